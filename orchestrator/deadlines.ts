@@ -1,0 +1,39 @@
+import type { Claim, LiveRun } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { Draft } from './draft.js';
+import { liftHold } from './holds.js';
+import { requestStop } from './run-end.js';
+import { isStalled } from './stall.js';
+import { dayBudgetIsBack } from './usage.js';
+
+/** Everything that time alone brings about. Acts on what is due now; called too early or twice it does nothing. */
+export function meetDeadlines(draft: Draft, now: Instant): void {
+  if (dayBudgetIsBack(draft, now)) liftHold(draft, 'budget', 'a new day, or a higher cap');
+  for (const [issueId, claim] of Object.entries(draft.state.claims)) {
+    const run = claim.status.kind === 'running' ? claim.live.run : null;
+    if (!run || run.stop !== null || run.stage !== 'started') continue;
+    if (run.grace && run.grace.untilAwakeMs <= now.awakeMs) requestStop(draft, issueId, run.grace.reason, now);
+    else if (isAnswerOverdue(run, now)) endAsking(draft, claim, run, now);
+    else if (isStalled(run, now)) requestStop(draft, issueId, 'stalled', now);
+  }
+}
+
+function isAnswerOverdue(run: LiveRun, now: Instant): boolean {
+  return run.askedAtAwakeMs !== null && now.awakeMs - run.askedAtAwakeMs >= run.limits.inputTimeoutMs;
+}
+
+function endAsking(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void {
+  if (run.limits.onInputTimeout === 'park') return requestStop(draft, claim.issue.id, 'input_timeout', now);
+  if (claim.status.kind !== 'running') return;
+  for (const question of run.questions) {
+    draft.order({
+      type: 'answer_run',
+      runId: claim.status.run.runId,
+      questionId: question.id,
+      answer: { kind: 'decline' },
+    });
+  }
+  draft.noteOn(claim, 'warn', 'nobody answered in time, declined', { questions: run.questions.length });
+  const answered = { ...run, questions: [], askedAtAwakeMs: null, lastProgressAwakeMs: now.awakeMs };
+  draft.putClaim({ ...claim, live: { ...claim.live, run: answered } });
+}

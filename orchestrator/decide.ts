@@ -1,0 +1,136 @@
+import type { Instant } from '../src/domain/clock.js';
+import type { Effect } from '../src/domain/effects.js';
+import type { OrchestratorEvent } from '../src/domain/events.js';
+import { assertNever } from '../src/domain/json.js';
+import { meetDeadlines } from './deadlines.js';
+import { Draft, omit } from './draft.js';
+import { fill } from './fill.js';
+import { type Fresh, issuesRead, NOTHING_FRESH, observed } from './observe.js';
+import { orderPersist, persisted, persistFailed } from './persist.js';
+import { pollIfDue } from './poll.js';
+import * as requests from './requests.js';
+import { runEnded } from './run-end.js';
+import { signalled, unkillable } from './signals.js';
+import { runOf, type State } from './state.js';
+
+export interface Decision {
+  readonly state: State;
+  readonly effects: readonly Effect[];
+}
+
+/**
+ * The whole of Baton's judgement: what happened, at what time, and what to do about it. Pure: the same arguments give the same
+ * answer, and the state that comes in is not touched. After each event whatever is due is done (deadlines, poll, free
+ * slots), so no handler has to think of it, and what changed is ordered to be stored.
+ */
+export function decide(state: State, event: OrchestratorEvent, now: Instant): Decision {
+  const draft = new Draft(state);
+  const fresh = handle(draft, event, now);
+  // Sheer progress frees nothing and makes nothing due: the one event that comes a thousand times a second stays cheap.
+  if (event.type !== 'run_signalled' || event.signal.type !== 'progress') {
+    if (draft.state.shutdown === null) {
+      meetDeadlines(draft, now);
+      pollIfDue(draft, now);
+      fill(draft, now, fresh);
+    }
+    orderPersist(draft, state, now);
+    leaveWhenDone(draft, now);
+  }
+  return { state: draft.state, effects: draft.effects };
+}
+
+function handle(draft: Draft, event: OrchestratorEvent, now: Instant): Fresh {
+  switch (event.type) {
+    case 'observed':
+      return observed(draft, event.observation, now);
+    case 'issues_read':
+      return issuesRead(draft, event, now);
+    default:
+      handlePlain(draft, event, now);
+      return NOTHING_FRESH;
+  }
+}
+
+type PlainEvent = Exclude<OrchestratorEvent, { type: 'observed' | 'issues_read' }>;
+
+function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
+  switch (event.type) {
+    case 'started':
+      return draft.set({ leftovers: Object.fromEntries(event.leftovers.map((one) => [one.issueId, one.identifier])) });
+    case 'config_changed':
+      return requests.configChanged(draft, event.config, event.workflowHash, now);
+    case 'ticked':
+      return;
+    case 'clock_set_back':
+      return setBack(draft, event.byMs);
+    case 'persisted':
+      return persisted(draft, event.seq);
+    case 'persist_failed':
+      return persistFailed(draft, event.seq, event.message, now);
+    case 'run_signalled':
+      return signalled(draft, event.runId, event.signal, now);
+    case 'run_unkillable':
+      return unkillable(draft, event.runId, now);
+    case 'run_exited': {
+      const claim = draft.claim(draft.state.runs[event.runId] ?? '');
+      const run = claim && runOf(claim);
+      if (claim && run) runEnded(draft, claim, run, event.outcome, now);
+      return;
+    }
+    case 'workspace_removed':
+      draft.set({ removals: omit(draft.state.removals, event.issueId) });
+      if (!event.report.ok) {
+        draft.note('warn', 'workspace could not be removed', {
+          issueId: event.issueId,
+          fields: { detail: event.report.message },
+        });
+      }
+      return;
+    case 'refresh_requested':
+      return requests.refreshRequested(draft, now);
+    case 'stop_requested':
+      return requests.stopRequested(draft, event.issueId, now);
+    case 'retry_requested':
+      return requests.retryRequested(draft, event.issueId, now);
+    case 'answer_given':
+      return requests.answerGiven(draft, event.issueId, event.questionId, event.answer, now);
+    case 'message_given':
+      return requests.messageGiven(draft, event.issueId, event.text);
+    case 'pause_requested':
+      return requests.pauseRequested(draft, now);
+    case 'resume_requested':
+      return requests.resumeRequested(draft);
+    case 'shutdown_requested':
+      return requests.shutdownRequested(draft, now);
+    default:
+      return assertNever(event);
+  }
+}
+
+/** Due times were written on a clock that has been set back: they move with it, or a ten-second wait takes an hour. */
+function setBack(draft: Draft, byMs: number): void {
+  const { poll, holds, claims } = draft.state;
+  const lastOkAtMs = poll.lastOkAtMs === null ? null : poll.lastOkAtMs - byMs;
+  draft.set({ poll: { ...poll, nextAtMs: poll.nextAtMs - byMs, lastOkAtMs } });
+  for (const source of ['agent', 'workflow', 'store'] as const) {
+    const hold = holds[source];
+    if (hold?.untilMs) draft.putHold(source, { ...hold, untilMs: hold.untilMs - byMs });
+  }
+  for (const claim of Object.values(claims)) {
+    if (claim.status.kind !== 'waiting') continue;
+    const { status } = claim;
+    draft.putClaim({ ...claim, status: { ...status, dueAtMs: status.dueAtMs - byMs, sinceMs: status.sinceMs - byMs } });
+  }
+}
+
+/** A shutdown is over when nothing runs, nothing is being removed and everything is stored; or when its time is up. */
+function leaveWhenDone(draft: Draft, now: Instant): void {
+  const { shutdown, runs, removals, persist } = draft.state;
+  if (shutdown === null || shutdown.exited) return;
+  const isStored = persist.broken || persist.settledSeq >= persist.orderedSeq;
+  const isDone = Object.keys(runs).length === 0 && Object.keys(removals).length === 0 && isStored;
+  const isLate = now.awakeMs >= shutdown.deadlineAwakeMs;
+  if (!isDone && !isLate) return;
+  draft.set({ shutdown: { ...shutdown, exited: true } });
+  draft.order({ type: 'exit', forced: !isDone });
+}

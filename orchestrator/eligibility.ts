@@ -1,0 +1,107 @@
+import type { Config, TrackerConfig } from '../src/domain/config.js';
+import { type Issue, stateKey } from '../src/domain/issue.js';
+import { recordOf, type State } from './state.js';
+
+/** Where an issue stands, as far as the issue itself tells. */
+export type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
+
+export function standingOf(issue: Issue, tracker: TrackerConfig): Standing {
+  if (includesState(tracker.terminalStates, issue.state)) return 'terminal';
+  if (!includesState(tracker.activeStates, issue.state)) return 'inactive';
+  return isRoutable(issue, tracker) ? 'active' : 'unroutable';
+}
+
+/** One rule that an issue must pass before it is started, and the sentence for a person when it does not. */
+interface Rule {
+  readonly name: string;
+  passes(issue: Issue, state: State): boolean;
+  why(issue: Issue, state: State): string;
+}
+
+/** Every rule about one issue, in the order in which a person would ask. Slots, holds and polls are about all of them. */
+export const RULES: readonly Rule[] = [
+  {
+    name: 'complete',
+    passes: (issue) => [issue.id, issue.identifier, issue.title, issue.state].every((text) => text.trim() !== ''),
+    why: () => 'id, identifier, title or state is empty in the tracker',
+  },
+  {
+    name: 'not_terminal',
+    passes: (issue, { config }) => !includesState(config.tracker.terminalStates, issue.state),
+    why: (issue) => `its state "${issue.state}" is terminal`,
+  },
+  {
+    name: 'active_state',
+    passes: (issue, { config }) => includesState(config.tracker.activeStates, issue.state),
+    why: (issue, { config }) => `its state "${issue.state}" is not among ${list(config.tracker.activeStates)}`,
+  },
+  {
+    name: 'dispatchable',
+    passes: (issue) => issue.dispatchable,
+    why: (issue) =>
+      issue.blocked_by.length > 0
+        ? `it is blocked by ${list(issue.blocked_by.map((b) => b.identifier ?? b.id ?? '?'))}`
+        : 'the tracker says that it is not ours to work on',
+  },
+  {
+    name: 'trusted_author',
+    passes: isTrusted,
+    why: (issue) => `its author ${issue.author?.login ?? '?'} is not trusted`,
+  },
+  {
+    name: 'required_labels',
+    passes: (issue, { config }) => missingLabels(issue, config.tracker).length === 0,
+    why: (issue, { config }) => `it lacks the label ${list(missingLabels(issue, config.tracker))}`,
+  },
+  {
+    name: 'not_claimed',
+    passes: (issue, { claims }) => !(issue.id in claims),
+    why: () => 'it is claimed already',
+  },
+  {
+    name: 'not_being_removed',
+    passes: (issue, { removals }) => !(issue.id in removals),
+    why: () => 'its workspace is being removed',
+  },
+  {
+    name: 'budget_left',
+    passes: (issue, state) => hasBudget(state, issue.id, state.config),
+    why: () => 'its token budget is spent; raise agent.max_tokens_per_issue or `retry` it',
+  },
+];
+
+export function isEligible(issue: Issue, state: State): boolean {
+  return RULES.every((rule) => rule.passes(issue, state));
+}
+
+export function hasBudget(state: State, issueId: string, config: Config): boolean {
+  const { tokens, budgetFrom } = recordOf(state, issueId);
+  const cap = config.agent.maxTokensPerIssue;
+  return cap === null || tokens - budgetFrom < cap;
+}
+
+function isRoutable(issue: Issue, tracker: TrackerConfig): boolean {
+  return issue.dispatchable && isTrusted(issue) && missingLabels(issue, tracker).length === 0;
+}
+
+/** `null` is "the tracker does not know": only a plain no keeps an issue out. */
+function isTrusted(issue: Issue): boolean {
+  return issue.author?.trusted !== false;
+}
+
+/** A blank required label matches nothing: a half-written gate must not stand open. */
+function missingLabels(issue: Issue, tracker: TrackerConfig): string[] {
+  return tracker.requiredLabels.filter((label) => {
+    const wanted = label.trim().toLowerCase();
+    return wanted === '' || !issue.labels.includes(wanted);
+  });
+}
+
+function includesState(states: readonly string[], state: string): boolean {
+  const key = stateKey(state);
+  return states.some((candidate) => stateKey(candidate) === key);
+}
+
+function list(words: readonly string[]): string {
+  return words.map((word) => `"${word}"`).join(', ');
+}

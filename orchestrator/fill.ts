@@ -1,0 +1,120 @@
+import type { Claim, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { Config } from '../src/domain/config.js';
+import type { Draft } from './draft.js';
+import { changeHash } from './hash.js';
+import { chooseProbe, permitOf } from './holds.js';
+import type { Fresh } from './observe.js';
+import { isRateLimited } from './poll.js';
+import { isDue, pick, type Ready } from './select.js';
+import { recordOf, type State } from './state.js';
+
+/**
+ * Gives free slots to the head of the ready list. What was read just now is claimed; for the rest one batched read is
+ * asked for, whose answer brings us back here. Runs after every event, so a freed slot never waits for a poll.
+ */
+export function fill(draft: Draft, now: Instant, fresh: Fresh): void {
+  if (startBlocker(draft.state, now) !== null) return;
+  const permit = permitOf(draft.state, now);
+  if (permit === 'none') return;
+  const picked = pick(draft.state, now);
+  const probe = permit === 'one_probe' ? chooseProbe(picked, (entry) => entry.issue.id, draft.state) : undefined;
+  const wanted = permit === 'all' ? picked : probe ? [probe] : [];
+
+  const unread: string[] = [];
+  for (const entry of wanted) {
+    if (isFresh(entry, fresh)) claimFor(draft, entry, fresh.seq, probe !== undefined, now);
+    else unread.push(entry.issue.id);
+  }
+  if (unread.length > 0 && draft.state.read === null) {
+    const seq = draft.nextSeq();
+    draft.set({ read: { seq } });
+    draft.order({ type: 'read_issues', seq, ids: unread });
+  }
+  if (permit === 'all') tellWhoWaitsForASlot(draft, now);
+}
+
+/** An answer that came too late to tell a waiting claim anything new is not fresh for it. */
+function isFresh({ issue, claim }: Ready, fresh: Fresh): boolean {
+  return fresh.ids.has(issue.id) && (claim === null || claim.live.issueSeq === fresh.seq);
+}
+
+export type StartBlocker =
+  | 'shutting_down'
+  | 'paused'
+  | 'not_polled_yet'
+  | 'poll_failed'
+  | 'poll_too_old'
+  | 'rate_limited';
+
+/** Why nothing at all is started right now, holds and slots aside. */
+export function startBlocker(state: State, now: Instant): StartBlocker | null {
+  const { poll, config } = state;
+  if (state.shutdown !== null) return 'shutting_down';
+  if (state.pausedSinceMs !== null) return 'paused';
+  if (isRateLimited(state, now)) return 'rate_limited';
+  if (poll.failure !== null) return 'poll_failed';
+  if (poll.lastOkAtMs === null) return 'not_polled_yet';
+  return now.wallMs - poll.lastOkAtMs > 2 * config.polling.intervalMs ? 'poll_too_old' : null;
+}
+
+/** Takes the slot and has the claim stored; the run starts when that is done. */
+function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: boolean, now: Instant): void {
+  const { state } = draft;
+  const record = recordOf(state, issue.id);
+  const runSeq = state.runSeq + 1;
+  const waiting = claim?.status.kind === 'waiting' ? claim.status : null;
+  const run: RunFacts = {
+    runId: `${state.instance}-${runSeq}`,
+    number: record.runs + 1,
+    reason: waiting?.reason ?? 'first',
+    attempt: waiting?.attempt ?? null,
+    startedAtMs: now.wallMs,
+    hash: changeHash(issue),
+    threadId: null,
+    resume: waiting?.resume ?? null,
+    probe: isProbe,
+  };
+  draft.putRecord(issue.id, { ...record, runs: run.number });
+  draft.set({ runSeq, runs: { ...state.runs, [run.runId]: issue.id } });
+  draft.putClaim({
+    failures: 0,
+    idleRuns: 0,
+    suspect: false,
+    ...claim,
+    issue,
+    status: { kind: 'running', run },
+    live: { issueSeq: seq, run: newLiveRun(state.persist.orderedSeq + 1, state.config, now) },
+  });
+}
+
+function newLiveRun(persistSeq: number, config: Config, now: Instant): NonNullable<Claim['live']['run']> {
+  return {
+    stage: 'claiming',
+    persistSeq,
+    phase: 'preparing',
+    lastProgressAwakeMs: now.awakeMs,
+    openItems: 0,
+    questions: [],
+    askedAtAwakeMs: null,
+    ownMove: null,
+    grace: null,
+    stop: null,
+    session: null,
+    limits: {
+      stallTimeoutMs: config.codex.stallTimeoutMs,
+      inputTimeoutMs: config.agent.inputTimeoutMs,
+      onInputTimeout: config.agent.onInputTimeout,
+      finishGraceMs: config.agent.finishGraceMs,
+    },
+  };
+}
+
+function tellWhoWaitsForASlot(draft: Draft, now: Instant): void {
+  if (draft.state.read !== null) return;
+  for (const claim of Object.values(draft.state.claims)) {
+    if (claim.status.kind !== 'waiting' || !isDue(claim, now) || claim.status.error?.code === 'no_slot') continue;
+    const error = { code: 'no_slot', message: 'no available orchestrator slots' } as const;
+    draft.putClaim({ ...claim, status: { ...claim.status, error } });
+  }
+}

@@ -1,0 +1,111 @@
+import { HOLD_SOURCES, type Hold, type HoldSource } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { ErrorCode } from '../src/domain/errors.js';
+import type { OutcomeError } from '../src/domain/outcome.js';
+import type { Draft } from './draft.js';
+import { backoffMs } from './retry.js';
+import type { State } from './state.js';
+
+/**
+ * A hold says: something is wrong that would hit every issue alike. `agent` and `workflow` are left through a probe, one run
+ * that is let through to see; `store` when a write succeeds; `tracker` and `disk` when an observation says so; `budget` with the day.
+ */
+const PROBED: readonly HoldSource[] = ['agent', 'workflow'];
+
+const SOURCE_OF: { readonly [code in ErrorCode]?: HoldSource } = {
+  tracker_auth: 'tracker',
+  low_disk: 'disk',
+  store_failed: 'store',
+  missing_workflow_file: 'workflow',
+  workflow_parse_error: 'workflow',
+  workflow_front_matter_not_a_map: 'workflow',
+  invalid_workflow_config: 'workflow',
+  unsupported_tracker_kind: 'workflow',
+  invalid_tracker_config: 'workflow',
+  missing_tracker_secret: 'workflow',
+  invalid_workspace_root: 'workflow',
+  template_parse_error: 'workflow',
+  isolation_unavailable: 'workflow',
+};
+
+/** The one reason to show, most basic first. */
+export function mainHold(state: State): { source: HoldSource; hold: Hold } | null {
+  for (const source of HOLD_SOURCES) {
+    const hold = state.holds[source];
+    if (hold) return { source, hold };
+  }
+  return null;
+}
+
+/** Starts or prolongs the hold that `error` calls for. A failed probe waits longer, or until the reset that was named. */
+export function holdFor(draft: Draft, error: OutcomeError, now: Instant, probedIssueId: string | null): void {
+  const source = SOURCE_OF[error.code] ?? 'agent';
+  const before = draft.state.holds[source];
+  const tries = (before?.tries ?? 0) + (before && probedIssueId !== null ? 1 : 0);
+  const backoff = backoffMs(tries + 1, draft.state.config.agent.maxRetryBackoffMs, `${source}:${tries}`);
+  const resetAtMs = error.resetAtMs !== undefined && error.resetAtMs > now.wallMs ? error.resetAtMs : null;
+  const probed = before?.probed ?? [];
+  draft.putHold(source, {
+    code: error.code,
+    message: error.message,
+    sinceMs: before?.sinceMs ?? now.wallMs,
+    tries,
+    untilMs: PROBED.includes(source) || source === 'store' ? (resetAtMs ?? now.wallMs + backoff) : null,
+    probed: probedIssueId === null || probed.includes(probedIssueId) ? probed : [...probed, probedIssueId],
+  });
+  if (!before) {
+    draft.note('error', 'holding: nothing new is started', {
+      fields: { code: error.code, reason: error.message, source },
+    });
+  }
+}
+
+export function liftHold(draft: Draft, source: HoldSource, why: string): void {
+  const hold = draft.state.holds[source];
+  if (!hold) return;
+  draft.dropHold(source);
+  draft.note('info', 'hold lifted', { fields: { code: hold.code, why, source } });
+}
+
+/** A probe got through: whoever failed as a probe before has a trouble of its own. */
+export function probeSucceeded(draft: Draft, issueId: string): void {
+  for (const source of PROBED) {
+    const hold = draft.state.holds[source];
+    if (!hold) continue;
+    for (const id of hold.probed) {
+      const claim = draft.claim(id);
+      if (claim && id !== issueId) draft.putClaim({ ...claim, suspect: true });
+    }
+    liftHold(draft, source, 'a probe run succeeded');
+  }
+}
+
+/** A probe ended without telling whether the reason is gone: try again later. */
+export function probeInconclusive(draft: Draft, now: Instant): void {
+  for (const source of PROBED) {
+    const hold = draft.state.holds[source];
+    if (!hold) continue;
+    const backoff = backoffMs(hold.tries + 1, draft.state.config.agent.maxRetryBackoffMs, `${source}:${hold.tries}`);
+    draft.putHold(source, { ...hold, untilMs: now.wallMs + backoff });
+  }
+}
+
+export type StartPermit = 'all' | 'one_probe' | 'none';
+
+/** May runs be started as far as holds go? */
+export function permitOf(state: State, now: Instant): StartPermit {
+  const sources = HOLD_SOURCES.filter((source) => state.holds[source]);
+  if (sources.length === 0) return 'all';
+  const ripe = sources.every((source) => PROBED.includes(source) && (state.holds[source]?.untilMs ?? 0) <= now.wallMs);
+  return ripe && !probeIsRunning(state) ? 'one_probe' : 'none';
+}
+
+export function probeIsRunning(state: State): boolean {
+  return Object.values(state.claims).some((claim) => claim.status.kind === 'running' && claim.status.run.probe);
+}
+
+/** Prefers an issue that was not the probe yet, so that one bad issue cannot keep everything on hold. */
+export function chooseProbe<T>(ready: readonly T[], idOf: (entry: T) => string, state: State): T | undefined {
+  const probed = PROBED.flatMap((source) => state.holds[source]?.probed ?? []);
+  return ready.find((entry) => !probed.includes(idOf(entry))) ?? ready[0];
+}

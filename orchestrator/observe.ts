@@ -1,0 +1,146 @@
+import type { Instant } from '../src/domain/clock.js';
+import type { Observation, OrchestratorEvent, ReadResult } from '../src/domain/events.js';
+import type { Issue } from '../src/domain/issue.js';
+import { type Draft, omit } from './draft.js';
+import { standingOf } from './eligibility.js';
+import { holdFor, liftHold } from './holds.js';
+import { cadenceMs } from './poll.js';
+import { reconcile } from './reconcile.js';
+import { removeWorkspace } from './run-end.js';
+import type { PollState } from './state.js';
+
+/** What was read just now: these may be started without asking again. */
+export interface Fresh {
+  readonly seq: number;
+  readonly ids: ReadonlySet<string>;
+}
+
+export const NOTHING_FRESH: Fresh = { seq: 0, ids: new Set() };
+
+type Failure = Extract<ReadResult, { ok: false }>;
+type Answered = Extract<ReadResult, { ok: true }>;
+
+/** One poll has been answered: reconcile what it asked about, take over the candidates, judge the health. */
+export function observed(draft: Draft, observation: Observation, now: Instant): Fresh {
+  const { seq, refresh, candidates } = observation;
+  if (seq !== draft.state.poll.inFlightSeq) return NOTHING_FRESH;
+  watchDisk(draft, observation.freeDiskMb, now);
+  if (refresh.ok) applyRefresh(draft, observation.asked, refresh, seq, now);
+  if (candidates.ok) takeCandidates(draft, candidates.issues, seq);
+
+  const failure = !refresh.ok ? refresh : !candidates.ok ? candidates : null;
+  const rateLimit = (candidates.ok && candidates.rateLimit) || (refresh.ok && refresh.rateLimit) || null;
+  settlePoll(draft, failure, rateLimit, now);
+  if (failure !== null || !refresh.ok || !candidates.ok) return NOTHING_FRESH;
+  return { seq, ids: new Set([...refresh.issues, ...candidates.issues].map((issue) => issue.id)) };
+}
+
+/** The batched read before a start has been answered. */
+export function issuesRead(
+  draft: Draft,
+  event: Extract<OrchestratorEvent, { type: 'issues_read' }>,
+  now: Instant,
+): Fresh {
+  if (event.seq !== draft.state.read?.seq) return NOTHING_FRESH;
+  draft.set({ read: null });
+  const { result, seq, asked } = event;
+  if (!result.ok) {
+    noteFailure(draft, result, now);
+    return NOTHING_FRESH;
+  }
+  const found = byId(result.issues);
+  for (const id of asked) {
+    if (result.unknown.includes(id)) postpone(draft, id, now);
+    else if (draft.claim(id)) reconcile(draft, id, found.get(id) ?? null, seq, now);
+    else updateCandidate(draft, id, found.get(id) ?? null);
+  }
+  return { seq, ids: new Set(found.keys()) };
+}
+
+function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered, seq: number, now: Instant): void {
+  const found = byId(refresh.issues);
+  for (const id of asked) {
+    // A half-written file or a failed page proves nothing.
+    if (refresh.unknown.includes(id)) continue;
+    const issue = found.get(id) ?? null;
+    if (draft.claim(id)) reconcile(draft, id, issue, seq, now);
+    else tidyLeftover(draft, id, issue);
+  }
+}
+
+/** A workspace of an earlier life whose issue is finished. */
+function tidyLeftover(draft: Draft, id: string, issue: Issue | null): void {
+  const identifier = draft.state.leftovers[id];
+  if (identifier === undefined) return;
+  draft.set({ leftovers: omit(draft.state.leftovers, id) });
+  const isTerminal = issue !== null && standingOf(issue, draft.state.config.tracker) === 'terminal';
+  if (isTerminal && !(id in draft.state.removals)) removeWorkspace(draft, id, identifier);
+}
+
+function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): void {
+  const { released } = draft.state;
+  const candidates: Record<string, Issue> = {};
+  for (const issue of issues) {
+    // `constructor` and the like would collide with what every object has.
+    if (issue.id in {}) draft.note('warn', 'issue ignored: its id cannot be used', { fields: { id: issue.id } });
+    else if (!draft.claim(issue.id) && (released[issue.id] ?? 0) < seq) candidates[issue.id] = issue;
+  }
+  const stillOld = Object.fromEntries(Object.entries(released).filter(([, until]) => until >= seq));
+  draft.set({ candidates, released: stillOld });
+}
+
+function updateCandidate(draft: Draft, id: string, issue: Issue | null): void {
+  const { candidates } = draft.state;
+  draft.set({ candidates: issue === null ? omit(candidates, id) : { ...candidates, [id]: issue } });
+}
+
+/** Nothing is known about it right now; asking again at once would be a hot loop. */
+function postpone(draft: Draft, id: string, now: Instant): void {
+  const claim = draft.claim(id);
+  if (claim?.status.kind === 'waiting') {
+    draft.putClaim({
+      ...claim,
+      status: { ...claim.status, dueAtMs: now.wallMs + draft.state.config.polling.intervalMs },
+    });
+  } else {
+    draft.set({ candidates: omit(draft.state.candidates, id) });
+  }
+}
+
+function settlePoll(draft: Draft, failure: Failure | null, rateLimit: PollState['rateLimit'], now: Instant): void {
+  if (failure !== null) noteFailure(draft, failure, now);
+  const { poll, config } = draft.state;
+  const limit = failure === null ? rateLimit : poll.rateLimit;
+  const next = { ...poll, inFlightSeq: null, again: false, rateLimit: limit };
+  const nextAtMs = poll.again ? now.wallMs : now.wallMs + cadenceMs(config.polling.intervalMs, limit, now);
+  if (failure === null) {
+    draft.set({ poll: { ...next, nextAtMs, lastOkAtMs: now.wallMs, failure: null } });
+    if (poll.failure) draft.note('info', 'tracker can be read again');
+    liftHold(draft, 'tracker', 'the tracker answers again');
+  } else {
+    draft.set({ poll: { ...next, nextAtMs } });
+  }
+}
+
+function noteFailure(draft: Draft, failure: Failure, now: Instant): void {
+  const { poll } = draft.state;
+  const { code, message, resetAtMs } = failure;
+  const isNews = poll.failure?.code !== code;
+  const sinceMs = poll.failure?.sinceMs ?? now.wallMs;
+  const rateLimit = resetAtMs !== undefined ? { remaining: 0, resetAtMs } : poll.rateLimit;
+  draft.set({ poll: { ...poll, rateLimit, failure: { code, message, sinceMs } } });
+  if (isNews) draft.note('warn', 'tracker cannot be read', { fields: { code, detail: message } });
+  if (code === 'tracker_auth') holdFor(draft, { code, message, retryable: false }, now, null);
+}
+
+function watchDisk(draft: Draft, freeMb: number | null, now: Instant): void {
+  if (freeMb === null) return;
+  const { minFreeMb } = draft.state.config.workspace;
+  if (freeMb >= minFreeMb) return liftHold(draft, 'disk', 'there is space again');
+  const message = `${Math.floor(freeMb)} MB free for workspaces, workspace.min_free_mb is ${minFreeMb}`;
+  holdFor(draft, { code: 'low_disk', message, retryable: false }, now, null);
+}
+
+function byId(issues: readonly Issue[]): Map<string, Issue> {
+  return new Map(issues.map((issue) => [issue.id, issue]));
+}

@@ -1,0 +1,117 @@
+import type { Clock } from '../src/domain/clock.js';
+import type { Workflow } from '../src/domain/config.js';
+import type { Effect, Note } from '../src/domain/effects.js';
+import { BatonError, toBatonError } from '../src/domain/errors.js';
+import type { Observation, ReadResult, RemovalReport } from '../src/domain/events.js';
+import { assertNever } from '../src/domain/json.js';
+import type { Dispatch, IssueBatch, Runner, Store, Tracker } from '../src/domain/ports.js';
+
+/** A tracker that does not answer for this long is as good as down; the next poll must not wait for it. */
+const READ_TIMEOUT_MS = 60_000;
+
+export interface PerformPorts {
+  readonly clock: Clock;
+  readonly tracker: Tracker;
+  readonly store: Store;
+  readonly runner: Runner;
+  /** The workflow of that hash, as long as a run may still need it; the current one without a hash. */
+  workflow(hash?: string): Workflow;
+  /** Looks whether WORKFLOW.md changed, in case the watch missed it. */
+  checkWorkflow(): Promise<void>;
+  log(note: Note): void;
+  exit(forced: boolean): void;
+}
+
+/** Turns each effect into a call of a port; the answer comes back through `dispatch`. Decides nothing. */
+export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect: Effect) => void {
+  let writes: Promise<void> = Promise.resolve();
+
+  const poll = async ({ seq, ids, states }: Extract<Effect, { type: 'poll' }>) => {
+    await ports.checkWorkflow();
+    const [refresh, candidates, freeDiskMb] = await Promise.all([
+      readByIds(ports, ids),
+      read(ports.clock, (signal) => ports.tracker.issuesByStates(states, signal)),
+      ports.runner.freeDiskMb(ports.workflow()),
+    ]);
+    return { seq, asked: ids, refresh, candidates, freeDiskMb };
+  };
+
+  const persist = ({ seq, change }: Extract<Effect, { type: 'persist' }>) => {
+    // One after the other: a later change must not be safe before an earlier one.
+    writes = writes
+      .then(() => ports.store.write(change))
+      .then(
+        () => dispatch({ type: 'persisted', seq }),
+        (error) => dispatch({ type: 'persist_failed', seq, message: toBatonError(error, 'store_failed').message }),
+      );
+  };
+
+  return (effect) => {
+    switch (effect.type) {
+      case 'poll':
+        return void poll(effect)
+          .catch((error) => unreadable(effect, error))
+          .then((observation) => dispatch({ type: 'observed', observation }));
+      case 'read_issues':
+        return void readByIds(ports, effect.ids).then((result) =>
+          dispatch({ type: 'issues_read', seq: effect.seq, asked: effect.ids, result }),
+        );
+      case 'persist':
+        return persist(effect);
+      case 'start_run':
+        return ports.runner.start(effect.order, ports.workflow(effect.order.workflowHash));
+      case 'stop_run':
+        return ports.runner.stop(effect.runId, effect.reason);
+      case 'answer_run':
+        return ports.runner.answer(effect.runId, effect.questionId, effect.answer);
+      case 'steer_run':
+        return ports.runner.steer(effect.runId, effect.text);
+      case 'remove_workspace':
+        return void ports.runner
+          .removeWorkspace(effect.issueId, effect.identifier, ports.workflow())
+          .catch((error): RemovalReport => ({ ok: false, message: toBatonError(error).message }))
+          .then((report) => dispatch({ type: 'workspace_removed', issueId: effect.issueId, report }));
+      case 'note':
+        return ports.log(effect.note);
+      case 'exit':
+        return ports.exit(effect.forced);
+      default:
+        return assertNever(effect);
+    }
+  };
+}
+
+/** A poll that is never answered would be the last one: whatever goes wrong comes back as an answer. */
+function unreadable({ seq, ids }: Extract<Effect, { type: 'poll' }>, error: unknown): Observation {
+  const result = failed(error);
+  return { seq, asked: ids, refresh: result, candidates: result, freeDiskMb: null };
+}
+
+async function readByIds({ clock, tracker }: PerformPorts, ids: readonly string[]): Promise<ReadResult> {
+  if (ids.length === 0) return { ok: true, issues: [], unknown: [] };
+  return read(clock, (signal) => tracker.issuesByIds(ids, signal));
+}
+
+/** Never rejects, and never takes longer than the limit, even when the adapter ignores its signal. */
+function read(clock: Clock, ask: (signal: AbortSignal) => Promise<IssueBatch>): Promise<ReadResult> {
+  const controller = new AbortController();
+  return new Promise((resolve) => {
+    const cancel = clock.after(READ_TIMEOUT_MS, () => {
+      resolve(
+        failed(new BatonError('tracker_request', `the tracker did not answer within ${READ_TIMEOUT_MS / 1000} s`)),
+      );
+      controller.abort();
+    });
+    Promise.resolve()
+      .then(() => ask(controller.signal))
+      .then((batch) => resolve({ ok: true, ...batch }))
+      .catch((error) => resolve(failed(error)))
+      .finally(cancel);
+  });
+}
+
+function failed(error: unknown): ReadResult {
+  const { code, message, details } = toBatonError(error, 'tracker_request');
+  const resetAtMs = details.resetAtMs;
+  return { ok: false, code, message, ...(typeof resetAtMs === 'number' ? { resetAtMs } : {}) };
+}

@@ -1,0 +1,119 @@
+import type { Claim } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { DurableChange, DurableClaim } from '../src/domain/durable.js';
+import type { Draft } from './draft.js';
+import { holdFor, liftHold } from './holds.js';
+import { putBack } from './run-end.js';
+import type { ById, State } from './state.js';
+
+/**
+ * Storing is not ordered by the handlers: whatever differs between the state before and after an event is written. So no
+ * claim can be changed and forgotten. A run whose claim is not safe yet has no process.
+ */
+export function orderPersist(draft: Draft, before: State, now: Instant): void {
+  const { persist, holds } = draft.state;
+  if (persist.broken) {
+    const isInFlight = persist.orderedSeq > persist.settledSeq;
+    if (!isInFlight && (holds.store?.untilMs ?? 0) <= now.wallMs) order(draft, everything(draft.state));
+    return;
+  }
+  const change = difference(before, draft.state);
+  if (change !== null) order(draft, change);
+}
+
+/** The claim is safe: its run may start. */
+export function persisted(draft: Draft, seq: number): void {
+  const { persist } = draft.state;
+  const isGoodAgain = persist.broken && seq === persist.fullSeq;
+  const settledSeq = Math.max(persist.settledSeq, seq);
+  draft.set({
+    persist: isGoodAgain ? { ...persist, settledSeq, broken: false, fullSeq: null } : { ...persist, settledSeq },
+  });
+  if (!draft.state.persist.broken) liftHold(draft, 'store', 'the state can be stored again');
+  for (const claim of Object.values(draft.state.claims)) {
+    const live = claim.live.run;
+    if (claim.status.kind !== 'running' || live?.stage !== 'claiming' || live.persistSeq > seq) continue;
+    start(draft, claim);
+  }
+}
+
+/** Nothing may start that is not stored: its issue waits, the daemon holds, and the next write carries everything. */
+export function persistFailed(draft: Draft, seq: number, message: string, now: Instant): void {
+  const { persist } = draft.state;
+  draft.set({ persist: { ...persist, settledSeq: Math.max(persist.settledSeq, seq), broken: true, fullSeq: null } });
+  holdFor(draft, { code: 'store_failed', message, retryable: true }, now, null);
+  for (const claim of Object.values(draft.state.claims)) {
+    if (claim.status.kind !== 'running' || claim.live.run?.stage !== 'claiming') continue;
+    const { [claim.status.run.runId]: _, ...runs } = draft.state.runs;
+    draft.set({ runs });
+    putBack(draft, { ...claim, live: { ...claim.live, run: null } }, claim.status.run, now);
+  }
+}
+
+function start(draft: Draft, claim: Claim): void {
+  const live = claim.live.run;
+  if (claim.status.kind !== 'running' || !live) return;
+  const { runId, number, reason, attempt, resume } = claim.status.run;
+  draft.putClaim({ ...claim, live: { ...claim.live, run: { ...live, stage: 'started' } } });
+  draft.noteOn(claim, 'info', 'run started', { run_number: number, reason, attempt });
+  const { workflowHash } = draft.state;
+  draft.order({
+    type: 'start_run',
+    order: { runId, workflowHash, issue: claim.issue, number, reason, attempt, resume },
+  });
+}
+
+function order(draft: Draft, change: DurableChange): void {
+  const { persist } = draft.state;
+  const seq = persist.orderedSeq + 1;
+  draft.set({ persist: { ...persist, orderedSeq: seq, fullSeq: change.full ? seq : persist.fullSeq } });
+  draft.order({ type: 'persist', seq, change });
+}
+
+function everything(state: State): DurableChange {
+  const claims = Object.fromEntries(Object.entries(state.claims).map(([id, claim]) => [id, durable(claim)]));
+  const { records, holds, pausedSinceMs, ledger } = state;
+  return { full: true, claims, records, holds, pausedSinceMs, ledger };
+}
+
+function difference(before: State, after: State): DurableChange | null {
+  const claims = changedClaims(before.claims, after.claims);
+  const records = changed(before.records, after.records);
+  const { holds, pausedSinceMs, ledger } = after;
+  const isSame =
+    Object.keys(claims).length === 0 &&
+    Object.keys(records).length === 0 &&
+    before.holds === holds &&
+    before.pausedSinceMs === pausedSinceMs &&
+    before.ledger === ledger;
+  return isSame ? null : { full: false, claims, records, holds, pausedSinceMs, ledger };
+}
+
+function changedClaims(before: ById<Claim>, after: ById<Claim>): Record<string, DurableClaim | null> {
+  const claims: Record<string, DurableClaim | null> = {};
+  for (const [id, claim] of Object.entries(changed(before, after))) {
+    if (!isSameButLive(before[id], claim)) claims[id] = durable(claim);
+  }
+  if (before !== after) for (const id of Object.keys(before)) if (!(id in after)) claims[id] = null;
+  return claims;
+}
+
+function changed<T>(before: ById<T>, after: ById<T>): Record<string, T> {
+  if (before === after) return {};
+  return Object.fromEntries(Object.entries(after).filter(([id, value]) => before[id] !== value));
+}
+
+function isSameButLive(a: Claim | undefined, b: Claim): boolean {
+  return (
+    a !== undefined &&
+    a.issue === b.issue &&
+    a.status === b.status &&
+    a.failures === b.failures &&
+    a.idleRuns === b.idleRuns &&
+    a.suspect === b.suspect
+  );
+}
+
+function durable({ issue, failures, idleRuns, suspect, status }: Claim): DurableClaim {
+  return { issue, failures, idleRuns, suspect, status };
+}

@@ -1,0 +1,94 @@
+import type { Claim, LiveRun, ParkReason, Waiting } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { StopReason } from '../src/domain/effects.js';
+import { type Issue, stateKey } from '../src/domain/issue.js';
+import type { Draft } from './draft.js';
+import { hasBudget, standingOf } from './eligibility.js';
+import { changeHash } from './hash.js';
+import { continuationMs } from './retry.js';
+import { park, removeWorkspace, requestStop, waitUntil } from './run-end.js';
+
+/**
+ * Applies what a read says about one claimed issue. `found: null` means that the tracker was asked and it is gone;
+ * "unknown" never comes here. Answers older than what the claim already knows are ignored.
+ */
+export function reconcile(draft: Draft, issueId: string, found: Issue | null, seq: number, now: Instant): void {
+  const known = draft.claim(issueId);
+  if (!known || seq <= known.live.issueSeq) return;
+  const standing = found === null ? 'gone' : standingOf(found, draft.state.config.tracker);
+  const claim = draft.putClaim(withIssue(known, found, seq));
+  switch (claim.status.kind) {
+    case 'running':
+      return reconcileRun(draft, claim, claim.live.run, standing, now);
+    case 'waiting':
+      if (standing === 'active') return lookForChange(draft, claim, claim.status, now);
+      return letGo(draft, claim, standing);
+    case 'parked':
+      // Its processes are still there: nothing may touch the workspace or start it anew.
+      if (claim.status.run !== null) return;
+      if (standing !== 'active') return letGo(draft, claim, standing);
+      if (changeHash(claim.issue) !== claim.status.hash) return unpark(draft, claim, claim.status.reason, now);
+  }
+}
+
+function reconcileRun(
+  draft: Draft,
+  claim: Claim,
+  run: LiveRun | null,
+  standing: StopReason | 'active',
+  now: Instant,
+): void {
+  if (!run) return;
+  if (standing === 'active') {
+    if (run.grace) draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, grace: null } } });
+    return;
+  }
+  const isOwnMove =
+    run.ownMove !== null && standing !== 'gone' && stateKey(run.ownMove.state) === stateKey(claim.issue.state);
+  if (!isOwnMove || run.ownMove === null) return requestStop(draft, claim.issue.id, standing, now);
+  // The agent moved its own issue: it may end its turn first.
+  const grace = { untilAwakeMs: run.ownMove.awakeMs + run.limits.finishGraceMs, reason: standing };
+  draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, grace } } });
+}
+
+/** After a normal exit: did that run change the issue? Judged on a read that was asked for after the exit. */
+function lookForChange(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): void {
+  if (waiting.baseline === null) return;
+  const isChanged = changeHash(claim.issue) !== waiting.baseline;
+  if (isChanged) {
+    const dueAtMs = waiting.foundIdle ? now.wallMs : waiting.dueAtMs;
+    draft.putClaim({ ...claim, idleRuns: 0, status: { ...waiting, baseline: null, foundIdle: false, dueAtMs } });
+  } else if (!waiting.foundIdle && waiting.dueAtMs <= now.wallMs) {
+    foundIdle(draft, { ...claim, idleRuns: claim.idleRuns + 1 }, waiting, now);
+  }
+}
+
+function foundIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): void {
+  const { maxRunsWithoutProgress, maxRetryBackoffMs } = draft.state.config.agent;
+  if (maxRunsWithoutProgress > 0 && claim.idleRuns >= maxRunsWithoutProgress) {
+    return park(draft, claim, 'no_progress', `${claim.idleRuns} runs in a row left the issue as it was`, now);
+  }
+  const dueAtMs = waiting.sinceMs + continuationMs(claim.idleRuns, maxRetryBackoffMs);
+  draft.putClaim({ ...claim, status: { ...waiting, foundIdle: true, dueAtMs } });
+}
+
+function letGo(draft: Draft, claim: Claim, standing: StopReason): void {
+  draft.noteOn(claim, 'info', 'issue released', { reason: standing, state: claim.issue.state });
+  if (standing === 'terminal') removeWorkspace(draft, claim.issue.id, claim.issue.identifier);
+  else draft.release(claim.issue.id);
+}
+
+/** Goes on with a clean slate: what failed before may not fail any more. */
+export function unpark(draft: Draft, claim: Claim, reason: ParkReason, now: Instant): void {
+  if (reason === 'budget' && !hasBudget(draft.state, claim.issue.id, draft.state.config)) return;
+  const rested: Claim = { ...claim, failures: 0, idleRuns: 0, suspect: false };
+  waitUntil(draft, rested, now, { dueAtMs: now.wallMs, reason: 'retry', attempt: Math.max(1, claim.failures) });
+  draft.noteOn(claim, 'info', 'issue no longer parked', { reason });
+}
+
+function withIssue(claim: Claim, found: Issue | null, seq: number): Claim {
+  const live = { ...claim.live, issueSeq: seq };
+  // The same object while nothing changed, so that an idle poll has nothing to store.
+  const isSame = found === null || JSON.stringify(found) === JSON.stringify(claim.issue);
+  return { ...claim, live, issue: isSame ? claim.issue : found };
+}

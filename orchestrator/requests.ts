@@ -1,0 +1,124 @@
+import type { Claim } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { Config } from '../src/domain/config.js';
+import type { Answer } from '../src/domain/question.js';
+import type { Draft } from './draft.js';
+import { hasBudget } from './eligibility.js';
+import { liftHold } from './holds.js';
+import { unpark } from './reconcile.js';
+import { park, requestStop, waitUntil } from './run-end.js';
+import { closeQuestion } from './signals.js';
+import { recordOf } from './state.js';
+
+/** What people and the workflow file ask for. Each is safe at any moment and when asked twice. */
+
+export function stopRequested(draft: Draft, issueId: string, now: Instant): void {
+  const claim = draft.claim(issueId) ?? newClaim(draft, issueId);
+  if (!claim) return draft.note('warn', 'stop asked for an issue that is not known', { issueId });
+  if (claim.status.kind === 'running') requestStop(draft, issueId, 'operator', now);
+  else if (claim.status.kind === 'waiting') park(draft, claim, 'stopped_by_operator', 'stopped by an operator', now);
+}
+
+/** Due at once, with a clean slate and a new budget. */
+export function retryRequested(draft: Draft, issueId: string, now: Instant): void {
+  const record = recordOf(draft.state, issueId);
+  if (record.tokens > 0) draft.putRecord(issueId, { ...record, budgetFrom: record.tokens });
+  const claim = draft.claim(issueId);
+  if (claim?.status.kind === 'waiting') {
+    draft.putClaim({
+      ...claim,
+      failures: 0,
+      idleRuns: 0,
+      status: { ...claim.status, dueAtMs: now.wallMs, baseline: null },
+    });
+  } else if (claim?.status.kind === 'parked' && claim.status.run === null) {
+    unpark(draft, claim, claim.status.reason, now);
+  }
+}
+
+export function answerGiven(draft: Draft, issueId: string, questionId: string, answer: Answer, now: Instant): void {
+  const claim = draft.claim(issueId);
+  if (claim?.status.kind === 'running' && claim.live.run) {
+    const isOpen = claim.live.run.questions.some((question) => question.id === questionId);
+    if (!isOpen)
+      return draft.noteOn(claim, 'warn', 'answer to a question that is not open', { question_id: questionId });
+    draft.order({ type: 'answer_run', runId: claim.status.run.runId, questionId, answer });
+    return closeQuestion(draft, claim, claim.live.run, questionId, now);
+  }
+  if (claim?.status.kind !== 'parked' || claim.status.question?.id !== questionId) return;
+  const { question, threadId } = claim.status;
+  const resume = threadId === null ? null : { threadId, answer: { question, answer } };
+  waitUntil(draft, { ...claim, failures: 0, idleRuns: 0 }, now, {
+    dueAtMs: now.wallMs,
+    reason: 'answer',
+    attempt: Math.max(1, claim.failures),
+    resume,
+  });
+  draft.noteOn(claim, 'info', 'answer given, going on', { question_id: questionId });
+}
+
+export function messageGiven(draft: Draft, issueId: string, text: string): void {
+  const claim = draft.claim(issueId);
+  if (claim?.status.kind === 'running') draft.order({ type: 'steer_run', runId: claim.status.run.runId, text });
+}
+
+export function pauseRequested(draft: Draft, now: Instant): void {
+  if (draft.state.pausedSinceMs !== null) return;
+  draft.set({ pausedSinceMs: now.wallMs });
+  draft.note('info', 'paused: nothing new is started until resumed');
+}
+
+export function resumeRequested(draft: Draft): void {
+  if (draft.state.pausedSinceMs === null) return;
+  draft.set({ pausedSinceMs: null });
+  draft.note('info', 'resumed');
+}
+
+export function refreshRequested(draft: Draft, now: Instant): void {
+  const { poll } = draft.state;
+  draft.set({ poll: poll.inFlightSeq === null ? { ...poll, nextAtMs: now.wallMs } : { ...poll, again: true } });
+}
+
+/** New settings apply to what starts next; a shorter interval at once. */
+export function configChanged(draft: Draft, config: Config, workflowHash: string, now: Instant): void {
+  const { poll } = draft.state;
+  const nextAtMs = Math.min(poll.nextAtMs, now.wallMs + config.polling.intervalMs);
+  draft.set({ config, workflowHash, poll: { ...poll, nextAtMs } });
+  liftHold(draft, 'workflow', 'the workflow has changed');
+  for (const [issueId, claim] of Object.entries(draft.state.claims)) {
+    if (claim.status.kind !== 'parked') continue;
+    const { reason } = claim.status;
+    const isFreed = reason === 'configuration' || (reason === 'budget' && hasBudget(draft.state, issueId, config));
+    if (isFreed) unpark(draft, claim, reason, now);
+  }
+}
+
+export function shutdownRequested(draft: Draft, now: Instant): void {
+  if (draft.state.shutdown !== null) {
+    draft.note('warn', 'second signal: leaving at once');
+    draft.set({ shutdown: { ...draft.state.shutdown, exited: true } });
+    return draft.order({ type: 'exit', forced: true });
+  }
+  const deadlineAwakeMs = now.awakeMs + draft.state.config.runtime.shutdownTimeoutMs;
+  draft.set({ shutdown: { deadlineAwakeMs, exited: false } });
+  draft.note('info', 'shutting down: stopping runs', { fields: { runs: Object.keys(draft.state.runs).length } });
+  for (const issueId of Object.values(draft.state.runs)) requestStop(draft, issueId, 'shutdown', now);
+}
+
+/** Stopping an issue that has not been started yet keeps it from being started. */
+function newClaim(draft: Draft, issueId: string): Claim | undefined {
+  const issue = draft.state.candidates[issueId];
+  if (!issue) return undefined;
+  const status = {
+    kind: 'waiting',
+    sinceMs: 0,
+    dueAtMs: 0,
+    reason: 'first',
+    attempt: null,
+    error: null,
+    baseline: null,
+    foundIdle: false,
+    resume: null,
+  } as const;
+  return { issue, failures: 0, idleRuns: 0, suspect: false, status, live: { issueSeq: draft.state.seq, run: null } };
+}

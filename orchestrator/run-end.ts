@@ -1,0 +1,233 @@
+import type { Claim, ClaimError, Parked, ParkReason, ResumeThread, RunFacts, Waiting } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { StopReason } from '../src/domain/effects.js';
+import { scopeOf } from '../src/domain/errors.js';
+import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
+import type { Question } from '../src/domain/question.js';
+import { type Draft, omit } from './draft.js';
+import { changeHash } from './hash.js';
+import { holdFor, probeInconclusive, probeSucceeded } from './holds.js';
+import { backoffMs, CONTINUATION_MS } from './retry.js';
+
+/** A later, weightier reason to stop replaces an earlier one: it says what happens after the exit. */
+const WEIGHT: { readonly [reason in StopReason]: number } = {
+  terminal: 9,
+  gone: 8,
+  inactive: 8,
+  unroutable: 8,
+  operator: 7,
+  budget: 6,
+  input_timeout: 5,
+  day_budget: 4,
+  stalled: 3,
+  shutdown: 2,
+};
+
+/** Stopping is a request: the slot is freed by `runEnded` alone, once the process tree is gone. */
+export function requestStop(draft: Draft, issueId: string, reason: StopReason, now: Instant): void {
+  const claim = draft.claim(issueId);
+  const run = claim?.live.run;
+  if (claim?.status.kind !== 'running' || !run) return;
+  if (run.stop !== null && WEIGHT[reason] <= WEIGHT[run.stop]) return;
+  const stopping = draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, stop: reason, grace: null } } });
+  if (run.stage === 'claiming') {
+    // No process yet, and none will come: `persisted` finds no claiming run.
+    runEnded(
+      draft,
+      stopping,
+      claim.status.run,
+      failure('INTERRUPTED', 'stopped before it began', { state: 'cancelled' }),
+      now,
+    );
+  } else if (run.stop === null) {
+    draft.noteOn(stopping, 'info', 'stopping run', { reason });
+    draft.order({ type: 'stop_run', runId: claim.status.run.runId, reason });
+  }
+}
+
+/** What becomes of an issue now that its run is over. */
+export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
+  draft.set({ runs: omit(draft.state.runs, run.runId) });
+  const hasBegun = claim.live.run?.stage !== 'claiming';
+  // Answers asked for before the exit tell nothing about what the run has changed.
+  const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), run: null } };
+  if (claim.status.kind === 'parked') {
+    draft.putClaim({ ...idle, status: { ...claim.status, run: null } });
+    draft.noteOn(idle, 'warn', 'unkillable processes are gone, slot is free');
+    return;
+  }
+  switch (claim.live.run?.stop ?? null) {
+    case 'terminal':
+      return removeWorkspace(draft, claim.issue.id, claim.issue.identifier);
+    case 'inactive':
+    case 'unroutable':
+    case 'gone':
+      return draft.release(claim.issue.id);
+    case 'operator':
+      return park(draft, idle, 'stopped_by_operator', 'stopped by an operator', now, { threadId: run.threadId });
+    case 'budget':
+      return park(draft, idle, 'budget', 'the token budget of the issue is spent', now, { threadId: run.threadId });
+    case 'input_timeout': {
+      const question = claim.live.run?.questions[0] ?? questionOf(outcome);
+      return park(draft, idle, 'input_required', 'nobody answered in time', now, { question, threadId: run.threadId });
+    }
+    case 'day_budget':
+    case 'shutdown':
+      if (!hasBegun) return putBack(draft, idle, run, now);
+      return outcome.state === 'success' ? succeeded(draft, idle, run, now) : interrupted(draft, idle, run, now);
+    case 'stalled':
+      return failed(draft, idle, run, stallError(outcome), now);
+    case null:
+      if (outcome.state === 'success') return succeeded(draft, idle, run, now);
+      return failed(draft, idle, run, outcome.error, now);
+  }
+}
+
+export function removeWorkspace(draft: Draft, issueId: string, identifier: string): void {
+  if (draft.claim(issueId)) draft.release(issueId);
+  draft.set({ removals: { ...draft.state.removals, [issueId]: identifier } });
+  draft.order({ type: 'remove_workspace', issueId, identifier });
+}
+
+export function park(
+  draft: Draft,
+  claim: Claim,
+  reason: ParkReason,
+  message: string,
+  now: Instant,
+  extra: {
+    readonly question?: Question | null;
+    readonly threadId?: string | null;
+    readonly run?: RunFacts | null;
+  } = {},
+): void {
+  const { question = null, threadId = null, run = null } = extra;
+  const hash = changeHash(claim.issue);
+  const status: Parked = { kind: 'parked', reason, sinceMs: now.wallMs, message, hash, question, threadId, run };
+  draft.putClaim({ ...claim, status });
+  draft.noteOn(claim, 'warn', 'issue parked', { reason, detail: message });
+}
+
+export function waitUntil(
+  draft: Draft,
+  claim: Claim,
+  now: Instant,
+  next: Pick<Waiting, 'dueAtMs' | 'reason' | 'attempt'> & Partial<Pick<Waiting, 'error' | 'baseline' | 'resume'>>,
+): void {
+  const status: Waiting = {
+    kind: 'waiting',
+    sinceMs: now.wallMs,
+    error: null,
+    baseline: null,
+    foundIdle: false,
+    resume: null,
+    ...next,
+  };
+  draft.putClaim({ ...claim, status });
+}
+
+/** Not its fault: it goes on as if it had not been stopped, on its thread where there is one. */
+function interrupted(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
+  const resume = resumeOf(run);
+  waitUntil(draft, claim, now, {
+    dueAtMs: now.wallMs,
+    reason: resume?.answer ? 'answer' : 'resumed',
+    attempt: run.attempt,
+    resume,
+  });
+}
+
+/** It never had a process: what it was to be, it still is. */
+export function putBack(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  now: Instant,
+  error: ClaimError | null = null,
+): void {
+  const { reason, attempt, resume } = run;
+  waitUntil(draft, claim, now, { dueAtMs: now.wallMs, reason, attempt, resume, error });
+}
+
+function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
+  if (run.probe) probeSucceeded(draft, claim.issue.id);
+  const rested: Claim = { ...claim, failures: 0, suspect: false };
+  waitUntil(draft, rested, now, {
+    dueAtMs: now.wallMs + CONTINUATION_MS,
+    reason: 'continuation',
+    attempt: 1,
+    baseline: run.hash,
+  });
+  draft.noteOn(claim, 'info', 'run finished, looking again soon', { run_number: run.number });
+}
+
+function failed(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
+  const scope = scopeOf(error.code);
+  if (scope === 'daemon' && !claim.suspect) {
+    holdFor(draft, error, now, run.probe ? claim.issue.id : null);
+    return putBack(draft, claim, run, now, pickError(error));
+  }
+  if (run.probe) probeInconclusive(draft, now);
+  if (scope === 'park') {
+    const reason = PARKED_BY[error.code] ?? 'configuration';
+    return park(draft, claim, reason, error.message, now, { question: error.question ?? null, threadId: run.threadId });
+  }
+  backOff(draft, { ...claim, failures: claim.failures + 1 }, run, error, now);
+}
+
+function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
+  const { maxAttempts, maxRetryBackoffMs } = draft.state.config.agent;
+  const { failures } = claim;
+  if (maxAttempts > 0 && failures >= maxAttempts) {
+    return park(
+      draft,
+      claim,
+      'too_many_failures',
+      `${failures} runs failed, the last with ${error.code}: ${error.message}`,
+      now,
+    );
+  }
+  const delayMs = backoffMs(failures, maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
+  // An answer that no turn has taken yet must not be lost with the run that was to carry it.
+  const resume = run.threadId === null ? run.resume : null;
+  const reason = resume?.answer ? 'answer' : 'retry';
+  waitUntil(draft, claim, now, {
+    dueAtMs: now.wallMs + delayMs,
+    reason,
+    attempt: failures,
+    error: pickError(error),
+    resume,
+  });
+  draft.noteOn(claim, 'warn', 'run failed, retrying', {
+    code: error.code,
+    detail: error.message,
+    failures,
+    delay_ms: delayMs,
+    run_number: run.number,
+  });
+}
+
+const PARKED_BY: { readonly [code: string]: ParkReason } = {
+  turn_input_required: 'input_required',
+  STOPPED_BY_OPERATOR: 'stopped_by_operator',
+  budget_exceeded: 'budget',
+  unkillable: 'unkillable',
+};
+
+/** A stall while the model service was out of reach is the service's fault; the executor can tell. */
+function stallError(outcome: Outcome): OutcomeError {
+  if (outcome.state !== 'success' && scopeOf(outcome.error.code) === 'daemon') return outcome.error;
+  return { code: 'stall_timeout', message: 'no progress for codex.stall_timeout_ms', retryable: true };
+}
+
+function resumeOf(run: RunFacts): ResumeThread | null {
+  return run.threadId === null ? run.resume : { threadId: run.threadId, answer: null };
+}
+
+function questionOf(outcome: Outcome): Question | null {
+  return outcome.state === 'success' ? null : (outcome.error.question ?? null);
+}
+
+function pickError({ code, message }: OutcomeError): ClaimError {
+  return { code, message };
+}

@@ -1,0 +1,62 @@
+import type { Claim } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { Issue } from '../src/domain/issue.js';
+import { isEligible } from './eligibility.js';
+import { SlotCounter } from './slots.js';
+import type { State } from './state.js';
+
+export interface Ready {
+  readonly issue: Issue;
+  /** The waiting claim behind it, or `null` for a new issue. */
+  readonly claim: Claim | null;
+}
+
+/** Due retries and eligible candidates in one list, in the order in which they are started. */
+export function readyList(state: State, now: Instant): Ready[] {
+  const ready: Ready[] = [];
+  for (const claim of Object.values(state.claims)) {
+    if (isDue(claim, now)) ready.push({ issue: claim.issue, claim });
+  }
+  for (const issue of Object.values(state.candidates)) {
+    if (isEligible(issue, state)) ready.push({ issue, claim: null });
+  }
+  return ready.sort(inOrder);
+}
+
+/** The head of the ready list, as far as the free slots reach. An issue whose state is full does not block the next. */
+export function pick(state: State, now: Instant): Ready[] {
+  const slots = new SlotCounter(state);
+  if (slots.full) return [];
+  const picked: Ready[] = [];
+  for (const entry of readyList(state, now)) {
+    if (slots.full) break;
+    if (slots.take(entry.issue.state)) picked.push(entry);
+  }
+  return picked;
+}
+
+export function isDue(claim: Claim, now: Instant): boolean {
+  return claim.status.kind === 'waiting' && claim.status.dueAtMs <= now.wallMs;
+}
+
+/** Priority 1..4, everything else after; within it retries first, then the oldest, then by identifier. */
+function inOrder(a: Ready, b: Ready): number {
+  return (
+    rank(a.issue.priority) - rank(b.issue.priority) ||
+    Number(a.claim === null) - Number(b.claim === null) ||
+    compare(a.issue.created_at ?? LAST, b.issue.created_at ?? LAST) ||
+    compare(a.issue.identifier, b.issue.identifier)
+  );
+}
+
+/** After any ISO date. */
+const LAST = '~';
+
+function rank(priority: number | null): number {
+  return priority !== null && Number.isInteger(priority) && priority >= 1 && priority <= 4 ? priority : 5;
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,77 @@
+import type { Claim, LiveRun, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import { assertNever } from '../src/domain/json.js';
+import type { RunSignal } from '../src/domain/run-signal.js';
+import type { Draft } from './draft.js';
+import { probeSucceeded } from './holds.js';
+import { park } from './run-end.js';
+import { bookUsage } from './usage.js';
+
+export type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
+
+/** A living run says something. A run that we do not know, or no longer, changes nothing. */
+export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: Instant): void {
+  const claim = draft.claim(draft.state.runs[runId] ?? '');
+  const live = claim?.live.run;
+  if (claim?.status.kind !== 'running' || !live) return;
+  const { run } = claim.status;
+  switch (signal.type) {
+    case 'phase':
+      return update(draft, claim, live, { phase: signal.phase, lastProgressAwakeMs: now.awakeMs, openItems: 0 });
+    case 'progress':
+      return update(draft, claim, live, { lastProgressAwakeMs: now.awakeMs, openItems: signal.openItems });
+    case 'session': {
+      const { threadId, turnId, turn } = signal;
+      const session = { threadId, turnId, turn };
+      const known: RunFacts = run.threadId === threadId ? run : { ...run, threadId };
+      return update(draft, { ...claim, status: { kind: 'running', run: known } }, live, {
+        session,
+        lastProgressAwakeMs: now.awakeMs,
+      });
+    }
+    case 'usage':
+      if (run.probe && signal.totals.output > 0) probeSucceeded(draft, claim.issue.id);
+      return bookUsage(draft, draft.claim(claim.issue.id) ?? claim, run, signal.threadId, signal.totals, now);
+    case 'asked': {
+      if (live.questions.some((question) => question.id === signal.question.id)) return;
+      draft.noteOn(claim, 'warn', 'run asks a person', {
+        question: signal.question.text,
+        question_id: signal.question.id,
+      });
+      const askedAtAwakeMs = live.askedAtAwakeMs ?? now.awakeMs;
+      return update(draft, claim, live, { questions: [...live.questions, signal.question], askedAtAwakeMs });
+    }
+    case 'question_closed':
+      return closeQuestion(draft, claim, live, signal.questionId, now);
+    case 'moved_issue':
+      return update(draft, claim, live, {
+        ownMove: { state: signal.state, awakeMs: now.awakeMs },
+        lastProgressAwakeMs: now.awakeMs,
+      });
+    default:
+      return assertNever(signal);
+  }
+}
+
+export function closeQuestion(draft: Draft, claim: Claim, live: LiveRun, questionId: string, now: Instant): void {
+  const questions = live.questions.filter((question) => question.id !== questionId);
+  if (questions.length === live.questions.length) return;
+  const askedAtAwakeMs = questions.length === 0 ? null : live.askedAtAwakeMs;
+  update(draft, claim, live, { questions, askedAtAwakeMs, lastProgressAwakeMs: now.awakeMs });
+}
+
+/** Processes that SIGKILL does not end: a person has to look, and the slot stays taken. */
+export function unkillable(draft: Draft, runId: string, now: Instant): void {
+  const claim = draft.claim(draft.state.runs[runId] ?? '');
+  if (claim?.status.kind !== 'running') return;
+  const { run } = claim.status;
+  const message = 'processes of the run outlive SIGKILL';
+  park(draft, { ...claim, live: { ...claim.live, run: null } }, 'unkillable', message, now, {
+    run,
+    threadId: run.threadId,
+  });
+}
+
+function update(draft: Draft, claim: Claim, live: LiveRun, change: Partial<LiveRun>): void {
+  draft.putClaim({ ...claim, live: { ...claim.live, run: { ...live, ...change } } });
+}

@@ -1,0 +1,56 @@
+import { stateKey } from '../src/domain/issue.js';
+import { runOf, type State } from './state.js';
+
+/** How many slots are taken, in all and by the current state of the issues that take them. */
+export interface SlotUse {
+  readonly total: number;
+  readonly byState: ReadonlyMap<string, number>;
+}
+
+export function slotUse(state: State): SlotUse {
+  const byState = new Map<string, number>();
+  let total = 0;
+  for (const claim of Object.values(state.claims)) {
+    if (runOf(claim) === null) continue;
+    total += 1;
+    const key = stateKey(claim.issue.state);
+    byState.set(key, (byState.get(key) ?? 0) + 1);
+  }
+  return { total, byState };
+}
+
+/** Hands out slots one by one, in the order in which it is asked. */
+export class SlotCounter {
+  #total: number;
+  readonly #byState: Map<string, number>;
+  readonly #state: State;
+
+  constructor(state: State) {
+    const use = slotUse(state);
+    this.#state = state;
+    this.#total = use.total;
+    this.#byState = new Map(use.byState);
+  }
+
+  get full(): boolean {
+    return this.#total >= this.#state.config.agent.maxConcurrentAgents;
+  }
+
+  hasRoomFor(issueState: string): boolean {
+    return !this.full && this.#hasRoomInState(stateKey(issueState));
+  }
+
+  take(issueState: string): boolean {
+    if (!this.hasRoomFor(issueState)) return false;
+    const key = stateKey(issueState);
+    this.#total += 1;
+    this.#byState.set(key, (this.#byState.get(key) ?? 0) + 1);
+    return true;
+  }
+
+  #hasRoomInState(key: string): boolean {
+    const limits = this.#state.config.agent.maxConcurrentAgentsByState;
+    const limit = Object.hasOwn(limits, key) ? limits[key] : undefined;
+    return limit === undefined || (this.#byState.get(key) ?? 0) < limit;
+  }
+}

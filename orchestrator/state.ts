@@ -1,0 +1,99 @@
+import type { Claim, Hold, HoldSource, IssueRecord, RunFacts } from '../src/domain/claim.js';
+import type { Config } from '../src/domain/config.js';
+import type { Ledger } from '../src/domain/durable.js';
+import type { ErrorCode } from '../src/domain/errors.js';
+import type { Issue } from '../src/domain/issue.js';
+import type { RateLimit } from '../src/domain/ports.js';
+
+/** Everything the core knows. Plain JSON; only the loop holds the current one. */
+export interface State {
+  /** Random per process: makes run ids unique across restarts. */
+  readonly instance: string;
+  readonly config: Config;
+  readonly workflowHash: string;
+  readonly claims: ById<Claim>;
+  /** Which issue a run belongs to, for every run that takes a slot. */
+  readonly runs: { readonly [runId: string]: string };
+  /** Unclaimed issues of the last good observation, eligible or not. */
+  readonly candidates: ById<Issue>;
+  /** Owners of workspaces at the start, until one observation has told whether they are terminal. */
+  readonly leftovers: ById<string>;
+  /** Workspaces being removed, by issue: the identifier. */
+  readonly removals: ById<string>;
+  /** Issues given up since the last observation was asked for: the seq up to which answers about them are old. */
+  readonly released: ById<number>;
+  readonly records: ById<IssueRecord>;
+  readonly holds: { readonly [source in HoldSource]?: Hold };
+  readonly pausedSinceMs: number | null;
+  readonly ledger: Ledger;
+  readonly poll: PollState;
+  /** The batched read in flight before a start. */
+  readonly read: { readonly seq: number } | null;
+  /** Numbers reads and polls in the order in which they were asked for. */
+  readonly seq: number;
+  readonly runSeq: number;
+  readonly persist: PersistState;
+  readonly shutdown: { readonly deadlineAwakeMs: number; readonly exited: boolean } | null;
+}
+
+export type ById<T> = { readonly [issueId: string]: T };
+
+export interface PollState {
+  readonly inFlightSeq: number | null;
+  readonly nextAtMs: number;
+  readonly lastOkAtMs: number | null;
+  /** "Cannot see", as against "no work". */
+  readonly failure: { readonly code: ErrorCode; readonly message: string; readonly sinceMs: number } | null;
+  readonly rateLimit: RateLimit | null;
+  /** Someone asked for a poll while one was in flight. */
+  readonly again: boolean;
+}
+
+export interface PersistState {
+  /** The newest change ordered, and the newest that has been answered. */
+  readonly orderedSeq: number;
+  readonly settledSeq: number;
+  /** A write failed: only one that carries everything makes it good again. */
+  readonly broken: boolean;
+  /** That one, while it is in flight. */
+  readonly fullSeq: number | null;
+}
+
+export function initialState(config: Config, workflowHash: string, instance: string, wallMs: number): State {
+  return {
+    instance,
+    config,
+    workflowHash,
+    claims: {},
+    runs: {},
+    candidates: {},
+    leftovers: {},
+    removals: {},
+    released: {},
+    records: {},
+    holds: {},
+    pausedSinceMs: null,
+    ledger: { day: '', tokens: 0 },
+    poll: { inFlightSeq: null, nextAtMs: wallMs, lastOkAtMs: null, failure: null, rateLimit: null, again: false },
+    read: null,
+    seq: 0,
+    runSeq: 0,
+    persist: { orderedSeq: 0, settledSeq: 0, broken: false, fullSeq: null },
+    shutdown: null,
+  };
+}
+
+export const NO_RECORD: IssueRecord = { runs: 0, tokens: 0, budgetFrom: 0, thread: null };
+
+export function recordOf(state: State, issueId: string): IssueRecord {
+  return state.records[issueId] ?? NO_RECORD;
+}
+
+/** The run that occupies a slot: a running one, or one whose processes cannot be killed. */
+export function runOf(claim: Claim): RunFacts | null {
+  return claim.status.kind === 'waiting' ? null : claim.status.run;
+}
+
+export function isAsking(claim: Claim): boolean {
+  return claim.status.kind === 'running' && (claim.live.run?.questions.length ?? 0) > 0;
+}

@@ -1,0 +1,90 @@
+import type { Claim, IssueRecord, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { TokenTotals } from '../src/domain/runtime-event.js';
+import type { Draft } from './draft.js';
+import { hasBudget } from './eligibility.js';
+import { requestStop } from './run-end.js';
+import { recordOf } from './state.js';
+
+/** Totals are absolute per thread, also after a resume: only what came since the last report is counted. */
+export function countUsage(
+  record: IssueRecord,
+  run: RunFacts,
+  threadId: string,
+  totals: TokenTotals,
+): { record: IssueRecord; spent: number } {
+  if (!isSane(totals)) return { record, spent: 0 };
+  const known = record.thread?.id === threadId ? record.thread.totals : null;
+  // A resumed thread whose past we do not know: its first report is where counting starts.
+  const before = known ?? (run.resume?.threadId === threadId ? totals : NONE);
+  const next = {
+    input: Math.max(before.input, totals.input),
+    cached: Math.max(before.cached, totals.cached),
+    output: Math.max(before.output, totals.output),
+  };
+  const spent = Math.max(0, billable(next) - billable(before));
+  if (known && spent === 0) return { record, spent };
+  return { record: { ...record, tokens: record.tokens + spent, thread: { id: threadId, totals: next } }, spent };
+}
+
+/** Books what a run spent, and ends what has no budget left. */
+export function bookUsage(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  threadId: string,
+  totals: TokenTotals,
+  now: Instant,
+): void {
+  const { record, spent } = countUsage(recordOf(draft.state, claim.issue.id), run, threadId, totals);
+  draft.putRecord(claim.issue.id, record);
+  if (spent === 0) return;
+  const ledger = draft.state.ledger.day === now.day ? draft.state.ledger : { day: now.day, tokens: 0 };
+  draft.set({ ledger: { ...ledger, tokens: ledger.tokens + spent } });
+
+  if (!hasBudget(draft.state, claim.issue.id, draft.state.config)) {
+    draft.noteOn(claim, 'warn', 'token budget of the issue is spent, stopping its run', { tokens: record.tokens });
+    requestStop(draft, claim.issue.id, 'budget', now);
+  }
+  enforceDayBudget(draft, now);
+}
+
+/** A daily cap is a cap: runs in flight are interrupted too, and go on tomorrow on their threads. */
+function enforceDayBudget(draft: Draft, now: Instant): void {
+  const { config, ledger, holds } = draft.state;
+  const cap = config.agent.maxTokensPerDay;
+  if (cap === null || ledger.tokens < cap || holds.budget) return;
+  const message = `${ledger.tokens} tokens today, agent.max_tokens_per_day is ${cap}`;
+  draft.putHold('budget', {
+    code: 'budget_exceeded',
+    message,
+    sinceMs: now.wallMs,
+    tries: 0,
+    untilMs: now.dayEndsAtMs,
+    probed: [],
+  });
+  draft.note('warn', 'holding until tomorrow: the token budget of the day is spent', {
+    fields: { tokens: ledger.tokens, cap },
+  });
+  for (const [issueId, claim] of Object.entries(draft.state.claims)) {
+    if (claim.status.kind === 'running') requestStop(draft, issueId, 'day_budget', now);
+  }
+}
+
+/** The day is over, or the cap was raised. */
+export function dayBudgetIsBack(draft: Draft, now: Instant): boolean {
+  const { ledger, config, holds } = draft.state;
+  if (!holds.budget) return false;
+  const cap = config.agent.maxTokensPerDay;
+  return ledger.day !== now.day || cap === null || ledger.tokens < cap;
+}
+
+const NONE: TokenTotals = { input: 0, cached: 0, output: 0 };
+
+function billable(totals: TokenTotals): number {
+  return totals.input - Math.min(totals.cached, totals.input) + totals.output;
+}
+
+function isSane(totals: TokenTotals): boolean {
+  return [totals.input, totals.cached, totals.output].every((count) => Number.isSafeInteger(count) && count >= 0);
+}

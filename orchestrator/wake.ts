@@ -1,0 +1,28 @@
+import type { Instant } from '../src/domain/clock.js';
+import { stallAtAwakeMs } from './stall.js';
+import type { State } from './state.js';
+
+/**
+ * In how many milliseconds time alone will bring something about; `null` for never. What is due already is not counted: it was
+ * just looked at, and waits for something else than time.
+ */
+export function nextWakeMs(state: State, now: Instant): number | null {
+  let next: number | null = null;
+  const consider = (delayMs: number) => {
+    if (delayMs > 0 && (next === null || delayMs < next)) next = delayMs;
+  };
+  if (state.poll.inFlightSeq === null) consider(state.poll.nextAtMs - now.wallMs);
+  for (const hold of Object.values(state.holds)) if (hold.untilMs !== null) consider(hold.untilMs - now.wallMs);
+  if (state.poll.rateLimit) consider(state.poll.rateLimit.resetAtMs - now.wallMs);
+  if (state.shutdown) consider(state.shutdown.deadlineAwakeMs - now.awakeMs);
+  for (const claim of Object.values(state.claims)) {
+    if (claim.status.kind === 'waiting') consider(claim.status.dueAtMs - now.wallMs);
+    const run = claim.live.run;
+    if (claim.status.kind !== 'running' || !run) continue;
+    if (run.grace) consider(run.grace.untilAwakeMs - now.awakeMs);
+    if (run.askedAtAwakeMs !== null) consider(run.askedAtAwakeMs + run.limits.inputTimeoutMs - now.awakeMs);
+    const stallAt = stallAtAwakeMs(run);
+    if (stallAt !== null) consider(stallAt - now.awakeMs);
+  }
+  return next;
+}

@@ -1,0 +1,148 @@
+import type { RunReason, StopReason } from './effects.js';
+import type { ErrorCode } from './errors.js';
+import type { Issue } from './issue.js';
+import type { Answer, Question } from './question.js';
+import type { RunPhase } from './run-signal.js';
+import type { TokenTotals } from './runtime-event.js';
+
+/** This daemon's right to work on an issue. Everything but `live` is stored. */
+export interface Claim {
+  readonly issue: Issue;
+  /** Consecutive failed runs; drives the backoff. */
+  readonly failures: number;
+  /** Consecutive normal exits after which the issue had not changed. */
+  readonly idleRuns: number;
+  /** It hit a daemon-wide error that others did not: the next one counts against the issue itself. */
+  readonly suspect: boolean;
+  readonly status: ClaimStatus;
+  readonly live: ClaimLive;
+}
+
+export type ClaimStatus = Running | Waiting | Parked;
+
+export interface Running {
+  readonly kind: 'running';
+  readonly run: RunFacts;
+}
+
+export interface Waiting {
+  readonly kind: 'waiting';
+  readonly sinceMs: number;
+  readonly dueAtMs: number;
+  /** What the next run will be, should it come to it. */
+  readonly reason: RunReason;
+  readonly attempt: number | null;
+  readonly error: ClaimError | null;
+  /** After a normal exit: the issue's hash when that run began, to see whether the run changed anything. */
+  readonly baseline: string | null;
+  /** The issue was read after the exit and had not changed: `dueAtMs` is the longer delay. */
+  readonly foundIdle: boolean;
+  readonly resume: ResumeThread | null;
+}
+
+export interface Parked {
+  readonly kind: 'parked';
+  readonly reason: ParkReason;
+  readonly sinceMs: number;
+  readonly message: string;
+  /** The issue's hash when it was parked: another hash frees it. */
+  readonly hash: string;
+  readonly question: Question | null;
+  readonly threadId: string | null;
+  /** The run whose processes outlive SIGKILL; it keeps its slot. */
+  readonly run: RunFacts | null;
+}
+
+export const PARK_REASONS = [
+  'too_many_failures',
+  'no_progress',
+  'budget',
+  'input_required',
+  'stopped_by_operator',
+  'unkillable',
+  'configuration',
+] as const;
+export type ParkReason = (typeof PARK_REASONS)[number];
+
+export interface ResumeThread {
+  readonly threadId: string;
+  readonly answer: { readonly question: Question; readonly answer: Answer } | null;
+}
+
+export interface RunFacts {
+  readonly runId: string;
+  readonly number: number;
+  readonly reason: RunReason;
+  readonly attempt: number | null;
+  readonly startedAtMs: number;
+  /** The issue's hash when the run began. */
+  readonly hash: string;
+  readonly threadId: string | null;
+  readonly resume: ResumeThread | null;
+  /** Started under a hold, to see whether its reason is gone. */
+  readonly probe: boolean;
+}
+
+export interface ClaimError {
+  readonly code: ErrorCode | 'no_slot';
+  readonly message: string;
+}
+
+/** What a restart forgets. */
+export interface ClaimLive {
+  /** The read that brought `issue`; an older answer that arrives later is ignored. */
+  readonly issueSeq: number;
+  readonly run: LiveRun | null;
+}
+
+export interface LiveRun {
+  /** `claiming`: its claim is being stored, no process yet. */
+  readonly stage: 'claiming' | 'started';
+  readonly persistSeq: number;
+  readonly phase: RunPhase;
+  readonly lastProgressAwakeMs: number;
+  readonly openItems: number;
+  readonly questions: readonly Question[];
+  readonly askedAtAwakeMs: number | null;
+  readonly ownMove: { readonly state: string; readonly awakeMs: number } | null;
+  /** Why it must end once its grace is over, see reconcile.ts. */
+  readonly grace: { readonly untilAwakeMs: number; readonly reason: StopReason } | null;
+  readonly stop: StopReason | null;
+  readonly session: { readonly threadId: string; readonly turnId: string; readonly turn: number } | null;
+  /** As they were when the run began: a later edit of WORKFLOW.md does not change them. */
+  readonly limits: RunLimits;
+}
+
+export interface RunLimits {
+  readonly stallTimeoutMs: number;
+  readonly inputTimeoutMs: number;
+  readonly onInputTimeout: 'park' | 'decline';
+  readonly finishGraceMs: number;
+}
+
+/** What is remembered of an issue for ever, claimed or not. */
+export interface IssueRecord {
+  readonly runs: number;
+  /** Tokens spent: input − cached + output. */
+  readonly tokens: number;
+  /** `tokens` when a person last granted a new budget. */
+  readonly budgetFrom: number;
+  /** The last thread and its absolute totals: a resumed thread is not counted twice. */
+  readonly thread: { readonly id: string; readonly totals: TokenTotals } | null;
+}
+
+/** Who must be well again before new work starts. */
+export const HOLD_SOURCES = ['workflow', 'store', 'tracker', 'disk', 'budget', 'agent'] as const;
+export type HoldSource = (typeof HOLD_SOURCES)[number];
+
+export interface Hold {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly sinceMs: number;
+  /** Failed probes so far. */
+  readonly tries: number;
+  /** When the next probe may start, or when the hold ends by itself. `null`: only an observation ends it. */
+  readonly untilMs: number | null;
+  /** Issues that were the probe and met the same error. */
+  readonly probed: readonly string[];
+}

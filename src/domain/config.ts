@@ -1,0 +1,88 @@
+import type { Json, JsonObject } from './json.js';
+
+/** The front matter of WORKFLOW.md after parsing: complete, typed, frozen and plain JSON. Secrets are not in it. */
+export interface Config {
+  readonly tracker: TrackerConfig;
+  readonly polling: { readonly intervalMs: number };
+  readonly workspace: { readonly root: string; readonly minFreeMb: number; readonly keepDays: number };
+  readonly hooks: HooksConfig;
+  readonly agent: AgentConfig;
+  readonly codex: CodexConfig;
+  readonly server: { readonly port: number | null; readonly host: string; readonly allowedHosts: readonly string[] };
+  readonly runtime: RuntimeConfig;
+}
+
+export interface TrackerConfig {
+  readonly kind: string;
+  /** The adapter's own keys. A `$VAR` stays as written here: the adapter asks `Workflow.secret()` for its value. */
+  readonly provider: JsonObject;
+  /** `null` until the adapter's defaults are filled in by the composition root. */
+  readonly activeStates: readonly string[];
+  readonly terminalStates: readonly string[];
+  readonly requiredLabels: readonly string[];
+}
+
+export const HOOK_NAMES = ['after_create', 'before_run', 'after_run', 'before_remove'] as const;
+export type HookName = (typeof HOOK_NAMES)[number];
+
+export interface HooksConfig {
+  readonly scripts: { readonly [name in HookName]: string | null };
+  readonly timeoutMs: number;
+  readonly envAllow: readonly string[];
+}
+
+export interface AgentConfig {
+  readonly maxConcurrentAgents: number;
+  /** Keys are `stateKey`s. */
+  readonly maxConcurrentAgentsByState: { readonly [state: string]: number };
+  readonly maxTurns: number;
+  readonly maxRetryBackoffMs: number;
+  readonly maxAttempts: number;
+  readonly maxRunsWithoutProgress: number;
+  readonly maxTokensPerIssue: number | null;
+  readonly maxTokensPerDay: number | null;
+  readonly finishGraceMs: number;
+  readonly inputTimeoutMs: number;
+  readonly onInputTimeout: 'park' | 'decline';
+}
+
+export type ApprovalAnswer = 'accept' | 'decline' | 'ask';
+
+export interface CodexConfig {
+  readonly command: string;
+  readonly approvalPolicy: Json;
+  readonly threadSandbox: Json;
+  /** `null`: workspaceWrite on the workspace and the run's TMPDIR. */
+  readonly turnSandboxPolicy: Json;
+  readonly onApprovalRequest: ApprovalAnswer;
+  readonly turnTimeoutMs: number;
+  readonly readTimeoutMs: number;
+  readonly stallTimeoutMs: number;
+}
+
+export interface RuntimeConfig {
+  readonly env: 'allowlist' | 'inherit';
+  readonly envAllow: readonly string[];
+  readonly isolation: 'auto' | 'pidns' | 'none';
+  readonly shutdownTimeoutMs: number;
+}
+
+/** One reading of WORKFLOW.md. A run keeps the one it started with. */
+export interface Workflow {
+  readonly path: string;
+  readonly dir: string;
+  /** SHA-256 of the file's bytes: its identity. */
+  readonly hash: string;
+  readonly config: Config;
+  readonly prompt: PromptSource;
+  /** Names of the environment variables that hold secrets of the tracker; they are kept from agents and hooks. */
+  readonly secretNames: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+export interface PromptSource {
+  readonly text: string;
+  /** 1-based line of WORKFLOW.md on which `text` begins; 0 for the built-in prompt. */
+  readonly startLine: number;
+  readonly file: string;
+}

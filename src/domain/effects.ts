@@ -1,0 +1,60 @@
+import type { DurableChange } from './durable.js';
+import type { Issue } from './issue.js';
+import type { Answer, Question } from './question.js';
+
+/** What the core orders. `perform.ts` carries it out; answers come back as events. */
+export type Effect =
+  /** One observation: refresh `claimedIds`, read the candidates in `activeStates`, look at the disk. */
+  | { readonly type: 'poll'; readonly seq: number; readonly ids: readonly string[]; readonly states: readonly string[] }
+  | { readonly type: 'read_issues'; readonly seq: number; readonly ids: readonly string[] }
+  | { readonly type: 'persist'; readonly seq: number; readonly change: DurableChange }
+  | { readonly type: 'start_run'; readonly order: StartOrder }
+  | { readonly type: 'stop_run'; readonly runId: string; readonly reason: StopReason }
+  | { readonly type: 'answer_run'; readonly runId: string; readonly questionId: string; readonly answer: Answer }
+  | { readonly type: 'steer_run'; readonly runId: string; readonly text: string }
+  | { readonly type: 'remove_workspace'; readonly issueId: string; readonly identifier: string }
+  | { readonly type: 'note'; readonly note: Note }
+  | { readonly type: 'exit'; readonly forced: boolean };
+
+export type RunReason = 'first' | 'continuation' | 'retry' | 'resumed' | 'answer';
+
+export interface StartOrder {
+  readonly runId: string;
+  readonly workflowHash: string;
+  readonly issue: Issue;
+  /** Counts the runs of this issue for ever. */
+  readonly number: number;
+  readonly reason: RunReason;
+  /** For templates: null on the first run of a claim, 1 after a normal exit, else the consecutive failures. */
+  readonly attempt: number | null;
+  /** A thread to go on with, after a restart or an answer. */
+  readonly resume: ResumeOrder | null;
+}
+
+export interface ResumeOrder {
+  readonly threadId: string;
+  /** Given while no process was there to take it. */
+  readonly answer: { readonly question: Question; readonly answer: Answer } | null;
+}
+
+export type StopReason =
+  | 'terminal'
+  | 'inactive'
+  | 'unroutable'
+  | 'gone'
+  | 'stalled'
+  | 'budget'
+  | 'day_budget'
+  | 'input_timeout'
+  | 'operator'
+  | 'shutdown';
+
+/** A decision worth a log line: a constant message and its fields. */
+export interface Note {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly issueId?: string;
+  readonly identifier?: string;
+  readonly runId?: string;
+  readonly fields?: { readonly [key: string]: unknown };
+}

@@ -1,0 +1,62 @@
+import type { Config } from './config.js';
+import type { ErrorCode } from './errors.js';
+import type { Issue } from './issue.js';
+import type { Outcome } from './outcome.js';
+import type { RateLimit } from './ports.js';
+import type { Answer } from './question.js';
+import type { RunSignal } from './run-signal.js';
+
+/** What happened. Past facts, handled one at a time by `decide`. */
+export type OrchestratorEvent =
+  /** `leftovers`: issues that own a workspace; terminal ones are cleaned up after the first observation. */
+  | {
+      readonly type: 'started';
+      readonly leftovers: readonly { readonly issueId: string; readonly identifier: string }[];
+    }
+  | { readonly type: 'config_changed'; readonly config: Config; readonly workflowHash: string }
+  /** Time passed. Acts on whatever is due and on nothing else: a stale timer does no harm. */
+  | { readonly type: 'ticked' }
+  | { readonly type: 'clock_set_back'; readonly byMs: number }
+  | { readonly type: 'observed'; readonly observation: Observation }
+  | {
+      readonly type: 'issues_read';
+      readonly seq: number;
+      readonly asked: readonly string[];
+      readonly result: ReadResult;
+    }
+  | { readonly type: 'persisted'; readonly seq: number }
+  | { readonly type: 'persist_failed'; readonly seq: number; readonly message: string }
+  | { readonly type: 'run_signalled'; readonly runId: string; readonly signal: Exclude<RunSignal, { type: 'event' }> }
+  | { readonly type: 'run_unkillable'; readonly runId: string }
+  /** The process tree is gone. */
+  | { readonly type: 'run_exited'; readonly runId: string; readonly outcome: Outcome }
+  | { readonly type: 'workspace_removed'; readonly issueId: string; readonly report: RemovalReport }
+  // What people ask for
+  | { readonly type: 'refresh_requested' }
+  | { readonly type: 'stop_requested'; readonly issueId: string }
+  | { readonly type: 'retry_requested'; readonly issueId: string }
+  | { readonly type: 'answer_given'; readonly issueId: string; readonly questionId: string; readonly answer: Answer }
+  | { readonly type: 'message_given'; readonly issueId: string; readonly text: string }
+  | { readonly type: 'pause_requested' }
+  | { readonly type: 'resume_requested' }
+  | { readonly type: 'shutdown_requested' };
+
+export interface Observation {
+  readonly seq: number;
+  /** The ids this observation asked about: it says nothing about any other issue. */
+  readonly asked: readonly string[];
+  readonly refresh: ReadResult;
+  readonly candidates: ReadResult;
+  readonly freeDiskMb: number | null;
+}
+
+export type ReadResult =
+  | {
+      readonly ok: true;
+      readonly issues: readonly Issue[];
+      readonly unknown: readonly string[];
+      readonly rateLimit?: RateLimit;
+    }
+  | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly resetAtMs?: number };
+
+export type RemovalReport = { readonly ok: true } | { readonly ok: false; readonly message: string };

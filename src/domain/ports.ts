@@ -1,0 +1,82 @@
+import type { Workflow } from './config.js';
+import type { Durable, DurableChange } from './durable.js';
+import type { StartOrder, StopReason } from './effects.js';
+import type { OrchestratorEvent, RemovalReport } from './events.js';
+import type { Issue } from './issue.js';
+import type { JsonObject } from './json.js';
+import type { Answer } from './question.js';
+
+/** Where issues come from. Adapters throw `BatonError` with a `tracker_…` code and nothing else. */
+export interface Tracker {
+  readonly kind: string;
+  /** Names what this tracker looks at (endpoint and project): the owner of workspaces, the key of the instance lock. */
+  readonly scope: string;
+  readonly defaults: { readonly activeStates: readonly string[]; readonly terminalStates: readonly string[] };
+  issuesByStates(states: readonly string[], signal: AbortSignal): Promise<IssueBatch>;
+  /** An id that is in neither `issues` nor `unknown` does not exist any more. */
+  issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch>;
+  /** Tools that agents may call; they run on the host, bound to the run's own issue. */
+  tools(): readonly HostTool[];
+  close(): Promise<void>;
+}
+
+export interface IssueBatch {
+  readonly issues: readonly Issue[];
+  /** Asked for, but neither found nor proven gone (a half-written file, a page that failed). */
+  readonly unknown: readonly string[];
+  readonly rateLimit?: RateLimit;
+}
+
+export interface RateLimit {
+  readonly remaining: number;
+  readonly resetAtMs: number;
+}
+
+export interface HostTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  call(input: unknown, context: { readonly issue: Issue; readonly runId: string }): Promise<HostToolResult>;
+}
+
+export interface HostToolResult {
+  readonly success: boolean;
+  readonly text: string;
+  /** The state into which the tool moved the run's own issue. */
+  readonly movedTo?: string;
+}
+
+/** What outlives the process. Writes are ordered; a resolved `write` is safe on disk. */
+export interface Store {
+  load(): Promise<Durable>;
+  write(change: DurableChange): Promise<void>;
+  readonly owners: WorkspaceOwners;
+  close(): Promise<void>;
+}
+
+/** Which issue a workspace folder belongs to. */
+export interface WorkspaceOwners {
+  all(): Promise<readonly WorkspaceOwner[]>;
+  put(owner: WorkspaceOwner): Promise<void>;
+  remove(key: string): Promise<void>;
+}
+
+export interface WorkspaceOwner {
+  readonly key: string;
+  readonly scope: string;
+  readonly issueId: string;
+  readonly identifier: string;
+}
+
+/** Carries runs through. Everything it has to say comes back as events; no method throws. */
+export interface Runner {
+  start(order: StartOrder, workflow: Workflow): void;
+  stop(runId: string, reason: StopReason): void;
+  answer(runId: string, questionId: string, answer: Answer): void;
+  steer(runId: string, text: string): void;
+  removeWorkspace(issueId: string, identifier: string, workflow: Workflow): Promise<RemovalReport>;
+  /** Free space of the disk that holds the workspaces, in MB; `null` when it cannot be told. */
+  freeDiskMb(workflow: Workflow): Promise<number | null>;
+}
+
+export type Dispatch = (event: OrchestratorEvent) => void;

@@ -1,0 +1,22 @@
+/** Something an agent asks a person. */
+export interface Question {
+  /** Unique within its run. */
+  readonly id: string;
+  readonly kind: 'approval' | 'input';
+  /** What is asked, for a person: the command, the diff, the question's text. */
+  readonly text: string;
+  readonly fields: readonly QuestionField[];
+}
+
+/** One blank of an `input` question; an `approval` has none. */
+export interface QuestionField {
+  readonly id: string;
+  readonly label: string;
+  readonly options: readonly string[];
+}
+
+export type Answer =
+  | { readonly kind: 'accept' }
+  | { readonly kind: 'decline' }
+  /** By field id. */
+  | { readonly kind: 'input'; readonly values: { readonly [fieldId: string]: string } };

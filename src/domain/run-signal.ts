@@ -1,0 +1,21 @@
+import type { Question } from './question.js';
+import type { RuntimeEvent, TokenTotals } from './runtime-event.js';
+
+/**
+ * What a run says while it lives. `event` is for people (log, transcript, page); the others are what the core decides
+ * on, already classified by the executor: only it knows which of its messages are progress.
+ */
+export type RunSignal =
+  | { readonly type: 'event'; readonly event: RuntimeEvent }
+  /** `preparing`: workspace, hooks, prompt. `agent`: the stall clock runs. `finishing`: after_run. */
+  | { readonly type: 'phase'; readonly phase: RunPhase }
+  /** Turn, item, delta, tool or approval traffic. `openItems`: commands, tools and reasoning that have begun and not ended. */
+  | { readonly type: 'progress'; readonly openItems: number }
+  | { readonly type: 'session'; readonly threadId: string; readonly turnId: string; readonly turn: number }
+  | { readonly type: 'usage'; readonly threadId: string; readonly totals: TokenTotals }
+  | { readonly type: 'asked'; readonly question: Question }
+  | { readonly type: 'question_closed'; readonly questionId: string }
+  /** The run's own tool moved its own issue. */
+  | { readonly type: 'moved_issue'; readonly state: string };
+
+export type RunPhase = 'preparing' | 'agent' | 'finishing';

@@ -1,0 +1,325 @@
+import { describe, expect, test } from 'vitest';
+import type { Issue } from '../../src/domain/issue.js';
+import { Core, ofType, started, stops } from '../support/core.js';
+
+const DOWN = { ok: false, code: 'tracker_request', message: 'down' } as const;
+
+describe('a running issue', () => {
+  test('S2-73 that became terminal is stopped, and its workspace removed only after the exit', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.change('A', { state: 'Done' });
+
+    const onPoll = core.poll();
+    const onExit = core.fail('A', 'CANCELLED_BY_ORCHESTRATOR');
+
+    expect(stops(onPoll)).toEqual(['terminal']);
+    expect(ofType(onPoll, 'remove_workspace')).toEqual([]);
+    expect(ofType(onExit, 'remove_workspace').map((effect) => effect.issueId)).toEqual(['A']);
+    expect(core.standing('A')).toBe('unclaimed');
+  });
+
+  test.each([
+    ['S2-73 that is neither active nor terminal', { state: 'Backlog' }, 'inactive'],
+    ['that is no longer routable', { dispatchable: false }, 'unroutable'],
+  ] as const)('%s is stopped and keeps its workspace', (_, change: Partial<Issue>, reason) => {
+    const core = new Core().put('A');
+    core.poll();
+    core.change('A', change);
+
+    const effects = [...core.poll(), ...core.fail('A', 'CANCELLED_BY_ORCHESTRATOR')];
+
+    expect(stops(effects)).toEqual([reason]);
+    expect(ofType(effects, 'remove_workspace')).toEqual([]);
+    expect(core.standing('A')).toBe('unclaimed');
+  });
+
+  test('that is gone is stopped and keeps its workspace', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.board.delete('A');
+
+    expect(stops(core.poll())).toEqual(['gone']);
+  });
+
+  test('of which the tracker knows nothing right now is left alone: unknown is not gone', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.unknown.add('A');
+
+    expect(stops(core.poll())).toEqual([]);
+    expect(core.standing('A')).toBe('running');
+  });
+
+  test('is left alone when the refresh fails', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.change('A', { state: 'Done' });
+    core.send({ type: 'refresh_requested' });
+
+    expect(stops(core.answerPoll({ refresh: DOWN }))).toEqual([]);
+    expect(core.state.poll.failure?.code).toBe('tracker_request');
+  });
+
+  test('that is already stopping is not stopped twice', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.change('A', { state: 'Backlog' });
+    core.poll();
+
+    expect(stops(core.poll())).toEqual([]);
+  });
+
+  test('that becomes terminal while it is stopping is cleaned up after the exit', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.change('A', { state: 'Backlog' });
+    core.poll();
+    core.change('A', { state: 'Done' });
+    core.poll();
+
+    expect(ofType(core.fail('A', 'CANCELLED_BY_ORCHESTRATOR'), 'remove_workspace')).toHaveLength(1);
+  });
+
+  test('stopping frees no slot: only the exit does', () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put({ id: 'A', priority: 1 }, 'B');
+    core.poll();
+    core.change('A', { state: 'Backlog' });
+
+    expect(started(core.poll())).toEqual([]);
+    core.exit('A');
+    expect(started(core.answerRead())).toEqual(['B']);
+  });
+
+  test('an observation says nothing about an issue that it did not ask about', () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 2 } }).put('A');
+    core.poll();
+    core.send({ type: 'refresh_requested' });
+    core.put('B');
+    core.answerPoll();
+    core.send({ type: 'refresh_requested' });
+    const poll = core.last('poll');
+
+    core.send({ type: 'run_exited', runId: core.runId('B'), outcome: { state: 'success', output: null, meta: {} } });
+    const asked = (poll?.ids ?? []).filter((id) => id !== 'B');
+    core.send({
+      type: 'observed',
+      observation: {
+        seq: poll?.seq ?? 0,
+        asked,
+        refresh: core.readBoard(asked),
+        candidates: { ok: true, issues: [], unknown: [] },
+        freeDiskMb: null,
+      },
+    });
+
+    expect(core.standing('B')).toBe('waiting');
+  });
+
+  test('an answer that was asked for before a newer one is ignored', () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put({ id: 'A', priority: 1 }, 'B');
+    core.poll();
+    core.change('B', { state: 'Done' });
+    core.send({ type: 'refresh_requested' });
+    const old = core.readBoard(['A', 'B']);
+    core.change('B', { state: 'Todo' });
+    core.fail('A');
+    core.answerRead();
+    expect(core.standing('B')).toBe('running');
+
+    const seq = core.state.poll.inFlightSeq ?? 0;
+    const observation = {
+      seq,
+      asked: ['A', 'B'],
+      refresh: old,
+      candidates: { ok: true, issues: [], unknown: [] },
+      freeDiskMb: null,
+    } as const;
+
+    expect(stops(core.send({ type: 'observed', observation }))).toEqual([]);
+  });
+
+  test('an issue that was released is not started from an observation that was asked for before', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.exit('A');
+    core.advance(1_000);
+    core.send({ type: 'refresh_requested' });
+    const stale = [...core.board.values()];
+    core.change('A', { state: 'Done' });
+    core.answerRead();
+    expect(core.standing('A')).toBe('unclaimed');
+    core.send({ type: 'workspace_removed', issueId: 'A', report: { ok: true } });
+
+    const effects = core.answerPoll({
+      refresh: { ok: true, issues: [], unknown: [] },
+      candidates: { ok: true, issues: stale, unknown: [] },
+    });
+
+    expect(started(effects)).toEqual([]);
+  });
+});
+
+describe('finish grace', () => {
+  const moved = () => {
+    const core = new Core({ agent: { finishGraceMs: 120_000 } }).put('A');
+    core.poll();
+    core.signal('A', { type: 'phase', phase: 'agent' });
+    core.signal('A', { type: 'moved_issue', state: 'Done' });
+    core.change('A', { state: 'done' });
+    return core;
+  };
+
+  test('an agent that moved its own issue may end its turn', () => {
+    const core = moved();
+
+    expect(stops(core.poll())).toEqual([]);
+    expect(stops(core.advance(119_000))).toEqual([]);
+    expect(stops(core.advance(1_000))).toEqual(['terminal']);
+  });
+
+  test('once it ended its turn the issue is cleaned up as usual', () => {
+    const core = moved();
+    core.poll();
+
+    const effects = core.finish('A');
+
+    expect(ofType(effects, 'remove_workspace')).toHaveLength(1);
+    expect(core.standing('A')).toBe('unclaimed');
+  });
+
+  test('a change by anyone else stops the run at once', () => {
+    const core = moved();
+    core.poll();
+    core.change('A', { state: 'Backlog' });
+
+    expect(stops(core.poll())).toEqual(['inactive']);
+  });
+
+  test('an issue that is moved back to an active state goes on without a limit', () => {
+    const core = moved();
+    core.poll();
+    core.change('A', { state: 'Todo' });
+    core.poll();
+
+    expect(stops(core.advance(200_000))).toEqual([]);
+  });
+});
+
+describe('cleanup', () => {
+  test('an issue is not started again while its workspace is being removed', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.change('A', { state: 'Done' });
+    core.poll();
+    core.fail('A', 'CANCELLED_BY_ORCHESTRATOR');
+    core.change('A', { state: 'Todo' });
+
+    const during = core.poll();
+    core.send({ type: 'workspace_removed', issueId: 'A', report: { ok: true } });
+
+    expect(started(during)).toEqual([]);
+    expect(started(core.poll())).toEqual(['A']);
+  });
+
+  test('workspaces of an earlier life are removed for terminal issues only', () => {
+    const core = new Core().put({ id: 'A', state: 'Done' }, { id: 'B', state: 'Backlog' }, { id: 'D', state: 'Done' });
+    core.unknown.add('D');
+    const leftovers = ['A', 'B', 'gone', 'D'].map((issueId) => ({ issueId, identifier: `${issueId}!` }));
+    core.send({ type: 'started', leftovers });
+
+    const effects = core.answerPoll();
+
+    expect(ofType(effects, 'remove_workspace')).toEqual([{ type: 'remove_workspace', issueId: 'A', identifier: 'A!' }]);
+    expect(core.state.leftovers).toEqual({ D: 'D!' });
+  });
+
+  test('a removal that failed is said, and the issue is free', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.change('A', { state: 'Done' });
+    core.poll();
+    core.fail('A', 'CANCELLED_BY_ORCHESTRATOR');
+
+    const effects = core.send({ type: 'workspace_removed', issueId: 'A', report: { ok: false, message: 'busy' } });
+
+    expect(ofType(effects, 'note').map((effect) => effect.note.message)).toContain('workspace could not be removed');
+    expect(core.state.removals).toEqual({});
+  });
+});
+
+describe('polls', () => {
+  test('the first poll is at once, the next one an interval after its answer', () => {
+    const core = new Core();
+
+    const first = core.tick();
+    core.nowMs = 5_000;
+    core.answerPoll();
+
+    expect(ofType(first, 'poll')).toHaveLength(1);
+    expect(ofType(core.advance(29_999), 'poll')).toHaveLength(0);
+    expect(ofType(core.advance(1), 'poll')).toHaveLength(1);
+  });
+
+  test('"no work" and "cannot see" differ', () => {
+    const core = new Core();
+    core.poll();
+    const noWork = core.state.poll;
+
+    core.send({ type: 'refresh_requested' });
+    core.answerPoll({ candidates: DOWN });
+
+    expect(noWork.failure).toBeNull();
+    expect(core.state.poll.failure).toMatchObject({ code: 'tracker_request', message: 'down' });
+  });
+
+  test('a refresh asked for during a poll leads to another one right after it', () => {
+    const core = new Core();
+    core.tick();
+    core.send({ type: 'refresh_requested' });
+
+    expect(ofType(core.answerPoll(), 'poll')).toHaveLength(1);
+  });
+
+  test('a falling quota slows the cadence down, and its reset ends that', () => {
+    const core = new Core().put('A');
+    core.rateLimit = { remaining: 50, resetAtMs: core.now.wallMs + 3_600_000 };
+    core.poll();
+
+    expect(core.state.poll.nextAtMs - core.now.wallMs).toBe(360_000);
+    core.nowMs = 3_600_000;
+    core.poll();
+    expect(core.state.poll.nextAtMs - core.now.wallMs).toBe(30_000);
+  });
+
+  test('a used-up quota starts nothing until its reset, and then everything again', () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
+    core.poll();
+    core.send({ type: 'refresh_requested' });
+    core.answerPoll({
+      candidates: { ok: false, code: 'tracker_rate_limited', message: 'later', resetAtMs: core.now.wallMs + 90_000 },
+    });
+    core.fail('A');
+
+    expect(ofType(core.advance(89_000), 'poll')).toEqual([]);
+    expect(ofType(core.advance(1_000), 'poll')).toHaveLength(1);
+    expect(started(core.answerPoll())).toEqual(['A']);
+  });
+
+  test('an answer to a poll that is not in flight is ignored', () => {
+    const core = new Core().put('A');
+    core.poll();
+    const before = core.state;
+    const observation = {
+      seq: 1,
+      asked: ['A'],
+      refresh: { ok: true, issues: [], unknown: [] },
+      candidates: { ok: true, issues: [], unknown: [] },
+      freeDiskMb: 0,
+    } as const;
+
+    core.send({ type: 'observed', observation });
+
+    expect(core.state).toEqual(before);
+  });
+});

@@ -1,0 +1,109 @@
+import type { Config, Workflow } from '../../src/domain/config.js';
+import type { Issue } from '../../src/domain/issue.js';
+
+/** Complete, valid values with the documented defaults, of which a test names only what it is about. */
+export type DeepPartial<T> = T extends readonly unknown[] | null
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: DeepPartial<T[K]> }
+    : T;
+
+/** An issue that is ready to start; its identifier is its id. A bare string sets id and identifier: `issue('A-1')`. */
+export function issue(overrides: string | Partial<Issue> = {}): Issue {
+  const given = typeof overrides === 'string' ? { id: overrides, identifier: overrides } : overrides;
+  const id = given.id ?? 'AB-1';
+  return {
+    id,
+    identifier: id,
+    title: `Title of ${id}`,
+    description: null,
+    priority: null,
+    state: 'Todo',
+    branch_name: null,
+    url: null,
+    assignee_id: null,
+    author: null,
+    labels: [],
+    blocked_by: [],
+    comments: [],
+    dispatchable: true,
+    native_ref: null,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    ...given,
+  };
+}
+
+/** The defaults of DESIGN.md section 3, on the in-memory tracker. Maps are merged, lists and scalars replaced. */
+export function config(overrides: DeepPartial<Config> = {}): Config {
+  return merge(DEFAULT_CONFIG, overrides) as Config;
+}
+
+export function workflow(overrides: DeepPartial<Workflow> = {}): Workflow {
+  return merge(
+    {
+      path: '/project/WORKFLOW.md',
+      dir: '/project',
+      hash: '0'.repeat(64),
+      config: DEFAULT_CONFIG,
+      prompt: { text: 'Work on {{ issue.identifier }}: {{ issue.title }}', startLine: 1, file: '/project/WORKFLOW.md' },
+      secretNames: [],
+      warnings: [],
+    },
+    overrides,
+  ) as Workflow;
+}
+
+const DEFAULT_CONFIG: Config = {
+  tracker: {
+    kind: 'memory',
+    provider: {},
+    activeStates: ['Todo', 'In Progress'],
+    terminalStates: ['Done', 'Cancelled'],
+    requiredLabels: [],
+  },
+  polling: { intervalMs: 30_000 },
+  workspace: { root: '/project/workspaces', minFreeMb: 2048, keepDays: 14 },
+  hooks: {
+    scripts: { after_create: null, before_run: null, after_run: null, before_remove: null },
+    timeoutMs: 60_000,
+    envAllow: [],
+  },
+  agent: {
+    maxConcurrentAgents: 10,
+    maxConcurrentAgentsByState: {},
+    maxTurns: 20,
+    maxRetryBackoffMs: 300_000,
+    maxAttempts: 8,
+    maxRunsWithoutProgress: 3,
+    maxTokensPerIssue: 10_000_000,
+    maxTokensPerDay: null,
+    finishGraceMs: 120_000,
+    inputTimeoutMs: 600_000,
+    onInputTimeout: 'park',
+  },
+  codex: {
+    command: 'codex app-server',
+    approvalPolicy: 'never',
+    threadSandbox: 'workspace-write',
+    turnSandboxPolicy: null,
+    onApprovalRequest: 'decline',
+    turnTimeoutMs: 3_600_000,
+    readTimeoutMs: 5_000,
+    stallTimeoutMs: 300_000,
+  },
+  server: { port: null, host: '127.0.0.1', allowedHosts: [] },
+  runtime: { env: 'allowlist', envAllow: [], isolation: 'auto', shutdownTimeoutMs: 30_000 },
+};
+
+function merge(base: unknown, overrides: unknown): unknown {
+  if (overrides === undefined) return base;
+  if (!isMap(base) || !isMap(overrides)) return overrides;
+  const merged: { [key: string]: unknown } = { ...base };
+  for (const [key, value] of Object.entries(overrides)) merged[key] = merge(base[key], value);
+  return merged;
+}
+
+function isMap(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    root: new URL('..', import.meta.url).pathname,
+    include: ['test/**/*.test.ts'],
+    // Forks, not threads: a child's death signal is tied to the thread that spawned it.
+    pool: 'forks',
+    testTimeout: 30_000,
+    restoreMocks: true,
+  },
+});
