@@ -1,15 +1,7 @@
-import type { Config, TrackerConfig } from '../src/domain/config.js';
-import { type Issue, stateKey } from '../src/domain/issue.js';
+import type { Config } from '../src/domain/config.js';
+import type { Issue } from '../src/domain/issue.js';
+import { includesState, isTrusted, missingLabels } from '../src/domain/standing.js';
 import { recordOf, type State } from './state.js';
-
-/** Where an issue stands, as far as the issue itself tells. */
-export type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
-
-export function standingOf(issue: Issue, tracker: TrackerConfig): Standing {
-  if (includesState(tracker.terminalStates, issue.state)) return 'terminal';
-  if (!includesState(tracker.activeStates, issue.state)) return 'inactive';
-  return isRoutable(issue, tracker) ? 'active' : 'unroutable';
-}
 
 /** One rule that an issue must pass before it is started, and the sentence for a person when it does not. */
 interface Rule {
@@ -78,28 +70,6 @@ export function hasBudget(state: State, issueId: string, config: Config): boolea
   const { tokens, budgetFrom } = recordOf(state, issueId);
   const cap = config.agent.maxTokensPerIssue;
   return cap === null || tokens - budgetFrom < cap;
-}
-
-function isRoutable(issue: Issue, tracker: TrackerConfig): boolean {
-  return issue.dispatchable && isTrusted(issue) && missingLabels(issue, tracker).length === 0;
-}
-
-/** `null` is "the tracker does not know": only a plain no keeps an issue out. */
-function isTrusted(issue: Issue): boolean {
-  return issue.author?.trusted !== false;
-}
-
-/** A blank required label matches nothing: a half-written gate must not stand open. */
-function missingLabels(issue: Issue, tracker: TrackerConfig): string[] {
-  return tracker.requiredLabels.filter((label) => {
-    const wanted = label.trim().toLowerCase();
-    return wanted === '' || !issue.labels.includes(wanted);
-  });
-}
-
-function includesState(states: readonly string[], state: string): boolean {
-  const key = stateKey(state);
-  return states.some((candidate) => stateKey(candidate) === key);
 }
 
 function list(words: readonly string[]): string {

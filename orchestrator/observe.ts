@@ -1,8 +1,8 @@
 import type { Instant } from '../src/domain/clock.js';
 import type { Observation, OrchestratorEvent, ReadResult } from '../src/domain/events.js';
 import type { Issue } from '../src/domain/issue.js';
+import { standingOf } from '../src/domain/standing.js';
 import { type Draft, omit } from './draft.js';
-import { standingOf } from './eligibility.js';
 import { holdFor, liftHold } from './holds.js';
 import { cadenceMs } from './poll.js';
 import { reconcile } from './reconcile.js';
@@ -70,11 +70,10 @@ function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered,
 
 /** A workspace of an earlier life whose issue is finished. */
 function tidyLeftover(draft: Draft, id: string, issue: Issue | null): void {
-  const identifier = draft.state.leftovers[id];
-  if (identifier === undefined) return;
+  if (!(id in draft.state.leftovers)) return;
   draft.set({ leftovers: omit(draft.state.leftovers, id) });
-  const isTerminal = issue !== null && standingOf(issue, draft.state.config.tracker) === 'terminal';
-  if (isTerminal && !(id in draft.state.removals)) removeWorkspace(draft, id, identifier);
+  const isTerminal = issue && standingOf(issue, draft.state.config.tracker) === 'terminal';
+  if (issue && isTerminal && !(id in draft.state.removals)) removeWorkspace(draft, issue);
 }
 
 function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): void {

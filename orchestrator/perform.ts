@@ -5,6 +5,7 @@ import { BatonError, toBatonError } from '../src/domain/errors.js';
 import type { Observation, ReadResult, RemovalReport } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
 import type { Dispatch, IssueBatch, Runner, Store, Tracker } from '../src/domain/ports.js';
+import { withinLimit } from '../src/domain/time-limit.js';
 
 /** A tracker that does not answer for this long is as good as down; the next poll must not wait for it. */
 const READ_TIMEOUT_MS = 60_000;
@@ -68,9 +69,9 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
         return ports.runner.steer(effect.runId, effect.text);
       case 'remove_workspace':
         return void ports.runner
-          .removeWorkspace(effect.issueId, effect.identifier, ports.workflow())
+          .removeWorkspace(effect.issue, ports.workflow())
           .catch((error): RemovalReport => ({ ok: false, message: toBatonError(error).message }))
-          .then((report) => dispatch({ type: 'workspace_removed', issueId: effect.issueId, report }));
+          .then((report) => dispatch({ type: 'workspace_removed', issueId: effect.issue.id, report }));
       case 'note':
         return ports.log(effect.note);
       case 'exit':
@@ -92,22 +93,14 @@ async function readByIds({ clock, tracker }: PerformPorts, ids: readonly string[
   return read(clock, (signal) => tracker.issuesByIds(ids, signal));
 }
 
-/** Never rejects, and never takes longer than the limit, even when the adapter ignores its signal. */
-function read(clock: Clock, ask: (signal: AbortSignal) => Promise<IssueBatch>): Promise<ReadResult> {
-  const controller = new AbortController();
-  return new Promise((resolve) => {
-    const cancel = clock.after(READ_TIMEOUT_MS, () => {
-      resolve(
-        failed(new BatonError('tracker_request', `the tracker did not answer within ${READ_TIMEOUT_MS / 1000} s`)),
-      );
-      controller.abort();
-    });
-    Promise.resolve()
-      .then(() => ask(controller.signal))
-      .then((batch) => resolve({ ok: true, ...batch }))
-      .catch((error) => resolve(failed(error)))
-      .finally(cancel);
-  });
+/** Never rejects, and never takes longer than the limit. */
+async function read(clock: Clock, ask: (signal: AbortSignal) => Promise<IssueBatch>): Promise<ReadResult> {
+  const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_TIMEOUT_MS / 1000} s`);
+  try {
+    return { ok: true, ...(await withinLimit(clock, READ_TIMEOUT_MS, ask, late)) };
+  } catch (error) {
+    return failed(error);
+  }
 }
 
 function failed(error: unknown): ReadResult {

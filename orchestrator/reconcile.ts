@@ -2,8 +2,9 @@ import type { Claim, LiveRun, ParkReason, Waiting } from '../src/domain/claim.js
 import type { Instant } from '../src/domain/clock.js';
 import type { StopReason } from '../src/domain/effects.js';
 import { type Issue, stateKey } from '../src/domain/issue.js';
+import { standingOf } from '../src/domain/standing.js';
 import type { Draft } from './draft.js';
-import { hasBudget, standingOf } from './eligibility.js';
+import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';
 import { continuationMs } from './retry.js';
 import { park, removeWorkspace, requestStop, waitUntil } from './run-end.js';
@@ -74,7 +75,7 @@ function foundIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): 
 
 function letGo(draft: Draft, claim: Claim, standing: StopReason): void {
   draft.noteOn(claim, 'info', 'issue released', { reason: standing, state: claim.issue.state });
-  if (standing === 'terminal') removeWorkspace(draft, claim.issue.id, claim.issue.identifier);
+  if (standing === 'terminal') removeWorkspace(draft, claim.issue);
   else draft.release(claim.issue.id);
 }
 

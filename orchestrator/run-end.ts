@@ -2,6 +2,7 @@ import type { Claim, ClaimError, Parked, ParkReason, ResumeThread, RunFacts, Wai
 import type { Instant } from '../src/domain/clock.js';
 import type { StopReason } from '../src/domain/effects.js';
 import { scopeOf } from '../src/domain/errors.js';
+import type { Issue } from '../src/domain/issue.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
 import type { Question } from '../src/domain/question.js';
 import { type Draft, omit } from './draft.js';
@@ -58,7 +59,7 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
   }
   switch (claim.live.run?.stop ?? null) {
     case 'terminal':
-      return removeWorkspace(draft, claim.issue.id, claim.issue.identifier);
+      return removeWorkspace(draft, claim.issue);
     case 'inactive':
     case 'unroutable':
     case 'gone':
@@ -83,10 +84,10 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
   }
 }
 
-export function removeWorkspace(draft: Draft, issueId: string, identifier: string): void {
-  if (draft.claim(issueId)) draft.release(issueId);
-  draft.set({ removals: { ...draft.state.removals, [issueId]: identifier } });
-  draft.order({ type: 'remove_workspace', issueId, identifier });
+export function removeWorkspace(draft: Draft, issue: Issue): void {
+  if (draft.claim(issue.id)) draft.release(issue.id);
+  draft.set({ removals: { ...draft.state.removals, [issue.id]: issue.identifier } });
+  draft.order({ type: 'remove_workspace', issue });
 }
 
 export function park(

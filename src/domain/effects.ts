@@ -12,7 +12,7 @@ export type Effect =
   | { readonly type: 'stop_run'; readonly runId: string; readonly reason: StopReason }
   | { readonly type: 'answer_run'; readonly runId: string; readonly questionId: string; readonly answer: Answer }
   | { readonly type: 'steer_run'; readonly runId: string; readonly text: string }
-  | { readonly type: 'remove_workspace'; readonly issueId: string; readonly identifier: string }
+  | { readonly type: 'remove_workspace'; readonly issue: Issue }
   | { readonly type: 'note'; readonly note: Note }
   | { readonly type: 'exit'; readonly forced: boolean };
 

@@ -74,7 +74,7 @@ export interface Runner {
   stop(runId: string, reason: StopReason): void;
   answer(runId: string, questionId: string, answer: Answer): void;
   steer(runId: string, text: string): void;
-  removeWorkspace(issueId: string, identifier: string, workflow: Workflow): Promise<RemovalReport>;
+  removeWorkspace(issue: Issue, workflow: Workflow): Promise<RemovalReport>;
   /** Free space of the disk that holds the workspaces, in MB; `null` when it cannot be told. */
   freeDiskMb(workflow: Workflow): Promise<number | null>;
 }

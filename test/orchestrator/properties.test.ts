@@ -159,9 +159,9 @@ class World {
         expect(this.stopped, 'and only once').not.toContain(effect.runId);
         return void this.stopped.add(effect.runId);
       case 'remove_workspace':
-        expect([...this.alive.values()], 'no cleanup of a live workspace').not.toContain(effect.issueId);
-        expect(this.removing, 'no cleanup twice').not.toContain(effect.issueId);
-        return void this.removing.add(effect.issueId);
+        expect([...this.alive.values()], 'no cleanup of a live workspace').not.toContain(effect.issue.id);
+        expect(this.removing, 'no cleanup twice').not.toContain(effect.issue.id);
+        return void this.removing.add(effect.issue.id);
       default:
         return;
     }

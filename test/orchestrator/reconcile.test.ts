@@ -15,7 +15,7 @@ describe('a running issue', () => {
 
     expect(stops(onPoll)).toEqual(['terminal']);
     expect(ofType(onPoll, 'remove_workspace')).toEqual([]);
-    expect(ofType(onExit, 'remove_workspace').map((effect) => effect.issueId)).toEqual(['A']);
+    expect(ofType(onExit, 'remove_workspace').map((effect) => effect.issue.id)).toEqual(['A']);
     expect(core.standing('A')).toBe('unclaimed');
   });
 
@@ -230,7 +230,7 @@ describe('cleanup', () => {
 
     const effects = core.answerPoll();
 
-    expect(ofType(effects, 'remove_workspace')).toEqual([{ type: 'remove_workspace', issueId: 'A', identifier: 'A!' }]);
+    expect(ofType(effects, 'remove_workspace').map((effect) => effect.issue.id)).toEqual(['A']);
     expect(core.state.leftovers).toEqual({ D: 'D!' });
   });
 

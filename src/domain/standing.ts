@@ -1,0 +1,30 @@
+import type { TrackerConfig } from './config.js';
+import { type Issue, stateKey } from './issue.js';
+
+/** Where an issue stands, as far as the issue itself tells: only an active one is worked on. */
+export type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
+
+export function standingOf(issue: Issue, tracker: TrackerConfig): Standing {
+  if (includesState(tracker.terminalStates, issue.state)) return 'terminal';
+  if (!includesState(tracker.activeStates, issue.state)) return 'inactive';
+  const isRoutable = issue.dispatchable && isTrusted(issue) && missingLabels(issue, tracker).length === 0;
+  return isRoutable ? 'active' : 'unroutable';
+}
+
+/** `null` is "the tracker does not know": only a plain no keeps an issue out. */
+export function isTrusted(issue: Issue): boolean {
+  return issue.author?.trusted !== false;
+}
+
+/** A blank required label matches nothing: a half-written gate must not stand open. */
+export function missingLabels(issue: Issue, tracker: TrackerConfig): string[] {
+  return tracker.requiredLabels.filter((label) => {
+    const wanted = label.trim().toLowerCase();
+    return wanted === '' || !issue.labels.includes(wanted);
+  });
+}
+
+export function includesState(states: readonly string[], state: string): boolean {
+  const key = stateKey(state);
+  return states.some((candidate) => stateKey(candidate) === key);
+}
