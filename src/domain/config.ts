@@ -14,9 +14,8 @@ export interface Config {
 
 export interface TrackerConfig {
   readonly kind: string;
-  /** The adapter's own keys. A `$VAR` stays as written here: the adapter asks `Workflow.secret()` for its value. */
+  /** The adapter's own keys. A `$VAR` stays as written here: the adapter is given a way to ask for its value. */
   readonly provider: JsonObject;
-  /** `null` until the adapter's defaults are filled in by the composition root. */
   readonly activeStates: readonly string[];
   readonly terminalStates: readonly string[];
   readonly requiredLabels: readonly string[];

@@ -1,3 +1,4 @@
+import type { StopReason } from './effects.js';
 import { type BatonError, ERRORS, type ErrorCode } from './errors.js';
 import type { Json } from './json.js';
 import type { Question } from './question.js';
@@ -35,6 +36,31 @@ export function failure(code: ErrorCode, message: string, extra: FailureExtra = 
 export function failureOf(error: BatonError, extra: FailureExtra = {}): Outcome {
   return failure(error.code, error.message, extra);
 }
+
+/** The outcome of a run that we ended ourselves. */
+export function cancelled(reason: StopReason, extra: Omit<FailureExtra, 'state'> = {}): Outcome {
+  const { code, state = 'cancelled', message } = STOPPED[reason];
+  return failure(code, message, { ...extra, state });
+}
+
+interface Stopped {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly state?: 'failed';
+}
+
+export const STOPPED: { readonly [reason in StopReason]: Stopped } = {
+  terminal: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue reached a terminal state' },
+  inactive: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue left the active states' },
+  unroutable: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue is no longer for this daemon' },
+  gone: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue is gone from the tracker' },
+  stalled: { code: 'stall_timeout', message: 'the agent made no progress for codex.stall_timeout_ms' },
+  budget: { code: 'budget_exceeded', message: 'the token budget of the issue is spent' },
+  day_budget: { code: 'INTERRUPTED', message: 'the token budget of the day is spent' },
+  input_timeout: { code: 'turn_input_required', message: 'nobody answered the agent in time', state: 'failed' },
+  operator: { code: 'STOPPED_BY_OPERATOR', message: 'an operator stopped the run' },
+  shutdown: { code: 'INTERRUPTED', message: 'the daemon shuts down' },
+};
 
 interface FailureExtra {
   readonly state?: 'failed' | 'timeout' | 'cancelled';

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { access, constants, lstat, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../src/domain/clock.js';
+import type { RuntimeConfig } from '../../src/domain/config.js';
+import { BatonError, toBatonError } from '../../src/domain/errors.js';
+import type { Containment, HiddenDirectory, NamespaceContainment } from '../process.js';
+import { captureOutput } from './capture-output.js';
+import { SYSTEM_PATH } from './namespace-command.js';
+import { runContained } from './run-contained.js';
+
+export interface DetectOptions {
+  readonly isolation: RuntimeConfig['isolation'];
+  /** Directories that no run may see: the state of the daemon. They must exist. */
+  readonly hide: readonly string[];
+  readonly clock: Clock;
+}
+
+/** Finds out, by doing it once, how processes can be contained here. Throws `isolation_unavailable` when `pidns` is a must. */
+export async function detectContainment({ isolation, hide, clock }: DetectOptions): Promise<Containment> {
+  const bash = await findBash();
+  const none = (why: string): Containment => ({ kind: 'none', reason: `${why} ${WEAKNESS}`, bash, clock });
+  if (isolation === 'none') return none('runtime.isolation is none.');
+
+  const userNamespace = process.geteuid?.() !== 0;
+  const form: NamespaceContainment = {
+    kind: 'pidns',
+    reason: `Every process runs in a PID namespace${userNamespace ? ' inside a user namespace' : ''} that ends with it.`,
+    bash,
+    clock,
+    userNamespace,
+    hide: await Promise.all(hide.map(pin)),
+  };
+  const obstacle = process.platform === 'linux' ? await tryOut(form) : `${process.platform} has no PID namespaces`;
+  if (obstacle === null) return form;
+  if (isolation === 'auto') return none(`PID namespaces do not work here (${obstacle}).`);
+  throw new BatonError(
+    'isolation_unavailable',
+    `runtime.isolation is pidns, but PID namespaces do not work here: ${obstacle}. Install util-linux and allow user namespaces (user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns; in a container its seccomp profile), or set runtime.isolation to auto`,
+    { userNamespace },
+  );
+}
+
+const WEAKNESS =
+  'Processes are ended by group and marker only: one that leaves both survives, a killed daemon leaves its agents running, and agents can read the state directory.';
+
+/** `null` when a command really ran alone, saw nothing of what is hidden and had no right to uncover it. */
+async function tryOut(form: NamespaceContainment): Promise<string | null> {
+  try {
+    const root = await lstat('/');
+    const trial = await runContained(
+      {
+        marker: `trial-${randomUUID()}`,
+        file: form.bash,
+        args: ['-p', '-c', TRIAL, 'trial', form.userNamespace ? '0' : 'any', ...form.hide.map(({ path }) => path)],
+        cwd: '/',
+        identity: { dev: root.dev, ino: root.ino },
+        env: { PATH: SYSTEM_PATH },
+        stdin: 'ignore',
+      },
+      form,
+    );
+    const { stderr, status } = await captureOutput(trial, { maxBytes: 4_000, clock: form.clock, drainMs: 1_000 });
+    await trial.stop();
+    return status.code === 0 ? null : `the trial ended with ${status.code ?? status.signal} ${stderr.trim()}`.trim();
+  } catch (error) {
+    return toBatonError(error).message;
+  }
+}
+
+const TRIAL = `
+[[ $PPID == 1 && -d /proc/$$ ]] || { echo 'not in a PID namespace of its own' >&2; exit 1; }
+read -r _ capabilities < <(grep CapEff /proc/self/status)
+[[ $1 == any || $((16#$capabilities)) == 0 ]] || { echo 'capabilities were kept' >&2; exit 1; }
+shift
+for hidden; do
+  [[ -z $(ls -A -- "$hidden") ]] || { echo "$hidden is not hidden" >&2; exit 1; }
+done
+`;
+
+async function pin(path: string): Promise<HiddenDirectory> {
+  try {
+    const real = await realpath(path);
+    const { dev, ino } = await lstat(real, { bigint: true });
+    return { path: real, dev, ino };
+  } catch (cause) {
+    throw new BatonError(
+      'internal_error',
+      `${path} is to be hidden from runs but cannot be read; create it first`,
+      {},
+      { cause },
+    );
+  }
+}
+
+async function findBash(): Promise<string> {
+  for (const folder of SYSTEM_PATH.split(':')) {
+    const path = join(folder, 'bash');
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return path;
+  }
+  return 'bash';
+}

@@ -1,0 +1,28 @@
+import { forEachPid, type ProcessIdentity, processFacts, readIfThere } from './proc-table.js';
+
+export const MARKER_NAME = 'BATON_RUN_MARKER';
+
+/**
+ * The living processes that carry a run's marker in their environment: those of the run that left its process group,
+ * and after a crash of the daemon those it left behind. A process that changed its own environment is not found. Empty off Linux.
+ * `onFound` is called at once, for what must happen before the process can fork again.
+ */
+export async function findMarked(
+  marker: string,
+  onFound: (process: ProcessIdentity) => void = () => {},
+): Promise<readonly ProcessIdentity[]> {
+  return forEachPid(async (pid) => {
+    const found = await markedProcess(pid, `${MARKER_NAME}=${marker}`);
+    if (found !== null) onFound(found);
+    return found;
+  });
+}
+
+async function markedProcess(pid: number, entry: string): Promise<ProcessIdentity | null> {
+  if (pid === process.pid) return null;
+  const environment = await readIfThere(`/proc/${pid}/environ`);
+  if (environment === null || !environment.toString('latin1').split('\0').includes(entry)) return null;
+
+  const facts = await processFacts(pid);
+  return facts?.isAlive ? { pid, startTime: facts.startTime } : null;
+}

@@ -1,0 +1,61 @@
+import { MarkerSweep } from './marker-sweep.js';
+import { listProcesses, type ProcessFacts } from './proc-table.js';
+import type { ProcessTree } from './process-tree.js';
+
+/**
+ * A tree without a namespace: the process group of the command, and whatever else carries its marker. Best effort: a process
+ * that leaves the group *and* clears its environment is not found. Off Linux there is only the group.
+ */
+export class GroupTree implements ProcessTree {
+  readonly #sweep: MarkerSweep;
+
+  constructor(
+    readonly leader: { readonly pid: number; hasExited(): boolean },
+    marker: string,
+  ) {
+    this.#sweep = new MarkerSweep(marker);
+  }
+
+  async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const members = await this.#members();
+    if (members.length > 0) this.#signalGroup(name);
+    const pids = new Set(members);
+    await this.#sweep.signal(name, (pid) => pids.has(pid));
+  }
+
+  async survivors(): Promise<readonly number[]> {
+    // Two looks: a process that forks and ends between our listing and our reading is missed by one.
+    const first = await this.#look();
+    return first.length > 0 ? first : this.#look();
+  }
+
+  get swept(): number {
+    return this.#sweep.killed;
+  }
+
+  async #look(): Promise<readonly number[]> {
+    const [members, marked] = await Promise.all([this.#members(), this.#sweep.find()]);
+    return [...new Set([...members, ...marked.map(({ pid }) => pid)])];
+  }
+
+  async #members(): Promise<readonly number[]> {
+    const reaped = this.leader.hasExited();
+    if (process.platform !== 'linux') return this.#signalGroup(0) ? [this.leader.pid] : [];
+
+    const processes = await listProcesses();
+    // The leader's number is free for others only once its group is empty: seen again, it is not ours.
+    if (reaped && processes.some(({ pid }) => pid === this.leader.pid)) return [];
+    const isMember = ({ groupId, isAlive }: ProcessFacts) => isAlive && groupId === this.leader.pid;
+    return processes.filter(isMember).map(({ pid }) => pid);
+  }
+
+  #signalGroup(signal: NodeJS.Signals | 0): boolean {
+    try {
+      return process.kill(-this.leader.pid, signal);
+    } catch (error) {
+      // ESRCH: it ended meanwhile. EPERM: all that is left of it has changed its user; the survivors show it.
+      if (error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM')) return false;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,54 @@
+# PID 1 of a command's namespace: hides directories, starts the command, reaps, passes TERM on, ends with its status.
+# When this process ends, the kernel kills whatever is left in the namespace.
+#
+#   bash -p init.sh <dev:ino of the working directory> [<directory to hide> <its dev:ino>]... -- <command>...
+#
+# Descriptor 3 leads to the daemon: we say "ready" or "refused <why>", it says "go".
+
+refuse() {
+  printf 'refused %s\n' "$1" >&3
+  exit 125
+}
+
+identity() { stat -c %d:%i .; }
+
+# Mounts over ".", not over a path: what was checked is what gets covered, whatever is renamed meanwhile.
+hide() {
+  cd -P -- "$1" || return
+  [[ $(identity) == "$2" ]] || return
+  mount -n -c -t tmpfs -o ro,size=4k,mode=0500,nosuid,nodev,noexec baton .
+}
+
+[[ $(identity) == "$1" ]] || refuse workspace_changed
+shift
+while [[ $1 != -- ]]; do
+  (hide "$1" "$2") || refuse "cannot hide $1"
+  shift 2
+done
+shift
+
+# Names of our own: a variable of the command's environment must not be changed by ours.
+baton_interrupted=0
+trap 'baton_interrupted=1; kill -TERM -1 2>/dev/null' TERM
+
+# A daemon that died before our death signal was set never answers, and nothing starts.
+printf 'ready\n' >&3 && read -r -u 3 baton_answer && [[ $baton_answer == go ]] || exit 125
+exec 3>&-
+
+# Job control only around the fork: without it the command would start with INT and QUIT ignored.
+set -m
+"$@" <&0 &
+baton_child=$!
+set +m
+exec </dev/null >/dev/null 2>&1
+
+# A TERM that came before the fork has missed the command.
+((baton_interrupted)) && kill -TERM -1
+
+while
+  baton_interrupted=0
+  wait "$baton_child"
+  baton_status=$?
+  ((baton_interrupted))
+do :; done
+exit "$baton_status"

@@ -1,0 +1,53 @@
+import { BatonError } from '../../src/domain/errors.js';
+import { MarkerSweep } from './marker-sweep.js';
+import { isStillAlive, type ProcessIdentity, processFacts, readIfThere, signalExactly } from './proc-table.js';
+import type { ProcessTree } from './process-tree.js';
+
+/**
+ * A tree inside a PID namespace, held by its first process: the kernel lets that one end only after every other process
+ * of the namespace is dead and reaped. So "the first process is gone" proves that nothing is left.
+ */
+export class NamespaceTree implements ProcessTree {
+  readonly #sweep: MarkerSweep;
+  #wasKilled = false;
+
+  constructor(
+    readonly first: ProcessIdentity,
+    marker: string,
+  ) {
+    this.#sweep = new MarkerSweep(marker);
+  }
+
+  async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    // Only the first process: it passes TERM on to all, and KILL on it empties the namespace.
+    const wasThere = signalExactly(this.first, name);
+    if (wasThere && name === 'SIGKILL') this.#wasKilled = true;
+    if (!wasThere) await this.#sweep.signal(name);
+  }
+
+  /** Whether the namespace was ended by us, with whatever was running in it. */
+  get wasKilled(): boolean {
+    return this.#wasKilled;
+  }
+
+  async survivors(): Promise<readonly number[]> {
+    if (await isStillAlive(this.first)) return [this.first.pid];
+    return (await this.#sweep.find()).map(({ pid }) => pid);
+  }
+
+  get swept(): number {
+    return this.#sweep.killed;
+  }
+}
+
+/** The namespace's PID 1 as the host numbers it: the only child of `unshare`. Throws `spawn_failed`. */
+export async function firstOfNamespace(outerPid: number): Promise<ProcessIdentity> {
+  const children = await readIfThere(`/proc/${outerPid}/task/${outerPid}/children`);
+  const pids = children?.toString('latin1').trim().split(' ') ?? [];
+  const facts = pids.length === 1 ? await processFacts(Number(pids[0])) : null;
+  if (facts !== null) return { pid: facts.pid, startTime: facts.startTime };
+  throw new BatonError(
+    'spawn_failed',
+    `The first process of the namespace under pid ${outerPid} cannot be found in /proc`,
+  );
+}

@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+
+/** A process, told apart from a later one with the same number by when it started (clock ticks since boot). */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startTime: string;
+}
+
+export interface ProcessFacts extends ProcessIdentity {
+  readonly groupId: number;
+  /** A zombie has ended; only its parent has not looked yet. */
+  readonly isAlive: boolean;
+}
+
+/** Every process that the kernel shows us; empty off Linux. */
+export async function listProcesses(): Promise<readonly ProcessFacts[]> {
+  return forEachPid(processFacts);
+}
+
+/**
+ * What `look` finds in each process. Goes on until no new ones have come up meanwhile: the later rounds have few to read
+ * and so catch up with a process that forks and ends faster than all of /proc can be read.
+ */
+export async function forEachPid<T>(look: (pid: number) => Promise<T | null>): Promise<readonly T[]> {
+  const seen = new Set<number>();
+  const found: T[] = [];
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const fresh = (await listPids()).filter((pid) => !seen.has(pid));
+    if (fresh.length === 0) break;
+    // In batches, so that a machine with very many processes does not use up our descriptors.
+    for (let start = 0; start < fresh.length; start += BATCH_SIZE) {
+      const batch = await Promise.all(fresh.slice(start, start + BATCH_SIZE).map(look));
+      found.push(...batch.filter((each) => each !== null));
+    }
+    for (const pid of fresh) seen.add(pid);
+  }
+  return found;
+}
+
+const BATCH_SIZE = 100;
+const MAX_ROUNDS = 20;
+
+export async function processFacts(pid: number): Promise<ProcessFacts | null> {
+  const stat = await readIfThere(`/proc/${pid}/stat`);
+  return stat === null ? null : parseStat(pid, stat.toString('latin1'));
+}
+
+export async function isStillAlive(process: ProcessIdentity): Promise<boolean> {
+  const facts = await processFacts(process.pid);
+  return facts?.isAlive === true && facts.startTime === process.startTime;
+}
+
+/** Signals exactly this process, never a later one that was given its number. False when it is gone. */
+export function signalExactly(target: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  try {
+    // Read and kill without a pause between them: the shortest window that there is without pidfd.
+    const facts = parseStat(target.pid, readFileSync(`/proc/${target.pid}/stat`, 'latin1'));
+    if (facts === null || !facts.isAlive || facts.startTime !== target.startTime) return false;
+    return process.kill(target.pid, signal);
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}
+
+async function listPids(): Promise<readonly number[]> {
+  if (process.platform !== 'linux') return [];
+  return (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+/** `null` when the process is gone or not ours to look into. */
+export async function readIfThere(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+const GONE_CODES = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && GONE_CODES.has(String(error.code));
+}
+
+function parseStat(pid: number, stat: string): ProcessFacts | null {
+  // The name, in parentheses, may itself hold blanks and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, , groupId] = fields;
+  const startTime = fields[19];
+  if (state === undefined || groupId === undefined || startTime === undefined) return null;
+  return { pid, startTime, groupId: Number(groupId), isAlive: !'ZXx'.includes(state) };
+}

@@ -1,0 +1,82 @@
+import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { Clock } from '../../src/domain/clock.js';
+import { BatonError } from '../../src/domain/errors.js';
+import type { ContainedProcess, Containment, NamespaceContainment, SpawnSpec } from '../process.js';
+import { checkEnvironment, checkNotHidden, checkWorkspace } from './check-spawn.js';
+import { commandStatus, enterNamespace } from './enter-namespace.js';
+import { MARKER_NAME } from './find-marked.js';
+import { GroupTree } from './group-tree.js';
+import { namespaceCommand } from './namespace-command.js';
+import { NamespaceTree } from './namespace-tree.js';
+import type { ProcessTree } from './process-tree.js';
+import { type StartedProcess, startProcess } from './start-process.js';
+import { StopLadderClimb } from './stop-ladder.js';
+import { TimeLimit } from './time-limit.js';
+
+const READ_AFTER_STOP_MS = 5_000;
+
+export interface ContainedCommand extends Omit<SpawnSpec, 'script' | 'unset'> {
+  readonly file: string;
+  readonly args: readonly string[];
+}
+
+/** Starts a command in the form of containment that works here. Throws `BatonError`, and then nothing is left running. */
+export async function runContained(command: ContainedCommand, containment: Containment): Promise<ContainedProcess> {
+  if (!/^[\w.-]+$/.test(command.marker)) {
+    throw new BatonError('internal_error', `${JSON.stringify(command.marker)} cannot mark a process`);
+  }
+  checkEnvironment(command.env);
+  const marked = { ...command, env: { ...command.env, [MARKER_NAME]: command.marker } };
+  return containment.kind === 'pidns' ? runInNamespace(marked, containment) : runInGroup(marked, containment);
+}
+
+async function runInNamespace(command: ContainedCommand, containment: NamespaceContainment): Promise<ContainedProcess> {
+  const { cwd, stdin, marker } = command;
+  checkNotHidden(cwd, containment.hide);
+  // Costs 150 ms the first time: not paid by commands that start nothing.
+  const { execa } = await import('execa');
+  const workspace = await checkWorkspace(cwd, command.identity);
+  const child = await startProcess(execa, namespaceCommand(command, { ...containment, workspace }), {
+    cwd,
+    stdin,
+    report: true,
+  });
+  const first = await enterNamespace(child, containment.clock);
+  const tree = new NamespaceTree(first, marker);
+  const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
+  return contained({ ...child, exited }, tree, containment);
+}
+
+async function runInGroup(command: ContainedCommand, containment: Containment): Promise<ContainedProcess> {
+  const { cwd, stdin, marker } = command;
+  const { execa } = await import('execa');
+  await checkWorkspace(cwd, command.identity);
+  const child = await startProcess(execa, command, { cwd, stdin, report: false });
+  return contained(child, new GroupTree(child, marker), containment);
+}
+
+function contained(child: StartedProcess, tree: ProcessTree, { clock }: Containment): ContainedProcess {
+  const { pid, stdin, stdout, stderr, exited, hasExited } = child;
+  const climb = new StopLadderClimb({ pid, tree, exited, hasExited, closeStdin: () => stdin?.end() }, clock);
+  return {
+    pid,
+    stdin,
+    stdout,
+    stderr,
+    exited,
+    async stop(ladder) {
+      const result = await climb.stop(ladder);
+      void closePipes([stdout, stderr], clock); // Cannot fail; nobody has to wait for it.
+      return result;
+    },
+  };
+}
+
+/** Gives readers time for what is still in the pipes; then a process that escaped can hold them no longer. */
+async function closePipes(pipes: readonly Readable[], clock: Clock): Promise<void> {
+  const limit = new TimeLimit(clock, READ_AFTER_STOP_MS);
+  await limit.race(Promise.all(pipes.map((pipe) => finished(pipe, { writable: false }).catch(() => {}))));
+  limit.end();
+  for (const pipe of pipes) pipe.destroy();
+}

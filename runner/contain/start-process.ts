@@ -1,0 +1,87 @@
+import type { ChildProcess } from 'node:child_process';
+import { Duplex, Readable, type Writable } from 'node:stream';
+import type { execa } from 'execa';
+import { BatonError, toBatonError } from '../../src/domain/errors.js';
+import type { ExitStatus } from '../process.js';
+import type { CommandLine } from './namespace-command.js';
+
+/** A process as the system gave it to us, in a session of its own. */
+export interface StartedProcess {
+  readonly pid: number;
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Descriptor 3 of the process, when asked for. */
+  readonly report: Duplex | null;
+  readonly exited: Promise<ExitStatus>;
+  hasExited(): boolean;
+}
+
+export interface StartOptions {
+  readonly cwd: string;
+  readonly stdin: 'pipe' | 'ignore';
+  readonly report: boolean;
+}
+
+/** Synchronous up to the spawn, so that nothing happens between the caller's last check and it. Throws `BatonError`. */
+export async function startProcess(
+  run: typeof execa,
+  command: CommandLine,
+  options: StartOptions,
+): Promise<StartedProcess> {
+  const child = start(run, command, options);
+  if (child.pid === undefined) throw spawnError(command, options.cwd, await child);
+  return started(child, child.pid);
+}
+
+function start(run: typeof execa, command: CommandLine, options: StartOptions) {
+  try {
+    return run(command.file, command.args, {
+      cwd: options.cwd,
+      env: command.env,
+      extendEnv: false,
+      detached: true,
+      cleanup: false,
+      buffer: false,
+      reject: false,
+      encoding: 'buffer',
+      stdio: options.report ? [options.stdin, 'pipe', 'pipe', 'pipe'] : [options.stdin, 'pipe', 'pipe'],
+    });
+  } catch (error) {
+    throw toBatonError(error, 'spawn_failed');
+  }
+}
+
+function started(child: Pick<ChildProcess, 'once' | 'stdio'>, pid: number): StartedProcess {
+  let exitSeen = false;
+  const exited = new Promise<ExitStatus>((resolve) => {
+    child.once('exit', (code, signal) => {
+      exitSeen = true;
+      resolve({ code, signal });
+    });
+  });
+  const [stdin, stdout, stderr, report] = child.stdio;
+  // The end of a process shows in `exited`; a stream that breaks with it (EPIPE, ECONNRESET) is no news.
+  for (const stream of [stdin, stdout, stderr, report]) stream?.on('error', () => {});
+  if (!(stdout instanceof Readable && stderr instanceof Readable)) {
+    throw new BatonError('internal_error', 'A process was started without its pipes');
+  }
+  const isDuplex = report instanceof Duplex;
+  return { pid, stdin, stdout, stderr, report: isDuplex ? report : null, exited, hasExited: () => exitSeen };
+}
+
+interface FailedStart {
+  readonly code?: string | undefined;
+  readonly originalMessage?: string | undefined;
+  readonly cause?: unknown;
+}
+
+function spawnError(command: CommandLine, cwd: string, result: FailedStart): BatonError {
+  const { code, originalMessage = 'for an unknown reason', cause } = result;
+  if (code === 'E2BIG') {
+    const message = 'All variables together are larger than the system can pass to a process; allow fewer of them';
+    return new BatonError('invalid_environment', message, { cwd }, { cause });
+  }
+  const message = `${command.file} could not be started in ${cwd}: ${originalMessage}`;
+  return new BatonError('spawn_failed', message, { cwd }, { cause });
+}

@@ -1,0 +1,122 @@
+import { BatonError } from '../src/domain/errors.js';
+
+/** What decides the environment of a process that we start. Names are exact; lists of allowed names may hold `*` globs. */
+export interface EnvironmentRequest {
+  /** The daemon's own environment. */
+  readonly base: { readonly [name: string]: string | undefined };
+  /** `runtime.env` */
+  readonly policy: 'allowlist' | 'inherit';
+  /** `runtime.env_allow` */
+  readonly allow: readonly string[];
+  /** `hooks.env_allow` */
+  readonly hookAllow: readonly string[];
+  /** Variables that hold secrets of the tracker. */
+  readonly secretNames: readonly string[];
+  /** What we add: `BATON_*`, `TMPDIR`. Wins over the rest. */
+  readonly extra: { readonly [name: string]: string };
+}
+
+export interface Environment {
+  readonly env: { readonly [name: string]: string };
+  /** To be unset once more after the login shell has read its profile. */
+  readonly unset: readonly string[];
+}
+
+const COMMON = [
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_*', 'TERM', 'TZ', 'XDG_*', 'SSH_AUTH_SOCK'],
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'ALL_PROXY', 'NO_PROXY'],
+  ...['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy', 'no_proxy'],
+  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'PIP_CERT'],
+  ...['CARGO_HTTP_CAINFO', 'NVM_*', 'PYENV_*', 'MISE_*', 'ASDF_*', 'VOLTA_HOME', 'PNPM_HOME', 'BUN_INSTALL'],
+  ...['CARGO_HOME', 'RUSTUP_HOME', 'GOPATH', 'JAVA_HOME', 'GIT_*', 'GH_CONFIG_DIR', 'GNUPGHOME', 'DOCKER_HOST'],
+  ...['NIX_*', 'DBUS_SESSION_BUS_ADDRESS'],
+];
+
+/** Logins of agents: no business of hooks. */
+const AGENT_ONLY = ['CODEX_*', 'OPENAI_*', 'AZURE_OPENAI_*', 'ANTHROPIC_*', 'CLAUDE_*', 'GEMINI_*'];
+
+/** Never by a glob and never by `inherit`: code that runs in every child, and git's pointers to somebody else's repository. */
+const BY_NAME_ONLY = [
+  ...[
+    'BASH_ENV',
+    'ENV',
+    'BASH_FUNC_*',
+    'SHELLOPTS',
+    'BASHOPTS',
+    'PROMPT_COMMAND',
+    'PS4',
+    'IFS',
+    'CDPATH',
+    'GLOBIGNORE',
+  ],
+  ...['LD_PRELOAD', 'LD_AUDIT', 'DYLD_*', 'GCONV_PATH', 'NODE_OPTIONS', 'NODE_REPL_EXTERNAL_MODULE'],
+  ...['PYTHONSTARTUP', 'PERL5OPT', 'PERL5DB', 'RUBYOPT', 'JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS'],
+  ...['GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_COMMON_DIR', 'GIT_OBJECT_DIRECTORY', 'GIT_NAMESPACE'],
+  ...['GIT_ALTERNATE_OBJECT_DIRECTORIES', 'GIT_PREFIX', 'GIT_IMPLICIT_WORK_TREE', 'GIT_SHALLOW_FILE', 'GIT_GRAFT_FILE'],
+];
+
+/** Linux takes 128 kB for one variable, its name included. */
+const MAX_VALUE_BYTES = 100_000;
+
+/** The whole environment of an agent or a hook; `invalid_environment` when no process could be started with it. */
+export function environmentFor(kind: 'agent' | 'hook', request: EnvironmentRequest): Environment {
+  const { base, secretNames, hookAllow, extra } = request;
+  const passes = passRule(kind, request);
+  const env: { [name: string]: string } = Object.create(null);
+  for (const [name, value] of Object.entries(base)) {
+    if (value !== undefined && passes(name)) env[name] = value;
+  }
+  for (const [name, value] of Object.entries(extra)) env[name] = value;
+  for (const [name, value] of Object.entries(env)) refuseUnusable(name, value);
+  const unset = secretNames.filter((name) => isShellName(name) && !(kind === 'hook' && hookAllow.includes(name)));
+  return { env: { ...env }, unset: [...new Set(unset)] };
+}
+
+function passRule(kind: 'agent' | 'hook', request: EnvironmentRequest): (name: string) => boolean {
+  const { policy, allow, hookAllow, secretNames } = request;
+  const named = new Set(kind === 'hook' ? [...allow, ...hookAllow] : allow);
+  const isAllowed = matcher([...named, ...COMMON, ...(kind === 'agent' ? AGENT_ONLY : [])]);
+  const isAllowedByWorkflow = matcher([...named]);
+  const isAgentOnly = matcher(AGENT_ONLY);
+  const isByNameOnly = matcher(BY_NAME_ONLY);
+  const isOurs = matcher(['BATON_*']);
+  return (name) => {
+    if (secretNames.includes(name)) return kind === 'hook' && hookAllow.includes(name);
+    if (kind === 'hook' && isAgentOnly(name)) return hookAllow.includes(name);
+    if (isByNameOnly(name)) return named.has(name);
+    // What an outer Baton says about its own run is not true of ours.
+    if (isOurs(name)) return isAllowedByWorkflow(name);
+    return policy === 'inherit' || isAllowed(name);
+  };
+}
+
+function matcher(patterns: readonly string[]): (name: string) => boolean {
+  const sources = patterns.map((pattern) => pattern.split(/\*+/).map(escapeRegExp).join('.*'));
+  const expression = new RegExp(`^(?:${sources.join('|')})$`, 's');
+  return (name) => patterns.length > 0 && expression.test(name);
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
+
+function isShellName(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
+}
+
+function refuseUnusable(name: string, value: string): void {
+  const flaw = flawOf(name, value);
+  if (flaw === null) return;
+  throw new BatonError(
+    'invalid_environment',
+    `the environment variable ${JSON.stringify(name)} ${flaw}: no process can be started with it`,
+    { name },
+  );
+}
+
+function flawOf(name: string, value: string): string | null {
+  if (name === '' || name.includes('=') || name.includes('\0')) return 'has an impossible name';
+  if (value.includes('\0')) return 'contains a NUL';
+  const bytes = Buffer.byteLength(value);
+  return bytes > MAX_VALUE_BYTES ? `has ${bytes} bytes, over the limit of ${MAX_VALUE_BYTES}` : null;
+}

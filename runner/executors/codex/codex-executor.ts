@@ -1,0 +1,162 @@
+import PQueue from 'p-queue';
+import type { Json } from '../../../src/domain/json.js';
+import { failure, type Outcome, success } from '../../../src/domain/outcome.js';
+import type { ContainedProcess } from '../../process.js';
+import type { AgentStep, Executor, StepContext } from '../executor.js';
+import { codeOfStall, stoppedBy } from './error-map.js';
+import { FairScheduler } from './fair-reader.js';
+import { assertWorkspace } from './handshake.js';
+import { Reporter } from './reporter.js';
+import { CodexSession } from './session.js';
+import { type FailedOutcome, outcomeOf, StepEnded } from './step-ended.js';
+import { openingText } from './turn-text.js';
+
+/**
+ * Runs the agent step with `codex app-server`: start → thread → turns → stop. Whatever happens, the process tree is gone before
+ * `execute` returns. All sessions of a daemon share one start gate, so that a burst of cold starts does not slow each other beyond
+ * `codex.read_timeout_ms`, and one scheduler for fair reading.
+ */
+export interface CodexExecutorDeps {
+  /** Of Baton, for `clientInfo`. */
+  readonly version: string;
+  /** A line of the agent's stderr: for transcript and log, never progress. */
+  onStderr(runId: string, text: string): void;
+  /** The tree outlives SIGKILL. `execute` returns only once it is gone, which may be never. */
+  onUnkillable?(runId: string, survivors: readonly number[]): void;
+}
+
+const STARTS_AT_ONCE = 4;
+
+export function createCodexExecutor(deps: CodexExecutorDeps): Executor {
+  const starts = new PQueue({ concurrency: STARTS_AT_ONCE });
+  const scheduler = new FairScheduler();
+  return {
+    kind: 'codex',
+    execute: (step, context) => new CodexRun(deps, starts, scheduler, step, context).execute(),
+  };
+}
+
+class CodexRun {
+  readonly #reporter: Reporter;
+  #launching: Promise<ContainedProcess> | null = null;
+  #session: CodexSession | null = null;
+  #issue: StepContext['issue'];
+
+  constructor(
+    private readonly deps: CodexExecutorDeps,
+    private readonly starts: PQueue,
+    private readonly scheduler: FairScheduler,
+    private readonly step: AgentStep,
+    private readonly context: StepContext,
+  ) {
+    this.#reporter = new Reporter(context);
+    this.#issue = context.issue;
+  }
+
+  async execute(): Promise<Outcome> {
+    const { signal } = this.context;
+    let onAbort = () => {};
+    const stopped = new Promise<never>((_, reject) => {
+      onAbort = () => {
+        const ended = new StepEnded(this.#stoppedOutcome(signal.reason));
+        this.#session?.abandonTurn(ended);
+        reject(ended);
+      };
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort, { once: true });
+    });
+    // Whichever of the two loses ends on its own once the session is closed.
+    const outcome = await Promise.race([this.#work(), stopped]).catch(outcomeOf);
+    signal.removeEventListener('abort', onAbort);
+    return this.#stop(outcome);
+  }
+
+  async #work(): Promise<Outcome> {
+    await this.starts.add(() => this.#start());
+    const session = this.#mustHaveSession();
+    const resumed = await session.openThread(this.step);
+    let text = openingText(this.step, this.context, resumed);
+    for (;;) {
+      await session.runTurn(text);
+      const issue = await this.context.refreshIssue();
+      if (issue === null) return success(this.#output('issue_moved'));
+      this.#issue = issue;
+      if (session.turns >= this.context.config.agent.maxTurns) return success(this.#output('max_turns'));
+      text = this.context.continuationPrompt(issue, session.turns + 1);
+    }
+  }
+
+  /** Inside the gate: from spawn to the reply to `initialize`. */
+  async #start(): Promise<void> {
+    const { context, deps } = this;
+    await assertWorkspace(context.workspace);
+    // Looked at in the same breath as the launch: a run that was stopped while it waited starts nothing.
+    if (context.signal.aborted) return;
+    this.#launching = context.launch(context.config.codex.command);
+    const process = await this.#launching;
+    this.#reporter.pid = process.pid;
+    this.#session = new CodexSession({
+      process,
+      context,
+      reporter: this.#reporter,
+      scheduler: this.scheduler,
+      onStderr: (text) => deps.onStderr(context.runId, text),
+      issueNow: () => this.#issue,
+    });
+    if (context.signal.aborted) return;
+    await this.#session.initialize(deps.version);
+  }
+
+  async #stop(outcome: Outcome): Promise<Outcome> {
+    const process = await this.#launching?.catch(() => null);
+    const reported = await this.#report(outcome).catch(outcomeOf);
+    this.#reporter.end();
+    const result = await process?.stop();
+    const meta = this.#meta();
+    if (!result || result.gone) return { ...reported, meta };
+    const { survivors, whenGone } = result;
+    this.deps.onUnkillable?.(this.context.runId, survivors);
+    await whenGone;
+    return failure('unkillable', `processes outlived SIGKILL: ${survivors.join(', ')}`, { meta });
+  }
+
+  async #report(outcome: Outcome): Promise<Outcome> {
+    const failed = outcome.state === 'success' ? null : outcome;
+    if (failed && failed.state !== 'cancelled' && !this.#session?.turns) {
+      this.#reporter.event('startup_failed', { data: { code: failed.error.code, message: failed.error.message } });
+    }
+    await this.#session?.close(failed);
+    return outcome;
+  }
+
+  #stoppedOutcome(reason: unknown): FailedOutcome {
+    const { code, state, message } = stoppedBy(reason);
+    const question = reason === 'input_timeout' ? this.#session?.asking.first : null;
+    const retryError = this.#session?.log.progress.retryError ?? null;
+    const extra = { state, ...(question ? { question } : {}) };
+    return failure(reason === 'stalled' ? codeOfStall(retryError) : code, message, extra) as FailedOutcome;
+  }
+
+  #output(stopReason: string): Json {
+    const { threadId, sessionId } = this.#reporter;
+    const { log, turns } = this.#mustHaveSession();
+    return {
+      last_message: log.lastMessage,
+      session_id: sessionId,
+      thread_id: threadId,
+      turns,
+      usage: { ...log.usage.totalsOf(threadId ?? '') },
+      stop_reason: stopReason,
+    };
+  }
+
+  #meta(): Outcome['meta'] {
+    const { threadId } = this.#reporter;
+    return { ...(threadId === null ? {} : { threadId }), turns: this.#session?.turns ?? 0 };
+  }
+
+  #mustHaveSession(): CodexSession {
+    if (!this.#session) throw new StepEnded(this.#stoppedOutcome(this.context.signal.reason));
+    return this.#session;
+  }
+}

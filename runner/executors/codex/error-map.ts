@@ -1,0 +1,73 @@
+import type { StopReason } from '../../../src/domain/effects.js';
+import { type ErrorCode, scopeOf } from '../../../src/domain/errors.js';
+import { type Fields, fieldsOf } from './protocol.js';
+
+/** `codexErrorInfo` of a failed turn → our code. What would hit every issue alike becomes a code that holds the daemon. */
+const BY_NAME: ReadonlyMap<string, ErrorCode> = new Map([
+  ['unauthorized', 'agent_unauthorized'],
+  ['usageLimitExceeded', 'agent_quota'],
+  ['rateLimitExceeded', 'agent_quota'],
+  ['modelNotFound', 'agent_model_not_found'],
+  ['serverOverloaded', 'agent_unreachable'],
+]);
+
+const BY_STATUS: ReadonlyMap<unknown, ErrorCode> = new Map([
+  [401, 'agent_unauthorized'],
+  [403, 'agent_unauthorized'],
+  [429, 'agent_quota'],
+  [502, 'agent_unreachable'],
+  [503, 'agent_unreachable'],
+  [504, 'agent_unreachable'],
+]);
+
+const CONNECTION_FAULTS = [
+  'httpConnectionFailed',
+  'responseStreamConnectionFailed',
+  'responseStreamDisconnected',
+  'responseTooManyFailedAttempts',
+] as const;
+
+export function codeOfTurnError(codexErrorInfo: unknown): ErrorCode {
+  if (typeof codexErrorInfo === 'string') return BY_NAME.get(codexErrorInfo) ?? 'turn_failed';
+  const info = fieldsOf(codexErrorInfo);
+  const fault = CONNECTION_FAULTS.find((name) => Object.hasOwn(info, name));
+  if (!fault) return 'turn_failed';
+  const status = fieldsOf(info[fault]).httpStatusCode;
+  // Without a status nobody answered; with another one (500, 404, …) it may be the fault of this one request.
+  return status === null || status === undefined ? 'agent_unreachable' : (BY_STATUS.get(status) ?? 'turn_failed');
+}
+
+/** A silent agent that was reconnecting all the while is not stalled: its model service is gone. */
+export function codeOfStall(lastRetryError: Fields | null): ErrorCode {
+  if (!lastRetryError) return 'stall_timeout';
+  const code = codeOfTurnError(lastRetryError.codexErrorInfo);
+  return scopeOf(code) === 'daemon' ? code : 'agent_unreachable';
+}
+
+interface Stopped {
+  readonly code: ErrorCode;
+  readonly state: 'failed' | 'cancelled';
+  readonly message: string;
+}
+
+/** Why the run was told to end. A reason we do not know is a shutdown: nobody's fault, and the issue goes on later. */
+export function stoppedBy(reason: unknown): Stopped {
+  return typeof reason === 'string' && Object.hasOwn(STOPPED, reason)
+    ? STOPPED[reason as StopReason]
+    : STOPPED.shutdown;
+}
+
+const moved = (message: string): Stopped => ({ code: 'CANCELLED_BY_ORCHESTRATOR', state: 'cancelled', message });
+
+const STOPPED: { readonly [reason in StopReason]: Stopped } = {
+  terminal: moved('the issue reached a terminal state'),
+  inactive: moved('the issue left the active states'),
+  unroutable: moved('the issue is no longer for this daemon'),
+  gone: moved('the issue is gone from the tracker'),
+  stalled: { code: 'stall_timeout', state: 'cancelled', message: 'the agent made no progress for too long' },
+  budget: { code: 'budget_exceeded', state: 'cancelled', message: 'the token budget is spent' },
+  day_budget: { code: 'INTERRUPTED', state: 'cancelled', message: 'the token budget of the day is spent' },
+  input_timeout: { code: 'turn_input_required', state: 'failed', message: 'nobody answered the agent in time' },
+  operator: { code: 'STOPPED_BY_OPERATOR', state: 'cancelled', message: 'an operator stopped the run' },
+  shutdown: { code: 'INTERRUPTED', state: 'cancelled', message: 'the daemon shuts down' },
+};

@@ -1,0 +1,41 @@
+import type { Issue } from '../../../src/domain/issue.js';
+import type { HostTool } from '../../../src/domain/ports.js';
+import { type Fields, textOf } from './protocol.js';
+import type { Reporter } from './reporter.js';
+
+/** Tools that the agent calls and the host carries out, bound to the run's own issue. Whatever goes wrong is an answer, not an end. */
+export class HostTools {
+  constructor(
+    private readonly tools: readonly HostTool[],
+    private readonly runId: string,
+    private readonly reporter: Reporter,
+    private readonly currentIssue: () => Issue,
+  ) {}
+
+  async call(method: string, params: Fields): Promise<object> {
+    const name = textOf(params.tool) ?? '';
+    const tool = this.tools.find((candidate) => candidate.name === name);
+    if (!tool) {
+      this.reporter.event('unsupported_tool_call', { method, data: { tool: name } });
+      return toolReply(false, `There is no tool ${name}. Tools of this session: ${this.#names()}.`);
+    }
+    this.reporter.event('notification', { method, data: params });
+    try {
+      const result = await tool.call(params.arguments, { issue: this.currentIssue(), runId: this.runId });
+      if (result.movedTo !== undefined) this.reporter.signal({ type: 'moved_issue', state: result.movedTo });
+      return toolReply(result.success, result.text);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.reporter.warning('a host tool failed', { tool: name, message });
+      return toolReply(false, `${name} failed: ${message}`);
+    }
+  }
+
+  #names(): string {
+    return this.tools.length === 0 ? 'none' : this.tools.map((tool) => tool.name).join(', ');
+  }
+}
+
+function toolReply(success: boolean, text: string): object {
+  return { success, contentItems: [{ type: 'inputText', text }] };
+}

@@ -1,0 +1,88 @@
+/**
+ * Cuts a byte stream into lines. Works on bytes, so that a character cut by a chunk border is never decoded in halves, and
+ * keeps what it is given in a list, so that a long line costs one copy. A line over the cap is dropped at the cap: from then
+ * on the splitter takes nothing more.
+ */
+export const MAX_LINE_BYTES = 10 * 1024 * 1024;
+
+const NEWLINE = 0x0a;
+const BLOCK_BYTES = 64 * 1024;
+const SMALL_BYTES = 16 * 1024;
+
+export class LineSplitter {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #block: { readonly bytes: Buffer; used: number } | null = null;
+  #overflowed = false;
+
+  constructor(private readonly maxBytes = MAX_LINE_BYTES) {}
+
+  get overflowed(): boolean {
+    return this.#overflowed;
+  }
+
+  /** The lines that `chunk` completes, without their newline. */
+  push(chunk: Buffer): Buffer[] {
+    const lines: Buffer[] = [];
+    let start = 0;
+    while (!this.#overflowed) {
+      const end = chunk.indexOf(NEWLINE, start);
+      const piece = chunk.subarray(start, end === -1 ? chunk.length : end);
+      if (this.#bytes + piece.length > this.maxBytes) {
+        this.#overflowed = true;
+        this.#reset();
+        break;
+      }
+      if (end === -1) {
+        this.#keep(piece);
+        break;
+      }
+      lines.push(this.#complete(piece));
+      start = end + 1;
+    }
+    return lines;
+  }
+
+  /** What is left after the last newline; `null` when there is nothing. */
+  end(): Buffer | null {
+    if (this.#bytes === 0) return null;
+    return this.#complete(Buffer.alloc(0));
+  }
+
+  #complete(last: Buffer): Buffer {
+    if (this.#bytes === 0) return last;
+    this.#seal();
+    const line = Buffer.concat([...this.#parts, last], this.#bytes + last.length);
+    this.#reset();
+    return line;
+  }
+
+  // Small pieces are copied together: an agent that dribbles single bytes must not cost a Buffer object for each.
+  #keep(piece: Buffer): void {
+    if (piece.length === 0) return;
+    const isFirst = this.#bytes === 0;
+    this.#bytes += piece.length;
+    if (isFirst || piece.length > SMALL_BYTES) {
+      this.#seal();
+      this.#parts.push(piece);
+      return;
+    }
+    if (!this.#block || this.#block.used + piece.length > BLOCK_BYTES) {
+      this.#seal();
+      this.#block = { bytes: Buffer.allocUnsafeSlow(BLOCK_BYTES), used: 0 };
+    }
+    piece.copy(this.#block.bytes, this.#block.used);
+    this.#block.used += piece.length;
+  }
+
+  #seal(): void {
+    if (this.#block) this.#parts.push(this.#block.bytes.subarray(0, this.#block.used));
+    this.#block = null;
+  }
+
+  #reset(): void {
+    this.#parts = [];
+    this.#block = null;
+    this.#bytes = 0;
+  }
+}

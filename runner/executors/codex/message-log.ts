@@ -1,0 +1,111 @@
+import type { Clock } from '../../../src/domain/clock.js';
+import { isKnownRequest, isProgress, isRetryNotice } from './classify-message.js';
+import { OpenItems } from './open-items.js';
+import type { RpcId } from './parse-message.js';
+import { Progress } from './progress.js';
+import { type Fields, fieldsOf, listOf, NOTICES, textOf } from './protocol.js';
+import { RateLimits } from './rate-limits.js';
+import type { Reporter } from './reporter.js';
+import { TokenUsage } from './token-usage.js';
+import type { FinishedTurn } from './turn.js';
+
+/**
+ * Reads along: turns each notification of the agent into an event, and keeps what the run needs to know of them. Other threads
+ * (of sub-agents) are heard, but only our own thread has the last word and the end of the turn.
+ */
+export interface LogListener {
+  turnEnded(turn: FinishedTurn): void;
+  requestResolved(requestId: unknown): void;
+}
+
+const MAX_CHANGES = 50;
+
+export class MessageLog {
+  readonly usage = new TokenUsage();
+  readonly limits = new RateLimits();
+  readonly progress: Progress;
+  threadId: string | null = null;
+  lastMessage = '';
+  readonly #items = new OpenItems();
+  readonly #changes = new Map<string, readonly unknown[]>();
+  #strays = 0;
+
+  constructor(
+    clock: Clock,
+    private readonly reporter: Reporter,
+    private readonly listener: LogListener,
+  ) {
+    this.progress = new Progress(clock, this.#items, reporter);
+  }
+
+  notification(method: string, rawParams: unknown): void {
+    const params = fieldsOf(rawParams);
+    this.#items.observe(method, params);
+    if (isRetryNotice(method, params)) this.progress.retrying(params);
+    else if (isProgress(method, params)) this.progress.made();
+    if (method === NOTICES.tokenUsage) {
+      this.#readUsage(method, params);
+      return;
+    }
+    this.reporter.event('notification', { method, data: params });
+    this.#keep(method, params);
+  }
+
+  request(method: string): void {
+    if (isKnownRequest(method)) this.progress.made();
+  }
+
+  stray(kind: 'reply' | 'request', id: RpcId): void {
+    this.#strays += 1;
+    this.reporter.warning(`ignored a ${kind} with an id that is not expected`, { id, ignored: this.#strays });
+  }
+
+  changesOf(itemId: unknown): readonly unknown[] {
+    return typeof itemId === 'string' ? (this.#changes.get(itemId) ?? []) : [];
+  }
+
+  #readUsage(method: string, params: Fields): void {
+    const reading = this.usage.read(params);
+    if (reading.kind === 'refused') {
+      this.reporter.event('other_message', { method, data: { warning: reading.reason, params } });
+      return;
+    }
+    const { threadId, totals } = reading;
+    this.reporter.event('notification', { method, usage: totals, data: params });
+    this.reporter.signal({ type: 'usage', threadId, totals });
+  }
+
+  #keep(method: string, params: Fields): void {
+    const item = fieldsOf(params.item);
+    const isOurs = params.threadId === this.threadId;
+    switch (method) {
+      case NOTICES.rateLimits:
+        this.limits.update(params);
+        break;
+      case NOTICES.requestResolved:
+        this.listener.requestResolved(params.requestId);
+        break;
+      case NOTICES.itemStarted:
+        if (item.type === 'fileChange') this.#keepChanges(item);
+        break;
+      case NOTICES.itemCompleted:
+        if (typeof item.id === 'string') this.#changes.delete(item.id);
+        if (isOurs && item.type === 'agentMessage') this.lastMessage = textOf(item.text) ?? this.lastMessage;
+        break;
+      case NOTICES.turnCompleted:
+        this.#changes.clear();
+        if (isOurs) this.#endTurn(fieldsOf(params.turn));
+        break;
+    }
+  }
+
+  #keepChanges(item: Fields): void {
+    if (typeof item.id !== 'string' || this.#changes.size >= MAX_CHANGES) return;
+    this.#changes.set(item.id, listOf(item.changes));
+  }
+
+  #endTurn(turn: Fields): void {
+    const id = textOf(turn.id);
+    if (id !== null) this.listener.turnEnded({ id, status: textOf(turn.status) ?? 'unknown', error: turn.error });
+  }
+}

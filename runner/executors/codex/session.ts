@@ -1,0 +1,194 @@
+import { BatonError } from '../../../src/domain/errors.js';
+import { failure } from '../../../src/domain/outcome.js';
+import type { Question } from '../../../src/domain/question.js';
+import type { ContainedProcess } from '../../process.js';
+import type { AgentStep, StepContext } from '../executor.js';
+import { AppServerClient } from './app-server-client.js';
+import { Asking } from './asking.js';
+import { codeOfTurnError } from './error-map.js';
+import type { FairScheduler } from './fair-reader.js';
+import { initialize, openThread } from './handshake.js';
+import { HostTools } from './host-tools.js';
+import { MessageLog } from './message-log.js';
+import { CALLS, fieldsOf, textInput, textOf } from './protocol.js';
+import type { Reporter } from './reporter.js';
+import { sandboxPolicyOf } from './sandbox-policy.js';
+import { ServerRequests } from './server-requests.js';
+import { StderrLines } from './stderr-lines.js';
+import { Steering } from './steering.js';
+import { type FailedOutcome, StepEnded } from './step-ended.js';
+import { type FinishedTurn, Turn } from './turn.js';
+import { withMessages } from './turn-text.js';
+
+/**
+ * One app-server process and its thread. At most one turn is open at a time: a `turn/start` during an active turn would silently
+ * steer it instead. Whoever made the session ends it with `close`; the process itself is stopped by the executor.
+ */
+export interface SessionDeps {
+  readonly process: ContainedProcess;
+  readonly context: StepContext;
+  readonly reporter: Reporter;
+  readonly scheduler: FairScheduler;
+  onStderr(text: string): void;
+  issueNow(): StepContext['issue'];
+}
+
+const INTERRUPT_WAIT_MS = 500;
+
+export class CodexSession {
+  readonly log: MessageLog;
+  readonly asking: Asking;
+  readonly #client: AppServerClient;
+  readonly #steering: Steering;
+  #turn: Turn | null = null;
+  #threadId = '';
+  #turns = 0;
+
+  constructor(private readonly deps: SessionDeps) {
+    const { process, context, reporter, scheduler } = deps;
+    const stderr = new StderrLines(process.stderr, scheduler, deps.onStderr);
+    this.asking = new Asking(reporter, (isAsking) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock()));
+    this.log = new MessageLog(context.clock, reporter, {
+      turnEnded: (turn) => this.#turn?.end(turn),
+      requestResolved: (requestId) => this.asking.withdraw(requestId),
+    });
+    const requests = new ServerRequests({
+      policy: context.config.codex.onApprovalRequest,
+      asking: this.asking,
+      tools: new HostTools(context.tools, context.runId, reporter, deps.issueNow),
+      reporter,
+      changesOf: (itemId) => this.log.changesOf(itemId),
+      onInputRequired: (question) => this.#requireInput(question),
+    });
+    this.#client = new AppServerClient({
+      process,
+      scheduler,
+      clock: context.clock,
+      readTimeoutMs: context.config.codex.readTimeoutMs,
+      lastWords: () => stderr.lastWords(),
+      handlers: {
+        notification: (method, params) => this.log.notification(method, params),
+        request: (method, id, params) => {
+          this.log.request(method);
+          return requests.handle(method, id, params);
+        },
+        malformed: (reason, sample) => reporter.event('malformed', { data: { reason, sample } }),
+        stray: (kind, id) => this.log.stray(kind, id),
+      },
+    });
+    this.#steering = new Steering(this.#client, reporter);
+    context.controls.onAnswer((questionId, answer) => this.asking.answer(questionId, answer));
+    context.controls.onSteer((text) => void this.#steering.say(text));
+    void this.#client.closed.then((error) => this.#turn?.abandon(error));
+  }
+
+  get turns(): number {
+    return this.#turns;
+  }
+
+  initialize(version: string): Promise<void> {
+    return initialize(this.#client, version);
+  }
+
+  /** True when an old thread goes on. */
+  async openThread(step: AgentStep): Promise<boolean> {
+    const { context, reporter } = this.deps;
+    const { threadId, resumed } = await openThread(this.#client, step, context, reporter);
+    this.#threadId = threadId;
+    this.log.threadId = threadId;
+    reporter.threadId = threadId;
+    return resumed;
+  }
+
+  /** Resolves when the turn completed; throws when it ended in any other way. */
+  async runTurn(text: string): Promise<void> {
+    const { context, reporter } = this.deps;
+    const turn = new Turn(context.clock, context.config.codex.turnTimeoutMs);
+    this.#turn = turn;
+    if (this.asking.first) turn.pauseClock();
+    const reply = fieldsOf(
+      await Promise.race([this.#client.request(CALLS.turnStart, this.#turnOrder(text)), turn.finished]),
+    );
+    const turnId = textOf(fieldsOf(reply.turn).id);
+    if (turnId === null) throw new BatonError('response_error', 'the agent started a turn without an id');
+    this.#turns += 1;
+    reporter.turnId = turnId;
+    reporter.event('session_started', { data: { turn: this.#turns } });
+    reporter.signal({ type: 'session', threadId: this.#threadId, turnId, turn: this.#turns });
+    this.log.progress.made();
+    turn.begin(turnId);
+    this.#steering.attach({ threadId: this.#threadId, turn });
+    const finished = await turn.finished;
+    this.asking.withdrawAll();
+    this.#judge(finished);
+  }
+
+  /** Makes the open turn end with `error`, whatever the agent is doing. */
+  abandonTurn(error: Error): void {
+    this.#turn?.abandon(error);
+  }
+
+  /** Asks the agent to let go of an unfinished turn, reports how that turn ended, and stops listening. */
+  async close(outcome: FailedOutcome | null): Promise<void> {
+    const { reporter } = this.deps;
+    const turn = this.#turn;
+    if (outcome && turn?.id != null && turn.isUnfinished) {
+      await this.#interrupt(turn.id);
+      const type = outcome.state === 'cancelled' ? 'turn_cancelled' : 'turn_ended_with_error';
+      reporter.event(type, { data: { code: outcome.error.code, message: outcome.error.message } });
+    } else if (outcome && turn && turn.id === null && this.#turns > 0) {
+      reporter.event('turn_ended_with_error', { data: { code: outcome.error.code, message: outcome.error.message } });
+    }
+    this.#steering.close();
+    reporter.end();
+    this.#client.dispose();
+  }
+
+  async #interrupt(turnId: string): Promise<void> {
+    if (!this.#client.isOpen) return;
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = this.deps.context.clock.after(INTERRUPT_WAIT_MS, resolve);
+    });
+    const asked = this.#client.request(CALLS.turnInterrupt, { threadId: this.#threadId, turnId }).catch(() => {});
+    await Promise.race([asked, late]);
+    cancel();
+  }
+
+  #turnOrder(text: string): object {
+    const { workspace, tmpDir, config } = this.deps.context;
+    const sandboxPolicy = sandboxPolicyOf(config.codex, workspace, tmpDir);
+    return {
+      threadId: this.#threadId,
+      input: textInput(withMessages(text, this.#steering.take())),
+      cwd: workspace,
+      ...(sandboxPolicy === null ? {} : { sandboxPolicy }),
+    };
+  }
+
+  #judge(turn: FinishedTurn): void {
+    const { reporter, context } = this.deps;
+    const usage = this.log.usage.totalsOf(this.#threadId);
+    if (turn.status === 'completed') {
+      reporter.event('turn_completed', { usage });
+      return;
+    }
+    const error = fieldsOf(turn.error);
+    const message = textOf(error.message) ?? `the agent reports a turn that is ${turn.status.slice(0, 50)}`;
+    if (turn.status === 'interrupted') {
+      reporter.event('turn_cancelled', { usage, data: { message } });
+      throw new BatonError('turn_cancelled', `the turn was interrupted: ${message}`);
+    }
+    const code = codeOfTurnError(error.codexErrorInfo);
+    reporter.event('turn_failed', { usage, data: { code, message, codexErrorInfo: error.codexErrorInfo ?? null } });
+    const resetAtMs = code === 'agent_quota' ? this.log.limits.resetAtMs(context.clock.now().wallMs) : undefined;
+    throw new StepEnded(
+      failure(code, message.slice(0, 2_000), resetAtMs === undefined ? {} : { resetAtMs }) as FailedOutcome,
+    );
+  }
+
+  #requireInput(question: Question): void {
+    const message = `the agent needs an answer: ${question.text.slice(0, 500)}`;
+    this.abandonTurn(new StepEnded(failure('turn_input_required', message, { question }) as FailedOutcome));
+  }
+}

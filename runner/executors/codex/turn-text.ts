@@ -1,0 +1,33 @@
+import type { Answer, Question } from '../../../src/domain/question.js';
+import type { AgentStep, StepContext } from '../executor.js';
+
+/** What the first turn of a run says. `resumed`: the thread goes on, so the agent already knows its issue. */
+export function openingText(step: AgentStep, context: StepContext, resumed: boolean): string {
+  const given = step.resume?.answer ?? null;
+  const answer = given ? answerText(given.question, given.answer) : null;
+  if (resumed) return answer ?? context.continuationPrompt(context.issue, 1);
+  return answer === null ? step.prompt : `${step.prompt}\n\n${answer}`;
+}
+
+export function withMessages(text: string, messages: readonly string[]): string {
+  return [text, ...messages.map((message) => `A message from a person:\n${message}`)].join('\n\n');
+}
+
+function answerText(question: Question, answer: Answer): string {
+  return `You asked a person:\n${question.text}\n\nThe answer: ${verdict(question, answer)}`;
+}
+
+function verdict(question: Question, answer: Answer): string {
+  switch (answer.kind) {
+    case 'accept':
+      return 'yes. Go ahead; if you are asked to confirm it again, that is expected.';
+    case 'decline':
+      return 'no. Do not do this; find another way, or say why there is none.';
+    case 'input': {
+      const label = (id: string) => question.fields.find((field) => field.id === id)?.label ?? id;
+      return Object.entries(answer.values)
+        .map(([id, value]) => `\n${label(id)}: ${value}`)
+        .join('');
+    }
+  }
+}

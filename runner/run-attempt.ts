@@ -1,0 +1,222 @@
+import type { Clock } from '../src/domain/clock.js';
+import type { Workflow } from '../src/domain/config.js';
+import type { StartOrder, StopReason } from '../src/domain/effects.js';
+import { BatonError, toBatonError } from '../src/domain/errors.js';
+import type { Issue } from '../src/domain/issue.js';
+import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
+import type { Tracker } from '../src/domain/ports.js';
+import type { RunSignal } from '../src/domain/run-signal.js';
+import { standingOf } from '../src/domain/standing.js';
+import { withinLimit } from '../src/domain/time-limit.js';
+import type { ContinuationValues } from '../templates/continuation.js';
+import type { Prompt } from '../templates/render-prompt.js';
+import { compilePrompt } from '../templates/render-prompt.js';
+import { spawnContained } from './contain/spawn-contained.js';
+import { environmentFor } from './environment.js';
+import type { Executor, StepContext, StepControls } from './executors/executor.js';
+import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
+import type { Containment } from './process.js';
+import { makeRunFolder, removeRunFolder } from './run-folder.js';
+import type { RunObserver } from './run-observer.js';
+import type { Workspace } from './workspace-folder.js';
+import type { Workspaces } from './workspaces.js';
+
+const REFRESH_TIMEOUT_MS = 60_000;
+/** The part of a shutdown that `after_run` may take; the rest is for everything after it. */
+const SHUTDOWN_SHARE = 0.7;
+
+export interface RunDeps {
+  readonly clock: Clock;
+  readonly containment: Containment;
+  readonly workspaces: Workspaces;
+  readonly tracker: Pick<Tracker, 'issuesByIds' | 'tools'>;
+  readonly executor: Executor;
+  readonly continuation: Prompt<ContinuationValues>;
+  readonly baseEnv: { readonly [name: string]: string | undefined };
+  readonly observer: RunObserver;
+  onUnkillable(runId: string): void;
+}
+
+/** One run as the pool hands it over. */
+export interface Attempt {
+  readonly order: StartOrder;
+  readonly workflow: Workflow;
+  /** Aborted with a `StopReason`. */
+  readonly signal: AbortSignal;
+  readonly controls: StepControls;
+  emit(signal: RunSignal): void;
+}
+
+/**
+ * Carries one run through: workspace → after_create → prompt → before_run → agent step → after_run. Never throws, and returns
+ * only once every process of the run is gone.
+ */
+export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outcome> {
+  let folder: string | null = null;
+  try {
+    throwIfStopped(attempt.signal);
+    attempt.emit({ type: 'phase', phase: 'preparing' });
+    folder = await makeRunFolder(attempt.order.runId);
+    return await inWorkspace(attempt, deps, folder);
+  } catch (error) {
+    return outcomeOf(error, attempt.signal);
+  } finally {
+    const litter = folder === null ? null : await removeRunFolder(folder);
+    if (litter)
+      deps.observer.warned(attempt.order.runId, 'temporary folder of the run could not be removed', {
+        folder,
+        detail: litter.message,
+      });
+  }
+}
+
+async function inWorkspace(attempt: Attempt, deps: RunDeps, tmpDir: string): Promise<Outcome> {
+  const { order, signal } = attempt;
+  const workspace = await deps.workspaces.prepare(order.issue);
+  if (workspace.adopted) {
+    deps.observer.warned(order.runId, 'workspace folder was there already, using it', { workspace: workspace.path });
+  }
+  const hooks = hooksOf(attempt, deps, workspace, tmpDir);
+  if (workspace.createdNow) await populate(hooks, workspace, deps, signal);
+
+  let outcome: Outcome;
+  try {
+    outcome = await work(attempt, deps, workspace, tmpDir, hooks);
+  } catch (error) {
+    outcome = outcomeOf(error, signal);
+  }
+  attempt.emit({ type: 'phase', phase: 'finishing' });
+  await hooks.run('after_run', {
+    signal: new AbortController().signal,
+    runOutcome: outcomeName(outcome),
+    ...timeLeft(attempt),
+  });
+  return outcome;
+}
+
+/** A failed after_create leaves nothing behind, so that the next attempt runs it again. */
+async function populate(hooks: IssueHooks, workspace: Workspace, deps: RunDeps, signal: AbortSignal): Promise<void> {
+  try {
+    await hooks.run('after_create', { signal });
+    throwIfStopped(signal);
+  } catch (error) {
+    await deps.workspaces.abandon(workspace);
+    throw error;
+  }
+  await deps.workspaces.confirmCreated(workspace);
+}
+
+async function work(
+  attempt: Attempt,
+  deps: RunDeps,
+  workspace: Workspace,
+  tmpDir: string,
+  hooks: IssueHooks,
+): Promise<Outcome> {
+  const { order, workflow, signal } = attempt;
+  const values = promptValues(order, workflow, workspace);
+  const prompt = compilePrompt(workflow.prompt).render(values);
+  deps.observer.promptRendered(order.runId, prompt);
+  await hooks.run('before_run', { signal });
+  throwIfStopped(signal);
+  await deps.workspaces.verify(workspace);
+  attempt.emit({ type: 'phase', phase: 'agent' });
+  const step = { id: 'agent', kind: 'agent', prompt, resume: order.resume } as const;
+  return deps.executor.execute(step, stepContext(attempt, deps, workspace, tmpDir));
+}
+
+function stepContext(attempt: Attempt, deps: RunDeps, workspace: Workspace, tmpDir: string): StepContext {
+  const { order, workflow, signal } = attempt;
+  const { config } = workflow;
+  let issue = order.issue;
+  return {
+    runId: order.runId,
+    issue,
+    config,
+    workspace: workspace.path,
+    tmpDir,
+    clock: deps.clock,
+    tools: deps.tracker.tools(),
+    signal,
+    emit: attempt.emit,
+    controls: attempt.controls,
+    async launch(command) {
+      const { env, unset } = environmentFor('agent', {
+        base: deps.baseEnv,
+        policy: config.runtime.env,
+        allow: config.runtime.envAllow,
+        hookAllow: [],
+        secretNames: workflow.secretNames,
+        extra: { TMPDIR: tmpDir, BATON_RUN_ID: order.runId, BATON_WORKSPACE: workspace.path },
+      });
+      await deps.workspaces.verify(workspace);
+      const { path: cwd, identity } = workspace;
+      return spawnContained(
+        { marker: order.runId, script: command, cwd, identity, env, unset, stdin: 'pipe' },
+        deps.containment,
+      );
+    },
+    async refreshIssue() {
+      issue = (await reread(issue, attempt, deps)) ?? issue;
+      return standingOf(issue, config.tracker) === 'active' ? issue : null;
+    },
+    continuationPrompt: (now, turn) => {
+      const values = {
+        ...promptValues(order, workflow, workspace),
+        issue: now,
+        turn,
+        max_turns: config.agent.maxTurns,
+      };
+      const text = deps.continuation.render(values);
+      deps.observer.promptRendered(order.runId, text);
+      return text;
+    },
+  };
+}
+
+/** The issue as the tracker has it now; `null` when it knows nothing at the moment. A gone one has left the active states. */
+async function reread(issue: Issue, { signal }: Attempt, { clock, tracker }: RunDeps): Promise<Issue | null> {
+  const late = () =>
+    new BatonError('tracker_request', `the tracker did not answer within ${REFRESH_TIMEOUT_MS / 1000} s`);
+  const ask = (inner: AbortSignal) => tracker.issuesByIds([issue.id], inner);
+  const batch = await withinLimit(clock, REFRESH_TIMEOUT_MS, ask, late, signal);
+  const found = batch.issues.find((one) => one.id === issue.id);
+  if (found || batch.unknown.includes(issue.id)) return found ?? null;
+  return { ...issue, dispatchable: false };
+}
+
+function promptValues(
+  { issue, attempt, runId, number, reason }: StartOrder,
+  { path, dir }: Workflow,
+  workspace: Workspace,
+) {
+  return { issue, attempt, run: { id: runId, number, reason, workspace: workspace.path }, workflow: { path, dir } };
+}
+
+function hooksOf({ order, workflow }: Attempt, deps: RunDeps, workspace: Workspace, tmpDir: string): IssueHooks {
+  const { issue, runId, attempt } = order;
+  const onUnkillable = () => deps.onUnkillable(runId);
+  return createIssueHooks({ ...deps, workflow, issue, workspace, tmpDir, runId, marker: runId, attempt, onUnkillable });
+}
+
+function timeLeft({ signal, workflow }: Attempt): { timeoutMs?: number } {
+  if (signal.reason !== ('shutdown' satisfies StopReason)) return {};
+  const { hooks, runtime } = workflow.config;
+  return { timeoutMs: Math.min(hooks.timeoutMs, runtime.shutdownTimeoutMs * SHUTDOWN_SHARE) };
+}
+
+/** What hooks are told in `BATON_RUN_OUTCOME`. */
+function outcomeName(outcome: Outcome): string {
+  if (outcome.state === 'success') return 'success';
+  return outcome.error.code === 'INTERRUPTED' ? 'interrupted' : outcome.state;
+}
+
+function throwIfStopped(signal: AbortSignal): void {
+  if (signal.aborted) throw new BatonError('INTERRUPTED', 'the run was stopped');
+}
+
+/** However it broke off: a run that was told to stop was stopped. */
+function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
+  const known = toBatonError(error);
+  return signal.aborted && known.code !== 'unkillable' ? cancelled(signal.reason as StopReason) : failureOf(known);
+}

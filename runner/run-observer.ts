@@ -1,0 +1,30 @@
+import type { HookName } from '../src/domain/config.js';
+import type { StartOrder } from '../src/domain/effects.js';
+import type { Outcome } from '../src/domain/outcome.js';
+import type { RuntimeEvent } from '../src/domain/runtime-event.js';
+
+/** Whoever watches runs without deciding anything: log and transcript. Must not throw. */
+export interface RunObserver {
+  runBegan(order: StartOrder): void;
+  runtimeEvent(runId: string, event: RuntimeEvent): void;
+  agentStderr(runId: string, text: string): void;
+  /** The prompt of a turn as it is sent: for the transcript only, never for the log. */
+  promptRendered(runId: string, prompt: string): void;
+  hookEnded(report: HookReport): void;
+  warned(runId: string | null, message: string, fields: { readonly [key: string]: unknown }): void;
+  runEnded(runId: string, outcome: Outcome): void;
+}
+
+export interface HookReport {
+  readonly runId: string | null;
+  readonly issueId: string;
+  readonly identifier: string;
+  readonly hook: HookName;
+  readonly outcome: 'ok' | 'failed' | 'timeout' | 'cancelled';
+  readonly durationMs: number;
+  /** Why it failed, for a person. */
+  readonly message: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+}

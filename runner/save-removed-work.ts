@@ -1,0 +1,63 @@
+import type { Clock } from '../src/domain/clock.js';
+import type { Workflow } from '../src/domain/config.js';
+import type { Issue } from '../src/domain/issue.js';
+import { captureOutput } from './contain/capture-output.js';
+import { spawnContained } from './contain/spawn-contained.js';
+import { environmentFor } from './environment.js';
+import type { Containment } from './process.js';
+import type { RunObserver } from './run-observer.js';
+import type { Workspace } from './workspace-folder.js';
+import { pruneSaved, type RunScript, saveWork } from './workspace-save.js';
+
+const MAX_OUTPUT_BYTES = 16 * 1024;
+const DRAIN_MS = 1_000;
+const TIME_LIMIT_MS = 120_000;
+
+export interface SaveDeps {
+  readonly saveDir: string;
+  readonly clock: Clock;
+  readonly containment: Containment;
+  readonly baseEnv: { readonly [name: string]: string | undefined };
+  readonly observer: Pick<RunObserver, 'warned'>;
+}
+
+/** Binds `saveWork` to real, contained processes: a workspace's git settings are as hostile as its agent. */
+export function saveWorkOf(deps: SaveDeps) {
+  return async (workspace: Workspace, issue: Issue, workflow: Workflow, tmpDir: string): Promise<void> => {
+    const nowMs = deps.clock.now().wallMs;
+    const run = scriptRunner(workspace, workflow, tmpDir, deps);
+    const { folder, notices } = await saveWork({ workspace, scratchDir: tmpDir, saveDir: deps.saveDir, nowMs, run });
+    const about = { issue_id: issue.id, issue_identifier: issue.identifier };
+    if (folder !== null)
+      deps.observer.warned(null, 'unpushed work was saved before the workspace is removed', { ...about, folder });
+    for (const notice of notices) deps.observer.warned(null, 'not everything was saved', { ...about, detail: notice });
+    await pruneSaved(deps.saveDir, workflow.config.workspace.keepDays, nowMs);
+  };
+}
+
+function scriptRunner(workspace: Workspace, workflow: Workflow, tmpDir: string, deps: SaveDeps): RunScript {
+  const { clock, containment, baseEnv } = deps;
+  return async (script, variables) => {
+    const { env, unset } = environmentFor('agent', {
+      base: baseEnv,
+      policy: 'allowlist',
+      allow: [],
+      hookAllow: [],
+      secretNames: workflow.secretNames,
+      extra: { ...variables, TMPDIR: tmpDir },
+    });
+    const { path: cwd, identity, key } = workspace;
+    const process = await spawnContained(
+      { marker: `save-${key}`, script, cwd, identity, env, unset, stdin: 'ignore' },
+      containment,
+    );
+    const cancel = clock.after(TIME_LIMIT_MS, () => void process.stop());
+    try {
+      const { stderr, status } = await captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });
+      return { code: status.code, stderr };
+    } finally {
+      cancel();
+      await process.stop();
+    }
+  };
+}

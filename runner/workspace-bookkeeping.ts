@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BatonError } from '../src/domain/errors.js';
+import type { DirectoryIdentity } from './process.js';
+import { BOOKKEEPING_FOLDER } from './workspace-path.js';
+
+/**
+ * The `.baton` folder beside the workspaces. `creating/<key>` says that a workspace is being made: it is written before the
+ * folder exists and goes when `after_create` ended well, so whatever crash lies between leaves it behind. `trash/` takes folders
+ * that are being deleted: moving is one step, deleting is not, and a half-deleted workspace must never be taken for a whole one.
+ */
+export interface Bookkeeping {
+  /** `null`: not being made. `identity: null`: the crash came before the folder was used at all. */
+  creating(key: string): Promise<{ readonly identity: DirectoryIdentity | null } | null>;
+  markCreating(key: string, identity: DirectoryIdentity | null): Promise<void>;
+  clearCreating(key: string): Promise<void>;
+  /** Moves a folder out of the way; `deleteTrash` of the answer does the rest. */
+  toTrash(path: string, key: string): Promise<string>;
+  /** What a crash left half deleted. */
+  trash(): Promise<readonly string[]>;
+}
+
+export function createBookkeeping(root: string): Bookkeeping {
+  const base = join(root, BOOKKEEPING_FOLDER);
+  const folder = async (name: 'creating' | 'trash') => {
+    await ensureFolder(base);
+    await ensureFolder(join(base, name));
+    return join(base, name);
+  };
+  return {
+    async creating(key) {
+      const text = await readFile(join(await folder('creating'), key), 'utf8').catch(ignoreMissing);
+      return text === undefined ? null : { identity: parseIdentity(text) };
+    },
+    async markCreating(key, identity) {
+      const path = join(await folder('creating'), key);
+      await writeFile(path, identity === null ? '' : `${identity.dev} ${identity.ino}\n`, { mode: 0o600 });
+    },
+    async clearCreating(key) {
+      await unlink(join(await folder('creating'), key)).catch(ignoreMissing);
+    },
+    async toTrash(path, key) {
+      const target = join(await folder('trash'), `${key}.${randomUUID()}`);
+      await rename(path, target);
+      return target;
+    },
+    async trash() {
+      const path = await folder('trash');
+      return (await readdir(path)).map((name) => join(path, name));
+    },
+  };
+}
+
+/** Deletes a folder and what is in it. Symlinks are deleted, never followed. */
+export async function deleteTrash(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM') throw error;
+    // Package caches make their folders read-only; the owner may change that.
+    await makeDeletable(path);
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function makeDeletable(path: string): Promise<void> {
+  const stats = await lstat(path);
+  if (!stats.isDirectory()) return;
+  await chmod(path, 0o700);
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) await makeDeletable(join(path, entry.name));
+  }
+}
+
+/** Not recursive, so that a symlink in its place is seen and not followed. */
+async function ensureFolder(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  if (!(await lstat(path)).isDirectory()) {
+    throw new BatonError(
+      'workspace_failed',
+      `${path} is not a directory: move it away, Baton keeps its own notes there`,
+    );
+  }
+}
+
+function parseIdentity(text: string): DirectoryIdentity | null {
+  const match = /^(\d+) (\d+)\n$/.exec(text);
+  return match === null ? null : { dev: Number(match[1]), ino: Number(match[2]) };
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+  return undefined;
+}

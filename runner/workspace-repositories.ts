@@ -1,0 +1,45 @@
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const MAX_DEPTH = 4;
+const MAX_FOLDERS = 5000;
+const SKIPPED = new Set(['.git', 'node_modules']);
+
+export interface FoundRepositories {
+  readonly repositories: readonly string[];
+  /** False when there were too many folders to look into all of them. */
+  readonly isComplete: boolean;
+}
+
+/** Git repositories in a workspace: itself, and clones and submodules not too deep inside. Symlinks are not followed. */
+export async function findRepositories(workspace: string): Promise<FoundRepositories> {
+  const repositories: string[] = [];
+  let level = [workspace];
+  let looked = 0;
+  for (let depth = 0; depth <= MAX_DEPTH; depth += 1) {
+    const next: string[] = [];
+    for (const folder of level) {
+      looked += 1;
+      if (looked > MAX_FOLDERS) return { repositories, isComplete: false };
+      if (await isRepository(folder)) repositories.push(folder);
+      if (depth < MAX_DEPTH) next.push(...(await subfolders(folder)));
+    }
+    level = next;
+  }
+  return { repositories, isComplete: true };
+}
+
+async function subfolders(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isDirectory() && !SKIPPED.has(entry.name))
+    .map(({ name }) => join(folder, name));
+}
+
+/** `.git` is a folder with a HEAD, or a file that points to one. A folder without is a clone that never began. */
+async function isRepository(folder: string): Promise<boolean> {
+  const git = join(folder, '.git');
+  const stats = await lstat(git).catch(() => null);
+  if (stats?.isDirectory()) return (await lstat(join(git, 'HEAD')).catch(() => null)) !== null;
+  return stats !== null;
+}

@@ -1,0 +1,71 @@
+# Saves the work in one git repository as files outside of it. Run by workspace-save.ts, contained like an agent: everything in
+# the repository, its configuration included, was written by one. So its own configuration is read for nothing but where things are;
+# the saving itself goes through a bare repository of our own that borrows its objects and a copy of its index.
+#
+#   BATON_SAVE_STAGE        list: write the names of new and of modified files to $BATON_SAVE_OUT/new and …/modified
+#                           save: write $BATON_SAVE_OUT/work.bundle and …/work.patch, where there is something to save
+#   BATON_SAVE_REPOSITORY   the folder that holds .git
+#   BATON_SAVE_OUT          where to write; for `save` it holds `leave-out`, NUL-separated pathspecs
+#   BATON_SAVE_MAX_KB       no file written here may grow larger
+set -euo pipefail
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1
+export GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat GIT_NO_REPLACE_OBJECTS=1 GIT_CEILING_DIRECTORIES
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS
+ulimit -f "$BATON_SAVE_MAX_KB"
+GIT_CEILING_DIRECTORIES=$(dirname -- "$BATON_SAVE_REPOSITORY")
+out=$BATON_SAVE_OUT
+own=$out/own.git
+cd -- "$BATON_SAVE_REPOSITORY"
+
+ask() { command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"; }
+save() { command git --git-dir="$own" --work-tree="$BATON_SAVE_REPOSITORY" -c core.bare=false -c core.hooksPath=/dev/null "$@"; }
+
+borrow() {
+  local dir common name
+  dir=$(ask rev-parse --absolute-git-dir)
+  common=$(ask rev-parse --path-format=absolute --git-common-dir)
+  command git init --quiet --bare --template= --object-format="$(ask rev-parse --show-object-format)" "$own"
+  mkdir -p "$own/objects/info" "$own/info"
+  ask rev-parse --path-format=absolute --git-path objects >"$own/objects/info/alternates"
+  for name in "$dir"/index "$dir"/sharedindex.* "$common"/shallow; do
+    if [ -f "$name" ]; then cp -- "$name" "$own/"; fi
+  done
+  if [ -f "$common/info/exclude" ]; then cp -- "$common/info/exclude" "$own/info/exclude"; fi
+}
+
+# The branches of a linked worktree live on in the repository that it is linked to; only where it stands is its own.
+wanted_refs() {
+  local head number=0 entry
+  head=$(ask rev-parse --quiet --verify 'HEAD^{commit}' || true)
+  if [ -n "$head" ]; then printf 'create refs/baton/HEAD %s\n' "$head"; fi
+  [ "$(ask rev-parse --absolute-git-dir)" = "$(ask rev-parse --path-format=absolute --git-common-dir)" ] || return 0
+  ask for-each-ref --format='create %(refname) %(objectname)' refs/heads
+  if ask rev-parse --quiet --verify refs/stash >/dev/null; then
+    for entry in $(ask rev-list --walk-reflogs refs/stash); do
+      printf 'create refs/baton/stash/%s %s\n' "$number" "$entry"
+      number=$((number + 1))
+    done
+  fi
+}
+
+case $BATON_SAVE_STAGE in
+list)
+  borrow
+  save ls-files --others --exclude-standard -z >"$out/new"
+  save ls-files --modified -z >"$out/modified"
+  ;;
+save)
+  wanted_refs | save update-ref --stdin
+  {
+    save for-each-ref --format='%(refname)'
+    ask for-each-ref --format='^%(objectname)' refs/remotes refs/baton/pushed
+  } >"$out/revisions"
+  if grep -q '^refs/' "$out/revisions" && [ "$(save rev-list --count --stdin <"$out/revisions")" != 0 ]; then
+    save bundle create --quiet "$out/work.bundle" --stdin <"$out/revisions"
+  fi
+
+  { printf '.\0'; cat -- "$out/leave-out"; } | save add --all --pathspec-from-file=- --pathspec-file-nul
+  base=$(save rev-parse --quiet --verify refs/baton/HEAD || save hash-object -t tree /dev/null)
+  save diff --cached --binary --full-index --no-ext-diff --no-textconv --no-color --output="$out/work.patch" "$base"
+  ;;
+esac

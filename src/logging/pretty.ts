@@ -1,0 +1,56 @@
+import { neutralise } from './neutralise.js';
+
+/** One record as one line for people: time, level, message, identifier, then the other fields as key=value. */
+export function formatPretty(json: string, { colour }: { readonly colour: boolean }): string {
+  const { time, level, msg, issue_identifier, ...fields } = JSON.parse(json) as Fields;
+  const paint = (style: number, text: string): string => (colour ? `\u001b[${style}m${text}\u001b[0m` : text);
+
+  const parts = [
+    paint(GREY, clockTime(time)),
+    paint(
+      LEVEL_STYLE[String(level)] ?? GREY,
+      neutralise(String(level ?? '?'))
+        .toUpperCase()
+        .padEnd(5),
+    ),
+    neutralise(String(msg ?? '')),
+  ];
+  if (issue_identifier !== undefined) parts.push(paint(CYAN, neutralise(String(issue_identifier))));
+  for (const [key, value] of Object.entries(fields).flatMap(spreadError)) {
+    parts.push(`${paint(GREY, `${neutralise(key)}=`)}${shown(value)}`);
+  }
+  return `${parts.join(' ')}\n`;
+}
+
+type Fields = { readonly [key: string]: unknown };
+
+const GREY = 90;
+const CYAN = 36;
+const LEVEL_STYLE: { readonly [level: string]: number } = { info: 32, warn: 33, error: 31, fatal: 31 };
+const MAX_VALUE_CHARS = 500;
+
+/** Local time of day; the date is in the file and in the journal. */
+function clockTime(time: unknown): string {
+  const date = new Date(String(time));
+  if (Number.isNaN(date.getTime())) return '--:--:--.---';
+  const two = (value: number) => String(value).padStart(2, '0');
+  const millis = String(date.getMilliseconds()).padStart(3, '0');
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${millis}`;
+}
+
+/** An error with a code of ours explains itself; of any other one the stack is wanted too. */
+function spreadError([key, value]: [string, unknown]): [string, unknown][] {
+  if (!isFields(value) || typeof value.stack !== 'string') return [[key, value]];
+  const message: [string, unknown] = [key, value.message ?? value.type];
+  return value.type === 'BatonError' ? [message, ['code', value.code]] : [message, ['stack', value.stack]];
+}
+
+function shown(value: unknown): string {
+  const isPlain = typeof value === 'string' && /^[^\s"=]+$/u.test(value);
+  const text = neutralise(isPlain ? value : (JSON.stringify(value) ?? ''));
+  return text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}…` : text;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,93 @@
+import { join } from 'node:path';
+import { AppendQueue } from './append-queue.js';
+import { neutraliseJson } from './neutralise.js';
+import type { Redactor } from './redact.js';
+
+export interface TranscriptOptions {
+  readonly redactor: Redactor;
+  readonly maxBytes?: number;
+  /** Told once, when the file cannot be written; the run goes on without its transcript. */
+  readonly onError?: (error: Error) => void;
+}
+
+export interface Transcript {
+  readonly path: string;
+  /** Never throws and never waits. */
+  write(kind: string, data: unknown): void;
+  /** Settles when everything is in the file. Never rejects; safe to call twice. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_MAX_BYTES = 50_000_000;
+/** What may wait for a slow disk before lines are left out. One line alone may be longer. */
+const MAX_WAITING_BYTES = 8_000_000;
+/** Kept free for the two lines that say what is missing. */
+const RESERVED_BYTES = 300;
+
+/**
+ * All that a run said, as JSON lines `{time, kind, data}` in `<dir>/<run id>.jsonl`. It is bounded: once `maxBytes` are
+ * reached a `cut` line ends it, and at the close a second one says how many lines are missing. Lines left out because
+ * the disk is too slow leave a `gap` line where they would be.
+ */
+export function openTranscript(dir: string, runId: string, options: TranscriptOptions): Transcript {
+  const path = join(dir, transcriptName(runId));
+  const queue = new AppendQueue(path, options.onError ?? (() => {}));
+  const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+  let bytes = 0;
+  let leftOut = 0;
+  let isCut = false;
+  let closing: Promise<void> | null = null;
+
+  const append = (line: string): void => {
+    bytes += Buffer.byteLength(line);
+    queue.append(line);
+  };
+
+  const write = (kind: string, data: unknown): void => {
+    if (isCut || queue.waitingBytes > MAX_WAITING_BYTES) {
+      leftOut += 1;
+      return;
+    }
+    const json = lineOf(kind, data);
+    const line = `${neutraliseJson(options.redactor.maskJson(json))}\n`;
+    const gap = leftOut > 0 ? `${lineOf('gap', { lines: leftOut })}\n` : '';
+    if (bytes + Buffer.byteLength(gap) + Buffer.byteLength(line) + RESERVED_BYTES > maxBytes) {
+      isCut = true;
+      leftOut += 1;
+      append(`${lineOf('cut', { max_bytes: maxBytes })}\n`);
+      return;
+    }
+    append(gap + line);
+    leftOut = 0;
+  };
+
+  const finish = (): Promise<void> => {
+    if (leftOut > 0) append(`${lineOf(isCut ? 'cut' : 'gap', { lines: leftOut })}\n`);
+    return queue.close();
+  };
+
+  return {
+    path,
+    write(kind, data) {
+      if (closing === null && !queue.isBroken) write(kind, data);
+    },
+    close() {
+      closing ??= finish();
+      return closing;
+    },
+  };
+}
+
+/** Run ids are ours and harmless; should one not be, it still names a file in the directory. */
+export function transcriptName(runId: string): string {
+  return `${runId.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 200)}.jsonl`;
+}
+
+function lineOf(kind: string, data: unknown): string {
+  const time = new Date().toISOString();
+  try {
+    return JSON.stringify({ time, kind, data: data ?? null });
+  } catch (error) {
+    return JSON.stringify({ time, kind, data: `not writable as JSON: ${(error as Error).message}` });
+  }
+}

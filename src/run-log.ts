@@ -1,0 +1,116 @@
+import type { Logger } from 'pino';
+import type { HookReport, RunObserver } from '../runner/run-observer.js';
+import type { RuntimeEvent, RuntimeEventType } from './domain/runtime-event.js';
+import type { Redactor } from './logging/redact.js';
+import { openTranscript, type Transcript } from './logging/transcript.js';
+
+interface OpenRun {
+  log: Logger;
+  readonly transcript: Transcript;
+}
+
+/** What an operator wants to read by default, and what is for looking closely. */
+const LEVELS: { readonly [type in RuntimeEventType]: 'debug' | 'info' | 'warn' } = {
+  session_started: 'info',
+  turn_completed: 'info',
+  approval_auto_approved: 'info',
+  startup_failed: 'warn',
+  turn_failed: 'warn',
+  turn_cancelled: 'info',
+  turn_ended_with_error: 'warn',
+  turn_input_required: 'warn',
+  unsupported_tool_call: 'warn',
+  malformed: 'warn',
+  notification: 'debug',
+  other_message: 'debug',
+};
+
+/**
+ * Runs, told twice: a few lines in the log, everything in the run's transcript. A run's identity is bound to its log lines
+ * once, its session as soon as it is known.
+ */
+export class RunLog implements RunObserver {
+  readonly #open = new Map<string, OpenRun>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(
+    private readonly log: Logger,
+    private readonly transcripts: string,
+    private readonly redactor: Redactor,
+  ) {}
+
+  runBegan(...[order]: Parameters<RunObserver['runBegan']>): void {
+    const { runId, issue, number, reason, attempt } = order;
+    const log = this.log.child({ issue_id: issue.id, issue_identifier: issue.identifier, run_id: runId });
+    const onError = (error: Error) => log.warn({ detail: error.message }, 'transcript cannot be written');
+    const transcript = openTranscript(this.transcripts, runId, { redactor: this.redactor, onError });
+    transcript.write('run_began', {
+      run_id: runId,
+      issue_id: issue.id,
+      identifier: issue.identifier,
+      number,
+      reason,
+      attempt,
+    });
+    this.#open.set(runId, { log, transcript });
+  }
+
+  runtimeEvent(runId: string, event: RuntimeEvent): void {
+    const run = this.#open.get(runId);
+    if (!run) return;
+    if (event.type === 'session_started' && event.sessionId) run.log = run.log.child({ session_id: event.sessionId });
+    run.transcript.write(event.type, event);
+    run.log[LEVELS[event.type]](fieldsOf(event), event.type);
+  }
+
+  agentStderr(runId: string, text: string): void {
+    this.#open.get(runId)?.transcript.write('stderr', text);
+    this.#open.get(runId)?.log.debug({ text }, 'agent stderr');
+  }
+
+  promptRendered(runId: string, prompt: string): void {
+    this.#open.get(runId)?.transcript.write('prompt', prompt);
+  }
+
+  hookEnded(report: HookReport): void {
+    const { runId, issueId, identifier, hook, outcome, durationMs, message, ...output } = report;
+    const run = runId === null ? undefined : this.#open.get(runId);
+    run?.transcript.write('hook', { hook, outcome, duration_ms: durationMs, message, ...output });
+    const log = run?.log ?? this.log.child({ issue_id: issueId, issue_identifier: identifier });
+    const fields = { hook, duration_ms: Math.round(durationMs), ...(message === null ? {} : { detail: message }) };
+    if (outcome === 'ok') log.info(fields, 'hook finished');
+    else log.warn({ ...fields, outcome }, 'hook did not finish well');
+  }
+
+  warned(...[runId, message, fields]: Parameters<RunObserver['warned']>): void {
+    (this.#open.get(runId ?? '')?.log ?? this.log).warn(fields, message);
+  }
+
+  runEnded(...[runId, outcome]: Parameters<RunObserver['runEnded']>): void {
+    const run = this.#open.get(runId);
+    if (!run) return;
+    this.#open.delete(runId);
+    run.transcript.write('run_ended', outcome);
+    const code = outcome.state === 'success' ? null : outcome.error.code;
+    run.log.info({ outcome: outcome.state, ...(code ? { code } : {}), turns: outcome.meta.turns ?? 0 }, 'run ended');
+    const closing = run.transcript.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+
+  /** Settles when every transcript is on disk. */
+  async close(): Promise<void> {
+    for (const { transcript } of this.#open.values()) this.#closing.add(transcript.close());
+    await Promise.all(this.#closing);
+  }
+}
+
+/** Numbers and names only: what agents write belongs into the transcript. */
+function fieldsOf({ method, turnId, usage, data }: RuntimeEvent): object {
+  const code = typeof data?.code === 'string' ? { code: data.code } : {};
+  return {
+    ...(method ? { method } : {}),
+    ...(turnId ? { turn_id: turnId } : {}),
+    ...(usage ? { usage } : {}),
+    ...code,
+  };
+}

@@ -1,0 +1,70 @@
+import type { Durable, DurableChange, DurableClaim } from '../domain/durable.js';
+import { BatonError } from '../domain/errors.js';
+import type { Store, WorkspaceOwner } from '../domain/ports.js';
+
+const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: { day: '', tokens: 0 } };
+
+/**
+ * A store that forgets with the process. It keeps and hands out copies, as a disk would. Writes are applied in the order
+ * of their calls, each before `write` returns.
+ */
+export function createMemoryStore(initial: Durable = EMPTY): Store {
+  let stored = copy(initial);
+  const owners = new Map<string, WorkspaceOwner>();
+  let isClosed = false;
+
+  const checkOpen = (): void => {
+    if (isClosed)
+      throw new BatonError('store_failed', 'The store is closed. Nothing may be stored after the shutdown.');
+  };
+
+  return {
+    async load() {
+      checkOpen();
+      return copy(stored);
+    },
+    async write(change) {
+      checkOpen();
+      stored = copy(apply(stored, change));
+    },
+    owners: {
+      async all() {
+        checkOpen();
+        return [...owners.values()].map((owner) => ({ ...owner }));
+      },
+      async put(owner) {
+        checkOpen();
+        owners.set(owner.key, { ...owner });
+      },
+      async remove(key) {
+        checkOpen();
+        owners.delete(key);
+      },
+    },
+    async close() {
+      isClosed = true;
+    },
+  };
+}
+
+/** Maps, not assignments: an issue may be called `__proto__`. */
+function apply(stored: Durable, change: DurableChange): Durable {
+  const claims = new Map<string, DurableClaim>(change.full ? [] : Object.entries(stored.claims));
+  for (const [issueId, claim] of Object.entries(change.claims)) {
+    if (claim === null) claims.delete(issueId);
+    else claims.set(issueId, claim);
+  }
+  const records = [...(change.full ? [] : Object.entries(stored.records)), ...Object.entries(change.records)];
+  return {
+    claims: Object.fromEntries(claims),
+    records: Object.fromEntries(records),
+    holds: change.holds,
+    pausedSinceMs: change.pausedSinceMs,
+    ledger: change.ledger,
+  };
+}
+
+/** Through JSON, so that only what a disk could keep comes back. */
+function copy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}

@@ -1,0 +1,99 @@
+import { BatonError } from '../domain/errors.js';
+import type { Blocker, Comment, Issue } from '../domain/issue.js';
+
+/** What an adapter found, field by field, unchecked. */
+export type RawIssue = { readonly [field in keyof Issue]?: unknown };
+
+/**
+ * A complete issue from what a tracker sent. Without id, identifier, title or state it is no issue and the answer as a
+ * whole is not to be trusted: `tracker_response`. Any other field that makes no sense counts as absent.
+ */
+export function normaliseIssue(raw: RawIssue): Issue {
+  return {
+    id: required(raw, 'id'),
+    identifier: required(raw, 'identifier'),
+    title: required(raw, 'title'),
+    description: body(raw.description),
+    priority: Number.isSafeInteger(raw.priority) ? (raw.priority as number) : null,
+    state: required(raw, 'state'),
+    branch_name: text(raw.branch_name),
+    url: webAddress(raw.url),
+    assignee_id: text(raw.assignee_id),
+    author: author(raw.author),
+    labels: labels(raw.labels),
+    blocked_by: list(raw.blocked_by).flatMap(blocker),
+    comments: list(raw.comments).flatMap(comment),
+    // Absent means yes. What is neither yes nor absent must not start a run.
+    dispatchable: raw.dispatchable === undefined || raw.dispatchable === null || raw.dispatchable === true,
+    native_ref: text(raw.native_ref),
+    created_at: time(raw.created_at),
+    updated_at: time(raw.updated_at),
+  };
+}
+
+function required(raw: RawIssue, field: 'id' | 'identifier' | 'title' | 'state'): string {
+  const value = text(raw[field]);
+  if (value !== null) return value;
+  const name = text(raw.identifier) ?? text(raw.id);
+  const which = name === null ? 'An issue' : `Issue ${name}`;
+  const message = `${which} came from the tracker without ${field}. Check the endpoint and the settings under tracker.provider.`;
+  throw new BatonError('tracker_response', message, { field });
+}
+
+/** Trimmed; blank is absent. Trackers count ids, so a whole number is as good as its digits. */
+function text(value: unknown): string | null {
+  if (Number.isSafeInteger(value)) return String(value);
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
+}
+
+/** Not trimmed: leading blanks mean something in Markdown. */
+function body(value: unknown): string | null {
+  return typeof value === 'string' && value.trim() !== '' ? value : null;
+}
+
+/** Other schemes than the web's end up as links on a page and run there. */
+function webAddress(value: unknown): string | null {
+  const address = text(value);
+  return address !== null && /^https?:\/\//i.test(address) && URL.canParse(address) ? address : null;
+}
+
+/** UTC, so that texts sort as times do. */
+function time(value: unknown): string | null {
+  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+}
+
+function author(value: unknown): Issue['author'] {
+  const login = text(field(value, 'login'));
+  const trusted = field(value, 'trusted');
+  if (login === null) return null;
+  return { login, trusted: trusted === undefined || trusted === null ? null : trusted === true };
+}
+
+function labels(value: unknown): string[] {
+  const names = list(value).flatMap((label) => (typeof label === 'string' ? [label.trim().toLowerCase()] : []));
+  return [...new Set(names)].filter((name) => name !== '');
+}
+
+function blocker(value: unknown): Blocker[] {
+  const found = {
+    id: text(field(value, 'id')),
+    identifier: text(field(value, 'identifier')),
+    state: text(field(value, 'state')),
+  };
+  return found.id === null && found.identifier === null ? [] : [found];
+}
+
+function comment(value: unknown): Comment[] {
+  const content = body(field(value, 'body'));
+  if (content === null) return [];
+  return [{ author: text(field(value, 'author')), body: content, created_at: time(field(value, 'created_at')) }];
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as { readonly [key: string]: unknown })[name] : undefined;
+}

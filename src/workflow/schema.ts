@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import {
+  countOrZero,
+  jsonMap,
+  milliseconds,
+  millisecondsOrOff,
+  oneOf,
+  port,
+  positiveInteger,
+  script,
+  setting,
+  stateList,
+  text,
+  textList,
+  textOrMap,
+} from './setting-types.js';
+
+/** Flat keys of older Symphony files; they are moved into `tracker.provider`. */
+export const FLAT_PROVIDER_KEYS = ['endpoint', 'api_key', 'project_slug', 'assignee'] as const;
+
+const laterWork = z.json().optional();
+const flatKey = z.json().optional().meta({ deprecated: true, description: 'Belongs under tracker.provider.' });
+
+const tracker = {
+  kind: text.meta({ description: 'Where issues come from.' }),
+  provider: setting(jsonMap, {}, 'Settings of the tracker: endpoint, scope, token. $NAME stands for a variable.'),
+  active_states: setting(stateList, null, 'States whose issues are worked on.'),
+  terminal_states: setting(stateList, null, 'States whose issues are done; their workspaces are removed.'),
+  required_labels: setting(textList, [], 'Labels that an issue must all have.'),
+  endpoint: flatKey,
+  api_key: flatKey,
+  project_slug: flatKey,
+  assignee: flatKey,
+} satisfies Record<(typeof FLAT_PROVIDER_KEYS)[number], z.ZodType> & z.ZodRawShape;
+
+const polling = { interval_ms: setting(milliseconds, 30_000, 'Time between polls.') };
+
+const workspace = {
+  root: setting(text, null, 'Folder of the workspaces: ~ and $NAME work; relative to the folder of WORKFLOW.md.'),
+  min_free_mb: setting(countOrZero, 2048, 'With less free disk nothing new is started.'),
+  keep_days: setting(countOrZero, 14, 'Days that saved leftovers of removed workspaces are kept.'),
+};
+
+const hooks = {
+  after_create: setting(script, null, 'Shell script, run once in a new workspace.'),
+  before_run: setting(script, null, 'Shell script, run before each run.'),
+  after_run: setting(script, null, 'Shell script, run after each run.'),
+  before_remove: setting(script, null, 'Shell script, run before a workspace is removed.'),
+  timeout_ms: setting(milliseconds, 60_000, 'Time limit of each hook.'),
+  env_allow: setting(textList, [], 'Variables that hooks get besides those of runtime.env_allow.'),
+};
+
+const agent = {
+  max_concurrent_agents: setting(positiveInteger, 10, 'Runs at the same time.'),
+  max_concurrent_agents_by_state: setting(jsonMap, {}, 'Runs at the same time, by state of the issue.'),
+  max_turns: setting(positiveInteger, 20, 'Turns of one run.'),
+  max_retry_backoff_ms: setting(milliseconds, 300_000, 'Longest wait before a retry.'),
+  max_attempts: setting(countOrZero, 8, 'Consecutive failures before an issue is parked; 0: never.'),
+  max_runs_without_progress: setting(countOrZero, 3, 'Runs that change nothing before an issue is parked; 0: never.'),
+  max_tokens_per_issue: setting(countOrZero, 10_000_000, 'Token budget of one issue; 0: none.'),
+  max_tokens_per_day: setting(countOrZero, 0, 'Token budget of one day; 0: none.'),
+  finish_grace_ms: setting(milliseconds, 120_000, 'Time to end a turn after the agent moved its own issue.'),
+  input_timeout_ms: setting(milliseconds, 600_000, 'Time that a person has to answer an agent.'),
+  on_input_timeout: setting(oneOf(['park', 'decline']), 'park', 'What happens when nobody answers.'),
+};
+
+const codex = {
+  command: setting(text, 'codex app-server', 'Shell command of the agent, run in the workspace.'),
+  approval_policy: setting(
+    textOrMap,
+    null,
+    'Passed on to codex. Default: never; on-request with on_approval_request: ask.',
+  ),
+  thread_sandbox: setting(textOrMap, 'workspace-write', 'Passed on to codex.'),
+  turn_sandbox_policy: setting(
+    textOrMap,
+    null,
+    'Passed on to codex. Default: writes in the workspace and TMPDIR only.',
+  ),
+  on_approval_request: setting(oneOf(['accept', 'decline', 'ask']), 'decline', 'The answer when codex asks.'),
+  turn_timeout_ms: setting(milliseconds, 3_600_000, 'Time limit of one turn.'),
+  read_timeout_ms: setting(milliseconds, 5000, 'Time limit of one request to codex.'),
+  stall_timeout_ms: setting(millisecondsOrOff, 300_000, 'Silence after which a run is ended; 0 or less: never.'),
+};
+
+const server = {
+  port: setting(port, null, 'Port of page and API; 0: any free one; absent: off.'),
+  host: setting(text, '127.0.0.1', 'Address to listen on.'),
+  allowed_hosts: setting(textList, [], 'Further names under which the page may be opened.'),
+};
+
+const runtime = {
+  env: setting(oneOf(['allowlist', 'inherit']), 'allowlist', 'Which variables agents and hooks get.'),
+  env_allow: setting(textList, [], 'Names and globs added to the list.'),
+  isolation: setting(oneOf(['auto', 'pidns', 'none']), 'auto', 'How processes of a run are contained.'),
+  shutdown_timeout_ms: setting(milliseconds, 30_000, 'Time limit of a shutdown.'),
+  backend: laterWork,
+  max_inline_output_bytes: laterWork,
+};
+
+/** Every section with its keys: one definition for validation, "did you mean" and the JSON Schema. */
+export const SECTIONS = { tracker, polling, workspace, hooks, agent, codex, server, runtime };
+
+const later = {
+  executors: laterWork,
+  services: laterWork,
+  steps: laterWork,
+  activities: laterWork,
+  capabilities: laterWork,
+  inputs: laterWork,
+  notify: laterWork,
+  pricing: laterWork,
+  webhooks: laterWork,
+  store: laterWork,
+};
+
+export const TOP_LEVEL_KEYS: readonly string[] = [...Object.keys(SECTIONS), ...Object.keys(later)];
+
+/** Unknown keys pass: they are for a later version, or a mistake that is warned about. */
+export const frontMatterSchema = z.looseObject({
+  tracker: z.looseObject(tracker, { error: 'must be a map with at least `kind`' }),
+  polling: section(polling),
+  workspace: section(workspace),
+  hooks: section(hooks),
+  agent: section(agent),
+  codex: section(codex),
+  server: section(server),
+  runtime: section(runtime),
+  ...later,
+});
+
+export type Settings = z.output<typeof frontMatterSchema>;
+
+function section<S extends z.ZodRawShape>(shape: S) {
+  const object = z.looseObject(shape, { error: 'must be a map of settings' });
+  return object.nullish().transform((value) => value ?? object.parse({}));
+}

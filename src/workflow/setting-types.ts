@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+/** Timers take no more; it is 24 days. */
+const MAX_MS = 2_147_483_647;
+
+/** Absent and empty (`key:`) are the same: the default. The default shows in the JSON Schema. */
+export function setting<T extends z.ZodType, D extends z.output<T> | null>(type: T, fallback: D, description: string) {
+  return type
+    .nullish()
+    .transform((value): NonNullable<z.output<T>> | D => value ?? fallback)
+    .meta({ description, ...(fallback === null ? {} : { default: fallback }) });
+}
+
+export const positiveInteger = integer(1, Number.MAX_SAFE_INTEGER, 'must be a positive integer');
+export const countOrZero = integer(0, Number.MAX_SAFE_INTEGER, 'must be a positive integer or 0');
+export const milliseconds = integer(1, MAX_MS, `must be a positive integer (milliseconds, at most ${MAX_MS})`);
+export const millisecondsOrOff = integer(-MAX_MS, MAX_MS, `must be an integer (milliseconds, at most ${MAX_MS})`);
+export const port = integer(0, 65_535, 'must be a port from 0 to 65535');
+
+/** A whole number, also when it is quoted. */
+function integer(min: number, max: number, expected: string) {
+  const number = z.int({ error: expected }).min(min, expected).max(max, expected);
+  const digits = z
+    .string({ error: expected })
+    .regex(/^-?\d{1,15}$/, expected)
+    .transform(Number)
+    .pipe(number);
+  return z.union([number, digits], { error: expected });
+}
+
+/** A NUL can be written in YAML as `"\0"`, and no process or path takes it. */
+const textWithoutNul = z
+  .string({ error: 'must be text' })
+  .refine((value) => !value.includes('\0'), 'must not contain a NUL');
+
+export const text = textWithoutNul.regex(/\S/, 'must not be empty');
+
+/** Shell text; a blank one is none. */
+export const script = textWithoutNul.transform((value) => (value.trim() === '' ? null : value));
+
+export const textList = z.array(z.string({ error: 'must be text; put it in quotes' }), {
+  error: 'must be a list of texts',
+});
+
+/** A list, or the comma-separated text that older Symphony files have. */
+export const stateList = z
+  .union([textList, z.string().transform((value) => value.split(','))], { error: 'must be a list of state names' })
+  .transform((states) => states.map((state) => state.trim()).filter((state) => state !== ''));
+
+export const jsonMap = z.record(z.string(), z.json(), { error: 'must be a map' });
+
+/** What is passed on as it is. */
+export const textOrMap = z.union([text, jsonMap], { error: 'must be text or a map' });
+
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  return z.enum(values, { error: `must be one of ${values.join(', ')}` });
+}

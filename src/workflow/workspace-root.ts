@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { variableName } from './provider-secrets.js';
+
+export interface RootContext {
+  readonly env: NodeJS.ProcessEnv;
+  readonly homeDir: string;
+  /** Absolute path of WORKFLOW.md. */
+  readonly workflowPath: string;
+}
+
+export type RootResult = { readonly root: string; readonly warning: string | null } | { readonly problem: string };
+
+/** The absolute `workspace.root`, or what is wrong with it. `written` is the value in the file; null when there is none. */
+export async function resolveWorkspaceRoot(written: string | null, context: RootContext): Promise<RootResult> {
+  if (written === null) return { root: await defaultRoot(context), warning: null };
+  const value = expandVariable(written.trim(), context.env);
+  if (typeof value !== 'string') return value;
+  const root = path.resolve(path.dirname(context.workflowPath), expandHome(value, context.homeDir));
+  const warning =
+    written.includes('$') && value === written.trim()
+      ? 'workspace.root is taken literally: $NAME stands for a variable only as the whole value'
+      : null;
+  return { root, warning };
+}
+
+/**
+ * Names this workflow in folders of the user: 12 hex digits of the SHA-256 of its path. The folder is resolved, the last
+ * part is not, so that swapping a symlinked WORKFLOW.md leaves the workflow what it is.
+ */
+export async function workflowKey(workflowPath: string): Promise<string> {
+  const absolute = path.resolve(workflowPath);
+  const real = path.join(await realOrSame(path.dirname(absolute)), path.basename(absolute));
+  return createHash('sha256').update(real).digest('hex').slice(0, 12);
+}
+
+/** Could an agent in a workspace below `root` edit WORKFLOW.md? Both its own path and what it links to count. */
+export async function isInsideRoot(workflowPath: string, root: string): Promise<boolean> {
+  const realRoot = await realOrSame(root);
+  const folder = await realOrSame(path.dirname(workflowPath));
+  const places = [path.join(folder, path.basename(workflowPath)), await realOrSame(workflowPath)];
+  return places.some((place) => {
+    const relative = path.relative(realRoot, place);
+    return relative !== '..' && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+  });
+}
+
+async function defaultRoot({ env, homeDir, workflowPath }: RootContext): Promise<string> {
+  const xdg = env.XDG_DATA_HOME;
+  // A relative XDG path is to be ignored, says its specification.
+  const data = xdg !== undefined && path.isAbsolute(xdg) ? xdg : path.join(homeDir, '.local', 'share');
+  return path.join(data, 'baton', await workflowKey(workflowPath), 'workspaces');
+}
+
+function expandVariable(value: string, env: NodeJS.ProcessEnv): string | { problem: string } {
+  const name = variableName(value);
+  if (name === null) return value;
+  const resolved = env[name]?.trim() ?? '';
+  if (resolved !== '') return resolved;
+  return { problem: `workspace.root is $${name}, but the variable ${name} is not set or empty; set it` };
+}
+
+function expandHome(value: string, homeDir: string): string {
+  return value === '~' || value.startsWith('~/') ? path.join(homeDir, value.slice(1)) : value;
+}
+
+/** The real path of what is there; missing last parts are kept as they are. */
+async function realOrSame(target: string): Promise<string> {
+  try {
+    return await realpath(target);
+  } catch {
+    const parent = path.dirname(target);
+    return parent === target ? target : path.join(await realOrSame(parent), path.basename(target));
+  }
+}

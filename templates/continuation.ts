@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { compilePrompt, type Prompt, type PromptValues } from './render-prompt.js';
+
+/** What the guidance of a further turn can name, on top of the values of the first prompt. */
+export interface ContinuationValues extends PromptValues {
+  /** 2, 3, … */
+  readonly turn: number;
+  readonly max_turns: number;
+}
+
+/** The guidance for turns after the first, on the same thread. */
+export function loadContinuation(): Prompt<ContinuationValues> {
+  const file = fileURLToPath(new URL('continuation.liquid', import.meta.url));
+  return compilePrompt<ContinuationValues>({ text: readFileSync(file, 'utf8').trim(), startLine: 1, file });
+}

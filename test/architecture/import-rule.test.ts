@@ -1,0 +1,148 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { violations } from './import-rule.js';
+import { readSource } from './source-text.js';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const FOLDERS = ['src', 'orchestrator', 'runner', 'hooks', 'templates'];
+
+function sourceFiles() {
+  return FOLDERS.filter((folder) => existsSync(join(PROJECT, folder)))
+    .flatMap((folder) =>
+      readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => ({ path: path.split(sep).join('/'), text: readFileSync(join(PROJECT, path), 'utf8') }));
+}
+
+describe('the product', () => {
+  test('keeps the import rule, the purity of the core, and the form of its files', () => {
+    const files = sourceFiles();
+
+    expect(files.length).toBeGreaterThan(10);
+    expect(violations(files)).toEqual([]);
+  });
+});
+
+describe('the import rule', () => {
+  const check = (path: string, text: string) => violations([{ path, text }]);
+
+  test.each([
+    ['orchestrator/decide.ts', `import type { Issue } from '../src/domain/issue.js';`],
+    ['orchestrator/decide.ts', `import { retry } from './retry.js';`],
+    ['src/domain/events.ts', `export type { Issue } from './issue.js';`],
+    [
+      'src/logging/logger.ts',
+      `import { pino } from 'pino';\nimport { x } from './sink.js';\nimport '../domain/json.js';`,
+    ],
+    ['src/tracker/linear/client.ts', `import { x } from '../registry.js';`],
+    ['src/clock.ts', `import type { Clock } from './domain/clock.js';`],
+    [
+      'runner/run-attempt.ts',
+      `import { a } from '../hooks/run-hook.js';\nimport { b } from '../templates/render-prompt.js';`,
+    ],
+    ['runner/executors/codex/client.ts', `import { c } from '../../process.js';`],
+    ['runner/contain/spawn.ts', `import { execa } from 'execa';\nimport { spawn } from 'node:child_process';`],
+    ['src/daemon.ts', `import { loop } from '../orchestrator/loop.js';\nimport { l } from './logging/logger.js';`],
+    ['src/daemon-parts.ts', `import { run } from '../runner/run-attempt.js';`],
+    ['src/cli/run.ts', `import { d } from '../daemon.js';\nconst lazy = await import('../../runner/agent-pool.js');`],
+    ['orchestrator/timers.ts', `setTimeout(() => Date.now(), 1);`],
+    ['src/logging/sink.ts', `const now = Date.now();`],
+  ])('allows %s to say %j', (path, text) => {
+    expect(check(path, text)).toEqual([]);
+  });
+
+  test.each([
+    ['src/domain/issue.ts', `import { x } from '../clock.js';`],
+    ['src/domain/issue.ts', `import type { x } from '../../orchestrator/state.js';`],
+    ['orchestrator/decide.ts', `import { x } from '../runner/process.js';`],
+    ['orchestrator/loop.ts', `import type { x } from '../src/logging/logger.js';`],
+    ['orchestrator/loop.ts', `const x = await import('../src/store/memory-store.js');`],
+    ['orchestrator/loop.ts', `type X = import('../src/store/memory-store.js').X;`],
+    ['orchestrator/loop.ts', `export { x } from '../hooks/run-hook.js';`],
+    ['orchestrator/loop.ts', `import '../hooks/run-hook.js';`],
+    ['orchestrator/loop.ts', 'import {\n  a, // from here\n  b,\n}\nfrom /* there */\n"../hooks/run-hook.js";'],
+    ['hooks/run-hook.ts', `import { x } from '../runner/process.js';`],
+    ['templates/render-prompt.ts', `import { x } from '../hooks/run-hook.js';`],
+    ['runner/run-attempt.ts', `import { x } from '../src/logging/logger.js';`],
+    ['runner/run-attempt.ts', `import { x } from '../orchestrator/state.js';`],
+    ['src/tracker/registry.ts', `import { x } from '../logging/redact.js';`],
+    ['src/clock.ts', `import { x } from './other.js';`],
+    ['src/logging/logger.ts', `import { x } from '../daemon.js';`],
+    ['src/cli/run.ts', `import { x } from '../main.js';`],
+    ['src/store/store.ts', `import { x } from '../../test/support/builders.js';`],
+    ['src/store/store.ts', `import { x } from './schema';`],
+    ['src/store/store.ts', `const x = await import(\`./\${name}.js\`);`],
+    ['src/store/store.ts', 'const x = require(name);'],
+  ])('forbids %s to say %j', (path, text) => {
+    expect(check(path, text)).toHaveLength(1);
+  });
+
+  test.each([
+    'const now = Date.now();',
+    'const now = new Date();',
+    'const at = new Date(0);',
+    'setTimeout(f, 1);',
+    'const f = setInterval;',
+    'const x = Math.random();',
+    'if (process.env.X) f();',
+    `const t = \`at \${Date.now()}\`;`,
+    `const t = \`\${\`\${new Date()}\`}\`;`,
+    'const q = /[\'"`]/; Date.now();',
+    "import { readFileSync } from 'node:fs';",
+    "import type { Logger } from 'pino';",
+    "type X = import('pino').Logger;",
+  ])('forbids a pure file to say %j', (text) => {
+    expect(check('orchestrator/decide.ts', text).join()).toMatch(/is pure but/);
+    expect(check('src/domain/new.ts', text).join()).toMatch(/is pure but/);
+  });
+
+  test.each([
+    '// Date.now() in a comment, setTimeout too',
+    '/** Ends the process. new Date( */ const a = 1;',
+    `const text = 'Ends the process.env of "Date.now"';`,
+    `const text = \`setTimeout \${name} Math.random\`;`,
+    'const pid = run.process.pid;',
+    'const half = total / 2; // it’s fine',
+  ])('lets a pure file say %j', (text) => {
+    expect(check('orchestrator/decide.ts', text)).toEqual([]);
+  });
+
+  test.each(['execa', 'node:child_process', 'child_process'])('forbids %s outside of containment', (name) => {
+    const text = `import { x } from '${name}';`;
+
+    for (const path of ['runner/run-attempt.ts', 'hooks/run-hook.ts', 'src/daemon.ts', 'src/cli/run.ts']) {
+      expect(check(path, text)).toHaveLength(1);
+    }
+    expect(check('runner/process.ts', text)).toEqual([]);
+  });
+
+  test.each([
+    ['a default export', 'runner/a.ts', 'export default 1;'],
+    ['a default export by name', 'runner/a.ts', 'const a = 1; export { a as default };'],
+    ['a barrel', 'runner/a.ts', `export * from './b.js';`],
+    ['a file of over 250 lines', 'runner/a.ts', 'x;\n'.repeat(251)],
+    ['a name that is not kebab-case', 'runner/runHook.ts', ''],
+  ])('forbids %s', (_, path, text) => {
+    expect(check(path, text)).toHaveLength(1);
+  });
+
+  test('lets a file have 250 lines', () => {
+    expect(check('runner/a.ts', 'x;\n'.repeat(250))).toEqual([]);
+  });
+});
+
+describe('reading source text', () => {
+  test.each([
+    ['a / b / c', 'a / b / c'],
+    ['x = "a\\"b" + \'c\'', 'x = "0" + "1"'],
+    ['return /[/"]/.test(x) // "', 'return / /.test(x) '],
+    [`\`a \${ {b: \`c\`} } d\``, `\`\${ {b: \`\`} }\``],
+    ['a /* "x" */ b', 'a   b'],
+    ['"//" // x\ny', '"0" \ny'],
+  ])('%j is %j', (text, code) => {
+    expect(readSource(text).code).toBe(code);
+  });
+});

@@ -1,0 +1,101 @@
+import { posix } from 'node:path';
+import { readSource, type SourceText } from './source-text.js';
+
+export interface SourceFile {
+  /** From the top of the project, with `/`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const MAX_LINES = 250;
+
+/** Every breach of the rules of DESIGN.md section 2 and STYLE.md, as `path: what is wrong`. Pure. */
+export function violations(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => {
+    const source = readSource(file.text);
+    const imports = importsOf(source);
+    return [
+      ...imports.flatMap((specifier) => importViolations(file.path, specifier)),
+      ...(isPure(file.path) ? purityViolations(source, imports) : []),
+      ...formViolations(file, source),
+    ].map((problem) => `${file.path}: ${problem}`);
+  });
+}
+
+/** The specifiers of all imports, static, dynamic, of types, and re-exports. */
+function importsOf({ code, strings }: SourceText): string[] {
+  const found = code.matchAll(/\b(?:from|import|require)\s*\(?\s*"(\d+)"/g);
+  return Array.from(found, ([, number]) => strings[Number(number)] ?? '');
+}
+
+function importViolations(from: string, specifier: string): string[] {
+  if (!specifier.startsWith('.')) {
+    const startsProcesses = /^(?:execa|(?:node:)?child_process)$/.test(specifier);
+    const mayStartThem = from === 'runner/process.ts' || from.startsWith('runner/contain/');
+    return startsProcesses && !mayStartThem
+      ? [`imports ${specifier}; only runner/process.ts and runner/contain/ start processes`]
+      : [];
+  }
+  if (!/\.js(?:on)?$/.test(specifier)) return [`imports ${specifier} without its .js ending`];
+  const to = posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts');
+  if (to === 'src/main.ts') return ['imports src/main.ts, which nobody may'];
+  return mayImport(from, to) ? [] : [`may not import ${to}`];
+}
+
+function mayImport(from: string, to: string): boolean {
+  const home = areaOf(from);
+  const target = areaOf(to);
+  if (home === 'top') return true;
+  if (home === target && home !== 'src') return true;
+  if (home === 'src/domain') return false;
+  if (target === 'src/domain') return true;
+  return home === 'runner' && (target === 'hooks' || target === 'templates');
+}
+
+/** `top` sees everything. A file directly in `src` (`src`) is an adapter of its own. Anything else is its folder. */
+function areaOf(path: string): string {
+  if (/^src\/(?:main|daemon|daemon-[^/]*)\.ts$/.test(path) || path.startsWith('src/cli/')) return 'top';
+  const folders = posix.dirname(path).split('/');
+  return folders.slice(0, folders[0] === 'src' ? 2 : 1).join('/');
+}
+
+const IMPURE_FILES = ['orchestrator/loop.ts', 'orchestrator/perform.ts', 'orchestrator/timers.ts'];
+const PURE_FILES = ['src/logging/neutralise.ts', 'src/tracker/registry.ts'];
+
+function isPure(path: string): boolean {
+  if (IMPURE_FILES.includes(path)) return false;
+  return PURE_FILES.includes(path) || /^(?:orchestrator|src\/domain)\//.test(path);
+}
+
+const IMPURITIES: readonly [string, RegExp][] = [
+  ['Date.now', /\bDate\s*\.\s*now\b/],
+  ['new Date(', /\bnew\s+Date\b/],
+  ['setTimeout', /\bsetTimeout\b/],
+  ['setInterval', /\bsetInterval\b/],
+  ['setImmediate', /\bsetImmediate\b/],
+  ['performance', /(?<![.\w$])performance\s*\./],
+  ['Math.random', /\bMath\s*\.\s*random\b/],
+  ['crypto', /(?<![.\w$])crypto\s*\./],
+  ['process.', /(?<![.\w$])process\s*[.[]/],
+  ['globalThis', /\bglobalThis\b/],
+];
+
+function purityViolations({ code }: SourceText, imports: readonly string[]): string[] {
+  const mentions = IMPURITIES.filter(([, pattern]) => pattern.test(code)).map(
+    ([name]) => `is pure but mentions ${name}`,
+  );
+  // Types are gone at run time, but a core that needs a package's types still depends on the package.
+  const packages = imports.filter((specifier) => !specifier.startsWith('.'));
+  return [...mentions, ...packages.map((name) => `is pure but imports ${name}`)];
+}
+
+function formViolations({ path, text }: SourceFile, { code }: SourceText): string[] {
+  const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+  return [
+    ...(lines > MAX_LINES ? [`has ${lines} lines, more than ${MAX_LINES}`] : []),
+    ...(/\bexport\s+default\b|\bas\s+default\b/.test(code) ? ['has a default export'] : []),
+    ...(/\bexport\s*(?:type\s*)?\*/.test(code) ? ['re-exports everything of another file'] : []),
+    ...(/\b(?:import|require)\s*\(\s*(?!["\s])/.test(code) ? ['imports something that only shows at run time'] : []),
+    ...(/^[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/.test(posix.basename(path)) ? [] : ['is not named in kebab-case']),
+  ];
+}

@@ -1,0 +1,130 @@
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { gitSetup } from './git-setup.js';
+
+async function cloned() {
+  const setup = await gitSetup();
+  const ws = await setup.workspace('AB-1');
+  await setup.script('clone-or-update', ws);
+  const push = (extra = {}) => setup.script('commit-and-push', ws, {}, extra);
+  return { ...setup, ws, push };
+}
+
+describe('commit-and-push.sh', () => {
+  test('commits changed, new and deleted files under the title of the issue and pushes them', async () => {
+    const { git, commit, remote, ws, push } = await cloned();
+    await commit(ws, 'old', 'x');
+    await git(ws, 'rm', '--quiet', '--cached', 'old');
+    await writeFile(join(ws, '.gitignore'), 'old\nignored\n');
+    await writeFile(join(ws, 'ignored'), '');
+    await writeFile(join(ws, 'README'), 'changed');
+
+    await push();
+
+    expect(await git(remote, 'ls-tree', '--name-only', 'baton/AB-1')).toBe('.gitignore\nREADME');
+    expect(await git(remote, 'log', '-1', '--format=%s', 'baton/AB-1')).toBe('AB-1: Fix it');
+  });
+
+  test('nothing to commit and nothing to push are fine, and make no branch', async () => {
+    const { branches, push } = await cloned();
+
+    expect(await push()).toContain('nothing new to push');
+    expect(await branches()).toEqual(['main']);
+  });
+
+  test('a workspace without a repository or without a commit is fine', async () => {
+    const { git, workspace, script } = await gitSetup();
+    const empty = await workspace('a');
+    const unborn = await workspace('b');
+    await git(unborn, 'init', '--quiet');
+
+    expect(await script('commit-and-push', empty)).toContain('no git repository');
+    expect(await script('commit-and-push', unborn)).toContain('no commits');
+  });
+
+  test('repeated, it pushes once', async () => {
+    const { git, remote, ws, push } = await cloned();
+    await writeFile(join(ws, 'new'), 'x');
+
+    await push();
+    const first = await git(remote, 'rev-parse', 'baton/AB-1');
+
+    expect(await push()).toContain('nothing new to push');
+    expect(await git(remote, 'rev-parse', 'baton/AB-1')).toBe(first);
+  });
+
+  test('an agent that works on the default branch does not get it pushed', async () => {
+    const { git, commit, remote, branches, ws, push } = await cloned();
+    const main = await git(remote, 'rev-parse', 'main');
+    await git(ws, 'checkout', '--quiet', '-b', 'main');
+    await commit(ws, 'new', 'x');
+
+    await push({ BATON_REPO_URL: '' });
+
+    expect(await git(remote, 'rev-parse', 'main')).toBe(main);
+    expect(await branches()).toEqual(['baton/AB-1', 'main']);
+  });
+
+  test('a tracker that suggests the base branch does not get it pushed', async () => {
+    const { git, commit, seed, remote, branches, ws, script } = await cloned();
+    await git(seed, 'push', '--quiet', remote, 'main:develop');
+    await commit(ws, 'new', 'x');
+
+    await script('commit-and-push', ws, { branch_name: 'develop' }, { BATON_BASE_BRANCH: 'develop' });
+
+    expect(await git(remote, 'rev-parse', 'develop')).toBe(await git(remote, 'rev-parse', 'main'));
+    expect(await branches()).toContain('baton/AB-1');
+  });
+
+  test('commits that the agent rewrote replace what we pushed', async () => {
+    const { git, remote, ws, push } = await cloned();
+    await writeFile(join(ws, 'new'), 'x');
+    await push();
+    await git(ws, 'commit', '--quiet', '--amend', '-m', 'better');
+
+    await push();
+
+    expect(await git(remote, 'log', '-1', '--format=%s', 'baton/AB-1')).toBe('better');
+  });
+
+  test('commits of somebody else on the branch are never replaced', async () => {
+    const { git, commit, seed, remote, ws, push } = await cloned();
+    await writeFile(join(ws, 'new'), 'x');
+    await push();
+    await git(seed, 'pull', '--quiet', remote, 'baton/AB-1');
+    await commit(seed, 'theirs', 'x');
+    await git(seed, 'push', '--quiet', remote, 'HEAD:baton/AB-1');
+    const theirs = await git(remote, 'rev-parse', 'baton/AB-1');
+    await git(ws, 'commit', '--quiet', '--amend', '-m', 'better');
+
+    await expect(push()).rejects.toThrow(/somebody else pushed/);
+
+    expect(await git(remote, 'rev-parse', 'baton/AB-1')).toBe(theirs);
+  });
+
+  test('hooks of the repository, which an agent can write, do not run', async () => {
+    const { git, ws, push } = await cloned();
+    await mkdir(join(ws, '.husky'));
+    for (const name of ['pre-commit', 'commit-msg', 'pre-push', 'post-commit']) {
+      await writeFile(join(ws, '.husky', name), '#!/bin/sh\ntouch pwned\n');
+      await chmod(join(ws, '.husky', name), 0o755);
+    }
+    await git(ws, 'config', 'core.hooksPath', '.husky');
+
+    await push();
+
+    expect(await readdir(ws)).not.toContain('pwned');
+  });
+
+  test('unresolved conflicts are not committed', async () => {
+    const { git, commit, ws, push } = await cloned();
+    await git(ws, 'checkout', '--quiet', '-b', 'other');
+    await commit(ws, 'README', 'one');
+    await git(ws, 'checkout', '--quiet', 'baton/AB-1');
+    await commit(ws, 'README', 'two');
+    await git(ws, 'merge', 'other').catch(() => '');
+
+    await expect(push()).rejects.toThrow(/unresolved conflicts/);
+  });
+});

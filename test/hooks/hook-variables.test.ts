@@ -1,0 +1,94 @@
+import { lstat, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { hookVariables, writeIssueFile } from '../../hooks/hook-variables.js';
+import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { issue } from '../support/builders.js';
+
+const context = {
+  hook: 'after_run' as const,
+  workspace: '/ws/AB-1',
+  issueFile: '/tmp/run/issue.json',
+  runId: 'r1',
+  attempt: 2,
+  runOutcome: 'success',
+};
+
+describe('hookVariables', () => {
+  test('tells everything that the design names', () => {
+    const given = issue({
+      id: '7',
+      identifier: 'AB-1',
+      title: 'T',
+      state: 'Todo',
+      url: 'https://x/7',
+      branch_name: 'ab-1',
+    });
+
+    expect(hookVariables({ ...context, issue: given })).toEqual({
+      BATON_HOOK: 'after_run',
+      BATON_HOOKS: expect.stringMatching(/hooks\/scripts$/),
+      BATON_WORKSPACE: '/ws/AB-1',
+      BATON_RUN_ID: 'r1',
+      BATON_RUN_OUTCOME: 'success',
+      BATON_ATTEMPT: '2',
+      BATON_ISSUE_FILE: '/tmp/run/issue.json',
+      BATON_ISSUE_ID: '7',
+      BATON_ISSUE_IDENTIFIER: 'AB-1',
+      BATON_ISSUE_TITLE: 'T',
+      BATON_ISSUE_STATE: 'Todo',
+      BATON_ISSUE_URL: 'https://x/7',
+      BATON_ISSUE_BRANCH: 'ab-1',
+    });
+  });
+
+  test('what is absent is empty, never unset', () => {
+    const variables = hookVariables({ ...context, issue: issue(), runId: null, attempt: null, runOutcome: null });
+
+    expect(variables).toMatchObject({
+      BATON_RUN_ID: '',
+      BATON_ATTEMPT: '',
+      BATON_RUN_OUTCOME: '',
+      BATON_ISSUE_URL: '',
+    });
+  });
+
+  test('SEC-10 newlines and shell syntax stay as they are', () => {
+    const title = 'a\n$(touch x)`y`"\'';
+
+    expect(hookVariables({ ...context, issue: issue({ title }) }).BATON_ISSUE_TITLE).toBe(title);
+  });
+});
+
+describe('writeIssueFile', () => {
+  test('holds the whole issue, for the owner only', async () => {
+    const given = issue({ title: 'a\0b', description: 'x'.repeat(200_000) });
+
+    const path = await writeIssueFile(await tempFolder(), given);
+
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(given);
+    expect((await lstat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  test('a symlink that an agent left in its place is replaced, not followed', async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, 'precious'), 'kept');
+    await symlink(join(folder, 'precious'), join(folder, 'issue.json'));
+
+    await writeIssueFile(folder, issue());
+
+    expect(await readFile(join(folder, 'precious'), 'utf8')).toBe('kept');
+    expect((await lstat(join(folder, 'issue.json'))).isFile()).toBe(true);
+  });
+
+  test('a folder or a forged file in its place is replaced', async () => {
+    const folder = await tempFolder();
+    await mkdir(join(folder, 'issue.json/x'), { recursive: true });
+
+    await writeIssueFile(folder, issue('A'));
+    await writeFile(join(folder, 'issue.json'), '{}');
+    const path = await writeIssueFile(folder, issue('A'));
+
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(issue('A'));
+  });
+});

@@ -1,0 +1,288 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { BatonError } from '../../src/domain/errors.js';
+import { createLogger } from '../../src/logging/logger.js';
+import { createRedactor } from '../../src/logging/redact.js';
+import { compiled } from '../support/compiled.js';
+import { LogMonitor } from '../support/event-monitor.js';
+
+const CANARY = 'canary-"tøken"/0123456789';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'baton-logger-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function lines(): { stream: { write(line: string): void }; text: string[] } {
+  const text: string[] = [];
+  return { stream: { write: (line) => void text.push(line) }, text };
+}
+
+describe('a log line', () => {
+  test('is one JSON object with time, level, identity and message', () => {
+    const records = new LogMonitor();
+    const log = createLogger({ level: 'info', redactor: createRedactor(), stream: records.stream });
+
+    const runLog = log.child({ issue_id: 'i1', issue_identifier: 'AB-1', run_id: 'r1' });
+    runLog.child({ session_id: 't1-u1' }).info({ turn: 2 }, 'turn started');
+
+    expect(records.seen).toEqual([
+      {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        issue_id: 'i1',
+        issue_identifier: 'AB-1',
+        run_id: 'r1',
+        session_id: 't1-u1',
+        turn: 2,
+        msg: 'turn started',
+      },
+    ]);
+  });
+
+  test('is written only at its level or above', () => {
+    const records = new LogMonitor();
+    const log = createLogger({ level: 'warn', redactor: createRedactor(), stream: records.stream });
+
+    log.info('quiet');
+    log.warn('loud');
+
+    expect(records.seen.map(({ msg }) => msg)).toEqual(['loud']);
+  });
+
+  test('keeps code, message and cause of an error', () => {
+    const records = new LogMonitor();
+    const log = createLogger({ level: 'info', redactor: createRedactor(), stream: records.stream });
+
+    log.error({ err: new BatonError('low_disk', 'Disk full.', { freeMb: 3 }, { cause: new Error('ENOSPC') }) }, 'held');
+
+    expect(records.seen[0]?.err).toMatchObject({ type: 'BatonError', code: 'low_disk', details: { freeMb: 3 } });
+    expect(JSON.stringify(records.seen[0])).toContain('ENOSPC');
+  });
+
+  test('SEC-20 holds no secret: not in message, fields, keys, errors, stacks or bindings, in no form', () => {
+    const { stream, text } = lines();
+    const log = createLogger({ level: 'info', redactor: createRedactor([CANARY]), stream });
+    const inUrl = `https://tracker/?token=${encodeURIComponent(CANARY)}`;
+    const basic = Buffer.from(`user:${CANARY}`).toString('base64');
+
+    log
+      .child({ bound: CANARY })
+      .warn({ [CANARY]: { deep: [CANARY] }, json: JSON.stringify({ CANARY }) }, `msg ${CANARY}`);
+    log.error({ err: new Error(`401 for ${inUrl}`, { cause: new Error(basic) }) }, 'tracker failed');
+
+    const written = text.join('');
+    expect(written).not.toMatch(/canary|0123456789/);
+    expect(written).not.toContain(Buffer.from(`user:${CANARY}`).toString('base64').slice(8, 20));
+    expect(text.map((line) => JSON.parse(line).msg)).toEqual(['msg ***', 'tracker failed']);
+  });
+
+  test('SEC-17 holds no control or bidirectional character', () => {
+    const { stream, text } = lines();
+    const log = createLogger({ level: 'info', redactor: createRedactor(), stream });
+
+    log.info({ title: 'a\u001b[2J\u009b\u007f\u202e\u2028\r\nb' }, 'issue seen');
+
+    expect(text.join('').slice(0, -1)).not.toMatch(/[\p{Cc}\u2028\u202e]/u);
+    expect(text).toHaveLength(1);
+  });
+
+  test('is pretty on a terminal, coloured unless NO_COLOR is set, and JSON elsewhere', () => {
+    const before = process.env.NO_COLOR;
+    const write = (isTTY: boolean, pretty: boolean | 'auto' = 'auto') => {
+      const { stream, text } = lines();
+      createLogger({ level: 'info', redactor: createRedactor(), stream: { ...stream, isTTY }, pretty }).info('hello');
+      return text.join('');
+    };
+    try {
+      delete process.env.NO_COLOR;
+      expect(write(true)).toContain('\u001b[32mINFO');
+      expect(write(false, true)).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}hello\n$/);
+      process.env.NO_COLOR = '1';
+      expect(write(true)).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}hello\n$/);
+      expect(JSON.parse(write(false)).msg).toBe('hello');
+      expect(JSON.parse(write(true, false)).msg).toBe('hello');
+    } finally {
+      if (before === undefined) delete process.env.NO_COLOR;
+      else process.env.NO_COLOR = before;
+    }
+  });
+
+  test('goes to stream and file, which is always JSON', () => {
+    const { stream, text } = lines();
+    const path = join(dir, 'baton.log');
+    const log = createLogger({ level: 'info', redactor: createRedactor(), stream, pretty: true, file: { path } });
+
+    log.info('hello');
+
+    expect(text.join('')).toContain('INFO  hello');
+    expect(JSON.parse(readFileSync(path, 'utf8')).msg).toBe('hello');
+  });
+});
+
+describe('a broken log sink', () => {
+  test('costs lines, is told once to the other sink, and counts them when it works again', () => {
+    const records = new LogMonitor();
+    let isBroken = true;
+    const path = join(dir, 'wall', 'baton.log');
+    writeFileSync(join(dir, 'wall'), '');
+    const stream = {
+      write(line: string) {
+        if (isBroken) throw Object.assign(new Error('write EBADF'), { code: 'EBADF' });
+        records.stream.write(line);
+      },
+    };
+    const log = createLogger({ level: 'info', redactor: createRedactor(), stream, file: { path } });
+
+    log.info('first');
+    log.info('second');
+    rmSync(join(dir, 'wall'));
+    isBroken = false;
+    log.info('third');
+
+    expect(records.seen.map(({ msg }) => msg)).toEqual(['log lines were lost', 'third']);
+    expect(records.seen[0]).toMatchObject({ sink: 'stream', reason: 'EBADF' });
+    const file = readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(file.map(({ msg }) => msg)).toEqual(['log lines were lost', 'third']);
+    expect(file[0]).toMatchObject({ sink: 'file', lost: expect.any(Number) });
+  });
+
+  test.skipIf(!existsSync('/dev/full'))(
+    'leaves the daemon alone when the disk is full, and the log goes on after it',
+    () => {
+      const records = new LogMonitor();
+      const path = join(dir, 'baton.log');
+      symlinkSync('/dev/full', path);
+      const log = createLogger({ level: 'info', redactor: createRedactor(), stream: records.stream, file: { path } });
+
+      log.info('one');
+      log.info('two');
+      rmSync(path);
+      log.info('three');
+
+      expect(records.seen.map(({ msg }) => msg)).toEqual([
+        'one',
+        'log sink failed, its lines are lost',
+        'two',
+        'three',
+      ]);
+      const file = readFileSync(path, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(file).toMatchObject([
+        { msg: 'log lines were lost', lost: 2, reason: 'ENOSPC', sink: 'file' },
+        { msg: 'three' },
+      ]);
+    },
+  );
+});
+
+describe('standard error of a real process', () => {
+  let build: Awaited<ReturnType<typeof compiled>>;
+  beforeAll(async () => {
+    build = await compiled(['src/logging/logger.ts', 'src/logging/redact.ts']);
+  });
+  afterAll(() => build.remove());
+
+  let children: ChildProcess[] = [];
+  afterEach(() => {
+    for (const child of children) child.kill('SIGKILL');
+    children = [];
+  });
+
+  /** Runs `body` with `log` and `terminalSink` in scope; stdout is for the test. */
+  function start(body: string, stderr: 'pipe' | number = 'pipe') {
+    const at = (file: string) => JSON.stringify(pathToFileURL(join(build.dir, 'src/logging', file)).href);
+    const script = `
+      const { terminalSink } = await import(${at('terminal.js')});
+      const logger = async () => {
+        const { createLogger } = await import(${at('logger.js')});
+        const { createRedactor } = await import(${at('redact.js')});
+        return createLogger({ level: 'info', redactor: createRedactor() });
+      };
+      ${body}`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', stderr] });
+    children.push(child);
+    const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+    return { child, exited };
+  }
+
+  test('gets every line, also right before a crash', async () => {
+    const { child, exited } = start(
+      `const log = await logger(); for (let i = 0; i < 2000; i++) log.info({ i }, 'line'); process.kill(process.pid, 'SIGKILL');`,
+    );
+    let text = '';
+    child.stderr?.on('data', (chunk) => {
+      text += chunk;
+    });
+
+    await Promise.all([exited, new Promise((resolve) => child.stderr?.once('end', resolve))]);
+
+    expect(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).i),
+    ).toEqual([...Array(2000).keys()]);
+  });
+
+  test('may be closed by its reader: the process goes on', async () => {
+    const { child, exited } = start(`
+      const log = await logger();
+      process.stdin.once('data', () => { for (let i = 0; i < 100; i++) log.info('x'); console.log('alive'); process.exit(0); });
+      console.log('ready');`);
+    await firstLine(child);
+
+    child.stderr?.destroy();
+    const answered = firstLine(child);
+    child.stdin?.write('go');
+
+    expect(await answered).toBe('alive');
+    expect(await exited).toBe(0);
+  });
+
+  test('may have a reader that never reads: the process goes on', async () => {
+    // A pipe as a shell makes it: what Node itself gives its children is a socket.
+    const path = join(dir, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writer = openSync(path, constants.O_WRONLY);
+
+    const { child, exited } = start(
+      `const sink = terminalSink(2);
+       let refused = 0;
+       for (let i = 0; i < 50; i++) try { sink.write('x'.repeat(100_000)); } catch (error) { if (error.code === 'EAGAIN') refused += 1; }
+       process.stdout.write('refused ' + refused);`,
+      writer,
+    );
+    closeSync(writer);
+    const answer = await firstLine(child);
+    closeSync(reader);
+
+    expect(answer).toBe('refused 50');
+    expect(await exited).toBe(0);
+  });
+});
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => child.stdout?.once('data', (chunk) => resolve(String(chunk).trim())));
+}

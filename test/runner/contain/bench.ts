@@ -1,0 +1,126 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { detectContainment } from '../../../runner/contain/detect-containment.js';
+import { spawnContained } from '../../../runner/contain/spawn-contained.js';
+import type { ContainedProcess, Containment, SpawnSpec } from '../../../runner/process.js';
+import type { Clock } from '../../../src/domain/clock.js';
+import { at } from '../../support/fake-clock.js';
+
+/** Real time, for tests whose processes take real time. */
+export const realClock: Clock = {
+  now: () => at(performance.now()),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+export const isRoot = process.geteuid?.() === 0;
+export const childScript = (name: string) => fileURLToPath(new URL(`../../support/children/${name}`, import.meta.url));
+
+/** The forms of containment that can be had here; `pidns` is missing where the system does not allow it. */
+export const forms: readonly Containment['kind'][] =
+  (await detectContainment({ isolation: 'auto', hide: [], clock: realClock })).kind === 'pidns'
+    ? ['pidns', 'none']
+    : ['none'];
+
+/** A workspace, a state directory with a token, and all that was started in them; gone with `close()`. */
+export class Bench {
+  readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'baton-contain-')));
+  readonly workspace = join(this.root, 'workspace');
+  readonly state = join(this.root, 'state');
+  /** Found in the command line of every process that a test's children leave. */
+  readonly nonce = String(randomInt(100_000_000, 999_999_999));
+  readonly marker = randomUUID();
+  readonly #started: ContainedProcess[] = [];
+
+  constructor() {
+    mkdirSync(this.workspace);
+    mkdirSync(this.state);
+    writeFileSync(join(this.state, 'token'), 'secret-token');
+    // A home of its own: the tester's profile has no say in the results.
+    writeFileSync(join(this.workspace, '.profile'), '');
+  }
+
+  containment(isolation: 'auto' | 'pidns' | 'none', clock: Clock = realClock): Promise<Containment> {
+    return detectContainment({ isolation, hide: [this.state], clock });
+  }
+
+  spec(script: string, changes: Partial<SpawnSpec> = {}): SpawnSpec {
+    const { dev, ino } = statSync(this.workspace);
+    return {
+      marker: this.marker,
+      script,
+      cwd: this.workspace,
+      identity: { dev, ino },
+      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: this.workspace },
+      unset: [],
+      stdin: 'pipe',
+      ...changes,
+    };
+  }
+
+  async spawn(containment: Containment, script: string, changes: Partial<SpawnSpec> = {}): Promise<ContainedProcess> {
+    const child = await spawnContained(this.spec(script, changes), containment);
+    this.#started.push(child);
+    return child;
+  }
+
+  /** Runs one of test/support/children and waits until it says `ready`. */
+  async spawnChild(containment: Containment, name: string): Promise<ContainedProcess> {
+    const child = await this.spawn(containment, `bash ${childScript(name)} ${this.nonce}`);
+    await nextLine(child, 'ready');
+    return child;
+  }
+
+  living(): readonly number[] {
+    return livingWith(this.nonce);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#started.map((child) => child.stop({ eofMs: 0, termMs: 0 })));
+    for (const pid of this.living()) process.kill(pid, 'SIGKILL');
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+/** Resolves once the child printed this line. Reading goes on. */
+export function nextLine(child: ContainedProcess, line: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout.on('data', (chunk) => {
+      text += chunk;
+      if (text.includes(`${line}\n`)) resolve();
+    });
+    child.stdout.once('close', () => reject(new Error(`no line ${line}, only: ${text}`)));
+  });
+}
+
+/** Living processes with this text in their command line, whatever their environment: a look independent of the product's. */
+export function livingWith(text: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => read(`/proc/${pid}/cmdline`).includes(text))
+    .filter((pid) => !/\) [ZX] /.test(read(`/proc/${pid}/stat`)))
+    .map(Number);
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return ''; // Ended while we looked.
+  }
+}

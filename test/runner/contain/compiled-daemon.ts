@@ -1,0 +1,129 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Bench, childScript, isRoot } from './bench.js';
+
+const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
+const NOBODY = 65534;
+
+export type User = 'root' | 'an ordinary user';
+/** Whom the daemon can be started as from here: root can become anybody. */
+export const users: readonly User[] = isRoot ? ['root', 'an ordinary user'] : ['an ordinary user'];
+
+export interface DaemonOrder {
+  readonly isolation: 'auto' | 'pidns' | 'none';
+  readonly marker: string;
+  readonly hide: readonly string[];
+  readonly cwd: string;
+  readonly scripts: readonly string[];
+  readonly stay?: boolean;
+  /** Runs the daemon as a user that has no mapping, for whom the kernel makes no namespaces. */
+  readonly forbidden?: boolean;
+}
+
+/** An order for a daemon of this user on this bench; the bench is made theirs. */
+export function orderFor(bench: Bench, user: User, wanted: Partial<DaemonOrder>): DaemonOrder {
+  chmodSync(bench.root, 0o755);
+  if (isRoot && user !== 'root') for (const path of [bench.workspace, bench.state]) chownSync(path, NOBODY, NOBODY);
+  return { isolation: 'auto', marker: bench.marker, hide: [bench.state], cwd: bench.workspace, scripts: [], ...wanted };
+}
+
+/** The runner, compiled into a folder that every user can read, whatever the rights of the checkout. */
+export class CompiledRunner {
+  readonly folder = mkdtempSync(join(tmpdir(), 'baton-compiled-'));
+
+  constructor() {
+    chmodSync(this.folder, 0o755);
+    const config = {
+      extends: join(PROJECT, 'tsconfig.json'),
+      compilerOptions: { rootDir: PROJECT, outDir: this.folder, typeRoots: [join(PROJECT, 'node_modules/@types')] },
+      files: ['detect-containment', 'spawn-contained', 'capture-output'].map((name) =>
+        join(PROJECT, `runner/contain/${name}.ts`),
+      ),
+      include: [],
+    };
+    writeFileSync(join(this.folder, 'tsconfig.json'), JSON.stringify(config));
+    writeFileSync(join(this.folder, 'package.json'), '{"type":"module"}');
+    execFileSync(process.execPath, [join(PROJECT, 'node_modules/typescript/bin/tsc'), '-p', this.folder]);
+    copyFileSync(join(PROJECT, 'runner/contain/init.sh'), join(this.folder, 'runner/contain/init.sh'));
+    for (const name of ['daemon.mjs', 'stubborn.sh']) copyFileSync(childScript(name), join(this.folder, name));
+    this.#copyPackage('execa');
+  }
+
+  daemon(user: User, order: DaemonOrder): ChildProcess {
+    const command = [this.#node(user), join(this.folder, 'daemon.mjs'), this.folder, JSON.stringify(order)];
+    const become = isRoot && user !== 'root' ? becomeNobody : [];
+    const forbid = order.forbidden ? ['unshare', '--user', '--'] : [];
+    const [file = '', ...args] = [...become, ...forbid, ...command];
+    const env = { ...process.env, TRACKER_TOKEN: 'canary' };
+    return spawn(file, args, { cwd: '/', env, stdio: ['ignore', 'pipe', 'inherit'] });
+  }
+
+  /** Runs the scripts one after the other as this user; one answer per script. */
+  async answers(
+    user: User,
+    order: DaemonOrder,
+  ): Promise<{ kind: string; reason: string; runs: readonly DaemonAnswer[] }> {
+    const daemon = this.daemon(user, order);
+    let text = '';
+    daemon.stdout?.on('data', (chunk) => {
+      text += chunk;
+    });
+    await new Promise((resolve) => daemon.once('close', resolve));
+    const [first, ...runs] = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    return { ...first, runs };
+  }
+
+  close(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #node(user: User): string {
+    if (!isRoot || user === 'root') return process.execPath;
+    try {
+      execFileSync('setpriv', [...becomeNobody.slice(1), process.execPath, '--version'], { cwd: '/', stdio: 'ignore' });
+      return process.execPath;
+    } catch {
+      // A node below root's home, which nobody else may enter.
+      const copy = join(this.folder, 'node');
+      copyFileSync(process.execPath, copy);
+      chmodSync(copy, 0o755);
+      return copy;
+    }
+  }
+
+  #copyPackage(name: string): void {
+    const target = join(this.folder, 'node_modules', name);
+    const source = join(PROJECT, 'node_modules', name);
+    if (!existsSync(source)) return; // Nested in the package that needs it, and copied with that.
+    const { dependencies = {} } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+    mkdirSync(dirname(target), { recursive: true });
+    cpSync(source, target, { recursive: true });
+    for (const each of Object.keys(dependencies)) this.#copyPackage(each);
+  }
+}
+
+const becomeNobody = ['setpriv', '--reuid', String(NOBODY), '--regid', String(NOBODY), '--clear-groups'];
+
+export interface DaemonAnswer {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly status: { readonly code: number | null; readonly signal: string | null };
+  readonly stop: { readonly gone: boolean };
+}

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { findMarked } from '../../../runner/contain/find-marked.js';
+import { GroupTree } from '../../../runner/contain/group-tree.js';
+import { isStillAlive, processFacts, signalExactly } from '../../../runner/contain/proc-table.js';
+
+const started: ChildProcess[] = [];
+
+afterEach(async () => {
+  for (const child of started.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+});
+
+/** A process in a group of its own, once it has printed its first line; that line may be a pid. */
+async function start(script: string, env: NodeJS.ProcessEnv = {}): Promise<{ pid: number; line: string }> {
+  const child = spawn('bash', ['-c', script], {
+    env: { PATH: process.env.PATH, ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  started.push(child);
+  const [line] = await once(child.stdout, 'data');
+  return { pid: child.pid ?? 0, line: String(line).trim() };
+}
+
+test('exactly the processes with this marker are found, and not this one', async () => {
+  const marker = randomUUID();
+  const marked = await start('echo; exec sleep 1000', { BATON_RUN_MARKER: marker });
+  await start('echo; exec sleep 1000', { BATON_RUN_MARKER: `${marker}-2` });
+  await start('echo; exec sleep 1000', { OTHER: `BATON_RUN_MARKER=${marker}` });
+
+  expect(await findMarked(marker)).toEqual([{ pid: marked.pid, startTime: expect.stringMatching(/^\d+$/) }]);
+});
+
+test('a zombie counts as gone', async () => {
+  const marker = randomUUID();
+  const parent = await start('sleep 0 & echo $!; exec sleep 1000', { BATON_RUN_MARKER: marker });
+
+  await vi.waitFor(async () => expect(await findMarked(marker)).toHaveLength(1));
+  expect((await findMarked(marker))[0]?.pid).toBe(parent.pid);
+});
+
+test('a process that was given the number of another one is not signalled in its place', async () => {
+  const { pid } = await start('echo; exec sleep 1000');
+  const startTime = (await processFacts(pid))?.startTime ?? '';
+
+  expect(signalExactly({ pid, startTime: `${startTime}0` }, 'SIGKILL')).toBe(false);
+  expect(await isStillAlive({ pid, startTime })).toBe(true);
+  expect(await isStillAlive({ pid, startTime: `${startTime}0` })).toBe(false);
+});
+
+test('a group that was given the number of an ended one is not signalled in its place', async () => {
+  const { pid } = await start('echo; exec sleep 1000');
+  const tree = new GroupTree({ pid, hasExited: () => true }, randomUUID());
+
+  await tree.signal('SIGKILL');
+
+  expect(await tree.survivors()).toEqual([]);
+  expect((await processFacts(pid))?.isAlive).toBe(true);
+});
+
+test('a process with blanks and parentheses in its name is read right', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-name-'));
+  const name = join(folder, 'a) Z (b');
+  symlinkSync('/bin/sleep', name);
+  const { pid } = await start('echo; exec "$NAME" 1000', { NAME: name });
+
+  await vi.waitFor(() => expect(readFileSync(`/proc/${pid}/comm`, 'utf8')).toBe('a) Z (b\n'));
+  expect(await processFacts(pid)).toMatchObject({ groupId: pid, isAlive: true });
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,154 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { captureOutput } from '../../../runner/contain/capture-output.js';
+import { Bench, forms, nextLine, realClock } from './bench.js';
+import { CompiledRunner, orderFor, users } from './compiled-daemon.js';
+
+let runner: CompiledRunner;
+let bench: Bench;
+
+beforeAll(() => {
+  runner = new CompiledRunner();
+});
+
+afterAll(() => runner.close());
+
+beforeEach(() => {
+  bench = new Bench();
+});
+
+afterEach(() => bench.close());
+
+const READ_ALL_ENVIRONMENTS = 'cat /proc/[0-9]*/environ | tr "\\0" "\\n" | grep -c TRACKER_TOKEN=canary';
+const asNestedRoot = 'unshare --user --map-root-user';
+
+describe.runIf(forms.includes('pidns')).each(users)('in a namespace of %s', (user) => {
+  test('SEC-9b SEC-12 the state and the environment of the daemon are not there, and sandboxes still work', async () => {
+    const { state } = bench;
+    const scripts = [
+      `cat ${state}/token; ls -A ${state}; touch ${state}/x`,
+      READ_ALL_ENVIRONMENTS,
+      `${asNestedRoot} --mount umount ${state} || ${asNestedRoot} --mount umount -l /proc || echo locked`,
+      `${asNestedRoot} true && ${asNestedRoot} --pid --fork --mount-proc ls -d /proc/1`,
+      'id -u; kill -KILL 1; kill -STOP 1; echo alive',
+    ];
+
+    const { kind, runs } = await runner.answers(user, orderFor(bench, user, { scripts }));
+
+    expect(kind).toBe('pidns');
+    expect(runs.map(({ stdout }) => stdout)).toEqual([
+      '',
+      '0\n',
+      'locked\n',
+      '/proc/1\n',
+      expect.stringMatching(user === 'root' ? /^0\nalive/ : /^[1-9]\d*\nalive/),
+    ]);
+    expect(runs.every(({ stop }) => stop.gone)).toBe(true);
+  });
+
+  test(`SEC-9b what is hidden ${user === 'root' ? 'can be uncovered by root, as documented' : 'cannot be uncovered: no capability is left'}`, async () => {
+    const { state } = bench;
+    const scripts = ['grep CapEff /proc/self/status', `umount ${state}; cat ${state}/token`];
+
+    const { runs } = await runner.answers(user, orderFor(bench, user, { scripts }));
+
+    const [capabilities, token] = runs.map(({ stdout }) => stdout.trim());
+    expect(/^CapEff:\t0+$/.test(capabilities ?? '')).toBe(user !== 'root');
+    expect(token).toBe(user === 'root' ? 'secret-token' : '');
+  });
+
+  test('a namespace that is a must and cannot be had is an error that says what to do; otherwise the fallback says so', async () => {
+    const must = await runner.answers(user, orderFor(bench, user, { isolation: 'pidns', forbidden: true }));
+    const auto = await runner.answers(user, orderFor(bench, user, { forbidden: true, scripts: ['echo runs'] }));
+
+    expect(must).toMatchObject({
+      kind: 'isolation_unavailable',
+      reason: expect.stringContaining('set runtime.isolation to auto'),
+    });
+    expect(auto).toMatchObject({
+      kind: 'none',
+      reason: expect.stringContaining('agents can read the state directory'),
+    });
+    expect(auto.runs[0]?.stdout).toBe('runs\n');
+  });
+});
+
+describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', () => {
+  test('the host sees its state directory as ever, and no mount leaks to it', async () => {
+    const child = await bench.spawn(await bench.containment('pidns'), `echo ready; cat; ls -A ${bench.state}`);
+    await nextLine(child, 'ready');
+
+    expect(readFileSync(join(bench.state, 'token'), 'utf8')).toBe('secret-token');
+    expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(bench.root);
+  });
+
+  test('SEC-9b a state directory that was moved away is not taken for hidden: nothing starts', async () => {
+    const containment = await bench.containment('pidns');
+    renameSync(bench.state, join(bench.root, 'moved'));
+    await expect(bench.spawn(containment, 'true')).rejects.toMatchObject({
+      code: 'spawn_failed',
+      message: expect.stringContaining('cannot hide'),
+    });
+
+    mkdirSync(bench.state);
+    await expect(bench.spawn(containment, 'true')).rejects.toMatchObject({ code: 'spawn_failed' });
+  });
+
+  test('a workspace inside a hidden directory is refused instead of being hidden with it', async () => {
+    const containment = await bench.containment('pidns');
+
+    const inside = bench.spawn(containment, 'true', { cwd: bench.state });
+
+    await expect(inside).rejects.toMatchObject({
+      code: 'spawn_failed',
+      message: expect.stringContaining('workspace.root'),
+    });
+  });
+
+  test('SEC-9b a tool planted in the PATH of an agent takes no part in building its namespace', async () => {
+    const planted = join(bench.workspace, 'mount');
+    const containment = await bench.containment('pidns');
+    const plant = `for tool in mount setpriv unshare stat env bash; do printf '#!/bin/sh\\ntouch ${bench.workspace}/ran' >$tool; chmod +x $tool; done`;
+    await (await bench.spawn(containment, plant)).exited;
+    expect(readFileSync(planted, 'utf8')).toContain('ran');
+
+    const child = await bench.spawn(containment, 'type -p mount; /bin/ls', { env: { PATH: bench.workspace } });
+
+    const { stdout } = await captureOutput(child, { maxBytes: 10_000, clock: realClock, drainMs: 500 });
+    expect(stdout).not.toContain('ran');
+  });
+
+  test('SEC-4 init.sh starts nothing in another directory than the one that was checked', () => {
+    const init = fileURLToPath(new URL('../../../runner/contain/init.sh', import.meta.url));
+    const { stdout, status } = spawnSync(
+      'bash',
+      ['-c', 'exec bash -p "$@" 3>&1', 'init', init, '1:1', '--', 'echo', 'ran'],
+      {
+        encoding: 'utf8',
+      },
+    );
+
+    expect({ stdout, status }).toEqual({ stdout: 'refused workspace_changed\n', status: 125 });
+  });
+});
+
+test('a directory to hide that does not exist is refused at the start, not found missing later', async () => {
+  rmSync(bench.state, { recursive: true });
+
+  await expect(bench.containment('auto')).rejects.toThrow(/create it first/);
+});
+
+test('without a namespace an agent can read the state and the environment of the daemon, as documented', async () => {
+  const order = orderFor(bench, users[0] ?? 'root', {
+    isolation: 'none',
+    scripts: [`cat ${bench.state}/token`, READ_ALL_ENVIRONMENTS],
+  });
+
+  const { runs } = await runner.answers(users[0] ?? 'root', order);
+
+  expect(runs[0]?.stdout).toBe('secret-token');
+  expect(Number(runs[1]?.stdout)).toBeGreaterThan(0);
+});

@@ -1,0 +1,129 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { captureOutput } from '../../../runner/contain/capture-output.js';
+import { spawnContained } from '../../../runner/contain/spawn-contained.js';
+import type { ContainedProcess, Containment, SpawnSpec } from '../../../runner/process.js';
+import { Bench, forms, nextLine, realClock } from './bench.js';
+
+let bench: Bench;
+
+beforeEach(() => {
+  bench = new Bench();
+});
+
+afterEach(() => bench.close());
+
+const capture = (child: ContainedProcess) =>
+  captureOutput(child, { maxBytes: 100_000, clock: realClock, drainMs: 500 });
+
+describe.each(forms)('with isolation %s', (isolation) => {
+  let containment: Containment;
+
+  beforeEach(async () => {
+    containment = await bench.containment(isolation);
+  });
+
+  const run = async (script: string, changes?: Partial<SpawnSpec>) =>
+    capture(await bench.spawn(containment, script, changes));
+
+  test.each([
+    ['exit 0', { code: 0, signal: null }],
+    ['exit 7', { code: 7, signal: null }],
+    ['kill -KILL $$', { code: null, signal: 'SIGKILL' }],
+    ['kill -TERM $$', { code: null, signal: 'SIGTERM' }],
+    ['no-such-command-here', { code: 127, signal: null }],
+  ])('a command that ends with `%s` has the status %o', async (script, status) => {
+    expect((await run(script)).status).toEqual(status);
+  });
+
+  test('S2-40 S2-41 a command runs in its workspace, with stdin, and stdout and stderr apart', async () => {
+    const child = await bench.spawn(containment, 'pwd; cat; echo oops >&2');
+    child.stdin?.end('from the daemon');
+
+    expect(await capture(child)).toMatchObject({
+      stdout: `${bench.workspace}\nfrom the daemon`,
+      stderr: 'oops\n',
+      truncated: false,
+    });
+  });
+
+  test('SEC-12 the environment is what was given and the marker; nothing is inherited', async () => {
+    const env = {
+      PATH: '/usr/bin:/bin',
+      HOME: bench.workspace,
+      LD_LIBRARY_PATH: '/nowhere',
+      'odd@name': 'a b',
+      child: '1',
+    };
+    const { stdout } = await run('env -u PWD -u SHLVL -u _ | LC_ALL=C sort; echo "$SHLVL"', { env });
+
+    const wanted = Object.entries({ ...env, PATH: expect.anything(), BATON_RUN_MARKER: bench.marker });
+    const lines = stdout.trim().split('\n');
+    expect(lines.map((line) => line.split('=')[0])).toEqual([...wanted.map(([name]) => name).sort(), '1']);
+    expect(lines).toEqual(expect.arrayContaining(['LD_LIBRARY_PATH=/nowhere', 'odd@name=a b', 'child=1']));
+  });
+
+  test('SEC-12 a name that the login shell sets again is unset, and line numbers stay', async () => {
+    writeFileSync(join(bench.workspace, '.profile'), 'export TRACKER_TOKEN=secret OTHER=kept');
+
+    const { stdout } = await run('printenv TRACKER_TOKEN; echo "$OTHER $LINENO"', {
+      unset: ['TRACKER_TOKEN', 'NOT_THERE'],
+    });
+
+    expect(stdout).toBe('kept 1\n');
+  });
+
+  test('a command starts with no signal ignored or blocked, and without the pipe that its start was agreed on', async () => {
+    const { stdout } = await run('grep -E "Sig(Ign|Blk)" /proc/self/status; ls /proc/$$/fd/3 || echo closed');
+
+    expect(stdout.replace(/\s+/g, ' ')).toBe('SigBlk: 0000000000000000 SigIgn: 0000000000000000 closed ');
+  });
+
+  test.each([
+    ['SEC-11 a NUL in a value', { env: { A: 'x\0y' } }, 'invalid_environment'],
+    ['SEC-11 a value of 140 kB', { env: { A: 'x'.repeat(140_000) } }, 'invalid_environment'],
+    ['SEC-11 values too large together', { env: manyLargeValues() }, 'invalid_environment'],
+    ['a name with an equals sign', { env: { 'A=B': 'x' } }, 'invalid_environment'],
+    ['a name to unset that is shell text', { unset: ['A; touch x'] }, 'invalid_environment'],
+    ['a script with a NUL', { script: 'echo \0' }, 'spawn_failed'],
+    ['a script of 140 kB', { script: `: ${'x'.repeat(140_000)}` }, 'spawn_failed'],
+  ])('%s is refused, and the daemon lives', async (_, changes, code) => {
+    await expect(bench.spawn(containment, 'true', changes)).rejects.toMatchObject({ code });
+  });
+
+  test('a shell that is not there is a failed spawn', async () => {
+    const broken = { ...containment, bash: '/nonexistent/bash' };
+
+    await expect(bench.spawn(broken, 'true')).rejects.toMatchObject({ code: 'spawn_failed' });
+  });
+
+  test('SEC-18 writing to a process that closed its stdin or ended does not crash the daemon', async () => {
+    const child = await bench.spawn(containment, 'exec <&-; echo closed');
+    await nextLine(child, 'closed');
+    child.stdin?.write('x'.repeat(1_000_000));
+    await child.exited;
+    child.stdin?.write('more');
+
+    expect(await child.stop()).toMatchObject({ gone: true });
+  });
+
+  test.each([
+    ['another directory', () => mkdirSync(bench.workspace)],
+    ['a symlink to itself', () => symlinkSync(join(bench.root, 'moved'), bench.workspace)],
+    ['a file', () => writeFileSync(bench.workspace, '')],
+    ['nothing', () => {}],
+  ])('SEC-4 a workspace that was swapped for %s is not run in', async (_, swap) => {
+    const spec = bench.spec('touch ran');
+    renameSync(bench.workspace, join(bench.root, 'moved'));
+    swap();
+
+    await expect(spawnContained(spec, containment)).rejects.toMatchObject({
+      code: 'workspace_changed',
+    });
+  });
+});
+
+function manyLargeValues(): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`V${index}`, 'x'.repeat(99_000)]));
+}

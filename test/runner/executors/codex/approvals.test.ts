@@ -1,0 +1,225 @@
+import { expect, test } from 'vitest';
+import type { HostTool } from '../../../../src/domain/ports.js';
+import type { RunSignal } from '../../../../src/domain/run-signal.js';
+import { agent, failureOf, lastMessage, run, start } from './harness.js';
+
+const COMMAND = [
+  'item/commandExecution/requestApproval',
+  '{"itemId":"i","command":"rm -rf build","cwd":"/w","reason":"clean"}',
+];
+const FILES = ['item/fileChange/requestApproval', '{"itemId":"item-1"}', 'with-item'];
+const RIGHTS = [
+  'item/permissions/requestApproval',
+  '{"reason":"net","permissions":{"network":{"enabled":true},"fileSystem":null}}',
+];
+const MCP = [
+  'mcpServer/elicitation/request',
+  '{"serverName":"files","mode":"form","message":"Allow?","_meta":{"codex_approval_kind":"mcp_tool_call","tool_params":{"path":"a"}},"requestedSchema":{"type":"object","properties":{}}}',
+];
+const FORM = [
+  'mcpServer/elicitation/request',
+  '{"serverName":"files","mode":"form","message":"Fill in","_meta":null,"requestedSchema":{"type":"object","properties":{"n":{"type":"integer","title":"Number"},"b":{"type":"boolean"},"c":{"type":"string","enum":["x","y"]}}}}',
+];
+const INPUT = [
+  'item/tool/requestUserInput',
+  '{"isBlocking":true,"questions":[{"id":"c","header":"Colour","question":"Which colour?","options":[{"label":"red","description":""}]}]}',
+];
+
+const policy = (onApprovalRequest: 'accept' | 'decline' | 'ask') => ({ codex: { onApprovalRequest } });
+const asks = (request: readonly string[]) => agent('asks', ...request);
+
+test.each([
+  ['a command', COMMAND, { decision: 'accept' }, { decision: 'decline' }],
+  ['a file change', FILES, { decision: 'accept' }, { decision: 'decline' }],
+  [
+    'more rights',
+    RIGHTS,
+    { permissions: { network: { enabled: true } }, scope: 'turn' },
+    { permissions: {}, scope: 'turn' },
+  ],
+  [
+    'an MCP tool',
+    MCP,
+    { action: 'accept', content: {}, _meta: null },
+    { action: 'decline', content: null, _meta: null },
+  ],
+])(
+  'S2-62 S2-63 %s is answered by policy: accept with an event, decline without a stall',
+  async (_, request, accept, decline) => {
+    const [accepted, declined] = await Promise.all([
+      run({ command: asks(request), config: policy('accept') }),
+      run({ command: asks(request), config: policy('decline') }),
+    ]);
+
+    expect(JSON.parse(lastMessage(accepted.outcome))).toEqual(accept);
+    expect(accepted.events('approval_auto_approved')).toMatchObject([{ method: request[0] }]);
+    expect(JSON.parse(lastMessage(declined.outcome))).toEqual(decline);
+    expect(declined.events('approval_auto_approved')).toEqual([]);
+  },
+);
+
+test.each([
+  ['a command', COMMAND, 'Run a command\nCommand: rm -rf build\nFolder: /w\nReason: clean'],
+  ['a file change', FILES, 'Change files\nsrc/a.txt\n+hello'],
+  ['an MCP tool', MCP, 'Use a tool of the MCP server files\nAllow?\nInput: {"path":"a"}'],
+])('with ask, %s waits for a person, who sees what it is about', async (_, request, text) => {
+  const started = start({ command: asks(request), config: policy('ask') });
+  const { question } = await started.next('asked');
+
+  started.answer(question.id, { kind: 'accept' });
+
+  const outcome = await started.done;
+  expect(question).toMatchObject({ kind: 'approval', text, fields: [] });
+  expect(lastMessage(outcome)).toContain('accept');
+  expect(started.signals).toContainEqual({ type: 'question_closed', questionId: question.id });
+});
+
+test('an answer to another question, or a second one, changes nothing', async () => {
+  const started = start({ command: asks(COMMAND), config: policy('ask') });
+  const { question } = await started.next('asked');
+
+  started.answer('q999', { kind: 'accept' });
+  started.answer(question.id, { kind: 'decline' });
+  started.answer(question.id, { kind: 'accept' });
+
+  expect(JSON.parse(lastMessage(await started.done))).toEqual({ decision: 'decline' });
+  expect(started.signals.filter((signal) => signal.type === 'question_closed')).toHaveLength(1);
+});
+
+test('a question that the agent takes back is closed, with nothing granted', async () => {
+  const { outcome, signals } = await run({ command: agent('asks', ...COMMAND, 'withdraw'), config: policy('ask') });
+
+  expect(JSON.parse(lastMessage(outcome))).toEqual({ decision: 'decline' });
+  expect(kinds(signals, ['asked', 'question_closed'])).toEqual(['asked', 'question_closed']);
+});
+
+test('a turn that ends takes its open questions with it', async () => {
+  const { outcome, signals } = await run({ command: agent('asks', ...COMMAND, 'end-turn'), config: policy('ask') });
+
+  expect(outcome.state).toBe('success');
+  expect(kinds(signals, ['asked', 'question_closed'])).toEqual(['asked', 'question_closed']);
+});
+
+test('S2-63 a question that nobody may be asked ends the run as turn_input_required, with the question', async () => {
+  const { outcome, events, received } = await run({ command: asks(INPUT), config: policy('decline') });
+
+  expect(outcome.state).toBe('failed');
+  expect(failureOf(outcome)).toMatchObject({
+    code: 'turn_input_required',
+    question: {
+      kind: 'input',
+      text: 'Colour\nWhich colour?',
+      fields: [{ id: 'c', label: 'Which colour?', options: ['red'] }],
+    },
+  });
+  expect(events('turn_input_required')).toHaveLength(1);
+  expect(events('turn_ended_with_error')).toHaveLength(1);
+  expect(received().at(-1)?.method).toBe('turn/interrupt');
+});
+
+test('a question that does not block stays unanswered and the turn goes on', async () => {
+  const { outcome } = await run({
+    command: asks([INPUT[0] as string, '{"isBlocking":false,"questions":[]}']),
+    config: policy('decline'),
+  });
+
+  expect(JSON.parse(lastMessage(outcome))).toEqual({ answers: {} });
+});
+
+test('with ask, the words of a person reach the agent', async () => {
+  const started = start({ command: asks(INPUT), config: policy('ask') });
+  const { question } = await started.next('asked');
+
+  started.answer(question.id, { kind: 'input', values: { c: 'green', other: 'ignored' } });
+
+  expect(JSON.parse(lastMessage(await started.done))).toEqual({ answers: { c: { answers: ['green'] } } });
+});
+
+test('the form of an MCP server is filled in with typed values, or declined', async () => {
+  const started = start({ command: asks(FORM), config: policy('ask') });
+  const { question } = await started.next('asked');
+  started.answer(question.id, { kind: 'input', values: { n: '5', b: 'true', c: 'x', evil: '1' } });
+  const declined = await run({ command: asks(FORM), config: policy('accept') });
+
+  expect(question.fields).toEqual([
+    { id: 'n', label: 'Number', options: [] },
+    { id: 'b', label: 'b', options: ['true', 'false'] },
+    { id: 'c', label: 'c', options: ['x', 'y'] },
+  ]);
+  expect(JSON.parse(lastMessage(await started.done))).toEqual({
+    action: 'accept',
+    content: { n: 5, b: true, c: 'x' },
+    _meta: null,
+  });
+  expect(JSON.parse(lastMessage(declined.outcome))).toMatchObject({ action: 'decline' });
+});
+
+test('a run stopped because nobody answered gives the question back, still open', async () => {
+  const started = start({ command: asks(COMMAND), config: policy('ask') });
+  const { question } = await started.next('asked');
+
+  started.stop('input_timeout');
+
+  const outcome = await started.done;
+  expect(outcome.state).toBe('failed');
+  expect(failureOf(outcome)).toMatchObject({ code: 'turn_input_required', question });
+  expect(started.signals.filter((signal) => signal.type === 'question_closed')).toEqual([]);
+});
+
+test('SEC-16 an unknown request gets an error, and the session goes on', async () => {
+  const { outcome, received, events } = await run({ command: agent('asks', 'attestation/generate', '{}') });
+
+  expect(outcome.state).toBe('success');
+  expect(received().at(-1)).toMatchObject({ id: 0, error: { code: -32601 } });
+  expect(events('other_message')).toMatchObject([{ method: 'attestation/generate' }]);
+});
+
+const tool = (call: HostTool['call']): HostTool => ({ name: 'tracker', description: '', inputSchema: {}, call });
+const CALL = ['item/tool/call', '{"callId":"c","tool":"tracker","arguments":{"state":"Done"}}'];
+
+test('a host tool runs on the host for the run’s own issue, and a move of the issue is told', async () => {
+  const calls: unknown[] = [];
+  const { outcome, signals } = await run({
+    command: asks(CALL),
+    tools: [
+      tool(async (input, { issue, runId }) => {
+        calls.push([input, issue.identifier, runId]);
+        return { success: true, text: 'moved', movedTo: 'Done' };
+      }),
+    ],
+  });
+
+  expect(calls).toEqual([[{ state: 'Done' }, 'AB-1', 'run-1']]);
+  expect(JSON.parse(lastMessage(outcome))).toEqual({
+    success: true,
+    contentItems: [{ type: 'inputText', text: 'moved' }],
+  });
+  expect(signals).toContainEqual({ type: 'moved_issue', state: 'Done' });
+});
+
+test('a host tool that throws is an answer to the agent, not the end of the run', async () => {
+  const { outcome } = await run({
+    command: asks(CALL),
+    tools: [
+      tool(async () => {
+        throw new Error('no such state');
+      }),
+    ],
+  });
+
+  expect(JSON.parse(lastMessage(outcome))).toMatchObject({
+    success: false,
+    contentItems: [{ text: 'tracker failed: no such state' }],
+  });
+});
+
+test('S2-64 an undeclared tool gets a failure, an event, and the session goes on', async () => {
+  const { outcome, events } = await run({ command: asks(CALL) });
+
+  expect(JSON.parse(lastMessage(outcome))).toMatchObject({ success: false });
+  expect(events('unsupported_tool_call')).toMatchObject([{ data: { tool: 'tracker' } }]);
+});
+
+function kinds(signals: readonly RunSignal[], types: readonly RunSignal['type'][]): string[] {
+  return signals.map((signal) => signal.type).filter((type) => types.includes(type));
+}

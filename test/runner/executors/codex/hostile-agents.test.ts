@@ -1,0 +1,115 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { expect, test } from 'vitest';
+import { createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
+import { MAX_LINE_BYTES } from '../../../../runner/executors/codex/line-splitter.js';
+import { RUNTIME_EVENT_TYPES } from '../../../../src/domain/runtime-event.js';
+import { agent, failureOf, lastMessage, run, start } from './harness.js';
+
+test('S2-54 SEC-14 SEC-16 SEC-19 garbage, strays, deep nesting and cut characters cost an event each, and the turn completes', async () => {
+  const { outcome, events } = await run({ command: agent('noisy') });
+
+  expect(lastMessage(outcome)).toBe('grüße 👋');
+  expect(events('malformed').map((event) => event.data?.reason)).toEqual([
+    'not valid JSON',
+    'not a JSON object',
+    'neither a request, a notification nor a reply',
+    'neither a request, a notification nor a reply',
+    'not valid UTF-8',
+    'nested too deep',
+    'unexpected method $/cancelRequest',
+    'unexpected method $/setTrace',
+  ]);
+  expect(events('other_message').map((event) => event.data?.ignored)).toEqual([1, 2]);
+  expect('polluted' in {}).toBe(false);
+});
+
+test('SEC-16 a reply that comes too late is ignored and counted', async () => {
+  const started = start({ command: agent('late'), config: { codex: { readTimeoutMs: 5_000 } } });
+  await started.event('notification', 'fake/ready');
+
+  started.clock.advance(5_000);
+  started.steer('answer now');
+
+  await started.next('event', ({ event }) => event.data?.warning === 'ignored a reply with an id that is not expected');
+  started.stop('shutdown');
+  await started.done;
+});
+
+test('S2-56 a line of 10 MB is handled', async () => {
+  const { outcome } = await run({ command: agent('long-line', String(MAX_LINE_BYTES)) });
+
+  expect(lastMessage(outcome).length).toBeGreaterThan(MAX_LINE_BYTES - 1_000);
+});
+
+test('SEC-14 a line over 10 MB ends the run as line_too_long', async () => {
+  const { outcome, events } = await run({ command: agent('long-line', String(MAX_LINE_BYTES + 1)) });
+
+  expect(failureOf(outcome).code).toBe('line_too_long');
+  expect(events('turn_ended_with_error')).toHaveLength(1);
+});
+
+test('SEC-14 a line without an end costs less memory than twice the cap', async () => {
+  const before = process.memoryUsage.rss();
+  let most = 0;
+  const started = start({ command: agent('long-line', 'endless') });
+  const watch = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss() - before);
+  }, 1);
+
+  const outcome = await started.done;
+  clearInterval(watch);
+
+  expect(failureOf(outcome).code).toBe('line_too_long');
+  expect(most).toBeLessThan(2 * MAX_LINE_BYTES);
+});
+
+test('SEC-18 an agent that closes its stdin fails cleanly', async () => {
+  const started = start({ command: agent('deaf'), config: { codex: { turnTimeoutMs: 1e12 } } });
+  await started.event('notification', 'item/commandExecution/requestApproval');
+
+  const outcome = await started.doneAsTimePasses();
+
+  expect(failureOf(outcome)).toMatchObject({ code: 'port_exit', message: expect.stringContaining('closed its input') });
+});
+
+test('SEC-18 agents that flood at full speed delay neither timers nor a quiet agent', async () => {
+  const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
+  const floods = Array.from({ length: 4 }, () => start({ command: agent('floods'), executor }));
+  await Promise.all(floods.map((flood) => flood.event('notification', 'item/agentMessage/delta')));
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+
+  const quiet = await run({ command: agent('obedient'), executor });
+
+  delay.disable();
+  expect(quiet.outcome.state).toBe('success');
+  expect(delay.percentile(99) / 1e6).toBeLessThan(1_000);
+  for (const flood of floods) flood.stop('budget');
+  const outcomes = await Promise.all(floods.map((flood) => flood.done));
+  expect(outcomes.map((outcome) => failureOf(outcome).code)).toEqual(Array(4).fill('budget_exceeded'));
+});
+
+test('S2-67 heartbeats are no progress, however many', async () => {
+  const started = start({ command: agent('hangs', 'on') });
+  await started.event('notification', 'fake/ready');
+  started.clock.advance(300_000);
+
+  // It answers with a notification that is about no turn.
+  started.steer('are you there?');
+  await started.event('notification', 'fake/steered');
+
+  expect(started.signals.filter((signal) => signal.type === 'progress')).toHaveLength(1);
+  started.stop('stalled');
+  expect(failureOf(await started.done).code).toBe('stall_timeout');
+});
+
+test('S2-58 S2-59 every event has a known type, a UTC time and the pid', async () => {
+  const { events } = await run({ command: agent('noisy') });
+
+  expect(events().length).toBeGreaterThan(10);
+  for (const event of events()) {
+    expect(RUNTIME_EVENT_TYPES).toContain(event.type);
+    expect(event.timestamp).toBe('2026-01-01T00:00:00.000Z');
+    expect(event.pid).toBeGreaterThan(0);
+  }
+});

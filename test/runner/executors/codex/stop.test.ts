@@ -1,0 +1,175 @@
+import { expect, test } from 'vitest';
+import { FairScheduler, readFairly } from '../../../../runner/executors/codex/fair-reader.js';
+import { plainProcess } from '../../../support/plain-process.js';
+import { agent, failureOf, run, start, tempFolder } from './harness.js';
+
+test.each([
+  ['terminal', 'CANCELLED_BY_ORCHESTRATOR'],
+  ['gone', 'CANCELLED_BY_ORCHESTRATOR'],
+  ['shutdown', 'INTERRUPTED'],
+  ['operator', 'STOPPED_BY_OPERATOR'],
+  ['budget', 'budget_exceeded'],
+  ['stalled', 'stall_timeout'],
+] as const)('a run stopped for %s interrupts its turn, ends its process and is %s', async (reason, code) => {
+  const started = start({ command: agent('hangs', 'on') });
+  await started.event('notification', 'fake/ready');
+
+  started.stop(reason);
+
+  const outcome = await started.done;
+  expect(outcome.state).toBe('cancelled');
+  expect(failureOf(outcome).code).toBe(code);
+  expect(started.received().at(-1)?.method).toBe('turn/interrupt');
+  expect(started.events('turn_cancelled')).toMatchObject([{ data: { code } }]);
+  await started.exited();
+});
+
+test('an agent that is deaf to turn/interrupt is stopped all the same', async () => {
+  const started = start({ command: agent('hangs', 'deaf') });
+  await started.event('notification', 'fake/ready');
+
+  started.stop('terminal');
+  await started.event('notification', 'fake/interrupted');
+  started.clock.advance(500);
+
+  expect((await started.done).state).toBe('cancelled');
+  await started.exited();
+});
+
+test('a stop during the handshake ends at once, without startup_failed', async () => {
+  const started = start({ command: agent('silent', 'thread/start') });
+  await started.event('notification', 'fake/ready');
+
+  started.stop('shutdown');
+
+  expect(failureOf(await started.done).code).toBe('INTERRUPTED');
+  expect(started.events('startup_failed')).toEqual([]);
+  await started.exited();
+});
+
+test('a run that was stopped before it began launches nothing', async () => {
+  const started = start({
+    command: agent('obedient'),
+    wrap: () => {
+      throw new Error('launched');
+    },
+  });
+
+  started.stop('operator');
+
+  expect(failureOf(await started.done).code).toBe('STOPPED_BY_OPERATOR');
+});
+
+const RECONNECTING = [
+  'error',
+  { willRetry: true, error: { message: 'Reconnecting… 1/5', codexErrorInfo: { responseStreamDisconnected: {} } } },
+];
+
+test.each([
+  ['reconnecting since its last progress', [['item/started', {}], RECONNECTING], 'agent_unreachable'],
+  ['that got on after it reconnected', [RECONNECTING, ['item/started', {}]], 'stall_timeout'],
+] as const)('a stalled agent %s is told apart', async (_, notices, code) => {
+  const started = start({ command: agent('hangs', 'on', JSON.stringify(notices)) });
+  await started.event('notification', 'fake/ready');
+
+  started.stop('stalled');
+
+  expect(failureOf(await started.done).code).toBe(code);
+});
+
+test('a broken stream no longer counts as open reasoning, and the core hears of it once', async () => {
+  const notices = [
+    ['item/started', { item: { id: 'r', type: 'reasoning' } }],
+    RECONNECTING,
+    RECONNECTING,
+    ['fake/heartbeat', { turnId: null }],
+  ];
+  const started = start({ command: agent('hangs', 'on', JSON.stringify(notices)) });
+  await started.event('notification', 'fake/heartbeat');
+
+  const open = started.signals.flatMap((signal) => (signal.type === 'progress' ? [signal.openItems] : []));
+
+  expect(open).toEqual([0, 1, 0]);
+  started.stop('shutdown');
+  await started.done;
+});
+
+test('a tree that outlives SIGKILL is reported at once, and the outcome comes only when it is gone', async () => {
+  const order: string[] = [];
+  let gone = () => {};
+  const whenGone = new Promise<void>((resolve) => {
+    gone = () => {
+      order.push('gone');
+      resolve();
+    };
+  });
+  let report: (survivors: readonly number[]) => void = () => {};
+  const reported = new Promise<readonly number[]>((resolve) => {
+    report = resolve;
+  });
+  const started = start({
+    command: agent('obedient'),
+    deps: { onUnkillable: (_, survivors) => report(survivors) },
+    wrap: (launched) => ({
+      ...launched,
+      stop: async () => {
+        await launched.stop();
+        return { gone: false, survivors: [17, 18], whenGone };
+      },
+    }),
+  });
+  void started.done.then(() => order.push('done'));
+
+  const survivors = await reported;
+  setImmediate(gone);
+
+  expect(failureOf(await started.done)).toMatchObject({
+    code: 'unkillable',
+    message: expect.stringContaining('17, 18'),
+  });
+  expect(survivors).toEqual([17, 18]);
+  expect(order).toEqual(['gone', 'done']);
+});
+
+test('S2-55 stderr is handed out line by line and never parsed', async () => {
+  const { outcome, stderr, events } = await run({ command: agent('noisy') });
+
+  expect(outcome.state).toBe('success');
+  expect(stderr).toEqual(['{"method":"turn/completed"}']);
+  expect(events('turn_completed')).toHaveLength(1);
+});
+
+test('a stream that is read fairly gives everything, in order, and its end once', async () => {
+  const folder = tempFolder();
+  const writer = plainProcess('for i in $(seq 1 20000); do echo $i; done', folder);
+  let text = '';
+  let ends = 0;
+
+  await new Promise<void>((resolve) => {
+    readFairly(writer.stdout, new FairScheduler(), {
+      onChunk: async (chunk) => {
+        text += chunk;
+      },
+      onEnd: () => {
+        ends += 1;
+        resolve();
+      },
+    });
+  });
+
+  expect(text).toBe(Array.from({ length: 20_000 }, (_, i) => `${i + 1}\n`).join(''));
+  expect(ends).toBe(1);
+});
+
+test('of a hundred streams that are ready, a few are read per loop iteration, in turn', async () => {
+  const scheduler = new FairScheduler();
+  const read: number[] = [];
+  for (let i = 0; i < 100; i++) scheduler.add(() => read.push(i));
+
+  await new Promise((resolve) => setImmediate(resolve));
+  const afterOne = read.length;
+  while (read.length < 100) await new Promise((resolve) => setImmediate(resolve));
+
+  expect(afterOne).toBeLessThanOrEqual(4);
+  expect(read).toEqual(Array.from({ length: 100 }, (_, i) => i));
+});

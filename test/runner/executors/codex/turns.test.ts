@@ -1,0 +1,192 @@
+import { expect, test } from 'vitest';
+import { BatonError } from '../../../../src/domain/errors.js';
+import { issue } from '../../../support/builders.js';
+import { EPOCH_MS } from '../../../support/fake-clock.js';
+import { agent, failureOf, run, start } from './harness.js';
+
+const texts = (received: readonly { readonly method?: string; readonly params?: unknown }[]) =>
+  received
+    .filter((message) => message.method === 'turn/start')
+    .map((message) => (message.params as { input: [{ text: string }] }).input[0].text);
+
+test('S2-47 S2-48 S2-51 continuation turns go on the same thread and process, with guidance only', async () => {
+  const { outcome, received, events } = await run({
+    command: agent('obedient'),
+    refreshes: [issue('X-9'), issue('X-9'), null],
+  });
+
+  expect(texts(received())).toEqual(['the whole prompt', 'go on with X-9, turn 2', 'go on with X-9, turn 3']);
+  expect(received().filter((message) => message.method === 'thread/start')).toHaveLength(1);
+  expect(events('session_started').map((event) => event.sessionId)).toEqual([
+    'thread-1-turn-1',
+    'thread-1-turn-2',
+    'thread-1-turn-3',
+  ]);
+  expect(outcome).toMatchObject({ output: { turns: 3, stop_reason: 'issue_moved', last_message: 'done 3' } });
+});
+
+test('S2-49 a run of max_turns turns ends normally', async () => {
+  const { outcome, received } = await run({
+    command: agent('obedient'),
+    refreshes: [issue()],
+    config: { agent: { maxTurns: 2 } },
+  });
+
+  expect(texts(received())).toHaveLength(2);
+  expect(outcome).toMatchObject({ state: 'success', output: { turns: 2, stop_reason: 'max_turns' } });
+});
+
+test('S2-50 a refresh that fails after a good turn fails the attempt', async () => {
+  const { outcome } = await run({
+    command: agent('obedient'),
+    refreshes: [new BatonError('tracker_request', 'no route')],
+  });
+
+  expect(failureOf(outcome)).toMatchObject({ code: 'tracker_request', message: 'no route' });
+});
+
+test('S2-61 tokens are absolute totals of the thread, so the same notice twice counts once', async () => {
+  const { outcome, signals, events } = await run({ command: agent('obedient'), refreshes: [issue(), null] });
+
+  const usage = signals.flatMap((signal) => (signal.type === 'usage' ? [signal.totals] : []));
+  expect(usage).toEqual([
+    { input: 100, cached: 10, output: 5 },
+    { input: 100, cached: 10, output: 5 },
+    { input: 200, cached: 20, output: 10 },
+    { input: 200, cached: 20, output: 10 },
+  ]);
+  expect(outcome).toMatchObject({ output: { usage: { input: 200, cached: 20, output: 10 } } });
+  expect(events('turn_completed').at(-1)?.usage).toEqual({ input: 200, cached: 20, output: 10 });
+});
+
+test('SEC-15 token counts that cannot be true are ignored with a warning, and the totals stay finite', async () => {
+  const { outcome, signals, events } = await run({ command: agent('counts-badly') });
+
+  expect(signals.filter((signal) => signal.type === 'usage')).toHaveLength(2);
+  expect(events('other_message')).toHaveLength(6);
+  expect(events('other_message')[0]?.data).toMatchObject({ warning: expect.stringContaining('whole numbers') });
+  expect(outcome).toMatchObject({ output: { usage: { input: 80, cached: 8, output: 9 } } });
+});
+
+test('S2-57 a failed turn is turn_failed, with the message of the agent', async () => {
+  const { outcome, events } = await run({
+    command: agent('fails', 'failed', '{"message":"I gave up","codexErrorInfo":"other"}'),
+  });
+
+  expect(failureOf(outcome)).toMatchObject({ code: 'turn_failed', message: 'I gave up', retryable: true });
+  expect(events('turn_failed')).toMatchObject([{ sessionId: 'thread-1-turn-1', data: { code: 'turn_failed' } }]);
+});
+
+test('S2-57 an interrupted turn is turn_cancelled', async () => {
+  const { outcome, events } = await run({ command: agent('fails', 'interrupted') });
+
+  expect(failureOf(outcome).code).toBe('turn_cancelled');
+  expect(events('turn_cancelled')).toHaveLength(1);
+});
+
+test('a spent quota names its reset when the agent told it', async () => {
+  const resetsAt = EPOCH_MS / 1_000 + 3_600;
+
+  const { outcome } = await run({
+    command: agent(
+      'fails',
+      'failed',
+      '{"message":"limit","codexErrorInfo":"usageLimitExceeded"}',
+      `{"primary":{"usedPercent":100,"resetsAt":${resetsAt}}}`,
+    ),
+  });
+
+  expect(failureOf(outcome)).toMatchObject({ code: 'agent_quota', resetAtMs: EPOCH_MS + 3_600_000 });
+});
+
+test('S2-57 a process that exits in the middle of its turn is port_exit, with its last words', async () => {
+  const { outcome, events, stderr } = await run({ command: agent('dies') });
+
+  expect(failureOf(outcome).code).toBe('port_exit');
+  expect(failureOf(outcome).message).toBe('the agent process exited with code 3; its last words: out of cheese');
+  expect(events('turn_ended_with_error')).toMatchObject([{ data: { code: 'port_exit' } }]);
+  expect(stderr).toEqual(['out of cheese']);
+});
+
+test('a child that holds stdout does not hide the death of the agent', async () => {
+  const started = start({ command: agent('dies', 'orphan') });
+  await started.exited();
+
+  started.clock.advance(1_000);
+
+  expect(failureOf(await started.done).code).toBe('port_exit');
+});
+
+test('S2-66 a turn over turn_timeout_ms is interrupted and reported as a timeout', async () => {
+  const started = start({ command: agent('hangs', 'on'), config: { codex: { turnTimeoutMs: 60_000 } } });
+  await started.event('notification', 'fake/ready');
+
+  started.clock.advance(59_999);
+  expect(started.received().map((message) => message.method)).not.toContain('turn/interrupt');
+  started.clock.advance(1);
+
+  const outcome = await started.done;
+  expect(outcome.state).toBe('timeout');
+  expect(failureOf(outcome).code).toBe('turn_timeout');
+  expect(started.received().at(-1)).toMatchObject({
+    method: 'turn/interrupt',
+    params: { threadId: 'thread-1', turnId: 'turn-1' },
+  });
+  expect(started.events('turn_ended_with_error')).toHaveLength(1);
+});
+
+test('time that the machine slept does not count towards the turn', async () => {
+  const started = start({ command: agent('hangs', 'on'), config: { codex: { turnTimeoutMs: 60_000 } } });
+  await started.event('notification', 'fake/ready');
+
+  started.clock.sleep(3_600_000);
+  started.clock.advance(59_000);
+  started.stop('operator');
+
+  expect(failureOf(await started.done).code).toBe('STOPPED_BY_OPERATOR');
+});
+
+test('the turn clock stands still while a person is asked', async () => {
+  const started = start({
+    command: agent('asks', 'item/commandExecution/requestApproval', '{"command":"ls"}'),
+    config: { codex: { turnTimeoutMs: 60_000, onApprovalRequest: 'ask' } },
+  });
+  const { question } = await started.next('asked');
+
+  started.clock.advance(600_000);
+  started.answer(question.id, { kind: 'accept' });
+
+  expect((await started.done).state).toBe('success');
+});
+
+test('a message of a person steers the active turn', async () => {
+  const started = start({ command: agent('hangs', 'on') });
+  await started.event('notification', 'fake/ready');
+
+  started.steer('look at the tests first');
+  await started.event('notification', 'fake/steered');
+  started.stop('shutdown');
+  await started.done;
+
+  expect(started.received()).toContainEqual(
+    expect.objectContaining({
+      method: 'turn/steer',
+      params: expect.objectContaining({
+        threadId: 'thread-1',
+        expectedTurnId: 'turn-1',
+        input: [{ type: 'text', text: 'look at the tests first', text_elements: [] }],
+      }),
+    }),
+  );
+});
+
+test('a message that no turn can take waits for the next one; turn/start is never sent into an active turn', async () => {
+  const started = start({ command: agent('refuses-steer'), refreshes: [issue(), null] });
+  await started.next('session');
+
+  started.steer('and mind the gap');
+  await started.done;
+
+  const second = texts(started.received())[1];
+  expect(second).toBe('go on with AB-1, turn 2\n\nA message from a person:\nand mind the gap');
+});

@@ -1,0 +1,11 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+/** A folder of its own for one test, gone afterwards. Its path is real. */
+export async function tempFolder(): Promise<string> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), 'baton-test-')));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}

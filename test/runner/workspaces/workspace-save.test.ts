@@ -1,0 +1,278 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { pruneSaved, type RunScript, type SaveLimits, saveWork } from '../../../runner/workspace-save.js';
+import { EPOCH_MS } from '../../support/fake-clock.js';
+import { tempFolder } from './temp-folder.js';
+
+const run = promisify(execFile);
+const DAY_MS = 86_400_000;
+
+/** A remote with one commit, and a clone of it as the workspace AB-1. */
+async function setUp() {
+  const base = await tempFolder();
+  const [remote, workspace, saveDir, scratchDir] = ['remote', 'ws/AB-1', 'state/saved', 'tmp'].map((name) =>
+    join(base, name),
+  );
+  if (!remote || !workspace || !saveDir || !scratchDir) throw new Error('unreachable');
+  const env = { PATH: process.env.PATH ?? '', HOME: base, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
+  const git = async (cwd: string, ...args: string[]) => {
+    const identity = ['-c', 'user.name=Test', '-c', 'user.email=test@example.org'];
+    return (await run('git', [...identity, ...args], { cwd, env })).stdout.trim();
+  };
+  const commit = async (cwd: string, file: string, text: string) => {
+    await writeFile(join(cwd, file), text);
+    await git(cwd, 'add', '--all');
+    await git(cwd, 'commit', '--quiet', '-m', file);
+  };
+  const bash: RunScript = async (script, variables) => {
+    try {
+      await run('bash', ['-c', script], { cwd: workspace, env: { ...env, ...variables } });
+      return { code: 0, stderr: '' };
+    } catch (error) {
+      const { code, stderr } = error as { code: number; stderr: string };
+      return { code, stderr };
+    }
+  };
+  await mkdir(scratchDir);
+  await git(base, 'init', '--quiet', '--initial-branch=main', remote);
+  await commit(remote, 'README', 'hello\n');
+  await git(base, 'clone', '--quiet', remote, workspace);
+  const save = (options: { limits?: SaveLimits; run?: RunScript } = {}) =>
+    saveWork({
+      workspace: { key: 'AB-1', path: workspace },
+      scratchDir,
+      saveDir,
+      nowMs: EPOCH_MS,
+      run: bash,
+      ...options,
+    });
+  const fresh = async () => {
+    const path = join(base, 'fresh');
+    await git(base, 'clone', '--quiet', remote, path);
+    return path;
+  };
+  return { base, remote, workspace, saveDir, scratchDir, git, commit, save, fresh };
+}
+
+describe('saveWork', () => {
+  test('a clean workspace whose commits are all pushed has nothing to save', async () => {
+    const { saveDir, scratchDir, save } = await setUp();
+
+    expect(await save()).toEqual({ folder: null, notices: [] });
+    expect(await readdir(saveDir)).toEqual([]);
+    expect(await readdir(scratchDir)).toEqual([]);
+  });
+
+  test('a workspace without git has nothing to save', async () => {
+    const { workspace, save } = await setUp();
+    await rm(join(workspace, '.git'), { recursive: true });
+
+    expect((await save()).folder).toBeNull();
+  });
+
+  test('unpushed commits, staged, unstaged and new files can all be restored', async () => {
+    const { workspace, saveDir, git, commit, save, fresh } = await setUp();
+    await git(workspace, 'checkout', '--quiet', '-b', 'work');
+    await commit(workspace, 'one', 'committed');
+    await writeFile(join(workspace, 'README'), 'unstaged\n');
+    await writeFile(join(workspace, 'staged'), 'staged');
+    await git(workspace, 'add', 'staged');
+    await writeFile(join(workspace, 'new\nfile'), Buffer.from([0, 1, 2, 255]));
+    await writeFile(join(workspace, '.gitignore'), 'ignored\n');
+    await writeFile(join(workspace, 'ignored'), '');
+
+    const { folder } = await save();
+
+    expect(folder).toBe(join(saveDir, 'AB-1@2026-01-01T00.00.00.000Z'));
+    const restored = await fresh();
+    await git(restored, 'fetch', '--quiet', join(folder ?? '', 'work.bundle'), 'refs/heads/work:work');
+    await git(restored, 'checkout', '--quiet', 'work');
+    await git(restored, 'apply', '--index', join(folder ?? '', 'work.patch'));
+    for (const file of ['one', 'README', 'staged', 'new\nfile', '.gitignore']) {
+      expect(await readFile(join(restored, file))).toEqual(await readFile(join(workspace, file)));
+    }
+    expect(await readdir(restored)).not.toContain('ignored');
+  });
+
+  test('saving changes nothing in the workspace', async () => {
+    const { workspace, git, commit, save } = await setUp();
+    await commit(workspace, 'one', 'x');
+    await writeFile(join(workspace, 'new'), 'x');
+    const before = [await git(workspace, 'status', '--porcelain'), await readFile(join(workspace, '.git/index'))];
+
+    await save();
+
+    expect([await git(workspace, 'status', '--porcelain'), await readFile(join(workspace, '.git/index'))]).toEqual(
+      before,
+    );
+  });
+
+  test('other branches, a detached HEAD and every stash are saved', async () => {
+    const { workspace, git, commit, save } = await setUp();
+    await git(workspace, 'checkout', '--quiet', '-b', 'side');
+    await commit(workspace, 'side', 'x');
+    for (const text of ['first', 'second']) {
+      await writeFile(join(workspace, 'README'), text);
+      await git(workspace, 'stash', '--quiet');
+    }
+    await git(workspace, 'checkout', '--quiet', '--detach', 'main');
+    await commit(workspace, 'detached', 'x');
+
+    const { folder } = await save();
+
+    const heads = await git(workspace, 'bundle', 'list-heads', join(folder ?? '', 'work.bundle'));
+    expect(heads.split('\n').map((line) => line.split(' ')[1])).toEqual(
+      expect.arrayContaining(['refs/heads/side', 'refs/baton/HEAD', 'refs/baton/stash/0', 'refs/baton/stash/1']),
+    );
+  });
+
+  test('a repository without a commit or a remote is saved whole', async () => {
+    const { workspace, git, save } = await setUp();
+    await rm(workspace, { recursive: true });
+    await git(join(workspace, '../..'), 'init', '--quiet', workspace);
+    await writeFile(join(workspace, 'new'), 'x');
+
+    const { folder } = await save();
+
+    expect(await readdir(folder ?? '')).toEqual(['work.patch']);
+  });
+
+  test('a shallow clone is saved', async () => {
+    const { base, remote, workspace, git, commit, save } = await setUp();
+    await commit(remote, 'two', 'x');
+    await rm(workspace, { recursive: true });
+    await git(base, 'clone', '--quiet', '--depth=1', `file://${remote}`, workspace);
+    await commit(workspace, 'mine', 'x');
+
+    expect(await readdir((await save()).folder ?? '')).toEqual(['work.bundle']);
+  });
+
+  test('a linked worktree saves where it stands, not the branches of the others', async () => {
+    const { base, workspace, git, commit, save } = await setUp();
+    const cache = join(base, 'cache');
+    await git(base, 'clone', '--quiet', workspace, cache);
+    await rm(workspace, { recursive: true });
+    await git(cache, 'checkout', '--quiet', '-b', 'others');
+    await commit(cache, 'others', 'x');
+    await git(cache, 'worktree', 'add', '--quiet', '-b', 'mine', workspace, 'origin/main');
+    await commit(workspace, 'mine', 'x');
+
+    const { folder } = await save();
+
+    const heads = await git(cache, 'bundle', 'list-heads', join(folder ?? '', 'work.bundle'));
+    expect(heads.split('\n')).toHaveLength(1);
+    expect(heads).toContain('refs/baton/HEAD');
+  });
+
+  test('repositories inside the workspace are saved on their own', async () => {
+    const { remote, workspace, git, commit, save } = await setUp();
+    const inner = join(workspace, 'vendor/inner');
+    await git(workspace, 'clone', '--quiet', remote, inner);
+    await commit(inner, 'inner', 'x');
+    await git(workspace, 'init', '--quiet', join(workspace, 'unborn'));
+    await writeFile(join(workspace, 'outer'), 'x');
+
+    const { folder } = await save();
+
+    expect((await readdir(folder ?? '')).map((name) => name.replace(/-[0-9a-f]{16}\./, '.')).sort()).toEqual([
+      'vendor_inner.work.bundle',
+      'work.patch',
+    ]);
+  });
+
+  test('a new file over its limit is left out with a notice, a changed one never', async () => {
+    const { workspace, save } = await setUp();
+    await writeFile(join(workspace, 'huge'), 'x'.repeat(3000));
+    await writeFile(join(workspace, 'small'), 'x');
+    await writeFile(join(workspace, 'README'), 'y'.repeat(3000));
+
+    const { folder, notices } = await save({ limits: { maxNewFileBytes: 2000, maxTotalBytes: 100_000 } });
+
+    expect(notices).toEqual([`${join(workspace, 'huge')} is over 2000 bytes and was not saved`]);
+    const patch = await readFile(join(folder ?? '', 'work.patch'), 'utf8');
+    expect(patch).toContain('b/small');
+    expect(patch).toContain('b/README');
+    expect(patch).not.toContain('b/huge');
+  });
+
+  test('more than the total limit is not saved, and the message says that the workspace is kept', async () => {
+    const { workspace, saveDir, scratchDir, save } = await setUp();
+    await writeFile(join(workspace, 'README'), 'y'.repeat(3000));
+
+    const attempt = save({ limits: { maxNewFileBytes: 2000, maxTotalBytes: 2000 } });
+
+    await expect(attempt).rejects.toThrow(expect.objectContaining({ code: 'workspace_failed' }));
+    await expect(attempt).rejects.toThrow(/the workspace is kept.*over the limit/);
+    expect(await readdir(scratchDir)).toEqual([]);
+    expect(await readdir(saveDir).catch(() => [])).toEqual([]);
+  });
+
+  test('a broken repository is a failure to save, never a silent nothing', async () => {
+    const { workspace, save } = await setUp();
+    await writeFile(join(workspace, '.git/HEAD'), 'garbage');
+
+    await expect(save()).rejects.toThrow(expect.objectContaining({ code: 'workspace_failed' }));
+  });
+
+  test('a script that cannot run is a failure to save', async () => {
+    const { save } = await setUp();
+
+    await expect(save({ run: () => Promise.reject(new Error('no bash')) })).rejects.toThrow(/is kept: no bash/);
+  });
+
+  test('the configuration of the repository runs nothing and hides nothing', async () => {
+    const { base, workspace, git, save } = await setUp();
+    const trap = join(base, 'trap');
+    await writeFile(trap, `#!/bin/sh\ntouch ${base}/pwned\ncat\n`);
+    await chmod(trap, 0o755);
+    await writeFile(join(workspace, '.gitattributes'), '* filter=evil diff=evil\n');
+    await writeFile(join(workspace, 'new'), 'x');
+    await mkdir(join(workspace, '.git/hooks'), { recursive: true });
+    for (const hook of ['post-index-change', 'reference-transaction', 'pre-auto-gc']) {
+      await writeFile(join(workspace, '.git/hooks', hook), `#!/bin/sh\ntouch ${base}/pwned\n`, { mode: 0o755 });
+    }
+    const settings = {
+      'filter.evil.clean': trap,
+      'filter.evil.smudge': trap,
+      'filter.evil.required': 'true',
+      'diff.external': trap,
+      'diff.evil.command': trap,
+      'diff.evil.textconv': trap,
+      'core.pager': trap,
+      'core.fsmonitor': trap,
+      'core.sshCommand': trap,
+      'core.excludesFile': join(base, 'ignore-all'),
+    };
+    await writeFile(join(base, 'ignore-all'), '*\n');
+    for (const [key, value] of Object.entries(settings)) await git(workspace, 'config', key, value);
+
+    const { folder } = await save();
+
+    expect(await readFile(join(folder ?? '', 'work.patch'), 'utf8')).toContain('b/new');
+    expect(await readdir(base)).not.toContain('pwned');
+  });
+});
+
+describe('pruneSaved', () => {
+  test('deletes what is older than keepDays and nothing that is not ours', async () => {
+    const { workspace, saveDir, save } = await setUp();
+    await writeFile(join(workspace, 'new'), 'x');
+    await save();
+    await mkdir(join(saveDir, '.partial-AB-2@2026-01-01T00.00.00.000Z'));
+    await mkdir(join(saveDir, 'notes'));
+    await mkdir(join(saveDir, 'me@home'));
+
+    await pruneSaved(saveDir, 14, EPOCH_MS + 14 * DAY_MS);
+    expect(await readdir(saveDir)).toHaveLength(4);
+
+    await pruneSaved(saveDir, 14, EPOCH_MS + 14 * DAY_MS + 1);
+    expect((await readdir(saveDir)).sort()).toEqual(['me@home', 'notes']);
+  });
+
+  test('a folder that was never made has nothing to prune', async () => {
+    await pruneSaved('/nonexistent/saved', 14, EPOCH_MS);
+  });
+});

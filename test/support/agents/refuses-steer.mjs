@@ -1,0 +1,13 @@
+// Its first turn ends when somebody tries to steer it, and cannot be steered.
+import { serve } from './app-server.mjs';
+
+serve({
+  'turn/start': (agent, message) => {
+    agent.beginTurn(message);
+    if (agent.turns > 1) agent.endTurn();
+  },
+  'turn/steer': (agent, message) => {
+    agent.refuse(message, 'this turn cannot be steered');
+    agent.endTurn();
+  },
+});

@@ -1,0 +1,129 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import type { State } from '../../orchestrator/state.js';
+import { type Daemon, startDaemon } from '../../src/daemon.js';
+import type { OrchestratorEvent } from '../../src/domain/events.js';
+import { createLogger } from '../../src/logging/logger.js';
+import { createRedactor } from '../../src/logging/redact.js';
+import { openStateDir } from '../../src/state-dir.js';
+import { createTrackerRegistry } from '../../src/tracker/registry.js';
+import { loadWorkflow } from '../../src/workflow/load-workflow.js';
+import { MemoryTracker } from './memory-tracker.js';
+
+export interface TestDaemon extends Daemon {
+  readonly dir: string;
+  readonly tracker: MemoryTracker;
+  readonly workflowPath: string;
+  readonly workspaces: string;
+  readonly stateDir: string;
+  readonly logLines: { readonly [key: string]: unknown }[];
+  /** Settles when the state is as `holds` wants it, now or after any later event. */
+  until(what: string, holds: (state: State, event: OrchestratorEvent | null) => boolean): Promise<void>;
+  stop(): Promise<number>;
+}
+
+export interface TestDaemonOptions {
+  /** The front matter below `tracker` and `workspace`, as YAML. */
+  readonly settings?: string;
+  readonly body?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly tracker?: MemoryTracker;
+  /** YAML of `tracker.provider`. */
+  readonly provider?: string;
+}
+
+export const agentCommand = (script: string, ...args: string[]): string => {
+  const path = fileURLToPath(new URL(`agents/${script}.mjs`, import.meta.url));
+  return [process.execPath, path, ...args].map((word) => `'${word}'`).join(' ');
+};
+
+/** The whole daemon in this process, on a board in memory: real files, real hooks, real agents, real time. */
+export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestDaemon> {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'baton-e2e-')));
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+  const home = join(dir, 'home');
+  await mkdir(home);
+  const workflowPath = join(dir, 'WORKFLOW.md');
+  await writeFile(workflowPath, workflowText(options));
+  const tracker = options.tracker ?? new MemoryTracker();
+  const trackers = createTrackerRegistry([{ kind: 'memory', defaults: tracker.defaults, create: () => tracker }]);
+  const env = { PATH: process.env.PATH ?? '', HOME: home, ...options.env };
+  const trackerKinds = new Map([['memory', tracker.defaults]]);
+  const loaded = await loadWorkflow(workflowPath, { env, homeDir: home, trackerKinds });
+  const stateDir = await openStateDir(join(dir, 'state'));
+  const redactor = createRedactor();
+  const logLines: { [key: string]: unknown }[] = [];
+  const stream = { write: (line: string) => logLines.push(JSON.parse(line)) };
+  const log = createLogger({ level: 'debug', redactor, stream, pretty: false });
+
+  const waiting = new Set<(state: State, event: OrchestratorEvent | null) => void>();
+  const daemon = await startDaemon({
+    loaded,
+    stateDir,
+    trackers,
+    log,
+    redactor,
+    env,
+    homeDir: home,
+    version: '0.0.0-test',
+    onDecided: (event, state) => {
+      for (const look of [...waiting]) look(state, event);
+    },
+  });
+  let isStopped = false;
+  const stop = () => {
+    if (!isStopped) daemon.dispatch({ type: 'shutdown_requested' });
+    isStopped = true;
+    return daemon.exited;
+  };
+  onTestFinished(async () => void (await stop()));
+  const until: TestDaemon['until'] = (what, holds) =>
+    new Promise((resolve, reject) => {
+      const look = (state: State, event: OrchestratorEvent | null) => {
+        if (!holds(state, event)) return;
+        waiting.delete(look);
+        clearTimeout(limit);
+        resolve();
+      };
+      const seen = () =>
+        logLines.map((line) => `${line.issue_identifier ?? ''} ${line.msg} ${line.detail ?? ''}`).join('\n');
+      const limit = setTimeout(() => reject(new Error(`never: ${what}\n${seen()}`)), 20_000);
+      waiting.add(look);
+      look(daemon.state, null);
+    });
+  return {
+    dispatch: daemon.dispatch,
+    exited: daemon.exited,
+    get state() {
+      return daemon.state;
+    },
+    dir,
+    tracker,
+    workflowPath,
+    workspaces: join(dir, 'workspaces'),
+    stateDir: stateDir.path,
+    logLines,
+    until,
+    stop,
+  };
+}
+
+export function workflowText({
+  settings = '',
+  body = 'Work on {{ issue.identifier }}',
+  provider = '{}',
+}: TestDaemonOptions): string {
+  return `---
+tracker:
+  kind: memory
+  provider: ${provider}
+polling: { interval_ms: 200 }
+workspace: { root: workspaces, min_free_mb: 1 }
+${settings}
+---
+${body}
+`;
+}

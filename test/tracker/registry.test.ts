@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { createTrackerRegistry, type TrackerEntry } from '../../src/tracker/registry.js';
+import { MemoryTracker } from '../support/memory-tracker.js';
+
+const entry = (kind: string): TrackerEntry => ({
+  kind,
+  defaults: { activeStates: ['Todo'], terminalStates: ['Done'] },
+  create: () => new MemoryTracker(),
+});
+
+describe('tracker.kind', () => {
+  test('finds its adapter', () => {
+    const memory = entry('memory');
+    const registry = createTrackerRegistry([entry('other'), memory]);
+
+    expect(registry.entry('memory')).toBe(memory);
+    expect(registry.kinds).toEqual(['memory', 'other']);
+  });
+
+  test.each(['jira', '', 'constructor', '__proto__', 'Memory'])(
+    '%j that is unknown is an error that lists the known ones',
+    (kind) => {
+      const registry = createTrackerRegistry([entry('memory'), entry('local')]);
+
+      expect(() => registry.entry(kind)).toThrow(
+        expect.objectContaining({
+          code: 'unsupported_tracker_kind',
+          message: expect.stringMatching(/ships no tracker adapter of that name.*Use one of: local, memory\./),
+        }),
+      );
+    },
+  );
+
+  test('of a build without adapters is an error that says so', () => {
+    expect(() => createTrackerRegistry([]).entry('linear')).toThrow(
+      /"linear" is not supported: this build of Baton ships no tracker adapter of that name\. It ships no tracker adapter at all/,
+    );
+  });
+
+  test('cannot mean two adapters', () => {
+    expect(() => createTrackerRegistry([entry('a'), entry('a')])).toThrow('same kind');
+  });
+});

@@ -1,0 +1,189 @@
+import { expect, test } from 'vitest';
+import { BUILT_IN_PROMPT } from '../../src/workflow/load-workflow.js';
+import { errorOf, load, loadSettings, writeWorkflow } from './workflow-fixture.js';
+
+test('S2-19 S2-38 S2-65 S2-66 S2-67 S2-74 a workflow that names only its tracker gets every default', async () => {
+  const { workflow } = await loadSettings('tracker: {kind: local}');
+
+  expect(workflow.config).toMatchObject({
+    tracker: { kind: 'local', provider: {}, activeStates: ['todo'], terminalStates: ['done'], requiredLabels: [] },
+    polling: { intervalMs: 30_000 },
+    workspace: { minFreeMb: 2048, keepDays: 14 },
+    hooks: {
+      scripts: { after_create: null, before_run: null, after_run: null, before_remove: null },
+      timeoutMs: 60_000,
+      envAllow: [],
+    },
+    agent: {
+      maxConcurrentAgents: 10,
+      maxConcurrentAgentsByState: {},
+      maxTurns: 20,
+      maxRetryBackoffMs: 300_000,
+      maxAttempts: 8,
+      maxRunsWithoutProgress: 3,
+      maxTokensPerIssue: 10_000_000,
+      maxTokensPerDay: null,
+      finishGraceMs: 120_000,
+      inputTimeoutMs: 600_000,
+      onInputTimeout: 'park',
+    },
+    codex: {
+      command: 'codex app-server',
+      approvalPolicy: 'never',
+      threadSandbox: 'workspace-write',
+      turnSandboxPolicy: null,
+      onApprovalRequest: 'decline',
+      turnTimeoutMs: 3_600_000,
+      readTimeoutMs: 5000,
+      stallTimeoutMs: 300_000,
+    },
+    server: { port: null, host: '127.0.0.1', allowedHosts: [] },
+    runtime: { env: 'allowlist', envAllow: [], isolation: 'auto', shutdownTimeoutMs: 30_000 },
+  });
+  expect(workflow.warnings).toEqual([]);
+});
+
+test('empty sections and empty keys take their defaults', async () => {
+  const { workflow } = await loadSettings('tracker: {kind: local, provider: }\nhooks:\nagent:\n  max_turns:\n');
+
+  expect(workflow.config.agent.maxTurns).toBe(20);
+  expect(workflow.config.hooks.timeoutMs).toBe(60_000);
+});
+
+test('what is loaded cannot be changed', async () => {
+  const { workflow } = await loadSettings('tracker: {kind: local, provider: {a: {b: [1]}}}');
+
+  expect(Object.isFrozen(workflow.config.agent)).toBe(true);
+  expect(Object.isFrozen((workflow.config.tracker.provider as { a: { b: number[] } }).a.b)).toBe(true);
+});
+
+test('every problem of the file is told at once, each with its own line and column', async () => {
+  const yaml = [
+    'tracker:',
+    '  kind: local',
+    '  active_states: [todo, 5]',
+    'agent:',
+    '  max_turns: many',
+    '  max_attempts: -1',
+    '  on_input_timeout: shrug',
+    'hooks: 3',
+    'codex: {command: "", turn_timeout_ms: 99999999999}',
+    'server: {port: 70000}',
+    'workspace: {root: $NO_SUCH_VARIABLE}',
+  ];
+
+  const error = await errorOf(loadSettings(yaml.join('\n')));
+
+  expect(error.code).toBe('invalid_workflow_config');
+  expect(error.message.split('\n')).toEqual([
+    'WORKFLOW.md:4:25 tracker.active_states[1] must be text; put it in quotes, got 5',
+    'WORKFLOW.md:6:14 agent.max_turns must be a positive integer, got "many"',
+    'WORKFLOW.md:7:17 agent.max_attempts must be a positive integer or 0, got -1',
+    'WORKFLOW.md:8:21 agent.on_input_timeout must be one of park, decline, got "shrug"',
+    'WORKFLOW.md:9:8 hooks must be a map of settings, got 3',
+    'WORKFLOW.md:10:18 codex.command must not be empty, got ""',
+    'WORKFLOW.md:10:39 codex.turn_timeout_ms must be a positive integer (milliseconds, at most 2147483647), got 99999999999',
+    'WORKFLOW.md:11:16 server.port must be a port from 0 to 65535, got 70000',
+    'WORKFLOW.md:12:19 workspace.root is $NO_SUCH_VARIABLE, but the variable NO_SUCH_VARIABLE is not set or empty; set it',
+  ]);
+});
+
+test.each(['', 'tracker:', 'tracker: {}', 'tracker: {kind: }'])(
+  'a missing tracker.kind names the known kinds: %j',
+  async (yaml) => {
+    const error = await errorOf(loadSettings(yaml));
+
+    expect(error.code).toBe('invalid_workflow_config');
+    expect(error.message).toContain('tracker.kind is required: one of local, linear, github');
+  },
+);
+
+test('an empty file says that there is no front matter', async () => {
+  expect((await errorOf(load(writeWorkflow('')))).message).toContain('WORKFLOW.md has no front matter');
+});
+
+test('an unknown tracker kind is unsupported_tracker_kind and names the known kinds and the nearest', async () => {
+  const error = await errorOf(loadSettings('tracker:\n  kind: liner'));
+
+  expect(error.code).toBe('unsupported_tracker_kind');
+  expect(error.message).toBe(
+    'WORKFLOW.md:3:9 tracker.kind "liner" is not one of local, linear, github; did you mean linear?',
+  );
+});
+
+test('a tracker kind named like a property of every object is unknown', async () => {
+  expect((await errorOf(loadSettings('tracker: {kind: constructor}'))).code).toBe('unsupported_tracker_kind');
+});
+
+test('S2-74 limits by state are keyed by state; bad entries are ignored with a warning', async () => {
+  const { workflow } = await loadSettings(
+    'tracker: {kind: local}\nagent:\n  max_concurrent_agents_by_state:\n    " In Progress ": 2\n    todo: 0\n    done: lots\n    review: "3"',
+  );
+
+  expect(workflow.config.agent.maxConcurrentAgentsByState).toEqual({ 'in progress': 2, review: 3 });
+  expect(workflow.warnings).toHaveLength(2);
+  expect(workflow.warnings[0]).toMatch(/^WORKFLOW\.md:6:11 .*"todo" is ignored, its limit must be a positive integer$/);
+});
+
+test('codex.on_approval_request: ask makes on-request the default policy, and only the default', async () => {
+  const asking = await loadSettings('tracker: {kind: local}\ncodex: {on_approval_request: ask}');
+  const explicit = await loadSettings(
+    'tracker: {kind: local}\ncodex: {on_approval_request: ask, approval_policy: never}',
+  );
+
+  expect(asking.workflow.config.codex.approvalPolicy).toBe('on-request');
+  expect(explicit.workflow.config.codex.approvalPolicy).toBe('never');
+});
+
+test('pass-through settings of codex are kept as they are', async () => {
+  const { workflow } = await loadSettings(
+    'tracker: {kind: local}\ncodex:\n  approval_policy: {reject: {rules: true}}\n  turn_sandbox_policy: {type: workspaceWrite, writableRoots: [/x], n: null}',
+  );
+
+  expect(workflow.config.codex.approvalPolicy).toEqual({ reject: { rules: true } });
+  expect(workflow.config.codex.turnSandboxPolicy).toEqual({ type: 'workspaceWrite', writableRoots: ['/x'], n: null });
+});
+
+test('S2-68 a stall timeout of 0 or less is taken as it is; 0 switches a token budget off', async () => {
+  const { workflow } = await loadSettings(
+    'tracker: {kind: local}\ncodex: {stall_timeout_ms: -1}\nagent: {max_tokens_per_issue: 0, max_tokens_per_day: 5}',
+  );
+
+  expect(workflow.config.codex.stallTimeoutMs).toBe(-1);
+  expect(workflow.config.agent).toMatchObject({ maxTokensPerIssue: null, maxTokensPerDay: 5 });
+});
+
+test('a NUL that YAML can spell is refused in what becomes a process or a path', async () => {
+  const error = await errorOf(
+    loadSettings(
+      'tracker: {kind: local}\nhooks: {before_run: "a\\0b"}\ncodex: {command: "a\\0b"}\nworkspace: {root: "a\\0b"}',
+    ),
+  );
+
+  expect(error.message.match(/must not contain a NUL/g)).toHaveLength(3);
+});
+
+test('labels are compared in lower case, and a blank one is kept: it matches nothing', async () => {
+  const { workflow } = await loadSettings('tracker: {kind: local, required_labels: [" Agent ", ""]}');
+
+  expect(workflow.config.tracker.requiredLabels).toEqual(['agent', '']);
+});
+
+test('states that can never start an issue are warned about', async () => {
+  const empty = await loadSettings('tracker: {kind: local, active_states: []}');
+  const both = await loadSettings('tracker: {kind: local, active_states: [Open], terminal_states: [" open"]}');
+
+  expect(empty.workflow.warnings[0]).toContain('no issue will ever be started');
+  expect(both.workflow.warnings[0]).toContain('"Open" is both an active and a terminal state');
+});
+
+test('an empty body uses the built-in prompt', async () => {
+  const { workflow } = await load(writeWorkflow('---\ntracker: {kind: local}\n---\n  \n\n'));
+
+  expect(workflow.prompt).toEqual({ text: BUILT_IN_PROMPT, startLine: 0, file: 'WORKFLOW.md' });
+  for (const field of ['identifier', 'title', 'description']) expect(BUILT_IN_PROMPT).toContain(`issue.${field}`);
+});
+
+test('S2-37 a bad file never falls back to the built-in prompt', async () => {
+  expect((await errorOf(load(writeWorkflow('---\ntracker: {kind: local\n---\n')))).code).toBe('workflow_parse_error');
+});

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { resolveSecret } from '../../src/workflow/provider-secrets.js';
+import { workflowKey } from '../../src/workflow/workspace-root.js';
+import { errorOf, load, loadSettings, temporaryFolder, writeWorkflow } from './workflow-fixture.js';
+
+const rootOf = async (root: string, env: NodeJS.ProcessEnv = {}) => {
+  const { workflow } = await loadSettings(`tracker: {kind: local}\nworkspace: {root: ${JSON.stringify(root)}}`, env);
+  return { root: workflow.config.workspace.root, dir: workflow.dir, warnings: workflow.warnings };
+};
+
+test('an OpenAI Symphony file runs unchanged: flat Linear keys, quoted numbers, states as a list of commas', async () => {
+  const { workflow } = await loadSettings(
+    [
+      'tracker:',
+      '  kind: linear',
+      '  endpoint: https://api.linear.app/graphql',
+      '  api_key: $LINEAR_KEY',
+      '  project_slug: "abc-123"',
+      '  assignee: me',
+      '  active_states: Todo, In Progress',
+      '  terminal_states: [Done, Closed]',
+      'polling: {interval_ms: "5000"}',
+      'workspace: {root: ~/code/workspaces}',
+      'agent: {max_concurrent_agents: 10, max_turns: 20}',
+      'codex:',
+      '  command: codex --config model_reasoning_effort=xhigh app-server',
+      '  approval_policy: never',
+      '  thread_sandbox: workspace-write',
+      '  turn_sandbox_policy: {type: workspaceWrite}',
+    ].join('\n'),
+  );
+
+  expect(workflow.config.tracker).toEqual({
+    kind: 'linear',
+    provider: {
+      endpoint: 'https://api.linear.app/graphql',
+      api_key: '$LINEAR_KEY',
+      project_slug: 'abc-123',
+      assignee: 'me',
+    },
+    activeStates: ['Todo', 'In Progress'],
+    terminalStates: ['Done', 'Closed'],
+    requiredLabels: [],
+  });
+  expect(workflow.config.polling.intervalMs).toBe(5000);
+  expect(workflow.config.workspace.root).toBe('/home/someone/code/workspaces');
+  expect(workflow.warnings).toEqual([]);
+});
+
+test('a flat key gives way to the same key of tracker.provider, with a warning', async () => {
+  const { workflow } = await loadSettings('tracker: {kind: linear, project_slug: old, provider: {project_slug: new}}');
+
+  expect(workflow.config.tracker.provider).toEqual({ project_slug: 'new' });
+  expect(workflow.warnings[0]).toContain('tracker.project_slug has no effect');
+});
+
+test('$NAME stays as written in the provider settings, and its name is a secret name', async () => {
+  const { workflow, literalSecrets } = await loadSettings(
+    'tracker: {kind: github, provider: {token: $MY_TOKEN, nested: {list: [$DEEP]}, text: "a $NOT one"}}',
+    { MY_TOKEN: 'canary' },
+  );
+
+  expect(workflow.config.tracker.provider.token).toBe('$MY_TOKEN');
+  expect([...workflow.secretNames].sort()).toEqual(['DEEP', 'GH_TOKEN', 'GITHUB_TOKEN', 'MY_TOKEN']);
+  expect(literalSecrets).toEqual([]);
+  expect(JSON.stringify(workflow)).not.toContain('canary');
+});
+
+test('the well-known variable of another tracker is no secret name', async () => {
+  expect((await loadSettings('tracker: {kind: local}')).workflow.secretNames).toEqual([]);
+  expect((await loadSettings('tracker: {kind: linear}')).workflow.secretNames).toEqual(['LINEAR_API_KEY']);
+});
+
+test('SEC-21 a literal token is warned about without showing it, and handed over for masking', async () => {
+  const { workflow, literalSecrets } = await loadSettings(
+    'tracker:\n  kind: linear\n  api_key: lin_canary1\n  provider:\n    apiToken: canary2\n    endpoint: https://me:canary3@example.org/\n    headers: {Authorization: Bearer canary4}\n    password: 1234567',
+  );
+
+  expect([...literalSecrets].sort()).toEqual(['1234567', 'Bearer canary4', 'canary2', 'canary3', 'lin_canary1']);
+  expect(workflow.config.tracker.provider.api_key).toBe('lin_canary1');
+  expect(workflow.warnings).toHaveLength(5);
+  expect(workflow.warnings[0]).toMatch(/^WORKFLOW\.md:4:12 tracker\.api_key holds a secret in the file/);
+  expect(workflow.warnings.join()).not.toMatch(/canary|1234567/);
+});
+
+test('a shell-like reference with braces in place of a token is told to be literal', async () => {
+  const { workflow } = await loadSettings(`tracker: {kind: linear, api_key: "\${LINEAR_API_KEY}"}`);
+
+  expect(workflow.warnings[0]).toContain('is taken literally; write $LINEAR_API_KEY');
+});
+
+test('SEC-20 a misplaced token is not shown in an error', async () => {
+  const error = await errorOf(loadSettings('tracker: {kind: linear, provider: lin_canary}'));
+
+  expect(error.message).toBe('WORKFLOW.md:2:35 tracker.provider must be a map, got text');
+});
+
+test('resolveSecret gives the value of $NAME or a literal; an empty one is missing', () => {
+  const env = { FULL: 'x', EMPTY: '', BLANK: '  ' };
+
+  expect(
+    ['$FULL', '$EMPTY', '$BLANK', '$UNSET', 'literal', '', 42, null, undefined, ['$FULL']].map((v) =>
+      resolveSecret(v, env),
+    ),
+  ).toEqual(['x', null, null, null, 'literal', null, '42', null, null, null]);
+});
+
+test('S2-06 workspace.root: ~ is the home, $NAME a variable, anything relative is below the folder of the file', async () => {
+  expect((await rootOf('~')).root).toBe('/home/someone');
+  expect((await rootOf('~/a/../b')).root).toBe('/home/someone/b');
+  expect((await rootOf('/abs/x')).root).toBe('/abs/x');
+  expect((await rootOf('$ROOT', { ROOT: '/from/env' })).root).toBe('/from/env');
+  expect((await rootOf('$ROOT', { ROOT: '~/env' })).root).toBe('/home/someone/env');
+  for (const bare of ['work', './work', '~other', 'a~b']) {
+    const { root, dir } = await rootOf(bare);
+    expect(root).toBe(path.join(dir, bare));
+  }
+});
+
+test('an empty variable of workspace.root counts as missing, and is named', async () => {
+  const error = await errorOf(rootOf('$ROOT', { ROOT: '' }));
+
+  expect(error.code).toBe('invalid_workflow_config');
+  expect(error.message).toContain('the variable ROOT is not set or empty');
+});
+
+test('a variable inside a longer root is not expanded, with a warning', async () => {
+  const { root, dir, warnings } = await rootOf('$HOME/work', { HOME: '/h' });
+
+  expect(root).toBe(path.join(dir, '$HOME/work'));
+  expect(warnings[0]).toContain('$NAME stands for a variable only as the whole value');
+});
+
+test('the default root is below the data folder of the user and named by the path of the workflow', async () => {
+  const file = writeWorkflow('---\ntracker: {kind: local}\n---\n');
+  const key = createHash('sha256').update(file).digest('hex').slice(0, 12);
+
+  const roots = [];
+  for (const env of [{}, { XDG_DATA_HOME: '/data' }, { XDG_DATA_HOME: 'relative' }, { XDG_DATA_HOME: '' }]) {
+    roots.push((await load(file, env)).workflow.config.workspace.root);
+  }
+
+  const home = `/home/someone/.local/share/baton/${key}/workspaces`;
+  expect(roots).toEqual([home, `/data/baton/${key}/workspaces`, home, home]);
+});
+
+test('the key of a workflow is the same through a symlinked folder and after a symlink swap of the file', async () => {
+  const folder = temporaryFolder();
+  mkdirSync(path.join(folder, 'real'));
+  symlinkSync('real', path.join(folder, 'link'));
+  const file = path.join(folder, 'real', 'WORKFLOW.md');
+  writeFileSync(path.join(folder, 'one.md'), '');
+  const before = await workflowKey(file);
+  symlinkSync('../one.md', file);
+
+  expect(await workflowKey(path.join(folder, 'link', 'WORKFLOW.md'))).toBe(before);
+});
+
+test.each([
+  ['the folder itself', '.', true],
+  ['a parent', '..', true],
+  ['a folder beside it', 'workspaces', false],
+  ['a name that begins alike', '../WORK', false],
+])('SEC-28 WORKFLOW.md inside workspace.root is warned about: root is %s', async (_name, root, isInside) => {
+  const { warnings } = await rootOf(root);
+
+  expect(warnings.some((warning) => warning.includes('lies inside workspace.root'))).toBe(isInside);
+});
+
+test('SEC-28 a WORKFLOW.md that links into workspace.root is warned about', async () => {
+  const folder = temporaryFolder();
+  mkdirSync(path.join(folder, 'root', 'A-1'), { recursive: true });
+  writeWorkflow('---\ntracker: {kind: local}\nworkspace: {root: root}\n---\n', path.join(folder, 'root', 'A-1'));
+  symlinkSync('root/A-1/WORKFLOW.md', path.join(folder, 'WORKFLOW.md'));
+
+  const { workflow } = await load(path.join(folder, 'WORKFLOW.md'));
+
+  expect(workflow.warnings[0]).toContain('lies inside workspace.root');
+});

@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { BatonError } from '../../src/domain/errors.js';
+import { parseWorkflow } from '../../src/workflow/load-workflow.js';
+import { errorOf, loadSettings, optionsWith } from './workflow-fixture.js';
+
+test('an unknown key is kept and warned about at every level, and never fails', async () => {
+  const { workflow, frontMatter } = await loadSettings(
+    'tracker: {kind: local, knd: x}\nagnet: {a: 1}\nagent:\n  maxTurns: 3\n  zzz: 1\nmax_attempts: 4',
+  );
+
+  expect(workflow.warnings).toEqual([
+    'WORKFLOW.md:2:24 unknown key tracker.knd has no effect; did you mean tracker.kind?',
+    'WORKFLOW.md:3:1 unknown key agnet has no effect; did you mean agent?',
+    'WORKFLOW.md:5:3 unknown key agent.maxTurns has no effect; did you mean agent.max_turns?',
+    'WORKFLOW.md:6:3 unknown key agent.zzz has no effect',
+    'WORKFLOW.md:7:1 unknown key max_attempts has no effect; did you mean agent.max_attempts?',
+  ]);
+  expect(frontMatter).toMatchObject({ agnet: { a: 1 }, agent: { zzz: 1 } });
+});
+
+test('keys of later work are accepted without a warning', async () => {
+  const later = [
+    'executors',
+    'services',
+    'activities',
+    'capabilities',
+    'inputs',
+    'notify',
+    'pricing',
+    'webhooks',
+    'store',
+  ];
+  const yaml = later.map((key) => `${key}: {x: 1}`).join('\n');
+
+  const { workflow } = await loadSettings(
+    `tracker: {kind: local}\n${yaml}\nruntime: {backend: cli, max_inline_output_bytes: 5}`,
+  );
+
+  expect(workflow.warnings).toEqual([]);
+});
+
+test('steps are refused, since they would silently not be run', async () => {
+  const error = await errorOf(loadSettings('tracker: {kind: local}\nsteps: [{id: a, kind: agent}]'));
+
+  expect(error.code).toBe('invalid_workflow_config');
+  expect(error.message).toMatch(/^WORKFLOW\.md:3:1 steps cannot be run by this version/);
+});
+
+test('whatever the settings are, nothing but BatonError is thrown', async () => {
+  const key = fc.constantFrom(
+    'tracker',
+    'kind',
+    'provider',
+    'agent',
+    'max_turns',
+    'hooks',
+    'codex',
+    'steps',
+    'workspace',
+    'root',
+    'api_key',
+    'active_states',
+    'max_concurrent_agents_by_state',
+    '__proto__',
+    'toString',
+    'x',
+  );
+  const leaf = fc.oneof(
+    fc.string(),
+    fc.integer(),
+    fc.double(),
+    fc.boolean(),
+    fc.constantFrom(null, 'local', '$HOME', '~/x', ''),
+  );
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 4 },
+      leaf,
+      fc.array(tie('tree'), { maxLength: 3 }),
+      fc.dictionary(key, tie('tree'), { maxKeys: 4 }),
+    ),
+  }));
+
+  await fc.assert(
+    fc.asyncProperty(fc.dictionary(key, tree, { maxKeys: 6 }), async (settings) => {
+      const bytes = Buffer.from(`---\n${JSON.stringify(settings)}\n---\nHi`);
+      await parseWorkflow({ path: '/nowhere/WORKFLOW.md', bytes, hash: 'h' }, optionsWith()).catch((error: unknown) => {
+        if (!(error instanceof BatonError)) throw error;
+      });
+    }),
+    { numRuns: 400 },
+  );
+});

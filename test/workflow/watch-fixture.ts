@@ -1,0 +1,79 @@
+import { EventEmitter, once } from 'node:events';
+import { renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import type { Clock } from '../../src/domain/clock.js';
+import type { BatonError } from '../../src/domain/errors.js';
+import { parseWorkflow } from '../../src/workflow/load-workflow.js';
+import { type WorkflowChange, type WorkflowWatcher, watchWorkflow } from '../../src/workflow/watch-workflow.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { load, optionsWith } from './workflow-fixture.js';
+
+export const settings = (maxTurns: number | string, more = '') =>
+  `---\ntracker: {kind: local}\nworkspace: {root: /w}\nagent: {max_turns: ${maxTurns}}\n${more}\n---\nDo it.\n`;
+
+/** Real time: only for waiting until the debounce of a real file event is over. */
+const realClock: Clock = {
+  now: () => new FakeClock().now(),
+  after: (delayMs, callback) => {
+    const timer = setTimeout(callback, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+export interface Watched {
+  readonly watcher: WorkflowWatcher;
+  readonly log: readonly string[];
+  readonly changes: readonly WorkflowChange[];
+  /** The next callback of this name. */
+  next(name: 'change' | 'error' | 'recovered'): Promise<unknown>;
+}
+
+/** Watches `file`. With `isDeaf` no file event leads to a look: only `check` does. `duringLoad` runs after each reading. */
+export async function watching(file: string, isDeaf = false, duringLoad = () => {}): Promise<Watched> {
+  const { workflow } = await load(file);
+  const events = new EventEmitter();
+  const log: string[] = [];
+  const changes: WorkflowChange[] = [];
+  const tell = (name: string, text: string) => {
+    log.push(`${name}: ${text}`);
+    // Not "error": an emitter throws that when nobody listens.
+    events.emit(`on_${name}`);
+  };
+  const watcher = await watchWorkflow({
+    path: file,
+    initial: workflow,
+    clock: isDeaf ? new FakeClock() : realClock,
+    load: (read) => {
+      duringLoad();
+      return parseWorkflow(read, optionsWith());
+    },
+    onChange: (change) => {
+      changes.push(change);
+      tell('change', change.changes.join('; '));
+    },
+    onError: (error: BatonError) => tell('error', error.code),
+    onRecovered: () => tell('recovered', ''),
+    onWatchError: (error) => tell('watch_error', error.message),
+  });
+  onTestFinished(() => watcher.close());
+  return { watcher, log, changes, next: (name) => once(events, `on_${name}`) };
+}
+
+export function workflowIn(folder: string, content = settings(1)): string {
+  const file = path.join(folder, 'WORKFLOW.md');
+  writeFileSync(file, content);
+  return file;
+}
+
+export async function expectSeen(watched: Watched, edit: () => void, maxTurns: number): Promise<void> {
+  const changed = watched.next('change');
+  edit();
+  await changed;
+  expect(watched.changes.at(-1)?.workflow.config.agent.maxTurns).toBe(maxTurns);
+}
+
+export function replace(file: string, content: string): void {
+  writeFileSync(`${file}.new`, content);
+  renameSync(`${file}.new`, file);
+}

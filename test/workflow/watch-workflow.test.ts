@@ -1,0 +1,164 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parseWorkflow } from '../../src/workflow/load-workflow.js';
+import { watchWorkflow } from '../../src/workflow/watch-workflow.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { replace, settings, watching, workflowIn } from './watch-fixture.js';
+import { load, optionsWith, temporaryFolder } from './workflow-fixture.js';
+
+test('S2-75 a bad edit keeps the last good settings and is reported once per distinct content', async () => {
+  const file = workflowIn(temporaryFolder());
+  const { watcher, log } = await watching(file, true);
+  const contents = [settings('many'), settings('many'), '---\nhalf', settings('many'), '---\nhalf'];
+
+  for (const content of contents) {
+    writeFileSync(file, content);
+    await watcher.check();
+    await watcher.check();
+  }
+
+  expect(log).toEqual(['error: invalid_workflow_config', 'error: workflow_parse_error']);
+  expect(watcher.error?.code).toBe('workflow_parse_error');
+});
+
+test('going back to the good content after a bad one is a recovery, not a change', async () => {
+  const file = workflowIn(temporaryFolder());
+  const { watcher, log } = await watching(file, true);
+
+  for (const content of [settings('many'), settings(1), settings('many'), settings(2)]) {
+    writeFileSync(file, content);
+    await watcher.check();
+  }
+
+  expect(log).toEqual([
+    'error: invalid_workflow_config',
+    'recovered: ',
+    'error: invalid_workflow_config',
+    'recovered: ',
+    'change: agent.max_turns: 1 → 2',
+  ]);
+  expect(watcher.error).toBeNull();
+});
+
+test('SEC-26 a FIFO, a folder, nothing, an alias bomb and 1 GB in place of the file are errors; the daemon goes on', async () => {
+  const file = workflowIn(temporaryFolder());
+  const { watcher, log } = await watching(file, true);
+  const put: (() => void)[] = [
+    () => execFileSync('mkfifo', [file]),
+    () => mkdirSync(file),
+    () => {},
+    () =>
+      writeFileSync(file, `---\na: &a [x]\n${Array.from({ length: 200 }, (_, i) => `b${i}: *a`).join('\n')}\n---\n`),
+    () => execFileSync('truncate', ['-s', '1G', file]),
+    () => writeFileSync(file, settings(1)),
+  ];
+
+  for (const place of put) {
+    rmSync(file, { recursive: true, force: true });
+    place();
+    await watcher.check();
+  }
+
+  expect(log).toEqual([
+    'error: missing_workflow_file',
+    'error: missing_workflow_file',
+    'error: missing_workflow_file',
+    'error: workflow_parse_error',
+    'error: invalid_workflow_config',
+    'recovered: ',
+  ]);
+});
+
+test('a check sees what the watch missed, and does nothing when nothing changed', async () => {
+  const file = workflowIn(temporaryFolder());
+  const { watcher, log } = await watching(file, true);
+
+  await watcher.check();
+  writeFileSync(file, settings(2));
+  await Promise.all([watcher.check(), watcher.check(), watcher.check()]);
+  replace(file, settings(2));
+  await watcher.check();
+
+  expect(log).toEqual(['change: agent.max_turns: 1 → 2']);
+});
+
+test('a check during a load looks once more after it, however many ask', async () => {
+  const file = workflowIn(temporaryFolder());
+  const asked: Promise<void>[] = [];
+  const watched = await watching(file, true, () => {
+    if (asked.length > 0) return;
+    writeFileSync(file, settings(3));
+    asked.push(watched.watcher.check(), watched.watcher.check());
+  });
+
+  writeFileSync(file, settings(2));
+  await watched.watcher.check();
+  await Promise.all(asked);
+
+  expect(watched.log).toEqual(['change: agent.max_turns: 1 → 2', 'change: agent.max_turns: 2 → 3']);
+});
+
+test('a change between the first reading and the watch is seen', async () => {
+  const file = workflowIn(temporaryFolder());
+  const { workflow } = await load(file);
+  writeFileSync(file, settings(2));
+  const seen: number[] = [];
+
+  const watcher = await watchWorkflow({
+    path: file,
+    initial: workflow,
+    clock: new FakeClock(),
+    load: (read) => parseWorkflow(read, optionsWith()),
+    onChange: (change) => seen.push(change.workflow.config.agent.maxTurns),
+    onError: (error) => seen.push(Number(error.code)),
+    onRecovered: () => {},
+    onWatchError: () => {},
+  });
+  await watcher.close();
+
+  expect(seen).toEqual([2]);
+});
+
+test('a key that needs a restart keeps its running value until it is put back', async () => {
+  const file = workflowIn(temporaryFolder(), settings(1, 'server: {port: 1}'));
+  const { watcher, changes } = await watching(file, true);
+
+  for (const content of [
+    settings(1, 'server: {port: 2}'),
+    settings(5, 'server: {port: 2}'),
+    settings(5, 'server: {port: 1}'),
+  ]) {
+    writeFileSync(file, content);
+    await watcher.check();
+  }
+
+  expect(changes.map(({ restartRequired }) => restartRequired)).toEqual([['server.port'], ['server.port'], []]);
+  expect(changes.map(({ workflow }) => workflow.config.server.port)).toEqual([1, 1, 1]);
+  expect(changes[1]?.changes).toEqual(['agent.max_turns: 1 → 5']);
+  expect(Object.isFrozen(changes[0]?.workflow.config.tracker)).toBe(true);
+});
+
+test('secrets of the new file are handed over with the change', async () => {
+  const file = workflowIn(temporaryFolder());
+  const { watcher, changes } = await watching(file, true);
+
+  writeFileSync(file, settings(1).replace('kind: local', 'kind: local, provider: {token: canary}'));
+  await watcher.check();
+
+  expect(changes[0]?.literalSecrets).toEqual(['canary']);
+});
+
+test('nothing is reported after close', async () => {
+  const file = workflowIn(temporaryFolder());
+  const { watcher, log } = await watching(file);
+
+  writeFileSync(file, settings(2));
+  const looking = watcher.check();
+  await watcher.close();
+  await looking;
+  writeFileSync(file, settings(3));
+  await watcher.check();
+
+  expect(log).toEqual([]);
+});

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import type { Workflow } from '../../src/domain/config.js';
+import { describeChanges, withoutRestart } from '../../src/workflow/workflow-changes.js';
+import { loadSettings } from './workflow-fixture.js';
+
+const BASE = 'workspace: {root: /w}\n';
+const workflow = async (yaml: string): Promise<Workflow> => (await loadSettings(BASE + yaml)).workflow;
+
+test('equal workflows have no changes and need no restart', async () => {
+  const [old, next] = [
+    await workflow('tracker: {kind: linear, provider: {a: 1, b: {c: 2, d: 3}}}'),
+    await workflow('tracker: {provider: {b: {d: 3, c: 2}, a: 1}, kind: linear}'),
+  ];
+
+  expect(describeChanges(old, next)).toEqual([]);
+  expect(withoutRestart(old, next)).toEqual({ effective: next, restartRequired: [] });
+});
+
+test('changes are named as in the file, with old and new value', async () => {
+  const old = await workflow('tracker: {kind: local}');
+  const next = await workflow(
+    'tracker: {kind: local, active_states: [a, b]}\nagent: {max_turns: 30, max_concurrent_agents_by_state: {x: 1}}\nserver: {port: 80}',
+  );
+
+  expect(describeChanges(old, next)).toEqual([
+    'tracker.active_states: ["todo"] → ["a","b"]',
+    'agent.max_concurrent_agents_by_state: {} → {"x":1}',
+    'agent.max_turns: 20 → 30',
+    'server.port: none → 80',
+  ]);
+});
+
+test('a changed prompt is a change', async () => {
+  const old = await workflow('tracker: {kind: local}');
+
+  expect(describeChanges(old, { ...old, prompt: { ...old.prompt, text: 'other' } })).toEqual(['prompt changed']);
+});
+
+test('SEC-27 changes of hooks, agent command and policies are marked', async () => {
+  const old = await workflow('tracker: {kind: local}\nhooks: {before_run: a, after_run: b}');
+  const next = await workflow(
+    [
+      'tracker: {kind: local}',
+      'hooks: {before_run: canary, after_create: c, env_allow: [TOKEN]}',
+      'codex: {command: evil canary, on_approval_request: accept, approval_policy: on-request, thread_sandbox: danger-full-access, turn_sandbox_policy: {type: dangerFullAccess}}',
+      'runtime: {env: inherit, env_allow: ["*"], isolation: none}',
+    ].join('\n'),
+  );
+
+  const changes = describeChanges(old, next);
+
+  expect(changes).toEqual([
+    'hooks.after_create added (security)',
+    'hooks.before_run changed (security)',
+    'hooks.after_run removed (security)',
+    'hooks.env_allow: [] → ["TOKEN"] (security)',
+    'codex.command changed (security)',
+    'codex.approval_policy: never → on-request (security)',
+    'codex.thread_sandbox: workspace-write → danger-full-access (security)',
+    'codex.turn_sandbox_policy: none → {"type":"dangerFullAccess"} (security)',
+    'codex.on_approval_request: decline → accept (security)',
+    'runtime.env: allowlist → inherit (security)',
+    'runtime.env_allow: [] → ["*"] (security)',
+    'runtime.isolation: auto → none (security)',
+  ]);
+});
+
+test('SEC-27 values of provider settings are never shown', async () => {
+  const old = await workflow('tracker: {kind: linear, provider: {api_key: canary1}}');
+  const next = await workflow('tracker: {kind: linear, provider: {api_key: canary2, x: canary3}}');
+
+  expect(describeChanges(old, next)).toEqual(['tracker.provider.api_key changed', 'tracker.provider.x added']);
+});
+
+test('restart-only keys keep their running values, everything else applies', async () => {
+  const running = await workflow('tracker: {kind: linear, provider: {project_slug: a}}\nserver: {port: 1}');
+  const next = {
+    ...(await workflow(
+      'tracker: {kind: linear, provider: {project_slug: $B}, active_states: [New]}\nserver: {port: 2, host: "::1"}\nruntime: {isolation: none, env: inherit}\nagent: {max_turns: 7}',
+    )),
+    hash: 'next',
+  };
+  const moved = { ...next, config: { ...next.config, workspace: { ...next.config.workspace, root: '/elsewhere' } } };
+
+  const { effective, restartRequired } = withoutRestart(running, moved);
+
+  expect(restartRequired).toEqual([
+    'tracker.provider.project_slug',
+    'workspace.root',
+    'server.port',
+    'server.host',
+    'runtime.isolation',
+  ]);
+  expect(effective.hash).toBe('next');
+  expect(effective.secretNames).toEqual(['LINEAR_API_KEY', 'B']);
+  expect(effective.config).toMatchObject({
+    tracker: { provider: { project_slug: 'a' }, activeStates: ['New'] },
+    workspace: { root: '/w' },
+    server: { port: 1, host: '127.0.0.1' },
+    runtime: { isolation: 'auto', env: 'inherit' },
+    agent: { maxTurns: 7 },
+  });
+});
+
+test('another tracker kind keeps the whole running tracker: its states mean nothing elsewhere', async () => {
+  const running = await workflow('tracker: {kind: linear}');
+  const next = await workflow('tracker: {kind: github, required_labels: [x]}');
+
+  const { effective, restartRequired } = withoutRestart(running, next);
+
+  expect(restartRequired).toEqual(['tracker.kind']);
+  expect(effective.config.tracker).toEqual(running.config.tracker);
+});
