@@ -1,7 +1,7 @@
 import type { Clock, Instant } from './domain/clock.js';
 
 /** Where time comes from; replaced in tests. */
-export interface TimeSources {
+interface TimeSources {
   wallNow(): number;
   monotonicNow(): number;
   /** Returns how to cancel it. `holdsProcess`: whether the process stays alive for it. */

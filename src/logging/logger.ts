@@ -20,12 +20,12 @@ export interface LoggerOptions {
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 /** Takes each line at once. A sink that fails must throw. */
-export interface LogStream {
+interface LogStream {
   readonly isTTY?: boolean;
   write(line: string): unknown;
 }
 
-export interface LogFile {
+interface LogFile {
   readonly path: string;
   readonly maxBytes?: number;
   readonly keep?: number;

@@ -11,7 +11,7 @@ export interface TrackerEntry {
   create(options: TrackerOptions): Tracker;
 }
 
-export interface TrackerOptions {
+interface TrackerOptions {
   readonly config: TrackerConfig;
   readonly env: { readonly [name: string]: string | undefined };
   /** The folder of WORKFLOW.md: relative paths of the provider's settings start there. */

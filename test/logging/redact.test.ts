@@ -82,6 +82,15 @@ describe('SEC-20 a secret is masked', () => {
     );
   });
 
+  test('though only the spelling of an escape makes it one, and the rest stays', () => {
+    const redactor = createRedactor(['nabcdef']);
+
+    expect(JSON.parse(redactor.maskJson(JSON.stringify({ text: '\nabcdef', other: 1 })))).toEqual({
+      text: '***',
+      other: 1,
+    });
+  });
+
   test('though it is a number', () => {
     const redactor = createRedactor(['48151623']);
 

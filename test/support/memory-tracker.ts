@@ -157,7 +157,7 @@ export class MemoryTracker implements Tracker {
   }
 }
 
-export function trackerDown(): BatonError {
+function trackerDown(): BatonError {
   return new BatonError('tracker_request', 'The tracker of the test is down. Nothing to do: the test wants it so.');
 }
 

@@ -28,7 +28,7 @@ export interface ClientOptions {
   lastWords(): string;
 }
 
-export interface ClientHandlers extends Omit<LineEvents, 'lineTooLong'> {
+interface ClientHandlers extends Omit<LineEvents, 'lineTooLong'> {
   notification(method: string, params: unknown): void;
   /** Resolves to the reply. `undefined`: we do not know this method. */
   request(method: string, id: RpcId, params: unknown): Promise<unknown> | undefined;

@@ -145,7 +145,7 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
       }
       case 'notification':
         // `$/…` would steer the connection itself (cancel, trace); it is not part of this protocol.
-        if (false) {
+        if (line.method.startsWith('$/')) {
           this.events.malformed(`unexpected method ${line.method.slice(0, 50)}`, '');
           return null;
         }

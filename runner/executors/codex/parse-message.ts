@@ -10,9 +10,9 @@ export type AgentLine =
   | { readonly kind: 'reply'; readonly id: RpcId; readonly body: ReplyBody };
 
 export type RpcId = number | string;
-export type ReplyBody = { readonly result: unknown } | { readonly error: RpcError };
+type ReplyBody = { readonly result: unknown } | { readonly error: RpcError };
 
-export interface RpcError {
+interface RpcError {
   readonly code: number;
   readonly message: string;
 }

@@ -98,7 +98,10 @@ describe('prepare', () => {
       workspaces.prepare({ id: '2', identifier: workspaceKey('A/B') }),
     ]);
 
-    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected']);
+    expect(results).toMatchObject([
+      { status: 'fulfilled' },
+      { status: 'rejected', reason: { code: 'workspace_owned_by_another' } },
+    ]);
   });
 
   test('the same id and identifier in another tracker scope is another issue', async () => {
@@ -201,6 +204,23 @@ describe('half-made folders', () => {
 
     expect(again).toMatchObject({ createdNow, adopted: !createdNow });
     expect(await readdir(path)).toEqual(files);
+  });
+
+  test('the marker is there before the folder, and a folder that appears in between is not ours', async () => {
+    const owners = memoryOwners();
+    const { root, restart, workspaces } = await setUp({
+      ...owners,
+      put: async (owner) => {
+        await owners.put(owner);
+        await mkdir(join(root, 'AB-1/precious'), { recursive: true });
+      },
+    });
+
+    await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_failed'));
+
+    expect(await readdir(join(root, '.baton/creating'))).toEqual(['AB-1']);
+    expect(await restart().prepare(A)).toMatchObject({ createdNow: false, adopted: true });
+    expect(await readdir(join(root, 'AB-1'))).toEqual(['precious']);
   });
 
   test('a folder that somebody put in the place of a half-made one is adopted, not deleted', async () => {

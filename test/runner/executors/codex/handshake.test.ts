@@ -144,6 +144,13 @@ test('S2-40 a workspace that is not where it says is invalid_workspace_cwd, and 
   expect(events('startup_failed')[0]?.pid).toBeNull();
 });
 
+test('S2-40 an agent that opens its thread elsewhere is invalid_workspace_cwd', async () => {
+  const { outcome, received } = await run({ command: agent('elsewhere') });
+
+  expect(failureOf(outcome).code).toBe('invalid_workspace_cwd');
+  expect(methods(received())).not.toContain('turn/start');
+});
+
 test('S2-65 a request that is not answered within read_timeout_ms is response_timeout', async () => {
   const started = start({ command: agent('silent', 'thread/start'), config: { codex: { readTimeoutMs: 5_000 } } });
   await started.event('notification', 'fake/ready');

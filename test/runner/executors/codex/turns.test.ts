@@ -117,6 +117,14 @@ test('a child that holds stdout does not hide the death of the agent', async () 
   expect(failureOf(await started.done).code).toBe('port_exit');
 });
 
+test('only the end of our own turn on our own thread ends it, also when it comes before the reply to turn/start', async () => {
+  const { outcome, events } = await run({ command: agent('confused') });
+
+  expect(outcome).toMatchObject({ state: 'success', output: { turns: 1, last_message: '' } });
+  expect(events('turn_completed')).toHaveLength(1);
+  expect(events('turn_failed')).toEqual([]);
+});
+
 test('S2-66 a turn over turn_timeout_ms is interrupted and reported as a timeout', async () => {
   const started = start({ command: agent('hangs', 'on'), config: { codex: { turnTimeoutMs: 60_000 } } });
   await started.event('notification', 'fake/ready');

@@ -1,0 +1,73 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
+let dir: string;
+
+beforeEach(() => {
+  dir = realpathSync(mkdtempSync(join(tmpdir(), 'baton-cli-')));
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function baton(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const env = { PATH: process.env.PATH ?? '', HOME: dir };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, ...args], { cwd: dir, env, timeout: 20_000 }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });
+    });
+  });
+}
+
+describe('a person makes a mistake', () => {
+  test.each<[string, string | null, RegExp]>([
+    ['no WORKFLOW.md', null, /missing_workflow_file[\s\S]*WORKFLOW\.md/],
+    ['an empty file', '', /invalid_workflow_config[\s\S]*tracker[\s\S]*front matter/],
+    ['a file that was half written', '---\ntracker:\n  kind: lin', /workflow_parse_error/],
+    ['front matter that is a list', '---\n- a\n- b\n---\n', /workflow_front_matter_not_a_map/],
+    ['bad YAML', '---\ntracker: {\n---\n', /workflow_parse_error[\s\S]*WORKFLOW\.md:\d+:\d+/],
+    [
+      'a number that is a word',
+      '---\ntracker: { kind: linear }\nagent:\n  max_turns: many\n---\n',
+      /WORKFLOW\.md:4:\d+ agent\.max_turns .*many/,
+    ],
+    ['an unknown tracker', '---\ntracker: { kind: linaer }\n---\n', /unsupported_tracker_kind|invalid_workflow_config/],
+  ])('%s: one clear message, exit code 2, nothing made', async (_, text, message) => {
+    if (text !== null) writeFileSync(join(dir, 'WORKFLOW.md'), text);
+
+    const { code, stdout, stderr } = await baton();
+
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  });
+
+  test('a FIFO in place of WORKFLOW.md does not block', async () => {
+    execFileSync('mkfifo', [join(dir, 'WORKFLOW.md')]);
+
+    expect(await baton()).toMatchObject({ code: 2, stderr: expect.stringContaining('missing_workflow_file') });
+  });
+
+  test('a folder in place of WORKFLOW.md is said to be one', async () => {
+    mkdirSync(join(dir, 'WORKFLOW.md'));
+
+    expect(await baton('WORKFLOW.md')).toMatchObject({ code: 2, stderr: expect.stringContaining('WORKFLOW.md') });
+  });
+
+  test.each([
+    [['--port-range'], 'port-range'],
+    [['--log-level', 'loud'], 'trace, debug, info'],
+    [['a.md', 'b.md'], 'one WORKFLOW.md at a time'],
+  ])('%j is refused with what is wrong', async (args, message) => {
+    expect(await baton(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  });
+
+  test('--help and --version answer', async () => {
+    expect(await baton('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('--state-dir') });
+    expect(await baton('--version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  });
+});

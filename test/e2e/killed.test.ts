@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, type TestContext, test, vi } from 'vitest';
+import {
+  hasNamespaces,
+  Installation,
+  type InstalledDaemon,
+  livingWith,
+  USERS,
+  type User,
+} from '../support/installed-daemon.js';
+
+const AGENTS = 3;
+let installation: Installation;
+
+beforeAll(() => {
+  installation = new Installation();
+});
+
+afterAll(() => installation.close());
+
+/** A daemon with agents in their turns that ignore EOF and TERM and have children outside their process group. */
+async function busy(
+  { expect, onTestFinished }: TestContext,
+  user: User,
+  settings = '',
+): Promise<{ daemon: InstalledDaemon; mark: string }> {
+  const mark = String(Math.floor(Math.random() * 1e9)).padStart(9, '0');
+  const command = installation.agent('stubborn', mark);
+  const daemon = installation.start(user, {
+    settings: `codex: { command: "${command}" }\n${settings}`,
+    issues: AGENTS,
+  });
+  onTestFinished(async () => {
+    daemon.process.kill('SIGKILL');
+    await daemon.exited;
+    for (const living of livingWith(mark)) process.kill(Number(living.split(' ')[0]), 'SIGKILL');
+    daemon.remove();
+  });
+  await daemon.line((line) => line.turns === AGENTS);
+  await vi.waitFor(() => expect(livingWith(mark).length).toBeGreaterThanOrEqual(AGENTS * 3), 5_000);
+  return { daemon, mark };
+}
+
+// Side by side: most of their time is the stop ladder waiting for agents that do not listen.
+describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user) => {
+  test('killed with -9 leaves nothing behind, whatever its agents ignore', async (context) => {
+    const { expect } = context;
+    const { daemon, mark } = await busy(context, user);
+
+    daemon.process.kill('SIGKILL');
+    await daemon.exited;
+
+    await vi.waitFor(() => expect(livingWith(mark)).toEqual([]), 5_000);
+  });
+
+  test('told to stop leaves with 0 once every process is gone', async (context) => {
+    const { expect } = context;
+    const { daemon, mark } = await busy(context, user);
+
+    daemon.process.kill('SIGTERM');
+
+    expect(await daemon.exited).toBe(0);
+    expect(livingWith(mark)).toEqual([]);
+    expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped', forced: false });
+  });
+
+  test('told twice leaves at once, and still leaves nothing behind', async (context) => {
+    const { expect } = context;
+    const { daemon, mark } = await busy(context, user, "hooks: { after_run: 'sleep 50' }");
+
+    daemon.process.kill('SIGTERM');
+    await daemon.line((line) => line.msg === 'stopping run');
+    daemon.process.kill('SIGINT');
+
+    expect(await daemon.exited).toBe(0);
+    await vi.waitFor(() => expect(livingWith(mark)).toEqual([]), 5_000);
+    expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped', forced: true });
+  });
+
+  test('without namespaces stops its agents all the same when told to, as far as they kept their marker', async (context) => {
+    const { expect } = context;
+    const { daemon, mark } = await busy(context, user, 'runtime: { isolation: none }');
+
+    daemon.process.kill('SIGTERM');
+
+    expect(await daemon.exited).toBe(0);
+    // 2001: started with an empty environment in a session of its own, the one thing the fallback says it cannot reach.
+    expect(livingWith(mark).every((command) => command.includes(`sleep 2001.${mark}`))).toBe(true);
+    expect(daemon.lines).toContainEqual(
+      expect.objectContaining({ msg: 'isolation of runs', level: 'warn', isolation: 'none' }),
+    );
+  });
+
+  test('out of time for its shutdown leaves by force', async (context) => {
+    const { expect } = context;
+    const { daemon, mark } = await busy(
+      context,
+      user,
+      "hooks: { after_run: 'sleep 50', timeout_ms: 60000 }\nruntime: { shutdown_timeout_ms: 400 }",
+    );
+
+    daemon.process.kill('SIGTERM');
+
+    expect(await daemon.exited).toBe(0);
+    await vi.waitFor(() => expect(livingWith(mark)).toEqual([]), 5_000);
+    expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped', forced: true });
+  });
+});
