@@ -5,6 +5,12 @@
 #
 # Descriptor 3 leads to the daemon: we say "ready" or "refused <why>", it says "go".
 
+# Anywhere else "kill -1" below would reach every process of the user, or of the machine.
+(($$ == 1)) || {
+  echo 'init.sh must be PID 1 of a namespace' >&2
+  exit 125
+}
+
 refuse() {
   printf 'refused %s\n' "$1" >&3
   exit 125

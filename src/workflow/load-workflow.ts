@@ -42,9 +42,11 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
   const name = path.basename(file.path);
   const frontMatter = parseFrontMatter(file.bytes, name);
   const checked = await validateFrontMatter(frontMatter, { ...options, workflowPath: file.path });
-  if (!checked.ok) throw configError(name, frontMatter, checked.problems, checked.isKindOnly);
+  const misspelt = unknownKeys(frontMatter.values, frontMatter.positions);
+  // A missing key is often there under a wrong name.
+  if (!checked.ok) throw configError(name, frontMatter, [...checked.problems, ...misspelt], checked.isKindOnly);
 
-  const warnings: Problem[] = [...frontMatter.warnings, ...unknownKeys(frontMatter.values, frontMatter.positions)];
+  const warnings: Problem[] = [...frontMatter.warnings, ...misspelt];
   const warn = (problem: Problem) => void warnings.push(problem);
   const { settings, root, defaults } = checked;
   if (checked.rootWarning !== null) warn(checked.rootWarning);

@@ -31,7 +31,7 @@ export async function validateFrontMatter(frontMatter: FrontMatter, context: Val
     const value = valueAt(values, path) ?? null;
     const isKindMissing = value === null && ['tracker', 'tracker.kind'].includes(formatPath(path));
     const text = isKindMissing
-      ? `tracker.kind is required: one of ${kinds.join(', ')}`
+      ? `tracker.kind is required: ${oneOf(kinds)}`
       : `${formatPath(path)} ${issue.message}, got ${describe(path, value)}`;
     return { at: positions.valueAt(path), text };
   });
@@ -72,7 +72,11 @@ function innermost(issue: z.core.$ZodIssue): Pick<z.core.$ZodIssue, 'path' | 'me
 function unsupportedKind(kind: string, known: readonly string[]): string {
   const near = nearestWord(kind.trim(), known);
   const hint = near === null ? '' : `; did you mean ${near}?`;
-  return `tracker.kind ${describe(['tracker', 'kind'], kind)} is not one of ${known.join(', ')}${hint}`;
+  return `tracker.kind ${describe(['tracker', 'kind'], kind)} is not supported: ${oneOf(known)}${hint}`;
+}
+
+function oneOf(kinds: readonly string[]): string {
+  return kinds.length === 0 ? 'this build of Baton ships no tracker adapter yet' : `use one of ${kinds.join(', ')}`;
 }
 
 function valueAt(values: Json, path: KeyPath): Json | undefined {

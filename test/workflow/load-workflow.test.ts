@@ -94,7 +94,7 @@ test.each(['', 'tracker:', 'tracker: {}', 'tracker: {kind: }'])(
     const error = await errorOf(loadSettings(yaml));
 
     expect(error.code).toBe('invalid_workflow_config');
-    expect(error.message).toContain('tracker.kind is required: one of local, linear, github');
+    expect(error.message).toContain('tracker.kind is required: use one of local, linear, github');
   },
 );
 
@@ -107,7 +107,7 @@ test('an unknown tracker kind is unsupported_tracker_kind and names the known ki
 
   expect(error.code).toBe('unsupported_tracker_kind');
   expect(error.message).toBe(
-    'WORKFLOW.md:3:9 tracker.kind "liner" is not one of local, linear, github; did you mean linear?',
+    'WORKFLOW.md:3:9 tracker.kind "liner" is not supported: use one of local, linear, github; did you mean linear?',
   );
 });
 

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from '
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { MAX_WORKFLOW_BYTES, readWorkflowFile } from '../../src/workflow/read-workflow-file.js';
+import { asOrdinaryUser } from '../support/as-ordinary-user.js';
 import { errorOf, temporaryFolder, writeWorkflow } from './workflow-fixture.js';
 
 test('a file is read whole and named by the SHA-256 of its bytes', async () => {
@@ -34,12 +35,11 @@ test('a missing file is missing_workflow_file and says where it was looked for',
   expect(error.message).toContain(`${file} does not exist`);
 });
 
-// Root reads everything.
-test.skipIf(process.getuid?.() === 0)('a file that this user may not read is missing_workflow_file', async () => {
+test('a file that this user may not read is missing_workflow_file', async () => {
   const file = writeWorkflow('hello');
   chmodSync(file, 0o000);
 
-  const error = await errorOf(readWorkflowFile(file));
+  const error = await asOrdinaryUser(path.dirname(file), () => errorOf(readWorkflowFile(file)));
 
   expect(error.code).toBe('missing_workflow_file');
   expect(error.message).toContain('may not be read by this user');

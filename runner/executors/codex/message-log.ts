@@ -1,4 +1,3 @@
-import type { Clock } from '../../../src/domain/clock.js';
 import { isKnownRequest, isProgress, isRetryNotice } from './classify-message.js';
 import { OpenItems } from './open-items.js';
 import type { RpcId } from './parse-message.js';
@@ -31,11 +30,10 @@ export class MessageLog {
   #strays = 0;
 
   constructor(
-    clock: Clock,
     private readonly reporter: Reporter,
     private readonly listener: LogListener,
   ) {
-    this.progress = new Progress(clock, this.#items, reporter);
+    this.progress = new Progress(this.#items, reporter);
   }
 
   notification(method: string, rawParams: unknown): void {

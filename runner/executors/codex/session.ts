@@ -48,7 +48,7 @@ export class CodexSession {
     const { process, context, reporter, scheduler } = deps;
     const stderr = new StderrLines(process.stderr, scheduler, deps.onStderr);
     this.asking = new Asking(reporter, (isAsking) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock()));
-    this.log = new MessageLog(context.clock, reporter, {
+    this.log = new MessageLog(reporter, {
       turnEnded: (turn) => this.#turn?.end(turn),
       requestResolved: (requestId) => this.asking.withdraw(requestId),
     });

@@ -91,7 +91,8 @@ export class Bench {
 
   async close(): Promise<void> {
     await Promise.all(this.#started.map((child) => child.stop({ eofMs: 0, termMs: 0 })));
-    for (const pid of this.living()) process.kill(pid, 'SIGKILL');
+    // One at a time: the end of one may be the end of others.
+    for (let left = this.living(); left.length > 0; left = this.living()) killIfThere(left[0]);
     rmSync(this.root, { recursive: true, force: true });
   }
 }
@@ -115,6 +116,14 @@ export function livingWith(text: string): readonly number[] {
     .filter((pid) => read(`/proc/${pid}/cmdline`).includes(text))
     .filter((pid) => !/\) [ZX] /.test(read(`/proc/${pid}/stat`)))
     .map(Number);
+}
+
+function killIfThere(pid = 0): void {
+  try {
+    if (pid > 1) process.kill(pid, 'SIGKILL');
+  } catch {
+    // Ended meanwhile.
+  }
 }
 
 function read(path: string): string {

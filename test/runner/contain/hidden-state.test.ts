@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { captureOutput } from '../../../runner/contain/capture-output.js';
+import { enterNamespace } from '../../../runner/contain/enter-namespace.js';
+import { namespaceCommand } from '../../../runner/contain/namespace-command.js';
+import { startProcess } from '../../../runner/contain/start-process.js';
 import { Bench, forms, nextLine, realClock } from './bench.js';
 import { CompiledRunner, orderFor, users } from './compiled-daemon.js';
 
@@ -121,17 +125,27 @@ describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', (
     expect(stdout).not.toContain('ran');
   });
 
-  test('SEC-4 init.sh starts nothing in another directory than the one that was checked', () => {
-    const init = fileURLToPath(new URL('../../../runner/contain/init.sh', import.meta.url));
-    const { stdout, status } = spawnSync(
-      'bash',
-      ['-c', 'exec bash -p "$@" 3>&1', 'init', init, '1:1', '--', 'echo', 'ran'],
-      {
-        encoding: 'utf8',
-      },
-    );
+  test('SEC-4 a workspace that is swapped after our last check is noticed inside, and nothing runs in it', async () => {
+    const containment = await bench.containment('pidns');
+    if (containment.kind !== 'pidns') throw new Error('no namespace');
+    const touch = { file: 'touch', args: ['ran'], env: { PATH: process.env.PATH ?? '' } };
+    const command = namespaceCommand(touch, { ...containment, workspace: { dev: 1n, ino: 1n } });
+    const child = await startProcess(execa, command, { cwd: bench.workspace, stdin: 'ignore', report: true });
 
-    expect({ stdout, status }).toEqual({ stdout: 'refused workspace_changed\n', status: 125 });
+    await expect(enterNamespace(child, realClock)).rejects.toMatchObject({ code: 'workspace_changed' });
+    expect(existsSync(join(bench.workspace, 'ran'))).toBe(false);
+  });
+
+  test('init.sh does nothing unless it is the first process of a namespace', () => {
+    const init = fileURLToPath(new URL('../../../runner/contain/init.sh', import.meta.url));
+
+    const { stdout, stderr, status } = spawnSync('bash', [init, '1:1', '--', 'echo', 'ran'], { encoding: 'utf8' });
+
+    expect({ stdout, stderr, status }).toEqual({
+      stdout: '',
+      stderr: 'init.sh must be PID 1 of a namespace\n',
+      status: 125,
+    });
   });
 });
 

