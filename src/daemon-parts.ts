@@ -7,9 +7,9 @@ import { createWorkspaces } from '../runner/workspaces.js';
 import { loadContinuation } from '../templates/continuation.js';
 import { createClock, type SystemClock } from './clock.js';
 import type { DaemonOptions } from './daemon.js';
+import { RunLog } from './daemon-run-log.js';
 import type { Dispatch, Store, Tracker } from './domain/ports.js';
 import { pruneTranscripts } from './logging/prune-transcripts.js';
-import { RunLog } from './run-log.js';
 import { createMemoryStore } from './store/memory-store.js';
 import { resolveSecret } from './workflow/provider-secrets.js';
 

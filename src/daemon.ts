@@ -76,6 +76,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
   clock.onSetBack((byMs) => dispatch({ type: 'clock_set_back', byMs }));
 
+  for (const detail of options.redactor.ignored) log.warn({ detail }, 'a secret is not masked');
   const leftovers = (await store.owners.all()).filter((owner) => owner.scope === tracker.scope);
   log.info(
     {

@@ -6,6 +6,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Forks, not threads: a child's death signal is tied to the thread that spawned it.
     pool: 'forks',
+    // Most tests wait for processes, not for a core.
+    maxWorkers: 3,
     testTimeout: 30_000,
     restoreMocks: true,
   },

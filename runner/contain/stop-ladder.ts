@@ -6,7 +6,7 @@ import { TimeLimit } from './time-limit.js';
 
 const DEFAULT_LADDER: StopLadder = { eofMs: 2_000, termMs: 3_000, killMs: 30_000 };
 const LOOK_EVERY_MS = 50;
-const LOOK_AT_UNKILLABLE_EVERY_MS = 1_000;
+const LOOK_AT_UNKILLABLE_EVERY_MS = 500;
 /** /proc itself blocks on a process that hangs inside the kernel. */
 const LOOK_LIMIT_MS = 5_000;
 

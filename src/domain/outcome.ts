@@ -1,12 +1,17 @@
 import type { StopReason } from './effects.js';
-import { type BatonError, ERRORS, type ErrorCode } from './errors.js';
+import { ERRORS } from './error-table.js';
+import type { BatonError, ErrorCode } from './errors.js';
 import type { Json } from './json.js';
 import type { Question } from './question.js';
 
 /** How a step or a run ended. One type for every executor; nothing throws past it. */
-export type Outcome =
-  | { readonly state: 'success'; readonly output: Json; readonly meta: OutcomeMeta }
-  | { readonly state: 'failed' | 'timeout' | 'cancelled'; readonly error: OutcomeError; readonly meta: OutcomeMeta };
+export type Outcome = { readonly state: 'success'; readonly output: Json; readonly meta: OutcomeMeta } | FailedOutcome;
+
+export interface FailedOutcome {
+  readonly state: 'failed' | 'timeout' | 'cancelled';
+  readonly error: OutcomeError;
+  readonly meta: OutcomeMeta;
+}
 
 export interface OutcomeError {
   readonly code: ErrorCode;
@@ -28,17 +33,17 @@ export function success(output: Json, meta: OutcomeMeta = {}): Outcome {
   return { state: 'success', output, meta };
 }
 
-export function failure(code: ErrorCode, message: string, extra: FailureExtra = {}): Outcome {
+export function failure(code: ErrorCode, message: string, extra: FailureExtra = {}): FailedOutcome {
   const { meta = {}, state = 'failed', ...rest } = extra;
   return { state, error: { code, message, retryable: ERRORS[code].retryable, ...rest }, meta };
 }
 
-export function failureOf(error: BatonError, extra: FailureExtra = {}): Outcome {
+export function failureOf(error: BatonError, extra: FailureExtra = {}): FailedOutcome {
   return failure(error.code, error.message, extra);
 }
 
 /** The outcome of a run that we ended ourselves. */
-export function cancelled(reason: StopReason, extra: Omit<FailureExtra, 'state'> = {}): Outcome {
+export function cancelled(reason: StopReason, extra: { readonly question?: Question } = {}): FailedOutcome {
   const { code, state = 'cancelled', message } = STOPPED[reason];
   return failure(code, message, { ...extra, state });
 }
@@ -49,11 +54,13 @@ interface Stopped {
   readonly state?: 'failed';
 }
 
-export const STOPPED: { readonly [reason in StopReason]: Stopped } = {
-  terminal: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue reached a terminal state' },
-  inactive: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue left the active states' },
-  unroutable: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue is no longer for this daemon' },
-  gone: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'the issue is gone from the tracker' },
+const moved = (message: string): Stopped => ({ code: 'CANCELLED_BY_ORCHESTRATOR', message });
+
+const STOPPED: { readonly [reason in StopReason]: Stopped } = {
+  terminal: moved('the issue reached a terminal state'),
+  inactive: moved('the issue left the active states'),
+  unroutable: moved('the issue is no longer for this daemon'),
+  gone: moved('the issue is gone from the tracker'),
   stalled: { code: 'stall_timeout', message: 'the agent made no progress for codex.stall_timeout_ms' },
   budget: { code: 'budget_exceeded', message: 'the token budget of the issue is spent' },
   day_budget: { code: 'INTERRUPTED', message: 'the token budget of the day is spent' },

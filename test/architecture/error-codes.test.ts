@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { ERRORS } from '../../src/domain/errors.js';
+import { ERRORS } from '../../src/domain/error-table.js';
 
 const README = fileURLToPath(new URL('../../README.md', import.meta.url));
 

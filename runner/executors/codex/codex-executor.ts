@@ -1,14 +1,15 @@
 import PQueue from 'p-queue';
+import type { StopReason } from '../../../src/domain/effects.js';
 import type { Json } from '../../../src/domain/json.js';
-import { failure, type Outcome, success } from '../../../src/domain/outcome.js';
+import { cancelled, type FailedOutcome, failure, type Outcome, success } from '../../../src/domain/outcome.js';
 import type { ContainedProcess } from '../../process.js';
 import type { AgentStep, Executor, StepContext } from '../executor.js';
-import { codeOfStall, stoppedBy } from './error-map.js';
+import { codeOfStall } from './error-map.js';
 import { FairScheduler } from './fair-reader.js';
 import { assertWorkspace } from './handshake.js';
 import { Reporter } from './reporter.js';
 import { CodexSession } from './session.js';
-import { type FailedOutcome, outcomeOf, StepEnded } from './step-ended.js';
+import { outcomeOf, StepEnded } from './step-ended.js';
 import { openingText } from './turn-text.js';
 
 /**
@@ -129,12 +130,12 @@ class CodexRun {
     return outcome;
   }
 
-  #stoppedOutcome(reason: unknown): FailedOutcome {
-    const { code, state, message } = stoppedBy(reason);
+  #stoppedOutcome(reason: StopReason): FailedOutcome {
     const question = reason === 'input_timeout' ? this.#session?.asking.first : null;
-    const retryError = this.#session?.log.progress.retryError ?? null;
-    const extra = { state, ...(question ? { question } : {}) };
-    return failure(reason === 'stalled' ? codeOfStall(retryError) : code, message, extra) as FailedOutcome;
+    const outcome = cancelled(reason, question ? { question } : {});
+    if (reason !== 'stalled') return outcome;
+    const code = codeOfStall(this.#session?.log.progress.retryError ?? null);
+    return failure(code, outcome.error.message, { state: 'cancelled' });
   }
 
   #output(stopReason: string): Json {

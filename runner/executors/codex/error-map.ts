@@ -1,4 +1,3 @@
-import type { StopReason } from '../../../src/domain/effects.js';
 import { type ErrorCode, scopeOf } from '../../../src/domain/errors.js';
 import { type Fields, fieldsOf } from './protocol.js';
 
@@ -43,31 +42,3 @@ export function codeOfStall(lastRetryError: Fields | null): ErrorCode {
   const code = codeOfTurnError(lastRetryError.codexErrorInfo);
   return scopeOf(code) === 'daemon' ? code : 'agent_unreachable';
 }
-
-interface Stopped {
-  readonly code: ErrorCode;
-  readonly state: 'failed' | 'cancelled';
-  readonly message: string;
-}
-
-/** Why the run was told to end. A reason we do not know is a shutdown: nobody's fault, and the issue goes on later. */
-export function stoppedBy(reason: unknown): Stopped {
-  return typeof reason === 'string' && Object.hasOwn(STOPPED, reason)
-    ? STOPPED[reason as StopReason]
-    : STOPPED.shutdown;
-}
-
-const moved = (message: string): Stopped => ({ code: 'CANCELLED_BY_ORCHESTRATOR', state: 'cancelled', message });
-
-const STOPPED: { readonly [reason in StopReason]: Stopped } = {
-  terminal: moved('the issue reached a terminal state'),
-  inactive: moved('the issue left the active states'),
-  unroutable: moved('the issue is no longer for this daemon'),
-  gone: moved('the issue is gone from the tracker'),
-  stalled: { code: 'stall_timeout', state: 'cancelled', message: 'the agent made no progress for too long' },
-  budget: { code: 'budget_exceeded', state: 'cancelled', message: 'the token budget is spent' },
-  day_budget: { code: 'INTERRUPTED', state: 'cancelled', message: 'the token budget of the day is spent' },
-  input_timeout: { code: 'turn_input_required', state: 'failed', message: 'nobody answered the agent in time' },
-  operator: { code: 'STOPPED_BY_OPERATOR', state: 'cancelled', message: 'an operator stopped the run' },
-  shutdown: { code: 'INTERRUPTED', state: 'cancelled', message: 'the daemon shuts down' },
-};

@@ -1,4 +1,5 @@
 import { BatonError } from '../../../src/domain/errors.js';
+import type { FailedOutcome } from '../../../src/domain/outcome.js';
 import { failure } from '../../../src/domain/outcome.js';
 import type { Question } from '../../../src/domain/question.js';
 import type { ContainedProcess } from '../../process.js';
@@ -16,7 +17,7 @@ import { sandboxPolicyOf } from './sandbox-policy.js';
 import { ServerRequests } from './server-requests.js';
 import { StderrLines } from './stderr-lines.js';
 import { Steering } from './steering.js';
-import { type FailedOutcome, StepEnded } from './step-ended.js';
+import { StepEnded } from './step-ended.js';
 import { type FinishedTurn, Turn } from './turn.js';
 import { withMessages } from './turn-text.js';
 

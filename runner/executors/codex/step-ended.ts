@@ -1,5 +1,5 @@
 import { toBatonError } from '../../../src/domain/errors.js';
-import { failureOf, type Outcome } from '../../../src/domain/outcome.js';
+import { type FailedOutcome, failureOf } from '../../../src/domain/outcome.js';
 
 /** Carries an outcome that is more than a code and a message (a question, a reset time, a state) up to the executor. */
 export class StepEnded extends Error {
@@ -10,11 +10,9 @@ export class StepEnded extends Error {
   }
 }
 
-export type FailedOutcome = Exclude<Outcome, { state: 'success' }>;
-
 export function outcomeOf(error: unknown): FailedOutcome {
   if (error instanceof StepEnded) return error.outcome;
   const known = toBatonError(error);
   const state = known.code === 'turn_timeout' ? 'timeout' : 'failed';
-  return failureOf(known, { state }) as FailedOutcome;
+  return failureOf(known, { state });
 }

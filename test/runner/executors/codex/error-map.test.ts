@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { codeOfStall, codeOfTurnError, stoppedBy } from '../../../../runner/executors/codex/error-map.js';
+import { codeOfStall, codeOfTurnError } from '../../../../runner/executors/codex/error-map.js';
 import { RateLimits } from '../../../../runner/executors/codex/rate-limits.js';
 import { sandboxPolicyOf } from '../../../../runner/executors/codex/sandbox-policy.js';
 import { TokenUsage } from '../../../../runner/executors/codex/token-usage.js';
+import { cancelled } from '../../../../src/domain/outcome.js';
 import { config } from '../../../support/builders.js';
 
 test.each([
@@ -51,9 +52,8 @@ test.each([
   ['input_timeout', 'turn_input_required', 'failed'],
   ['operator', 'STOPPED_BY_OPERATOR', 'cancelled'],
   ['shutdown', 'INTERRUPTED', 'cancelled'],
-  ['__proto__', 'INTERRUPTED', 'cancelled'],
-])('a run stopped for %s is %s', (reason, code, state) => {
-  expect(stoppedBy(reason)).toMatchObject({ code, state });
+] as const)('a run stopped for %s is %s', (reason, code, state) => {
+  expect(cancelled(reason)).toMatchObject({ state, error: { code } });
 });
 
 const NOW = Date.UTC(2026, 0, 1);

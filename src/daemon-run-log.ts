@@ -5,6 +5,8 @@ import type { Redactor } from './logging/redact.js';
 import { openTranscript, type Transcript } from './logging/transcript.js';
 
 interface OpenRun {
+  /** With the identity of the run; a session is bound to a child of it. */
+  readonly base: Logger;
   log: Logger;
   readonly transcript: Transcript;
 }
@@ -52,13 +54,13 @@ export class RunLog implements RunObserver {
       reason,
       attempt,
     });
-    this.#open.set(runId, { log, transcript });
+    this.#open.set(runId, { base: log, log, transcript });
   }
 
   runtimeEvent(runId: string, event: RuntimeEvent): void {
     const run = this.#open.get(runId);
     if (!run) return;
-    if (event.type === 'session_started' && event.sessionId) run.log = run.log.child({ session_id: event.sessionId });
+    if (event.type === 'session_started' && event.sessionId) run.log = run.base.child({ session_id: event.sessionId });
     run.transcript.write(event.type, event);
     run.log[LEVELS[event.type]](fieldsOf(event), event.type);
   }
