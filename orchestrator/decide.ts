@@ -1,6 +1,6 @@
 import type { Instant } from '../src/domain/clock.js';
 import type { Effect } from '../src/domain/effects.js';
-import type { OrchestratorEvent } from '../src/domain/events.js';
+import type { OrchestratorEvent, RemovalReport } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
 import { meetDeadlines } from './deadlines.js';
 import { Draft, omit } from './draft.js';
@@ -78,14 +78,7 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
       return;
     }
     case 'workspace_removed':
-      draft.set({ removals: omit(draft.state.removals, event.issueId) });
-      if (!event.report.ok) {
-        draft.note('warn', 'workspace could not be removed', {
-          issueId: event.issueId,
-          fields: { detail: event.report.message },
-        });
-      }
-      return;
+      return workspaceRemoved(draft, event.issueId, event.report);
     case 'refresh_requested':
       return requests.refreshRequested(draft, now);
     case 'stop_requested':
@@ -105,6 +98,15 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
     default:
       return assertNever(event);
   }
+}
+
+function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport): void {
+  const identifier = draft.state.removals[issueId];
+  if (identifier === undefined) return;
+  draft.set({ removals: omit(draft.state.removals, issueId) });
+  if (report.ok) draft.note('info', 'workspace removed', { issueId, identifier });
+  else
+    draft.note('warn', 'workspace could not be removed', { issueId, identifier, fields: { detail: report.message } });
 }
 
 /** Due times were written on a clock that has been set back: they move with it, or a ten-second wait takes an hour. */

@@ -1,5 +1,6 @@
 import { HOLD_SOURCES, type Hold, type HoldSource } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
+import { ERRORS } from '../src/domain/error-table.js';
 import type { ErrorCode } from '../src/domain/errors.js';
 import type { OutcomeError } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
@@ -55,7 +56,7 @@ export function holdFor(draft: Draft, error: OutcomeError, now: Instant, probedI
   });
   if (!before) {
     draft.note('error', 'holding: nothing new is started', {
-      fields: { code: error.code, reason: error.message, source },
+      fields: { code: error.code, detail: error.message, action: ERRORS[error.code].action },
     });
   }
 }

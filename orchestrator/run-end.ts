@@ -159,7 +159,7 @@ function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): voi
     attempt: 1,
     baseline: run.hash,
   });
-  draft.noteOn(claim, 'info', 'run finished, looking again soon', { run_number: run.number });
+  draft.noteOn(claim, 'debug', 'run finished, looking again soon', { run_number: run.number });
 }
 
 function failed(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {

@@ -44,6 +44,8 @@ export interface Attempt {
   /** Aborted with a `StopReason`. */
   readonly signal: AbortSignal;
   readonly controls: StepControls;
+  /** The run's TMPDIR while there is one, for whoever has to end the run by force. */
+  folder: string | null;
   emit(signal: RunSignal): void;
 }
 
@@ -52,15 +54,15 @@ export interface Attempt {
  * only once every process of the run is gone.
  */
 export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outcome> {
-  let folder: string | null = null;
   try {
     throwIfStopped(attempt.signal);
     attempt.emit({ type: 'phase', phase: 'preparing' });
-    folder = await makeRunFolder(attempt.order.runId);
-    return await inWorkspace(attempt, deps, folder);
+    attempt.folder = await makeRunFolder(attempt.order.runId);
+    return await inWorkspace(attempt, deps, attempt.folder);
   } catch (error) {
     return outcomeOf(error, attempt.signal);
   } finally {
+    const { folder } = attempt;
     const litter = folder === null ? null : await removeRunFolder(folder);
     if (litter)
       deps.observer.warned(attempt.order.runId, 'temporary folder of the run could not be removed', {

@@ -11,6 +11,7 @@ import type { StepControls } from './executors/executor.js';
 import { filterProgress } from './progress-filter.js';
 import { type RemovalDeps, removeWorkspaces } from './remove-workspace.js';
 import { type Attempt, runAttempt } from './run-attempt.js';
+import { removeRunFolder } from './run-folder.js';
 import { freeDiskMb } from './workspace-root.js';
 
 export type RunPoolDeps = Omit<RemovalDeps, 'onUnkillable'> & { readonly dispatch: Dispatch };
@@ -66,7 +67,12 @@ export class RunPool implements Runner {
 
   /** For a forced end, when nobody will wait for the stop ladder: namespaces go with us anyway, groups do not. */
   async killAll(): Promise<void> {
-    await Promise.all([...this.#alive.keys()].map((runId) => new MarkerSweep(runId).signal('SIGKILL')));
+    await Promise.all(
+      [...this.#alive.values()].map(async ({ order, folder }) => {
+        await new MarkerSweep(order.runId).signal('SIGKILL');
+        if (folder !== null) await removeRunFolder(folder);
+      }),
+    );
   }
 
   #pass(runId: string, signal: RunSignal): void {
@@ -82,6 +88,7 @@ export class RunPool implements Runner {
 }
 
 class AliveRun implements Attempt {
+  folder: string | null = null;
   readonly #controller = new AbortController();
   #onAnswer: ((questionId: string, answer: Answer) => void) | null = null;
   #onSteer: ((text: string) => void) | null = null;

@@ -1,8 +1,12 @@
 import { neutralise } from './neutralise.js';
 
-/** One record as one line for people: time, level, message, identifier, then the other fields as key=value. */
+/**
+ * One record as one line for people: time, level, message, identifier, then the other fields as key=value. Ids that only
+ * machines compare are left out; the JSON lines have them.
+ */
 export function formatPretty(json: string, { colour }: { readonly colour: boolean }): string {
-  const { time, level, msg, issue_identifier, ...fields } = JSON.parse(json) as Fields;
+  const { time, level, msg, issue_identifier, issue_id, session_id, turn_id, ...rest } = JSON.parse(json) as Fields;
+  const fields = issue_identifier === undefined && issue_id !== undefined ? { issue_id, ...rest } : rest;
   const paint = (style: number, text: string): string => (colour ? `\u001b[${style}m${text}\u001b[0m` : text);
 
   const parts = [

@@ -1,4 +1,4 @@
-import { constants, openSync } from 'node:fs';
+import { constants, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Sink } from './sink.js';
 import { LineWriter } from './write-fully.js';
@@ -18,10 +18,12 @@ export function terminalSink(fd: 1 | 2): Sink & { readonly isTerminal: boolean }
 
 /**
  * The same pipe or terminal through a description of our own, so that a reader who stopped reading cannot block us and the
- * flag is not set for others who share it. Sockets, and systems without /proc, keep the descriptor as it is.
+ * flag is not set for others who share it. Files stay as they are (they never block, and a second description has a second
+ * position: `baton > log 2>&1` would overwrite itself), and so do sockets and systems without /proc.
  */
 function nonBlocking(fd: number): number {
   try {
+    if (!fstatSync(fd).isFIFO() && !isatty(fd)) return fd;
     return openSync(
       `/proc/self/fd/${fd}`,
       constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK | constants.O_NOCTTY,

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -53,6 +53,25 @@ describe('standard error of a real process', () => {
         .split('\n')
         .map((line) => JSON.parse(line).i),
     ).toEqual([...Array(2000).keys()]);
+  });
+
+  test('may be a file that others write to as well: nothing is overwritten', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'baton-stderr-'));
+    const file = join(folder, 'log');
+    const fd = openSync(file, constants.O_WRONLY | constants.O_CREAT);
+
+    const { exited } = start(
+      `const log = await logger(); for (let i = 0; i < 3; i++) { log.info('ours'); process.stderr.write('theirs\\n'); }`,
+      fd,
+    );
+    await exited;
+    closeSync(fd);
+
+    const lines = readFileSync(file, 'utf8').trim().split('\n');
+    rmSync(folder, { recursive: true });
+    expect(lines.map((line) => (line === 'theirs' ? line : JSON.parse(line).msg))).toEqual(
+      Array(3).fill(['ours', 'theirs']).flat(),
+    );
   });
 
   test('may be closed by its reader: the process goes on', async () => {

@@ -26,10 +26,11 @@ export interface CodexExecutorDeps {
   onUnkillable?(runId: string, survivors: readonly number[]): void;
 }
 
+/** The first one is alone: codex makes its database in CODEX_HOME on its first start, and two at once fail over it. */
 const STARTS_AT_ONCE = 4;
 
 export function createCodexExecutor(deps: CodexExecutorDeps): Executor {
-  const starts = new PQueue({ concurrency: STARTS_AT_ONCE });
+  const starts = new PQueue({ concurrency: 1 });
   const scheduler = new FairScheduler();
   return {
     kind: 'codex',
@@ -106,6 +107,7 @@ class CodexRun {
     });
     if (context.signal.aborted) return;
     await this.#session.initialize(deps.version);
+    this.starts.concurrency = STARTS_AT_ONCE;
   }
 
   async #stop(outcome: Outcome): Promise<Outcome> {

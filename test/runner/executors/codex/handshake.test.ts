@@ -177,18 +177,22 @@ test('an error reply to a later turn/start ends that turn, not the start', async
   expect(events('turn_ended_with_error')).toHaveLength(1);
 });
 
-test('a burst of starts goes through the gate a few at a time', async () => {
+test('a burst of starts goes through the gate a few at a time, the very first one alone', async () => {
   const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
   let starting = 0;
   let most = 0;
+  let launches = 0;
+  let launchesBeforeFirstAnswer = 0;
   const runs = Array.from({ length: 8 }, () =>
     start({
       command: agent('obedient'),
       executor,
       wrap: (launched) => {
+        launches += 1;
         starting += 1;
         most = Math.max(most, starting);
         launched.stdout.once('data', () => {
+          launchesBeforeFirstAnswer ||= launches;
           starting -= 1;
         });
         return launched;
@@ -201,6 +205,7 @@ test('a burst of starts goes through the gate a few at a time', async () => {
   expect(outcomes.map((outcome) => outcome.state)).toEqual(Array(8).fill('success'));
   expect(most).toBeGreaterThan(1);
   expect(most).toBeLessThanOrEqual(4);
+  expect(launchesBeforeFirstAnswer).toBe(1);
 });
 
 test('a run that is stopped while it waits for the start gate starts nothing', async () => {
