@@ -26,17 +26,19 @@ export interface Decision {
 export function decide(state: State, event: OrchestratorEvent, now: Instant): Decision {
   const draft = new Draft(state);
   const fresh = handle(draft, event, now);
-  // Sheer progress frees nothing and makes nothing due: the one event that comes a thousand times a second stays cheap.
-  if (event.type !== 'run_signalled' || event.signal.type !== 'progress') {
-    if (draft.state.shutdown === null) {
-      meetDeadlines(draft, now);
-      pollIfDue(draft, now);
-      fill(draft, now, fresh);
-    }
-    orderPersist(draft, state, now);
-    leaveWhenDone(draft, now);
+  if (draft.state.shutdown === null && !isSmallTalk(event)) {
+    meetDeadlines(draft, now);
+    pollIfDue(draft, now);
+    fill(draft, now, fresh);
   }
+  orderPersist(draft, state, now);
+  leaveWhenDone(draft, now);
   return { state: draft.state, effects: draft.effects };
+}
+
+/** What living runs say makes nothing due and frees nothing, their token counts aside. It comes a thousand times a second. */
+function isSmallTalk(event: OrchestratorEvent): boolean {
+  return event.type === 'run_signalled' && event.signal.type !== 'usage';
 }
 
 function handle(draft: Draft, event: OrchestratorEvent, now: Instant): Fresh {

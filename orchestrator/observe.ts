@@ -63,8 +63,8 @@ function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered,
     // A half-written file or a failed page proves nothing.
     if (refresh.unknown.includes(id)) continue;
     const issue = found.get(id) ?? null;
-    if (draft.claim(id)) reconcile(draft, id, issue, seq, now);
-    else tidyLeftover(draft, id, issue);
+    tidyLeftover(draft, id, issue);
+    reconcile(draft, id, issue, seq, now);
   }
 }
 
@@ -72,6 +72,7 @@ function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered,
 function tidyLeftover(draft: Draft, id: string, issue: Issue | null): void {
   if (!(id in draft.state.leftovers)) return;
   draft.set({ leftovers: omit(draft.state.leftovers, id) });
+  if (draft.claim(id)) return;
   const isTerminal = issue && standingOf(issue, draft.state.config.tracker) === 'terminal';
   if (issue && isTerminal && !(id in draft.state.removals)) removeWorkspace(draft, issue);
 }

@@ -1,8 +1,9 @@
-// Compiles the product to dist/ and copies the files that are read at run time beside the code that reads them.
+// Compiles the product to dist/, copies the files that are read at run time beside the code that reads them, and writes the
+// JSON Schema of WORKFLOW.md's front matter for editors.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync } from 'node:fs';
+import { chmodSync, cpSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const ASSET_ENDINGS = new Set(['', '.liquid', '.md', '.sh', '.sql']);
@@ -15,3 +16,9 @@ for (const folder of ['src', 'orchestrator', 'runner', 'hooks', 'templates']) {
   });
 }
 chmodSync(join(root, 'dist/src/main.js'), 0o755);
+
+const built = (file) => import(pathToFileURL(join(root, 'dist', file)).href);
+const { frontMatterJsonSchema } = await built('src/workflow/json-schema.js');
+const { ADAPTERS } = await built('src/tracker/adapters.js');
+const schema = frontMatterJsonSchema(ADAPTERS.map((adapter) => adapter.kind));
+writeFileSync(join(root, 'dist/workflow.schema.json'), `${JSON.stringify(schema, null, 2)}\n`);

@@ -7,7 +7,8 @@ export function frontMatterJsonSchema(trackerKinds: readonly string[]): JsonObje
   const schema = z.toJSONSchema(frontMatterSchema, {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {
-      if (zodSchema === frontMatterSchema.shape.tracker.shape.kind) jsonSchema.enum = [...trackerKinds];
+      const isKind = zodSchema === frontMatterSchema.shape.tracker.shape.kind;
+      if (isKind && trackerKinds.length > 0) jsonSchema.enum = [...trackerKinds];
       // zod leaves out the default of a setting that is transformed, as all of ours are.
       const fallback = z.globalRegistry.get(zodSchema)?.default;
       if (fallback !== undefined) jsonSchema.default = fallback;
