@@ -3,7 +3,7 @@ import type { Effect } from '../src/domain/effects.js';
 import type { OrchestratorEvent, RemovalReport } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
 import { meetDeadlines } from './deadlines.js';
-import { Draft, omit } from './draft.js';
+import { Draft } from './draft.js';
 import { fill } from './fill.js';
 import { type Fresh, issuesRead, NOTHING_FRESH, observed } from './observe.js';
 import { orderPersist, persisted, persistFailed } from './persist.js';
@@ -58,7 +58,10 @@ type PlainEvent = Exclude<OrchestratorEvent, { type: 'observed' | 'issues_read' 
 function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
   switch (event.type) {
     case 'started':
-      return draft.set({ leftovers: Object.fromEntries(event.leftovers.map((one) => [one.issueId, one.identifier])) });
+      return draft.replace(
+        'leftovers',
+        Object.fromEntries(event.leftovers.map((one) => [one.issueId, one.identifier])),
+      );
     case 'config_changed':
       return requests.configChanged(draft, event.config, event.workflowHash, now);
     case 'ticked':
@@ -105,7 +108,7 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
 function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport): void {
   const identifier = draft.state.removals[issueId];
   if (identifier === undefined) return;
-  draft.set({ removals: omit(draft.state.removals, issueId) });
+  draft.drop('removals', issueId);
   if (report.ok) draft.note('info', 'workspace removed', { issueId, identifier });
   else
     draft.note('warn', 'workspace could not be removed', { issueId, identifier, fields: { detail: report.message } });

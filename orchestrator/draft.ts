@@ -1,15 +1,19 @@
-import type { Claim, Hold, HoldSource, IssueRecord } from '../src/domain/claim.js';
+import type { Claim, Hold, HoldSource } from '../src/domain/claim.js';
 import type { Effect, Note } from '../src/domain/effects.js';
 import type { State } from './state.js';
 
+/** The parts of the state that map ids to things. */
+type Maps = Pick<State, 'claims' | 'runs' | 'candidates' | 'leftovers' | 'removals' | 'released' | 'records'>;
+
 /**
  * One decision in the making. It collects effects and replaces parts of the state by copies, so that handlers read like
- * plain code while the state that came in is never touched. It lives for one call of `decide`.
+ * plain code while the state that came in is never touched. A map is copied once per decision, however often it is changed.
+ * It lives for one call of `decide`.
  */
 export class Draft {
   readonly effects: Effect[] = [];
+  readonly #owned = new Set<keyof Maps>();
   #state: State;
-  #ownsClaims = false;
 
   constructor(state: State) {
     this.#state = state;
@@ -19,8 +23,21 @@ export class Draft {
     return this.#state;
   }
 
-  set(part: Partial<State>): void {
+  set(part: Partial<Omit<State, keyof Maps>>): void {
     this.#state = { ...this.#state, ...part };
+  }
+
+  put<M extends keyof Maps>(map: M, id: string, value: Maps[M][string]): void {
+    this.#own(map)[id] = value;
+  }
+
+  drop(map: keyof Maps, id: string): void {
+    if (id in this.#state[map]) delete this.#own(map)[id];
+  }
+
+  replace<M extends keyof Maps>(map: M, content: { [id: string]: Maps[M][string] }): void {
+    this.#owned.add(map);
+    this.#state = { ...this.#state, [map]: content };
   }
 
   order(effect: Effect): void {
@@ -43,21 +60,15 @@ export class Draft {
 
   /** A claimed issue is no candidate any more. */
   putClaim(claim: Claim): Claim {
-    const claims = this.#ownClaims();
-    claims[claim.issue.id] = claim;
-    const candidates = omit(this.#state.candidates, claim.issue.id);
-    if (candidates !== this.#state.candidates) this.set({ candidates });
+    this.put('claims', claim.issue.id, claim);
+    this.drop('candidates', claim.issue.id);
     return claim;
   }
 
   /** Gives an issue up. Answers about it that are already on their way are old. */
   release(issueId: string): void {
-    delete this.#ownClaims()[issueId];
-    this.set({ released: { ...this.#state.released, [issueId]: this.#state.seq } });
-  }
-
-  putRecord(issueId: string, record: IssueRecord): void {
-    this.set({ records: { ...this.#state.records, [issueId]: record } });
+    this.drop('claims', issueId);
+    this.put('released', issueId, this.#state.seq);
   }
 
   putHold(source: HoldSource, hold: Hold): void {
@@ -76,17 +87,8 @@ export class Draft {
     return seq;
   }
 
-  #ownClaims(): Record<string, Claim> {
-    if (!this.#ownsClaims) {
-      this.set({ claims: { ...this.#state.claims } });
-      this.#ownsClaims = true;
-    }
-    return this.#state.claims as Record<string, Claim>;
+  #own<M extends keyof Maps>(map: M): { [id: string]: Maps[M][string] } {
+    if (!this.#owned.has(map)) this.replace(map, { ...this.#state[map] } as { [id: string]: Maps[M][string] });
+    return this.#state[map] as { [id: string]: Maps[M][string] };
   }
-}
-
-export function omit<T>(map: { readonly [id: string]: T }, id: string): { readonly [id: string]: T } {
-  if (!(id in map)) return map;
-  const { [id]: _, ...rest } = map;
-  return rest;
 }

@@ -75,8 +75,9 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
     resume: waiting?.resume ?? null,
     probe: isProbe,
   };
-  draft.putRecord(issue.id, { ...record, runs: run.number });
-  draft.set({ runSeq, runs: { ...state.runs, [run.runId]: issue.id } });
+  draft.put('records', issue.id, { ...record, runs: run.number });
+  draft.set({ runSeq });
+  draft.put('runs', run.runId, issue.id);
   draft.putClaim({
     failures: 0,
     idleRuns: 0,

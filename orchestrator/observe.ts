@@ -2,7 +2,7 @@ import type { Instant } from '../src/domain/clock.js';
 import type { Observation, OrchestratorEvent, ReadResult } from '../src/domain/events.js';
 import type { Issue } from '../src/domain/issue.js';
 import { standingOf } from '../src/domain/standing.js';
-import { type Draft, omit } from './draft.js';
+import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { cadenceMs } from './poll.js';
 import { reconcile } from './reconcile.js';
@@ -71,7 +71,7 @@ function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered,
 /** A workspace of an earlier life whose issue is finished. */
 function tidyLeftover(draft: Draft, id: string, issue: Issue | null): void {
   if (!(id in draft.state.leftovers)) return;
-  draft.set({ leftovers: omit(draft.state.leftovers, id) });
+  draft.drop('leftovers', id);
   if (draft.claim(id)) return;
   const isTerminal = issue && standingOf(issue, draft.state.config.tracker) === 'terminal';
   if (issue && isTerminal && !(id in draft.state.removals)) removeWorkspace(draft, issue);
@@ -86,12 +86,13 @@ function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): vo
     else if (!draft.claim(issue.id) && (released[issue.id] ?? 0) < seq) candidates[issue.id] = issue;
   }
   const stillOld = Object.fromEntries(Object.entries(released).filter(([, until]) => until >= seq));
-  draft.set({ candidates, released: stillOld });
+  draft.replace('candidates', candidates);
+  draft.replace('released', stillOld);
 }
 
 function updateCandidate(draft: Draft, id: string, issue: Issue | null): void {
-  const { candidates } = draft.state;
-  draft.set({ candidates: issue === null ? omit(candidates, id) : { ...candidates, [id]: issue } });
+  if (issue === null) draft.drop('candidates', id);
+  else draft.put('candidates', id, issue);
 }
 
 /** Nothing is known about it right now; asking again at once would be a hot loop. */
@@ -103,7 +104,7 @@ function postpone(draft: Draft, id: string, now: Instant): void {
       status: { ...claim.status, dueAtMs: now.wallMs + draft.state.config.polling.intervalMs },
     });
   } else {
-    draft.set({ candidates: omit(draft.state.candidates, id) });
+    draft.drop('candidates', id);
   }
 }
 

@@ -44,8 +44,7 @@ export function persistFailed(draft: Draft, seq: number, message: string, now: I
   holdFor(draft, { code: 'store_failed', message, retryable: true }, now, null);
   for (const claim of Object.values(draft.state.claims)) {
     if (claim.status.kind !== 'running' || claim.live.run?.stage !== 'claiming') continue;
-    const { [claim.status.run.runId]: _, ...runs } = draft.state.runs;
-    draft.set({ runs });
+    draft.drop('runs', claim.status.run.runId);
     putBack(draft, { ...claim, live: { ...claim.live, run: null } }, claim.status.run, now);
   }
 }

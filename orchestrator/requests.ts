@@ -22,7 +22,7 @@ export function stopRequested(draft: Draft, issueId: string, now: Instant): void
 /** Due at once, with a clean slate and a new budget. */
 export function retryRequested(draft: Draft, issueId: string, now: Instant): void {
   const record = recordOf(draft.state, issueId);
-  if (record.tokens > 0) draft.putRecord(issueId, { ...record, budgetFrom: record.tokens });
+  if (record.tokens > 0) draft.put('records', issueId, { ...record, budgetFrom: record.tokens });
   const claim = draft.claim(issueId);
   if (claim?.status.kind === 'waiting') {
     draft.putClaim({

@@ -5,7 +5,7 @@ import { scopeOf } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
 import type { Question } from '../src/domain/question.js';
-import { type Draft, omit } from './draft.js';
+import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { holdFor, probeInconclusive, probeSucceeded } from './holds.js';
 import { backoffMs, CONTINUATION_MS } from './retry.js';
@@ -48,7 +48,7 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
 
 /** What becomes of an issue now that its run is over. */
 export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
-  draft.set({ runs: omit(draft.state.runs, run.runId) });
+  draft.drop('runs', run.runId);
   const hasBegun = claim.live.run?.stage !== 'claiming';
   // Answers asked for before the exit tell nothing about what the run has changed.
   const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), run: null } };
@@ -86,7 +86,7 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
 
 export function removeWorkspace(draft: Draft, issue: Issue): void {
   if (draft.claim(issue.id)) draft.release(issue.id);
-  draft.set({ removals: { ...draft.state.removals, [issue.id]: issue.identifier } });
+  draft.put('removals', issue.id, issue.identifier);
   draft.order({ type: 'remove_workspace', issue });
 }
 

@@ -37,7 +37,7 @@ export function bookUsage(
   now: Instant,
 ): void {
   const { record, spent } = countUsage(recordOf(draft.state, claim.issue.id), run, threadId, totals);
-  draft.putRecord(claim.issue.id, record);
+  draft.put('records', claim.issue.id, record);
   if (spent === 0) return;
   const ledger = draft.state.ledger.day === now.day ? draft.state.ledger : { day: now.day, tokens: 0 };
   draft.set({ ledger: { ...ledger, tokens: ledger.tokens + spent } });
