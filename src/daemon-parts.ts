@@ -1,5 +1,7 @@
+import type { Logger } from 'pino';
 import { detectContainment } from '../runner/contain/detect-containment.js';
 import { createCodexExecutor } from '../runner/executors/codex/codex-executor.js';
+import type { Containment } from '../runner/process.js';
 import { RunPool } from '../runner/run-pool.js';
 import { saveWorkOf } from '../runner/save-removed-work.js';
 import { openWorkspaceRoot } from '../runner/workspace-root.js';
@@ -41,10 +43,7 @@ export async function openParts(options: DaemonOptions, dispatch: Dispatch): Pro
     hide: [stateDir.path],
     clock,
   });
-  log[containment.kind === 'pidns' ? 'info' : 'warn'](
-    { isolation: containment.kind, detail: containment.reason },
-    'isolation of runs',
-  );
+  tellIsolation(log, containment);
 
   const store = options.store ?? createMemoryStore();
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
@@ -82,4 +81,11 @@ function openTracker({ loaded, trackers, env, redactor }: DaemonOptions): Tracke
   for (const name of secretNames) secret(name);
   for (const literal of loaded.literalSecrets) redactor.add(literal);
   return trackers.entry(config.tracker.kind).create({ config: config.tracker, env, dir, secret });
+}
+
+function tellIsolation(log: Logger, { kind, reason }: Containment): void {
+  log[kind === 'pidns' ? 'info' : 'warn']({ isolation: kind, detail: reason }, 'isolation of runs');
+  if (process.geteuid?.() === 0) {
+    log.warn('running as root: agents are root too and can undo their isolation, better use an ordinary user');
+  }
 }

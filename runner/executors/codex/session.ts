@@ -1,6 +1,5 @@
 import { BatonError } from '../../../src/domain/errors.js';
-import type { FailedOutcome } from '../../../src/domain/outcome.js';
-import { failure } from '../../../src/domain/outcome.js';
+import { type FailedOutcome, failure } from '../../../src/domain/outcome.js';
 import type { Question } from '../../../src/domain/question.js';
 import type { ContainedProcess } from '../../process.js';
 import type { AgentStep, StepContext } from '../executor.js';
@@ -183,13 +182,11 @@ export class CodexSession {
     const code = codeOfTurnError(error.codexErrorInfo);
     reporter.event('turn_failed', { usage, data: { code, message, codexErrorInfo: error.codexErrorInfo ?? null } });
     const resetAtMs = code === 'agent_quota' ? this.log.limits.resetAtMs(context.clock.now().wallMs) : undefined;
-    throw new StepEnded(
-      failure(code, message.slice(0, 2_000), resetAtMs === undefined ? {} : { resetAtMs }) as FailedOutcome,
-    );
+    throw new StepEnded(failure(code, message.slice(0, 2_000), resetAtMs === undefined ? {} : { resetAtMs }));
   }
 
   #requireInput(question: Question): void {
     const message = `the agent needs an answer: ${question.text.slice(0, 500)}`;
-    this.abandonTurn(new StepEnded(failure('turn_input_required', message, { question }) as FailedOutcome));
+    this.abandonTurn(new StepEnded(failure('turn_input_required', message, { question })));
   }
 }
