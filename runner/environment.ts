@@ -1,5 +1,3 @@
-import { BatonError } from '../src/domain/errors.js';
-
 /** What decides the environment of a process that we start. Names are exact; lists of allowed names may hold `*` globs. */
 export interface EnvironmentRequest {
   /** The daemon's own environment. */
@@ -55,10 +53,7 @@ const BY_NAME_ONLY = [
   ...['GIT_ALTERNATE_OBJECT_DIRECTORIES', 'GIT_PREFIX', 'GIT_IMPLICIT_WORK_TREE', 'GIT_SHALLOW_FILE', 'GIT_GRAFT_FILE'],
 ];
 
-/** Linux takes 128 kB for one variable, its name included. */
-const MAX_VALUE_BYTES = 100_000;
-
-/** The whole environment of an agent or a hook; `invalid_environment` when no process could be started with it. */
+/** The whole environment of an agent or a hook. Whether a process can be started with it, `spawnContained` says. */
 export function environmentFor(kind: 'agent' | 'hook', request: EnvironmentRequest): Environment {
   const { base, secretNames, hookAllow, extra } = request;
   const passes = passRule(kind, request);
@@ -67,7 +62,6 @@ export function environmentFor(kind: 'agent' | 'hook', request: EnvironmentReque
     if (value !== undefined && passes(name)) env[name] = value;
   }
   for (const [name, value] of Object.entries(extra)) env[name] = value;
-  for (const [name, value] of Object.entries(env)) refuseUnusable(name, value);
   const unset = secretNames.filter((name) => isShellName(name) && !(kind === 'hook' && hookAllow.includes(name)));
   return { env: { ...env }, unset: [...new Set(unset)] };
 }
@@ -102,21 +96,4 @@ function escapeRegExp(text: string): string {
 
 function isShellName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
-}
-
-function refuseUnusable(name: string, value: string): void {
-  const flaw = flawOf(name, value);
-  if (flaw === null) return;
-  throw new BatonError(
-    'invalid_environment',
-    `the environment variable ${JSON.stringify(name)} ${flaw}: no process can be started with it`,
-    { name },
-  );
-}
-
-function flawOf(name: string, value: string): string | null {
-  if (name === '' || name.includes('=') || name.includes('\0')) return 'has an impossible name';
-  if (value.includes('\0')) return 'contains a NUL';
-  const bytes = Buffer.byteLength(value);
-  return bytes > MAX_VALUE_BYTES ? `has ${bytes} bytes, over the limit of ${MAX_VALUE_BYTES}` : null;
 }

@@ -10,6 +10,7 @@ import { spawnContained } from './contain/spawn-contained.js';
 import { environmentFor } from './environment.js';
 import type { ContainedProcess, Containment, StopResult } from './process.js';
 import type { RunObserver } from './run-observer.js';
+import { untilGone } from './until-gone.js';
 import type { Workspace } from './workspace-folder.js';
 import type { Workspaces } from './workspaces.js';
 
@@ -58,7 +59,8 @@ export function createIssueHooks(options: IssueHooksOptions): IssueHooks {
       timeoutMs: call.timeoutMs ?? workflow.config.hooks.timeoutMs,
       clock,
       signal: call.signal,
-      spawn: (text) => spawnHook(options, name, text, call.runOutcome ?? null),
+      spawn: async (text) =>
+        untilGone(await spawnHook(options, name, text, call.runOutcome ?? null), options.onUnkillable),
       capture: (process) => captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS }),
     });
     const error = result.outcome === 'failed' || result.outcome === 'timeout' ? result.error : null;
@@ -75,8 +77,6 @@ export function createIssueHooks(options: IssueHooksOptions): IssueHooks {
       truncated: result.output?.truncated ?? false,
     });
     if (result.stopped && !result.stopped.gone) {
-      options.onUnkillable(result.stopped.survivors);
-      await result.stopped.whenGone;
       throw new BatonError('unkillable', `processes of hook ${name} in ${workspace.path} outlived SIGKILL`);
     }
     if (error && abortsOnFailure(name)) throw error;

@@ -21,6 +21,11 @@ export interface DirectoryIdentity {
   readonly ino: number;
 }
 
+/** A directory over a longer time: the number of a deleted one soon names another, which was made later. */
+export interface FolderIdentity extends DirectoryIdentity {
+  readonly bornMs: number;
+}
+
 export interface ContainedProcess {
   readonly pid: number;
   /** Never emits an unhandled error; `null` when ignored. */

@@ -9,16 +9,21 @@ import type { Workspace } from './workspace-folder.js';
 
 export interface RemovalDeps extends RunDeps {
   /** Saves what git would lose with the folder; a failure keeps the folder. */
-  saveWork(workspace: Workspace, issue: Issue, workflow: Workflow, tmpDir: string): Promise<void>;
+  saveWork(workspace: Workspace, issue: Issue, workflow: Workflow, tmpDir: string, marker: string): Promise<void>;
 }
 
 /** before_remove, whose failure is logged only; then what git would lose is saved; then the folders of the issue go. Never throws. */
-export async function removeWorkspaces(issue: Issue, workflow: Workflow, deps: RemovalDeps): Promise<RemovalReport> {
+export async function removeWorkspaces(
+  issue: Issue,
+  workflow: Workflow,
+  deps: RemovalDeps,
+  marker: string,
+): Promise<RemovalReport> {
   let folder: string | null = null;
   try {
     for (const workspace of await deps.workspaces.ownedBy(issue.id)) {
       folder ??= await makeRunFolder('remove');
-      await removeOne(workspace, issue, workflow, deps, folder);
+      await removeOne(workspace, issue, workflow, deps, folder, marker);
     }
     return { ok: true };
   } catch (error) {
@@ -34,6 +39,7 @@ async function removeOne(
   workflow: Workflow,
   deps: RemovalDeps,
   tmpDir: string,
+  marker: string,
 ): Promise<void> {
   const hooks = createIssueHooks({
     ...deps,
@@ -42,7 +48,7 @@ async function removeOne(
     workspace,
     tmpDir,
     runId: null,
-    marker: `remove-${workspace.key}`,
+    marker,
     attempt: null,
     onUnkillable: (survivors) =>
       deps.observer.warned(null, 'processes of before_remove outlive SIGKILL', { issue_id: issue.id, survivors }),
@@ -50,7 +56,7 @@ async function removeOne(
   // A folder that is still being made has nothing worth a hook.
   if (!workspace.createdNow) {
     await hooks.run('before_remove', { signal: new AbortController().signal });
-    await deps.saveWork(workspace, issue, workflow, tmpDir);
+    await deps.saveWork(workspace, issue, workflow, tmpDir, marker);
   }
   await deps.workspaces.remove(workspace);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import PQueue from 'p-queue';
 import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder, StopReason } from '../src/domain/effects.js';
@@ -24,6 +25,8 @@ export class RunPool implements Runner {
   readonly #deps: RunPoolDeps;
   readonly #queue = new PQueue();
   readonly #alive = new Map<string, AliveRun>();
+  /** Markers of the processes of removals. */
+  readonly #removing = new Set<string>();
 
   constructor(deps: RunPoolDeps) {
     this.#deps = deps;
@@ -58,7 +61,10 @@ export class RunPool implements Runner {
     const isAlive = [...this.#alive.values()].some((run) => run.order.issue.id === issue.id);
     // The core never asks for this; should it ever, a living run matters more than tidiness.
     if (isAlive) return Promise.resolve({ ok: false, message: 'a run of this issue is alive' });
-    return removeWorkspaces(issue, workflow, { ...this.#deps, onUnkillable: () => {} });
+    const marker = `remove-${randomUUID()}`;
+    this.#removing.add(marker);
+    const deps = { ...this.#deps, onUnkillable: () => {} };
+    return removeWorkspaces(issue, workflow, deps, marker).finally(() => this.#removing.delete(marker));
   }
 
   freeDiskMb(workflow: Workflow): Promise<number | null> {
@@ -67,12 +73,14 @@ export class RunPool implements Runner {
 
   /** For a forced end, when nobody will wait for the stop ladder: namespaces go with us anyway, groups do not. */
   async killAll(): Promise<void> {
-    await Promise.all(
-      [...this.#alive.values()].map(async ({ order, folder }) => {
+    const removals = [...this.#removing].map((marker) => new MarkerSweep(marker).signal('SIGKILL'));
+    await Promise.all([
+      ...removals,
+      ...[...this.#alive.values()].map(async ({ order, folder }) => {
         await new MarkerSweep(order.runId).signal('SIGKILL');
         if (folder !== null) await removeRunFolder(folder);
       }),
-    );
+    ]);
   }
 
   #pass(runId: string, signal: RunSignal): void {

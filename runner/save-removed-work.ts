@@ -23,9 +23,15 @@ export interface SaveDeps {
 
 /** Binds `saveWork` to real, contained processes: a workspace's git settings are as hostile as its agent. */
 export function saveWorkOf(deps: SaveDeps) {
-  return async (workspace: Workspace, issue: Issue, workflow: Workflow, tmpDir: string): Promise<void> => {
+  return async (
+    workspace: Workspace,
+    issue: Issue,
+    workflow: Workflow,
+    tmpDir: string,
+    marker: string,
+  ): Promise<void> => {
     const nowMs = deps.clock.now().wallMs;
-    const run = scriptRunner(workspace, workflow, tmpDir, deps);
+    const run = scriptRunner(workspace, workflow, tmpDir, marker, deps);
     const { folder, notices } = await saveWork({ workspace, scratchDir: tmpDir, saveDir: deps.saveDir, nowMs, run });
     const about = { issue_id: issue.id, issue_identifier: issue.identifier };
     if (folder !== null)
@@ -35,7 +41,13 @@ export function saveWorkOf(deps: SaveDeps) {
   };
 }
 
-function scriptRunner(workspace: Workspace, workflow: Workflow, tmpDir: string, deps: SaveDeps): RunScript {
+function scriptRunner(
+  workspace: Workspace,
+  workflow: Workflow,
+  tmpDir: string,
+  marker: string,
+  deps: SaveDeps,
+): RunScript {
   const { clock, containment, baseEnv } = deps;
   return async (script, variables) => {
     const { env, unset } = environmentFor('agent', {
@@ -46,11 +58,8 @@ function scriptRunner(workspace: Workspace, workflow: Workflow, tmpDir: string, 
       secretNames: workflow.secretNames,
       extra: { ...variables, TMPDIR: tmpDir },
     });
-    const { path: cwd, identity, key } = workspace;
-    const process = await spawnContained(
-      { marker: `save-${key}`, script, cwd, identity, env, unset, stdin: 'ignore' },
-      containment,
-    );
+    const { path: cwd, identity } = workspace;
+    const process = await spawnContained({ marker, script, cwd, identity, env, unset, stdin: 'ignore' }, containment);
     const cancel = clock.after(TIME_LIMIT_MS, () => void process.stop());
     try {
       const { stderr, status } = await captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BatonError } from '../src/domain/errors.js';
-import type { DirectoryIdentity } from './process.js';
+import type { FolderIdentity } from './process.js';
 import { BOOKKEEPING_FOLDER } from './workspace-path.js';
 
 /**
@@ -12,8 +12,8 @@ import { BOOKKEEPING_FOLDER } from './workspace-path.js';
  */
 export interface Bookkeeping {
   /** `null`: not being made. `identity: null`: the crash came before the folder was used at all. */
-  creating(key: string): Promise<{ readonly identity: DirectoryIdentity | null } | null>;
-  markCreating(key: string, identity: DirectoryIdentity | null): Promise<void>;
+  creating(key: string): Promise<{ readonly identity: FolderIdentity | null } | null>;
+  markCreating(key: string, identity: FolderIdentity | null): Promise<void>;
   clearCreating(key: string): Promise<void>;
   /** Moves a folder out of the way; `deleteTrash` of the answer does the rest. */
   toTrash(path: string, key: string): Promise<string>;
@@ -35,7 +35,9 @@ export function createBookkeeping(root: string): Bookkeeping {
     },
     async markCreating(key, identity) {
       const path = join(await folder('creating'), key);
-      await writeFile(path, identity === null ? '' : `${identity.dev} ${identity.ino}\n`, { mode: 0o600 });
+      await writeFile(path, identity === null ? '' : `${identity.dev} ${identity.ino} ${identity.bornMs}\n`, {
+        mode: 0o600,
+      });
     },
     async clearCreating(key) {
       await unlink(join(await folder('creating'), key)).catch(ignoreMissing);
@@ -58,21 +60,29 @@ export async function deleteTrash(path: string): Promise<void> {
     await rm(path, { recursive: true, force: true });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'EACCES' && code !== 'EPERM') throw error;
-    // Package caches make their folders read-only; the owner may change that.
-    await makeDeletable(path);
+    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'ENAMETOOLONG') throw error;
+    if ((await lstat(path)).isDirectory()) await makeDeletable(path, path);
     await rm(path, { recursive: true, force: true });
   }
 }
 
-async function makeDeletable(path: string): Promise<void> {
-  const stats = await lstat(path);
-  if (!stats.isDirectory()) return;
+/** Package caches make their folders read-only; the owner may change that. Folders too deep to be named are moved up. */
+async function makeDeletable(path: string, top: string): Promise<void> {
   await chmod(path, 0o700);
   for (const entry of await readdir(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) await makeDeletable(join(path, entry.name));
+    if (!entry.isDirectory()) continue;
+    let folder = join(path, entry.name);
+    if (folder.length - top.length > MAX_DEPTH_CHARACTERS) {
+      await chmod(folder, 0o700); // to move a folder is to write its `..`
+      const higher = join(top, randomUUID());
+      await rename(folder, higher);
+      folder = higher;
+    }
+    await makeDeletable(folder, top);
   }
 }
+
+const MAX_DEPTH_CHARACTERS = 1_000;
 
 /** Not recursive, so that a symlink in its place is seen and not followed. */
 async function ensureFolder(path: string): Promise<void> {
@@ -87,9 +97,9 @@ async function ensureFolder(path: string): Promise<void> {
   }
 }
 
-function parseIdentity(text: string): DirectoryIdentity | null {
-  const match = /^(\d+) (\d+)\n$/.exec(text);
-  return match === null ? null : { dev: Number(match[1]), ino: Number(match[2]) };
+function parseIdentity(text: string): FolderIdentity | null {
+  const match = /^(\d+) (\d+) ([\d.]+)\n$/.exec(text);
+  return match === null ? null : { dev: Number(match[1]), ino: Number(match[2]), bornMs: Number(match[3]) };
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {

@@ -1,6 +1,6 @@
 import { lstat, mkdir, rmdir } from 'node:fs/promises';
 import { BatonError } from '../src/domain/errors.js';
-import type { DirectoryIdentity } from './process.js';
+import type { FolderIdentity } from './process.js';
 import type { Bookkeeping } from './workspace-bookkeeping.js';
 import { isSameDirectory } from './workspace-owner.js';
 
@@ -8,7 +8,7 @@ export interface Workspace {
   readonly key: string;
   /** Absolute and real: no part of it is a symlink. */
   readonly path: string;
-  readonly identity: DirectoryIdentity;
+  readonly identity: FolderIdentity;
   /** `after_create` is still to run, or to end well. */
   readonly createdNow: boolean;
   /** The folder was there and nobody had recorded it: worth a warning. */
@@ -18,7 +18,7 @@ export interface Workspace {
 export interface Finding {
   readonly key: string;
   readonly path: string;
-  readonly found: DirectoryIdentity | null;
+  readonly found: FolderIdentity | null;
   readonly recorded: boolean;
 }
 
@@ -29,7 +29,8 @@ export async function settleFolder(notes: Bookkeeping, { key, path, found, recor
   if (creating === null) {
     return { workspace: { key, path, identity: found, createdNow: false, adopted: !recorded }, trashed: null };
   }
-  if (isSameDirectory(creating.identity, found)) {
+  // The time of birth tells nothing on a disk that keeps none, and then the folder stays: rather that than delete a person's.
+  if (isSameDirectory(creating.identity, found) && creating.identity?.bornMs === found.bornMs) {
     const trashed = await notes.toTrash(path, key);
     return { workspace: await make(notes, key, path), trashed };
   }
@@ -62,13 +63,13 @@ async function isRemovedEmpty(path: string): Promise<boolean> {
 }
 
 /** The folder at `path` itself, never what a symlink there points to; `null` when there is nothing. */
-export async function folderAt(path: string): Promise<DirectoryIdentity | null> {
+export async function folderAt(path: string): Promise<FolderIdentity | null> {
   const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     return null;
   });
   if (stats === null) return null;
-  if (stats.isDirectory()) return { dev: stats.dev, ino: stats.ino };
+  if (stats.isDirectory()) return { dev: stats.dev, ino: stats.ino, bornMs: stats.birthtimeMs };
   throw new BatonError(
     'workspace_not_a_directory',
     `${path} is a ${stats.isSymbolicLink() ? 'symlink' : 'file'}, not a workspace: move it away, Baton does not touch it`,

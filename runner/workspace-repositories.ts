@@ -1,13 +1,13 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const MAX_DEPTH = 4;
-const MAX_FOLDERS = 5000;
+const MAX_DEPTH = 12;
+const MAX_FOLDERS = 20_000;
 const SKIPPED = new Set(['.git', 'node_modules']);
 
 export interface FoundRepositories {
   readonly repositories: readonly string[];
-  /** False when there were too many folders to look into all of them. */
+  /** False when there were too many folders, or too deep ones, to look into all of them. */
   readonly isComplete: boolean;
 }
 
@@ -22,11 +22,11 @@ export async function findRepositories(workspace: string): Promise<FoundReposito
       looked += 1;
       if (looked > MAX_FOLDERS) return { repositories, isComplete: false };
       if (await isRepository(folder)) repositories.push(folder);
-      if (depth < MAX_DEPTH) next.push(...(await subfolders(folder)));
+      next.push(...(await subfolders(folder)));
     }
     level = next;
   }
-  return { repositories, isComplete: true };
+  return { repositories, isComplete: level.length === 0 };
 }
 
 async function subfolders(folder: string): Promise<string[]> {

@@ -48,6 +48,13 @@ wanted_refs() {
   fi
 }
 
+inner_repositories() {
+  local entry
+  save ls-files -z --stage | while IFS= read -r -d '' entry; do
+    case $entry in '160000 '*) printf ':(top,exclude,literal)%s\0' "${entry#*$'\t'}" ;; esac
+  done
+}
+
 case $BATON_SAVE_STAGE in
 list)
   borrow
@@ -64,7 +71,8 @@ save)
     save bundle create --quiet "$out/work.bundle" --stdin <"$out/revisions"
   fi
 
-  { printf '.\0'; cat -- "$out/leave-out"; } | save add --all --pathspec-from-file=- --pathspec-file-nul
+  # Inside a repository that is part of this one git would look with the settings of that one; it is saved on its own.
+  { printf '.\0'; cat -- "$out/leave-out"; inner_repositories; } | save add --all --pathspec-from-file=- --pathspec-file-nul
   base=$(save rev-parse --quiet --verify refs/baton/HEAD || save hash-object -t tree /dev/null)
   save diff --cached --binary --full-index --no-ext-diff --no-textconv --no-color --output="$out/work.patch" "$base"
   ;;

@@ -51,7 +51,7 @@ export async function saveWork(request: SaveRequest): Promise<SavedWork> {
     const { repositories, isComplete } = await findRepositories(workspace.path);
     const notices = isComplete
       ? []
-      : ['the workspace has too many folders: git repositories deep inside it were not looked for'];
+      : ['the workspace has too many or too deep folders: git repositories there were not looked for'];
     const scratch = await mkdtemp(join(scratchDir, 'save-'));
     try {
       for (const [index, repository] of repositories.entries()) {
@@ -132,25 +132,30 @@ async function keep(scratch: string, repositories: readonly string[], saveDir: s
   await mkdir(saveDir, { recursive: true, mode: 0o700 });
   const partial = join(saveDir, `.partial-${name}`);
   await mkdir(partial, { mode: 0o700 });
-  let kept = 0;
+  try {
+    if ((await copyAll(scratch, repositories, partial)) === 0) return null;
+    const folder = join(saveDir, name);
+    await rename(partial, folder);
+    await flush(saveDir);
+    return folder;
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+}
+
+async function copyAll(scratch: string, repositories: readonly string[], target: string): Promise<number> {
+  let copied = 0;
   for (const [index, repository] of repositories.entries()) {
     const prefix = repository === '' ? '' : `${workspaceKey(repository)}.`;
     for (const file of SAVED_FILES) {
       const from = join(scratch, String(index), file);
       if ((await sizeOf(from)) === 0) continue;
-      await copyFile(from, join(partial, prefix + file));
-      await flush(join(partial, prefix + file));
-      kept += 1;
+      await copyFile(from, join(target, prefix + file));
+      await flush(join(target, prefix + file));
+      copied += 1;
     }
   }
-  if (kept === 0) {
-    await rm(partial, { recursive: true });
-    return null;
-  }
-  const folder = join(saveDir, name);
-  await rename(partial, folder);
-  await flush(saveDir);
-  return folder;
+  return copied;
 }
 
 async function flush(path: string): Promise<void> {

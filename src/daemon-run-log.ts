@@ -9,6 +9,8 @@ interface OpenRun {
   readonly base: Logger;
   log: Logger;
   readonly transcript: Transcript;
+  /** How often each type of event came up. */
+  readonly counts: Map<RuntimeEventType, number>;
 }
 
 /** What an operator wants to read by default, and what is for looking closely. */
@@ -26,6 +28,9 @@ const LEVELS: { readonly [type in RuntimeEventType]: 'debug' | 'info' | 'warn' }
   notification: 'debug',
   other_message: 'debug',
 };
+
+/** An agent that floods must not push everything else out of the log; the transcript has it all. */
+const MAX_LINES_PER_TYPE = 100;
 
 /**
  * Runs, told twice: a few lines in the log, everything in the run's transcript. A run's identity is bound to its log lines
@@ -54,7 +59,7 @@ export class RunLog implements RunObserver {
       reason,
       attempt,
     });
-    this.#open.set(runId, { base: log, log, transcript });
+    this.#open.set(runId, { base: log, log, transcript, counts: new Map() });
   }
 
   runtimeEvent(runId: string, event: RuntimeEvent): void {
@@ -62,7 +67,12 @@ export class RunLog implements RunObserver {
     if (!run) return;
     if (event.type === 'session_started' && event.sessionId) run.log = run.base.child({ session_id: event.sessionId });
     run.transcript.write(event.type, event);
-    run.log[LEVELS[event.type]](fieldsOf(event), event.type);
+    const count = (run.counts.get(event.type) ?? 0) + 1;
+    run.counts.set(event.type, count);
+    if (count <= MAX_LINES_PER_TYPE) run.log[LEVELS[event.type]](fieldsOf(event), event.type);
+    else run.log.debug(fieldsOf(event), event.type);
+    if (count === MAX_LINES_PER_TYPE && LEVELS[event.type] !== 'debug')
+      run.log.warn({ type: event.type, count }, 'more of these are in the transcript only');
   }
 
   agentStderr(runId: string, text: string): void {

@@ -6,8 +6,10 @@ import { restore } from '../orchestrator/restore.js';
 import { initialState, type State } from '../orchestrator/state.js';
 import { compilePrompt } from '../templates/render-prompt.js';
 import { openParts, type Parts } from './daemon-parts.js';
+import { BatonError } from './domain/errors.js';
 import type { OrchestratorEvent } from './domain/events.js';
 import type { Dispatch, Store } from './domain/ports.js';
+import { withinLimit } from './domain/time-limit.js';
 import { logNote } from './logging/log-note.js';
 import type { Redactor } from './logging/redact.js';
 import type { StateDir } from './state-dir.js';
@@ -15,6 +17,9 @@ import type { TrackerRegistry } from './tracker/registry.js';
 import { type LoadedWorkflow, parseWorkflow } from './workflow/load-workflow.js';
 import { type WorkflowWatcher, watchWorkflow } from './workflow/watch-workflow.js';
 import { WorkflowBook } from './workflow-book.js';
+
+/** A part that does not close in this time is left behind: nobody can hurry it, the loop that hears signals is closed already. */
+const CLOSE_LIMIT_MS = 5_000;
 
 export interface DaemonOptions {
   readonly loaded: LoadedWorkflow;
@@ -144,12 +149,15 @@ function createExit({ log }: DaemonOptions, parts: Parts, watcher: WorkflowWatch
   const exited = new Promise<number>((resolve) => {
     resolveExited = resolve;
   });
+  const late = () => new BatonError('internal_error', `it did not close within ${CLOSE_LIMIT_MS} ms`);
   const closeAll = async (code: number, isForced: boolean) => {
     closeLoop();
-    if (isForced) await parts.pool.killAll();
-    for (const part of [watcher, parts.tracker, parts.runLog, parts.store]) {
-      await part.close().catch((error: unknown) => log.error({ err: error }, 'a part did not close well'));
-    }
+    const bounded = (close: () => Promise<void>) =>
+      withinLimit(parts.clock, CLOSE_LIMIT_MS, close, late).catch((error: unknown) =>
+        log.error({ err: error }, 'a part did not close well'),
+      );
+    if (isForced) await bounded(() => parts.pool.killAll());
+    for (const part of [watcher, parts.tracker, parts.runLog, parts.store]) await bounded(() => part.close());
     parts.clock.close();
     log.info({ forced: isForced }, 'stopped');
     resolveExited(code);

@@ -1,4 +1,4 @@
-import { chmod, mkdir, realpath } from 'node:fs/promises';
+import { chmod, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BatonError, toBatonError } from './domain/errors.js';
 
@@ -13,7 +13,8 @@ export interface StateDir {
 export async function openStateDir(asked: string): Promise<StateDir> {
   try {
     const wanted = resolve(asked);
-    await mkdir(wanted, { recursive: true, mode: 0o700 });
+    const isNew = (await mkdir(wanted, { recursive: true, mode: 0o700 })) !== undefined;
+    if (!isNew) await refuseShared(wanted);
     await chmod(wanted, 0o700);
     const path = await realpath(wanted);
     const dir = { path, transcripts: join(path, 'transcripts'), saved: join(path, 'saved') };
@@ -29,6 +30,13 @@ export async function openStateDir(asked: string): Promise<StateDir> {
       { cause: error },
     );
   }
+}
+
+/** A folder that others use, such as /tmp, would be closed to them and empty for every run. */
+async function refuseShared(path: string): Promise<void> {
+  const isOpen = ((await stat(path)).mode & 0o077) !== 0;
+  if (isOpen && (await readdir(path)).length > 0)
+    throw new Error('it is not empty and open to other users (chmod 700 it if it is yours alone)');
 }
 
 /** One per workflow: `~/.local/state/baton/<key of the workflow>`, or where XDG says. */

@@ -22,7 +22,7 @@ if [ -z "$(safe_git config user.email || true)${GIT_AUTHOR_EMAIL:-}${EMAIL:-}" ]
   identity=(-c "user.name=${BATON_COMMIT_NAME:-Baton}" -c "user.email=${BATON_COMMIT_EMAIL:-baton@localhost}")
 fi
 
-safe_git add --all
+stage_all
 if ! safe_git diff --cached --quiet --no-ext-diff; then
   title=$(printf %s "${BATON_ISSUE_TITLE:-}" | LC_ALL=C tr -s '\000-\037\177' ' ')
   printf '%s: %s\n\n%s\n' "$BATON_ISSUE_IDENTIFIER" "$title" "${BATON_ISSUE_URL:-}" |

@@ -28,6 +28,22 @@ safe_git() {
     -c advice.detachedHead=false "$@"
 }
 
+# stage_all: everything in the working tree. In a repository inside the repository git looks for changes with the settings that
+# it finds there (filters are commands), and an agent may have written those: of such a one only where it stands is taken over.
+stage_all() {
+  local entry inner=()
+  while IFS= read -r -d '' entry; do
+    case $entry in '160000 '*) inner+=("${entry#*$'\t'}") ;; esac
+  done < <(safe_git ls-files -z --stage)
+  if [ ${#inner[@]} = 0 ]; then
+    safe_git add --all
+    return
+  fi
+  { printf '.\0' && printf ':(top,exclude,literal)%s\0' "${inner[@]}"; } |
+    safe_git add --all --pathspec-from-file=- --pathspec-file-nul
+  printf '%s\0' "${inner[@]}" | safe_git update-index -z --remove --stdin
+}
+
 short_hash() { printf %s "$1" | command git hash-object --stdin | cut -c1-12; }
 
 # Any text as a valid branch name. Where something had to change, a hash of the text keeps two names apart.
@@ -87,7 +103,7 @@ fast_forward() {
   safe_git rev-parse --quiet --verify "$remote" >/dev/null || return 0
   if [ "$(safe_git symbolic-ref --quiet --short HEAD || true)" != "$branch" ]; then
     note "HEAD is not on $branch: left as it is"
-  elif [ -n "$(safe_git status --porcelain)" ]; then
+  elif [ -n "$(safe_git status --porcelain --ignore-submodules=dirty)" ]; then
     note "uncommitted changes: left as they are, $branch is not updated"
   else
     safe_git merge --quiet --ff-only "$remote" || note "$branch has commits of its own: left as it is"

@@ -1,5 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Duplex, Readable, type Writable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { execa } from 'execa';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import type { ExitStatus } from '../process.js';
@@ -29,14 +31,22 @@ export async function startProcess(
   command: CommandLine,
   options: StartOptions,
 ): Promise<StartedProcess> {
-  const child = start(run, command, options);
+  const { child } = await start(run, command, options);
   if (child.pid === undefined) throw spawnError(command, options.cwd, await child);
   return started(child, child.pid);
 }
 
-function start(run: typeof execa, command: CommandLine, options: StartOptions) {
+async function start(run: typeof execa, command: CommandLine, options: StartOptions) {
+  // Without a free descriptor node makes a child that has no pipes: execa throws at that, and the child's own 'error' event,
+  // which comes later and which nobody hears, would end the daemon.
+  let failure: NodeJS.ErrnoException | null = null;
+  const hear = (message: unknown) =>
+    (message as { readonly process: ChildProcess }).process.on('error', (error) => {
+      failure = error;
+    });
+  subscribe('child_process', hear);
   try {
-    return run(command.file, command.args, {
+    const child = run(command.file, command.args, {
       cwd: options.cwd,
       env: command.env,
       extendEnv: false,
@@ -47,8 +57,12 @@ function start(run: typeof execa, command: CommandLine, options: StartOptions) {
       encoding: 'buffer',
       stdio: options.report ? [options.stdin, 'pipe', 'pipe', 'pipe'] : [options.stdin, 'pipe', 'pipe'],
     });
+    return { child };
   } catch (error) {
-    throw toBatonError(error, 'spawn_failed');
+    await setImmediate();
+    throw toBatonError(failure ?? error, 'spawn_failed');
+  } finally {
+    unsubscribe('child_process', hear);
   }
 }
 

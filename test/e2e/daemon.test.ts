@@ -29,6 +29,28 @@ describe('the whole daemon', () => {
     expect(await daemon.stop()).toBe(0);
   });
 
+  test('an agent that babbles does not fill the log', async () => {
+    const settings = `agent: { max_turns: 1 }\ncodex: { command: "${agentCommand('babbles')}" }`;
+    const daemon = await testDaemon({ settings });
+    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+
+    await daemon.until('a run', (_, event) => event?.type === 'run_exited');
+
+    const warnings = daemon.logLines.filter((line) => line.msg === 'malformed' && line.level === 'warn');
+    expect(warnings).toHaveLength(100);
+    expect(daemon.logLines).toContainEqual(
+      expect.objectContaining({ type: 'malformed', msg: 'more of these are in the transcript only' }),
+    );
+  });
+
+  test('a part that never closes does not hold up the end', async () => {
+    const daemon = await testDaemon();
+    daemon.tracker.close = () => new Promise(() => {});
+
+    expect(await daemon.stop()).toBe(0);
+    expect(daemon.logLines).toContainEqual(expect.objectContaining({ msg: 'a part did not close well' }));
+  });
+
   test('S2-03 S2-04 a workspace survives a good run, and the next run finds it as it was', async () => {
     const daemon = await testDaemon({
       settings: `${hooks()}\nagent: { max_turns: 1 }\ncodex: { command: "${agentCommand('moves-issue', 'In Progress')}" }`,

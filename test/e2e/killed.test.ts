@@ -104,4 +104,20 @@ describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user)
     await vi.waitFor(() => expect(livingWith(mark)).toEqual([]), 5_000);
     expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped', forced: true });
   });
+
+  test('leaving by force takes the hook of a removal along, without namespaces too', async (context) => {
+    const { expect } = context;
+    const { daemon, mark } = await busy(
+      context,
+      user,
+      "runtime: { isolation: none, shutdown_timeout_ms: 400 }\nhooks: { before_remove: 'sleep 3000.$BATON_ISSUE_TITLE' }",
+    );
+    daemon.finishIssues(mark);
+    await vi.waitFor(() => expect(livingWith(`sleep 3000.${mark}`)).toHaveLength(AGENTS), 20_000);
+
+    daemon.process.kill('SIGTERM');
+
+    expect(await daemon.exited).toBe(0);
+    await vi.waitFor(() => expect(livingWith(`sleep 3000.${mark}`)).toEqual([]), 5_000);
+  });
 });

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { gitSetup } from './git-setup.js';
@@ -41,6 +41,29 @@ describe('commit-and-push.sh', () => {
 
     expect(await script('commit-and-push', empty)).toContain('no git repository');
     expect(await script('commit-and-push', unborn)).toContain('no commits');
+  });
+
+  test('a repository inside the repository is committed as it stands, and its settings are not obeyed', async () => {
+    const { base, git, commit, remote, ws, push, script } = await cloned();
+    const inner = join(ws, 'inner');
+    await git(ws, 'init', '--quiet', inner);
+    await commit(inner, 'file', 'a');
+    await push();
+    await git(inner, 'config', 'filter.evil.clean', `touch '${join(base, 'pwned')}'; cat`);
+    await writeFile(join(inner, '.gitattributes'), '* filter=evil');
+    // Another time and the same size: now git has to look into the file.
+    await writeFile(join(inner, 'file'), 'b');
+    await utimes(join(inner, 'file'), 1, 1);
+
+    await script('clone-or-update', ws);
+    await push();
+
+    expect(await readdir(base)).not.toContain('pwned');
+    await git(inner, '-c', 'filter.evil.clean=cat', 'commit', '--quiet', '--all', '-m', 'moved');
+    await push();
+    const moved = await git(inner, 'rev-parse', 'HEAD');
+    expect(await git(remote, 'rev-parse', 'baton/AB-1:inner')).toBe(moved);
+    expect(await readdir(base)).not.toContain('pwned');
   });
 
   test('repeated, it pushes once', async () => {

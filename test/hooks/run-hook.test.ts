@@ -1,10 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { abortsOnFailure } from '../../hooks/hook-policy.js';
 import { runHook } from '../../hooks/run-hook.js';
 import { captureOutput } from '../../runner/contain/capture-output.js';
 import { environmentFor } from '../../runner/environment.js';
+import type { ContainedProcess, ExitStatus, StopResult } from '../../runner/process.js';
+import { untilGone } from '../../runner/until-gone.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { tempFolder } from '../runner/workspaces/temp-folder.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -54,6 +57,26 @@ test('S2-12 S2-14 S2-16 S2-18 only after_create and before_run abort when they f
   const names = ['after_create', 'before_run', 'after_run', 'before_remove'] as const;
 
   expect(names.map(abortsOnFailure)).toEqual([true, true, false, false]);
+});
+
+test('a hook that outlives SIGKILL is reported while it lives, and ends when it does', async () => {
+  const { request, clock } = await setUp('');
+  const [ended, reported] = [deferred<ExitStatus>(), deferred<readonly number[]>()];
+  const whenGone = ended.promise.then(() => {});
+  const [stdout, stderr] = [Readable.from([]), Readable.from([])];
+  const stop = async (): Promise<StopResult> => ({ gone: false, survivors: [17], whenGone });
+  const process: ContainedProcess = { pid: 17, stdin: null, stdout, stderr, exited: ended.promise, stop };
+
+  const running = runHook<ContainedProcess, StopResult>({
+    ...request,
+    spawn: async () => untilGone(process, reported.resolve),
+    capture: (child) => captureOutput(child, { maxBytes: 100, clock, drainMs: 0 }),
+  });
+  setImmediate(() => clock.advance(TIMEOUT_MS));
+
+  expect(await reported.promise).toEqual([17]);
+  ended.resolve({ code: null, signal: 'SIGKILL' });
+  expect(await running).toMatchObject({ outcome: 'timeout', stopped: { gone: false } });
 });
 
 describe('a hook that ends by itself', () => {

@@ -124,7 +124,7 @@ export class AppServerClient {
     connection.onNotification((method, params) => this.#guard(() => handlers.notification(method, params)));
     connection.onRequest((method, incoming) => this.#reply(method, incoming as unknown as IncomingRequest));
     connection.onClose(() => this.#close());
-    connection.onError(() => this.#close());
+    connection.onError(([error]) => (error instanceof BatonError ? this.#closeWith(error) : this.#close()));
     connection.listen();
     return connection;
   }

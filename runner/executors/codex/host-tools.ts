@@ -1,5 +1,6 @@
 import type { Issue } from '../../../src/domain/issue.js';
 import type { HostTool } from '../../../src/domain/ports.js';
+import { cutText } from './bound-data.js';
 import { type Fields, textOf } from './protocol.js';
 import type { Reporter } from './reporter.js';
 
@@ -17,7 +18,7 @@ export class HostTools {
     const tool = this.tools.find((candidate) => candidate.name === name);
     if (!tool) {
       this.reporter.event('unsupported_tool_call', { method, data: { tool: name } });
-      return toolReply(false, `There is no tool ${name}. Tools of this session: ${this.#names()}.`);
+      return toolReply(false, `There is no tool ${cutText(name, 100)}. Tools of this session: ${this.#names()}.`);
     }
     this.reporter.event('notification', { method, data: params });
     try {

@@ -8,6 +8,7 @@ import {
   type MessageReader,
   type MessageWriter,
 } from 'vscode-jsonrpc/node';
+import { BatonError } from '../../../src/domain/errors.js';
 import { type FairScheduler, readFairly } from './fair-reader.js';
 import { LineSplitter } from './line-splitter.js';
 import { type AgentLine, parseMessage, type RpcId } from './parse-message.js';
@@ -25,6 +26,8 @@ export interface LineEvents {
 }
 
 const MAX_OPEN_REQUESTS = 256;
+/** More than any prompt. An agent that asks and asks but never reads its replies would fill our memory with them. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 
 /** The ids that wait for a reply, in both directions. */
 export class OpenIds {
@@ -169,6 +172,10 @@ export class NewlineWriter extends AbstractMessageWriter implements MessageWrite
     const { jsonrpc: _, ...wire } = message as RpcMessage;
     const isReply = !('method' in wire);
     if (isReply) this.openIds.received.delete(wire.id as RpcId);
+    if (this.stdin.writableLength > MAX_UNREAD_BYTES) {
+      this.fireError(new BatonError('port_exit', 'the agent does not read what it is sent'));
+      return;
+    }
     const line = `${JSON.stringify(wire)}\n`;
     await new Promise<void>((resolve, reject) => {
       this.stdin.write(line, (error) => (error ? reject(error) : resolve()));

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -17,6 +19,18 @@ afterEach(() => bench.close());
 const capture = (child: ContainedProcess) =>
   captureOutput(child, { maxBytes: 100_000, clock: realClock, drainMs: 500 });
 
+/** From now on this process can open nothing. What gives it back must be running before. */
+async function takeDescriptorsAway(): Promise<() => Promise<void>> {
+  const limit = `prlimit --pid ${process.pid} --nofile`;
+  const script = `old=$(${limit} --noheadings --output SOFT); ${limit}=3: && echo; read -r; ${limit}=$old:`;
+  const helper = spawn('bash', ['-c', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(helper.stdout, 'data');
+  return async () => {
+    helper.stdin.end('\n');
+    await once(helper, 'exit');
+  };
+}
+
 describe.each(forms)('with isolation %s', (isolation) => {
   let containment: Containment;
 
@@ -35,6 +49,17 @@ describe.each(forms)('with isolation %s', (isolation) => {
     ['no-such-command-here', { code: 127, signal: null }],
   ])('a command that ends with `%s` has the status %o', async (script, status) => {
     expect((await run(script)).status).toEqual(status);
+  });
+
+  test('without a free descriptor nothing starts, and the daemon lives', async () => {
+    await run('true'); // what is loaded with the first process is loaded now
+    const lift = await takeDescriptorsAway();
+
+    const failure = await bench.spawn(containment, 'true').catch((error: unknown) => error);
+    await lift();
+
+    expect(failure).toMatchObject({ code: 'spawn_failed', message: expect.stringContaining('EMFILE') });
+    expect((await run('exit 7')).status.code).toBe(7);
   });
 
   test('S2-40 S2-41 a command runs in its workspace, with stdin, and stdout and stderr apart', async () => {
@@ -83,6 +108,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
   test.each([
     ['SEC-11 a NUL in a value', { env: { A: 'x\0y' } }, 'invalid_environment'],
     ['SEC-11 a value of 140 kB', { env: { A: 'x'.repeat(140_000) } }, 'invalid_environment'],
+    ['SEC-11 over 100 kB in bytes, not characters', { env: { A: 'é'.repeat(50_001) } }, 'invalid_environment'],
     ['SEC-11 values too large together', { env: manyLargeValues() }, 'invalid_environment'],
     ['a name with an equals sign', { env: { 'A=B': 'x' } }, 'invalid_environment'],
     ['a name to unset that is shell text', { unset: ['A; touch x'] }, 'invalid_environment'],

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -64,6 +64,24 @@ describe('saveWork', () => {
     expect(await save()).toEqual({ folder: null, notices: [] });
     expect(await readdir(saveDir)).toEqual([]);
     expect(await readdir(scratchDir)).toEqual([]);
+  });
+
+  test('the settings of a repository that is part of the repository are not obeyed', async () => {
+    const { base, workspace, git, commit, save } = await setUp();
+    const inner = join(workspace, 'inner');
+    await git(workspace, 'init', '--quiet', inner);
+    await commit(inner, 'file', 'a');
+    await git(workspace, 'add', 'inner');
+    await git(inner, 'config', 'filter.evil.clean', `touch '${join(base, 'pwned')}'; cat`);
+    await writeFile(join(inner, '.gitattributes'), '* filter=evil');
+    // Another time and the same size: now git has to look into the file.
+    await writeFile(join(inner, 'file'), 'b');
+    await utimes(join(inner, 'file'), 1, 1);
+
+    const { folder } = await save();
+
+    expect(await readdir(base)).not.toContain('pwned');
+    expect(await readFile(join(folder ?? '', 'inner.work.patch'), 'utf8')).toContain('+b');
   });
 
   test('a workspace without git has nothing to save', async () => {
@@ -169,7 +187,7 @@ describe('saveWork', () => {
 
   test('repositories inside the workspace are saved on their own', async () => {
     const { remote, workspace, git, commit, save } = await setUp();
-    const inner = join(workspace, 'vendor/inner');
+    const inner = join(workspace, 'vendor/a/b/c/d/inner');
     await git(workspace, 'clone', '--quiet', remote, inner);
     await commit(inner, 'inner', 'x');
     await git(workspace, 'init', '--quiet', join(workspace, 'unborn'));
@@ -178,7 +196,7 @@ describe('saveWork', () => {
     const { folder } = await save();
 
     expect((await readdir(folder ?? '')).map((name) => name.replace(/-[0-9a-f]{16}\./, '.')).sort()).toEqual([
-      'vendor_inner.work.bundle',
+      'vendor_a_b_c_d_inner.work.bundle',
       'work.patch',
     ]);
   });

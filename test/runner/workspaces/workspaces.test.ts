@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -54,6 +55,22 @@ describe('prepare', () => {
 
     expect(second).toEqual({ ...first, createdNow: false });
     expect(await readFile(join(second.path, 'dirty'), 'utf8')).toBe('work');
+  });
+
+  test('a folder that a person made in place of a half-made one is kept, even where the disk gives it the same number', async () => {
+    const { restart, workspaces } = await setUp();
+    const halfMade = await workspaces.prepare(A);
+    const before = await lstat(halfMade.path);
+    do {
+      await rm(halfMade.path, { recursive: true });
+      await mkdir(halfMade.path);
+    } while ((await lstat(halfMade.path)).birthtimeMs === before.birthtimeMs);
+    await writeFile(join(halfMade.path, 'precious'), 'x');
+
+    const workspace = await restart().prepare(A);
+
+    expect(workspace).toMatchObject({ createdNow: false, adopted: true });
+    expect(await entries(workspace.path)).toEqual(['precious']);
   });
 
   test('SEC-1 nothing is ever made outside the root', async () => {
@@ -333,6 +350,17 @@ describe('remove', () => {
     expect(await readdir(join(root, '.baton/trash'))).toEqual([]);
     expect(await readdir(join(base, 'outside'))).toEqual(['deep']);
     expect(await owners.all()).toEqual([]);
+  });
+
+  test('folders too deep to be named by a path are deleted too', async () => {
+    const { root, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    const nest = `for n in {1..60}; do mkdir ${'d'.repeat(200)}; cd -P ${'d'.repeat(200)}; done; touch file`;
+    execFileSync('bash', ['-c', nest], { cwd: workspace.path });
+
+    await workspaces.remove(workspace);
+
+    expect(await readdir(join(root, '.baton/trash'))).toEqual([]);
   });
 
   test('read-only folders, as package caches make them, are deleted too', async () => {

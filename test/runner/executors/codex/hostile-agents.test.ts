@@ -72,6 +72,16 @@ test('SEC-18 an agent that closes its stdin fails cleanly', async () => {
   expect(failureOf(outcome)).toMatchObject({ code: 'port_exit', message: expect.stringContaining('closed its input') });
 });
 
+test('SEC-18 an agent that asks for ever and never reads the replies is ended before they fill the memory', async () => {
+  const { outcome, events } = await run({
+    command: agent('never-listens'),
+    config: { codex: { onApprovalRequest: 'accept' } },
+  });
+
+  expect(failureOf(outcome)).toMatchObject({ code: 'port_exit', message: 'the agent does not read what it is sent' });
+  expect(events('approval_auto_approved').length).toBeLessThan(200);
+});
+
 test('SEC-18 agents that flood at full speed delay neither timers nor a quiet agent', async () => {
   const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
   const floods = Array.from({ length: 4 }, () => start({ command: agent('floods'), executor }));
