@@ -22,7 +22,7 @@ import type { Workspace } from './workspace-folder.js';
 import type { Workspaces } from './workspaces.js';
 
 const REFRESH_TIMEOUT_MS = 60_000;
-/** The part of a shutdown that `after_run` may take; the rest is for everything after it. */
+/** The part of a shutdown that agents and `after_run` may take; the rest is for ending hooks that go on. */
 const SHUTDOWN_SHARE = 0.7;
 
 export interface RunDeps {
@@ -43,6 +43,7 @@ export interface Attempt {
   readonly workflow: Workflow;
   /** Aborted with a `StopReason`. */
   readonly signal: AbortSignal;
+  readonly stoppedAtAwakeMs: number | null;
   readonly controls: StepControls;
   /** The run's TMPDIR while there is one, for whoever has to end the run by force. */
   folder: string | null;
@@ -91,7 +92,7 @@ async function inWorkspace(attempt: Attempt, deps: RunDeps, tmpDir: string): Pro
   await hooks.run('after_run', {
     signal: new AbortController().signal,
     runOutcome: outcomeName(outcome),
-    ...timeLeft(attempt),
+    ...timeLeft(attempt, deps.clock),
   });
   return outcome;
 }
@@ -201,10 +202,12 @@ function hooksOf({ order, workflow }: Attempt, deps: RunDeps, workspace: Workspa
   return createIssueHooks({ ...deps, workflow, issue, workspace, tmpDir, runId, marker: runId, attempt, onUnkillable });
 }
 
-function timeLeft({ signal, workflow }: Attempt): { timeoutMs?: number } {
-  if (signal.reason !== ('shutdown' satisfies StopReason)) return {};
+/** In a shutdown `after_run` has what the agent's own end left of the time. */
+function timeLeft({ signal, workflow, stoppedAtAwakeMs }: Attempt, clock: Clock): { timeoutMs?: number } {
+  if (stoppedAtAwakeMs === null || signal.reason !== ('shutdown' satisfies StopReason)) return {};
   const { hooks, runtime } = workflow.config;
-  return { timeoutMs: Math.min(hooks.timeoutMs, runtime.shutdownTimeoutMs * SHUTDOWN_SHARE) };
+  const leftMs = runtime.shutdownTimeoutMs * SHUTDOWN_SHARE - (clock.now().awakeMs - stoppedAtAwakeMs);
+  return { timeoutMs: Math.max(0, Math.min(hooks.timeoutMs, leftMs)) };
 }
 
 /** What hooks are told in `BATON_RUN_OUTCOME`. */

@@ -97,6 +97,7 @@ export class RunPool implements Runner {
 
 class AliveRun implements Attempt {
   folder: string | null = null;
+  stoppedAtAwakeMs: number | null = null;
   readonly #controller = new AbortController();
   #onAnswer: ((questionId: string, answer: Answer) => void) | null = null;
   #onSteer: ((text: string) => void) | null = null;
@@ -106,7 +107,7 @@ class AliveRun implements Attempt {
     readonly order: StartOrder,
     readonly workflow: Workflow,
     pass: (signal: RunSignal) => void,
-    clock: RemovalDeps['clock'],
+    private readonly clock: RemovalDeps['clock'],
   ) {
     const passCore = filterProgress(clock, pass);
     this.emit = (signal) => (signal.type === 'event' ? pass(signal) : passCore(signal));
@@ -126,6 +127,7 @@ class AliveRun implements Attempt {
   };
 
   stop(reason: StopReason): void {
+    this.stoppedAtAwakeMs ??= this.clock.now().awakeMs;
     this.#controller.abort(reason);
   }
 

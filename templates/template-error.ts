@@ -1,7 +1,7 @@
 import { filters, LiquidError } from 'liquidjs';
 import type { PromptSource } from '../src/domain/config.js';
 import { BatonError } from '../src/domain/errors.js';
-import { closestName } from './closest-name.js';
+import { nearestWord } from '../src/domain/nearest-word.js';
 
 type TemplateErrorCode = 'template_parse_error' | 'template_render_error';
 
@@ -38,7 +38,7 @@ function suggestion(text: string, values: object): string {
   const variable = /^undefined variable: (.+)$/s.exec(text)?.[1];
   if (variable !== undefined) return variableHint(variable.split('.'), values);
   const filter = /^undefined filter: (.+)$/s.exec(text)?.[1];
-  return filter === undefined ? '' : hint(closestName(filter, Object.keys(filters)), '');
+  return filter === undefined ? '' : hint(nearestWord(filter, Object.keys(filters)), '');
 }
 
 function variableHint(path: readonly string[], values: object): string {
@@ -49,7 +49,7 @@ function variableHint(path: readonly string[], values: object): string {
   }
   if (!isMap(scope)) return '';
   const prefix = path.slice(0, -1).map((name) => `${name}.`);
-  return hint(closestName(path.at(-1) ?? '', Object.keys(scope)), prefix.join(''));
+  return hint(nearestWord(path.at(-1) ?? '', Object.keys(scope)), prefix.join(''));
 }
 
 function hint(name: string | null, prefix: string): string {

@@ -66,7 +66,8 @@ function contained(child: StartedProcess, tree: ProcessTree, { clock }: Containm
     stderr,
     exited,
     async stop(ladder) {
-      const result = await climb.stop(ladder);
+      // Without a stdin of its own it cannot notice its end: no reason to wait for that.
+      const result = await climb.stop(stdin === null ? { ...ladder, eofMs: 0 } : ladder);
       void closePipes([stdout, stderr], clock); // Cannot fail; nobody has to wait for it.
       return result;
     },

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Json } from '../domain/json.js';
+import { nearestWord } from '../domain/nearest-word.js';
 import type { TrackerDefaults } from './build-config.js';
-import { nearestWord } from './nearest-word.js';
 import type { FrontMatter } from './parse-front-matter.js';
 import { formatPath, type KeyPath, type Problem } from './positions.js';
 import { frontMatterSchema, type Settings } from './schema.js';

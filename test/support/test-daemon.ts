@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import type { State } from '../../orchestrator/state.js';
 import { type Daemon, startDaemon } from '../../src/daemon.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
+import type { Store } from '../../src/domain/ports.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { openStateDir } from '../../src/state-dir.js';
@@ -33,6 +34,9 @@ export interface TestDaemonOptions {
   readonly tracker?: MemoryTracker;
   /** YAML of `tracker.provider`. */
   readonly provider?: string;
+  readonly store?: Store;
+  /** Called with the folder of the test before the daemon starts. */
+  before?(dir: string): Promise<void>;
 }
 
 export const agentCommand = (script: string, ...args: string[]): string => {
@@ -48,6 +52,7 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
   await mkdir(home);
   const workflowPath = join(dir, 'WORKFLOW.md');
   await writeFile(workflowPath, workflowText(options));
+  await options.before?.(dir);
   const tracker = options.tracker ?? new MemoryTracker();
   const trackers = createTrackerRegistry([{ kind: 'memory', defaults: tracker.defaults, create: () => tracker }]);
   const env = { PATH: process.env.PATH ?? '', HOME: home, ...options.env };
@@ -69,6 +74,7 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
     env,
     homeDir: home,
     version: '0.0.0-test',
+    ...(options.store ? { store: options.store } : {}),
     onDecided: (event, state) => {
       for (const look of [...waiting]) look(state, event);
     },

@@ -1,0 +1,148 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { PARK_REASONS } from '../../src/domain/claim.js';
+import type { ErrorScope } from '../../src/domain/error-facts.js';
+import { ERRORS } from '../../src/domain/error-table.js';
+import { RUNTIME_EVENT_TYPES } from '../../src/domain/runtime-event.js';
+import { frontMatterJsonSchema } from '../../src/workflow/json-schema.js';
+import { compilePrompt } from '../../templates/render-prompt.js';
+import { issue } from '../support/builders.js';
+import { load, writeWorkflow } from '../workflow/workflow-fixture.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const FOLDERS = ['.', 'docs', 'hooks', 'orchestrator', 'runner', 'src', 'templates'];
+const DOCUMENTS = FOLDERS.flatMap((folder) =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
+);
+
+const textOf = (document: string) => readFileSync(join(ROOT, document), 'utf8');
+
+/** The cells of every table row, code marks and escapes taken off. */
+const rowsOf = (markdown: string) =>
+  markdown
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+
+const wordsOf = (cell = '') => Array.from(cell.matchAll(/`([^`]+)`/g), ([, word]) => word ?? '');
+
+/** Whole files: the WORKFLOW.md of the repository, and every example that stands in a document. */
+const EXAMPLES: [string, string][] = DOCUMENTS.flatMap((document) => {
+  const blocks = Array.from(textOf(document).matchAll(/^```\w*\n(---\n[\s\S]*?)^```$/gm), ([, text]) => text ?? '');
+  return blocks.map((text): [string, string] => [document, text]);
+});
+
+describe('what the documents show', () => {
+  test.each([['WORKFLOW.md', textOf('WORKFLOW.md')], ...EXAMPLES])(
+    'the workflow in %s loads without a warning, and its prompt renders',
+    async (_, text) => {
+      const { workflow } = await load(writeWorkflow(text), { LINEAR_API_KEY: 'x' });
+
+      const prompt = compilePrompt(workflow.prompt).render({
+        issue: issue(),
+        attempt: 1,
+        run: { id: 'r', number: 1, reason: 'retry', workspace: '/w' },
+        workflow: { path: '/p/WORKFLOW.md', dir: '/p' },
+      });
+      expect(workflow.warnings).toEqual([]);
+      expect(prompt).toContain('AB-1');
+    },
+  );
+
+  test('there are examples in the README and in docs/workflow.md', () => {
+    expect(EXAMPLES.map(([document]) => document)).toEqual(expect.arrayContaining(['README.md', 'docs/workflow.md']));
+  });
+
+  test.each(DOCUMENTS)('every link of %s leads to a file', (document) => {
+    const links = Array.from(textOf(document).matchAll(/\]\(([^)#]+)[^)]*\)/g), ([, link]) => link ?? '');
+
+    const dead = links.filter((link) => !link.includes('://') && !existsSync(join(ROOT, dirname(document), link)));
+    expect(dead).toEqual([]);
+  });
+
+  test.each(DOCUMENTS)('%s names no place of one machine', (document) => {
+    expect(textOf(document)).not.toMatch(/(?<![\w.$}])\/(?:tmp|work|root|home)\/|https?:\/\/registry|localhost:\d/);
+  });
+});
+
+describe('what the documents list is complete and true', () => {
+  test('docs/workflow.md has every key of the front matter, with its default', () => {
+    const schema = frontMatterJsonSchema([]) as unknown as Schema;
+    const rows = rowsOf(textOf('docs/workflow.md'));
+    const documented = new Map<string, string>();
+    for (const [keys, fallback = ''] of rows) {
+      const [first = '', ...others] = wordsOf(keys);
+      const section = first.split('.')[0];
+      for (const key of [first, ...others.map((name) => `${section}.${name}`)]) documented.set(key, fallback);
+    }
+
+    const expected = Object.entries(schema.properties).flatMap(([section, { properties, anyOf }]) =>
+      Object.entries(properties ?? anyOf?.[0]?.properties ?? {}).flatMap(([key, facts]) =>
+        facts.description === undefined || facts.deprecated ? [] : [[`${section}.${key}`, facts.default] as const],
+      ),
+    );
+    expect(expected.length).toBeGreaterThan(35);
+    for (const [key, fallback] of expected) {
+      expect([...documented.keys()]).toContain(key);
+      if (['number', 'string'].includes(typeof fallback)) {
+        expect(documented.get(key)?.replaceAll('`', ''), key).toBe(String(fallback));
+      }
+    }
+  });
+
+  test('the errors of the README say what the table of errors says', () => {
+    const rows = new Map(rowsOf(textOf('README.md')).map(([code = '', ...rest]) => [wordsOf(code)[0], rest]));
+
+    for (const [code, { scope, text, action }] of Object.entries(ERRORS)) {
+      expect(rows.get(code), code).toEqual([text, CONSEQUENCES[scope], action]);
+    }
+  });
+
+  test('the README tells of every reason to park', () => {
+    const rows = rowsOf(textOf('README.md')).map(([reason = '']) => wordsOf(reason)[0]);
+
+    expect(PARK_REASONS.filter((reason) => !rows.includes(reason))).toEqual([]);
+  });
+
+  test('S2-59 S2-62 docs/codex.md tells of every event, and what is answered to whom', () => {
+    const text = textOf('docs/codex.md');
+    const types = rowsOf(text).flatMap(([first]) => wordsOf(first));
+
+    expect(RUNTIME_EVENT_TYPES.filter((type) => !types.includes(type))).toEqual([]);
+    for (const answer of ['accept', 'decline', 'ask']) expect(text).toContain(`\`${answer}\``);
+  });
+});
+
+const CONSEQUENCES: { readonly [scope in ErrorScope]: string } = {
+  issue: 'issue: backs off, retries',
+  daemon: 'daemon: holds',
+  park: 'parks the issue',
+  none: 'no failure',
+};
+
+type Properties = {
+  readonly [key: string]: { readonly description?: string; readonly deprecated?: boolean; readonly default?: unknown };
+};
+
+interface Schema {
+  readonly properties: {
+    /** A section may be absent or empty, so its keys are one level down. */
+    readonly [section: string]: {
+      readonly properties?: Properties;
+      readonly anyOf?: readonly { readonly properties?: Properties }[];
+    };
+  };
+}
+
+test('the lock file names no download addresses', () => {
+  expect(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved"|https?:\/\/registry/);
+});

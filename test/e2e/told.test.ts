@@ -1,0 +1,126 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createMemoryStore } from '../../src/store/memory-store.js';
+import { MemoryTracker } from '../support/memory-tracker.js';
+import { agentCommand, type TestDaemon, testDaemon, workflowText } from '../support/test-daemon.js';
+
+const line = (daemon: TestDaemon, msg: string) => daemon.logLines.find((one) => one.msg === msg);
+
+const transcriptOf = async (daemon: TestDaemon) => {
+  const folder = join(daemon.stateDir, 'transcripts');
+  const [name = ''] = await readdir(folder);
+  return readFile(join(folder, name), 'utf8');
+};
+
+describe('the log of a run', () => {
+  test('names issue and run in every line, and the session once it is known; never a prompt', async () => {
+    const daemon = await testDaemon({
+      settings: `hooks: { before_run: 'true' }\ncodex: { command: "${agentCommand('moves-issue')}" }`,
+      body: 'A prompt that belongs into the transcript',
+    });
+    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+    await daemon.until('removed', (_, event) => event?.type === 'workspace_removed');
+    await daemon.stop();
+
+    const identity = { issue_id: '1', issue_identifier: 'AB-1', run_id: expect.any(String) };
+    for (const msg of ['run started', 'hook finished', 'turn_completed', 'run ended']) {
+      expect(line(daemon, msg)).toMatchObject(identity);
+    }
+    for (const msg of ['session_started', 'turn_completed', 'run ended']) {
+      expect(line(daemon, msg)).toMatchObject({ session_id: 'thread-1-turn-1' });
+    }
+    expect(line(daemon, 'run ended')).toMatchObject({ outcome: 'success', turns: 1 });
+    expect(JSON.stringify(daemon.logLines)).not.toContain('belongs into the transcript');
+  });
+
+  test('its transcript holds prompt, hooks with their output, stderr, messages and the end', async () => {
+    const daemon = await testDaemon({
+      settings: `hooks: { before_run: 'echo from-the-hook' }\ncodex: { command: "echo from-stderr >&2; ${agentCommand('moves-issue')}" }`,
+      body: 'from-the-prompt',
+    });
+    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+    await daemon.until('removed', (_, event) => event?.type === 'workspace_removed');
+    await daemon.stop();
+
+    const transcript = await transcriptOf(daemon);
+    const words = ['run_began', 'from-the-prompt', 'from-the-hook', 'from-stderr', 'turn_completed', 'run_ended'];
+    expect(words.filter((word) => !transcript.includes(word))).toEqual([]);
+  });
+});
+
+describe('what WORKFLOW.md is told off for', () => {
+  test('SEC-21 a literal token is warned about at start and masked in everything after it, also one of a later edit', async () => {
+    const daemon = await testDaemon({
+      provider: '{ token: literal-canary-1 }',
+      settings: "hooks: { before_run: 'echo literal-canary-1; exit 1' }",
+    });
+    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+    await daemon.until('a failure', (state) => state.claims['1']?.failures === 1);
+    await writeFile(
+      daemon.workflowPath,
+      workflowText({
+        provider: '{ token: literal-canary-2 }',
+        settings: "hooks: { before_run: 'echo literal-canary-2; exit 1' }",
+      }),
+    );
+    await daemon.until('the new workflow', (_, event) => event?.type === 'config_changed');
+    daemon.dispatch({ type: 'retry_requested', issueId: '1' });
+    await daemon.until(
+      'a second failure',
+      (state) => state.records['1']?.runs === 2 && state.claims['1']?.failures === 1,
+    );
+    await daemon.stop();
+
+    expect(daemon.logLines.filter((one) => one.msg === 'workflow warning')).toHaveLength(2);
+    const folder = join(daemon.stateDir, 'transcripts');
+    const transcripts = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')));
+    expect([JSON.stringify(daemon.logLines), ...transcripts].filter((text) => text.includes('canary'))).toEqual([]);
+  });
+
+  test('a prompt that is no Liquid is refused at start, and keeps the last good settings on reload', async () => {
+    await expect(testDaemon({ body: '{% if %}' })).rejects.toMatchObject({ code: 'template_parse_error' });
+
+    const daemon = await testDaemon();
+    await writeFile(daemon.workflowPath, workflowText({ body: '{{ issue.title | nope }}' }));
+
+    await expect
+      .poll(() => line(daemon, 'workflow is faulty, the last good settings stay')?.code)
+      .toBe('template_parse_error');
+  });
+});
+
+describe('at its start the daemon', () => {
+  test('removes the workspaces of an earlier life whose issues are terminal, and keeps the others', async () => {
+    const store = createMemoryStore();
+    const tracker = new MemoryTracker();
+    for (const [issueId, identifier] of [
+      ['1', 'AB-1'],
+      ['2', 'AB-2'],
+    ] as const) {
+      await store.owners.put({ key: identifier, scope: tracker.scope, issueId, identifier });
+    }
+    tracker.put({ id: '1', identifier: 'AB-1', state: 'Done' });
+    tracker.put({ id: '2', identifier: 'AB-2', state: 'Backlog' });
+
+    const daemon = await testDaemon({
+      store,
+      tracker,
+      before: async (dir) => {
+        for (const key of ['AB-1', 'AB-2']) await mkdir(join(dir, 'workspaces', key), { recursive: true });
+      },
+    });
+    await expect.poll(() => readdir(daemon.workspaces), { timeout: 10_000 }).not.toContain('AB-1');
+
+    expect(await readdir(daemon.workspaces)).toContain('AB-2');
+    expect((await store.owners.all()).map((owner) => owner.key)).toEqual(['AB-2']);
+  });
+
+  test('removes what an earlier one left half deleted', async () => {
+    const daemon = await testDaemon({
+      before: (dir) => mkdir(join(dir, 'workspaces/.baton/trash/AB-1.x/deep'), { recursive: true }).then(() => {}),
+    });
+
+    expect(await readdir(join(daemon.workspaces, '.baton/trash'))).toEqual([]);
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { isEligible, RULES } from '../../orchestrator/eligibility.js';
+import type { State } from '../../orchestrator/state.js';
+import type { Issue } from '../../src/domain/issue.js';
+import { issue } from '../support/builders.js';
+import { Core, started } from '../support/core.js';
+
+/** An issue that breaks exactly one rule, in a state that allows everything else. */
+const FLAWS: {
+  readonly [rule: string]: { readonly flaw?: Partial<Issue>; readonly state?: Partial<State>; readonly why: string };
+} = {
+  complete: { flaw: { title: '' }, why: 'id, identifier, title or state is empty' },
+  not_terminal: { flaw: { state: 'DONE ' }, why: 'its state "DONE " is terminal' },
+  active_state: { flaw: { state: 'Backlog' }, why: '"Backlog" is not among "Todo", "Done"' },
+  dispatchable: { flaw: { dispatchable: false }, why: 'not ours to work on' },
+  trusted_author: { flaw: { author: { login: 'eve', trusted: false } }, why: 'eve is not trusted' },
+  required_labels: { flaw: { labels: ['other'] }, why: 'lacks the label "baton"' },
+  not_claimed: { state: { claims: { A: {} as never } }, why: 'claimed already' },
+  not_being_removed: { state: { removals: { A: 'A' } }, why: 'being removed' },
+  budget_left: {
+    state: { records: { A: { runs: 1, tokens: 20_000_000, budgetFrom: 0, thread: null } } },
+    why: 'token budget is spent',
+  },
+};
+
+// `Done` is active and terminal: terminal wins.
+const core = () => new Core({ tracker: { activeStates: ['Todo', 'Done'], requiredLabels: ['baton'] } });
+
+describe('eligibility', () => {
+  test('every rule has its case here', () => {
+    expect(RULES.map((rule) => rule.name)).toEqual(Object.keys(FLAWS));
+  });
+
+  test.each(Object.entries(FLAWS))(
+    '%s alone keeps an issue from starting, and says why',
+    (name, { flaw, state, why }) => {
+      const candidate = issue({ id: 'A', labels: ['baton'], ...flaw });
+      const whole: State = { ...core().state, ...state };
+
+      const broken = RULES.filter((rule) => !rule.passes(candidate, whole));
+
+      expect(isEligible(issue({ id: 'A', labels: ['baton'] }), core().state)).toBe(true);
+      expect(isEligible(candidate, whole)).toBe(false);
+      expect(broken.map((rule) => rule.name)).toEqual([name]);
+      expect(broken[0]?.why(candidate, whole)).toContain(why);
+    },
+  );
+
+  test.each(['identifier', 'title', 'state'] as const)('an issue with a blank %s is not started', (field) => {
+    const board = core().put({ id: 'A', labels: ['baton'] });
+    board.tick();
+
+    const issues = [{ ...issue({ id: 'A', labels: ['baton'] }), [field]: ' ' }];
+
+    expect(started(board.answerPoll({ candidates: { ok: true, issues, unknown: [] } }))).toEqual([]);
+  });
+
+  test('a blocked issue says by whom', () => {
+    const blocked = issue({ dispatchable: false, blocked_by: [{ id: '7', identifier: 'AB-7', state: 'Todo' }] });
+    const rule = RULES.find(({ name }) => name === 'dispatchable');
+
+    expect(rule?.why(blocked, core().state)).toBe('it is blocked by "AB-7"');
+  });
+});

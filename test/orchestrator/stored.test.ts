@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { restore } from '../../orchestrator/restore.js';
+import { initialState } from '../../orchestrator/state.js';
+import { success } from '../../src/domain/outcome.js';
+import { Core, ofType, started, starts, stops } from '../support/core.js';
+
+const unkillable = () => {
+  const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put({ id: 'A', priority: 1 }, 'B');
+  core.poll();
+  core.send({ type: 'run_unkillable', runId: core.runId('A') });
+  return core;
+};
+
+describe('an issue whose processes outlive SIGKILL', () => {
+  test('is not started again by retry while they live: it would be the second tree of the issue', () => {
+    const core = unkillable();
+
+    core.send({ type: 'retry_requested', issueId: 'A' });
+
+    expect(core.standing('A')).toBe('parked: unkillable');
+    expect(started([...core.answerReads(), ...core.poll()])).toEqual([]);
+  });
+
+  test('takes no slot after a restart, when they are gone with the daemon', () => {
+    const core = unkillable();
+    const { claims, records, holds, pausedSinceMs, ledger } = core.state;
+    const fresh = initialState(core.state.config, 'hash-1', 'second', core.now.wallMs);
+    core.state = restore(fresh, { claims, records, holds, pausedSinceMs, ledger }, core.now.wallMs);
+
+    expect(started(core.poll())).toEqual(['B']);
+    expect(core.standing('A')).toBe('parked: unkillable');
+  });
+});
+
+test('a workspace of an earlier life that is being removed already is not removed twice', () => {
+  const core = new Core().put('A');
+  core.send({ type: 'started', leftovers: [{ issueId: 'A', identifier: 'A' }] });
+  core.answerPoll({ refresh: { ok: true, issues: [], unknown: ['A'] } });
+  core.change('A', { state: 'Done' });
+  core.poll();
+  core.fail('A', 'CANCELLED_BY_ORCHESTRATOR');
+
+  core.poll();
+
+  expect(ofType(core.effects, 'remove_workspace')).toHaveLength(1);
+});
+
+describe('a run that ends well while it is being stopped', () => {
+  test('for a shutdown counts as a normal exit', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.send({ type: 'shutdown_requested' });
+
+    core.exit('A', success(null));
+
+    expect(core.status('A', 'waiting')).toMatchObject({ reason: 'continuation', attempt: 1 });
+  });
+
+  test('for an operator is parked all the same', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.send({ type: 'stop_requested', issueId: 'A' });
+
+    core.exit('A', success(null));
+
+    expect(core.standing('A')).toBe('parked: stopped_by_operator');
+  });
+});
+
+test('a poll that finds everything as it was has nothing to store, whoever made its objects', () => {
+  const core = new Core().put('A');
+  core.poll();
+  core.board.set('A', structuredClone(core.claim('A').issue));
+
+  expect(ofType(core.poll(), 'persist')).toEqual([]);
+});
+
+test('a later write that succeeds does not lift the hold of an earlier one that failed', () => {
+  const core = new Core().put('A');
+  core.confirmsWrites = false;
+  core.poll();
+  core.send({ type: 'pause_requested' });
+  core.send({ type: 'persist_failed', seq: 1, message: 'disk full' });
+
+  core.send({ type: 'persisted', seq: 2 });
+
+  expect(core.state.holds.store?.message).toBe('disk full');
+});
+
+test('an issue that was on its own with a daemon-wide error is like any other after a good run', () => {
+  const core = new Core().put('A');
+  core.poll();
+  core.state = { ...core.state, claims: { A: { ...core.claim('A'), suspect: true } } };
+  core.change('A', { title: 'another' });
+  core.finish('A');
+
+  core.fail('A', 'agent_unauthorized');
+
+  expect(core.state.holds.agent?.code).toBe('agent_unauthorized');
+  expect(core.claim('A').failures).toBe(0);
+});
+
+test('a shutdown waits until the last change is stored', () => {
+  const core = new Core().put('A');
+  core.poll();
+  core.send({ type: 'shutdown_requested' });
+  core.confirmsWrites = false;
+
+  const effects = core.fail('A', 'INTERRUPTED');
+
+  expect(ofType(effects, 'exit')).toEqual([]);
+  const seq = ofType(effects, 'persist').at(-1)?.seq ?? -1;
+  expect(ofType(core.send({ type: 'persisted', seq }), 'exit')).toEqual([{ type: 'exit', forced: false }]);
+});
+
+test('a shutdown does not wait for a store that is broken', () => {
+  const core = new Core().put('A');
+  core.poll();
+  core.confirmsWrites = false;
+  core.send({ type: 'pause_requested' });
+  core.send({ type: 'persist_failed', seq: core.last('persist')?.seq ?? -1, message: 'disk full' });
+  expect(stops(core.send({ type: 'shutdown_requested' }))).toEqual(['shutdown']);
+
+  const effects = core.fail('A', 'INTERRUPTED');
+
+  expect(ofType(effects, 'exit')).toEqual([{ type: 'exit', forced: false }]);
+  expect(starts(effects)).toEqual([]);
+});

@@ -1,0 +1,142 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { RunObserver } from '../../runner/run-observer.js';
+import { RunPool, type RunPoolDeps } from '../../runner/run-pool.js';
+import { createWorkspaces } from '../../runner/workspaces.js';
+import type { StartOrder } from '../../src/domain/effects.js';
+import type { OrchestratorEvent } from '../../src/domain/events.js';
+import { type Outcome, success } from '../../src/domain/outcome.js';
+import type { RunSignal } from '../../src/domain/run-signal.js';
+import { createMemoryStore } from '../../src/store/memory-store.js';
+import { issue, workflow } from '../support/builders.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+const SILENT: RunObserver = {
+  runBegan: () => {},
+  runtimeEvent: () => {},
+  agentStderr: () => {},
+  promptRendered: () => {},
+  hookEnded: () => {},
+  warned: () => {},
+  runEnded: () => {},
+};
+
+const order = (runId: string, issueId = 'A'): StartOrder => ({
+  runId,
+  workflowHash: 'h',
+  issue: issue(issueId),
+  number: 1,
+  reason: 'first',
+  attempt: null,
+  resume: null,
+});
+
+/** The real pool and real workspaces around an agent step that the test ends by hand. */
+async function setUp() {
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'baton-pool-')));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const workspaces = createWorkspaces({ root, scope: 'test', owners: createMemoryStore().owners });
+  const events: OrchestratorEvent[] = [];
+  const working: { emit(signal: RunSignal): void; finish(outcome: Outcome): void }[] = [];
+  const saved: string[] = [];
+  let onEvent = () => {};
+  const deps: RunPoolDeps = {
+    clock: new FakeClock(),
+    containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: new FakeClock() },
+    workspaces,
+    tracker: { issuesByIds: async () => ({ issues: [], unknown: [] }), tools: () => [] },
+    executor: {
+      kind: 'by-hand',
+      execute: (_, { emit }) =>
+        new Promise((finish) => {
+          working.push({ emit, finish });
+          onEvent();
+        }),
+    },
+    continuation: { render: () => '' },
+    baseEnv: {},
+    observer: SILENT,
+    saveWork: async ({ key }) => void saved.push(key),
+    dispatch: (event) => {
+      events.push(event);
+      onEvent();
+    },
+  };
+  const until = async (holds: () => boolean) => {
+    while (!holds()) {
+      await new Promise<void>((resolve) => {
+        onEvent = resolve;
+      });
+    }
+  };
+  const flow = workflow({ config: { workspace: { root } } });
+  return { pool: new RunPool(deps), flow, events, working, saved, until };
+}
+
+const exits = (events: readonly OrchestratorEvent[]) => events.filter((event) => event.type === 'run_exited');
+
+test('the workspace of a living run is never removed, whoever asks', async () => {
+  const { pool, flow, events, working, saved, until } = await setUp();
+  pool.start(order('r1'), flow);
+  await until(() => working.length === 1);
+
+  const during = await pool.removeWorkspace(issue('A'), flow);
+  working[0]?.finish(success(null));
+  await until(() => exits(events).length === 1);
+  const after = await pool.removeWorkspace(issue('A'), flow);
+
+  expect(during).toEqual({ ok: false, message: 'a run of this issue is alive' });
+  expect(after).toEqual({ ok: true });
+  expect(saved).toEqual(['A']);
+});
+
+test('every start leads to exactly one run_exited, also when it breaks in an unforeseen way', async () => {
+  const { pool, flow, events, working, until } = await setUp();
+  pool.start(order('r1'), { ...flow, prompt: null as never });
+  pool.start(order('r2', 'B'), flow);
+  await until(() => working.length === 1 && exits(events).length === 1);
+
+  working[0]?.finish(success(null));
+  working[0]?.finish(success(null));
+  await until(() => exits(events).length === 2);
+
+  expect(exits(events)).toMatchObject([
+    { runId: 'r1', outcome: { state: 'failed', error: { code: 'internal_error' } } },
+    { runId: 'r2', outcome: { state: 'success' } },
+  ]);
+});
+
+test('a stop, an answer and a message to a run that is over go nowhere', async () => {
+  const { pool, flow, events, working, until } = await setUp();
+  pool.start(order('r1'), flow);
+  await until(() => working.length === 1);
+  working[0]?.finish(success(null));
+  await until(() => exits(events).length === 1);
+  const before = events.length;
+
+  pool.stop('r1', 'operator');
+  pool.answer('r1', 'q', { kind: 'accept' });
+  pool.steer('r1', 'hurry');
+
+  expect(events).toHaveLength(before);
+});
+
+test('a run that is stopped while it waits for the ceiling of the queue never begins', async () => {
+  const { pool, flow, events, working, until } = await setUp();
+  const one = workflow({ config: { ...flow.config, agent: { maxConcurrentAgents: 1 } } });
+  pool.start(order('r1'), one);
+  pool.start(order('r2', 'B'), one);
+  await until(() => working.length === 1);
+
+  pool.stop('r2', 'terminal');
+  working[0]?.finish(success(null));
+  await until(() => exits(events).length === 2);
+
+  expect(working).toHaveLength(1);
+  expect(exits(events)[1]).toMatchObject({
+    runId: 'r2',
+    outcome: { state: 'cancelled', error: { code: 'CANCELLED_BY_ORCHESTRATOR' } },
+  });
+});
