@@ -4,7 +4,7 @@ import type { RemovalReport } from '../src/domain/events.js';
 import type { Issue } from '../src/domain/issue.js';
 import { createIssueHooks } from './issue-hooks.js';
 import type { RunDeps } from './run-attempt.js';
-import { makeRunFolder, removeRunFolder } from './run-folder.js';
+import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { Workspace } from './workspace-folder.js';
 
 export interface RemovalDeps extends RunDeps {
@@ -22,14 +22,14 @@ export async function removeWorkspaces(
   let folder: string | null = null;
   try {
     for (const workspace of await deps.workspaces.ownedBy(issue.id)) {
-      folder ??= await makeRunFolder('remove');
+      folder ??= await makeRunFolder(deps.tmpRoot, marker);
       await removeOne(workspace, issue, workflow, deps, folder, marker);
     }
     return { ok: true };
   } catch (error) {
     return { ok: false, message: toBatonError(error, 'workspace_failed').message };
   } finally {
-    if (folder !== null) await removeRunFolder(folder);
+    if (folder !== null) await removeFolder(folder);
   }
 }
 

@@ -16,7 +16,7 @@ import { environmentFor } from './environment.js';
 import type { Executor, StepContext, StepControls } from './executors/executor.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
 import type { Containment } from './process.js';
-import { makeRunFolder, removeRunFolder } from './run-folder.js';
+import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { RunObserver } from './run-observer.js';
 import type { Workspace } from './workspace-folder.js';
 import type { Workspaces } from './workspaces.js';
@@ -31,6 +31,8 @@ export interface RunDeps {
   readonly workspaces: Workspaces;
   readonly tracker: Pick<Tracker, 'issuesByIds' | 'tools'>;
   readonly executor: Executor;
+  /** The daemon's temporary folder, in which each run has its own. */
+  readonly tmpRoot: string;
   readonly continuation: Prompt<ContinuationValues>;
   readonly baseEnv: { readonly [name: string]: string | undefined };
   readonly observer: RunObserver;
@@ -45,8 +47,6 @@ export interface Attempt {
   readonly signal: AbortSignal;
   readonly stoppedAtAwakeMs: number | null;
   readonly controls: StepControls;
-  /** The run's TMPDIR while there is one, for whoever has to end the run by force. */
-  folder: string | null;
   emit(signal: RunSignal): void;
 }
 
@@ -55,16 +55,16 @@ export interface Attempt {
  * only once every process of the run is gone.
  */
 export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outcome> {
+  let folder: string | null = null;
   try {
     throwIfStopped(attempt.signal);
     attempt.emit({ type: 'phase', phase: 'preparing' });
-    attempt.folder = await makeRunFolder(attempt.order.runId);
-    return await inWorkspace(attempt, deps, attempt.folder);
+    folder = await makeRunFolder(deps.tmpRoot, attempt.order.runId);
+    return await inWorkspace(attempt, deps, folder);
   } catch (error) {
     return outcomeOf(error, attempt.signal);
   } finally {
-    const { folder } = attempt;
-    const litter = folder === null ? null : await removeRunFolder(folder);
+    const litter = folder === null ? null : await removeFolder(folder);
     if (litter)
       deps.observer.warned(attempt.order.runId, 'temporary folder of the run could not be removed', {
         folder,

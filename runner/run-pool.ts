@@ -12,7 +12,6 @@ import type { StepControls } from './executors/executor.js';
 import { filterProgress } from './progress-filter.js';
 import { type RemovalDeps, removeWorkspaces } from './remove-workspace.js';
 import { type Attempt, runAttempt } from './run-attempt.js';
-import { removeRunFolder } from './run-folder.js';
 import { freeDiskMb } from './workspace-root.js';
 
 export type RunPoolDeps = Omit<RemovalDeps, 'onUnkillable'> & { readonly dispatch: Dispatch };
@@ -73,14 +72,8 @@ export class RunPool implements Runner {
 
   /** For a forced end, when nobody will wait for the stop ladder: namespaces go with us anyway, groups do not. */
   async killAll(): Promise<void> {
-    const removals = [...this.#removing].map((marker) => new MarkerSweep(marker).signal('SIGKILL'));
-    await Promise.all([
-      ...removals,
-      ...[...this.#alive.values()].map(async ({ order, folder }) => {
-        await new MarkerSweep(order.runId).signal('SIGKILL');
-        if (folder !== null) await removeRunFolder(folder);
-      }),
-    ]);
+    const markers = [...this.#alive.keys(), ...this.#removing];
+    await Promise.all(markers.map((marker) => new MarkerSweep(marker).signal('SIGKILL')));
   }
 
   #pass(runId: string, signal: RunSignal): void {
@@ -96,7 +89,6 @@ export class RunPool implements Runner {
 }
 
 class AliveRun implements Attempt {
-  folder: string | null = null;
   stoppedAtAwakeMs: number | null = null;
   readonly #controller = new AbortController();
   #onAnswer: ((questionId: string, answer: Answer) => void) | null = null;

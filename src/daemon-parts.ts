@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { detectContainment } from '../runner/contain/detect-containment.js';
 import { createCodexExecutor } from '../runner/executors/codex/codex-executor.js';
 import type { Containment } from '../runner/process.js';
+import { makeDaemonFolder } from '../runner/run-folder.js';
 import { RunPool } from '../runner/run-pool.js';
 import { saveWorkOf } from '../runner/save-removed-work.js';
 import { openWorkspaceRoot } from '../runner/workspace-root.js';
@@ -24,6 +25,8 @@ export interface Parts {
   readonly tracker: Tracker;
   readonly root: string;
   readonly runLog: RunLog;
+  /** Temporary folders of runs; removed at the end. */
+  readonly tmpRoot: string;
   readonly pool: RunPool;
 }
 
@@ -48,10 +51,12 @@ export async function openParts(options: DaemonOptions, dispatch: Dispatch): Pro
   const store = options.store ?? createMemoryStore();
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
   const runLog = new RunLog(log, stateDir.transcripts, redactor);
+  const tmpRoot = await makeDaemonFolder();
   const shared = { clock, containment, baseEnv: env, observer: runLog };
   const pool = new RunPool({
     ...shared,
     dispatch,
+    tmpRoot,
     workspaces,
     tracker,
     continuation: loadContinuation(),
@@ -67,7 +72,7 @@ export async function openParts(options: DaemonOptions, dispatch: Dispatch): Pro
   await pruneTranscripts(stateDir.transcripts, { keep: TRANSCRIPTS_KEPT }).catch(
     warn('old transcripts could not be removed'),
   );
-  return { clock, store, tracker, root, runLog, pool };
+  return { clock, store, tracker, root, runLog, tmpRoot, pool };
 }
 
 /** Whatever is read as a secret is masked from then on. */

@@ -4,6 +4,7 @@ import { Loop } from '../orchestrator/loop.js';
 import { createPerform } from '../orchestrator/perform.js';
 import { restore } from '../orchestrator/restore.js';
 import { initialState, type State } from '../orchestrator/state.js';
+import { removeFolder } from '../runner/run-folder.js';
 import { compilePrompt } from '../templates/render-prompt.js';
 import { openParts, type Parts } from './daemon-parts.js';
 import { BatonError } from './domain/errors.js';
@@ -158,6 +159,8 @@ function createExit({ log }: DaemonOptions, parts: Parts, watcher: WorkflowWatch
       );
     if (isForced) await bounded(() => parts.pool.killAll());
     for (const part of [watcher, parts.tracker, parts.runLog, parts.store]) await bounded(() => part.close());
+    const litter = await removeFolder(parts.tmpRoot);
+    if (litter) log.warn({ folder: parts.tmpRoot, detail: litter.message }, 'temporary folder could not be removed');
     parts.clock.close();
     log.info({ forced: isForced }, 'stopped');
     resolveExited(code);
@@ -165,8 +168,6 @@ function createExit({ log }: DaemonOptions, parts: Parts, watcher: WorkflowWatch
   return {
     exited,
     leave(code: number, isForced: boolean): Promise<void> {
-      // A second, forced one must not wait for what the first waits for.
-      if (leaving && isForced) return parts.pool.killAll().then(() => resolveExited(code));
       leaving ??= closeAll(code, isForced);
       return leaving;
     },

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, type TestContext, test, vi } from 'vitest';
 import {
   hasNamespaces,
@@ -103,6 +104,7 @@ describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user)
     expect(await daemon.exited).toBe(0);
     await vi.waitFor(() => expect(livingWith(mark)).toEqual([]), 5_000);
     expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped', forced: true });
+    expect(readdirSync(daemon.dir).filter((name) => name.startsWith('baton-'))).toEqual([]);
   });
 
   test('leaving by force takes the hook of a removal along, without namespaces too', async (context) => {

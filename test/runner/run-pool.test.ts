@@ -2,6 +2,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { makeDaemonFolder } from '../../runner/run-folder.js';
 import type { RunObserver } from '../../runner/run-observer.js';
 import { RunPool, type RunPoolDeps } from '../../runner/run-pool.js';
 import { createWorkspaces } from '../../runner/workspaces.js';
@@ -37,6 +38,8 @@ const order = (runId: string, issueId = 'A'): StartOrder => ({
 async function setUp() {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'baton-pool-')));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const tmpRoot = await makeDaemonFolder();
+  onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
   const workspaces = createWorkspaces({ root, scope: 'test', owners: createMemoryStore().owners });
   const events: OrchestratorEvent[] = [];
   const working: { emit(signal: RunSignal): void; finish(outcome: Outcome): void }[] = [];
@@ -46,6 +49,7 @@ async function setUp() {
     clock: new FakeClock(),
     containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: new FakeClock() },
     workspaces,
+    tmpRoot,
     tracker: { issuesByIds: async () => ({ issues: [], unknown: [] }), tools: () => [] },
     executor: {
       kind: 'by-hand',

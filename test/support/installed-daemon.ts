@@ -99,7 +99,7 @@ export class InstalledDaemon {
       join(folder, 'dist'),
       ...files,
     ];
-    const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: home };
+    const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: home, TMPDIR: this.dir };
     this.process = spawn(file, args, { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'inherit'] });
     this.exited = new Promise((resolve) => this.process.once('exit', resolve));
     if (this.process.stdout) {
