@@ -36,8 +36,11 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
   return { state: draft.state, effects: draft.effects };
 }
 
-/** What living runs say makes nothing due and frees nothing, their token counts aside. It comes a thousand times a second. */
-function isSmallTalk(event: OrchestratorEvent): boolean {
+/**
+ * What living runs say frees nothing, their token counts aside, and comes a thousand times a second. Nothing that is due is
+ * looked at because of it: a timer that was set for that must stay.
+ */
+export function isSmallTalk(event: OrchestratorEvent): boolean {
   return event.type === 'run_signalled' && event.signal.type !== 'usage';
 }
 

@@ -1,7 +1,7 @@
-import type { Clock } from '../src/domain/clock.js';
+import type { Clock, Instant } from '../src/domain/clock.js';
 import type { Effect } from '../src/domain/effects.js';
 import type { OrchestratorEvent } from '../src/domain/events.js';
-import { decide } from './decide.js';
+import { decide, isSmallTalk } from './decide.js';
 import type { State } from './state.js';
 import { WakeTimer } from './timers.js';
 import { nextWakeMs } from './wake.js';
@@ -54,18 +54,26 @@ export class Loop {
 
   #drain(): void {
     this.#isDraining = true;
+    let hasLooked = false;
+    let now = this.#options.clock.now();
     let event = this.#inbox.shift();
     while (event !== undefined) {
-      this.#handle(event);
+      now = this.#options.clock.now();
+      hasLooked ||= !isSmallTalk(event);
+      this.#handle(event, now);
       event = this.#inbox.shift();
     }
     this.#isDraining = false;
-    if (!this.#isClosed) this.#timer.set(nextWakeMs(this.#state, this.#options.clock.now()));
+    if (this.#isClosed) return;
+    // Asked as of the last look: what became due since then has not been seen, and must ring.
+    const delayMs = nextWakeMs(this.#state, now);
+    if (hasLooked) this.#timer.set(delayMs);
+    else this.#timer.bringForward(delayMs);
   }
 
-  #handle(event: OrchestratorEvent): void {
+  #handle(event: OrchestratorEvent, now: Instant): void {
     try {
-      const { state, effects } = decide(this.#state, event, this.#options.clock.now());
+      const { state, effects } = decide(this.#state, event, now);
       this.#state = state;
       this.#options.onDecided?.(event, state, effects);
       for (const effect of effects) this.#options.perform(effect);

@@ -7,7 +7,7 @@ import type { Clock } from '../src/domain/clock.js';
 export class WakeTimer {
   readonly #clock: Clock;
   readonly #onRing: () => void;
-  #cancel: (() => void) | null = null;
+  #pending: { readonly atAwakeMs: number; cancel(): void } | null = null;
 
   constructor(clock: Clock, onRing: () => void) {
     this.#clock = clock;
@@ -16,7 +16,19 @@ export class WakeTimer {
 
   /** Replaces what was set before; `null` sets nothing. */
   set(delayMs: number | null): void {
-    this.#cancel?.();
-    this.#cancel = delayMs === null ? null : this.#clock.after(delayMs, this.#onRing);
+    this.#pending?.cancel();
+    this.#pending = null;
+    if (delayMs === null) return;
+    const cancel = this.#clock.after(delayMs, () => {
+      this.#pending = null;
+      this.#onRing();
+    });
+    this.#pending = { atAwakeMs: this.#clock.now().awakeMs + delayMs, cancel };
+  }
+
+  /** Rings no later than that; what was set to ring earlier stays. */
+  bringForward(delayMs: number | null): void {
+    if (delayMs === null) return;
+    if (this.#pending === null || this.#clock.now().awakeMs + delayMs < this.#pending.atAwakeMs) this.set(delayMs);
   }
 }

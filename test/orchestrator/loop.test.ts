@@ -108,6 +108,39 @@ describe('loop and perform', () => {
     expect(world.loop.state.poll.lastOkAtMs).toBe(world.clock.now().wallMs);
   });
 
+  test('what a run says at the very moment when a poll is due does not push the poll aside', async () => {
+    const world = setUp(async () => batch('A'));
+    const stored = world.next('persisted');
+    // Before the loop has set its own timer for the same moment.
+    world.clock.after(30_000, () => {
+      const runId = world.starts[0]?.runId ?? '';
+      world.loop.dispatch({ type: 'run_signalled', runId, signal: { type: 'progress', openItems: 1 } });
+    });
+    world.loop.dispatch({ type: 'started', leftovers: [] });
+    await stored;
+    const observed = world.next('observed');
+
+    world.clock.advance(30_000);
+
+    await observed;
+    expect(world.starts).toHaveLength(1);
+  });
+
+  test('what becomes due while effects are carried out is not forgotten', async () => {
+    const world = setUp(async () => batch());
+    const first = world.next('observed');
+    world.loop.dispatch({ type: 'started', leftovers: [] });
+    await first;
+    Object.assign(world.ports, { log: () => world.clock.sleep(30_000) });
+    const second = world.next('observed');
+
+    world.loop.dispatch({ type: 'pause_requested' });
+    world.clock.advance(30_000);
+
+    await second;
+    expect(world.loop.state.pausedSinceMs).not.toBeNull();
+  });
+
   test('only one timer is ever set', async () => {
     const world = setUp(async () => batch('A', 'B'));
     const stored = world.next('persisted');
