@@ -134,11 +134,12 @@ describe('loop and perform', () => {
     Object.assign(world.ports, { log: () => world.clock.sleep(30_000) });
     const second = world.next('observed');
 
-    world.loop.dispatch({ type: 'pause_requested' });
+    // Leads to a line in the log and nothing else.
+    world.loop.dispatch({ type: 'stop_requested', issueId: 'nobody' });
     world.clock.advance(30_000);
 
     await second;
-    expect(world.loop.state.pausedSinceMs).not.toBeNull();
+    expect(world.loop.state.poll.lastOkAtMs).toBe(world.clock.now().wallMs);
   });
 
   test('only one timer is ever set', async () => {
