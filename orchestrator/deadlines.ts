@@ -4,11 +4,12 @@ import type { Draft } from './draft.js';
 import { liftHold } from './holds.js';
 import { requestStop } from './run-end.js';
 import { isStalled } from './stall.js';
-import { dayBudgetIsBack } from './usage.js';
+import { dayBudgetIsBack, enforceDayBudget } from './usage.js';
 
 /** Everything that time alone brings about. Acts on what is due now; called too early or twice it does nothing. */
 export function meetDeadlines(draft: Draft, now: Instant): void {
   if (dayBudgetIsBack(draft, now)) liftHold(draft, 'budget', 'a new day, or a higher cap');
+  enforceDayBudget(draft, now);
   for (const [issueId, claim] of Object.entries(draft.state.claims)) {
     const run = claim.status.kind === 'running' ? claim.live.run : null;
     if (!run || run.stop !== null || run.stage !== 'started') continue;

@@ -83,6 +83,7 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
       const claim = draft.claim(draft.state.runs[event.runId] ?? '');
       const run = claim && runOf(claim);
       if (claim && run) runEnded(draft, claim, run, event.outcome, now);
+      if (claim?.live.run?.retryAfter) requests.retryRequested(draft, claim.issue.id, now);
       return;
     }
     case 'workspace_removed':
@@ -137,7 +138,7 @@ function setBack(draft: Draft, byMs: number): void {
 function leaveWhenDone(draft: Draft, now: Instant): void {
   const { shutdown, runs, removals, persist } = draft.state;
   if (shutdown === null || shutdown.exited) return;
-  const isStored = persist.broken || persist.settledSeq >= persist.orderedSeq;
+  const isStored = persist.settledSeq >= persist.orderedSeq;
   const isDone = Object.keys(runs).length === 0 && Object.keys(removals).length === 0 && isStored;
   const isLate = now.awakeMs >= shutdown.deadlineAwakeMs;
   if (!isDone && !isLate) return;

@@ -55,7 +55,8 @@ export class Draft {
   }
 
   claim(issueId: string): Claim | undefined {
-    return this.#state.claims[issueId];
+    // `constructor` and the like are there on every object.
+    return Object.hasOwn(this.#state.claims, issueId) ? this.#state.claims[issueId] : undefined;
   }
 
   /** A claimed issue is no candidate any more. */

@@ -6,7 +6,7 @@ import { changeHash } from './hash.js';
 import { chooseProbe, permitOf } from './holds.js';
 import type { Fresh } from './observe.js';
 import { isRateLimited } from './poll.js';
-import { isDue, pick, type Ready } from './select.js';
+import { isDue, pick, type Ready, startable } from './select.js';
 import { recordOf, type State } from './state.js';
 
 /**
@@ -17,13 +17,12 @@ export function fill(draft: Draft, now: Instant, fresh: Fresh): void {
   if (startBlocker(draft.state, now) !== null) return;
   const permit = permitOf(draft.state, now);
   if (permit === 'none') return;
-  const picked = pick(draft.state, now);
-  const probe = permit === 'one_probe' ? chooseProbe(picked, (entry) => entry.issue.id, draft.state) : undefined;
-  const wanted = permit === 'all' ? picked : probe ? [probe] : [];
+  const isProbe = permit === 'one_probe';
+  const wanted = isProbe ? chooseProbe(startable(draft.state, now), draft.state) : pick(draft.state, now);
 
   const unread: string[] = [];
   for (const entry of wanted) {
-    if (isFresh(entry, fresh)) claimFor(draft, entry, fresh.seq, probe !== undefined, now);
+    if (isFresh(entry, fresh)) claimFor(draft, entry, fresh.seq, isProbe, now);
     else unread.push(entry.issue.id);
   }
   if (unread.length > 0 && draft.state.read === null) {
@@ -101,6 +100,7 @@ function newLiveRun(persistSeq: number, config: Config, now: Instant): NonNullab
     ownMove: null,
     grace: null,
     stop: null,
+    retryAfter: false,
     session: null,
     limits: {
       stallTimeoutMs: config.codex.stallTimeoutMs,

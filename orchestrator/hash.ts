@@ -13,7 +13,9 @@ export function changeHash(issue: Issue): string {
       issue.description,
       [...issue.labels].sort(),
       issue.priority,
-      issue.blocked_by.map((b) => [b.id, b.identifier, b.state === null ? null : stateKey(b.state)]),
+      issue.blocked_by
+        .map((b) => JSON.stringify([b.id, b.identifier, b.state === null ? null : stateKey(b.state)]))
+        .sort(),
       issue.dispatchable,
     ]),
   );

@@ -2,6 +2,7 @@ import { HOLD_SOURCES, type Hold, type HoldSource } from '../src/domain/claim.js
 import type { Instant } from '../src/domain/clock.js';
 import { ERRORS } from '../src/domain/error-table.js';
 import type { ErrorCode } from '../src/domain/errors.js';
+import type { Issue } from '../src/domain/issue.js';
 import type { OutcomeError } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
 import { backoffMs } from './retry.js';
@@ -52,7 +53,7 @@ export function holdFor(draft: Draft, error: OutcomeError, now: Instant, probedI
     sinceMs: before?.sinceMs ?? now.wallMs,
     tries,
     untilMs: PROBED.includes(source) || source === 'store' ? (resetAtMs ?? now.wallMs + backoff) : null,
-    probed: probedIssueId === null || probed.includes(probedIssueId) ? probed : [...probed, probedIssueId],
+    probed: probedIssueId === null ? probed : [...probed.filter((id) => id !== probedIssueId), probedIssueId],
   });
   if (!before) {
     draft.note('error', 'holding: nothing new is started', {
@@ -70,6 +71,11 @@ export function liftHold(draft: Draft, source: HoldSource, why: string): void {
 
 /** A probe got through: whoever failed as a probe before has a trouble of its own. */
 export function probeSucceeded(draft: Draft, issueId: string): void {
+  const probe = draft.claim(issueId);
+  // It has said what it had to say; about a later hold it says nothing.
+  if (probe?.status.kind === 'running') {
+    draft.putClaim({ ...probe, status: { kind: 'running', run: { ...probe.status.run, probe: false } } });
+  }
   for (const source of PROBED) {
     const hold = draft.state.holds[source];
     if (!hold) continue;
@@ -91,6 +97,14 @@ export function probeInconclusive(draft: Draft, now: Instant): void {
   }
 }
 
+/** A person says that the reason is gone: the next probe need not wait. */
+export function probeNow(draft: Draft, now: Instant): void {
+  for (const source of PROBED) {
+    const hold = draft.state.holds[source];
+    if (hold) draft.putHold(source, { ...hold, untilMs: now.wallMs });
+  }
+}
+
 export type StartPermit = 'all' | 'one_probe' | 'none';
 
 /** May runs be started as far as holds go? */
@@ -105,8 +119,9 @@ export function probeIsRunning(state: State): boolean {
   return Object.values(state.claims).some((claim) => claim.status.kind === 'running' && claim.status.run.probe);
 }
 
-/** Prefers an issue that was not the probe yet, so that one bad issue cannot keep everything on hold. */
-export function chooseProbe<T>(ready: readonly T[], idOf: (entry: T) => string, state: State): T | undefined {
+/** Takes turns, whoever was never the probe first, so that one bad issue cannot keep everything on hold. */
+export function chooseProbe<T extends { readonly issue: Issue }>(ready: readonly T[], state: State): T[] {
   const probed = PROBED.flatMap((source) => state.holds[source]?.probed ?? []);
-  return ready.find((entry) => !probed.includes(idOf(entry))) ?? ready[0];
+  const turn = ({ issue }: T) => probed.lastIndexOf(issue.id);
+  return [...ready].sort((a, b) => turn(a) - turn(b)).slice(0, 1);
 }

@@ -54,21 +54,19 @@ export class Loop {
 
   #drain(): void {
     this.#isDraining = true;
-    let hasLooked = false;
-    let now = this.#options.clock.now();
+    let lookedAt: Instant | null = null;
     let event = this.#inbox.shift();
     while (event !== undefined) {
-      now = this.#options.clock.now();
-      hasLooked ||= !isSmallTalk(event);
+      const now = this.#options.clock.now();
+      if (!isSmallTalk(event)) lookedAt = now;
       this.#handle(event, now);
       event = this.#inbox.shift();
     }
     this.#isDraining = false;
     if (this.#isClosed) return;
     // Asked as of the last look: what became due since then has not been seen, and must ring.
-    const delayMs = nextWakeMs(this.#state, now);
-    if (hasLooked) this.#timer.set(delayMs);
-    else this.#timer.bringForward(delayMs);
+    if (lookedAt) this.#timer.set(nextWakeMs(this.#state, lookedAt));
+    else this.#timer.bringForward(nextWakeMs(this.#state, this.#options.clock.now()));
   }
 
   #handle(event: OrchestratorEvent, now: Instant): void {

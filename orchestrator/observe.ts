@@ -52,7 +52,8 @@ export function issuesRead(
   for (const id of asked) {
     if (result.unknown.includes(id)) postpone(draft, id, now);
     else if (draft.claim(id)) reconcile(draft, id, found.get(id) ?? null, seq, now);
-    else updateCandidate(draft, id, found.get(id) ?? null);
+    else if (seq > draft.state.candidatesSeq) updateCandidate(draft, id, found.get(id) ?? null, seq);
+    else found.delete(id);
   }
   return { seq, ids: new Set(found.keys()) };
 }
@@ -74,7 +75,7 @@ function tidyLeftover(draft: Draft, id: string, issue: Issue | null): void {
   draft.drop('leftovers', id);
   if (draft.claim(id)) return;
   const isTerminal = issue && standingOf(issue, draft.state.config.tracker) === 'terminal';
-  if (issue && isTerminal && !(id in draft.state.removals)) removeWorkspace(draft, issue);
+  if (issue && isTerminal) removeWorkspace(draft, issue);
 }
 
 function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): void {
@@ -86,13 +87,16 @@ function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): vo
     else if (!draft.claim(issue.id) && (released[issue.id] ?? 0) < seq) candidates[issue.id] = issue;
   }
   const stillOld = Object.fromEntries(Object.entries(released).filter(([, until]) => until >= seq));
+  draft.set({ candidatesSeq: seq });
   draft.replace('candidates', candidates);
   draft.replace('released', stillOld);
 }
 
-function updateCandidate(draft: Draft, id: string, issue: Issue | null): void {
+/** What a poll that was asked for earlier will say about it is old by then. */
+function updateCandidate(draft: Draft, id: string, issue: Issue | null, seq: number): void {
   if (issue === null) draft.drop('candidates', id);
   else draft.put('candidates', id, issue);
+  draft.put('released', id, seq);
 }
 
 /** Nothing is known about it right now; asking again at once would be a hot loop. */

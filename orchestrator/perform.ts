@@ -26,24 +26,34 @@ export interface PerformPorts {
 /** Turns each effect into a call of a port; the answer comes back through `dispatch`. Decides nothing. */
 export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect: Effect) => void {
   let writes: Promise<void> = Promise.resolve();
+  let failure: BatonError | null = null;
 
   const poll = async ({ seq, ids, states }: Extract<Effect, { type: 'poll' }>) => {
     await ports.checkWorkflow();
     const [refresh, candidates, freeDiskMb] = await Promise.all([
       readByIds(ports, ids),
       read(ports.clock, (signal) => ports.tracker.issuesByStates(states, signal)),
-      ports.runner.freeDiskMb(ports.workflow()),
+      freeDisk(ports),
     ]);
     return { seq, asked: ids, refresh, candidates, freeDiskMb };
   };
 
   const persist = ({ seq, change }: Extract<Effect, { type: 'persist' }>) => {
-    // One after the other: a later change must not be safe before an earlier one.
+    // One after the other: a later change must not be safe before an earlier one, nor without it.
     writes = writes
-      .then(() => ports.store.write(change))
+      .then(() => {
+        if (failure && !change.full) throw failure;
+        return ports.store.write(change);
+      })
       .then(
-        () => dispatch({ type: 'persisted', seq }),
-        (error) => dispatch({ type: 'persist_failed', seq, message: toBatonError(error, 'store_failed').message }),
+        () => {
+          failure = null;
+          dispatch({ type: 'persisted', seq });
+        },
+        (error) => {
+          failure = toBatonError(error, 'store_failed');
+          dispatch({ type: 'persist_failed', seq, message: failure.message });
+        },
       );
   };
 
@@ -91,6 +101,12 @@ function unreadable({ seq, ids }: Extract<Effect, { type: 'poll' }>, error: unkn
 async function readByIds({ clock, tracker }: PerformPorts, ids: readonly string[]): Promise<ReadResult> {
   if (ids.length === 0) return { ok: true, issues: [], unknown: [] };
   return read(clock, (signal) => tracker.issuesByIds(ids, signal));
+}
+
+/** A disk that hangs must not end the polling. */
+function freeDisk({ clock, runner, workflow }: PerformPorts): Promise<number | null> {
+  const late = () => new BatonError('workspace_failed', 'the disk did not answer');
+  return withinLimit(clock, READ_TIMEOUT_MS, () => runner.freeDiskMb(workflow()), late).catch(() => null);
 }
 
 /** Never rejects, and never takes longer than the limit. */

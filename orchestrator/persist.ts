@@ -12,13 +12,13 @@ import type { ById, State } from './state.js';
  */
 export function orderPersist(draft: Draft, before: State, now: Instant): void {
   const { persist, holds } = draft.state;
+  const change = difference(before, draft.state);
   if (persist.broken) {
     const isInFlight = persist.orderedSeq > persist.settledSeq;
     if (!isInFlight && (holds.store?.untilMs ?? 0) <= now.wallMs) order(draft, everything(draft.state));
-    return;
-  }
-  const change = difference(before, draft.state);
-  if (change !== null) order(draft, change);
+    else if (change !== null) draft.set({ persist: { ...persist, missed: true } });
+  } else if (persist.missed) order(draft, everything(draft.state));
+  else if (change !== null) order(draft, change);
 }
 
 /** The claim is safe: its run may start. */
@@ -65,7 +65,8 @@ function start(draft: Draft, claim: Claim): void {
 function order(draft: Draft, change: DurableChange): void {
   const { persist } = draft.state;
   const seq = persist.orderedSeq + 1;
-  draft.set({ persist: { ...persist, orderedSeq: seq, fullSeq: change.full ? seq : persist.fullSeq } });
+  const full = change.full ? { fullSeq: seq, missed: false } : {};
+  draft.set({ persist: { ...persist, orderedSeq: seq, ...full } });
   draft.order({ type: 'persist', seq, change });
 }
 

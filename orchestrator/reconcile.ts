@@ -8,6 +8,7 @@ import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';
 import { continuationMs } from './retry.js';
 import { park, removeWorkspace, requestStop, waitUntil } from './run-end.js';
+import { recordOf } from './state.js';
 
 /**
  * Applies what a read says about one claimed issue. `found: null` means that the tracker was asked and it is gone;
@@ -83,7 +84,11 @@ function letGo(draft: Draft, claim: Claim, standing: StopReason): void {
 export function unpark(draft: Draft, claim: Claim, reason: ParkReason, now: Instant): void {
   if (reason === 'budget' && !hasBudget(draft.state, claim.issue.id, draft.state.config)) return;
   const rested: Claim = { ...claim, failures: 0, idleRuns: 0, suspect: false };
-  waitUntil(draft, rested, now, { dueAtMs: now.wallMs, reason: 'retry', attempt: Math.max(1, claim.failures) });
+  const next =
+    recordOf(draft.state, claim.issue.id).runs === 0
+      ? ({ reason: 'first', attempt: null } as const)
+      : ({ reason: 'retry', attempt: Math.max(1, claim.failures) } as const);
+  waitUntil(draft, rested, now, { dueAtMs: now.wallMs, ...next });
   draft.noteOn(claim, 'info', 'issue no longer parked', { reason });
 }
 

@@ -4,7 +4,7 @@ import type { Config } from '../src/domain/config.js';
 import type { Answer } from '../src/domain/question.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
-import { liftHold } from './holds.js';
+import { liftHold, probeNow } from './holds.js';
 import { unpark } from './reconcile.js';
 import { park, requestStop, waitUntil } from './run-end.js';
 import { closeQuestion } from './signals.js';
@@ -17,14 +17,22 @@ export function stopRequested(draft: Draft, issueId: string, now: Instant): void
   if (!claim) return draft.note('warn', 'stop asked for an issue that is not known', { issueId });
   if (claim.status.kind === 'running') requestStop(draft, issueId, 'operator', now);
   else if (claim.status.kind === 'waiting') park(draft, claim, 'stopped_by_operator', 'stopped by an operator', now);
+  else if (claim.status.run === null)
+    draft.putClaim({
+      ...claim,
+      status: { ...claim.status, reason: 'stopped_by_operator', message: 'stopped by an operator' },
+    });
 }
 
 /** Due at once, with a clean slate and a new budget. */
 export function retryRequested(draft: Draft, issueId: string, now: Instant): void {
   const record = recordOf(draft.state, issueId);
   if (record.tokens > 0) draft.put('records', issueId, { ...record, budgetFrom: record.tokens });
+  probeNow(draft, now);
   const claim = draft.claim(issueId);
-  if (claim?.status.kind === 'waiting') {
+  if (claim?.status.kind === 'running' && claim.live.run && claim.live.run.stop !== null) {
+    draft.putClaim({ ...claim, live: { ...claim.live, run: { ...claim.live.run, retryAfter: true } } });
+  } else if (claim?.status.kind === 'waiting') {
     draft.putClaim({
       ...claim,
       failures: 0,
@@ -39,7 +47,8 @@ export function retryRequested(draft: Draft, issueId: string, now: Instant): voi
 export function answerGiven(draft: Draft, issueId: string, questionId: string, answer: Answer, now: Instant): void {
   const claim = draft.claim(issueId);
   if (claim?.status.kind === 'running' && claim.live.run) {
-    const isOpen = claim.live.run.questions.some((question) => question.id === questionId);
+    // A run that is being stopped takes no answer any more; the question is there again once it is parked.
+    const isOpen = claim.live.run.stop === null && claim.live.run.questions.some(({ id }) => id === questionId);
     if (!isOpen)
       return draft.noteOn(claim, 'warn', 'answer to a question that is not open', { question_id: questionId });
     draft.order({ type: 'answer_run', runId: claim.status.run.runId, questionId, answer });
@@ -107,6 +116,7 @@ export function shutdownRequested(draft: Draft, now: Instant): void {
 
 /** Stopping an issue that has not been started yet keeps it from being started. */
 function newClaim(draft: Draft, issueId: string): Claim | undefined {
+  if (!Object.hasOwn(draft.state.candidates, issueId)) return undefined;
   const issue = draft.state.candidates[issueId];
   if (!issue) return undefined;
   const status = {
@@ -120,5 +130,12 @@ function newClaim(draft: Draft, issueId: string): Claim | undefined {
     foundIdle: false,
     resume: null,
   } as const;
-  return { issue, failures: 0, idleRuns: 0, suspect: false, status, live: { issueSeq: draft.state.seq, run: null } };
+  return {
+    issue,
+    failures: 0,
+    idleRuns: 0,
+    suspect: false,
+    status,
+    live: { issueSeq: draft.state.candidatesSeq, run: null },
+  };
 }

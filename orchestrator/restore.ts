@@ -7,7 +7,9 @@ import type { State } from './state.js';
  * its thread where it has one, and that counts as no failure. Due times, counts, holds and the pause stay as they were.
  */
 export function restore(fresh: State, durable: Durable, wallMs: number): State {
-  const { records, holds, pausedSinceMs, ledger } = durable;
+  const { records, pausedSinceMs, ledger } = durable;
+  // Only a write ends the hold of the store, and nothing is written under it. What could be loaded is no reason for one.
+  const { store: _, ...holds } = durable.holds;
   const claims = Object.fromEntries(Object.entries(durable.claims).map(([id, claim]) => [id, revive(claim, wallMs)]));
   return { ...fresh, claims, records, holds, pausedSinceMs, ledger };
 }

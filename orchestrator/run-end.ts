@@ -5,6 +5,7 @@ import { scopeOf } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
 import type { Question } from '../src/domain/question.js';
+import { standingOf } from '../src/domain/standing.js';
 import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { holdFor, probeInconclusive, probeSucceeded } from './holds.js';
@@ -13,10 +14,11 @@ import { backoffMs, CONTINUATION_MS } from './retry.js';
 /** A later, weightier reason to stop replaces an earlier one: it says what happens after the exit. */
 const WEIGHT: { readonly [reason in StopReason]: number } = {
   terminal: 9,
-  gone: 8,
-  inactive: 8,
-  unroutable: 8,
-  operator: 7,
+  // Above a move of the issue: what a person stopped stays stopped when the issue comes back.
+  operator: 8,
+  gone: 7,
+  inactive: 7,
+  unroutable: 7,
   budget: 6,
   input_timeout: 5,
   day_budget: 4,
@@ -59,6 +61,8 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
   }
   switch (claim.live.run?.stop ?? null) {
     case 'terminal':
+      // It may have been reopened while its run was being stopped.
+      if (standingOf(claim.issue, draft.state.config.tracker) !== 'terminal') return draft.release(claim.issue.id);
       return removeWorkspace(draft, claim.issue);
     case 'inactive':
     case 'unroutable':
@@ -86,6 +90,7 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
 
 export function removeWorkspace(draft: Draft, issue: Issue): void {
   if (draft.claim(issue.id)) draft.release(issue.id);
+  if (issue.id in draft.state.removals) return;
   draft.put('removals', issue.id, issue.identifier);
   draft.order({ type: 'remove_workspace', issue });
 }
@@ -128,17 +133,18 @@ export function waitUntil(
 }
 
 /** Not its fault: it goes on as if it had not been stopped, on its thread where there is one. */
-function interrupted(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
+function interrupted(draft: Draft, claim: Claim, run: RunFacts, now: Instant, error: ClaimError | null = null): void {
   const resume = resumeOf(run);
   waitUntil(draft, claim, now, {
     dueAtMs: now.wallMs,
     reason: resume?.answer ? 'answer' : 'resumed',
     attempt: run.attempt,
     resume,
+    error,
   });
 }
 
-/** It never had a process: what it was to be, it still is. */
+/** It never got to the agent: what it was to be, it still is. */
 export function putBack(
   draft: Draft,
   claim: Claim,
@@ -166,7 +172,9 @@ function failed(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, 
   const scope = scopeOf(error.code);
   if (scope === 'daemon' && !claim.suspect) {
     holdFor(draft, error, now, run.probe ? claim.issue.id : null);
-    return putBack(draft, claim, run, now, pickError(error));
+    // What the agent has done and been told so far is in its thread: paid for once, and not to be said twice.
+    const goOn = run.threadId === null ? putBack : interrupted;
+    return goOn(draft, claim, run, now, pickError(error));
   }
   if (run.probe) probeInconclusive(draft, now);
   if (scope === 'park') {

@@ -15,7 +15,7 @@ export interface Ready {
 export function readyList(state: State, now: Instant): Ready[] {
   const ready: Ready[] = [];
   for (const claim of Object.values(state.claims)) {
-    if (isDue(claim, now)) ready.push({ issue: claim.issue, claim });
+    if (isDue(claim, now) && !(claim.issue.id in state.removals)) ready.push({ issue: claim.issue, claim });
   }
   for (const issue of Object.values(state.candidates)) {
     if (isEligible(issue, state)) ready.push({ issue, claim: null });
@@ -33,6 +33,12 @@ export function pick(state: State, now: Instant): Ready[] {
     if (slots.take(entry.issue.state)) picked.push(entry);
   }
   return picked;
+}
+
+/** Whoever could have a free slot, if it were the only one to get one. */
+export function startable(state: State, now: Instant): Ready[] {
+  const slots = new SlotCounter(state);
+  return slots.full ? [] : readyList(state, now).filter(({ issue }) => slots.hasRoomFor(issue.state));
 }
 
 export function isDue(claim: Claim, now: Instant): boolean {

@@ -30,8 +30,10 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
       });
     }
     case 'usage':
-      if (run.probe && signal.totals.output > 0) probeSucceeded(draft, claim.issue.id);
-      return bookUsage(draft, draft.claim(claim.issue.id) ?? claim, run, signal.threadId, signal.totals, now);
+      // The totals of a resumed thread are old: only tokens that were billed now say that the model answers.
+      if (bookUsage(draft, claim, run, signal.threadId, signal.totals, now) && run.probe && signal.totals.output > 0)
+        probeSucceeded(draft, claim.issue.id);
+      return;
     case 'asked': {
       if (live.questions.some((question) => question.id === signal.question.id)) return;
       draft.noteOn(claim, 'warn', 'run asks a person', {
@@ -56,7 +58,7 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
 export function closeQuestion(draft: Draft, claim: Claim, live: LiveRun, questionId: string, now: Instant): void {
   const questions = live.questions.filter((question) => question.id !== questionId);
   if (questions.length === live.questions.length) return;
-  const askedAtAwakeMs = questions.length === 0 ? null : live.askedAtAwakeMs;
+  const askedAtAwakeMs = questions.length === 0 ? null : now.awakeMs;
   update(draft, claim, live, { questions, askedAtAwakeMs, lastProgressAwakeMs: now.awakeMs });
 }
 

@@ -16,11 +16,13 @@ export interface State {
   readonly runs: { readonly [runId: string]: string };
   /** Unclaimed issues of the last good observation, eligible or not. */
   readonly candidates: ById<Issue>;
+  /** The poll that brought them: a read that was asked for before it tells nothing new about them. */
+  readonly candidatesSeq: number;
   /** Owners of workspaces at the start, until one observation has told whether they are terminal. */
   readonly leftovers: ById<string>;
   /** Workspaces being removed, by issue: the identifier. */
   readonly removals: ById<string>;
-  /** Issues given up since the last observation was asked for: the seq up to which answers about them are old. */
+  /** Issues given up or read by themselves since the last observation was asked for: the seq up to which answers about them are old. */
   readonly released: ById<number>;
   readonly records: ById<IssueRecord>;
   readonly holds: { readonly [source in HoldSource]?: Hold };
@@ -57,6 +59,8 @@ export interface PersistState {
   readonly broken: boolean;
   /** That one, while it is in flight. */
   readonly fullSeq: number | null;
+  /** Something changed while a write could not be ordered: it is in no write yet. */
+  readonly missed: boolean;
 }
 
 export function initialState(config: Config, workflowHash: string, instance: string, wallMs: number): State {
@@ -67,6 +71,7 @@ export function initialState(config: Config, workflowHash: string, instance: str
     claims: {},
     runs: {},
     candidates: {},
+    candidatesSeq: 0,
     leftovers: {},
     removals: {},
     released: {},
@@ -78,15 +83,15 @@ export function initialState(config: Config, workflowHash: string, instance: str
     read: null,
     seq: 0,
     runSeq: 0,
-    persist: { orderedSeq: 0, settledSeq: 0, broken: false, fullSeq: null },
+    persist: { orderedSeq: 0, settledSeq: 0, broken: false, fullSeq: null, missed: false },
     shutdown: null,
   };
 }
 
-export const NO_RECORD: IssueRecord = { runs: 0, tokens: 0, budgetFrom: 0, thread: null };
+export const NO_RECORD: IssueRecord = { runs: 0, tokens: 0, budgetFrom: 0, threads: [] };
 
 export function recordOf(state: State, issueId: string): IssueRecord {
-  return state.records[issueId] ?? NO_RECORD;
+  return (Object.hasOwn(state.records, issueId) ? state.records[issueId] : undefined) ?? NO_RECORD;
 }
 
 /** The run that occupies a slot: a running one, or one whose processes cannot be killed. */

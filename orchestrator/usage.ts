@@ -14,7 +14,7 @@ export function countUsage(
   totals: TokenTotals,
 ): { record: IssueRecord; spent: number } {
   if (!isSane(totals)) return { record, spent: 0 };
-  const known = record.thread?.id === threadId ? record.thread.totals : null;
+  const known = record.threads.find((thread) => thread.id === threadId)?.totals;
   // A resumed thread whose past we do not know: its first report is where counting starts.
   const before = known ?? (run.resume?.threadId === threadId ? totals : NONE);
   const next = {
@@ -24,10 +24,12 @@ export function countUsage(
   };
   const spent = Math.max(0, billable(next) - billable(before));
   if (known && spent === 0) return { record, spent };
-  return { record: { ...record, tokens: record.tokens + spent, thread: { id: threadId, totals: next } }, spent };
+  const others = record.threads.filter((thread) => thread.id !== threadId).slice(1 - MAX_THREADS);
+  const threads = [...others, { id: threadId, totals: next }];
+  return { record: { ...record, tokens: record.tokens + spent, threads }, spent };
 }
 
-/** Books what a run spent, and ends what has no budget left. */
+/** Books what a run spent, if anything, and ends what has no budget left. */
 export function bookUsage(
   draft: Draft,
   claim: Claim,
@@ -35,10 +37,10 @@ export function bookUsage(
   threadId: string,
   totals: TokenTotals,
   now: Instant,
-): void {
+): boolean {
   const { record, spent } = countUsage(recordOf(draft.state, claim.issue.id), run, threadId, totals);
   draft.put('records', claim.issue.id, record);
-  if (spent === 0) return;
+  if (spent === 0) return false;
   const ledger = draft.state.ledger.day === now.day ? draft.state.ledger : { day: now.day, tokens: 0 };
   draft.set({ ledger: { ...ledger, tokens: ledger.tokens + spent } });
 
@@ -47,13 +49,14 @@ export function bookUsage(
     requestStop(draft, claim.issue.id, 'budget', now);
   }
   enforceDayBudget(draft, now);
+  return true;
 }
 
 /** A daily cap is a cap: runs in flight are interrupted too, and go on tomorrow on their threads. */
-function enforceDayBudget(draft: Draft, now: Instant): void {
+export function enforceDayBudget(draft: Draft, now: Instant): void {
   const { config, ledger, holds } = draft.state;
   const cap = config.agent.maxTokensPerDay;
-  if (cap === null || ledger.tokens < cap || holds.budget) return;
+  if (cap === null || ledger.tokens < cap || ledger.day !== now.day || holds.budget) return;
   const message = `${ledger.tokens} tokens today, agent.max_tokens_per_day is ${cap}`;
   draft.putHold('budget', {
     code: 'budget_exceeded',
@@ -78,6 +81,9 @@ export function dayBudgetIsBack(draft: Draft, now: Instant): boolean {
   const cap = config.agent.maxTokensPerDay;
   return ledger.day !== now.day || cap === null || ledger.tokens < cap;
 }
+
+/** An agent may have threads of its own beside ours; their reports come in any order. */
+const MAX_THREADS = 20;
 
 const NONE: TokenTotals = { input: 0, cached: 0, output: 0 };
 

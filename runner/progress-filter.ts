@@ -3,17 +3,21 @@ import type { RunSignal } from '../src/domain/run-signal.js';
 
 type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
 
-/** Far below any stall limit, far above what a flooding agent could use to keep the core busy. */
-const PROGRESS_EVERY_MS = 100;
+const MOST_OFTEN_MS = 1_000;
 
-/** Lets everything through but progress that tells nothing new: the same open items within a tenth of a second. */
-export function filterProgress(clock: Clock, pass: (signal: CoreSignal) => void): (signal: CoreSignal) => void {
+/** Lets everything through but progress that tells nothing new: the same open items within a hundredth of the stall limit. */
+export function filterProgress(
+  clock: Clock,
+  stallTimeoutMs: number,
+  pass: (signal: CoreSignal) => void,
+): (signal: CoreSignal) => void {
+  const everyMs = stallTimeoutMs > 0 ? Math.min(MOST_OFTEN_MS, stallTimeoutMs / 100) : MOST_OFTEN_MS;
   let lastAtMs = Number.NEGATIVE_INFINITY;
   let lastOpenItems = -1;
   return (signal) => {
     if (signal.type === 'progress') {
       const { awakeMs } = clock.now();
-      if (signal.openItems === lastOpenItems && awakeMs - lastAtMs < PROGRESS_EVERY_MS) return;
+      if (signal.openItems === lastOpenItems && awakeMs - lastAtMs < everyMs) return;
       lastAtMs = awakeMs;
       lastOpenItems = signal.openItems;
     } else {

@@ -101,7 +101,7 @@ class AliveRun implements Attempt {
     pass: (signal: RunSignal) => void,
     private readonly clock: RemovalDeps['clock'],
   ) {
-    const passCore = filterProgress(clock, pass);
+    const passCore = filterProgress(clock, workflow.config.codex.stallTimeoutMs, pass);
     this.emit = (signal) => (signal.type === 'event' ? pass(signal) : passCore(signal));
   }
 

@@ -108,6 +108,8 @@ export interface LiveRun {
   /** Why it must end once its grace is over, see reconcile.ts. */
   readonly grace: { readonly untilAwakeMs: number; readonly reason: StopReason } | null;
   readonly stop: StopReason | null;
+  /** A person asked for a retry while it was being stopped. */
+  readonly retryAfter: boolean;
   readonly session: { readonly threadId: string; readonly turnId: string; readonly turn: number } | null;
   /** As they were when the run began: a later edit of WORKFLOW.md does not change them. */
   readonly limits: RunLimits;
@@ -127,8 +129,8 @@ export interface IssueRecord {
   readonly tokens: number;
   /** `tokens` when a person last granted a new budget. */
   readonly budgetFrom: number;
-  /** The last thread and its absolute totals: a resumed thread is not counted twice. */
-  readonly thread: { readonly id: string; readonly totals: TokenTotals } | null;
+  /** The last threads and their absolute totals: a thread is not counted twice, resumed or beside another. */
+  readonly threads: readonly { readonly id: string; readonly totals: TokenTotals }[];
 }
 
 /** Who must be well again before new work starts. */
@@ -143,6 +145,6 @@ export interface Hold {
   readonly tries: number;
   /** When the next probe may start, or when the hold ends by itself. `null`: only an observation ends it. */
   readonly untilMs: number | null;
-  /** Issues that were the probe and met the same error. */
+  /** Issues that were the probe and met the same error, the last one last. */
   readonly probed: readonly string[];
 }

@@ -1,6 +1,6 @@
 /** Something an agent asks a person. */
 export interface Question {
-  /** Unique within its run. */
+  /** Unique among all runs: an answer that comes late finds no other question. */
   readonly id: string;
   readonly kind: 'approval' | 'input';
   /** What is asked, for a person: the command, the diff, the question's text. */

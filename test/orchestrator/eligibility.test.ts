@@ -18,7 +18,7 @@ const FLAWS: {
   not_claimed: { state: { claims: { A: {} as never } }, why: 'claimed already' },
   not_being_removed: { state: { removals: { A: 'A' } }, why: 'being removed' },
   budget_left: {
-    state: { records: { A: { runs: 1, tokens: 20_000_000, budgetFrom: 0, thread: null } } },
+    state: { records: { A: { runs: 1, tokens: 20_000_000, budgetFrom: 0, threads: [] } } },
     why: 'token budget is spent',
   },
 };

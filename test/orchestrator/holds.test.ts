@@ -24,6 +24,16 @@ describe('a daemon-wide error', () => {
     expect(core.status('A', 'waiting')).toMatchObject({ reason: 'first', attempt: null });
   });
 
+  test('in the middle of a run costs nothing twice: the issue goes on with its thread', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
+    core.fail('A', 'agent_quota');
+    core.nowMs += 12_000;
+
+    expect(starts(core.poll())).toMatchObject([{ reason: 'resumed', attempt: null, resume: { threadId: 'thread' } }]);
+  });
+
   test('leaves runs in flight alone', () => {
     const core = new Core().put('A', 'B');
     core.poll();

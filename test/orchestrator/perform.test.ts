@@ -58,7 +58,7 @@ describe('perform', () => {
     expect(events).toEqual([{ type: 'persisted', seq: 1 }]);
   });
 
-  test('a failed write does not keep the next one from being made', async () => {
+  test('after a failed write only one that carries everything is made', async () => {
     const store = createMemoryStore();
     let calls = 0;
     const write: typeof store.write = async (change) => {
@@ -70,11 +70,16 @@ describe('perform', () => {
 
     perform({ type: 'persist', seq: 1, change: CHANGE });
     perform({ type: 'persist', seq: 2, change: CHANGE });
+    perform({ type: 'persist', seq: 3, change: { ...CHANGE, full: true } });
+    perform({ type: 'persist', seq: 4, change: CHANGE });
     await settled();
 
+    expect(calls).toBe(3);
     expect(events).toEqual([
       { type: 'persist_failed', seq: 1, message: 'disk full' },
-      { type: 'persisted', seq: 2 },
+      { type: 'persist_failed', seq: 2, message: 'disk full' },
+      { type: 'persisted', seq: 3 },
+      { type: 'persisted', seq: 4 },
     ]);
   });
 

@@ -321,6 +321,19 @@ describe('people', () => {
     expect(started(core.answerRead())).toEqual(['A']);
   });
 
+  test('what a person stopped stays stopped, also when its issue was just leaving and comes back', () => {
+    const core = working();
+    core.change('A', { state: 'Backlog' });
+    core.poll();
+    core.send({ type: 'stop_requested', issueId: 'A' });
+    core.change('A', { state: 'Todo' });
+    core.poll();
+    core.fail('A', 'STOPPED_BY_OPERATOR');
+    core.poll();
+
+    expect(core.standing('A')).toBe('parked: stopped_by_operator');
+  });
+
   test('stop keeps an issue that has not begun from beginning', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();

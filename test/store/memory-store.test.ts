@@ -19,7 +19,7 @@ const claim = (id: string): DurableClaim => ({
     run: null,
   },
 });
-const record = (runs: number) => ({ runs, tokens: 0, budgetFrom: 0, thread: null });
+const record = (runs: number) => ({ runs, tokens: 0, budgetFrom: 0, threads: [] });
 const change = (part: Partial<DurableChange>): DurableChange => ({
   full: false,
   claims: {},
@@ -86,7 +86,7 @@ describe('the store in memory', () => {
   });
 
   test('shares nothing with those who read and write it', async () => {
-    const given = { A: { runs: 1, tokens: 0, budgetFrom: 0, thread: null } };
+    const given = { A: { runs: 1, tokens: 0, budgetFrom: 0, threads: [] } };
     const store = createMemoryStore();
     await store.write(change({ records: given }));
 

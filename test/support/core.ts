@@ -169,6 +169,12 @@ export class Core {
     return this.effects.findLast((effect): effect is Extract<Effect, { type: T }> => effect.type === type);
   }
 
+  latest<T extends Effect['type']>(type: T): Extract<Effect, { type: T }> {
+    const effect = this.last(type);
+    if (!effect) throw new Error(`no ${type} was ordered`);
+    return effect;
+  }
+
   readBoard(ids: readonly string[]): ReadResult {
     const issues = ids.flatMap((id) => (this.unknown.has(id) ? [] : (this.board.get(id) ?? [])));
     return { ok: true, issues, unknown: ids.filter((id) => this.unknown.has(id)) };

@@ -16,6 +16,7 @@ export class Asking {
   constructor(
     private readonly reporter: Reporter,
     private readonly onChange: (isAsking: boolean) => void,
+    private readonly runId: string,
   ) {}
 
   /** The question that has waited longest. */
@@ -25,7 +26,8 @@ export class Asking {
 
   question(ask: Ask): Question {
     this.#count += 1;
-    return { id: `q${this.#count}`, ...ask.draft };
+    // With the run in it: a late answer to a question of an earlier run must not be taken for one to a question of this.
+    return { id: `${this.runId}-q${this.#count}`, ...ask.draft };
   }
 
   /** Resolves to the reply for the agent. */

@@ -47,7 +47,8 @@ export class CodexSession {
   constructor(private readonly deps: SessionDeps) {
     const { process, context, reporter, scheduler } = deps;
     const stderr = new StderrLines(process.stderr, scheduler, deps.onStderr);
-    this.asking = new Asking(reporter, (isAsking) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock()));
+    const pauseClock = (isAsking: boolean) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock());
+    this.asking = new Asking(reporter, pauseClock, context.runId);
     this.log = new MessageLog(reporter, {
       turnEnded: (turn) => this.#turn?.end(turn),
       requestResolved: (requestId) => this.asking.withdraw(requestId),
