@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { changeHash } from '../../orchestrator/hash.js';
 import { Loop } from '../../orchestrator/loop.js';
 import { createPerform } from '../../orchestrator/perform.js';
@@ -12,64 +12,6 @@ import { Core, ofType, started, starts, stops } from '../support/core.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 const question = { id: 'q1', kind: 'approval', text: 'ok?', fields: [] } as const;
-
-describe('wake', () => {
-  test('a thing that comes due while an event is handled is not missed', () => {
-    const clock = new FakeClock();
-    const polls: Effect[] = [];
-    const loop: Loop = new Loop({
-      initial: initialState(config(), 'h', 'i', clock.now().wallMs),
-      clock,
-      perform: (effect) => {
-        if (effect.type === 'poll') polls.push(effect);
-        if (effect.type === 'note' && effect.note.message.startsWith('paused')) clock.sleep(2); // a slow write of a log line
-      },
-      onFault: (e) => {
-        throw e;
-      },
-    });
-    loop.dispatch({ type: 'started', leftovers: [] });
-    const ok = { ok: true, issues: [], unknown: [] } as const;
-    loop.dispatch({
-      type: 'observed',
-      observation: { seq: 1, asked: [], refresh: ok, candidates: ok, freeDiskMb: null },
-    });
-    clock.advance(29_999);
-    loop.dispatch({ type: 'pause_requested' });
-    clock.advance(3_600_000);
-    expect(polls).toHaveLength(2);
-  });
-  test('progress at the very moment something is due does not cancel it', () => {
-    const clock = new FakeClock();
-    const polls: Effect[] = [];
-    const runs: string[] = [];
-    const loop: Loop = new Loop({
-      initial: initialState(config({ codex: { stallTimeoutMs: 0 } }), 'h', 'i', clock.now().wallMs),
-      clock,
-      perform: (effect) => {
-        if (effect.type === 'poll') polls.push(effect);
-        if (effect.type === 'persist') loop.dispatch({ type: 'persisted', seq: effect.seq });
-        if (effect.type === 'start_run') runs.push(effect.order.runId);
-      },
-      onFault: (e) => {
-        throw e;
-      },
-    });
-    loop.dispatch({ type: 'started', leftovers: [] });
-    const ok = { ok: true, issues: [issue('A')], unknown: [] } as const;
-    loop.dispatch({
-      type: 'observed',
-      observation: { seq: 1, asked: [], refresh: { ...ok, issues: [] }, candidates: ok, freeDiskMb: null },
-    });
-    clock.advance(29_000);
-    clock.sleep(10_000); // the machine slept, or the timer is a little late
-    for (let i = 0; i < 600; i++) {
-      clock.advance(100);
-      loop.dispatch({ type: 'run_signalled', runId: runs[0] ?? '', signal: { type: 'progress', openItems: 0 } });
-    }
-    expect(polls.length).toBeGreaterThan(1);
-  });
-});
 
 test('one bad issue does not keep the board on hold with one slot', () => {
   const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
