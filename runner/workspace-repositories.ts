@@ -39,7 +39,13 @@ async function subfolders(folder: string): Promise<string[]> {
 /** `.git` is a folder with a HEAD, or a file that points to one. A folder without is a clone that never began. */
 async function isRepository(folder: string): Promise<boolean> {
   const git = join(folder, '.git');
-  const stats = await lstat(git).catch(() => null);
-  if (stats?.isDirectory()) return (await lstat(join(git, 'HEAD')).catch(() => null)) !== null;
+  const stats = await lstat(git).catch(nullIfMissing);
+  if (stats?.isDirectory()) return (await lstat(join(git, 'HEAD')).catch(nullIfMissing)) !== null;
   return stats !== null;
+}
+
+/** A folder that cannot be looked into may hide work: that is an error, not "nothing there". */
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
 }

@@ -285,6 +285,7 @@ test('time during which the daemon is stopped does not count, nor does it make a
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     await expect.poll(() => readFileSync(`/proc/${child.pid}/stat`, 'utf8'), { timeout: 10_000 }).toMatch(/\) T /);
 
+    // What is waited for is time itself: it has to pass while the process is stopped.
     await realTime(700);
     child.kill('SIGCONT');
     const { awakeMs, realMs } = JSON.parse((await lines.next()).value);

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentCommand, type TestDaemon, testDaemon, workflowText } from '../support/test-daemon.js';
@@ -40,6 +40,19 @@ describe('a workspace', () => {
     expect(await readFile(join(daemon.dir, 'seen'), 'utf8')).toBe('?? half-done.txt\n');
     expect(await linesOf(join(daemon.workspaces, 'AB-1', 'half-done.txt'))).toEqual(['precious', 'precious']);
     expect(await linesOf(join(daemon.dir, 'made'))).toEqual(['made']);
+  });
+
+  test('what was saved of others goes after workspace.keep_days', async () => {
+    const daemon = await testDaemon({ settings: `codex: { command: "${agentCommand('moves-issue')}" }` });
+    const saved = join(daemon.stateDir, 'saved');
+    const today = `AB-8@${new Date().toISOString().replaceAll(':', '.')}`;
+    await mkdir(join(saved, 'AB-7@2020-01-01T00.00.00.000Z'));
+    await mkdir(join(saved, today));
+    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+
+    await daemon.until('removed', (_, event) => event?.type === 'workspace_removed');
+
+    expect(await readdir(saved)).toEqual([today]);
   });
 
   test('of a finished issue is removed only after its unpushed work was saved', async () => {

@@ -3,7 +3,9 @@ import { chmod, mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { findRepositories } from '../../../runner/workspace-repositories.js';
 import { pruneSaved, type RunScript, type SaveLimits, saveWork } from '../../../runner/workspace-save.js';
+import { asOrdinaryUser } from '../../support/as-ordinary-user.js';
 import { EPOCH_MS } from '../../support/fake-clock.js';
 import { tempFolder } from './temp-folder.js';
 
@@ -233,6 +235,14 @@ describe('saveWork', () => {
     await writeFile(join(workspace, '.git/HEAD'), 'garbage');
 
     await expect(save()).rejects.toThrow(expect.objectContaining({ code: 'workspace_failed' }));
+  });
+
+  test('a folder that cannot be looked into may hide a repository: an error, never a silent nothing', async () => {
+    const { base, workspace } = await setUp();
+    await mkdir(join(workspace, 'closed'));
+    await chmod(join(workspace, 'closed'), 0o644);
+
+    await asOrdinaryUser(base, () => expect(findRepositories(workspace)).rejects.toThrow('EACCES'));
   });
 
   test('a script that cannot run is a failure to save', async () => {
