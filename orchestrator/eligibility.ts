@@ -1,6 +1,6 @@
 import type { Config } from '../src/domain/config.js';
-import type { Issue } from '../src/domain/issue.js';
-import { includesState, isTrusted, missingLabels } from '../src/domain/standing.js';
+import type { Blocker, Issue } from '../src/domain/issue.js';
+import { includesState, isTrusted, missingLabels, openBlockers } from '../src/domain/standing.js';
 import { recordOf, type State } from './state.js';
 
 /** One rule that an issue must pass before it is started, and the sentence for a person when it does not. */
@@ -30,10 +30,12 @@ export const RULES: readonly Rule[] = [
   {
     name: 'dispatchable',
     passes: (issue) => issue.dispatchable,
-    why: (issue) =>
-      issue.blocked_by.length > 0
-        ? `it is blocked by ${list(issue.blocked_by.map((b) => b.identifier ?? b.id ?? '?'))}`
-        : 'the tracker says that it is not ours to work on',
+    why: () => 'the tracker says that it is not ours to work on',
+  },
+  {
+    name: 'not_blocked',
+    passes: (issue, { config }) => openBlockers(issue, config.tracker).length === 0,
+    why: (issue, { config }) => `it waits for ${openBlockers(issue, config.tracker).map(nameOfBlocker).join(', ')}`,
   },
   {
     name: 'trusted_author',
@@ -70,6 +72,10 @@ export function hasBudget(state: State, issueId: string, config: Config): boolea
   const { tokens, budgetFrom } = recordOf(state, issueId);
   const cap = config.agent.maxTokensPerIssue;
   return cap === null || tokens - budgetFrom < cap;
+}
+
+function nameOfBlocker({ identifier, id, state }: Blocker): string {
+  return `${identifier ?? id ?? '?'} (${state ?? 'not found'})`;
 }
 
 function list(words: readonly string[]): string {

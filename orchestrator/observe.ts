@@ -26,7 +26,10 @@ export function observed(draft: Draft, observation: Observation, now: Instant): 
   if (seq !== draft.state.poll.inFlightSeq) return NOTHING_FRESH;
   watchDisk(draft, observation.freeDiskMb, now);
   if (refresh.ok) applyRefresh(draft, observation.asked, refresh, seq, now);
-  if (candidates.ok) takeCandidates(draft, candidates.issues, seq);
+  if (candidates.ok) {
+    takeCandidates(draft, candidates.issues, seq);
+    tellProblems(draft, candidates.problems ?? []);
+  }
 
   const failure = !refresh.ok ? refresh : !candidates.ok ? candidates : null;
   const rateLimit = (candidates.ok && candidates.rateLimit) || (refresh.ok && refresh.rateLimit) || null;
@@ -90,6 +93,15 @@ function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): vo
   draft.set({ candidatesSeq: seq });
   draft.replace('candidates', candidates);
   draft.replace('released', stillOld);
+}
+
+/** Each is told once, for as long as it lasts. */
+function tellProblems(draft: Draft, problems: readonly string[]): void {
+  const { poll } = draft.state;
+  for (const detail of problems) {
+    if (!poll.problems.includes(detail)) draft.note('warn', 'tracker has something unreadable', { fields: { detail } });
+  }
+  draft.set({ poll: { ...poll, problems } });
 }
 
 /** What a poll that was asked for earlier will say about it is old by then. */

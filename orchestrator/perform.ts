@@ -12,7 +12,7 @@ const READ_TIMEOUT_MS = 60_000;
 
 export interface PerformPorts {
   readonly clock: Clock;
-  readonly tracker: Tracker;
+  readonly tracker: Pick<Tracker, 'issuesByStates' | 'issuesByIds'>;
   readonly store: Store;
   readonly runner: Runner;
   /** The workflow of that hash, as long as a run may still need it; the current one without a hash. */

@@ -47,6 +47,8 @@ export interface PollState {
   /** "Cannot see", as against "no work". */
   readonly failure: { readonly code: ErrorCode; readonly message: string; readonly sinceMs: number } | null;
   readonly rateLimit: RateLimit | null;
+  /** What the last list of candidates could not read, a sentence each. */
+  readonly problems: readonly string[];
   /** Someone asked for a poll while one was in flight. */
   readonly again: boolean;
 }
@@ -79,7 +81,15 @@ export function initialState(config: Config, workflowHash: string, instance: str
     holds: {},
     pausedSinceMs: null,
     ledger: { day: '', tokens: 0 },
-    poll: { inFlightSeq: null, nextAtMs: wallMs, lastOkAtMs: null, failure: null, rateLimit: null, again: false },
+    poll: {
+      inFlightSeq: null,
+      nextAtMs: wallMs,
+      lastOkAtMs: null,
+      failure: null,
+      rateLimit: null,
+      problems: [],
+      again: false,
+    },
     read: null,
     seq: 0,
     runSeq: 0,

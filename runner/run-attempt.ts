@@ -4,7 +4,7 @@ import type { StartOrder, StopReason } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
-import type { Tracker } from '../src/domain/ports.js';
+import type { HostTool, Tracker } from '../src/domain/ports.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import { standingOf } from '../src/domain/standing.js';
 import { withinLimit } from '../src/domain/time-limit.js';
@@ -29,7 +29,9 @@ export interface RunDeps {
   readonly clock: Clock;
   readonly containment: Containment;
   readonly workspaces: Workspaces;
-  readonly tracker: Pick<Tracker, 'issuesByIds' | 'tools'>;
+  readonly tracker: Pick<Tracker, 'issuesByIds'>;
+  /** What agents may call on the host, under the settings that a run starts with. */
+  tools(workflow: Workflow): readonly HostTool[];
   readonly executor: Executor;
   /** The daemon's temporary folder, in which each run has its own. */
   readonly tmpRoot: string;
@@ -139,7 +141,7 @@ function stepContext(attempt: Attempt, deps: RunDeps, workspace: Workspace, tmpD
     workspace: workspace.path,
     tmpDir,
     clock: deps.clock,
-    tools: deps.tracker.tools(),
+    tools: deps.tools(workflow),
     signal,
     emit: attempt.emit,
     controls: attempt.controls,

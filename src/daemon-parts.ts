@@ -14,6 +14,7 @@ import { RunLog } from './daemon-run-log.js';
 import type { Dispatch, Store, Tracker } from './domain/ports.js';
 import { pruneTranscripts } from './logging/prune-transcripts.js';
 import { createMemoryStore } from './store/memory-store.js';
+import { updateIssueTool } from './tracker/update-issue.js';
 import { resolveSecret } from './workflow/provider-secrets.js';
 
 const TRANSCRIPTS_KEPT = 500;
@@ -59,6 +60,7 @@ export async function openParts(options: DaemonOptions, dispatch: Dispatch): Pro
     tmpRoot,
     workspaces,
     tracker,
+    tools: ({ config }) => [updateIssueTool(tracker, config.tracker), ...tracker.tools()],
     continuation: loadContinuation(),
     saveWork: saveWorkOf({ ...shared, saveDir: stateDir.saved }),
     executor: createCodexExecutor({

@@ -95,6 +95,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     'started',
   );
   dispatch({ type: 'started', leftovers });
+  await tracker.watch?.({
+    onChange: () => dispatch({ type: 'refresh_requested' }),
+    onError: ({ message }) =>
+      log.warn({ detail: message }, 'tracker cannot be watched, edits are seen at the next poll'),
+  });
   return {
     dispatch,
     exited: exit.exited,

@@ -56,6 +56,7 @@ export type ReadResult =
       readonly issues: readonly Issue[];
       readonly unknown: readonly string[];
       readonly rateLimit?: RateLimit;
+      readonly problems?: readonly string[];
     }
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly resetAtMs?: number };
 

@@ -15,8 +15,14 @@ export interface Tracker {
   issuesByStates(states: readonly string[], signal: AbortSignal): Promise<IssueBatch>;
   /** An id that is in neither `issues` nor `unknown` does not exist any more. */
   issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch>;
-  /** Tools that agents may call; they run on the host, bound to the run's own issue. */
+  /** The names of the states into which an issue can be moved, as far as they are known by now; empty: not known. */
+  readonly states: readonly string[];
+  /** Moves an issue, comments on it, or both. What the tracker will not do is `tracker_refused`, with the reason for the agent. */
+  update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate>;
+  /** Tools of this tracker that agents may call besides `update_issue`; they run on the host. */
   tools(): readonly HostTool[];
+  /** Calls back whenever issues may have changed, until `close`. Absent: only polls tell. Never throws. */
+  watch?(callbacks: WatchCallbacks): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -25,6 +31,25 @@ export interface IssueBatch {
   /** Asked for, but neither found nor proven gone (a half-written file, a page that failed). */
   readonly unknown: readonly string[];
   readonly rateLimit?: RateLimit;
+  /** What could not be read as an issue, a sentence each, with its place: told to people, and nothing else comes of it. */
+  readonly problems?: readonly string[];
+}
+
+/** At least one of the two. */
+export interface IssueChange {
+  readonly state?: string;
+  readonly comment?: string;
+}
+
+export interface IssueUpdate {
+  /** Where the issue is now, in the tracker's own spelling. */
+  readonly state: string;
+}
+
+export interface WatchCallbacks {
+  onChange(): void;
+  /** Watching does not work (any more): polls still do. */
+  onError(error: Error): void;
 }
 
 export interface RateLimit {

@@ -67,6 +67,12 @@ export const SETUP_ERRORS = {
     'The pages of the tracker do not fit together',
     'Baton reads them again at the next poll.',
   ),
+  tracker_refused: facts(
+    'issue',
+    false,
+    'The tracker would not change the issue',
+    'See the message; the agent is told, and the run goes on.',
+  ),
   tracker_rate_limited: facts(
     'issue',
     true,

@@ -1,5 +1,5 @@
 import type { TrackerConfig } from './config.js';
-import { type Issue, stateKey } from './issue.js';
+import { type Blocker, type Issue, stateKey } from './issue.js';
 
 /** Where an issue stands, as far as the issue itself tells: only an active one is worked on. */
 export type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
@@ -7,8 +7,13 @@ export type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
 export function standingOf(issue: Issue, tracker: TrackerConfig): Standing {
   if (includesState(tracker.terminalStates, issue.state)) return 'terminal';
   if (!includesState(tracker.activeStates, issue.state)) return 'inactive';
-  const isRoutable = issue.dispatchable && isTrusted(issue) && missingLabels(issue, tracker).length === 0;
-  return isRoutable ? 'active' : 'unroutable';
+  const isFree = issue.dispatchable && openBlockers(issue, tracker).length === 0;
+  return isFree && isTrusted(issue) && missingLabels(issue, tracker).length === 0 ? 'active' : 'unroutable';
+}
+
+/** A blocker of which nobody knows how it stands is open. */
+export function openBlockers(issue: Issue, tracker: TrackerConfig): Blocker[] {
+  return issue.blocked_by.filter(({ state }) => state === null || !includesState(tracker.terminalStates, state));
 }
 
 /** `null` is "the tracker does not know": only a plain no keeps an issue out. */

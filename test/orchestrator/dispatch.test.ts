@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Effect } from '../../src/domain/effects.js';
 import { failure } from '../../src/domain/outcome.js';
 import { Core, ofType, started, starts, stops } from '../support/core.js';
 
@@ -284,6 +285,24 @@ describe('claims', () => {
     core.send({ type: 'run_exited', runId, outcome: failure('port_exit', 'x') });
 
     expect(core.claim('A').failures).toBe(1);
+  });
+});
+
+describe('what the tracker cannot read', () => {
+  const told = (effects: readonly Effect[]) =>
+    ofType(effects, 'note').flatMap(({ note }) => (note.level === 'warn' ? [note.fields?.detail] : []));
+  const answer = (core: Core, problems: string[]) => {
+    core.send({ type: 'refresh_requested' });
+    return told(core.answerPoll({ candidates: { ok: true, issues: [], unknown: [], problems } }));
+  };
+
+  test('is told once for as long as it lasts, and again when it comes back', () => {
+    const core = new Core();
+
+    expect(answer(core, ['a.md: no id'])).toEqual(['a.md: no id']);
+    expect(answer(core, ['a.md: no id', 'b.md: no id'])).toEqual(['b.md: no id']);
+    expect(answer(core, [])).toEqual([]);
+    expect(answer(core, ['a.md: no id'])).toEqual(['a.md: no id']);
   });
 });
 

@@ -13,6 +13,7 @@ const FLAWS: {
   not_terminal: { flaw: { state: 'DONE ' }, why: 'its state "DONE " is terminal' },
   active_state: { flaw: { state: 'Backlog' }, why: '"Backlog" is not among "Todo", "Done"' },
   dispatchable: { flaw: { dispatchable: false }, why: 'not ours to work on' },
+  not_blocked: { flaw: { blocked_by: [{ id: '7', identifier: 'AB-7', state: 'Todo' }] }, why: 'waits for AB-7 (Todo)' },
   trusted_author: { flaw: { author: { login: 'eve', trusted: false } }, why: 'eve is not trusted' },
   required_labels: { flaw: { labels: ['other'] }, why: 'lacks the label "baton"' },
   not_claimed: { state: { claims: { A: {} as never } }, why: 'claimed already' },
@@ -56,9 +57,27 @@ describe('eligibility', () => {
   });
 
   test('a blocked issue says by whom', () => {
-    const blocked = issue({ dispatchable: false, blocked_by: [{ id: '7', identifier: 'AB-7', state: 'Todo' }] });
-    const rule = RULES.find(({ name }) => name === 'dispatchable');
+    const blocked = issue({
+      blocked_by: [
+        { id: '7', identifier: 'AB-7', state: 'Todo' },
+        { id: '8', identifier: 'AB-8', state: 'done' },
+        { id: '9', identifier: null, state: null },
+      ],
+    });
+    const rule = RULES.find(({ name }) => name === 'not_blocked');
 
-    expect(rule?.why(blocked, core().state)).toBe('it is blocked by "AB-7"');
+    expect(rule?.why(blocked, core().state)).toBe('it waits for AB-7 (Todo), 9 (not found)');
+  });
+
+  test('an issue whose blockers are all finished is free', () => {
+    const board = core().put({
+      id: 'A',
+      labels: ['baton'],
+      blocked_by: [{ id: '8', identifier: 'AB-8', state: 'Done' }],
+    });
+
+    board.tick();
+
+    expect(started(board.answerPoll())).toEqual(['A']);
   });
 });

@@ -6,7 +6,7 @@ import type { Effect, StartOrder } from '../../src/domain/effects.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import { success } from '../../src/domain/outcome.js';
-import type { IssueBatch, Tracker } from '../../src/domain/ports.js';
+import type { IssueBatch } from '../../src/domain/ports.js';
 import { createMemoryStore } from '../../src/store/memory-store.js';
 import { config, issue, workflow } from '../support/builders.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -19,14 +19,9 @@ function setUp(read: (ids: readonly string[] | null) => Promise<IssueBatch>) {
   const faults: unknown[] = [];
   const exits: boolean[] = [];
   const waiters: { type: string; resolve: (event: OrchestratorEvent) => void }[] = [];
-  const tracker: Tracker = {
-    kind: 'test',
-    scope: 'test',
-    defaults: { activeStates: [], terminalStates: [] },
+  const tracker: PerformPorts['tracker'] = {
     issuesByStates: () => read(null),
     issuesByIds: (ids) => read(ids),
-    tools: () => [],
-    close: async () => {},
   };
   const ports: PerformPorts = {
     clock,

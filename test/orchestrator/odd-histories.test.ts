@@ -275,13 +275,8 @@ test('a disk that cannot be asked does not end the polling', async () => {
       log: () => {},
       exit: () => {},
       tracker: {
-        kind: 't',
-        scope: 't',
-        defaults: { activeStates: [], terminalStates: [] },
         issuesByStates: async () => ({ issues: [], unknown: [] }),
         issuesByIds: async () => ({ issues: [], unknown: [] }),
-        tools: () => [],
-        close: async () => {},
       },
       runner: {
         start() {},

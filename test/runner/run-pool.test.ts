@@ -50,7 +50,8 @@ async function setUp() {
     containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: new FakeClock() },
     workspaces,
     tmpRoot,
-    tracker: { issuesByIds: async () => ({ issues: [], unknown: [] }), tools: () => [] },
+    tracker: { issuesByIds: async () => ({ issues: [], unknown: [] }) },
+    tools: () => [],
     executor: {
       kind: 'by-hand',
       execute: (_, { emit }) =>

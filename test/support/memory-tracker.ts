@@ -1,6 +1,6 @@
 import { BatonError } from '../../src/domain/errors.js';
 import { type Issue, stateKey } from '../../src/domain/issue.js';
-import type { HostTool, HostToolResult, IssueBatch, RateLimit, Tracker } from '../../src/domain/ports.js';
+import type { HostTool, IssueBatch, IssueChange, IssueUpdate, RateLimit, Tracker } from '../../src/domain/ports.js';
 import { issue } from './builders.js';
 
 export type TrackerCall =
@@ -102,19 +102,19 @@ export class MemoryTracker implements Tracker {
     return this.#answer({ method: 'issuesByIds', ids: [...ids] }, signal, (each) => wanted.has(each.id));
   }
 
+  get states(): readonly string[] {
+    return [...this.defaults.activeStates, ...this.defaults.terminalStates];
+  }
+
+  async update(id: string, { state, comment }: IssueChange): Promise<IssueUpdate> {
+    if (!this.#board.has(id)) throw new BatonError('tracker_refused', `issue ${id} is gone`);
+    if (comment !== undefined) this.comments.push({ issueId: id, comment });
+    if (state !== undefined) this.move(id, state);
+    return { state: this.get(id).state };
+  }
+
   tools(): readonly HostTool[] {
-    return [
-      {
-        name: 'update_issue',
-        description: 'Move the issue of this run to another state, or comment on it.',
-        inputSchema: {
-          type: 'object',
-          properties: { state: { type: 'string' }, comment: { type: 'string' } },
-          additionalProperties: false,
-        },
-        call: async (input, context) => this.#update(context.issue.id, input),
-      },
-    ];
+    return [];
   }
 
   async close(): Promise<void> {
@@ -139,21 +139,6 @@ export class MemoryTracker implements Tracker {
     await untilOpen(this.#gate, signal);
     if (failure) throw failure.error;
     return batch;
-  }
-
-  #update(id: string, input: unknown): HostToolResult {
-    const refuse = (text: string): HostToolResult => ({ success: false, text });
-    if (typeof input !== 'object' || input === null) return refuse('update_issue takes an object');
-    const { state, comment, ...rest } = input as { readonly [key: string]: unknown };
-    if (Object.keys(rest).length > 0) return refuse(`update_issue takes no ${Object.keys(rest).join(', ')}`);
-    if (state !== undefined && typeof state !== 'string') return refuse('state must be a text');
-    if (comment !== undefined && typeof comment !== 'string') return refuse('comment must be a text');
-    if (!this.#board.has(id)) return refuse(`issue ${id} is gone`);
-
-    if (comment !== undefined) this.comments.push({ issueId: id, comment });
-    if (state === undefined) return { success: true, text: 'commented' };
-    this.move(id, state);
-    return { success: true, text: `moved to ${state}`, movedTo: state };
   }
 }
 

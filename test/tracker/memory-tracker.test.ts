@@ -61,20 +61,4 @@ describe('the tracker in memory', () => {
 
     expect(await tracker.issuesByIds([], signal)).toMatchObject({ rateLimit: { remaining: 3, resetAtMs: 9 } });
   });
-
-  test('SEC-22 has a tool that moves and comments the own issue of the run, and no other', async () => {
-    const tracker = new MemoryTracker([issue('A'), issue('B')]);
-    const [tool] = tracker.tools();
-    const context = { issue: tracker.get('A'), runId: 'r' };
-
-    expect(await tool?.call({ state: 'Done', comment: 'ready' }, context)).toMatchObject({
-      success: true,
-      movedTo: 'Done',
-    });
-    expect(await tool?.call({ id: 'B', state: 'Done' }, context)).toMatchObject({ success: false });
-    expect(await tool?.call({ state: 7 }, context)).toMatchObject({ success: false });
-
-    expect([tracker.get('A').state, tracker.get('B').state]).toEqual(['Done', 'Todo']);
-    expect(tracker.comments).toEqual([{ issueId: 'A', comment: 'ready' }]);
-  });
 });

@@ -1,0 +1,69 @@
+import type { TrackerConfig } from '../domain/config.js';
+import { BatonError } from '../domain/errors.js';
+import type { HostTool, HostToolResult, IssueChange, Tracker } from '../domain/ports.js';
+
+const NAME = 'update_issue';
+/** Longer than any report of a run needs to be, shorter than what trackers refuse. */
+const MAX_COMMENT_CHARS = 20_000;
+const TIME_LIMIT_MS = 60_000;
+
+/**
+ * The one tool that every tracker has. It names no issue: it is bound to the one that the run works on, and runs on the
+ * host with the host's credentials, so that an agent can move its own issue and nothing else.
+ */
+export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates }: TrackerConfig): HostTool {
+  const states = tracker.states.length > 0 ? tracker.states : [...activeStates, ...terminalStates];
+  return {
+    name: NAME,
+    description:
+      'Move the issue you are working on to another state, comment on it, or both. ' +
+      `States: ${states.join(', ')}. Work is over once the issue is in another state than: ${activeStates.join(', ')}.`,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        state: { type: 'string', description: `One of: ${states.join(', ')}.` },
+        comment: { type: 'string', description: 'What was done, or what a person must know. Markdown.' },
+      },
+      additionalProperties: false,
+    },
+    async call(input, { issue }) {
+      const change = parseChange(input);
+      if (typeof change === 'string') return refused(change);
+      try {
+        const { state } = await tracker.update(issue.id, change, AbortSignal.timeout(TIME_LIMIT_MS));
+        const said = change.comment === undefined ? '' : 'Commented. ';
+        if (change.state === undefined) return { success: true, text: `${said}The issue is in "${state}".` };
+        return { success: true, text: `${said}The issue is now in "${state}".`, movedTo: state };
+      } catch (error) {
+        if (error instanceof BatonError && error.code === 'tracker_refused') return refused(error.message);
+        throw error;
+      }
+    },
+  };
+}
+
+/** The change, or a sentence that tells the agent what is wrong with its call. */
+function parseChange(input: unknown): IssueChange | string {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return `${NAME} takes an object.`;
+  const { state, comment, ...rest } = input as { readonly [key: string]: unknown };
+  const [extra] = Object.keys(rest);
+  if (extra !== undefined) return `${NAME} takes state and comment, not ${extra.slice(0, 100)}.`;
+  if (!isAbsent(state) && !isText(state)) return 'state must be a text that is not blank.';
+  if (!isAbsent(comment) && !isText(comment)) return 'comment must be a text that is not blank.';
+  if (isText(comment) && comment.length > MAX_COMMENT_CHARS)
+    return `comment has ${comment.length} characters, ${MAX_COMMENT_CHARS} are allowed.`;
+  const change = { ...(isText(state) ? { state: state.trim() } : {}), ...(isText(comment) ? { comment } : {}) };
+  return Object.keys(change).length === 0 ? `${NAME} needs a state, a comment, or both.` : change;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+function refused(text: string): HostToolResult {
+  return { success: false, text };
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { updateIssueTool } from '../../src/tracker/update-issue.js';
+import { config, issue } from '../support/builders.js';
+import { MemoryTracker } from '../support/memory-tracker.js';
+
+function toolOn(tracker: MemoryTracker) {
+  const tool = updateIssueTool(tracker, config().tracker);
+  return (input: unknown) => tool.call(input, { issue: tracker.get('A'), runId: 'r' });
+}
+
+describe('the tool update_issue', () => {
+  test('moves and comments the own issue of the run, and tells where it is now', async () => {
+    const tracker = new MemoryTracker([issue('A'), issue('B')]);
+
+    const result = await toolOn(tracker)({ state: ' Done ', comment: 'ready' });
+
+    expect(result).toEqual({ success: true, text: 'Commented. The issue is now in "Done".', movedTo: 'Done' });
+    expect([tracker.get('A').state, tracker.get('B').state]).toEqual(['Done', 'Todo']);
+    expect(tracker.comments).toEqual([{ issueId: 'A', comment: 'ready' }]);
+  });
+
+  test('a comment alone is no move', async () => {
+    const tracker = new MemoryTracker([issue('A')]);
+
+    const result = await toolOn(tracker)({ comment: 'half way', state: null });
+
+    expect(result).toEqual({ success: true, text: 'Commented. The issue is in "Todo".' });
+  });
+
+  test.each<[string, unknown, string]>([
+    ['SEC-22 another issue', { id: 'B', state: 'Done' }, 'not id'],
+    ['a number for a state', { state: 7 }, 'state must be a text'],
+    ['a blank state', { state: ' ' }, 'state must be a text'],
+    ['a list for a comment', { comment: ['x'] }, 'comment must be a text'],
+    ['a comment without end', { comment: 'x'.repeat(20_001) }, '20000 are allowed'],
+    ['nothing to do', {}, 'needs a state, a comment, or both'],
+    ['no object', 'Done', 'takes an object'],
+    ['a list', ['Done'], 'takes an object'],
+  ])('%s is answered with what is wrong, and changes nothing', async (_, input, text) => {
+    const tracker = new MemoryTracker([issue('A'), issue('B')]);
+
+    const result = await toolOn(tracker)(input);
+
+    expect(result).toEqual({ success: false, text: expect.stringContaining(text) });
+    expect([tracker.get('A').state, tracker.get('B').state, tracker.comments]).toEqual(['Todo', 'Todo', []]);
+  });
+
+  test('what the tracker refuses is told to the agent in its own words', async () => {
+    const tracker = new MemoryTracker([issue('A')]);
+    const tool = updateIssueTool(tracker, config().tracker);
+    tracker.remove('A');
+
+    const result = await tool.call({ state: 'Done' }, { issue: issue('A'), runId: 'r' });
+
+    expect(result).toEqual({ success: false, text: 'issue A is gone' });
+  });
+
+  test('names the states into which an issue can be moved, and those that go on', () => {
+    const { description } = updateIssueTool(new MemoryTracker(), config().tracker);
+
+    expect(description).toContain('States: Todo, In Progress, Done, Cancelled.');
+    expect(description).toContain('in another state than: Todo, In Progress.');
+  });
+});
