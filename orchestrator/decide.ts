@@ -6,6 +6,7 @@ import { meetDeadlines } from './deadlines.js';
 import { Draft } from './draft.js';
 import { fill } from './fill.js';
 import { type Fresh, issuesRead, NOTHING_FRESH, observed } from './observe.js';
+import { beginOnce, finishOnce, onceEnded, onceObserved } from './once.js';
 import { orderPersist, persisted, persistFailed } from './persist.js';
 import { pollIfDue } from './poll.js';
 import * as requests from './requests.js';
@@ -26,10 +27,12 @@ export interface Decision {
 export function decide(state: State, event: OrchestratorEvent, now: Instant): Decision {
   const draft = new Draft(state);
   const fresh = handle(draft, event, now);
+  if (event.type === 'observed') onceObserved(draft, event.observation.seq, now);
   if (draft.state.shutdown === null && !isSmallTalk(event)) {
     meetDeadlines(draft, now);
     pollIfDue(draft, now);
     fill(draft, now, fresh);
+    finishOnce(draft, now);
   }
   orderPersist(draft, state, now);
   leaveWhenDone(draft, now);
@@ -61,10 +64,7 @@ type PlainEvent = Exclude<OrchestratorEvent, { type: 'observed' | 'issues_read' 
 function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
   switch (event.type) {
     case 'started':
-      return draft.replace(
-        'leftovers',
-        Object.fromEntries(event.leftovers.map((one) => [one.issueId, one.identifier])),
-      );
+      return begin(draft, event, now);
     case 'config_changed':
       return requests.configChanged(draft, event.config, event.workflowHash, now);
     case 'ticked':
@@ -82,7 +82,10 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
     case 'run_exited': {
       const claim = draft.claim(draft.state.runs[event.runId] ?? '');
       const run = claim && runOf(claim);
-      if (claim && run) runEnded(draft, claim, run, event.outcome, now);
+      if (claim && run) {
+        onceEnded(draft, claim, run, event.outcome);
+        runEnded(draft, claim, run, event.outcome, now);
+      }
       if (claim?.live.run?.retryAfter) requests.retryRequested(draft, claim.issue.id, now);
       return;
     }
@@ -107,6 +110,11 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
     default:
       return assertNever(event);
   }
+}
+
+function begin(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, now: Instant): void {
+  draft.replace('leftovers', Object.fromEntries(event.leftovers.map((one) => [one.issueId, one.identifier])));
+  if (event.once) beginOnce(draft, event.once.only, now);
 }
 
 function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport): void {

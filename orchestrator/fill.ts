@@ -5,9 +5,10 @@ import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { chooseProbe, permitOf } from './holds.js';
 import type { Fresh } from './observe.js';
-import { isRateLimited } from './poll.js';
+import { onceStarted } from './once.js';
 import { isDue, pick, type Ready, startable } from './select.js';
-import { recordOf, type State } from './state.js';
+import { startBlocker } from './start-blocker.js';
+import { recordOf } from './state.js';
 
 /**
  * Gives free slots to the head of the ready list. What was read just now is claimed; for the rest one batched read is
@@ -38,25 +39,6 @@ function isFresh({ issue, claim }: Ready, fresh: Fresh): boolean {
   return fresh.ids.has(issue.id) && (claim === null || claim.live.issueSeq === fresh.seq);
 }
 
-export type StartBlocker =
-  | 'shutting_down'
-  | 'paused'
-  | 'not_polled_yet'
-  | 'poll_failed'
-  | 'poll_too_old'
-  | 'rate_limited';
-
-/** Why nothing at all is started right now, holds and slots aside. */
-export function startBlocker(state: State, now: Instant): StartBlocker | null {
-  const { poll, config } = state;
-  if (state.shutdown !== null) return 'shutting_down';
-  if (state.pausedSinceMs !== null) return 'paused';
-  if (isRateLimited(state, now)) return 'rate_limited';
-  if (poll.failure !== null) return 'poll_failed';
-  if (poll.lastOkAtMs === null) return 'not_polled_yet';
-  return now.wallMs - poll.lastOkAtMs > 2 * config.polling.intervalMs ? 'poll_too_old' : null;
-}
-
 /** Takes the slot and has the claim stored; the run starts when that is done. */
 function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: boolean, now: Instant): void {
   const { state } = draft;
@@ -77,6 +59,7 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
   draft.put('records', issue.id, { ...record, runs: run.number });
   draft.set({ runSeq });
   draft.put('runs', run.runId, issue.id);
+  onceStarted(draft, issue.id);
   draft.putClaim({
     failures: 0,
     idleRuns: 0,

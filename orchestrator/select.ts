@@ -20,7 +20,11 @@ export function readyList(state: State, now: Instant): Ready[] {
   for (const issue of Object.values(state.candidates)) {
     if (isEligible(issue, state)) ready.push({ issue, claim: null });
   }
-  return ready.sort(inOrder);
+  return ready.filter(({ issue }) => isWanted(state, issue.id)).sort(inOrder);
+}
+
+function isWanted({ once }: State, issueId: string): boolean {
+  return once === null || (once.due?.includes(issueId) ?? false);
 }
 
 /** The head of the ready list, as far as the free slots reach. An issue whose state is full does not block the next. */

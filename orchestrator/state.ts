@@ -35,6 +35,8 @@ export interface State {
   readonly seq: number;
   readonly runSeq: number;
   readonly persist: PersistState;
+  /** Set for a daemon that works everything off once and leaves, see once.ts. */
+  readonly once: Once | null;
   readonly shutdown: { readonly deadlineAwakeMs: number; readonly exited: boolean } | null;
 }
 
@@ -51,6 +53,25 @@ export interface PollState {
   readonly problems: readonly string[];
   /** Someone asked for a poll while one was in flight. */
   readonly again: boolean;
+}
+
+export interface Once {
+  /** The name of the only issue that is wanted, as a person typed it; `null`: all. */
+  readonly only: string | null;
+  /** Issues that have their run still before them; `null` until the first good poll has named them. */
+  readonly due: readonly string[] | null;
+  readonly results: ById<OnceResult>;
+  /** Nothing is left to start: the first poll asked for after this one is the last look. */
+  readonly lookBackAfterSeq: number | null;
+  readonly isOver: boolean;
+}
+
+export interface OnceResult {
+  readonly identifier: string;
+  readonly runId: string;
+  readonly ok: boolean;
+  readonly code: ErrorCode | null;
+  readonly message: string | null;
 }
 
 export interface PersistState {
@@ -94,6 +115,7 @@ export function initialState(config: Config, workflowHash: string, instance: str
     seq: 0,
     runSeq: 0,
     persist: { orderedSeq: 0, settledSeq: 0, broken: false, fullSeq: null, missed: false },
+    once: null,
     shutdown: null,
   };
 }

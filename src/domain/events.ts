@@ -12,6 +12,8 @@ export type OrchestratorEvent =
   | {
       readonly type: 'started';
       readonly leftovers: readonly { readonly issueId: string; readonly identifier: string }[];
+      /** Work everything off once and leave; `only` one issue, by the name that a person typed. */
+      readonly once?: { readonly only: string | null };
     }
   | { readonly type: 'config_changed'; readonly config: Config; readonly workflowHash: string }
   /** Time passed. Acts on whatever is due and on nothing else: a stale timer does no harm. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Issue } from '../../src/domain/issue.js';
 import { Core, started, starts, stops } from '../support/core.js';
 
-const BLOCKER = { id: 'B', identifier: 'B', state: 'Todo' };
+const BLOCKER = { id: 'B', identifier: 'B', state: 'Done' };
 
 const CHANGES: [string, Partial<Issue>][] = [
   ['its state', { state: 'In Progress' }],
@@ -56,11 +56,14 @@ describe('what counts as a change of an issue', () => {
     expect(started(core.poll())).toEqual(['A']);
   });
 
-  test('a blocker that is done frees a parked issue', () => {
-    const core = new Core({ agent: { maxAttempts: 1 } }).put({ id: 'A', blocked_by: [BLOCKER] });
+  test('a parked issue that gets an open blocker is given up, and starts anew when the blocker is done', () => {
+    const core = put(new Core({ agent: { maxAttempts: 1 } }));
     core.poll();
     core.fail('A');
-    core.change('A', { blocked_by: [{ ...BLOCKER, state: 'Done' }] });
+    core.change('A', { blocked_by: [{ ...BLOCKER, state: 'Todo' }] });
+
+    expect(started(core.poll())).toEqual([]);
+    core.change('A', { blocked_by: [BLOCKER] });
 
     expect(started(core.poll())).toEqual(['A']);
   });

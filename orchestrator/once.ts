@@ -1,0 +1,109 @@
+import type { Claim, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { Issue } from '../src/domain/issue.js';
+import type { Outcome } from '../src/domain/outcome.js';
+import type { Draft } from './draft.js';
+import { mainHold, permitOf, probeNow } from './holds.js';
+import { pollIfDue } from './poll.js';
+import { refreshRequested, retryRequested } from './requests.js';
+import { pick, readyList } from './select.js';
+import { startBlocker } from './start-blocker.js';
+import type { OnceResult, State } from './state.js';
+
+/**
+ * A daemon that gives every eligible issue one run and leaves. The first good poll names the issues; later polls only look
+ * after what runs. When nothing runs any more and nothing more can start, one last poll tells which issues are finished, so that
+ * their workspaces are tidied up as always.
+ */
+export function beginOnce(draft: Draft, only: string | null, now: Instant): void {
+  draft.set({ once: { only, due: null, results: {}, lookBackAfterSeq: null, isOver: false } });
+  probeNow(draft, now);
+  if (only === null) return;
+  // Whoever names an issue wants it, parked or not.
+  const named = Object.values(draft.state.claims).find(({ issue }) => isCalled(issue, only));
+  if (named) retryRequested(draft, named.issue.id, now);
+}
+
+/** A poll was answered: the first good one names what is due, and one asked for at the end says that it is over. */
+export function onceObserved(draft: Draft, seq: number, now: Instant): void {
+  const { once, poll } = draft.state;
+  if (once === null || poll.inFlightSeq === seq) return;
+  if (once.due === null && poll.failure === null) {
+    draft.set({ once: { ...once, due: nameDue(draft, once.only, now) } });
+  } else if (once.lookBackAfterSeq !== null && seq > once.lookBackAfterSeq) {
+    draft.set({ once: { ...once, isOver: true } });
+  }
+}
+
+/** Whoever waits is due now: a person, or a person's cron job, asks for it. Parked issues stay parked. */
+function nameDue(draft: Draft, only: string | null, now: Instant): string[] {
+  const isMeant = (issue: Issue) => only === null || isCalled(issue, only);
+  for (const claim of Object.values(draft.state.claims)) {
+    const { status } = claim;
+    if (status.kind === 'waiting' && status.dueAtMs > now.wallMs && isMeant(claim.issue))
+      draft.putClaim({ ...claim, status: { ...status, dueAtMs: now.wallMs } });
+  }
+  const ready = readyList({ ...draft.state, once: null }, now);
+  return ready.flatMap(({ issue }) => (isMeant(issue) ? [issue.id] : []));
+}
+
+/** Its one run has begun. */
+export function onceStarted(draft: Draft, issueId: string): void {
+  const { once } = draft.state;
+  if (once === null) return;
+  const due = once.due?.filter((id) => id !== issueId) ?? null;
+  draft.set({ once: { ...once, due, lookBackAfterSeq: null, isOver: false } });
+}
+
+export function onceEnded(draft: Draft, { issue }: Claim, run: RunFacts, outcome: Outcome): void {
+  const { once } = draft.state;
+  if (once === null) return;
+  const result = { identifier: issue.identifier, runId: run.runId, ...resultOf(outcome) };
+  draft.set({ once: { ...once, results: { ...once.results, [issue.id]: result } } });
+}
+
+/** Leaves when everything is worked off and tidied up. */
+export function finishOnce(draft: Draft, now: Instant): void {
+  const { once, claims, read, removals, shutdown, config } = draft.state;
+  if (once === null || shutdown !== null || read !== null || Object.keys(removals).length > 0) return;
+  if (Object.values(claims).some(({ status }) => status.kind === 'running')) return;
+  if (once.isOver) {
+    draft.set({ shutdown: { deadlineAwakeMs: now.awakeMs + config.runtime.shutdownTimeoutMs, exited: false } });
+  } else if (once.lookBackAfterSeq === null && isWorkedOff(draft.state, now)) {
+    draft.set({ once: { ...once, lookBackAfterSeq: draft.state.seq } });
+    refreshRequested(draft, now);
+    pollIfDue(draft, now);
+  }
+}
+
+/** As a process exits: 1 when something failed, or when it cannot be told whether there was anything to do. */
+export function onceExitCode(state: State): 0 | 1 {
+  const { once, poll, pausedSinceMs } = state;
+  if (once === null || once.due === null || poll.failure !== null || pausedSinceMs !== null) return 1;
+  if (mainHold(state) !== null) return 1;
+  const results = Object.values(once.results);
+  if (once.only !== null && results.length === 0) return 1;
+  return results.every(({ ok }) => ok) ? 0 : 1;
+}
+
+/** As people type it: `task-1` is TASK-1. */
+export function isCalled({ id, identifier }: Issue, name: string): boolean {
+  const wanted = name.trim().toLowerCase();
+  return id.toLowerCase() === wanted || identifier.toLowerCase() === wanted;
+}
+
+/** Nothing runs; is there nothing left that could? */
+function isWorkedOff(state: State, now: Instant): boolean {
+  if (state.once?.due === null) return state.poll.failure !== null;
+  const blocker = startBlocker(state, now);
+  // The poll that is due now will tell.
+  if (blocker === 'poll_too_old') return false;
+  return blocker !== null || permitOf(state, now) === 'none' || pick(state, now).length === 0;
+}
+
+/** A run that was ended because its issue had moved on did what it should. */
+function resultOf(outcome: Outcome): Pick<OnceResult, 'ok' | 'code' | 'message'> {
+  if (outcome.state === 'success') return { ok: true, code: null, message: null };
+  const { code, message } = outcome.error;
+  return { ok: code === 'CANCELLED_BY_ORCHESTRATOR', code, message };
+}

@@ -1,0 +1,22 @@
+import type { Instant } from '../src/domain/clock.js';
+import { isRateLimited } from './poll.js';
+import type { State } from './state.js';
+
+export type StartBlocker =
+  | 'shutting_down'
+  | 'paused'
+  | 'not_polled_yet'
+  | 'poll_failed'
+  | 'poll_too_old'
+  | 'rate_limited';
+
+/** Why nothing at all is started right now, holds and slots aside. */
+export function startBlocker(state: State, now: Instant): StartBlocker | null {
+  const { poll, config } = state;
+  if (state.shutdown !== null) return 'shutting_down';
+  if (state.pausedSinceMs !== null) return 'paused';
+  if (isRateLimited(state, now)) return 'rate_limited';
+  if (poll.failure !== null) return 'poll_failed';
+  if (poll.lastOkAtMs === null) return 'not_polled_yet';
+  return now.wallMs - poll.lastOkAtMs > 2 * config.polling.intervalMs ? 'poll_too_old' : null;
+}
