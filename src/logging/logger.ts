@@ -1,5 +1,5 @@
 import { type Logger, pino, stdSerializers } from 'pino';
-import { neutraliseJson } from './neutralise.js';
+import { neutraliseJson } from '../domain/neutralise.js';
 import { formatPretty } from './pretty.js';
 import type { Redactor } from './redact.js';
 import { RotatingFile } from './rotating-file.js';
@@ -41,7 +41,9 @@ const DEFAULT_FILE = { maxBytes: 10_000_000, keep: 5 };
 export function createLogger(options: LoggerOptions): Logger {
   const sinks = new Map<string, SafeSink>();
   const tellOthers = (broken: string, error: unknown): void => {
-    const record = sinkRecord('log sink failed, its lines are lost', { sink: broken, reason: reasonOf(error) });
+    const { path } = error as NodeJS.ErrnoException;
+    const fields = { sink: broken, ...(path ? { path } : {}), reason: reasonOf(error) };
+    const record = sinkRecord('log sink failed, its lines are lost', fields);
     for (const [name, sink] of sinks) if (name !== broken) sink.write(record);
   };
   for (const sink of sinksOf(options)) sinks.set(sink.name, keepGoing(sink, tellOthers));

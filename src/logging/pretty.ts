@@ -1,4 +1,4 @@
-import { neutralise } from './neutralise.js';
+import { neutralise } from '../domain/neutralise.js';
 
 /**
  * One record as one line for people: time, level, message, identifier, then the other fields as key=value. Ids that only

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { neutraliseJson } from '../domain/neutralise.js';
 import { AppendQueue } from './append-queue.js';
-import { neutraliseJson } from './neutralise.js';
 import type { Redactor } from './redact.js';
 
 export interface TranscriptOptions {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { neutralise, neutraliseJson } from '../../src/logging/neutralise.js';
+import { neutralise, neutraliseJson } from '../../src/domain/neutralise.js';
 
 const DANGEROUS = [
   [0x00, 0x1f],

@@ -9,6 +9,11 @@ export function neutralise(text: string): string {
   return text.replace(CONTROLS, visible);
 }
 
+/** For a text of several lines. */
+export function neutraliseLines(text: string): string {
+  return text.split('\n').map(neutralise).join('\n');
+}
+
 /** For one JSON text on one line: its values stay the same, and `cat` is as harmless as a JSON reader. */
 export function neutraliseJson(json: string): string {
   return json.replace(CONTROLS, escaped);
