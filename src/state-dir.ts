@@ -1,5 +1,5 @@
 import { chmod, mkdir, readdir, realpath, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { BatonError, toBatonError } from './domain/errors.js';
 
 export interface StateDir {
@@ -13,8 +13,7 @@ export interface StateDir {
 export async function openStateDir(asked: string): Promise<StateDir> {
   try {
     const wanted = resolve(asked);
-    const isNew = (await mkdir(wanted, { recursive: true, mode: 0o700 })) !== undefined;
-    if (!isNew) await refuseShared(wanted);
+    if (!(await makeFolder(wanted))) await refuseShared(wanted);
     await chmod(wanted, 0o700);
     const path = await realpath(wanted);
     const dir = { path, transcripts: join(path, 'transcripts'), saved: join(path, 'saved') };
@@ -32,6 +31,23 @@ export async function openStateDir(asked: string): Promise<StateDir> {
   }
 }
 
+/**
+ * `false`: it was there. Step by step, because the recursive mkdir of Node tries for ever where the system denies that the folder
+ * above exists (/proc, some automounts).
+ */
+async function makeFolder(path: string, isLastTry = false): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return false;
+    if (code !== 'ENOENT' || isLastTry || dirname(path) === path) throw error;
+  }
+  await makeFolder(dirname(path));
+  return makeFolder(path, true);
+}
+
 /** A folder that others use, such as /tmp, would be closed to them and empty for every run. */
 async function refuseShared(path: string): Promise<void> {
   const isOpen = ((await stat(path)).mode & 0o077) !== 0;
@@ -41,6 +57,14 @@ async function refuseShared(path: string): Promise<void> {
 
 /** One per workflow: `~/.local/state/baton/<key of the workflow>`, or where XDG says. */
 export function defaultStateDir(workflowKey: string, env: NodeJS.ProcessEnv, homeDir: string): string {
-  const base = env.XDG_STATE_HOME?.startsWith('/') ? env.XDG_STATE_HOME : join(homeDir, '.local', 'state');
-  return join(base, 'baton', workflowKey);
+  return join(stateBase(env, homeDir), workflowKey);
+}
+
+/** One for all workflows of a user: daemons that could meet must look in the same place. `--state-dir` does not move it. */
+export function defaultLockDir(env: NodeJS.ProcessEnv, homeDir: string): string {
+  return join(stateBase(env, homeDir), 'locks');
+}
+
+function stateBase(env: NodeJS.ProcessEnv, homeDir: string): string {
+  return join(env.XDG_STATE_HOME?.startsWith('/') ? env.XDG_STATE_HOME : join(homeDir, '.local', 'state'), 'baton');
 }

@@ -1,0 +1,66 @@
+/**
+ * How the file came to be, step by step; the version of a file (`PRAGMA user_version`) is the number of steps it has been
+ * through. A step that has been released is never edited: add another.
+ *
+ * The truth is in `json`. The other columns are computed from it, so that a person with `sqlite3` and later queries have
+ * something to hold on to, and they cannot disagree with it. Times are milliseconds since 1970, UTC.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE claims (
+    issue_id TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    identifier TEXT AS (${extract('$.issue.identifier')}),
+    kind TEXT AS (${extract('$.status.kind')}),
+    reason TEXT AS (coalesce(${extract('$.status.reason')}, ${extract('$.status.run.reason')})),
+    due_at_ms NUMERIC AS (${extract('$.status.dueAtMs')}),
+    run_id TEXT AS (${extract('$.status.run.runId')}),
+    thread_id TEXT AS (coalesce(
+      ${extract('$.status.run.threadId')}, ${extract('$.status.threadId')}, ${extract('$.status.resume.threadId')}
+    )),
+    failures NUMERIC AS (${extract('$.failures')})
+  ) WITHOUT ROWID;
+
+  CREATE TABLE records (
+    issue_id TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    runs NUMERIC AS (${extract('$.runs')}),
+    tokens NUMERIC AS (${extract('$.tokens')})
+  ) WITHOUT ROWID;
+
+  CREATE TABLE holds (
+    source TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    code TEXT AS (${extract('$.code')}),
+    since_ms NUMERIC AS (${extract('$.sinceMs')}),
+    until_ms NUMERIC AS (${extract('$.untilMs')})
+  ) WITHOUT ROWID;
+
+  CREATE TABLE meta (
+    name TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL
+  ) WITHOUT ROWID;
+
+  CREATE TABLE owners (
+    workspace_key TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    scope TEXT AS (${extract('$.scope')}),
+    issue_id TEXT AS (${extract('$.issueId')}),
+    identifier TEXT AS (${extract('$.identifier')})
+  ) WITHOUT ROWID;
+
+  CREATE TABLE unreadable (
+    id INTEGER PRIMARY KEY,
+    from_table TEXT NOT NULL,
+    row_key TEXT NOT NULL,
+    json TEXT NOT NULL,
+    why TEXT NOT NULL,
+    set_aside_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))
+  );
+  `,
+];
+
+/** NULL for what is no JSON: a damaged text must hinder neither `SELECT *` nor the check of the file. */
+function extract(path: string): string {
+  return `json_extract(CASE WHEN json_valid(json) THEN json END, '${path}')`;
+}

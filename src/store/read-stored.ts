@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import type { Durable } from '../domain/durable.js';
+import { openSqliteStore } from './sqlite-store.js';
+import { storeFailure } from './store-failure.js';
+
+const NOTHING: Durable = {
+  claims: {},
+  records: {},
+  holds: {},
+  pausedSinceMs: null,
+  ledger: { day: '', tokens: 0 },
+};
+
+/**
+ * What a daemon has stored in its state directory, for those who only look. Reads a copy: the file may be in use, be of an older
+ * version that opening would change, or be damaged, and looking must not do anything about it.
+ */
+export async function readStored(dir: string): Promise<Durable> {
+  const path = join(dir, 'baton.db');
+  if (!existsSync(path)) return NOTHING;
+  const copyDir = await mkdtemp(join(tmpdir(), 'baton-look-'));
+  try {
+    copyFile(path, join(copyDir, 'baton.db'));
+    const store = openSqliteStore({ dir: copyDir, onWarning: () => {} });
+    try {
+      return await store.load();
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await rm(copyDir, { recursive: true, force: true });
+  }
+}
+
+function copyFile(from: string, to: string): void {
+  let db: InstanceType<typeof DatabaseSync> | null = null;
+  try {
+    db = new DatabaseSync(from, { readOnly: true, timeout: 1_000 });
+    db.exec(`VACUUM INTO '${to.replaceAll("'", "''")}'`);
+  } catch (error) {
+    throw storeFailure(error, from, 'read');
+  } finally {
+    db?.close();
+  }
+}

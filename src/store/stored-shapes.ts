@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { HOLD_SOURCES, type Hold, type HoldSource, type IssueRecord, PARK_REASONS } from '../domain/claim.js';
+import type { Durable, DurableClaim } from '../domain/durable.js';
+import type { RunReason } from '../domain/effects.js';
+import { ERRORS } from '../domain/error-table.js';
+import type { ErrorCode } from '../domain/errors.js';
+import type { WorkspaceOwner } from '../domain/ports.js';
+
+/**
+ * What a row must be for the core to trust it. Loose: a field that is not named here is kept, so that adding one to the
+ * domain does not lose it. Each shape is declared as its domain type, so that leaving one out does not compile.
+ */
+const text = z.string();
+const textOrNull = text.nullable();
+const number = z.number();
+const numberOrNull = number.nullable();
+const errorCode = z.custom<ErrorCode>(
+  (value) => typeof value === 'string' && Object.hasOwn(ERRORS, value),
+  'no error code',
+);
+
+const RUN_REASONS = {
+  first: 'first',
+  continuation: 'continuation',
+  retry: 'retry',
+  resumed: 'resumed',
+  answer: 'answer',
+} as const satisfies { readonly [reason in RunReason]: reason };
+const runReason = z.enum(RUN_REASONS);
+
+const issue = z.looseObject({
+  id: text,
+  identifier: text,
+  title: text,
+  description: textOrNull,
+  priority: numberOrNull,
+  state: text,
+  branch_name: textOrNull,
+  url: textOrNull,
+  assignee_id: textOrNull,
+  author: z.looseObject({ login: text, trusted: z.boolean().nullable() }).nullable(),
+  labels: z.array(text),
+  blocked_by: z.array(z.looseObject({ id: textOrNull, identifier: textOrNull, state: textOrNull })),
+  comments: z.array(z.looseObject({ author: textOrNull, body: text, created_at: textOrNull })),
+  dispatchable: z.boolean(),
+  native_ref: textOrNull,
+  created_at: textOrNull,
+  updated_at: textOrNull,
+});
+
+const question = z.looseObject({
+  id: text,
+  kind: z.enum(['approval', 'input']),
+  text,
+  fields: z.array(z.looseObject({ id: text, label: text, options: z.array(text) })),
+});
+
+const answer = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('accept') }),
+  z.looseObject({ kind: z.literal('decline') }),
+  z.looseObject({ kind: z.literal('input'), values: z.record(text, text) }),
+]);
+
+const resume = z.looseObject({ threadId: text, answer: z.looseObject({ question, answer }).nullable() }).nullable();
+
+const run = z.looseObject({
+  runId: text,
+  number,
+  reason: runReason,
+  attempt: numberOrNull,
+  startedAtMs: number,
+  hash: text,
+  threadId: textOrNull,
+  resume,
+  probe: z.boolean(),
+});
+
+const status = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('running'), run }),
+  z.looseObject({
+    kind: z.literal('waiting'),
+    sinceMs: number,
+    dueAtMs: number,
+    reason: runReason,
+    attempt: numberOrNull,
+    error: z.looseObject({ code: z.union([errorCode, z.literal('no_slot')]), message: text }).nullable(),
+    baseline: textOrNull,
+    foundIdle: z.boolean(),
+    resume,
+  }),
+  z.looseObject({
+    kind: z.literal('parked'),
+    reason: z.enum(PARK_REASONS),
+    sinceMs: number,
+    message: text,
+    hash: text,
+    question: question.nullable(),
+    threadId: textOrNull,
+    run: run.nullable(),
+  }),
+]);
+
+const claimShape: z.ZodType<DurableClaim> = z.looseObject({
+  issue,
+  failures: number,
+  idleRuns: number,
+  suspect: z.boolean(),
+  status,
+});
+
+export const claimShapeOf = (issueId: string): z.ZodType<DurableClaim> =>
+  claimShape.refine((claim) => claim.issue.id === issueId, 'the claim of another issue');
+
+export const recordShape: z.ZodType<IssueRecord> = z.looseObject({
+  runs: number,
+  tokens: number,
+  budgetFrom: number,
+  threads: z.array(
+    z.looseObject({ id: text, totals: z.looseObject({ input: number, cached: number, output: number }) }),
+  ),
+});
+
+export const holdSourceShape: z.ZodType<HoldSource> = z.enum(HOLD_SOURCES);
+
+export const holdShape: z.ZodType<Hold> = z.looseObject({
+  code: errorCode,
+  message: text,
+  sinceMs: number,
+  tries: number,
+  untilMs: numberOrNull,
+  probed: z.array(text),
+});
+
+export const daemonShape: z.ZodType<Pick<Durable, 'pausedSinceMs' | 'ledger'>> = z.looseObject({
+  pausedSinceMs: numberOrNull,
+  ledger: z.looseObject({ day: text, tokens: number }),
+});
+
+export const ownerShape: z.ZodType<WorkspaceOwner> = z.looseObject({
+  key: text,
+  scope: text,
+  issueId: text,
+  identifier: text,
+});

@@ -1,0 +1,176 @@
+import { chmod, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { asOrdinaryUser } from '../support/as-ordinary-user.js';
+import { openStore } from './open-store.js';
+import { describeStore } from './store-contract.js';
+import { CLAIMS, change, parked, record } from './stored-samples.js';
+
+describeStore('the store on disk', async () => (await openStore()).store);
+
+test('what was written is there after closing and opening again', async () => {
+  const { dir, store } = await openStore();
+  const owner = { key: 'AB-1', scope: 's', issueId: 'i', identifier: 'AB-1' };
+  await store.write(change({ claims: CLAIMS, records: { A: record(4) }, pausedSinceMs: 5 }));
+  await store.owners.put(owner);
+  const before = await store.load();
+  await store.close();
+
+  const again = await openStore(dir);
+
+  expect(await again.store.load()).toEqual(before);
+  expect(await again.store.owners.all()).toEqual([owner]);
+  expect(again.warnings).toEqual([]);
+});
+
+test('everything is in the one file once it is closed, and only its user can read it', async () => {
+  const { dir, store } = await openStore();
+  await store.write(change({ claims: CLAIMS }));
+  for (const name of await readdir(dir)) expect((await stat(join(dir, name))).mode & 0o777, name).toBe(0o600);
+  await store.close();
+  await rm(join(dir, 'baton.db-wal'), { force: true });
+
+  const again = await openStore(dir);
+
+  expect((await again.store.load()).claims).toEqual(CLAIMS);
+});
+
+test('a change is written as a whole or not at all', async () => {
+  const { store } = await openStore();
+  await store.write(change({ claims: { A: parked('A') }, records: { A: record(1) } }));
+  const before = await store.load();
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+
+  const claims = { A: null, B: circular as never };
+  await expect(store.write(change({ full: true, claims }))).rejects.toMatchObject({ code: 'store_failed' });
+
+  expect(await store.load()).toEqual(before);
+});
+
+test('columns beside the JSON say what a person looks for', async () => {
+  const { dir, store } = await openStore();
+  await store.write(change({ claims: CLAIMS, records: { A: record(3) } }));
+  const db = new DatabaseSync(join(dir, 'baton.db'), { readOnly: true });
+  onTestFinished(() => db.close());
+
+  const rows = db.prepare('SELECT identifier, kind, reason, due_at_ms, run_id, thread_id FROM claims').all();
+  expect(rows.map((row) => Object.values(row))).toEqual([
+    ['A', 'running', 'answer', null, 'run-1', 't1'],
+    ['B', 'waiting', 'retry', 1_700_000_000_123.5, null, 't2'],
+    ['C', 'parked', 'input_required', null, 'run-1', 't1'],
+  ]);
+  expect({ ...db.prepare('SELECT * FROM records').get() }).toMatchObject({ issue_id: 'A', runs: 3, tokens: 0 });
+});
+
+test('a row that cannot be read is set aside and told, and the others are loaded', async () => {
+  const { dir, store } = await openStore();
+  const hold = { code: 'low_disk', message: 'full', sinceMs: 1, tries: 0, untilMs: null, probed: [] } as const;
+  await store.write(
+    change({ claims: { A: parked('A'), B: parked('B') }, records: { A: record(1) }, holds: { disk: hold } }),
+  );
+  await store.owners.put({ key: 'K', scope: 's', issueId: 'i', identifier: 'I' });
+  const db = new DatabaseSync(join(dir, 'baton.db'));
+  db.exec(`UPDATE claims SET json = '{"half' WHERE issue_id = 'A'`);
+  db.exec(`UPDATE claims SET issue_id = 'Z' WHERE issue_id = 'B'`);
+  db.exec(`UPDATE records SET json = '{"runs":"many"}'`);
+  db.exec(`UPDATE holds SET source = 'moon'`);
+  db.exec(`UPDATE meta SET json = 'null'`);
+  db.exec(`UPDATE owners SET json = '[]'`);
+  db.close();
+  await store.close();
+
+  const again = await openStore(dir);
+  const loaded = await again.store.load();
+
+  expect(await again.store.owners.all()).toEqual([]);
+  expect(loaded).toEqual({ claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: { day: '', tokens: 0 } });
+  expect(again.warnings.map(({ message }) => /forgotten: (\w+ \w+) \(/.exec(message)?.[1])).toEqual([
+    'meta daemon',
+    'claims A',
+    'claims Z',
+    'records A',
+    'holds moon',
+    'owners K',
+  ]);
+  const kept = new DatabaseSync(join(dir, 'baton.db'));
+  onTestFinished(() => kept.close());
+  expect(kept.prepare(`SELECT json FROM unreadable WHERE row_key = 'A' AND from_table = 'claims'`).get()).toEqual(
+    expect.objectContaining({ json: '{"half' }),
+  );
+  await again.store.load();
+  expect(again.warnings).toHaveLength(6);
+});
+
+test('a file of a newer Baton is refused and not touched', async () => {
+  const { dir, store } = await openStore();
+  await store.close();
+  const path = join(dir, 'baton.db');
+  const db = new DatabaseSync(path);
+  db.exec('PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)');
+  db.close();
+  const { mtimeMs } = await stat(path);
+
+  await expect(openStore(dir)).rejects.toThrow(/written by a newer Baton \(version 99/);
+
+  expect((await stat(path)).mtimeMs).toBe(mtimeMs);
+  expect((await readdir(dir)).filter((name) => name.includes('corrupt'))).toEqual([]);
+});
+
+test('a step to a newer version is done as a whole or not at all', async () => {
+  const dir = await tempFolder();
+  const db = new DatabaseSync(join(dir, 'baton.db'));
+  onTestFinished(() => db.close());
+  db.exec('CREATE TABLE owners (theirs)');
+
+  await expect(openStore(dir)).rejects.toMatchObject({ code: 'store_failed', message: /owners already exists/ });
+
+  expect(
+    db
+      .prepare('SELECT name FROM sqlite_master')
+      .all()
+      .map((row) => row.name),
+  ).toEqual(['owners']);
+  expect({ ...db.prepare('PRAGMA user_version').get() }).toEqual({ user_version: 0 });
+});
+
+test('another writer is waited for only a moment, and named as the reason', async () => {
+  const { dir, store } = await openStore();
+  const other = new DatabaseSync(join(dir, 'baton.db'));
+  onTestFinished(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+
+  const write = store.write(change({ records: { A: record(1) } }));
+  await expect(write).rejects.toMatchObject({ code: 'store_failed', message: /Another process is using it/ });
+  other.exec('ROLLBACK');
+  await store.write(change({ records: { A: record(2) } }));
+
+  expect((await store.load()).records.A).toEqual(record(2));
+});
+
+test('a folder that cannot be written is named', async () => {
+  const dir = await tempFolder();
+  const failure = await asOrdinaryUser(dir, async () => {
+    await chmod(dir, 0o555);
+    return openStore(dir).catch((error: Error) => error);
+  });
+
+  expect(failure).toMatchObject({
+    code: 'store_failed',
+    message: expect.stringContaining(`Make ${dir} and the files`),
+  });
+});
+
+test('a file that is moved away while in use is not written on as if nothing were', async () => {
+  const { dir, store } = await openStore();
+  await store.write(change({ records: { A: record(1) } }));
+
+  await rename(join(dir, 'baton.db'), join(dir, 'moved'));
+  await expect(store.write(change({}))).rejects.toThrow(/was moved or deleted while Baton uses it/);
+  await rename(join(dir, 'moved'), join(dir, 'baton.db'));
+  await store.write(change({ records: { A: record(2) } }));
+
+  expect((await store.load()).records.A).toEqual(record(2));
+});

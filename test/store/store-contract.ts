@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import type { Store } from '../../src/domain/ports.js';
+import { CLAIMS, change, parked, record } from './stored-samples.js';
+
+/** The laws of every `Store`. */
+export function describeStore(name: string, open: () => Promise<Store>): void {
+  describe(name, () => {
+    test('is empty at first', async () => {
+      const store = await open();
+
+      expect(await store.load()).toEqual({
+        claims: {},
+        records: {},
+        holds: {},
+        pausedSinceMs: null,
+        ledger: { day: '', tokens: 0 },
+      });
+      expect(await store.owners.all()).toEqual([]);
+    });
+
+    test('gives back what it was given, to the last field', async () => {
+      const store = await open();
+      const records = {
+        A: { runs: 1, tokens: 2, budgetFrom: 1, threads: [{ id: 't', totals: { input: 3, cached: 2, output: 1 } }] },
+      };
+      const given = change({ claims: CLAIMS, records, pausedSinceMs: 7, ledger: { day: 'd', tokens: 9 } });
+
+      await store.write(given);
+
+      const { full: _, ...durable } = given;
+      expect(await store.load()).toEqual(durable);
+    });
+
+    test('adds to what it has, and null deletes', async () => {
+      const store = await open();
+
+      await store.write(change({ claims: { A: parked('A'), B: parked('B') }, records: { A: record(1) } }));
+      await store.write(change({ claims: { A: null }, records: { B: record(2) }, pausedSinceMs: 5 }));
+
+      expect(await store.load()).toMatchObject({
+        claims: { B: parked('B') },
+        records: { A: record(1), B: record(2) },
+        pausedSinceMs: 5,
+      });
+      expect(Object.keys((await store.load()).claims)).toEqual(['B']);
+    });
+
+    test('forgets everything else on a full change', async () => {
+      const store = await open();
+      await store.write(change({ claims: { A: parked('A') }, records: { A: record(1) } }));
+
+      await store.write(change({ full: true, claims: { B: parked('B'), C: null }, records: { B: record(1) } }));
+
+      const { claims, records } = await store.load();
+      expect([Object.keys(claims), Object.keys(records)]).toEqual([['B'], ['B']]);
+    });
+
+    test('replaces holds and ledger as a whole', async () => {
+      const store = await open();
+      const hold = { code: 'low_disk', message: 'full', sinceMs: 1, tries: 0, untilMs: null, probed: ['A'] } as const;
+
+      await store.write(change({ holds: { disk: hold }, ledger: { day: 'd', tokens: 7 } }));
+      expect(await store.load()).toMatchObject({ holds: { disk: hold }, ledger: { day: 'd', tokens: 7 } });
+      await store.write(change({}));
+
+      expect((await store.load()).holds).toEqual({});
+    });
+
+    test('applies writes in the order of their calls, none awaited', async () => {
+      const store = await open();
+
+      const writes = [1, 2, 3].map((runs) => store.write(change({ records: { A: record(runs) } })));
+      await Promise.all(writes);
+
+      expect((await store.load()).records.A).toEqual(record(3));
+    });
+
+    test('shares nothing with those who read and write it', async () => {
+      const given = { A: { runs: 1, tokens: 0, budgetFrom: 0, threads: [] } };
+      const store = await open();
+      await store.write(change({ records: given }));
+
+      given.A.runs = 99;
+      const first = await store.load();
+      Object.assign(first.records, { B: record(5) });
+
+      expect((await store.load()).records).toEqual({ A: record(1) });
+    });
+
+    test('SEC-14 keeps issues apart whatever their ids are', async () => {
+      const store = await open();
+      const ids = [
+        '__proto__',
+        'constructor',
+        'a',
+        'a\0b',
+        'a\0c',
+        '\ud800',
+        '\udfff',
+        '"a"',
+        '"',
+        "'; DROP TABLE x",
+        'é',
+      ];
+      const records = Object.fromEntries(ids.map((id, index) => [id, record(index)]));
+      const claims = Object.fromEntries(ids.map((id) => [id, parked(id)]));
+
+      await store.write(change({ records, claims }));
+      await store.write(change({ claims: { a: null } }));
+
+      const loaded = await store.load();
+      expect(new Map(Object.entries(loaded.records))).toEqual(new Map(ids.map((id, index) => [id, record(index)])));
+      expect(Object.keys(loaded.claims).sort()).toEqual(ids.filter((id) => id !== 'a').sort());
+      expect(({} as { runs?: number }).runs).toBeUndefined();
+    });
+
+    test('remembers whose a workspace is', async () => {
+      const { owners } = await open();
+      const owner = { key: 'AB-1', scope: 's', issueId: 'i', identifier: 'AB-1' };
+
+      await owners.put(owner);
+      await owners.put({ ...owner, issueId: 'j' });
+      await owners.put({ ...owner, key: 'AB-2' });
+      await owners.remove('AB-2');
+      await owners.remove('unheard of');
+
+      expect(await owners.all()).toEqual([{ ...owner, issueId: 'j' }]);
+    });
+
+    test('refuses everything once it is closed, except to be closed again', async () => {
+      const store = await open();
+      await store.close();
+
+      await expect(store.write(change({}))).rejects.toMatchObject({ code: 'store_failed' });
+      await expect(store.load()).rejects.toMatchObject({ code: 'store_failed' });
+      await expect(store.owners.all()).rejects.toMatchObject({ code: 'store_failed' });
+      await expect(store.owners.remove('AB-1')).rejects.toMatchObject({ code: 'store_failed' });
+      await store.close();
+    });
+  });
+}

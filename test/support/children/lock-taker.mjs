@@ -1,0 +1,32 @@
+// Says { ready: true }, takes locks at the first line of its stdin, and says what came of it: { taken: true } or { code, message }, JSON
+// lines all. Keeps the locks until its stdin ends or it is killed.
+//   node lock-taker.mjs <folder of the compiled sources> <JSON: { dir, keys, workflow, drop }>
+// With `drop` it forgets what it was given and collects garbage (node --expose-gc) before it says so.
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [folder, json] = process.argv.slice(2);
+const { dir, keys, workflow, drop } = JSON.parse(json);
+const { takeLocks } = await import(pathToFileURL(join(folder, 'src/store/instance-lock.js')).href);
+const say = (result) => console.log(JSON.stringify({ pid: process.pid, ...result }));
+const ended = new Promise((resolve) => process.stdin.on('end', resolve));
+say({ ready: true });
+await new Promise((resolve) => process.stdin.once('data', resolve));
+
+try {
+  const holder = { pid: process.pid, since: '2026-01-01T00:00:00.000Z', workflow };
+  let locks = await takeLocks({ dir, keys, holder });
+  if (drop) {
+    locks = null;
+    for (let round = 0; round < 10; round++) {
+      globalThis.gc();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  say({ taken: true });
+  await ended;
+  await locks?.release();
+} catch ({ code, message }) {
+  say({ code, message });
+  process.exitCode = 2;
+}
