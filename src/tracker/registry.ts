@@ -13,6 +13,8 @@ export interface TrackerEntry {
 
 interface TrackerOptions {
   readonly config: TrackerConfig;
+  /** The states that count right now: WORKFLOW.md may name others while the tracker lives. */
+  states(): Pick<TrackerConfig, 'activeStates' | 'terminalStates'>;
   readonly env: { readonly [name: string]: string | undefined };
   /** The folder of WORKFLOW.md: relative paths of the provider's settings start there. */
   readonly dir: string;
