@@ -38,6 +38,13 @@ export const RULES: readonly Rule[] = [
     why: (issue, { config }) => `it waits for ${openBlockers(issue, config.tracker).map(nameOfBlocker).join(', ')}`,
   },
   {
+    // Its agent calls an issue done before the work is pushed: whoever builds on it would not find it yet.
+    name: 'blockers_at_rest',
+    passes: (issue, state) => runningBlockers(issue, state).length === 0,
+    why: (issue, state) =>
+      `it waits for the run of ${runningBlockers(issue, state).map(nameOfBlocker).join(', ')} to end`,
+  },
+  {
     name: 'trusted_author',
     passes: isTrusted,
     why: (issue) => `its author ${issue.author?.login ?? '?'} is not trusted`,
@@ -60,7 +67,8 @@ export const RULES: readonly Rule[] = [
   {
     name: 'budget_left',
     passes: (issue, state) => hasBudget(state, issue.id, state.config),
-    why: () => 'its token budget is spent; raise agent.max_tokens_per_issue or `retry` it',
+    why: () =>
+      'its token budget is spent; raise agent.max_tokens_per_issue, or grant it once more: `baton run --issue`',
   },
 ];
 
@@ -72,6 +80,13 @@ export function hasBudget(state: State, issueId: string, config: Config): boolea
   const { tokens, budgetFrom } = recordOf(state, issueId);
   const cap = config.agent.maxTokensPerIssue;
   return cap === null || tokens - budgetFrom < cap;
+}
+
+function runningBlockers(issue: Issue, { claims }: State): Blocker[] {
+  // `constructor` and the like are there on every object.
+  return issue.blocked_by.filter(
+    ({ id }) => id !== null && Object.hasOwn(claims, id) && claims[id]?.status.kind === 'running',
+  );
 }
 
 function nameOfBlocker({ identifier, id, state }: Blocker): string {

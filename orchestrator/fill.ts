@@ -5,7 +5,6 @@ import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { chooseProbe, permitOf } from './holds.js';
 import type { Fresh } from './observe.js';
-import { onceStarted } from './once.js';
 import { isDue, pick, type Ready, startable } from './select.js';
 import { startBlocker } from './start-blocker.js';
 import { recordOf } from './state.js';
@@ -59,7 +58,6 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
   draft.put('records', issue.id, { ...record, runs: run.number });
   draft.set({ runSeq });
   draft.put('runs', run.runId, issue.id);
-  onceStarted(draft, issue.id);
   draft.putClaim({
     failures: 0,
     idleRuns: 0,
@@ -80,6 +78,7 @@ function newLiveRun(persistSeq: number, config: Config, now: Instant): NonNullab
     openItems: 0,
     questions: [],
     askedAtAwakeMs: null,
+    hostCalls: 0,
     ownMove: null,
     grace: null,
     stop: null,

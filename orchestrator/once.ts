@@ -3,6 +3,7 @@ import type { Instant } from '../src/domain/clock.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { Outcome } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
+import { isEligible } from './eligibility.js';
 import { mainHold, permitOf, probeNow } from './holds.js';
 import { pollIfDue } from './poll.js';
 import { refreshRequested, retryRequested } from './requests.js';
@@ -29,7 +30,8 @@ export function onceObserved(draft: Draft, seq: number, now: Instant): void {
   const { once, poll } = draft.state;
   if (once === null || poll.inFlightSeq === seq) return;
   if (once.due === null && poll.failure === null) {
-    draft.set({ once: { ...once, due: nameDue(draft, once.only, now) } });
+    // A look back that was asked for on no news at all is none.
+    draft.set({ once: { ...once, due: nameDue(draft, once.only, now), lookBackAfterSeq: null } });
   } else if (once.lookBackAfterSeq !== null && seq > once.lookBackAfterSeq) {
     draft.set({ once: { ...once, isOver: true } });
   }
@@ -47,7 +49,7 @@ function nameDue(draft: Draft, only: string | null, now: Instant): string[] {
   return ready.flatMap(({ issue }) => (isMeant(issue) ? [issue.id] : []));
 }
 
-/** Its one run has begun. */
+/** Its one run has begun; one that was only claimed may still come to nothing. */
 export function onceStarted(draft: Draft, issueId: string): void {
   const { once } = draft.state;
   if (once === null) return;
@@ -81,9 +83,33 @@ export function onceExitCode(state: State): 0 | 1 {
   const { once, poll, pausedSinceMs } = state;
   if (once === null || once.due === null || poll.failure !== null || pausedSinceMs !== null) return 1;
   if (mainHold(state) !== null) return 1;
-  const results = Object.values(once.results);
+  const results = onceResults(state);
   if (once.only !== null && results.length === 0) return 1;
-  return results.every(({ ok }) => ok) ? 0 : 1;
+  return results.every(({ ok }) => ok) && passedOver(state).length === 0 ? 0 : 1;
+}
+
+/** How the runs ended; one that has not ended is left behind, and that is a failure too. */
+export function onceResults({ once, runs, claims }: State): OnceResult[] {
+  const results = { ...once?.results };
+  for (const [runId, issueId] of Object.entries(runs)) {
+    const claim = claims[issueId];
+    if (!claim) continue;
+    const parked = claim.status.kind === 'parked' ? claim.status.message : null;
+    const code = parked === null ? 'INTERRUPTED' : 'unkillable';
+    const message = parked ?? 'the daemon left before its end';
+    results[issueId] = { identifier: claim.issue.identifier, runId, ok: false, code, message };
+  }
+  return Object.values(results);
+}
+
+/** Issues that were to run, still could, and did not. */
+export function passedOver(state: State): Issue[] {
+  return (state.once?.due ?? []).flatMap((id) => {
+    const claim = state.claims[id];
+    if (claim) return claim.status.kind === 'waiting' ? [claim.issue] : [];
+    const issue = state.candidates[id];
+    return issue && isEligible(issue, state) ? [issue] : [];
+  });
 }
 
 /** As people type it: `task-1` is TASK-1. */
@@ -95,10 +121,8 @@ export function isCalled({ id, identifier }: Issue, name: string): boolean {
 /** Nothing runs; is there nothing left that could? */
 function isWorkedOff(state: State, now: Instant): boolean {
   if (state.once?.due === null) return state.poll.failure !== null;
-  const blocker = startBlocker(state, now);
-  // The poll that is due now will tell.
-  if (blocker === 'poll_too_old') return false;
-  return blocker !== null || permitOf(state, now) === 'none' || pick(state, now).length === 0;
+  // Of a poll that is too old the last look makes a new one, and with it everything goes on.
+  return startBlocker(state, now) !== null || permitOf(state, now) === 'none' || pick(state, now).length === 0;
 }
 
 /** A run that was ended because its issue had moved on did what it should. */

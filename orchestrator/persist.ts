@@ -3,6 +3,7 @@ import type { Instant } from '../src/domain/clock.js';
 import type { DurableChange, DurableClaim } from '../src/domain/durable.js';
 import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
+import { onceStarted } from './once.js';
 import { putBack } from './run-end.js';
 import type { ById, State } from './state.js';
 
@@ -54,7 +55,14 @@ function start(draft: Draft, claim: Claim): void {
   if (claim.status.kind !== 'running' || !live) return;
   const { runId, number, reason, attempt, resume } = claim.status.run;
   draft.putClaim({ ...claim, live: { ...claim.live, run: { ...live, stage: 'started' } } });
-  draft.noteOn(claim, 'info', 'run started', { run_number: number, reason, attempt });
+  onceStarted(draft, claim.issue.id);
+  const { title } = claim.issue;
+  draft.noteOn(claim, 'info', 'run started', {
+    run_number: number,
+    reason,
+    ...(attempt === null ? {} : { attempt }),
+    title,
+  });
   const { workflowHash } = draft.state;
   draft.order({
     type: 'start_run',

@@ -33,7 +33,8 @@ export function reconcile(draft: Draft, issueId: string, found: Issue | null, se
   }
 }
 
-function reconcileRun(
+/** What it means for a run that its issue was seen to be somewhere: nothing, a stop, or a stop that may wait. */
+export function reconcileRun(
   draft: Draft,
   claim: Claim,
   run: LiveRun | null,
@@ -45,12 +46,15 @@ function reconcileRun(
     if (run.grace) draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, grace: null } } });
     return;
   }
-  const isOwnMove =
-    run.ownMove !== null && standing !== 'gone' && stateKey(run.ownMove.state) === stateKey(claim.issue.state);
-  if (!isOwnMove || run.ownMove === null) return requestStop(draft, claim.issue.id, standing, now);
+  if (standing === 'gone') return requestStop(draft, claim.issue.id, standing, now);
+  const ownMove = run.ownMove && stateKey(run.ownMove.state) === stateKey(claim.issue.state) ? run.ownMove : null;
+  // A tool that has not returned yet may be the mover. Once it has, signals.ts asks again.
+  if (ownMove === null && run.hostCalls === 0) return requestStop(draft, claim.issue.id, standing, now);
   // The agent moved its own issue: it may end its turn first.
-  const grace = { untilAwakeMs: run.ownMove.awakeMs + run.limits.finishGraceMs, reason: standing };
-  draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, grace } } });
+  const startAwakeMs = ownMove?.awakeMs ?? now.awakeMs;
+  const isKnown = ownMove === null && run.grace !== null;
+  const untilAwakeMs = isKnown ? run.grace.untilAwakeMs : startAwakeMs + run.limits.finishGraceMs;
+  draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, grace: { untilAwakeMs, reason: standing } } } });
 }
 
 /** After a normal exit: did that run change the issue? Judged on a read that was asked for after the exit. */

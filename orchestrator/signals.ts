@@ -4,6 +4,7 @@ import { assertNever } from '../src/domain/json.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
+import { reconcileRun } from './reconcile.js';
 import { park } from './run-end.js';
 import { bookUsage } from './usage.js';
 
@@ -45,6 +46,13 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
     }
     case 'question_closed':
       return closeQuestion(draft, claim, live, signal.questionId, now);
+    case 'host_calls': {
+      const run = { ...live, hostCalls: signal.open, lastProgressAwakeMs: now.awakeMs };
+      const told = draft.putClaim({ ...claim, live: { ...claim.live, run } });
+      // The issue was seen to be elsewhere while a tool was at work: now it is known who moved it.
+      if (run.grace && run.hostCalls === 0) reconcileRun(draft, told, run, run.grace.reason, now);
+      return;
+    }
     case 'moved_issue':
       return update(draft, claim, live, {
         ownMove: { state: signal.state, awakeMs: now.awakeMs },

@@ -104,6 +104,8 @@ export interface LiveRun {
   readonly openItems: number;
   readonly questions: readonly Question[];
   readonly askedAtAwakeMs: number | null;
+  /** Tools of the host that are at work for it. */
+  readonly hostCalls: number;
   readonly ownMove: { readonly state: string; readonly awakeMs: number } | null;
   /** Why it must end once its grace is over, see reconcile.ts. */
   readonly grace: { readonly untilAwakeMs: number; readonly reason: StopReason } | null;

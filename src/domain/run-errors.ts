@@ -83,7 +83,7 @@ export const RUN_ERRORS = {
     'park',
     false,
     'The agent needs an answer from a person',
-    'Answer it, or set codex.on_approval_request to ask.',
+    'Write the answer into the description of the issue: the change frees it.',
   ),
   line_too_long: facts(
     'issue',
@@ -120,12 +120,17 @@ export const RUN_ERRORS = {
   // We ended it ourselves
   CANCELLED_BY_ORCHESTRATOR: facts('none', false, 'The run was ended because its issue moved', 'Nothing.'),
   INTERRUPTED: facts('none', false, 'The run was interrupted by a shutdown', 'Nothing: it goes on after the restart.'),
-  STOPPED_BY_OPERATOR: facts('park', false, 'An operator stopped the run', '`retry` the issue to go on.'),
+  STOPPED_BY_OPERATOR: facts(
+    'park',
+    false,
+    'An operator stopped the run',
+    'Start it by its name: `baton run --issue`.',
+  ),
   budget_exceeded: facts(
     'park',
     false,
     'The token budget is spent',
-    'Raise agent.max_tokens_per_issue, or `retry` to grant it once more.',
+    'Raise agent.max_tokens_per_issue, or grant it once more: `baton run --issue`.',
   ),
 
   // Daemon

@@ -15,6 +15,8 @@ export type RunSignal =
   | { readonly type: 'usage'; readonly threadId: string; readonly totals: TokenTotals }
   | { readonly type: 'asked'; readonly question: Question }
   | { readonly type: 'question_closed'; readonly questionId: string }
+  /** Tools of the host that are at work for the run: each may be moving its issue, and the tracker may show that before it returns. */
+  | { readonly type: 'host_calls'; readonly open: number }
   /** The run's own tool moved its own issue. */
   | { readonly type: 'moved_issue'; readonly state: string };
 

@@ -36,6 +36,14 @@ export const SETUP_ERRORS = {
     'Set the named environment variable.',
   ),
 
+  // One instance
+  already_running: facts(
+    'daemon',
+    false,
+    'Another Baton works on the same workspaces or issues',
+    'Stop the named one, or give this one other workspaces and issues.',
+  ),
+
   // Tracker
   tracker_request: facts(
     'issue',
@@ -123,5 +131,13 @@ export const SETUP_ERRORS = {
     false,
     'The disk of the workspaces is nearly full',
     'Free space, or lower workspace.min_free_mb.',
+  ),
+
+  // HTTP
+  port_in_use: facts(
+    'daemon',
+    false,
+    'The port of page and API is taken',
+    'Give another with `--port` or server.port; 0 takes any free one.',
   ),
 } as const satisfies Record<string, ErrorFacts>;

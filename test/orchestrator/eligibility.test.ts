@@ -14,6 +14,11 @@ const FLAWS: {
   active_state: { flaw: { state: 'Backlog' }, why: '"Backlog" is not among "Todo", "Done"' },
   dispatchable: { flaw: { dispatchable: false }, why: 'not ours to work on' },
   not_blocked: { flaw: { blocked_by: [{ id: '7', identifier: 'AB-7', state: 'Todo' }] }, why: 'waits for AB-7 (Todo)' },
+  blockers_at_rest: {
+    flaw: { blocked_by: [{ id: 'B', identifier: 'AB-7', state: 'Done' }] },
+    state: { claims: { B: { status: { kind: 'running' } } as never } },
+    why: 'waits for the run of AB-7 (Done) to end',
+  },
   trusted_author: { flaw: { author: { login: 'eve', trusted: false } }, why: 'eve is not trusted' },
   required_labels: { flaw: { labels: ['other'] }, why: 'lacks the label "baton"' },
   not_claimed: { state: { claims: { A: {} as never } }, why: 'claimed already' },
@@ -28,6 +33,13 @@ const FLAWS: {
 const core = () => new Core({ tracker: { activeStates: ['Todo', 'Done'], requiredLabels: ['baton'] } });
 
 describe('eligibility', () => {
+  test('a blocker may be called like what every object has', () => {
+    const blocked_by = [{ id: 'constructor', identifier: 'constructor', state: 'Done' }];
+    const one = core().put({ id: 'A', labels: ['baton'], blocked_by });
+
+    expect(started(one.poll())).toEqual(['A']);
+  });
+
   test('every rule has its case here', () => {
     expect(RULES.map((rule) => rule.name)).toEqual(Object.keys(FLAWS));
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { onceExitCode } from '../../orchestrator/once.js';
+import { onceExitCode, onceResults } from '../../orchestrator/once.js';
 import { restore } from '../../orchestrator/restore.js';
 import type { ParkReason } from '../../src/domain/claim.js';
 import type { Effect } from '../../src/domain/effects.js';
@@ -150,6 +150,85 @@ describe('once', () => {
 
     expect(goes).toEqual([['A'], ['A'], [], []]);
     expect(core.standing('A')).toBe('parked: no_progress' satisfies `parked: ${ParkReason}`);
+  });
+});
+
+describe('once, when things go wrong', () => {
+  const down = { ok: false, code: 'tracker_request', message: 'down' } as const;
+  const one = { agent: { maxConcurrentAgents: 1 } } as const;
+  const resetIn = (core: Core, ms: number) => core.now.wallMs + ms;
+
+  test('a tracker that is back at the second look is looked at no third time before all is over', () => {
+    const core = once(new Core());
+    core.rateLimit = { remaining: 4, resetAtMs: resetIn(core, 3_600_000) };
+    core.answerPoll({ candidates: down });
+
+    core.answerPoll();
+
+    expect(left(core.answerPoll())).toEqual([false]);
+  });
+
+  test('a poll that a quota has put off is not waited for', () => {
+    const core = once(new Core(one).put('A', 'B'));
+    core.rateLimit = { remaining: 4, resetAtMs: resetIn(core, 3_600_000) };
+    core.answerPoll();
+    core.advance(600_000);
+    core.exit('A');
+
+    expect(started([...core.answerPoll(), ...core.answerReads()])).toEqual(['B']);
+  });
+
+  test('whoever could not be started because of a spent quota makes the exit code 1', () => {
+    const core = once(new Core().put('A'));
+    core.rateLimit = { remaining: 0, resetAtMs: resetIn(core, 3_600_000) };
+    core.answerPoll();
+
+    expect(left(core.answerPoll())).toEqual([false]);
+    expect(onceExitCode(core.state)).toBe(1);
+  });
+
+  test('a claim that could not be stored has its run still before it', () => {
+    const core = once(new Core({ ...two, polling: { intervalMs: 5_000 } }).put('A', 'B'));
+    core.confirmsWrites = false;
+    core.answerPoll();
+    const failing = core.latest('persist').seq;
+    core.send({ type: 'persist_failed', seq: failing, message: 'disk full' });
+    core.confirmsWrites = true;
+
+    core.advance(20_000);
+    core.answerPoll();
+
+    expect(started(core.effects).sort()).toEqual(['A', 'B']);
+  });
+
+  test('a run that cannot be killed is left behind, and makes the exit code 1', () => {
+    const core = once(new Core().put('A'));
+    core.answerPoll();
+    core.send({ type: 'run_unkillable', runId: core.runId('A') });
+    core.answerPoll();
+
+    expect(left(core.advance(60_000))).toEqual([true]);
+    expect(onceExitCode(core.state)).toBe(1);
+    expect(onceResults(core.state)).toMatchObject([{ identifier: 'A', ok: false, code: 'unkillable' }]);
+  });
+
+  test('a second signal cuts runs off, and makes the exit code 1', () => {
+    const core = once(new Core().put('A'));
+    core.answerPoll();
+    core.send({ type: 'shutdown_requested' });
+
+    expect(left(core.send({ type: 'shutdown_requested' }))).toEqual([true]);
+    expect(onceExitCode(core.state)).toBe(1);
+    expect(onceResults(core.state)).toMatchObject([{ identifier: 'A', ok: false, code: 'INTERRUPTED' }]);
+  });
+
+  test('a signal before everybody had a turn makes the exit code 1', () => {
+    const core = once(new Core(one).put('A', 'B'));
+    core.answerPoll();
+    core.send({ type: 'shutdown_requested' });
+    core.exit('A');
+
+    expect(onceExitCode(core.state)).toBe(1);
   });
 });
 

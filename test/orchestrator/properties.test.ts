@@ -186,6 +186,7 @@ class World {
       { type: 'usage', threadId: `t-${runId}`, totals: { input: b * 10, cached: 0, output: b } },
       { type: 'asked', question },
       { type: 'question_closed', questionId: question.id },
+      { type: 'host_calls', open: b % 2 },
       { type: 'moved_issue', state: 'Done' },
     ] as const;
     const signal = signals[b % signals.length];

@@ -196,6 +196,45 @@ describe('finish grace', () => {
     expect(stops(core.poll())).toEqual(['inactive']);
   });
 
+  const seenDuringCall = (state: string) => {
+    const core = new Core({ agent: { finishGraceMs: 120_000 } }).put('A');
+    core.poll();
+    core.signal('A', { type: 'phase', phase: 'agent' });
+    core.signal('A', { type: 'host_calls', open: 1 });
+    core.change('A', { state });
+    return core;
+  };
+
+  test('a move that the tracker shows before the tool has returned counts as the agent’s own', () => {
+    const core = seenDuringCall('Done');
+    expect(stops(core.poll())).toEqual([]);
+
+    core.signal('A', { type: 'moved_issue', state: 'Done' });
+    const effects = core.signal('A', { type: 'host_calls', open: 0 });
+
+    expect(stops(effects)).toEqual([]);
+    expect(stops(core.poll())).toEqual([]);
+    expect(stops(core.advance(120_000))).toEqual(['terminal']);
+  });
+
+  test('a move by someone else during a tool call stops the run as soon as the call has ended', () => {
+    const core = seenDuringCall('Backlog');
+    expect(stops(core.poll())).toEqual([]);
+
+    const effects = core.signal('A', { type: 'host_calls', open: 0 });
+
+    expect(stops(effects)).toEqual(['inactive']);
+  });
+
+  test('a tool that never returns keeps a run no longer than its grace', () => {
+    const core = seenDuringCall('Done');
+    core.poll();
+    core.advance(60_000);
+    core.poll();
+
+    expect(stops(core.advance(60_000))).toEqual(['terminal']);
+  });
+
   test('an issue that is moved back to an active state goes on without a limit', () => {
     const core = moved();
     core.poll();

@@ -47,6 +47,22 @@ describe('after a restart', () => {
     expect(starts(next.poll())).toMatchObject([{ attempt: 1, number: 2 }]);
   });
 
+  test('a clock that was set back in between makes no one wait longer than before', async () => {
+    const core = new Core().put('A', 'B');
+    core.nowMs = 365 * 86_400_000;
+    core.poll();
+    core.fail('A');
+    core.fail('B', 'agent_unauthorized');
+    const { dueAtMs, sinceMs } = core.status('A', 'waiting');
+    const untilMs = core.state.holds.agent?.untilMs ?? 0;
+    core.nowMs = 0;
+
+    const next = await restarted(core);
+
+    expect(next.status('A', 'waiting').dueAtMs - next.now.wallMs).toBe(dueAtMs - sinceMs);
+    expect((next.state.holds.agent?.untilMs ?? 0) - next.now.wallMs).toBe(untilMs - sinceMs);
+  });
+
   test('parked issues, holds and the pause are still there', async () => {
     const core = new Core({ agent: { maxAttempts: 1 } }).put('A', 'B');
     core.poll();

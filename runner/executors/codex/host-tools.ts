@@ -6,6 +6,8 @@ import type { Reporter } from './reporter.js';
 
 /** Tools that the agent calls and the host carries out, bound to the run's own issue. Whatever goes wrong is an answer, not an end. */
 export class HostTools {
+  #open = 0;
+
   constructor(
     private readonly tools: readonly HostTool[],
     private readonly runId: string,
@@ -21,6 +23,7 @@ export class HostTools {
       return toolReply(false, `There is no tool ${cutText(name, 100)}. Tools of this session: ${this.#names()}.`);
     }
     this.reporter.event('notification', { method, data: params });
+    this.#tell(+1);
     try {
       const result = await tool.call(params.arguments, { issue: this.currentIssue(), runId: this.runId });
       if (result.movedTo !== undefined) this.reporter.signal({ type: 'moved_issue', state: result.movedTo });
@@ -29,7 +32,15 @@ export class HostTools {
       const message = error instanceof Error ? error.message : String(error);
       this.reporter.warning('a host tool failed', { tool: name, message });
       return toolReply(false, `${name} failed: ${message}`);
+    } finally {
+      this.#tell(-1);
     }
+  }
+
+  /** Before the first and after the last word about a move: others may see it before the tool returns. */
+  #tell(difference: number): void {
+    this.#open += difference;
+    this.reporter.signal({ type: 'host_calls', open: this.#open });
   }
 
   #names(): string {

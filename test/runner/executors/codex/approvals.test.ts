@@ -194,7 +194,12 @@ test('a host tool runs on the host for the run’s own issue, and a move of the 
     success: true,
     contentItems: [{ type: 'inputText', text: 'moved' }],
   });
-  expect(signals).toContainEqual({ type: 'moved_issue', state: 'Done' });
+  const told = signals.filter(({ type }) => type === 'host_calls' || type === 'moved_issue');
+  expect(told).toEqual([
+    { type: 'host_calls', open: 1 },
+    { type: 'moved_issue', state: 'Done' },
+    { type: 'host_calls', open: 0 },
+  ]);
 });
 
 test('a host tool that throws is an answer to the agent, not the end of the run', async () => {
