@@ -1,0 +1,100 @@
+import { recordOf, type State } from '../../orchestrator/state.js';
+import type { Claim, LiveRun, Parked, RunFacts, Waiting } from '../domain/claim.js';
+import type { Instant } from '../domain/clock.js';
+import type { Issue } from '../domain/issue.js';
+import type { Json, JsonObject } from '../domain/json.js';
+import type { Question } from '../domain/question.js';
+import { isoTime } from './iso-time.js';
+
+/** What each entry of every list begins with. */
+export function issueFields({ id, identifier, url, title, state }: Issue): JsonObject {
+  return { issue_id: id, issue_identifier: identifier, issue_url: url, title, state };
+}
+
+export function runningEntry(claim: Claim, run: RunFacts, state: State, now: Instant): JsonObject {
+  const live = claim.live.run;
+  const session = live?.session ?? null;
+  return {
+    ...issueFields(claim.issue),
+    run_id: run.runId,
+    run_number: run.number,
+    reason: run.reason,
+    attempt: run.attempt,
+    phase: live?.stage === 'claiming' ? 'claiming' : (live?.phase ?? null),
+    asking: (live?.questions.length ?? 0) > 0,
+    stopping: live?.stop ?? null,
+    probe: run.probe,
+    session_id: session === null ? null : `${session.threadId}-${session.turnId}`,
+    turn_count: session?.turn ?? 0,
+    started_at: isoTime(run.startedAtMs),
+    last_event_at: live ? wallTime(live.lastProgressAwakeMs, now) : null,
+    tokens: threadTokens(state, claim.issue.id, run.threadId),
+    budget: budgetOf(state, claim.issue.id),
+  };
+}
+
+export function askingEntry(claim: Claim, run: RunFacts, live: LiveRun, now: Instant): JsonObject {
+  const askedAt = live.askedAtAwakeMs;
+  return {
+    ...issueFields(claim.issue),
+    run_id: run.runId,
+    asked_at: askedAt === null ? null : wallTime(askedAt, now),
+    answer_until: askedAt === null ? null : wallTime(askedAt + live.limits.inputTimeoutMs, now),
+    on_timeout: live.limits.onInputTimeout,
+    questions: live.questions.map(questionEntry),
+  };
+}
+
+export function retryingEntry(claim: Claim, waiting: Waiting, now: Instant): JsonObject {
+  return {
+    ...issueFields(claim.issue),
+    attempt: waiting.attempt,
+    reason: waiting.reason,
+    since: isoTime(waiting.sinceMs),
+    due_at: isoTime(waiting.dueAtMs),
+    due: waiting.dueAtMs <= now.wallMs,
+    error: waiting.error?.message ?? null,
+    error_code: waiting.error?.code ?? null,
+    failures: claim.failures,
+    runs_without_progress: claim.idleRuns,
+  };
+}
+
+export function parkedEntry(claim: Claim, parked: Parked): JsonObject {
+  return {
+    ...issueFields(claim.issue),
+    reason: parked.reason,
+    since: isoTime(parked.sinceMs),
+    message: parked.message,
+    question: parked.question === null ? null : questionEntry(parked.question),
+    keeps_slot: parked.run !== null,
+    failures: claim.failures,
+  };
+}
+
+/** What counts against `agent.max_tokens_per_issue`: input − cached + output, since a person last granted a new budget. */
+export function budgetOf(state: State, issueId: string): JsonObject {
+  const { tokens, budgetFrom } = recordOf(state, issueId);
+  return { spent: tokens - budgetFrom, limit: state.config.agent.maxTokensPerIssue };
+}
+
+/** As the agent reports them for the thread of this run. */
+function threadTokens(state: State, issueId: string, threadId: string | null): JsonObject {
+  const totals = recordOf(state, issueId).threads.find(({ id }) => id === threadId)?.totals;
+  const { input, cached, output } = totals ?? { input: 0, cached: 0, output: 0 };
+  return {
+    input_tokens: input,
+    cached_input_tokens: cached,
+    output_tokens: output,
+    total_tokens: input + output,
+  };
+}
+
+function questionEntry({ id, kind, text, fields }: Question): Json {
+  return { id, kind, text, fields: fields.map((field) => ({ ...field })) };
+}
+
+/** Time that the machine slept is not known here: a moment before a sleep shows later than it was. */
+function wallTime(awakeMs: number, now: Instant): string | null {
+  return isoTime(now.wallMs - (now.awakeMs - awakeMs));
+}

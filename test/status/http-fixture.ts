@@ -1,0 +1,76 @@
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { afterEach } from 'vitest';
+import { type HttpOptions, type HttpServer, startHttp } from '../../src/status/http-server.js';
+
+const open: HttpServer[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+/** A server on any free port, closed after the test. */
+export async function start(options: Partial<HttpOptions> = {}): Promise<HttpServer> {
+  const server = await startHttp({
+    host: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    snapshot: () => ({ counts: { running: 1 } }),
+    issue: (identifier) => (identifier === 'AB-1' ? { issue_identifier: identifier } : null),
+    notReady: () => null,
+    clean: (json) => json,
+    onError: (error) => {
+      throw error;
+    },
+    ...options,
+  });
+  open.push(server);
+  return server;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type.
+  readonly json: any;
+}
+
+/** Not `fetch`: it will not send a Host or an Origin of our choice, and tidies paths. */
+export function ask(
+  server: HttpServer,
+  path: string,
+  options: { method?: string; headers?: object } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers = options.headers as Record<string, string> | undefined;
+    const sent = httpRequest({
+      host: '127.0.0.1',
+      port: server.port,
+      path,
+      method: options.method ?? 'GET',
+      headers: headers ?? {},
+      // Every request on a connection of its own.
+      agent: false,
+    });
+    sent.on('error', reject);
+    sent.on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          get json() {
+            return JSON.parse(text);
+          },
+        }),
+      );
+    });
+    sent.end();
+  });
+}
