@@ -1,0 +1,126 @@
+import { realpathSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { DemoThread } from './demo-thread.js';
+import { DemoTurn } from './demo-turn.js';
+import { type Fields, listOf, textOf } from './fields.js';
+import { type Handled, LinePeer, RefusedError } from './line-peer.js';
+import { threadReply } from './wire-shapes.js';
+
+/** The requests of the app-server protocol that a client of Baton's kind sends; any other is refused as codex does. */
+export class DemoServer {
+  readonly #peer: LinePeer;
+  readonly #threads = new Map<string, DemoThread>();
+  readonly #turns = new Map<string, DemoTurn>();
+  #isInitialized = false;
+
+  constructor(
+    input: Readable,
+    output: Writable,
+    private readonly paceMs: () => number,
+  ) {
+    this.#peer = new LinePeer(input, output, (method, params) => this.#handle(method, params));
+  }
+
+  /** Ends every turn, and with it every command that runs. */
+  close(): void {
+    for (const turn of this.#turns.values()) turn.interrupt();
+  }
+
+  #handle(method: string, params: Fields): Handled {
+    if (method !== 'initialize' && !this.#isInitialized) throw new RefusedError('Not initialized');
+    switch (method) {
+      case 'initialize':
+        return this.#initialize();
+      case 'thread/start':
+        return this.#start(params);
+      case 'thread/resume':
+        return this.#resume(params);
+      case 'thread/name/set':
+        return this.#name(params);
+      case 'turn/start':
+        return this.#startTurn(params);
+      case 'turn/steer':
+        return this.#steer(params);
+      case 'turn/interrupt':
+        this.#activeTurn(params, params.turnId).interrupt();
+        return { result: {} };
+      default:
+        throw new RefusedError(`Invalid request: unknown method ${method.slice(0, 100)}`);
+    }
+  }
+
+  #initialize(): Handled {
+    if (this.#isInitialized) throw new RefusedError('Already initialized');
+    this.#isInitialized = true;
+    const platformFamily = process.platform === 'win32' ? 'windows' : 'unix';
+    const platformOs = process.platform === 'darwin' ? 'macos' : process.platform;
+    return { result: { userAgent: 'baton-demo-agent', codexHome: process.cwd(), platformFamily, platformOs } };
+  }
+
+  #start(params: Fields): Handled {
+    const result = this.#open(DemoThread.start(folderOf(params), listOf(params.dynamicTools)));
+    return { result, after: () => this.#peer.notify('thread/started', { thread: result.thread }) };
+  }
+
+  #resume(params: Fields): Handled {
+    const id = textOf(params.threadId) ?? '';
+    const thread = this.#threads.get(id) ?? DemoThread.resume(folderOf(params), id);
+    if (!thread) throw new RefusedError(`no rollout found for thread id ${id.slice(0, 100)}`);
+    const cursors = { turnsBackwardsCursor: null, itemsBackwardsCursor: null };
+    return { result: { ...this.#open(thread), collaborationMode: null, ...cursors } };
+  }
+
+  #open(thread: DemoThread): ReturnType<typeof threadReply> {
+    this.#threads.set(thread.id, thread);
+    return threadReply(thread, Date.now());
+  }
+
+  #name(params: Fields): Handled {
+    const thread = this.#thread(params);
+    thread.name = textOf(params.name);
+    const update = { threadId: thread.id, ...(thread.name === null ? {} : { threadName: thread.name }) };
+    return { result: {}, after: () => this.#peer.notify('thread/name/updated', update) };
+  }
+
+  /** During an active turn it steers that one, as codex does. */
+  #startTurn(params: Fields): Handled {
+    const thread = this.#thread(params);
+    const input = listOf(params.input);
+    const active = this.#turns.get(thread.id);
+    if (active) {
+      active.steer(input);
+      return { result: { turn: active.shape() } };
+    }
+    const turn = new DemoTurn(this.#peer, thread, input, this.paceMs);
+    this.#turns.set(thread.id, turn);
+    const run = () => void turn.run().finally(() => this.#turns.delete(thread.id));
+    return { result: { turn: turn.shape() }, after: run };
+  }
+
+  #steer(params: Fields): Handled {
+    const turn = this.#activeTurn(params, params.expectedTurnId);
+    turn.steer(listOf(params.input));
+    return { result: { turnId: turn.id } };
+  }
+
+  #thread({ threadId }: Fields): DemoThread {
+    const thread = this.#threads.get(textOf(threadId) ?? '');
+    if (!thread) throw new RefusedError(`thread not found: ${String(threadId).slice(0, 100)}`);
+    return thread;
+  }
+
+  #activeTurn(params: Fields, expectedId: unknown): DemoTurn {
+    const turn = this.#turns.get(this.#thread(params).id);
+    if (!turn) throw new RefusedError('no active turn');
+    if (turn.id !== expectedId) throw new RefusedError(`expected active turn id ${expectedId}, found ${turn.id}`);
+    return turn;
+  }
+}
+
+function folderOf({ cwd }: Fields): string {
+  try {
+    return realpathSync(textOf(cwd) ?? process.cwd());
+  } catch {
+    throw new RefusedError(`cwd does not exist: ${String(cwd).slice(0, 200)}`);
+  }
+}

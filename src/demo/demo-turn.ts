@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import type { DemoThread } from './demo-thread.js';
+import { fieldsOf, listOf, textOf } from './fields.js';
+import type { LinePeer } from './line-peer.js';
+import type { Step } from './read-instructions.js';
+import { runChild } from './run-child.js';
+import { TurnVoice } from './turn-voice.js';
+import { doneState, UPDATE_ISSUE } from './update-issue-call.js';
+import { commandItem, type TurnStatus, turnError, turnShape } from './wire-shapes.js';
+import { fileChange, writeText } from './workspace-files.js';
+
+/**
+ * One turn: it does its share of the steps and, when nothing is left, moves the issue on. A step that cannot be done fails the
+ * turn; an interrupt ends it wherever it is, and ends a command with it.
+ */
+export class DemoTurn {
+  readonly id = randomUUID();
+  readonly #beganMs = Date.now();
+  readonly #abort = new AbortController();
+  readonly #voice: TurnVoice;
+  #steps: Step[] = [];
+
+  constructor(
+    private readonly peer: LinePeer,
+    private readonly thread: DemoThread,
+    private readonly input: readonly unknown[],
+    paceMs: () => number,
+  ) {
+    this.#voice = new TurnVoice(peer, thread, this.id, () => this.#unlessInterrupted(wait(paceMs())));
+  }
+
+  shape(status: TurnStatus = 'inProgress', message?: string): object {
+    return turnShape(this.id, status, this.#beganMs, status === 'inProgress' ? null : Date.now(), message);
+  }
+
+  interrupt(): void {
+    this.#abort.abort();
+  }
+
+  /** Further words in mid-turn; steps in them are done at the end of this turn. */
+  steer(input: readonly unknown[]): void {
+    const before = this.#steps.length;
+    this.#steps.push(...this.thread.listen(promptOf(input)));
+    const added = this.#steps.length - before;
+    this.thread.report.push(`was told something in mid-turn${added === 0 ? '' : `, ${added} more to do`}`);
+  }
+
+  /** Settles when the turn has ended, in whatever way. */
+  async run(): Promise<void> {
+    const { threadId, turn } = { threadId: this.thread.id, turn: this.shape() };
+    this.peer.notify('turn/started', { threadId, turn });
+    let [status, message]: [TurnStatus, string?] = ['completed'];
+    try {
+      await this.#work();
+    } catch (error) {
+      message = error instanceof Error ? error.message : String(error);
+      [status, message] = this.#abort.signal.aborted ? ['interrupted'] : ['failed', message];
+    }
+    if (message !== undefined) this.#voice.notify('error', { error: turnError(message), willRetry: false });
+    this.peer.notify('turn/completed', { threadId, turn: this.shape(status, message) });
+  }
+
+  async #work(): Promise<void> {
+    this.#steps = [...this.thread.beginTurn(promptOf(this.input))];
+    this.#voice.heard(this.input);
+    await this.#voice.think(`**Reading what to do**: ${counted(this.#steps.length, 'step')} in this turn`);
+    for (let step = this.#steps.shift(); step !== undefined; step = this.#steps.shift()) {
+      this.thread.stepDone(await this.#do(step));
+      if (this.thread.takeFailure()) throw new Error('the demo agent fails once here, because the issue asks for it');
+    }
+    if (!this.thread.isLastTurn) {
+      await this.#voice.say('That is my part for this turn. The rest comes in the next one.', 'final_answer');
+      return;
+    }
+    await this.#moveIssue();
+    await this.#voice.say(`All done: ${this.thread.report.join('; ')}.`, 'final_answer');
+  }
+
+  /** What was done, in words. */
+  async #do(step: Step): Promise<string> {
+    return step.kind === 'write' ? this.#write(step.path, `${step.text}\n`) : this.#run(step.command);
+  }
+
+  async #write(path: string, text: string): Promise<string> {
+    const { cwd } = this.thread;
+    const change = fileChange(cwd, path, text);
+    if (change === null) throw new Error(`${path} is no place for a file of this workspace: nothing was written`);
+    if (change.kind.type === 'update' && change.diff === '') return `found \`${path}\` as it should be`;
+    const shape = (status: string) => (id: string) => ({ type: 'fileChange', id, changes: [change], status });
+    await this.#voice.item(shape('inProgress'), async () => writeText(change.path, text), shape('completed'));
+    return `wrote \`${path}\``;
+  }
+
+  async #run(command: string): Promise<string> {
+    const { cwd } = this.thread;
+    const options = { cwd, env: process.env, signal: this.#abort.signal };
+    const { exitCode } = await this.#voice.item(
+      (id) => commandItem(id, command, cwd, null),
+      () => runChild('bash', ['-c', command], options),
+      (id, result) => commandItem(id, command, cwd, result),
+    );
+    if (exitCode !== 0) throw new Error(`\`${command}\` ended with exit code ${exitCode}`);
+    return `ran \`${command}\``;
+  }
+
+  async #moveIssue(): Promise<void> {
+    const tool = this.thread.tools.find(({ name }) => name === UPDATE_ISSUE);
+    if (!tool) {
+      await this.#voice.say(`I was given no tool ${UPDATE_ISSUE}: somebody else has to move the issue.`);
+      return;
+    }
+    const comment = `The demo agent did this:\n\n${this.thread.report.map((line) => `- ${line}`).join('\n')}`;
+    const call = { namespace: null, tool: UPDATE_ISSUE, arguments: { state: doneState(tool), comment } };
+    const open = { status: 'inProgress', contentItems: null, success: null, durationMs: null };
+    const reply = await this.#voice.item(
+      (id) => ({ type: 'dynamicToolCall', id, ...call, ...open }),
+      async (callId) => {
+        const beganMs = Date.now();
+        const params = { threadId: this.thread.id, turnId: this.id, callId, ...call };
+        const { result } = await this.#unlessInterrupted(this.peer.request('item/tool/call', params));
+        const { success, contentItems } = fieldsOf(result);
+        return { success: success === true, contentItems: listOf(contentItems), durationMs: Date.now() - beganMs };
+      },
+      (id, done) => ({
+        type: 'dynamicToolCall',
+        id,
+        ...call,
+        ...done,
+        status: done.success ? 'completed' : 'failed',
+      }),
+    );
+    if (reply.success) return;
+    const reason = reply.contentItems.map((item) => textOf(fieldsOf(item).text) ?? '').join(' ');
+    throw new Error(`the issue could not be moved: ${reason || 'no reason was given'}`);
+  }
+
+  #unlessInterrupted<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#abort;
+    return new Promise((resolve, reject) => {
+      const stop = () => reject(new Error('interrupted'));
+      if (signal.aborted) stop();
+      signal.addEventListener('abort', stop, { once: true });
+      work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    });
+  }
+}
+
+function promptOf(input: readonly unknown[]): string {
+  return input.map((part) => textOf(fieldsOf(part).text) ?? '').join('\n');
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Unreferenced timers would let the process end; a turn must not. */
+function wait(ms: number): Promise<void> {
+  return ms <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll } from 'vitest';
+import type { HostTool } from '../../src/domain/ports.js';
+import { updateIssueTool } from '../../src/tracker/update-issue.js';
+import { config } from '../support/builders.js';
+import { compiled } from '../support/compiled.js';
+import { MemoryTracker } from '../support/memory-tracker.js';
+
+/** The demo agent, compiled as it is now. */
+export function compiledAgent(): { readonly path: string; readonly command: string } {
+  let built: Awaited<ReturnType<typeof compiled>> | null = null;
+  beforeAll(async () => {
+    built = await compiled(['src/demo/agent.ts']);
+  });
+  afterAll(() => built?.remove());
+  const path = () => join(built?.dir ?? '', 'src/demo/agent.js');
+  return {
+    get path() {
+      return path();
+    },
+    get command() {
+      return `BATON_DEMO_PACE_MS=0 '${process.execPath}' '${path()}'`;
+    },
+  };
+}
+
+/** The real tool on a board in memory with the issue `AB-1`. */
+export function board(): { readonly tracker: MemoryTracker; readonly tools: readonly HostTool[] } {
+  const tracker = new MemoryTracker();
+  tracker.put('AB-1');
+  return { tracker, tools: [updateIssueTool(tracker, config().tracker)] };
+}
+
+/** A folder with a git repository in it, as workspaces have. */
+export async function gitFolder(): Promise<{ readonly path: string; changes(): Promise<string[]>; remove(): void }> {
+  const path = mkdtempSync(join(tmpdir(), 'baton-demo-'));
+  const git = (...args: string[]) =>
+    promisify(execFile)('git', args, { cwd: path, env: { PATH: process.env.PATH, GIT_CONFIG_GLOBAL: '/dev/null' } });
+  await git('init', '--quiet', '--template=');
+  return {
+    path,
+    changes: async () => (await git('status', '--porcelain', '-uall')).stdout.split('\n').filter((line) => line !== ''),
+    remove: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
