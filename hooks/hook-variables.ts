@@ -9,6 +9,8 @@ export interface HookContext {
   readonly issue: Issue;
   /** Path of the workspace. */
   readonly workspace: string;
+  /** The folder of WORKFLOW.md. */
+  readonly workflowDir: string;
   /** What `writeIssueFile` answered. */
   readonly issueFile: string;
   /** `null` where a workspace is removed outside of any run. */
@@ -30,6 +32,7 @@ export function hookVariables(context: HookContext): { readonly [name: string]: 
   return {
     BATON_HOOK: context.hook,
     BATON_HOOKS: SHIPPED_SCRIPTS,
+    BATON_WORKFLOW_DIR: context.workflowDir,
     BATON_WORKSPACE: context.workspace,
     BATON_RUN_ID: context.runId ?? '',
     BATON_RUN_OUTCOME: context.runOutcome ?? '',

@@ -93,7 +93,16 @@ export function createIssueHooks(options: IssueHooksOptions): IssueHooks {
 async function spawnHook(options: IssueHooksOptions, hook: HookName, script: string, runOutcome: string | null) {
   const { workflow, issue, workspace, runId, attempt, tmpDir } = options;
   const issueFile = await writeIssueFile(tmpDir, issue);
-  const variables = hookVariables({ hook, issue, workspace: workspace.path, issueFile, runId, attempt, runOutcome });
+  const variables = hookVariables({
+    hook,
+    issue,
+    workspace: workspace.path,
+    workflowDir: workflow.dir,
+    issueFile,
+    runId,
+    attempt,
+    runOutcome,
+  });
   const { env, unset } = environmentFor('hook', {
     base: options.baseEnv,
     policy: workflow.config.runtime.env,

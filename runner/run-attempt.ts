@@ -16,6 +16,7 @@ import { environmentFor } from './environment.js';
 import type { Executor, StepContext, StepControls } from './executors/executor.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
 import type { Containment } from './process.js';
+import { promptValues } from './prompt-values.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { RunObserver } from './run-observer.js';
 import type { Workspace } from './workspace-folder.js';
@@ -119,7 +120,7 @@ async function work(
   hooks: IssueHooks,
 ): Promise<Outcome> {
   const { order, workflow, signal } = attempt;
-  const values = promptValues(order, workflow, workspace);
+  const values = promptValues(order, workflow, workspace.path);
   const prompt = compilePrompt(workflow.prompt).render(values);
   deps.observer.promptRendered(order.runId, prompt);
   await hooks.run('before_run', { signal });
@@ -167,7 +168,7 @@ function stepContext(attempt: Attempt, deps: RunDeps, workspace: Workspace, tmpD
     },
     continuationPrompt: (now, turn) => {
       const values = {
-        ...promptValues(order, workflow, workspace),
+        ...promptValues(order, workflow, workspace.path),
         issue: now,
         turn,
         max_turns: config.agent.maxTurns,
@@ -188,14 +189,6 @@ async function reread(issue: Issue, { signal }: Attempt, { clock, tracker }: Run
   const found = batch.issues.find((one) => one.id === issue.id);
   if (found || batch.unknown.includes(issue.id)) return found ?? null;
   return { ...issue, dispatchable: false };
-}
-
-function promptValues(
-  { issue, attempt, runId, number, reason }: StartOrder,
-  { path, dir }: Workflow,
-  workspace: Workspace,
-) {
-  return { issue, attempt, run: { id: runId, number, reason, workspace: workspace.path }, workflow: { path, dir } };
 }
 
 function hooksOf({ order, workflow }: Attempt, deps: RunDeps, workspace: Workspace, tmpDir: string): IssueHooks {

@@ -1,15 +1,36 @@
-import { mkdir, mkdtemp, realpath } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { BatonError } from '../src/domain/errors.js';
 import { deleteTrash } from './workspace-bookkeeping.js';
 
 /**
  * Temporary folders: one for the daemon, and in it a TMPDIR for each run. Short and below the system's temp folder, because
  * tools put sockets there and a socket's path may have 108 bytes only; mode 0700. The daemon's goes when the daemon
- * ends, so a forced end leaves nothing there either.
+ * ends, so a forced end leaves nothing there either. A killed daemon leaves its folder behind with all that agents put there:
+ * the file `note` names it, and the next daemon removes it.
  */
-export async function makeDaemonFolder(): Promise<string> {
-  return realpath(await mkdtemp(join(tmpdir(), 'baton-')));
+export async function makeDaemonFolder(note: string): Promise<string> {
+  await removeForgotten(note);
+  try {
+    const path = join(await realpath(tmpdir()), `baton-${randomBytes(4).toString('hex')}`);
+    // First the note: whoever is killed after it has made nothing, or what it names. Where it cannot be written litter may stay.
+    await writeFile(note, path, { mode: 0o600 }).catch(() => {});
+    await mkdir(path, { mode: 0o700 });
+    return path;
+  } catch (error) {
+    const message = `no temporary folder can be made in ${tmpdir()}: ${(error as Error).message}. Set TMPDIR to a folder that you can write`;
+    throw new BatonError('workspace_failed', message, {}, { cause: error });
+  }
+}
+
+/** Only what can have been ours: the name of a folder to delete had better not be trusted. */
+async function removeForgotten(note: string): Promise<void> {
+  const path = await readFile(note, 'utf8').catch(() => '');
+  if (!/^baton-[0-9a-f]{8}$/.test(basename(path))) return;
+  const found = await lstat(path).catch(() => null);
+  if (found?.isDirectory() && found.uid === process.geteuid?.()) await removeFolder(path);
 }
 
 export async function makeRunFolder(daemonFolder: string, name: string): Promise<string> {

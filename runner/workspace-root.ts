@@ -30,6 +30,31 @@ export async function openWorkspaceRoot(request: RootRequest): Promise<string> {
   }
 }
 
+/** Would it do? The same verdict without making anything: the real path that it has or would have. */
+export async function checkWorkspaceRoot(request: RootRequest): Promise<string> {
+  const asked = resolve(request.root);
+  try {
+    const real = await realTarget(asked);
+    await refuseForeignGround(asked, real, request);
+    const ground = await existingPart(real);
+    if (ground === real) await refuseUnusable(asked, real);
+    else if ((await stat(ground)).isDirectory()) await access(ground, constants.W_OK | constants.X_OK);
+    else throw refusal(asked, 'has a file in its path');
+    return real;
+  } catch (error) {
+    throw error instanceof BatonError ? error : refusal(asked, reasonOf(error), error);
+  }
+}
+
+/** The longest part of a path that is there. */
+export async function existingPart(path: string): Promise<string> {
+  const isThere = await stat(path).then(
+    () => true,
+    (error) => codeOf(error) !== 'ENOENT',
+  );
+  return isThere || dirname(path) === path ? path : existingPart(dirname(path));
+}
+
 /** Free space for ordinary users of the disk below `path`, in MB; `null` when it cannot be told. */
 export async function freeDiskMb(path: string): Promise<number | null> {
   try {

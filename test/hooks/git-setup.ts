@@ -47,6 +47,7 @@ export async function gitSetup() {
     const context = {
       hook: 'after_run' as const,
       workspace: cwd,
+      workflowDir: base,
       issueFile: '',
       runId: 'r',
       attempt: null,

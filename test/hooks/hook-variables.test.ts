@@ -8,6 +8,7 @@ import { issue } from '../support/builders.js';
 const context = {
   hook: 'after_run' as const,
   workspace: '/ws/AB-1',
+  workflowDir: '/project',
   issueFile: '/tmp/run/issue.json',
   runId: 'r1',
   attempt: 2,
@@ -28,6 +29,7 @@ describe('hookVariables', () => {
     expect(hookVariables({ ...context, issue: given })).toEqual({
       BATON_HOOK: 'after_run',
       BATON_HOOKS: expect.stringMatching(/hooks\/scripts$/),
+      BATON_WORKFLOW_DIR: '/project',
       BATON_WORKSPACE: '/ws/AB-1',
       BATON_RUN_ID: 'r1',
       BATON_RUN_OUTCOME: 'success',

@@ -38,7 +38,7 @@ const order = (runId: string, issueId = 'A'): StartOrder => ({
 async function setUp() {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'baton-pool-')));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
-  const tmpRoot = await makeDaemonFolder();
+  const tmpRoot = await makeDaemonFolder(join(root, 'tmp-folder'));
   onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
   const workspaces = createWorkspaces({ root, scope: 'test', owners: createMemoryStore().owners });
   const events: OrchestratorEvent[] = [];

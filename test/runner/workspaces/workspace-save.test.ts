@@ -301,6 +301,6 @@ describe('pruneSaved', () => {
   });
 
   test('a folder that was never made has nothing to prune', async () => {
-    await pruneSaved('/nonexistent/saved', 14, EPOCH_MS);
+    await pruneSaved(join(await tempFolder(), 'saved'), 14, EPOCH_MS);
   });
 });
