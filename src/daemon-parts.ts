@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { detectContainment } from '../runner/contain/detect-containment.js';
 import { createCodexExecutor } from '../runner/executors/codex/codex-executor.js';
@@ -10,12 +11,16 @@ import { createWorkspaces } from '../runner/workspaces.js';
 import { loadContinuation } from '../templates/continuation.js';
 import { createClock, type SystemClock } from './clock.js';
 import type { DaemonOptions } from './daemon.js';
+import { tellBoth } from './daemon-observers.js';
 import { RunLog } from './daemon-run-log.js';
+import { openTracker } from './daemon-tracker.js';
+import type { TrackerConfig } from './domain/config.js';
 import type { Dispatch, Store, Tracker } from './domain/ports.js';
 import { pruneTranscripts } from './logging/prune-transcripts.js';
-import { createMemoryStore } from './store/memory-store.js';
+import { type Locks, takeLocks } from './store/instance-lock.js';
+import { openSqliteStore } from './store/sqlite-store.js';
 import { updateIssueTool } from './tracker/update-issue.js';
-import { resolveSecret } from './workflow/provider-secrets.js';
+import type { WorkflowBook } from './workflow-book.js';
 
 const TRANSCRIPTS_KEPT = 500;
 
@@ -29,31 +34,56 @@ export interface Parts {
   /** Temporary folders of runs; removed at the end. */
   readonly tmpRoot: string;
   readonly pool: RunPool;
+  readonly locks: Locks;
 }
 
 /** Opens the parts in the order in which they can fail most cheaply: settings, tracker, folders, processes. */
-export async function openParts(options: DaemonOptions, dispatch: Dispatch): Promise<Parts> {
-  const { stateDir, log, redactor, env, homeDir, version } = options;
+export async function openParts(options: DaemonOptions, book: WorkflowBook, dispatch: Dispatch): Promise<Parts> {
+  const { stateDir, homeDir } = options;
   const { workflow } = options.loaded;
-  const tracker = openTracker(options);
+  const tracker = openTracker(options, () => book.current.config.tracker);
   const root = await openWorkspaceRoot({
     root: workflow.config.workspace.root,
     workflowDir: workflow.dir,
     home: homeDir,
   });
+  // From here on nobody else touches these workspaces, this state and these issues.
+  const locks = await takeLocks({
+    keys: [`the workspaces in ${root}`, `the state in ${stateDir.path}`, issuesKey(tracker, workflow.config.tracker)],
+    dir: options.lockDir,
+    holder: { pid: process.pid, since: new Date().toISOString(), workflow: workflow.path },
+  });
+  return openLocked(options, dispatch, { tracker, root, locks }).catch(async (error: unknown) => {
+    await locks.release();
+    throw error;
+  });
+}
+
+type Locked = Pick<Parts, 'tracker' | 'root' | 'locks'>;
+
+async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Locked): Promise<Parts> {
+  const { stateDir, log, redactor, env, version } = options;
+  const { workflow } = options.loaded;
+  const { tracker, root, locks } = locked;
   const clock = createClock();
   const containment = await detectContainment({
     isolation: workflow.config.runtime.isolation,
-    hide: [stateDir.path],
+    hide: [stateDir.path, options.lockDir],
     clock,
   });
   tellIsolation(log, containment);
 
-  const store = options.store ?? createMemoryStore();
+  const store =
+    options.store ??
+    openSqliteStore({
+      dir: stateDir.path,
+      onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
+    });
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
   const runLog = new RunLog(log, stateDir.transcripts, redactor);
-  const tmpRoot = await makeDaemonFolder();
-  const shared = { clock, containment, baseEnv: env, observer: runLog };
+  const tmpRoot = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
+  const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
+  const shared = { clock, containment, baseEnv: env, observer };
   const pool = new RunPool({
     ...shared,
     dispatch,
@@ -74,20 +104,14 @@ export async function openParts(options: DaemonOptions, dispatch: Dispatch): Pro
   await pruneTranscripts(stateDir.transcripts, { keep: TRANSCRIPTS_KEPT }).catch(
     warn('old transcripts could not be removed'),
   );
-  return { clock, store, tracker, root, runLog, tmpRoot, pool };
+  return { clock, store, tracker, root, runLog, tmpRoot, pool, locks };
 }
 
-/** Whatever is read as a secret is masked from then on. */
-function openTracker({ loaded, trackers, env, redactor }: DaemonOptions): Tracker {
-  const { config, dir, secretNames } = loaded.workflow;
-  const secret = (name: string) => {
-    const value = resolveSecret(`$${name}`, env);
-    if (value !== null) redactor.add(value);
-    return value;
-  };
-  for (const name of secretNames) secret(name);
-  for (const literal of loaded.literalSecrets) redactor.add(literal);
-  return trackers.entry(config.tracker.kind).create({ config: config.tracker, env, dir, secret });
+/** Two daemons may share a tracker as long as labels keep their issues apart. */
+function issuesKey({ scope }: Tracker, { requiredLabels, provider }: TrackerConfig): string {
+  const labels = requiredLabels.map((label) => label.trim().toLowerCase()).sort();
+  const assignee = typeof provider.assignee === 'string' ? ` of ${provider.assignee}` : '';
+  return `the issues of ${scope}${assignee}${labels.length === 0 ? '' : ` with the labels ${labels.join(', ')}`}`;
 }
 
 function tellIsolation(log: Logger, { kind, reason }: Containment): void {

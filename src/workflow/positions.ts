@@ -74,6 +74,13 @@ export function formatProblem(file: string, problem: Problem): string {
   return `${file}:${problem.at.line}:${problem.at.column} ${problem.text}`;
 }
 
+/** The way back from `formatProblem`; null for a text without a position. */
+export function parseProblem(file: string, text: string): Problem | null {
+  if (!text.startsWith(`${file}:`)) return null;
+  const [, line, column, rest] = /^(\d+):(\d+) (.*)$/s.exec(text.slice(file.length + 1)) ?? [];
+  return rest === undefined ? null : { at: { line: Number(line), column: Number(column) }, text: rest };
+}
+
 export function inFileOrder(problems: readonly Problem[]): Problem[] {
   return [...problems].sort((a, b) => a.at.line - b.at.line || a.at.column - b.at.column);
 }

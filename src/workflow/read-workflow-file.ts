@@ -65,16 +65,11 @@ function tooLarge(file: string): BatonError {
 
 function unreadable(file: string, error: unknown): BatonError {
   const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-  const reason =
-    code === 'ENOENT'
-      ? 'does not exist'
+  const message =
+    code === 'ENOENT' || code === 'ENOTDIR'
+      ? `${file} does not exist. Give the path of a WORKFLOW.md; \`baton init\` writes one, \`baton demo\` shows what it is for.`
       : code === 'EACCES' || code === 'EPERM'
-        ? 'may not be read by this user'
-        : `cannot be read (${code})`;
-  return new BatonError(
-    'missing_workflow_file',
-    `${file} ${reason}. Give the path of a readable WORKFLOW.md.`,
-    { code },
-    { cause: error },
-  );
+        ? `${file} may not be read by this user. Change its rights, or give the path of a readable WORKFLOW.md.`
+        : `${file} cannot be read (${code}). Give the path of a readable WORKFLOW.md.`;
+  return new BatonError('missing_workflow_file', message, { code }, { cause: error });
 }

@@ -49,6 +49,23 @@ describe('the log of a run', () => {
   });
 });
 
+describe('a daemon that has nothing to do', () => {
+  test('says why once for each reason, however often it polls', async () => {
+    const daemon = await testDaemon();
+    const reasons = () => daemon.logLines.filter(({ msg }) => msg === 'nothing to start').map(({ detail }) => detail);
+    let polls = 0;
+    await daemon.until('three polls', (_, event) => event?.type === 'observed' && ++polls === 3);
+    daemon.tracker.put({ id: '1', identifier: 'AB-1', dispatchable: false });
+    await daemon.until('three more', (_, event) => event?.type === 'observed' && ++polls === 6);
+    await daemon.stop();
+
+    expect(reasons()).toEqual([
+      expect.stringContaining('No issue of the tracker is in an active state'),
+      expect.stringContaining('AB-1'),
+    ]);
+  });
+});
+
 describe('what WORKFLOW.md is told off for', () => {
   test('SEC-21 a literal token is warned about at start and masked in everything after it, also one of a later edit', async () => {
     const daemon = await testDaemon({
@@ -84,9 +101,12 @@ describe('what WORKFLOW.md is told off for', () => {
     const daemon = await testDaemon();
     await writeFile(daemon.workflowPath, workflowText({ body: '{{ issue.title | nope }}' }));
 
-    await expect
-      .poll(() => line(daemon, 'workflow is faulty, the last good settings stay')?.code)
-      .toBe('template_parse_error');
+    // The file is written in place: that it was empty for a moment may be told too.
+    const codes = () =>
+      daemon.logLines.flatMap(({ msg, code }) =>
+        msg === 'workflow is faulty, the last good settings stay' ? [code] : [],
+      );
+    await expect.poll(codes, { timeout: 10_000 }).toContain('template_parse_error');
   });
 });
 

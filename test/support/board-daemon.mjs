@@ -42,6 +42,7 @@ let turns = 0;
 const daemon = await startDaemon({
   loaded,
   stateDir: await openStateDir(stateDirPath),
+  lockDir: `${stateDirPath}-locks`,
   trackers,
   log,
   redactor,

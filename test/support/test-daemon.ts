@@ -68,6 +68,7 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
   const daemon = await startDaemon({
     loaded,
     stateDir,
+    lockDir: join(dir, 'locks'),
     trackers,
     log,
     redactor,

@@ -1,0 +1,35 @@
+import type { RunObserver } from '../runner/run-observer.js';
+
+/** The log hears of everything first, then whoever else watches. */
+export function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunObserver {
+  return {
+    runBegan: (...args) => {
+      log.runBegan(...args);
+      watcher.runBegan?.(...args);
+    },
+    runtimeEvent: (...args) => {
+      log.runtimeEvent(...args);
+      watcher.runtimeEvent?.(...args);
+    },
+    agentStderr: (...args) => {
+      log.agentStderr(...args);
+      watcher.agentStderr?.(...args);
+    },
+    promptRendered: (...args) => {
+      log.promptRendered(...args);
+      watcher.promptRendered?.(...args);
+    },
+    hookEnded: (...args) => {
+      log.hookEnded(...args);
+      watcher.hookEnded?.(...args);
+    },
+    warned: (...args) => {
+      log.warned(...args);
+      watcher.warned?.(...args);
+    },
+    runEnded: (...args) => {
+      log.runEnded(...args);
+      watcher.runEnded?.(...args);
+    },
+  };
+}

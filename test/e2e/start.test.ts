@@ -1,0 +1,86 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { hearSignals } from '../../src/cli/run.js';
+import type { Daemon } from '../../src/daemon.js';
+import { BatonError } from '../../src/domain/errors.js';
+import { createMemoryStore } from '../../src/store/memory-store.js';
+import { place } from '../cli/command.js';
+import { MemoryTracker } from '../support/memory-tracker.js';
+import { testDaemon } from '../support/test-daemon.js';
+
+test('a start that fails half-way closes what was open and leaves no folder', async () => {
+  const tracker = new MemoryTracker();
+  const close = vi.spyOn(tracker, 'close');
+  const load = async () => {
+    throw new BatonError('store_failed', 'the disk is gone');
+  };
+  let dir = '';
+  const start = testDaemon({
+    tracker,
+    store: { ...createMemoryStore(), load },
+    before: async (made) => {
+      dir = made;
+    },
+  });
+
+  await expect(start).rejects.toThrow('the disk is gone');
+  expect(existsSync(readFileSync(join(dir, 'state', 'tmp-folder'), 'utf8'))).toBe(false);
+  expect(close).toHaveBeenCalledOnce();
+});
+
+test('a workflow that changes while the daemon starts is what it starts with, and no fault', async () => {
+  let path = '';
+  const store = createMemoryStore();
+  const { owners } = store;
+  const editing = {
+    ...store,
+    // Asked for after the workflow was read and before it is watched.
+    get owners() {
+      writeFileSync(path, readFileSync(path, 'utf8').replace('---\n', '---\nagent: { max_turns: 7 }\n'));
+      return owners;
+    },
+  };
+  const daemon = await testDaemon({
+    store: editing,
+    before: async (dir) => {
+      path = join(dir, 'WORKFLOW.md');
+    },
+  });
+
+  expect(daemon.state.config.agent.maxTurns).toBe(7);
+  expect(daemon.logLines.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+test('a signal while the daemon starts ends it in order', async () => {
+  const here = place();
+  here.workflow();
+  here.issue(1, 'Wait', 'x', 'status: Done');
+  const { child, ended } = here.start('WORKFLOW.md', '--state-dir', 'state');
+  await vi.waitFor(() => expect(existsSync(join(here.dir, 'state', 'baton.db'))).toBe(true), {
+    timeout: 15_000,
+    interval: 2,
+  });
+
+  child.kill('SIGTERM');
+
+  expect(await ended).toMatchObject({ code: 0, stderr: expect.stringContaining('stopped') });
+  expect(existsSync(here.read('state/tmp-folder'))).toBe(false);
+});
+
+test('a signal that comes before the daemon is there is kept for it', () => {
+  const known = process.listeners('SIGHUP');
+  const events: unknown[] = [];
+  const stopOnSignals = hearSignals();
+  onTestFinished(() => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      const added = process.listeners(signal).at(-1);
+      if (added && !known.includes(added)) process.off(signal, added);
+    }
+  });
+
+  process.emit('SIGHUP', 'SIGHUP');
+  stopOnSignals({ dispatch: (event: unknown) => events.push(event) } as unknown as Daemon);
+
+  expect(events).toEqual([{ type: 'shutdown_requested' }]);
+});
