@@ -1,60 +1,53 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import type { LogLevel } from './logging/logger.js';
 
-const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
+const { version, engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+};
 
-const HELP = `baton [WORKFLOW.md]   turns issues into finished work, until it is stopped
+/** 0 fine, 1 failed, 2 usage, settings, or a second instance. */
+async function main(argv: readonly string[]): Promise<number> {
+  if (isTooOld(process.versions.node, engines.node)) {
+    throw new Error(
+      `Node ${engines.node} is needed, this is ${process.versions.node}. Get a newer one: https://nodejs.org`,
+    );
+  }
+  // Only now: an older Node would fail over the syntax of what is loaded here.
+  const { runProgram } = await import('./cli/program.js');
+  return runProgram(argv, version);
+}
 
-  --state-dir DIR     where Baton keeps its state (default: below ~/.local/state/baton)
-  --log-level LEVEL   ${LEVELS.join(', ')} (default: info)
-  --log-file FILE     write the log there too, as JSON lines
-  --version           print the version
-  --help              print this
-`;
+/** `needed` is of the form `>=20.19`. */
+function isTooOld(present: string, needed: string): boolean {
+  const [major = 0, minor = 0] = present.split('.').map(Number);
+  const [neededMajor = 0, neededMinor = 0] = needed.replace('>=', '').split('.').map(Number);
+  return major < neededMajor || (major === neededMajor && minor < neededMinor);
+}
 
-/** 0 fine, 1 failed, 2 usage or settings. */
-async function main(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      'state-dir': { type: 'string' },
-      'log-level': { type: 'string', default: 'info' },
-      'log-file': { type: 'string' },
-      version: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
+/**
+ * What nobody can read any more, as in `baton --once | head -1`, or that no longer fits on its disk: no reason to end agents in
+ * the middle of their work.
+ */
+let brokenOutput: NodeJS.ErrnoException | null = null;
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error) => {
+    brokenOutput ??= error;
   });
-  if (values.help) return say(HELP);
-  const version = versionOfPackage();
-  if (values.version) return say(`${version}\n`);
-  if (positionals.length > 1)
-    throw new Error(`one WORKFLOW.md at a time, got ${positionals.length}: ${positionals.join(', ')}`);
-  const logLevel = LEVELS.find((level) => level === values['log-level']);
-  if (!logLevel) throw new Error(`--log-level must be one of ${LEVELS.join(', ')}, got "${values['log-level']}"`);
-  const [workflowPath = 'WORKFLOW.md'] = positionals;
-  // Only now: --help should not wait for all of the engine.
-  const { run } = await import('./cli/run.js');
-  return run({ workflowPath, stateDir: values['state-dir'], logLevel, logFile: values['log-file'], version });
 }
 
-function say(text: string): number {
-  process.stdout.write(text);
-  return 0;
+/** An output that was lost is told a moment after it was written. */
+async function end(code: number): Promise<never> {
+  await new Promise(setImmediate);
+  // Who stops reading has seen enough; a disk that is full has not.
+  if (brokenOutput === null || brokenOutput.code === 'EPIPE') process.exit(code);
+  process.stderr.write(`baton: the output was lost: ${brokenOutput.message}\n`);
+  process.exit(code || 1);
 }
 
-function versionOfPackage(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-}
-
-main(process.argv.slice(2)).then(
-  (code) => process.exit(code),
-  (error: Error & { code?: string }) => {
-    const code = error.name === 'BatonError' ? `${error.code}: ` : '';
-    process.stderr.write(`baton: ${code}${error.message}\n`);
-    process.exit(2);
-  },
-);
+main(process.argv).then(end, async (error: Error & { code?: string }) => {
+  const code = error.name === 'BatonError' ? `${error.code}: ` : '';
+  const { neutraliseLines } = await import('./domain/neutralise.js');
+  process.stderr.write(`baton: ${code}${neutraliseLines(error.message)}\n`);
+  process.exit(2);
+});

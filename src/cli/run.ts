@@ -1,40 +1,90 @@
-import { homedir } from 'node:os';
-import { startDaemon } from '../daemon.js';
+import type { Logger } from 'pino';
+import { onceExitCode } from '../../orchestrator/once.js';
+import { createClock } from '../clock.js';
+import type { Daemon } from '../daemon.js';
 import { createLogger, type LogLevel } from '../logging/logger.js';
 import { createRedactor } from '../logging/redact.js';
-import { defaultStateDir, openStateDir } from '../state-dir.js';
-import { ADAPTERS } from '../tracker/adapters.js';
-import { createTrackerRegistry } from '../tracker/registry.js';
-import { loadWorkflow } from '../workflow/load-workflow.js';
-import { workflowKey } from '../workflow/workspace-root.js';
+import { defaultLockDir, openStateDir } from '../state-dir.js';
+import { hangingLines } from './hanging-lines.js';
+import type { Io } from './io.js';
+import { openWorkflow } from './open-workflow.js';
+import { RunTeller } from './tell-runs.js';
+import { summaryOf } from './tell-summary.js';
 
 export interface RunOptions {
   readonly workflowPath: string;
-  readonly stateDir: string | undefined;
-  readonly logLevel: LogLevel;
-  readonly logFile: string | undefined;
+  readonly stateDir?: string | undefined;
+  /** Default: `info`; `error` where everything else is told on the output anyway. */
+  readonly logLevel?: LogLevel | undefined;
+  readonly logFile?: string | undefined;
+  /** Wins over `server.port`. */
+  readonly port?: number | undefined;
+  readonly once: boolean;
+  /** Work on this one only, then exit. */
+  readonly issue?: string | undefined;
   readonly version: string;
 }
 
-/** Runs the daemon until it is told to stop; the exit code. A second signal ends it at once. */
-export async function run({ workflowPath, logLevel, logFile, version, ...options }: RunOptions): Promise<number> {
-  const env = { ...process.env };
-  const homeDir = homedir();
-  const trackers = createTrackerRegistry(ADAPTERS);
-  const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
-  const loaded = await loadWorkflow(workflowPath, { env, homeDir, trackerKinds });
-  const key = await workflowKey(loaded.workflow.path);
-  const stateDir = await openStateDir(options.stateDir ?? defaultStateDir(key, env, homeDir));
+/** Runs the daemon until it is told to stop, or until everything was worked off once; the exit code. */
+export async function run(options: RunOptions, io: Io): Promise<number> {
+  const opened = await openWorkflow(options.workflowPath, options.stateDir, io);
+  // Only now: whoever gave a wrong path should not wait for the engine.
+  const { startDaemon } = await import('../daemon.js');
+  const { issue = null, once, port, version } = options;
+  const isBounded = once || issue !== null;
   const redactor = createRedactor();
-  const log = createLogger({ level: logLevel, redactor, file: logFile === undefined ? null : { path: logFile } });
-  const daemon = await startDaemon({ loaded, stateDir, trackers, log, redactor, env, homeDir, version });
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => daemon.dispatch({ type: 'shutdown_requested' }));
-  }
+  const teller = isBounded ? new RunTeller(io.stdout, redactor) : null;
+  const log = createLogger({
+    level: options.logLevel ?? (isBounded ? 'error' : 'info'),
+    redactor,
+    file: options.logFile === undefined ? null : { path: options.logFile },
+  });
+  const stopOnSignals = hearSignals();
+  endOnFault(log);
+  const daemon = await startDaemon({
+    ...opened,
+    lockDir: defaultLockDir(io.env, io.homeDir),
+    stateDir: await openStateDir(opened.stateDir),
+    log,
+    redactor,
+    env: io.env,
+    homeDir: io.homeDir,
+    version,
+    ...(port === undefined ? {} : { port }),
+    ...(teller ? { once: { only: issue }, observer: teller } : {}),
+  });
+  stopOnSignals(daemon);
+  const code = await daemon.exited;
+  if (!isBounded) return code;
+  const clock = createClock();
+  io.stdout.write(hangingLines(redactor.mask(summaryOf(daemon.state, clock.now())), io.stdout.columns));
+  clock.close();
+  return code === 0 ? onceExitCode(daemon.state) : code;
+}
+
+/**
+ * The first signal stops in order, the second at once. Called before anything is opened: a signal that comes before the daemon
+ * is there waits for it, for to die half-way would leave things behind.
+ */
+export function hearSignals(): (daemon: Daemon) => void {
+  let daemon: Daemon | null = null;
+  let isEarly = false;
+  const hear = () => {
+    if (daemon) daemon.dispatch({ type: 'shutdown_requested' });
+    else if (isEarly) process.exit(1);
+    isEarly = true;
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, hear);
+  return (started) => {
+    daemon = started;
+    if (isEarly) daemon.dispatch({ type: 'shutdown_requested' });
+  };
+}
+
+/** Whatever state we are in then cannot be trusted; what is stored can, and our children end with us. */
+export function endOnFault(log: Logger): void {
   process.on('uncaughtException', (error) => {
-    // Whatever state we are in cannot be trusted; what is stored can, and our children end with us.
     log.fatal({ err: error }, 'internal error, ending to recover at the next start');
     process.exit(1);
   });
-  return daemon.exited;
 }

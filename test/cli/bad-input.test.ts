@@ -59,15 +59,35 @@ describe('a person makes a mistake', () => {
   });
 
   test.each([
-    [['--port-range'], 'port-range'],
-    [['--log-level', 'loud'], 'trace, debug, info'],
-    [['a.md', 'b.md'], 'one WORKFLOW.md at a time'],
+    [['--port-range'], "unknown option '--port-range'"],
+    [['--onec'], 'Did you mean --once?'],
+    [['--log-level', 'loud'], 'Allowed choices are trace, debug, info'],
+    [['--port', 'http'], 'a number from 0 to 65535'],
+    [['--port', '65536'], 'a number from 0 to 65535'],
+    [['run', '--issue'], "'--issue <id>' argument missing"],
+    [['run', '--issue', ' '], 'the name of an issue'],
+    [['--dry-run', '--issue', 'TASK-1'], "cannot be used with option '--issue"],
+    [['a.md', 'b.md'], "run takes one workflow file; what is 'b.md'?"],
+    [['chekc'], 'Did you mean check?'],
+    [['chekc', 'WORKFLOW.md'], 'Did you mean check?'],
+    [['Check'], 'Did you mean check?'],
+    [['stop', 'TASK-1'], "neither a command nor a file 'stop'"],
+    [['elsewhere'], "neither a command nor a file 'elsewhere'"],
+    [['nowhere/WORKFLOW.md'], 'nowhere/WORKFLOW.md does not exist'],
+    [[], '`baton init` writes one'],
+    [['demo', '--agent', 'claude'], 'Allowed choices are demo, codex'],
+    [['render'], "missing required argument 'issue'"],
+    [['init', '--tracker', 'lokal'], 'use local'],
   ])('%j is refused with what is wrong', async (args, message) => {
     expect(await baton(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
   });
 
   test('--help and --version answer', async () => {
-    expect(await baton('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('--state-dir') });
+    const { code, stdout } = await baton('--help');
+
+    expect(code).toBe(0);
+    for (const word of ['--once', '--state-dir', 'demo', 'init', 'check', 'render', 'Examples:', 'Exit codes:'])
+      expect(stdout).toContain(word);
     expect(await baton('--version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });
 });

@@ -1,0 +1,161 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { detectContainment } from '../../runner/contain/detect-containment.js';
+import type { Containment } from '../../runner/process.js';
+import { createClock, type SystemClock } from '../clock.js';
+import { ERRORS } from '../domain/error-table.js';
+import { BatonError } from '../domain/errors.js';
+import { neutraliseJson } from '../domain/neutralise.js';
+import { createRedactor, type Redactor } from '../logging/redact.js';
+import { defaultStateDir } from '../state-dir.js';
+import { ADAPTERS } from '../tracker/adapters.js';
+import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
+import { frontMatterJsonSchema } from '../workflow/json-schema.js';
+import { parseWorkflow } from '../workflow/load-workflow.js';
+import { parseFrontMatter } from '../workflow/parse-front-matter.js';
+import { readWorkflowFile, type WorkflowFile } from '../workflow/read-workflow-file.js';
+import { workflowKey } from '../workflow/workspace-root.js';
+import { agentFindings } from './check/agent-findings.js';
+import type { CheckContext, WorkflowText } from './check/check-context.js';
+import { exitCodeOf, type Finding, reporter } from './check/finding.js';
+import { hookFindings } from './check/hook-findings.js';
+import { isolationFindings, workspaceFindings } from './check/place-findings.js';
+import { painter, type Summary, textOf } from './check/print-findings.js';
+import { profileFindings } from './check/profile-findings.js';
+import { riskFindings } from './check/risk-findings.js';
+import { syntaxFindings } from './check/syntax-findings.js';
+import { trackerFindings } from './check/tracker-findings.js';
+import { loadErrors, loadWarnings, promptFindings } from './check/workflow-findings.js';
+import { shorter } from './invocation.js';
+import type { Io } from './io.js';
+
+export interface CheckOptions {
+  readonly workflowPath: string;
+  readonly json: boolean;
+  /** Prints the JSON Schema of the front matter and nothing else. */
+  readonly schema: boolean;
+  readonly stateDir?: string | undefined;
+}
+
+interface Outcome {
+  readonly findings: Finding[];
+  readonly counts: Pick<Summary, 'active' | 'eligible' | 'at_a_time'>;
+}
+
+const NOT_COUNTED = { active: null, eligible: null, at_a_time: null };
+
+/**
+ * Looks at everything that a start would need, and tells all of it at once. Reads the tracker, starts a few short commands in
+ * the way that agents are started, and leaves nothing behind.
+ */
+export async function check(
+  options: CheckOptions,
+  io: Io,
+  registry: TrackerRegistry = createTrackerRegistry(ADAPTERS),
+): Promise<number> {
+  if (options.schema) {
+    io.stdout.write(`${JSON.stringify(frontMatterJsonSchema(registry.kinds), null, 2)}\n`);
+    return 0;
+  }
+  const redactor = createRedactor();
+  const clock = createClock();
+  try {
+    const { findings, counts } = await inspect(options, io, registry, redactor, clock);
+    tell(findings, counts, options.json, io, redactor);
+    return exitCodeOf(findings);
+  } finally {
+    clock.close();
+  }
+}
+
+async function inspect(
+  options: CheckOptions,
+  io: Io,
+  registry: TrackerRegistry,
+  redactor: Redactor,
+  clock: SystemClock,
+): Promise<Outcome> {
+  const path = resolve(io.cwd, options.workflowPath);
+  const [name, file] = [basename(path), shorter(path, io.cwd)];
+  let source: WorkflowFile;
+  let text: WorkflowText;
+  try {
+    source = await readWorkflowFile(path);
+    text = readText(source, name, file);
+  } catch (error) {
+    return { findings: loadErrors(error, name, file), counts: NOT_COUNTED };
+  }
+  const group = await detectContainment({ isolation: 'none', hide: [], clock });
+  const findings = [...promptFindings(text), ...(await syntaxFindings(text, resolve(path, '..'), group))];
+  try {
+    const trackerKinds = new Map(registry.kinds.map((kind) => [kind, registry.entry(kind).defaults]));
+    const loaded = await parseWorkflow(source, { env: io.env, homeDir: io.homeDir, trackerKinds });
+    findings.push(...loadWarnings(loaded.workflow.warnings, name, file));
+    for (const secret of loaded.literalSecrets) redactor.add(secret);
+    const stateDir = options.stateDir ?? defaultStateDir(await workflowKey(path), io.env, io.homeDir);
+    const shared = { ...text, io, loaded, registry, redactor, clock };
+    const outcome = await inspectAround({ ...shared, containment: group }, await realOrSame(resolve(io.cwd, stateDir)));
+    return { findings: [...findings, ...outcome.findings], counts: outcome.counts };
+  } catch (error) {
+    return { findings: [...findings, ...loadErrors(error, name, file)], counts: NOT_COUNTED };
+  }
+}
+
+/** What is around the file: only worth asking when the settings are valid. */
+async function inspectAround(plain: CheckContext, stateDir: string): Promise<Outcome> {
+  const found: Finding[] = [];
+  const containment = await contained(plain, stateDir, found);
+  const context = { ...plain, containment };
+  const [agent, tracker, profiles, workspaces] = await Promise.all([
+    agentFindings(context),
+    trackerFindings(context),
+    profileFindings(context),
+    workspaceFindings(context, stateDir),
+  ]);
+  const hooks = await hookFindings(context, agent.shell);
+  const isolation = found.length > 0 ? found : isolationFindings(context);
+  const all = [riskFindings(context), agent.findings, tracker.findings, hooks, isolation, profiles, workspaces];
+  const { maxConcurrentAgents } = plain.loaded.workflow.config.agent;
+  const { active, eligible } = tracker;
+  return { findings: all.flat(), counts: { active, eligible, at_a_time: maxConcurrentAgents } };
+}
+
+/** As the daemon would contain its runs. Where it must and cannot, the rest is checked without. */
+async function contained(context: CheckContext, stateDir: string, found: Finding[]): Promise<Containment> {
+  const { file, at, clock, loaded, containment } = context;
+  const isThere = await stat(stateDir).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  try {
+    const { isolation } = loaded.workflow.config.runtime;
+    return await detectContainment({ isolation, hide: isThere ? [stateDir] : [], clock });
+  } catch (error) {
+    if (!(error instanceof BatonError)) throw error;
+    const where = at(['runtime', 'isolation']);
+    found.push(reporter('Isolation', file)('error', error.code, where, error.message, ERRORS[error.code].action));
+    return containment;
+  }
+}
+
+function readText(source: WorkflowFile, name: string, file: string): WorkflowText {
+  const frontMatter = parseFrontMatter(source.bytes, name);
+  const lines = source.bytes.toString('utf8').split(/\r?\n/);
+  return { file, lines, frontMatter, at: (path) => frontMatter.positions.valueAt(path) };
+}
+
+function tell(found: readonly Finding[], counts: Outcome['counts'], asJson: boolean, io: Io, redactor: Redactor): void {
+  const number = (level: Finding['level']) => found.filter((finding) => finding.level === level).length;
+  const summary: Summary = { errors: number('error'), warnings: number('warning'), ...counts };
+  if (asJson) {
+    const json = JSON.stringify({ ok: summary.errors === 0, findings: found, summary });
+    io.stdout.write(`${neutraliseJson(redactor.maskJson(json))}\n`);
+  } else {
+    const paint = painter(io.isTTY && !io.env.NO_COLOR);
+    io.stdout.write(redactor.mask(textOf(found, summary, paint)));
+  }
+}
+
+function realOrSame(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}

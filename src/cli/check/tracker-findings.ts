@@ -1,0 +1,133 @@
+import { RULES } from '../../../orchestrator/eligibility.js';
+import { initialState } from '../../../orchestrator/state.js';
+import { openTracker } from '../../daemon-tracker.js';
+import { ERRORS } from '../../domain/error-table.js';
+import { BatonError, toBatonError } from '../../domain/errors.js';
+import type { Issue } from '../../domain/issue.js';
+import type { Json } from '../../domain/json.js';
+import type { IssueBatch, Tracker } from '../../domain/ports.js';
+import { withinLimit } from '../../domain/time-limit.js';
+import type { KeyPath } from '../../workflow/positions.js';
+import { variableName } from '../../workflow/provider-secrets.js';
+import type { CheckContext } from './check-context.js';
+import { type Finding, reporter } from './finding.js';
+
+const READ_LIMIT_MS = 15_000;
+const CLOSE_LIMIT_MS = 5_000;
+const SHOWN = 5;
+
+export interface TrackerReport {
+  readonly findings: Finding[];
+  /** Issues in active states, and those of them that would start; `null` when the tracker could not be read. */
+  readonly active: number | null;
+  readonly eligible: number | null;
+}
+
+/** Opens the tracker as the daemon would and reads the candidates once. */
+export async function trackerFindings(context: CheckContext): Promise<TrackerReport> {
+  const { file, at, loaded, registry, io, redactor } = context;
+  const report = reporter('Tracker', file);
+  const kindAt = at(['tracker', 'kind']);
+  const failed = (thrown: unknown, findings: readonly Finding[]): TrackerReport => {
+    const error = toBatonError(thrown);
+    const where = error.code === 'missing_tracker_secret' ? at(['tracker', 'provider']) : kindAt;
+    const others = findings.filter(({ message }) => !isToldBy(error, message));
+    const own = report('error', error.code, where, error.message, ERRORS[error.code].action);
+    return { findings: [...others, own], active: null, eligible: null };
+  };
+  const unset = unsetVariables(context);
+  let tracker: Tracker;
+  try {
+    tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor });
+  } catch (error) {
+    return failed(error, unset);
+  }
+  try {
+    const batch = await read(tracker, context);
+    return { ...candidateFindings(context, tracker, batch, unset), active: batch.issues.length };
+  } catch (error) {
+    return failed(error, unset);
+  } finally {
+    await withinLimit(context.clock, CLOSE_LIMIT_MS, () => tracker.close(), late).catch(() => {});
+  }
+}
+
+function read(tracker: Tracker, { clock, loaded }: CheckContext): Promise<IssueBatch> {
+  const { activeStates } = loaded.workflow.config.tracker;
+  return withinLimit(clock, READ_LIMIT_MS, (signal) => tracker.issuesByStates(activeStates, signal), late);
+}
+
+const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_LIMIT_MS / 1000} s`);
+
+function candidateFindings(
+  { file, at, loaded, clock }: CheckContext,
+  tracker: Tracker,
+  batch: IssueBatch,
+  unset: readonly Finding[],
+) {
+  const { workflow } = loaded;
+  const report = reporter('Tracker', file);
+  const state = initialState(workflow.config, workflow.hash, 'check', clock.now().wallMs);
+  const refused = batch.issues.map((issue) => ({ issue, rule: RULES.find((rule) => !rule.passes(issue, state)) }));
+  const eligible = refused.filter(({ rule }) => rule === undefined).length;
+  const kindAt = at(['tracker', 'kind']);
+  const findings = [
+    ...unset,
+    report(
+      'note',
+      'tracker_read',
+      kindAt,
+      `${tracker.kind} (${tracker.scope}) has ${count(batch.issues.length)} in ${workflow.config.tracker.activeStates.join(', ')}`,
+    ),
+    ...(batch.problems ?? []).map((text) =>
+      report('warning', 'tracker_problem', kindAt, text, 'Correct it in the tracker.'),
+    ),
+  ];
+  const unlabelled = refused.filter(({ rule }) => rule?.name === 'required_labels').map(({ issue }) => issue);
+  if (eligible === 0 && unlabelled.length > 0) {
+    const labels = workflow.config.tracker.requiredLabels.map((label) => JSON.stringify(label)).join(' and ');
+    const message = `none would start: ${names(unlabelled)} ${unlabelled.length === 1 ? 'lacks' : 'lack'} the label`;
+    const advice = `Put the label ${labels} on what Baton may work on.`;
+    findings.push(report('note', 'label_gate', at(['tracker', 'required_labels']), message, advice));
+  }
+  for (const { issue, rule } of refused.filter(({ rule }) => rule && rule.name !== 'required_labels').slice(0, SHOWN)) {
+    findings.push(
+      report('note', `not_${rule?.name}`, kindAt, `${issue.identifier} would not start: ${rule?.why(issue, state)}`),
+    );
+  }
+  return { findings, eligible };
+}
+
+/** `$NAME` in the tracker's settings without a value. Whether it is needed is the adapter's to say. */
+function unsetVariables({ file, at, loaded, io }: CheckContext): Finding[] {
+  const report = reporter('Tracker', file);
+  return references((loaded.frontMatter.tracker ?? null) as Json, ['tracker']).flatMap(({ name, path }) => {
+    if ((io.env[name] ?? '').trim() !== '') return [];
+    const message = `the variable ${name} is not set or empty`;
+    return [report('warning', 'variable_unset', at(path), message, `Set ${name} where the daemon is started.`)];
+  });
+}
+
+function references(value: Json, path: KeyPath): { name: string; path: KeyPath }[] {
+  if (typeof value !== 'object' || value === null) {
+    const name = variableName(value);
+    return name === null ? [] : [{ name, path }];
+  }
+  const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
+  return entries.flatMap(([key, item]) => references(item as Json, [...path, key]));
+}
+
+function isToldBy(error: BatonError, message: string): boolean {
+  const name = /variable (\w+) is/.exec(message)?.[1];
+  return error.code === 'missing_tracker_secret' && name !== undefined && error.message.includes(name);
+}
+
+function count(issues: number): string {
+  return issues === 1 ? '1 issue' : `${issues} issues`;
+}
+
+function names(issues: readonly Issue[]): string {
+  const shown = issues.slice(0, SHOWN).map(({ identifier }) => identifier);
+  const rest = issues.length - shown.length;
+  return rest > 0 ? `${shown.join(', ')} and ${rest} more` : shown.join(', ');
+}

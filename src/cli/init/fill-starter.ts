@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { BatonError } from '../../domain/errors.js';
+import { shellWord } from '../invocation.js';
+
+const STARTERS = new URL('../../../templates/workflows/', import.meta.url);
+
+export interface StarterValues {
+  readonly label: string;
+  /** Shell command of the agent. */
+  readonly command: string;
+  /** Where agents get the code from and push it to; `null` for none. */
+  readonly repoUrl: string | null;
+  /** `null`: the default branch of the remote. */
+  readonly baseBranch: string | null;
+  /** Where results are copied when there is no repository to push to. */
+  readonly resultsDir: string;
+}
+
+/** The tracker kinds for which a starter workflow ships. */
+export const STARTER_KINDS: readonly string[] = ['local'];
+
+/** A starter workflow with the given values in the place of its own. The prompt stays as it is. */
+export function fillStarter(kind: string, values: StarterValues): string {
+  const name = `${kind}-codex.md`;
+  let text = readFileSync(fileURLToPath(new URL(name, STARTERS)), 'utf8');
+  const put = (own: string, given: string, times = 1) => {
+    const parts = text.split(own);
+    if (parts.length !== times + 1) {
+      throw new BatonError('internal_error', `${name} holds ${JSON.stringify(own)} ${parts.length - 1} times`);
+    }
+    text = parts.join(given);
+  };
+  put('required_labels: [baton]', `required_labels: [${yamlText(values.label)}]`);
+  put('command: codex app-server', `command: ${yamlText(values.command)}`);
+  const hooks = /^ {2}# <repository>\n([\s\S]*?)^ {2}# <\/repository>\n/m.exec(text);
+  const { repoUrl, baseBranch } = values;
+  put(hooks?.[0] ?? '# <repository>', repoUrl === null ? copyHooks(values.resultsDir) : (hooks?.[1] ?? ''));
+  if (repoUrl !== null) {
+    const base = baseBranch === null ? '' : `\n    export BATON_BASE_BRANCH=${shellWord(baseBranch)}`;
+    put('BATON_REPO_URL=git@example.org:team/project.git', `BATON_REPO_URL=${shellWord(repoUrl)}${base}`, 2);
+  }
+  return text;
+}
+
+function copyHooks(resultsDir: string): string {
+  return `  # There is no git repository: workspaces start empty. After each run this keeps a copy of what is there, because the
+  # workspace is removed once its issue is done.
+  after_run: |
+    results=${shellWord(resultsDir)}/$(basename "$PWD")
+    mkdir -p "$results"
+    cp -a . "$results"
+`;
+}
+
+/** Plain where YAML takes the plain word for the same text, else quoted. JSON's quotes are YAML's, too. */
+function yamlText(text: string): string {
+  return /^[A-Za-z][\w ./-]*\w$/.test(text) && parse(text) === text ? text : JSON.stringify(text);
+}

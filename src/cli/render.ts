@@ -1,0 +1,123 @@
+import { join, resolve } from 'node:path';
+import { promptValues } from '../../runner/prompt-values.js';
+import { workspaceKey } from '../../runner/workspace-path.js';
+import { checkWorkspaceRoot } from '../../runner/workspace-root.js';
+import { compilePrompt } from '../../templates/render-prompt.js';
+import { createClock, type SystemClock } from '../clock.js';
+import { openTracker } from '../daemon-tracker.js';
+import { BatonError, toBatonError } from '../domain/errors.js';
+import type { Issue } from '../domain/issue.js';
+import { nearestWord } from '../domain/nearest-word.js';
+import { neutralise, neutraliseLines } from '../domain/neutralise.js';
+import type { Tracker } from '../domain/ports.js';
+import { withinLimit } from '../domain/time-limit.js';
+import { createRedactor } from '../logging/redact.js';
+import { ADAPTERS } from '../tracker/adapters.js';
+import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
+import { type LoadedWorkflow, loadWorkflow } from '../workflow/load-workflow.js';
+import type { Io } from './io.js';
+
+export interface RenderOptions {
+  readonly workflowPath: string;
+  /** Identifier or id. */
+  readonly issue: string;
+}
+
+const READ_LIMIT_MS = 60_000;
+const CLOSE_LIMIT_MS = 5_000;
+const NEAREST = 3;
+/** Of the tracker and of the issue; any other error is one of the settings. */
+const OUTSIDE = /^(tracker_|template_render_error|prompt_too_large|unsafe_identifier|internal_error)/;
+
+/** Prints the prompt as the first run of an issue would send it, and nothing else. */
+export async function render(
+  options: RenderOptions,
+  io: Io,
+  registry: TrackerRegistry = createTrackerRegistry(ADAPTERS),
+): Promise<number> {
+  const redactor = createRedactor();
+  const clock = createClock();
+  try {
+    const trackerKinds = new Map(registry.kinds.map((kind) => [kind, registry.entry(kind).defaults]));
+    const path = resolve(io.cwd, options.workflowPath);
+    const loaded = await loadWorkflow(path, { env: io.env, homeDir: io.homeDir, trackerKinds });
+    const prompt = compilePrompt(loaded.workflow.prompt);
+    const tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor });
+    const found = await find(options.issue, tracker, loaded, clock).finally(() => closed(tracker, clock));
+    if (!isIssue(found)) {
+      io.stderr.write(`baton: ${neutralise(redactor.mask(unknown(options.issue, found, loaded)))}\n`);
+      return 1;
+    }
+    const text = prompt.render(await valuesOf(found, loaded, io));
+    // As it is for a file or a pipe; a terminal would obey what somebody wrote into an issue.
+    io.stdout.write(`${io.isTTY ? neutraliseLines(text) : text}\n`);
+    return 0;
+  } catch (thrown) {
+    const { code, message } = toBatonError(thrown);
+    io.stderr.write(`baton: ${code}: ${neutraliseLines(redactor.mask(message))}\n`);
+    return OUTSIDE.test(code) ? 1 : 2;
+  } finally {
+    clock.close();
+  }
+}
+
+/** The issue, or the identifiers that were looked through. */
+async function find(
+  wanted: string,
+  tracker: Tracker,
+  { workflow }: LoadedWorkflow,
+  clock: SystemClock,
+): Promise<Issue | readonly string[]> {
+  const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_LIMIT_MS / 1000} s`);
+  const { activeStates } = workflow.config.tracker;
+  const active = await withinLimit(
+    clock,
+    READ_LIMIT_MS,
+    (signal) => tracker.issuesByStates(activeStates, signal),
+    late,
+  );
+  const isSame = (text: string) => text.toLowerCase() === wanted.toLowerCase();
+  const among = (issues: readonly Issue[]) =>
+    issues.find(({ identifier }) => identifier === wanted) ??
+    issues.find(({ id }) => id === wanted) ??
+    issues.find(({ identifier }) => isSame(identifier));
+  const found = among(active.issues);
+  if (found) return found;
+  const byId = await withinLimit(clock, READ_LIMIT_MS, (signal) => tracker.issuesByIds([wanted], signal), late);
+  return among(byId.issues) ?? active.issues.map(({ identifier }) => identifier);
+}
+
+function isIssue(found: Issue | readonly string[]): found is Issue {
+  return !Array.isArray(found);
+}
+
+/** The first run of the issue. Its id alone cannot be known before. */
+async function valuesOf(issue: Issue, { workflow }: LoadedWorkflow, io: Io) {
+  const { root } = workflow.config.workspace;
+  const real = await checkWorkspaceRoot({ root, workflowDir: workflow.dir, home: io.homeDir });
+  const order = { issue, attempt: null, runId: 'render-1', number: 1, reason: 'first' } as const;
+  return promptValues(order, workflow, join(real, workspaceKey(issue.identifier)));
+}
+
+function unknown(wanted: string, identifiers: readonly string[], { workflow }: LoadedWorkflow): string {
+  const { activeStates } = workflow.config.tracker;
+  const message = `there is no issue ${wanted} in ${activeStates.join(', ')}, and none with that id`;
+  if (identifiers.length === 0) return `${message}; no issue is in these states at all`;
+  const near: string[] = [];
+  while (near.length < NEAREST) {
+    const next = nearestWord(
+      wanted,
+      identifiers.filter((identifier) => !near.includes(identifier)),
+    );
+    if (next === null) break;
+    near.push(next);
+  }
+  if (near.length > 0) return `${message}; did you mean ${near.join(' or ')}?`;
+  const more = identifiers.length > NEAREST ? `, … (${identifiers.length})` : '';
+  return `${message}; there are: ${identifiers.slice(0, NEAREST).join(', ')}${more}`;
+}
+
+async function closed(tracker: Tracker, clock: SystemClock): Promise<void> {
+  const late = () => new BatonError('tracker_request', 'the tracker did not close');
+  await withinLimit(clock, CLOSE_LIMIT_MS, () => tracker.close(), late).catch(() => {});
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { invocation, shellWord } from '../../src/cli/invocation.js';
+
+test.each([
+  ['/usr/local/bin/baton', 'baton'],
+  ['/home/u/.npm/_npx/0a1b/node_modules/.bin/baton', 'npx batond'],
+  ['/project/node_modules/.bin/baton', 'npx baton'],
+  ['/project/dist/src/main.js', 'node dist/src/main.js'],
+  ['/else where/main.js', "node '/else where/main.js'"],
+])('called as %s, we say %s', (script, said) => {
+  expect(invocation(['/usr/bin/node', script], '/project')).toBe(said);
+});
+
+test('a word of a shell command stays one word, whatever is in it', () => {
+  expect(shellWord("a'b $(x)")).toBe(`'a'\\''b $(x)'`);
+});
