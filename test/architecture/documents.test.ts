@@ -76,7 +76,6 @@ describe('what the documents show', () => {
 
 describe('what the documents list is complete and true', () => {
   test('docs/workflow.md has every key of the front matter, with its default', () => {
-    const schema = frontMatterJsonSchema([]) as unknown as Schema;
     const rows = rowsOf(textOf('docs/workflow.md'));
     const documented = new Map<string, string>();
     for (const [keys, fallback = ''] of rows) {
@@ -85,17 +84,24 @@ describe('what the documents list is complete and true', () => {
       for (const key of [first, ...others.map((name) => `${section}.${name}`)]) documented.set(key, fallback);
     }
 
-    const expected = Object.entries(schema.properties).flatMap(([section, { properties, anyOf }]) =>
-      Object.entries(properties ?? anyOf?.[0]?.properties ?? {}).flatMap(([key, facts]) =>
-        facts.description === undefined || facts.deprecated ? [] : [[`${section}.${key}`, facts.default] as const],
-      ),
-    );
-    expect(expected.length).toBeGreaterThan(35);
-    for (const [key, fallback] of expected) {
+    expect(SETTINGS.length).toBeGreaterThan(35);
+    for (const [section, name, fallback] of SETTINGS) {
+      const key = `${section}.${name}`;
       expect([...documented.keys()]).toContain(key);
       if (['number', 'string'].includes(typeof fallback)) {
         expect(documented.get(key)?.replaceAll('`', ''), key).toBe(String(fallback));
       }
+    }
+  });
+
+  test('the README has every key of the front matter, with its default', () => {
+    const rows = new Map(rowsOf(textOf('README.md')).map(([first, rest = '']) => [wordsOf(first)[0] ?? '', rest]));
+
+    for (const [section, name, fallback] of SETTINGS) {
+      expect(rows.get(section), section).toContain(`\`${name}\``);
+      const told = typeof fallback === 'number' ? ` ${fallback}` : ` \`${fallback}\``;
+      if (['number', 'string'].includes(typeof fallback))
+        expect(rows.get(section), section).toContain(`\`${name}\`${told}`);
     }
   });
 
@@ -142,6 +148,14 @@ interface Schema {
     };
   };
 }
+
+/** Every setting that has an effect: section, name, default. */
+const SETTINGS = Object.entries((frontMatterJsonSchema([]) as unknown as Schema).properties).flatMap(
+  ([section, { properties, anyOf }]) =>
+    Object.entries(properties ?? anyOf?.[0]?.properties ?? {}).flatMap(([key, facts]) =>
+      facts.description === undefined || facts.deprecated ? [] : [[section, key, facts.default] as const],
+    ),
+);
 
 test('the lock file names no download addresses', () => {
   expect(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved"|https?:\/\/registry/);
