@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterObservation } from '../../orchestrator/preview.js';
+import { afterObservation } from '../../orchestrator/after-observation.js';
 import { restore } from '../../orchestrator/restore.js';
 import { initialState, type State } from '../../orchestrator/state.js';
 import { existingPart, freeDiskMb } from '../../runner/workspace-root.js';

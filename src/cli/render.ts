@@ -117,6 +117,7 @@ function unknown(wanted: string, identifiers: readonly string[], { workflow }: L
   return `${message}; there are: ${identifiers.slice(0, NEAREST).join(', ')}${more}`;
 }
 
+/** The prompt is printed: a tracker that does not close ends with the process. */
 async function closed(tracker: Tracker, clock: SystemClock): Promise<void> {
   const late = () => new BatonError('tracker_request', 'the tracker did not close');
   await withinLimit(clock, CLOSE_LIMIT_MS, () => tracker.close(), late).catch(() => {});

@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
+import { type Fields, listOf, textOf } from '../domain/fields.js';
 import { DemoThread } from './demo-thread.js';
 import { DemoTurn } from './demo-turn.js';
-import { type Fields, listOf, textOf } from './fields.js';
 import { type Handled, LinePeer, RefusedError } from './line-peer.js';
 import { threadReply } from './wire-shapes.js';
 

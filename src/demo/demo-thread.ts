@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Fields, fieldsOf, listOf, textOf } from './fields.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../domain/fields.js';
 import { readInstructions, type Step } from './read-instructions.js';
 import { readNote, writeNote } from './workspace-files.js';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { fieldsOf, listOf, textOf } from '../domain/fields.js';
 import type { DemoThread } from './demo-thread.js';
-import { fieldsOf, listOf, textOf } from './fields.js';
 import type { LinePeer } from './line-peer.js';
 import type { Step } from './read-instructions.js';
 import { runChild } from './run-child.js';

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { type Fields, fieldsOf, textOf } from './fields.js';
+import { type Fields, fieldsOf, textOf } from '../domain/fields.js';
 
 /**
  * One end of the app-server protocol: one JSON object per line, no `jsonrpc` member. Requests are answered in the order in

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, textOf } from './fields.js';
+import { type Fields, fieldsOf, textOf } from '../domain/fields.js';
 
 /** The one tool of the client that the demo agent knows. */
 export const UPDATE_ISSUE = 'update_issue';

@@ -1,4 +1,5 @@
-import { counted, type Fields, fieldsOf, line, listOf } from './phrases.js';
+import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
+import { counted, line } from './phrases.js';
 
 /** `edited 3 files, +42 −7`. Numbers are left out where the diffs were cut on their way here. */
 export function changedFiles(item: Fields): string {

@@ -1,5 +1,6 @@
+import { type Fields, fieldsOf } from '../domain/fields.js';
 import type { Outcome } from '../domain/outcome.js';
-import { because, counted, type Fields, fieldsOf, line } from './phrases.js';
+import { because, counted, line } from './phrases.js';
 
 /** How a run ended, in a few words, on one line. */
 export function describeOutcome(outcome: Outcome): string {

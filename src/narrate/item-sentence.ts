@@ -1,5 +1,6 @@
+import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
 import { changedFiles } from './changed-files.js';
-import { because, code, command, type Fields, fieldsOf, line, listOf, took } from './phrases.js';
+import { because, code, command, line, took } from './phrases.js';
 
 /** What an item of the agent says when it begins. Most are told when they are done. */
 export function begunItem(item: Fields): string | null {

@@ -1,16 +1,6 @@
 import { neutralise } from '../domain/neutralise.js';
 
-/** Pieces of sentences. What agents sent may be anything: it is read through these, put on one line, neutralised and cut. */
-export type Fields = { readonly [key: string]: unknown };
-
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
+/** Pieces of sentences. What agents sent may be anything: it is put on one line, neutralised and cut. */
 const MAX_CHARS = 160;
 
 /** One line of at most `max` characters; empty when there is nothing to show. */

@@ -1,6 +1,7 @@
+import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
 import type { RuntimeEvent } from '../domain/runtime-event.js';
 import { begunItem, endedItem } from './item-sentence.js';
-import { because, type Fields, fieldsOf, line, listOf } from './phrases.js';
+import { because, line } from './phrases.js';
 import { askedFor, requestSentence } from './request-sentence.js';
 
 /**

@@ -99,7 +99,7 @@ async function alreadyRunning(dir: string, name: string, key: string): Promise<B
 
 async function freeAll(locks: Lock[]): Promise<void> {
   for (const { db, detailsPath } of locks.splice(0).reverse()) {
-    // Before the lock is free: afterwards they may be those of the next holder.
+    // Before the lock is free: afterwards they may be those of the next holder, who writes its own over what stayed.
     await rm(detailsPath, { force: true }).catch(() => {});
     held.delete(db);
     db.close();

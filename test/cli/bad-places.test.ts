@@ -1,10 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { place } from './command.js';
-
-/** Root may write everywhere. What an ordinary user meets is tested where the files are written. */
-const isRoot = process.geteuid?.() === 0;
 
 describe('a place where it cannot work', () => {
   test('a folder that is no git repository: init says what still works', async () => {
@@ -27,25 +24,6 @@ describe('a place where it cannot work', () => {
     expect({ code, text: here.read('WORKFLOW.md') }).toEqual({ code: 2, text: 'mine' });
     expect(stderr).toContain('WORKFLOW.md');
     expect(readdirSync(here.dir)).toEqual(['WORKFLOW.md']);
-  });
-
-  test.skipIf(isRoot)('a read-only folder is named by init, demo and run, with what to do', async () => {
-    const here = place();
-    here.workflow();
-    here.issue(1, 'A', 'x');
-    const closed = join(here.dir, 'closed');
-    mkdirSync(closed);
-    chmodSync(closed, 0o555);
-
-    const [init, demo, run] = await Promise.all([
-      here.baton('init', 'closed', '--yes'),
-      here.baton('demo', 'closed/demo'),
-      here.baton('--once', '--state-dir', 'closed/state'),
-    ]);
-
-    expect(init).toMatchObject({ code: 1, stderr: expect.stringContaining('closed') });
-    expect(demo).toMatchObject({ code: 2, stderr: expect.stringMatching(/closed\/demo cannot be made.*Name another/) });
-    expect(run).toMatchObject({ code: 2, stderr: expect.stringMatching(/closed\/state.*--state-dir/) });
   });
 
   test('a file where the state directory should be is told with what to do', async () => {

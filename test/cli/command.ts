@@ -70,7 +70,7 @@ export function place(): Place {
 tracker: { kind: local }
 polling: { interval_ms: 300 }
 workspace: { root: ./workspaces, min_free_mb: 1 }
-codex: { command: "BATON_DEMO_PACE_MS=0 '${process.execPath}' '${DEMO_AGENT}'" }
+codex: { command: ${demoAgent()} }
 ${settings}
 ---
 Work on {{ issue.identifier }}: {{ issue.title }}
@@ -81,6 +81,11 @@ Work on {{ issue.identifier }}: {{ issue.title }}
     issue: (id, title, body, extra = 'status: To Do') =>
       write(`backlog/tasks/task-${id} - x.md`, `---\nid: TASK-${id}\ntitle: ${title}\n${extra}\n---\n${body}\n`),
   };
+}
+
+/** The command of the demo agent in a hurry, as YAML. */
+export function demoAgent(): string {
+  return `"BATON_DEMO_PACE_MS=0 '${process.execPath}' '${DEMO_AGENT}'"`;
 }
 
 /** Processes that still run in a folder; zombies do not count. */

@@ -27,3 +27,15 @@ test('the packed tarball works through npx: the demo, in an empty folder', { tim
   expect(await readFile(join(dir, 'baton-demo', 'WORKFLOW.md'), 'utf8')).toContain('kind: local');
   expect((await npx('--version')).stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
 });
+
+test('npm run demo works in the checkout', { timeout: 120_000 }, async () => {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'baton-pack-')));
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+
+  const { stdout } = await run('npm', ['run', 'demo', '--', join(dir, 'demo')], {
+    cwd: ROOT,
+    env: { ...process.env, BATON_DEMO_PACE_MS: '0' },
+  });
+
+  expect(stdout).toContain('All 5 issues are done.');
+});

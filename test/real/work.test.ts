@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { threadOf } from './baton-process.js';
@@ -6,6 +7,7 @@ import { gitRemote } from './git-remote.js';
 import { textOf, toolOutputs } from './mock-model.js';
 import { moveIssue, run, say } from './mock-replies.js';
 import { testBed } from './test-bed.js';
+import { until } from './until.js';
 
 test('a file made by a shell command in the sandbox is committed and pushed to the branch of the issue, and the issue is Done', async () => {
   const bed = await testBed({
@@ -41,13 +43,21 @@ test('a file made by a shell command in the sandbox is committed and pushed to t
 });
 
 test('update_issue called by the agent moves its issue, and the turn is allowed to end', async () => {
-  const { board, model, start, transcripts } = await testBed();
+  const { board, model, dir, start, transcripts } = await testBed({ settings: 'server: { port: 0 }' });
   board.add('TASK-1', 'Move me', 'A text that only the board has.');
-  // Several polls long: whoever only looks at the state of the issue would stop the run here.
-  const cleanUp = run('sleep 2; echo cleaned up');
+  // It goes on until the test has seen that Baton knows of the move: whoever only looks at the state would stop the run here.
+  const cleanUp = run('mkfifo gate && cat gate');
   model.script('TASK-1', moveIssue('Done', 'All is well.'), cleanUp, say('I am done.'));
 
   const baton = start();
+  const { url } = await baton.line('serving status over HTTP');
+  await until('a running issue that is Done', 30_000, async () => {
+    const state = (await (await fetch(`${url}/api/v1/state`)).json()) as { running: { state: string }[] };
+    return state.running[0]?.state === 'Done' ? true : undefined;
+  });
+  const gate = join(dir, 'workspaces', 'TASK-1', 'gate');
+  await until('the command at its gate', 30_000, () => (existsSync(gate) ? true : undefined));
+  await writeFile(gate, 'cleaned up');
   const ended = await baton.line('run ended', { issue_identifier: 'TASK-1' });
   await baton.line('workspace removed');
   await baton.stop();

@@ -1,6 +1,7 @@
+import { type Fields, fieldsOf, textOf } from '../../../src/domain/fields.js';
 import type { Answer, Question } from '../../../src/domain/question.js';
 import { boundData, cutText } from './bound-data.js';
-import { type Fields, fieldsOf, REQUESTS, textOf } from './protocol.js';
+import { REQUESTS } from './protocol.js';
 
 /** Something the agent wants from a person, and how their answer goes back. `null`: there is no answer, so nothing is granted. */
 export interface Ask {

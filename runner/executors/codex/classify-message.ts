@@ -1,4 +1,5 @@
-import { type Fields, NOTICES, REQUESTS, textOf } from './protocol.js';
+import { type Fields, textOf } from '../../../src/domain/fields.js';
+import { NOTICES, REQUESTS } from './protocol.js';
 
 /**
  * Which messages show that the agent gets on with its work. Heartbeats, counters and "reconnecting" notices do not: they

@@ -1,5 +1,5 @@
 import { type ErrorCode, scopeOf } from '../../../src/domain/errors.js';
-import { type Fields, fieldsOf } from './protocol.js';
+import { type Fields, fieldsOf } from '../../../src/domain/fields.js';
 
 /** `codexErrorInfo` of a failed turn → our code. What would hit every issue alike becomes a code that holds the daemon. */
 const BY_NAME: ReadonlyMap<string, ErrorCode> = new Map([

@@ -1,9 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { BatonError } from '../../../src/domain/errors.js';
+import { fieldsOf, textOf } from '../../../src/domain/fields.js';
 import type { Json } from '../../../src/domain/json.js';
 import type { AgentStep, StepContext } from '../executor.js';
 import type { AppServerClient } from './app-server-client.js';
-import { CALLS, fieldsOf, INITIALIZED, textOf } from './protocol.js';
+import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
 
 /** From a started process to a thread: initialize → initialized → thread/start or thread/resume → thread/name/set. */

@@ -1,7 +1,7 @@
+import { type Fields, textOf } from '../../../src/domain/fields.js';
 import type { Issue } from '../../../src/domain/issue.js';
 import type { HostTool } from '../../../src/domain/ports.js';
 import { cutText } from './bound-data.js';
-import { type Fields, textOf } from './protocol.js';
 import type { Reporter } from './reporter.js';
 
 /** Tools that the agent calls and the host carries out, bound to the run's own issue. Whatever goes wrong is an answer, not an end. */

@@ -1,6 +1,7 @@
+import { type Fields, fieldsOf, listOf, textOf } from '../../../src/domain/fields.js';
 import type { Answer, QuestionField } from '../../../src/domain/question.js';
 import { type Ask, approval, elicited, questionText } from './approvals.js';
-import { type Fields, fieldsOf, listOf, REQUESTS, textOf } from './protocol.js';
+import { REQUESTS } from './protocol.js';
 
 /** Requests for words instead of a yes: the agent's own questions, and the forms of MCP servers. */
 export function inputRequestOf(method: string, params: Fields): Ask | null {

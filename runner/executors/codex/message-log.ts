@@ -1,8 +1,9 @@
+import { type Fields, fieldsOf, listOf, textOf } from '../../../src/domain/fields.js';
 import { isKnownRequest, isProgress, isRetryNotice } from './classify-message.js';
 import { OpenItems } from './open-items.js';
 import type { RpcId } from './parse-message.js';
 import { Progress } from './progress.js';
-import { type Fields, fieldsOf, listOf, NOTICES, textOf } from './protocol.js';
+import { NOTICES } from './protocol.js';
 import { RateLimits } from './rate-limits.js';
 import type { Reporter } from './reporter.js';
 import { TokenUsage } from './token-usage.js';

@@ -1,4 +1,5 @@
-import { type Fields, fieldsOf, NOTICES, textOf } from './protocol.js';
+import { type Fields, fieldsOf, textOf } from '../../../src/domain/fields.js';
+import { NOTICES } from './protocol.js';
 
 /**
  * The items of the agent that have begun and not ended and may rightly be silent for long: commands, tools and reasoning. While one is

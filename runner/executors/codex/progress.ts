@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf } from '../../../src/domain/fields.js';
 import type { OpenItems } from './open-items.js';
-import { type Fields, fieldsOf } from './protocol.js';
 import type { Reporter } from './reporter.js';
 
 /** Tells the core that the agent works, and remembers whether it is only waiting for its model service. */

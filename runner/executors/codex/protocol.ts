@@ -1,6 +1,8 @@
+import type { Fields } from '../../../src/domain/fields.js';
+
 /**
  * The part of the app-server protocol that we use (shapes of `codex app-server generate-ts`, 0.166.0). What the agent sends is
- * read through `fieldsOf`, `textOf` and `listOf`: it may be anything.
+ * read through `src/domain/fields.ts`: it may be anything.
  */
 export const CALLS = {
   initialize: 'initialize',
@@ -33,20 +35,6 @@ export const NOTICES = {
   tokenUsage: 'thread/tokenUsage/updated',
   rateLimits: 'account/rateLimits/updated',
 } as const;
-
-export type Fields = { readonly [key: string]: unknown };
-
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-export function textOf(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : null;
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
 
 export function textInput(text: string): readonly Fields[] {
   return [{ type: 'text', text, text_elements: [] }];

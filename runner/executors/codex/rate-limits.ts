@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf } from './protocol.js';
+import { type Fields, fieldsOf } from '../../../src/domain/fields.js';
 
 /** The last known limits of the account. Updates are sparse: what is absent keeps its value. */
 export class RateLimits {

@@ -1,4 +1,5 @@
 import type { ApprovalAnswer } from '../../../src/domain/config.js';
+import { type Fields, fieldsOf } from '../../../src/domain/fields.js';
 import type { Question } from '../../../src/domain/question.js';
 import { type Ask, approvalOf } from './approvals.js';
 import type { Asking } from './asking.js';
@@ -6,7 +7,7 @@ import { isKnownRequest } from './classify-message.js';
 import type { HostTools } from './host-tools.js';
 import { inputRequestOf } from './input-requests.js';
 import type { RpcId } from './parse-message.js';
-import { type Fields, fieldsOf, REQUESTS } from './protocol.js';
+import { REQUESTS } from './protocol.js';
 import type { Reporter } from './reporter.js';
 
 /** Answers what the agent asks of us, so that no request ever stalls a run: by policy, by a person, by a host tool, or with an error. */

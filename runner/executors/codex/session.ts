@@ -1,4 +1,5 @@
 import { BatonError } from '../../../src/domain/errors.js';
+import { fieldsOf, textOf } from '../../../src/domain/fields.js';
 import { type FailedOutcome, failure } from '../../../src/domain/outcome.js';
 import type { Question } from '../../../src/domain/question.js';
 import type { ContainedProcess } from '../../process.js';
@@ -10,7 +11,7 @@ import type { FairScheduler } from './fair-reader.js';
 import { initialize, openThread } from './handshake.js';
 import { HostTools } from './host-tools.js';
 import { MessageLog } from './message-log.js';
-import { CALLS, fieldsOf, textInput, textOf } from './protocol.js';
+import { CALLS, textInput } from './protocol.js';
 import type { Reporter } from './reporter.js';
 import { sandboxPolicyOf } from './sandbox-policy.js';
 import { ServerRequests } from './server-requests.js';

@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf, textOf } from '../../../src/domain/fields.js';
 import type { TokenTotals } from '../../../src/domain/runtime-event.js';
-import { type Fields, fieldsOf, textOf } from './protocol.js';
 
 /**
  * The running totals of each thread. They are absolute, so a message seen twice counts once; whatever is not a plain count, or

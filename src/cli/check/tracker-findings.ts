@@ -48,6 +48,7 @@ export async function trackerFindings(context: CheckContext): Promise<TrackerRep
   } catch (error) {
     return failed(error, unset);
   } finally {
+    // Everything is found: a tracker that does not close ends with the process.
     await withinLimit(context.clock, CLOSE_LIMIT_MS, () => tracker.close(), late).catch(() => {});
   }
 }

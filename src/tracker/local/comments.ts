@@ -75,8 +75,8 @@ function headerLines(wallMs: number): string[] {
   return [`author: ${AUTHOR}`, `created: ${formatBacklogDate(wallMs)}`];
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
-const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufeff]/g;
+/** All but white space: tabs and ends of lines stay. */
+const CONTROLS = /(?!\s)\p{Cc}|\ufeff/gu;
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 /** Backlog.md finds some of its headings in the middle of a line, too. */
 const HEADINGS = new RegExp(`(?<!#)#{2,}[ \\t]+(${KNOWN_TITLES.map(escaped).join('|')})(?=\\s*$)`, 'gim');

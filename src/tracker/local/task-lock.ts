@@ -28,6 +28,7 @@ export async function withTaskLock(
     await act();
     return true;
   } finally {
+    // Gone already when somebody took it for abandoned; one that stays is abandoned in ten seconds.
     await rmdir(lock).catch(() => {});
   }
 }
@@ -39,6 +40,7 @@ async function take(lock: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+  // Whoever held it, or others who waited, may have removed it by now: the next try will tell.
   const stats = await stat(lock).catch(() => null);
   if (stats && Date.now() - stats.mtimeMs > STALE_MS) await rmdir(lock).catch(() => {});
   return false;

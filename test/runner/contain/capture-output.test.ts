@@ -4,7 +4,7 @@ import { drain } from '../../../runner/contain/bounded-drain.js';
 import { captureOutput } from '../../../runner/contain/capture-output.js';
 import { HeadAndTail } from '../../../runner/contain/head-and-tail.js';
 import { FakeClock } from '../../support/fake-clock.js';
-import { Bench, childScript, forms, realClock } from './bench.js';
+import { Bench, childScript, forms, realClock } from './workbench.js';
 
 let bench: Bench;
 

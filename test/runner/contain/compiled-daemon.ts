@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Bench, childScript, isRoot } from './bench.js';
+import { type Bench, childScript, isRoot } from './workbench.js';
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 const NOBODY = 65534;

@@ -8,8 +8,8 @@ import { captureOutput } from '../../../runner/contain/capture-output.js';
 import { enterNamespace } from '../../../runner/contain/enter-namespace.js';
 import { namespaceCommand } from '../../../runner/contain/namespace-command.js';
 import { startProcess } from '../../../runner/contain/start-process.js';
-import { Bench, forms, nextLine, realClock } from './bench.js';
 import { CompiledRunner, orderFor, users } from './compiled-daemon.js';
+import { Bench, forms, nextLine, realClock } from './workbench.js';
 
 let runner: CompiledRunner;
 let bench: Bench;

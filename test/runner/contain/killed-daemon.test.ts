@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findMarked } from '../../../runner/contain/find-marked.js';
 import { MarkerSweep } from '../../../runner/contain/marker-sweep.js';
-import { Bench, forms } from './bench.js';
 import { CompiledRunner, orderFor, type User, users } from './compiled-daemon.js';
+import { Bench, forms } from './workbench.js';
 
 const AGENTS = 3;
 let runner: CompiledRunner;

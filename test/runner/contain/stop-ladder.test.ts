@@ -4,7 +4,7 @@ import type { ProcessTree } from '../../../runner/contain/process-tree.js';
 import { StopLadderClimb } from '../../../runner/contain/stop-ladder.js';
 import type { Containment } from '../../../runner/process.js';
 import { FakeClock } from '../../support/fake-clock.js';
-import { Bench, childScript, forms, nextLine, realClock } from './bench.js';
+import { Bench, childScript, forms, nextLine, realClock } from './workbench.js';
 
 let bench: Bench;
 

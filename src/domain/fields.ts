@@ -1,4 +1,4 @@
-/** What comes over the wire or out of a file may be anything; it is read through these. */
+/** What comes over a wire or out of a file may be anything; it is read through these. */
 export type Fields = { readonly [key: string]: unknown };
 
 export function fieldsOf(value: unknown): Fields {
