@@ -12,7 +12,7 @@ import { issue } from '../support/builders.js';
 import { load, writeWorkflow } from '../workflow/workflow-fixture.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const FOLDERS = ['.', 'docs', 'hooks', 'orchestrator', 'runner', 'src', 'templates'];
+const FOLDERS = ['.', 'docs', 'hooks', 'orchestrator', 'runner', 'src', 'src/store', 'src/tracker', 'templates'];
 const DOCUMENTS = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder))
     .filter((name) => name.endsWith('.md'))
