@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { mainHold } from '../../orchestrator/holds.js';
 import type { State } from '../../orchestrator/state.js';
-import { type Daemon, startDaemon } from '../daemon.js';
+import { startDaemon } from '../daemon.js';
 import { demoAgentCommand } from '../demo/demo-agent-command.js';
 import { ERRORS } from '../domain/error-table.js';
 import { neutralise } from '../domain/neutralise.js';
@@ -33,9 +33,11 @@ export async function demo({ folder, agent, version }: DemoOptions, io: Io): Pro
   const teller = new RunTeller(io.stdout, redactor);
   const stopOnSignals = hearSignals();
   endOnFault(log);
-  let daemon: Daemon | null = null;
-  let end: Ending | null = null;
-  daemon = await startDaemon({
+  let tellEnd = (_end: Ending): void => {};
+  const ended = new Promise<Ending>((resolve) => {
+    tellEnd = resolve;
+  });
+  const daemon = await startDaemon({
     ...(await openWorkflow(made.workflowPath, stateDir, io)),
     lockDir: defaultLockDir(io.env, io.homeDir),
     stateDir: await openStateDir(stateDir),
@@ -47,24 +49,25 @@ export async function demo({ folder, agent, version }: DemoOptions, io: Io): Pro
     observer: teller,
     onDecided: (event, state) => {
       teller.decided(event, state, Date.now());
-      if (end !== null) return;
-      end = endingOf(state);
-      if (end !== null) daemon?.dispatch({ type: 'shutdown_requested' });
+      const end = endingOf(state);
+      if (end !== null) tellEnd(end);
     },
   });
-  // It may have come to its end while it was still being started.
-  if (end !== null) daemon.dispatch({ type: 'shutdown_requested' });
+  void ended.then(() => daemon.dispatch({ type: 'shutdown_requested' }));
   stopOnSignals(daemon);
   const code = await daemon.exited;
-  // Told by a signal to stop, it ends without having come to an end.
-  io.stdout.write(closing(made, end ?? { ok: false, why: 'it was stopped before everything was done' }, io));
-  return code === 0 && (end as Ending | null)?.ok === true ? 0 : 1;
+  const end = await Promise.race([ended, STOPPED]);
+  io.stdout.write(closing(made, end, io));
+  return code === 0 && end.ok ? 0 : 1;
 }
 
 interface Ending {
   readonly ok: boolean;
   readonly why: string;
 }
+
+/** Told by a signal to stop, it ends without having come to an end. */
+const STOPPED: Ending = { ok: false, why: 'it was stopped before everything was done' };
 
 /** Done, or stuck in a way that only a person can help; `null` while it goes on. */
 function endingOf(state: State): Ending | null {

@@ -45,3 +45,17 @@ test('with an agent that is not installed the demo says what is missing, and exi
   expect(stdout).toMatch(/did not come to its end: .*codex/);
   expect(code).toBe(1);
 });
+
+test('a demo that is stopped says so, leaves no process, and exits 1', async () => {
+  const here = place();
+  const { child, ended } = here.start('demo');
+  await new Promise<void>((resolve) => {
+    child.stdout?.on('data', (text: string) => text.includes('▶') && resolve());
+  });
+
+  child.kill('SIGTERM');
+  const { code, stdout } = await ended;
+
+  expect(stdout).toContain('The demo did not come to its end: it was stopped before everything was done');
+  expect({ code, left: processesIn(here.dir) }).toEqual({ code: 1, left: [] });
+});
