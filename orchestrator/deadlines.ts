@@ -26,15 +26,17 @@ function isAnswerOverdue(run: LiveRun, now: Instant): boolean {
 function endAsking(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void {
   if (run.limits.onInputTimeout === 'park') return requestStop(draft, claim.issue.id, 'input_timeout', now);
   if (claim.status.kind !== 'running') return;
-  for (const question of run.questions) {
+  const { runId, questions } = claim.status.run;
+  for (const question of questions) {
     draft.order({
       type: 'answer_run',
-      runId: claim.status.run.runId,
+      runId,
       questionId: question.id,
       answer: { kind: 'decline' },
     });
   }
-  draft.noteOn(claim, 'warn', 'nobody answered in time, declined', { questions: run.questions.length });
-  const answered = { ...run, questions: [], askedAtAwakeMs: null, lastProgressAwakeMs: now.awakeMs };
-  draft.putClaim({ ...claim, live: { ...claim.live, run: answered } });
+  draft.noteOn(claim, 'warn', 'nobody answered in time, declined', { questions: questions.length });
+  const answered = { ...run, askedAtAwakeMs: null, lastProgressAwakeMs: now.awakeMs };
+  const status = { kind: 'running', run: { ...claim.status.run, questions: [] } } as const;
+  draft.putClaim({ ...claim, status, live: { ...claim.live, run: answered } });
 }

@@ -10,6 +10,7 @@ import { beginOnce, finishOnce, onceEnded, onceObserved } from './once.js';
 import { orderPersist, persisted, persistFailed } from './persist.js';
 import { pollIfDue } from './poll.js';
 import * as requests from './requests.js';
+import { closeLeftRuns } from './restore.js';
 import { runEnded } from './run-end.js';
 import { signalled, unkillable } from './signals.js';
 import { runOf, type State } from './state.js';
@@ -114,6 +115,7 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
 
 function begin(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, now: Instant): void {
   draft.replace('leftovers', Object.fromEntries(event.leftovers.map((one) => [one.issueId, one.identifier])));
+  closeLeftRuns(draft);
   if (event.once) beginOnce(draft, event.once.only, now);
 }
 

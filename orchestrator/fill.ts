@@ -1,9 +1,9 @@
-import type { Claim, RunFacts } from '../src/domain/claim.js';
+import type { RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import type { Config } from '../src/domain/config.js';
 import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { chooseProbe, permitOf } from './holds.js';
+import { newLiveRun } from './live-run.js';
 import type { Fresh } from './observe.js';
 import { isDue, pick, type Ready, startable } from './select.js';
 import { startBlocker } from './start-blocker.js';
@@ -54,6 +54,7 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
     threadId: null,
     resume: waiting?.resume ?? null,
     probe: isProbe,
+    questions: [],
   };
   draft.put('records', issue.id, { ...record, runs: run.number });
   draft.set({ runSeq });
@@ -65,32 +66,8 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
     ...claim,
     issue,
     status: { kind: 'running', run },
-    live: { issueSeq: seq, run: newLiveRun(state.persist.orderedSeq + 1, state.config, now) },
+    live: { issueSeq: seq, run: newLiveRun('claiming', state.persist.orderedSeq + 1, state.config, now.awakeMs) },
   });
-}
-
-function newLiveRun(persistSeq: number, config: Config, now: Instant): NonNullable<Claim['live']['run']> {
-  return {
-    stage: 'claiming',
-    persistSeq,
-    phase: 'preparing',
-    lastProgressAwakeMs: now.awakeMs,
-    openItems: 0,
-    questions: [],
-    askedAtAwakeMs: null,
-    hostCalls: 0,
-    ownMove: null,
-    grace: null,
-    stop: null,
-    retryAfter: false,
-    session: null,
-    limits: {
-      stallTimeoutMs: config.codex.stallTimeoutMs,
-      inputTimeoutMs: config.agent.inputTimeoutMs,
-      onInputTimeout: config.agent.onInputTimeout,
-      finishGraceMs: config.agent.finishGraceMs,
-    },
-  };
 }
 
 function tellWhoWaitsForASlot(draft: Draft, now: Instant): void {

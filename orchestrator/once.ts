@@ -46,7 +46,9 @@ function nameDue(draft: Draft, only: string | null, now: Instant): string[] {
       draft.putClaim({ ...claim, status: { ...status, dueAtMs: now.wallMs } });
   }
   const ready = readyList({ ...draft.state, once: null }, now);
-  return ready.flatMap(({ issue }) => (isMeant(issue) ? [issue.id] : []));
+  // Nothing was started yet: what runs is what an earlier daemon left, and it goes on once that is cleared away.
+  const left = Object.values(draft.state.claims).filter(({ status }) => status.kind === 'running');
+  return [...ready, ...left].flatMap(({ issue }) => (isMeant(issue) ? [issue.id] : []));
 }
 
 /** Its one run has begun; one that was only claimed may still come to nothing. */
@@ -57,9 +59,10 @@ export function onceStarted(draft: Draft, issueId: string): void {
   draft.set({ once: { ...once, due, lookBackAfterSeq: null, isOver: false } });
 }
 
+/** How a run of this daemon ended. That one which an earlier daemon left is closed now is no result of ours. */
 export function onceEnded(draft: Draft, { issue }: Claim, run: RunFacts, outcome: Outcome): void {
-  const { once } = draft.state;
-  if (once === null) return;
+  const { once, instance } = draft.state;
+  if (once === null || !run.runId.startsWith(`${instance}-`)) return;
   const result = { identifier: issue.identifier, runId: run.runId, ...resultOf(outcome) };
   draft.set({ once: { ...once, results: { ...once.results, [issue.id]: result } } });
 }

@@ -71,6 +71,8 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
         return persist(effect);
       case 'start_run':
         return ports.runner.start(effect.order, ports.workflow(effect.order.workflowHash));
+      case 'close_run':
+        return ports.runner.close(effect.order, ports.workflow(effect.order.workflowHash));
       case 'stop_run':
         return ports.runner.stop(effect.runId, effect.reason);
       case 'answer_run':

@@ -48,11 +48,11 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
   const claim = draft.claim(issueId);
   if (claim?.status.kind === 'running' && claim.live.run) {
     // A run that is being stopped takes no answer any more; the question is there again once it is parked.
-    const isOpen = claim.live.run.stop === null && claim.live.run.questions.some(({ id }) => id === questionId);
+    const isOpen = claim.live.run.stop === null && claim.status.run.questions.some(({ id }) => id === questionId);
     if (!isOpen)
       return draft.noteOn(claim, 'warn', 'answer to a question that is not open', { question_id: questionId });
     draft.order({ type: 'answer_run', runId: claim.status.run.runId, questionId, answer });
-    return closeQuestion(draft, claim, claim.live.run, questionId, now);
+    return closeQuestion(draft, claim, claim.status.run, claim.live.run, questionId, now);
   }
   if (claim?.status.kind !== 'parked' || claim.status.question?.id !== questionId) return;
   const { question, threadId } = claim.status;

@@ -1,39 +1,62 @@
 import type { Claim, Hold, Waiting } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { Config } from '../src/domain/config.js';
 import type { Durable, DurableClaim } from '../src/domain/durable.js';
-import type { State } from './state.js';
+import { cancelled } from '../src/domain/outcome.js';
+import { Draft } from './draft.js';
+import { leftRun } from './live-run.js';
+import { runEnded } from './run-end.js';
+import { runOf, type State } from './state.js';
 
 /**
- * The state of a daemon that was here before, from what it had stored. Whatever ran then runs no more: it goes on from
- * its thread where it has one, and that counts as no failure. Due times, counts, holds and the pause stay as they were.
+ * The state of a daemon that was here before, from what it had stored. What ran then keeps its slot until it is known that nothing of
+ * it is left, see `closeLeftRuns`; then it goes on from its thread where it has one, and that counts as no failure. Due
+ * times, counts, questions, holds and the pause stay as they were.
  */
 export function restore(fresh: State, durable: Durable, wallMs: number): State {
   const { records, pausedSinceMs, ledger } = durable;
   // Only a write ends the hold of the store, and nothing is written under it. What could be loaded is no reason for one.
   const { store: _, ...kept } = durable.holds;
   const holds = Object.fromEntries(Object.entries(kept).map(([source, hold]) => [source, heldSince(hold, wallMs)]));
-  const claims = Object.fromEntries(Object.entries(durable.claims).map(([id, claim]) => [id, revive(claim, wallMs)]));
-  return { ...fresh, claims, records, holds, pausedSinceMs, ledger };
+  const claims = Object.fromEntries(
+    Object.entries(durable.claims).map(([id, claim]) => [id, revive(claim, fresh.config, wallMs)]),
+  );
+  const runs = Object.values(claims).flatMap((claim) => {
+    const run = runOf(claim);
+    return run ? [[run.runId, claim.issue.id]] : [];
+  });
+  return { ...fresh, claims, runs: Object.fromEntries(runs), records, holds, pausedSinceMs, ledger };
 }
 
-function revive(claim: DurableClaim, wallMs: number): Claim {
-  const idle = { ...claim, live: { issueSeq: 0, run: null } };
-  if (claim.status.kind === 'parked') return { ...idle, status: { ...claim.status, run: null } };
-  if (claim.status.kind === 'waiting') return { ...idle, status: waitingSince(claim.status, wallMs) };
-  const { threadId, resume, attempt } = claim.status.run;
-  const goOn = threadId === null ? resume : { threadId, answer: null };
+/** Before anything else is started: all runs that there are were left by an earlier daemon. */
+export function closeLeftRuns(draft: Draft): void {
+  const { claims, workflowHash } = draft.state;
+  for (const claim of Object.values(claims)) {
+    const run = runOf(claim);
+    if (!run) continue;
+    const { runId, number, reason, attempt, resume } = run;
+    draft.noteOn(claim, 'info', 'closing the run that an earlier daemon left', { run_number: number });
+    const order = { runId, workflowHash, issue: claim.issue, number, reason, attempt, resume };
+    draft.order({ type: 'close_run', order });
+  }
+}
+
+/** The state as it will be once every run that was left is closed, for those who only look. */
+export function afterClosing(state: State, now: Instant): State {
+  const draft = new Draft(state);
+  for (const claim of Object.values(state.claims)) {
+    const run = runOf(claim);
+    if (run) runEnded(draft, claim, run, cancelled('shutdown'), now);
+  }
+  return draft.state;
+}
+
+function revive(claim: DurableClaim, config: Config, wallMs: number): Claim {
+  const { status } = claim;
   return {
-    ...idle,
-    status: {
-      kind: 'waiting',
-      sinceMs: wallMs,
-      dueAtMs: wallMs,
-      reason: goOn?.answer ? 'answer' : 'resumed',
-      attempt,
-      error: null,
-      baseline: null,
-      foundIdle: false,
-      resume: goOn,
-    },
+    ...claim,
+    status: status.kind === 'waiting' ? waitingSince(status, wallMs) : status,
+    live: { issueSeq: 0, run: status.kind === 'running' ? leftRun(config) : null },
   };
 }
 

@@ -73,12 +73,17 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
     case 'budget':
       return park(draft, idle, 'budget', 'the token budget of the issue is spent', now, { threadId: run.threadId });
     case 'input_timeout': {
-      const question = claim.live.run?.questions[0] ?? questionOf(outcome);
+      const question = run.questions[0] ?? questionOf(outcome);
       return park(draft, idle, 'input_required', 'nobody answered in time', now, { question, threadId: run.threadId });
     }
     case 'day_budget':
     case 'shutdown':
       if (!hasBegun) return putBack(draft, idle, run, now);
+      if (run.questions.length > 0 && claim.live.run?.limits.onInputTimeout === 'park')
+        return park(draft, idle, 'input_required', 'Baton ended while the agent waited for an answer', now, {
+          question: run.questions[0] ?? null,
+          threadId: run.threadId,
+        });
       return outcome.state === 'success' ? succeeded(draft, idle, run, now) : interrupted(draft, idle, run, now);
     case 'stalled':
       return failed(draft, idle, run, stallError(outcome), now);

@@ -25,7 +25,7 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
       const { threadId, turnId, turn } = signal;
       const session = { threadId, turnId, turn };
       const known: RunFacts = run.threadId === threadId ? run : { ...run, threadId };
-      return update(draft, { ...claim, status: { kind: 'running', run: known } }, live, {
+      return update(draft, withRun(claim, known), live, {
         session,
         lastProgressAwakeMs: now.awakeMs,
       });
@@ -36,16 +36,16 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
         probeSucceeded(draft, claim.issue.id);
       return;
     case 'asked': {
-      if (live.questions.some((question) => question.id === signal.question.id)) return;
+      if (run.questions.some((question) => question.id === signal.question.id)) return;
       draft.noteOn(claim, 'warn', 'run asks a person', {
         question: signal.question.text,
         question_id: signal.question.id,
       });
-      const askedAtAwakeMs = live.askedAtAwakeMs ?? now.awakeMs;
-      return update(draft, claim, live, { questions: [...live.questions, signal.question], askedAtAwakeMs });
+      const asking = withRun(claim, { ...run, questions: [...run.questions, signal.question] });
+      return update(draft, asking, live, { askedAtAwakeMs: live.askedAtAwakeMs ?? now.awakeMs });
     }
     case 'question_closed':
-      return closeQuestion(draft, claim, live, signal.questionId, now);
+      return closeQuestion(draft, claim, run, live, signal.questionId, now);
     case 'host_calls': {
       const run = { ...live, hostCalls: signal.open, lastProgressAwakeMs: now.awakeMs };
       const told = draft.putClaim({ ...claim, live: { ...claim.live, run } });
@@ -63,11 +63,18 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
   }
 }
 
-export function closeQuestion(draft: Draft, claim: Claim, live: LiveRun, questionId: string, now: Instant): void {
-  const questions = live.questions.filter((question) => question.id !== questionId);
-  if (questions.length === live.questions.length) return;
+export function closeQuestion(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  live: LiveRun,
+  questionId: string,
+  now: Instant,
+): void {
+  const questions = run.questions.filter((question) => question.id !== questionId);
+  if (questions.length === run.questions.length) return;
   const askedAtAwakeMs = questions.length === 0 ? null : now.awakeMs;
-  update(draft, claim, live, { questions, askedAtAwakeMs, lastProgressAwakeMs: now.awakeMs });
+  update(draft, withRun(claim, { ...run, questions }), live, { askedAtAwakeMs, lastProgressAwakeMs: now.awakeMs });
 }
 
 /** Processes that SIGKILL does not end: a person has to look, and the slot stays taken. */
@@ -80,6 +87,10 @@ export function unkillable(draft: Draft, runId: string, now: Instant): void {
     run,
     threadId: run.threadId,
   });
+}
+
+function withRun(claim: Claim, run: RunFacts): Claim {
+  return { ...claim, status: { kind: 'running', run } };
 }
 
 function update(draft: Draft, claim: Claim, live: LiveRun, change: Partial<LiveRun>): void {

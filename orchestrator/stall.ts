@@ -13,6 +13,6 @@ export function isStalled(run: LiveRun, now: Instant): boolean {
 
 export function stallAtAwakeMs(run: LiveRun): number | null {
   const { stallTimeoutMs } = run.limits;
-  const isCounting = run.phase === 'agent' && run.openItems === 0 && run.questions.length === 0 && run.stop === null;
+  const isCounting = run.phase === 'agent' && run.openItems === 0 && run.askedAtAwakeMs === null && run.stop === null;
   return stallTimeoutMs > 0 && isCounting ? run.lastProgressAwakeMs + stallTimeoutMs : null;
 }

@@ -132,5 +132,5 @@ export function runOf(claim: Claim): RunFacts | null {
 }
 
 export function isAsking(claim: Claim): boolean {
-  return claim.status.kind === 'running' && (claim.live.run?.questions.length ?? 0) > 0;
+  return claim.status.kind === 'running' && claim.live.run?.stage !== 'left' && claim.status.run.questions.length > 0;
 }

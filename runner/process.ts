@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../src/domain/clock.js';
+import type { ProcessIdentity } from './contain/proc-table.js';
 
 export interface SpawnSpec {
   /** Marks every process of the run in its environment (`BATON_RUN_MARKER`), so that strays can be found. */
@@ -81,6 +82,15 @@ interface ContainmentBase {
   readonly reason: string;
   readonly bash: string;
   readonly clock: Clock;
+  /** For a daemon that comes after this one and must end what it left; none in commands that start nothing that could stay. */
+  readonly trace?: ProcessTrace;
+}
+
+export interface ProcessTrace {
+  /** In the environment of every process (`BATON_DAEMON_MARKER`): the same for all daemons on one state directory. */
+  readonly daemonMarker: string;
+  /** Hears of the processes that hold a tree together. Never throws. */
+  started(marker: string, holders: readonly ProcessIdentity[]): Promise<void>;
 }
 
 /** Pinned by device and inode: a directory that was moved away is not taken for hidden. */

@@ -21,6 +21,7 @@ export async function removeWorkspaces(
 ): Promise<RemovalReport> {
   let folder: string | null = null;
   try {
+    await deps.openRuns.begin(marker, issue.id);
     for (const workspace of await deps.workspaces.ownedBy(issue.id)) {
       folder ??= await makeRunFolder(deps.tmpRoot, marker);
       await removeOne(workspace, issue, workflow, deps, folder, marker);
@@ -30,6 +31,7 @@ export async function removeWorkspaces(
     return { ok: false, message: toBatonError(error, 'workspace_failed').message };
   } finally {
     if (folder !== null) await removeFolder(folder);
+    await deps.openRuns.end(marker);
   }
 }
 

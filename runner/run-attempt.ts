@@ -15,6 +15,7 @@ import { spawnContained } from './contain/spawn-contained.js';
 import { environmentFor } from './environment.js';
 import type { Executor, StepContext, StepControls } from './executors/executor.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
+import type { OpenRuns } from './open-runs.js';
 import type { Containment } from './process.js';
 import { promptValues } from './prompt-values.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
@@ -39,6 +40,9 @@ export interface RunDeps {
   readonly continuation: Prompt<ContinuationValues>;
   readonly baseEnv: { readonly [name: string]: string | undefined };
   readonly observer: RunObserver;
+  readonly openRuns: OpenRuns;
+  /** Pids of a run of an earlier daemon that outlive SIGKILL. */
+  survivors(runId: string): Promise<readonly number[]>;
   onUnkillable(runId: string): void;
 }
 
@@ -62,6 +66,7 @@ export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outco
   try {
     throwIfStopped(attempt.signal);
     attempt.emit({ type: 'phase', phase: 'preparing' });
+    await deps.openRuns.begin(attempt.order.runId, attempt.order.issue.id);
     folder = await makeRunFolder(deps.tmpRoot, attempt.order.runId);
     return await inWorkspace(attempt, deps, folder);
   } catch (error) {
@@ -73,6 +78,7 @@ export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outco
         folder,
         detail: litter.message,
       });
+    await deps.openRuns.end(attempt.order.runId);
   }
 }
 
@@ -85,6 +91,7 @@ async function inWorkspace(attempt: Attempt, deps: RunDeps, tmpDir: string): Pro
   const hooks = hooksOf(attempt, deps, workspace, tmpDir);
   if (workspace.createdNow) await populate(hooks, workspace, deps, signal);
 
+  await deps.openRuns.owe(order.runId, workspace.key);
   let outcome: Outcome;
   try {
     outcome = await work(attempt, deps, workspace, tmpDir, hooks);

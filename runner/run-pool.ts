@@ -7,11 +7,12 @@ import { failureOf, type Outcome } from '../src/domain/outcome.js';
 import type { Dispatch, Runner } from '../src/domain/ports.js';
 import type { Answer } from '../src/domain/question.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
+import { closeRun } from './close-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
 import type { StepControls } from './executors/executor.js';
 import { filterProgress } from './progress-filter.js';
 import { type RemovalDeps, removeWorkspaces } from './remove-workspace.js';
-import { type Attempt, runAttempt } from './run-attempt.js';
+import { type Attempt, type RunDeps, runAttempt } from './run-attempt.js';
 import { freeDiskMb } from './workspace-root.js';
 
 export type RunPoolDeps = Omit<RemovalDeps, 'onUnkillable'> & { readonly dispatch: Dispatch };
@@ -32,14 +33,22 @@ export class RunPool implements Runner {
   }
 
   start(order: StartOrder, workflow: Workflow): void {
+    this.#deps.observer.runBegan(order);
+    this.#carry(order, workflow, runAttempt);
+  }
+
+  close(order: StartOrder, workflow: Workflow): void {
+    this.#carry(order, workflow, (_, deps) => closeRun(order, workflow, deps));
+  }
+
+  #carry(order: StartOrder, workflow: Workflow, act: (run: AliveRun, deps: RunDeps) => Promise<Outcome>): void {
     const run = new AliveRun(order, workflow, (signal) => this.#pass(order.runId, signal), this.#deps.clock);
     this.#alive.set(order.runId, run);
     this.#queue.concurrency = Math.max(1, workflow.config.agent.maxConcurrentAgents);
-    this.#deps.observer.runBegan(order);
     const { dispatch, ...deps } = this.#deps;
     const onUnkillable = (runId: string) => dispatch({ type: 'run_unkillable', runId });
     void this.#queue
-      .add(() => runAttempt(run, { ...deps, onUnkillable }))
+      .add(() => act(run, { ...deps, onUnkillable }))
       .catch((error: unknown) => failureOf(toBatonError(error)))
       .then((outcome) => this.#ended(order.runId, outcome));
   }

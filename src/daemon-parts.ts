@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { detectContainment } from '../runner/contain/detect-containment.js';
 import { createCodexExecutor } from '../runner/executors/codex/codex-executor.js';
+import type { OpenRuns } from '../runner/open-runs.js';
 import type { Containment } from '../runner/process.js';
 import { makeDaemonFolder } from '../runner/run-folder.js';
 import { RunPool } from '../runner/run-pool.js';
@@ -12,6 +13,7 @@ import { loadContinuation } from '../templates/continuation.js';
 import { createClock, type SystemClock } from './clock.js';
 import type { DaemonOptions } from './daemon.js';
 import { tellBoth } from './daemon-observers.js';
+import { reapEarlier } from './daemon-reap.js';
 import { RunLog } from './daemon-run-log.js';
 import { openTracker } from './daemon-tracker.js';
 import type { TrackerConfig } from './domain/config.js';
@@ -34,6 +36,7 @@ export interface Parts {
   /** Temporary folders of runs; removed at the end. */
   readonly tmpRoot: string;
   readonly pool: RunPool;
+  readonly openRuns: OpenRuns;
   readonly locks: Locks;
 }
 
@@ -66,12 +69,12 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
   const { workflow } = options.loaded;
   const { tracker, root, locks } = locked;
   const clock = createClock();
-  const containment = await detectContainment({
+  const detected = await detectContainment({
     isolation: workflow.config.runtime.isolation,
     hide: [stateDir.path, options.lockDir],
     clock,
   });
-  tellIsolation(log, containment);
+  tellIsolation(log, detected);
 
   const store =
     options.store ??
@@ -79,11 +82,13 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
       dir: stateDir.path,
       onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
     });
+  const { openRuns, survivors } = await reapEarlier(store, stateDir.path, log);
+  const containment = { ...detected, trace: openRuns };
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
   const runLog = new RunLog(log, stateDir.transcripts, redactor);
   const tmpRoot = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
   const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
-  const shared = { clock, containment, baseEnv: env, observer };
+  const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors };
   const pool = new RunPool({
     ...shared,
     dispatch,
@@ -100,11 +105,12 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
     }),
   });
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
-  await workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
+  // A large one takes its time, and nothing waits for it.
+  void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
   await pruneTranscripts(stateDir.transcripts, { keep: TRANSCRIPTS_KEPT }).catch(
     warn('old transcripts could not be removed'),
   );
-  return { clock, store, tracker, root, runLog, tmpRoot, pool, locks };
+  return { clock, store, tracker, root, runLog, tmpRoot, pool, openRuns, locks };
 }
 
 /** Two daemons may share a tracker as long as labels keep their issues apart. */

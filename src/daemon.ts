@@ -135,6 +135,7 @@ async function begin(options: DaemonOptions, parts: Parts, loop: Loop, exit: Exi
     exit.closeFirst(await serveStatus(port, status));
   }
   for (const detail of redactor.ignored) log.warn({ detail }, 'a secret is not masked');
+  await parts.openRuns.keepOnly(new Set(Object.keys(loop.state.runs)));
   const leftovers = (await store.owners.all()).filter((owner) => owner.scope === tracker.scope);
   log.info(
     {

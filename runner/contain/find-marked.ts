@@ -1,6 +1,7 @@
 import { forEachPid, type ProcessIdentity, processFacts, readIfThere } from './proc-table.js';
 
 export const MARKER_NAME = 'BATON_RUN_MARKER';
+export const DAEMON_MARKER_NAME = 'BATON_DAEMON_MARKER';
 
 /**
  * The living processes that carry a run's marker in their environment: those of the run that left its process group,

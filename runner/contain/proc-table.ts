@@ -8,6 +8,7 @@ export interface ProcessIdentity {
 }
 
 export interface ProcessFacts extends ProcessIdentity {
+  readonly parentId: number;
   readonly groupId: number;
   /** A zombie has ended; only its parent has not looked yet. */
   readonly isAlive: boolean;
@@ -88,8 +89,8 @@ function isGone(error: unknown): boolean {
 function parseStat(pid: number, stat: string): ProcessFacts | null {
   // The name, in parentheses, may itself hold blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [state, , groupId] = fields;
+  const [state, parentId, groupId] = fields;
   const startTime = fields[19];
   if (state === undefined || groupId === undefined || startTime === undefined) return null;
-  return { pid, startTime, groupId: Number(groupId), isAlive: !'ZXx'.includes(state) };
+  return { pid, startTime, parentId: Number(parentId), groupId: Number(groupId), isAlive: !'ZXx'.includes(state) };
 }

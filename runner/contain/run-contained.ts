@@ -5,10 +5,11 @@ import { BatonError } from '../../src/domain/errors.js';
 import type { ContainedProcess, Containment, NamespaceContainment, SpawnSpec } from '../process.js';
 import { checkEnvironment, checkNotHidden, checkWorkspace } from './check-spawn.js';
 import { commandStatus, enterNamespace } from './enter-namespace.js';
-import { MARKER_NAME } from './find-marked.js';
+import { DAEMON_MARKER_NAME, MARKER_NAME } from './find-marked.js';
 import { GroupTree } from './group-tree.js';
 import { namespaceCommand } from './namespace-command.js';
 import { NamespaceTree } from './namespace-tree.js';
+import { type ProcessIdentity, processFacts } from './proc-table.js';
 import type { ProcessTree } from './process-tree.js';
 import { type StartedProcess, startProcess } from './start-process.js';
 import { StopLadderClimb } from './stop-ladder.js';
@@ -27,7 +28,9 @@ export async function runContained(command: ContainedCommand, containment: Conta
     throw new BatonError('internal_error', `${JSON.stringify(command.marker)} cannot mark a process`);
   }
   checkEnvironment(command.env);
-  const marked = { ...command, env: { ...command.env, [MARKER_NAME]: command.marker } };
+  const { trace } = containment;
+  const ofDaemon = trace ? { [DAEMON_MARKER_NAME]: trace.daemonMarker } : {};
+  const marked = { ...command, env: { ...command.env, ...ofDaemon, [MARKER_NAME]: command.marker } };
   return containment.kind === 'pidns' ? runInNamespace(marked, containment) : runInGroup(marked, containment);
 }
 
@@ -43,6 +46,7 @@ async function runInNamespace(command: ContainedCommand, containment: NamespaceC
     report: true,
   });
   const first = await enterNamespace(child, containment.clock);
+  await record(containment, marker, child.pid, [first]);
   const tree = new NamespaceTree(first, marker);
   const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
   return contained({ ...child, exited }, tree, containment);
@@ -53,7 +57,20 @@ async function runInGroup(command: ContainedCommand, containment: Containment): 
   const { execa } = await import('execa');
   await checkWorkspace(cwd, command.identity);
   const child = await startProcess(execa, command, { cwd, stdin, report: false });
+  await record(containment, marker, child.pid);
   return contained(child, new GroupTree(child, marker), containment);
+}
+
+async function record(
+  { trace }: Containment,
+  marker: string,
+  pid: number,
+  others: readonly ProcessIdentity[] = [],
+): Promise<void> {
+  if (!trace) return;
+  const facts = await processFacts(pid);
+  const outer = facts === null ? [] : [{ pid, startTime: facts.startTime }];
+  await trace.started(marker, [...outer, ...others]);
 }
 
 function contained(child: StartedProcess, tree: ProcessTree, { clock }: Containment): ContainedProcess {

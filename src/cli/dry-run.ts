@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterObservation } from '../../orchestrator/after-observation.js';
-import { restore } from '../../orchestrator/restore.js';
+import { afterClosing, restore } from '../../orchestrator/restore.js';
 import { initialState, type State } from '../../orchestrator/state.js';
 import { existingPart, freeDiskMb } from '../../runner/workspace-root.js';
 import { createClock } from '../clock.js';
@@ -44,7 +44,7 @@ async function look(opened: OpenedWorkflow, tracker: Tracker, clock: Clock): Pro
   const { config, hash } = opened.loaded.workflow;
   const { wallMs } = clock.now();
   const fresh = initialState(config, hash, randomBytes(4).toString('hex'), wallMs);
-  const state = restore(fresh, await opened.storedState(), wallMs);
+  const state = afterClosing(restore(fresh, await opened.storedState(), wallMs), clock.now());
   const asked = Object.keys(state.claims);
   const signal = AbortSignal.timeout(READ_LIMIT_MS);
   const [refresh, candidates, freeMb] = await Promise.all([

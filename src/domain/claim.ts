@@ -81,6 +81,8 @@ export interface RunFacts {
   readonly resume: ResumeThread | null;
   /** Started under a hold, to see whether its reason is gone. */
   readonly probe: boolean;
+  /** What its agent waits for, the oldest first. Stored: a daemon that ends takes no question along. */
+  readonly questions: readonly Question[];
 }
 
 export interface ClaimError {
@@ -96,13 +98,13 @@ export interface ClaimLive {
 }
 
 export interface LiveRun {
-  /** `claiming`: its claim is being stored, no process yet. */
-  readonly stage: 'claiming' | 'started';
+  /** `claiming`: its claim is being stored, no process yet. `left`: an earlier daemon began it; only its end is awaited. */
+  readonly stage: 'claiming' | 'started' | 'left';
   readonly persistSeq: number;
   readonly phase: RunPhase;
   readonly lastProgressAwakeMs: number;
   readonly openItems: number;
-  readonly questions: readonly Question[];
+  /** Set while it has questions that are open. */
   readonly askedAtAwakeMs: number | null;
   /** Tools of the host that are at work for it. */
   readonly hostCalls: number;

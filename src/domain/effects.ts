@@ -9,6 +9,8 @@ export type Effect =
   | { readonly type: 'read_issues'; readonly seq: number; readonly ids: readonly string[] }
   | { readonly type: 'persist'; readonly seq: number; readonly change: DurableChange }
   | { readonly type: 'start_run'; readonly order: StartOrder }
+  /** Of a run that an earlier daemon left: end what is alive of it and run the `after_run` that it is owed. */
+  | { readonly type: 'close_run'; readonly order: StartOrder }
   | { readonly type: 'stop_run'; readonly runId: string; readonly reason: StopReason }
   | { readonly type: 'answer_run'; readonly runId: string; readonly questionId: string; readonly answer: Answer }
   | { readonly type: 'steer_run'; readonly runId: string; readonly text: string }

@@ -76,7 +76,31 @@ export interface Store {
   load(): Promise<Durable>;
   write(change: DurableChange): Promise<void>;
   readonly owners: WorkspaceOwners;
+  readonly openRuns: OpenRunStore;
   close(): Promise<void>;
+}
+
+/** What runs and removals have under way in the system: a daemon that finds some at its start must end or make up for it. */
+export interface OpenRunStore {
+  all(): Promise<readonly OpenRun[]>;
+  put(run: OpenRun): Promise<void>;
+  remove(marker: string): Promise<void>;
+}
+
+export interface OpenRun {
+  /** What its processes are marked with: the run's id, or that of a removal. */
+  readonly marker: string;
+  readonly issueId: string;
+  /** The key of the workspace in which `before_run` may have begun while `after_run` has not ended; `null`: none is owed. */
+  readonly owesAfterRunIn: string | null;
+  readonly processes: readonly RecordedProcess[];
+}
+
+/** Told apart from a later process of the same number by when it started, and in which life of the machine. */
+export interface RecordedProcess {
+  readonly pid: number;
+  readonly startTime: string;
+  readonly bootId: string;
 }
 
 /** Which issue a workspace folder belongs to. */
@@ -96,6 +120,8 @@ export interface WorkspaceOwner {
 /** Carries runs through. Everything it has to say comes back as events; no method throws. */
 export interface Runner {
   start(order: StartOrder, workflow: Workflow): void;
+  /** A run that an earlier daemon began and did not end: leads to one `run_exited` like a start. */
+  close(order: StartOrder, workflow: Workflow): void;
   stop(runId: string, reason: StopReason): void;
   answer(runId: string, questionId: string, answer: Answer): void;
   steer(runId: string, text: string): void;

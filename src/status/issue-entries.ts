@@ -1,4 +1,4 @@
-import { recordOf, type State } from '../../orchestrator/state.js';
+import { isAsking, recordOf, type State } from '../../orchestrator/state.js';
 import type { Claim, LiveRun, Parked, RunFacts, Waiting } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
@@ -21,7 +21,7 @@ export function runningEntry(claim: Claim, run: RunFacts, state: State, now: Ins
     reason: run.reason,
     attempt: run.attempt,
     phase: live?.stage === 'claiming' ? 'claiming' : (live?.phase ?? null),
-    asking: (live?.questions.length ?? 0) > 0,
+    asking: isAsking(claim),
     stopping: live?.stop ?? null,
     probe: run.probe,
     session_id: session === null ? null : `${session.threadId}-${session.turnId}`,
@@ -41,7 +41,7 @@ export function askingEntry(claim: Claim, run: RunFacts, live: LiveRun, now: Ins
     asked_at: askedAt === null ? null : wallTime(askedAt, now),
     answer_until: askedAt === null ? null : wallTime(askedAt + live.limits.inputTimeoutMs, now),
     on_timeout: live.limits.onInputTimeout,
-    questions: live.questions.map(questionEntry),
+    questions: run.questions.map(questionEntry),
   };
 }
 

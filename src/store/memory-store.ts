@@ -1,6 +1,6 @@
 import type { Durable, DurableChange, DurableClaim } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
-import type { Store, WorkspaceOwner } from '../domain/ports.js';
+import type { OpenRun, Store, WorkspaceOwner } from '../domain/ports.js';
 
 const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: { day: '', tokens: 0 } };
 
@@ -11,6 +11,7 @@ const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null
 export function createMemoryStore(initial: Durable = EMPTY): Store {
   let stored = copy(initial);
   const owners = new Map<string, WorkspaceOwner>();
+  const openRuns = new Map<string, OpenRun>();
   let isClosed = false;
 
   const checkOpen = (): void => {
@@ -39,6 +40,20 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
       async remove(key) {
         checkOpen();
         owners.delete(key);
+      },
+    },
+    openRuns: {
+      async all() {
+        checkOpen();
+        return [...openRuns.values()].map(copy);
+      },
+      async put(run) {
+        checkOpen();
+        openRuns.set(run.marker, copy(run));
+      },
+      async remove(marker) {
+        checkOpen();
+        openRuns.delete(marker);
       },
     },
     async close() {

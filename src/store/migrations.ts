@@ -58,6 +58,17 @@ export const MIGRATIONS: readonly string[] = [
     set_aside_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))
   );
   `,
+  `
+  CREATE TABLE open_runs (
+    marker TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    issue_id TEXT AS (${extract('$.issueId')}),
+    owes_after_run_in TEXT AS (${extract('$.owesAfterRunIn')})
+  ) WITHOUT ROWID;
+
+  UPDATE claims SET json = json_set(json, '$.status.run.questions', json('[]'))
+  WHERE json_valid(json) AND json_type(json, '$.status.run') = 'object';
+  `,
 ];
 
 /** NULL for what is no JSON: a damaged text must hinder neither `SELECT *` nor the check of the file. */

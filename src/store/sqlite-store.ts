@@ -9,7 +9,15 @@ import { inTransaction } from './in-transaction.js';
 import { type JsonTable, jsonTable, type Unreadable } from './json-table.js';
 import { openSqliteFile, type StoreWarning } from './sqlite-file.js';
 import { storeFailure } from './store-failure.js';
-import { claimShapeOf, daemonShape, holdShape, holdSourceShape, ownerShape, recordShape } from './stored-shapes.js';
+import {
+  claimShapeOf,
+  daemonShape,
+  holdShape,
+  holdSourceShape,
+  openRunShape,
+  ownerShape,
+  recordShape,
+} from './stored-shapes.js';
 
 export interface SqliteStoreOptions {
   /** The state directory; it must exist. */
@@ -41,6 +49,7 @@ export function openSqliteStore({ dir, onWarning }: SqliteStoreOptions): Store {
   const { ino } = statSync(path);
   const tables = tablesOf(db);
   const owners = jsonTable(db, 'owners', 'workspace_key', () => ownerShape);
+  const openRuns = jsonTable(db, 'open_runs', 'marker', () => openRunShape);
 
   const guarded = <T>(doing: string, act: () => T): T => {
     if (!db.isOpen)
@@ -74,6 +83,17 @@ export function openSqliteStore({ dir, onWarning }: SqliteStoreOptions): Store {
       },
       async remove(key) {
         guarded('written', () => owners.remove(key));
+      },
+    },
+    openRuns: {
+      async all() {
+        return guarded('read', () => openRuns.read(tell).map(([, run]) => run));
+      },
+      async put(run) {
+        guarded('written', () => openRuns.put(run.marker, run));
+      },
+      async remove(marker) {
+        guarded('written', () => openRuns.remove(marker));
       },
     },
     async close() {

@@ -4,7 +4,7 @@ import type { Durable, DurableClaim } from '../domain/durable.js';
 import type { RunReason } from '../domain/effects.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
-import type { WorkspaceOwner } from '../domain/ports.js';
+import type { OpenRun, WorkspaceOwner } from '../domain/ports.js';
 
 /**
  * What a row must be for the core to trust it. Loose: a field that is not named here is kept, so that adding one to the
@@ -73,6 +73,7 @@ const run = z.looseObject({
   threadId: textOrNull,
   resume,
   probe: z.boolean(),
+  questions: z.array(question),
 });
 
 const status = z.discriminatedUnion('kind', [
@@ -141,4 +142,11 @@ export const ownerShape: z.ZodType<WorkspaceOwner> = z.looseObject({
   scope: text,
   issueId: text,
   identifier: text,
+});
+
+export const openRunShape: z.ZodType<OpenRun> = z.looseObject({
+  marker: text,
+  issueId: text,
+  owesAfterRunIn: textOrNull,
+  processes: z.array(z.looseObject({ pid: number, startTime: text, bootId: text })),
 });

@@ -4,7 +4,7 @@ import { restore } from '../../orchestrator/restore.js';
 import { initialState } from '../../orchestrator/state.js';
 import { nextWakeMs } from '../../orchestrator/wake.js';
 import type { Effect } from '../../src/domain/effects.js';
-import { failure, success } from '../../src/domain/outcome.js';
+import { cancelled, failure, success } from '../../src/domain/outcome.js';
 import type { Store } from '../../src/domain/ports.js';
 import { createMemoryStore } from '../../src/store/memory-store.js';
 import { Core } from '../support/core.js';
@@ -20,6 +20,8 @@ class Lives {
   readonly disk: Store = createMemoryStore();
   readonly unwritten: Persist[] = [];
   readonly alive = new Map<string, string>();
+  /** Runs that the daemon before left. */
+  readonly left: string[] = [];
   readonly numbers = new Map<string, number>();
   readonly runIds = new Set<string>();
   #checked = 0;
@@ -41,6 +43,7 @@ class Lives {
     // A PID namespace ends with its daemon.
     this.alive.clear();
     this.unwritten.length = 0;
+    this.left.length = 0;
     this.#checked = 0;
     const { config } = this.core.state;
     const fresh = initialState(config, 'hash-1', `life-${this.#lives++}`, this.core.now.wallMs);
@@ -57,6 +60,7 @@ class Lives {
     else if (kind === 3) core.send({ type: 'refresh_requested' });
     else if (kind === 4 && core.state.poll.inFlightSeq !== null) core.answerPoll();
     else if (kind === 5 && core.state.read) core.answerRead();
+    else if (kind <= 7 && this.left.length > 0) this.#close();
     else if (kind <= 7 && run) this.#exit(run, b % 3 === 0);
     else if (kind === 8) core.change(id, { state: ['Todo', 'In Progress', 'Done', 'Backlog'][b % 4] ?? 'Todo' });
     else if (kind === 9) {
@@ -74,6 +78,7 @@ class Lives {
       if (this.unwritten.length > 0) await this.#write();
       else if (core.state.poll.inFlightSeq !== null) core.answerPoll();
       else if (core.state.read) core.answerRead();
+      else if (this.left.length > 0) this.#close();
       else if (run) {
         core.change(run[1], { state: 'Done' });
         this.#exit(run, false);
@@ -90,6 +95,7 @@ class Lives {
     while (this.#checked < this.core.effects.length) {
       const effect = this.core.effects[this.#checked++];
       if (effect?.type === 'persist') this.unwritten.push(effect);
+      if (effect?.type === 'close_run') this.left.push(effect.order.runId);
       if (effect?.type === 'remove_workspace')
         this.core.send({ type: 'workspace_removed', issueId: effect.issue.id, report: { ok: true } });
       if (effect?.type !== 'start_run') continue;
@@ -114,6 +120,10 @@ class Lives {
     if (!effect) return;
     await this.disk.write(effect.change);
     this.core.send({ type: 'persisted', seq: effect.seq });
+  }
+
+  #close(): void {
+    this.core.send({ type: 'run_exited', runId: this.left.shift() ?? '', outcome: cancelled('shutdown') });
   }
 
   #exit([runId]: [string, string], isFailure: boolean): void {

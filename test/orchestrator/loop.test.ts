@@ -29,6 +29,7 @@ function setUp(read: (ids: readonly string[] | null) => Promise<IssueBatch>) {
     store: createMemoryStore(),
     runner: {
       start: (order) => void starts.push(order),
+      close: () => {},
       stop: () => {},
       answer: () => {},
       steer: () => {},

@@ -280,6 +280,7 @@ test('a disk that cannot be asked does not end the polling', async () => {
       },
       runner: {
         start() {},
+        close() {},
         stop() {},
         answer() {},
         steer() {},

@@ -9,7 +9,7 @@ import { nextWakeMs } from '../../orchestrator/wake.js';
 import type { Instant } from '../../src/domain/clock.js';
 import type { Effect } from '../../src/domain/effects.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
-import { failure, type Outcome, success } from '../../src/domain/outcome.js';
+import { cancelled, failure, type Outcome, success } from '../../src/domain/outcome.js';
 import { Core } from '../support/core.js';
 
 /** A run, as the world sees it: its processes are there until they exit. */
@@ -56,6 +56,8 @@ class World {
   });
   readonly runs: Run[] = [];
   readonly removing = new Set<string>();
+  /** Runs that the daemon before left. */
+  readonly left: string[] = [];
   readonly unstored: number[] = [];
   /** What the first good poll of the daemon with `--once` had to offer. */
   offered: ReadonlySet<string> | null = null;
@@ -83,6 +85,7 @@ class World {
     this.core.state = { ...this.core.state, poll: { ...this.core.state.poll, nextAtMs: this.core.now.wallMs } };
     this.#checked = this.core.effects.length;
     this.runs.length = 0;
+    this.left.length = 0;
     this.lastExitSeq = 0;
     this.removing.clear();
     this.unstored.length = 0;
@@ -121,6 +124,7 @@ class World {
     if (this.unstored.length > 0 || core.state.read) this.#answer();
     else if (core.state.poll.inFlightSeq !== null) this.#answerPoll();
     else if (removed !== undefined) this.#removed(removed);
+    else if (this.left.length > 0) this.#close();
     else if (run) this.#exit(run, success(null));
     else {
       const delayMs = nextWakeMs(core.state, core.now);
@@ -170,6 +174,7 @@ class World {
         return;
       }
       case 'exit':
+        if (this.left.length > 0) return this.#close();
         if (!run) return;
         return this.#exit(
           run,
@@ -218,6 +223,11 @@ class World {
     this.core.send({ type: 'run_exited', runId: run.runId, outcome });
   }
 
+  #close(): void {
+    const runId = this.left.shift() ?? '';
+    this.core.send({ type: 'run_exited', runId, outcome: cancelled('shutdown') });
+  }
+
   #removed(issueId: string): void {
     this.removing.delete(issueId);
     this.core.send({ type: 'workspace_removed', issueId, report: { ok: true } });
@@ -239,6 +249,7 @@ class World {
     expect(this.isOver, `nothing is ordered after the exit: ${effect.type}`).toBe(false);
     if (effect.type === 'persist') this.unstored.push(effect.seq);
     if (effect.type === 'remove_workspace') this.removing.add(effect.issue.id);
+    if (effect.type === 'close_run') this.left.push(effect.order.runId);
     if (effect.type === 'exit') this.exits.push(effect.forced);
     if (effect.type !== 'start_run') return;
     const { runId, issue } = effect.order;

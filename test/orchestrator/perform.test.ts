@@ -25,6 +25,7 @@ function setUp(overrides: Partial<PerformPorts>) {
     store: createMemoryStore(),
     runner: {
       start: () => {},
+      close: () => {},
       stop: () => {},
       answer: () => {},
       steer: () => {},

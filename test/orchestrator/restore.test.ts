@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { restore } from '../../orchestrator/restore.js';
 import { initialState } from '../../orchestrator/state.js';
 import type { DurableChange } from '../../src/domain/durable.js';
+import { cancelled } from '../../src/domain/outcome.js';
 import type { Store } from '../../src/domain/ports.js';
 import { createMemoryStore } from '../../src/store/memory-store.js';
-import { Core, ofType, starts } from '../support/core.js';
+import { Core, ofType, started, starts } from '../support/core.js';
 
 /** A second daemon on what the first one had stored, and nothing else. */
 async function restarted(core: Core): Promise<Core> {
@@ -18,6 +19,9 @@ async function restarted(core: Core): Promise<Core> {
   return next;
 }
 
+/** The first poll was asked for before the run was closed: what it says about that issue is read once more. */
+const pollAndRead = (core: Core) => [...core.poll(), ...core.answerReads()];
+
 describe('after a restart', () => {
   test('an interrupted issue goes on, on its thread, and it counts as no failure', async () => {
     const core = new Core().put('A');
@@ -26,10 +30,99 @@ describe('after a restart', () => {
 
     const next = await restarted(core);
 
-    expect(starts(next.poll())).toMatchObject([
+    next.begin();
+    expect(starts(pollAndRead(next))).toMatchObject([
       { reason: 'resumed', number: 2, resume: { threadId: 'thread', answer: null } },
     ]);
     expect(next.claim('A').failures).toBe(0);
+  });
+
+  test('a run that was left keeps its slot and its issue until it is closed', async () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
+    core.poll();
+    const runId = core.runId('A');
+
+    const next = await restarted(core);
+    const [closing] = ofType(next.send({ type: 'started', leftovers: [] }), 'close_run');
+
+    expect(closing?.order).toMatchObject({ runId, issue: { id: 'A' }, number: 1 });
+    expect(started(next.poll())).toEqual([]);
+    next.send({ type: 'run_exited', runId, outcome: cancelled('shutdown') });
+    expect(started(next.answerReads())).toEqual(['A']);
+  });
+
+  test('an issue that was finished meanwhile is cleaned up only once its run is closed', async () => {
+    const core = new Core().put('A');
+    core.poll();
+    const runId = core.runId('A');
+    core.change('A', { state: 'Done' });
+
+    const next = await restarted(core);
+    next.send({ type: 'started', leftovers: [{ issueId: 'A', identifier: 'A' }] });
+
+    expect(ofType(next.poll(), 'remove_workspace')).toEqual([]);
+    const effects = next.send({ type: 'run_exited', runId, outcome: cancelled('shutdown') });
+    expect(ofType(effects, 'remove_workspace')).toHaveLength(1);
+    expect(next.standing('A')).toBe('unclaimed');
+  });
+
+  test('a run that asked waits for its answer with the question it had, and goes on with it on its thread', async () => {
+    const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
+    core.signal('A', { type: 'asked', question });
+
+    const next = await restarted(core);
+    next.begin();
+
+    expect(started(next.poll())).toEqual([]);
+    expect(next.status('A', 'parked')).toMatchObject({ reason: 'input_required', question, threadId: 'thread' });
+    next.send({ type: 'answer_given', issueId: 'A', questionId: 'q', answer: { kind: 'accept' } });
+    expect(starts(next.answerReads())).toMatchObject([
+      { reason: 'answer', resume: { threadId: 'thread', answer: { question } } },
+    ]);
+  });
+
+  test('a run that asked and may be declined asks again instead', async () => {
+    const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
+    const core = new Core({ agent: { onInputTimeout: 'decline' } }).put('A');
+    core.poll();
+    core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
+    core.signal('A', { type: 'asked', question });
+
+    const next = await restarted(core);
+    next.begin();
+
+    expect(starts(pollAndRead(next))).toMatchObject([{ reason: 'resumed', resume: { threadId: 'thread' } }]);
+  });
+
+  test('a question that was answered or withdrawn is not asked again', async () => {
+    const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'asked', question });
+    core.send({ type: 'answer_given', issueId: 'A', questionId: 'q', answer: { kind: 'accept' } });
+
+    const next = await restarted(core);
+    next.begin();
+
+    expect(starts(pollAndRead(next))).toMatchObject([{ reason: 'resumed' }]);
+  });
+
+  test('a retry that a person asks for while its run is being closed comes right after', async () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.send({ type: 'stop_requested', issueId: 'A' });
+    const runId = core.runId('A');
+
+    const next = await restarted(core);
+    next.send({ type: 'started', leftovers: [] });
+    next.send({ type: 'stop_requested', issueId: 'A' });
+    next.send({ type: 'retry_requested', issueId: 'A' });
+    next.send({ type: 'run_exited', runId, outcome: cancelled('shutdown') });
+
+    expect(started(pollAndRead(next))).toEqual(['A']);
   });
 
   test('a retry keeps its due time and its count', async () => {
@@ -88,7 +181,8 @@ describe('after a restart', () => {
 
     const next = await restarted(core);
 
-    expect(starts(next.poll())).toMatchObject([
+    next.begin();
+    expect(starts(pollAndRead(next))).toMatchObject([
       { reason: 'answer', resume: { threadId: 'thread', answer: { answer: { kind: 'accept' } } } },
     ]);
   });

@@ -21,13 +21,16 @@ describe('an issue whose processes outlive SIGKILL', () => {
     expect(started([...core.answerReads(), ...core.poll()])).toEqual([]);
   });
 
-  test('takes no slot after a restart, when they are gone with the daemon', () => {
+  test('keeps its slot over a restart until they are gone', () => {
     const core = unkillable();
     const { claims, records, holds, pausedSinceMs, ledger } = core.state;
     const fresh = initialState(core.state.config, 'hash-1', 'second', core.now.wallMs);
     core.state = restore(fresh, { claims, records, holds, pausedSinceMs, ledger }, core.now.wallMs);
 
-    expect(started(core.poll())).toEqual(['B']);
+    core.send({ type: 'started', leftovers: [] });
+    expect(started(core.poll())).toEqual([]);
+    core.exit('A');
+    expect(started(core.answerReads())).toEqual(['B']);
     expect(core.standing('A')).toBe('parked: unkillable');
   });
 });

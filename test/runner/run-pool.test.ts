@@ -2,6 +2,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { OpenRuns } from '../../runner/open-runs.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
 import type { RunObserver } from '../../runner/run-observer.js';
 import { RunPool, type RunPoolDeps } from '../../runner/run-pool.js';
@@ -40,7 +41,9 @@ async function setUp() {
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   const tmpRoot = await makeDaemonFolder(join(root, 'tmp-folder'));
   onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
-  const workspaces = createWorkspaces({ root, scope: 'test', owners: createMemoryStore().owners });
+  const store = createMemoryStore();
+  const workspaces = createWorkspaces({ root, scope: 'test', owners: store.owners });
+  const openRuns = new OpenRuns({ store: store.openRuns, daemonMarker: 'd', bootId: 'b', onTrouble: () => {} }, []);
   const events: OrchestratorEvent[] = [];
   const working: { emit(signal: RunSignal): void; finish(outcome: Outcome): void }[] = [];
   const saved: string[] = [];
@@ -63,6 +66,8 @@ async function setUp() {
     continuation: { render: () => '' },
     baseEnv: {},
     observer: SILENT,
+    openRuns,
+    survivors: async () => [],
     saveWork: async ({ key }) => void saved.push(key),
     dispatch: (event) => {
       events.push(event);

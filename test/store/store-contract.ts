@@ -31,6 +31,20 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.load()).toEqual(durable);
     });
 
+    test('keeps what runs have under way until it is removed', async () => {
+      const store = await open();
+      const run = { marker: 'r1', issueId: 'A', owesAfterRunIn: null, processes: [] };
+      const process = { pid: 7, startTime: '12', bootId: 'b' };
+
+      await store.openRuns.put(run);
+      await store.openRuns.put({ ...run, marker: 'r2' });
+      await store.openRuns.put({ ...run, owesAfterRunIn: 'key', processes: [process] });
+      await store.openRuns.remove('r2');
+      await store.openRuns.remove('r2');
+
+      expect(await store.openRuns.all()).toEqual([{ ...run, owesAfterRunIn: 'key', processes: [process] }]);
+    });
+
     test('adds to what it has, and null deletes', async () => {
       const store = await open();
 

@@ -50,6 +50,7 @@ const run = {
   threadId: 't1',
   resume,
   probe: true,
+  questions: [question],
 } as const;
 
 /** One claim of each kind, with something in every field. */

@@ -7,7 +7,7 @@ import type { Effect, StartOrder, StopReason } from '../../src/domain/effects.js
 import type { ErrorCode } from '../../src/domain/errors.js';
 import type { OrchestratorEvent, ReadResult } from '../../src/domain/events.js';
 import type { Issue } from '../../src/domain/issue.js';
-import { failure, type Outcome, success } from '../../src/domain/outcome.js';
+import { cancelled, failure, type Outcome, success } from '../../src/domain/outcome.js';
 import type { RateLimit } from '../../src/domain/ports.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { config as buildConfig, issue as buildIssue, type DeepPartial } from './builders.js';
@@ -137,6 +137,15 @@ export class Core {
   /** A run that ends well, and the look at the issue one second later. */
   finish(issueId: string): Effect[] {
     return [...this.exit(issueId), ...this.advance(1_000), ...(this.state.read ? this.answerRead() : [])];
+  }
+
+  /** The first event of a daemon: what an earlier one left is closed at once, with nothing alive of it. */
+  begin(once?: { only: string | null }): Effect[] {
+    const effects = this.send({ type: 'started', leftovers: [], ...(once ? { once } : {}) });
+    const closed = ofType(effects, 'close_run').flatMap(({ order: { runId } }) =>
+      this.send({ type: 'run_exited', runId, outcome: cancelled('shutdown') }),
+    );
+    return [...effects, ...closed];
   }
 
   claim(issueId: string): Claim {

@@ -1,0 +1,115 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { OpenRun } from '../../src/domain/ports.js';
+import { DAEMON_MARKER_NAME, MARKER_NAME } from './find-marked.js';
+import { listProcesses, type ProcessFacts, readIfThere, signalExactly } from './proc-table.js';
+
+const LIMIT_MS = 5_000;
+const LOOK_EVERY_MS = 20;
+
+export interface ReapOptions {
+  readonly daemonMarker: string;
+  /** What the daemon before had noted down. */
+  readonly openRuns: readonly OpenRun[];
+  readonly bootId: string;
+}
+
+export interface Reaped {
+  readonly killed: number;
+  /** Pids that outlive SIGKILL, by the marker of their run; `''` where that is not known. */
+  readonly survivors: ReadonlyMap<string, readonly number[]>;
+}
+
+/**
+ * Ends what a dead daemon left: every process that carries its marker, every process it had noted down (by number, start time and
+ * life of the machine, so that another one that was given the number later is never touched), their groups, and all
+ * that descends from these. SIGKILL at once: nobody is there to listen to them any more. Only who holds the lock of the state directory
+ * may call this. Where namespaces work the kernel has done it already, and this is one look.
+ */
+export async function reap(options: ReapOptions): Promise<Reaped> {
+  const killed = new Set<string>();
+  const deadlineMs = performance.now() + LIMIT_MS;
+  for (;;) {
+    const left = await findLeft(options);
+    if (left.length === 0) return { killed: killed.size, survivors: new Map() };
+    for (const { process } of left)
+      if (signalExactly(process, 'SIGKILL')) killed.add(`${process.pid} ${process.startTime}`);
+    if (performance.now() > deadlineMs) return { killed: killed.size, survivors: byMarker(left) };
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+/** What is alive of a run that `reap` could not end. */
+export async function survivorsOf(options: ReapOptions, marker: string): Promise<readonly number[]> {
+  const left = await findLeft(options);
+  for (const { process } of left) signalExactly(process, 'SIGKILL');
+  return byMarker(left).get(marker) ?? [];
+}
+
+/** Tells this life of the machine from others, in which the same numbers meant other processes. Empty off Linux. */
+export async function readBootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => '')).trim();
+}
+
+interface Left {
+  readonly process: ProcessFacts;
+  readonly marker: string;
+}
+
+async function findLeft({ daemonMarker, openRuns, bootId }: ReapOptions): Promise<readonly Left[]> {
+  const all = (await listProcesses()).filter(({ pid, isAlive }) => isAlive && pid !== process.pid);
+  const markers = new Map<number, string>();
+  const noted = notedMarkers(openRuns, bootId);
+  const leaders = new Map<number, string>();
+  for (const each of all) {
+    const marker = noted.get(`${each.pid} ${each.startTime}`);
+    if (marker === undefined) continue;
+    markers.set(each.pid, marker);
+    // While the leader lives, its number names its group and no other.
+    if (each.groupId === each.pid) leaders.set(each.pid, marker);
+  }
+  for (const each of all) {
+    const marker =
+      markers.get(each.pid) ?? leaders.get(each.groupId) ?? (await environmentMarker(each.pid, daemonMarker));
+    if (marker !== null) markers.set(each.pid, marker);
+  }
+  addDescendants(all, markers);
+  return all.flatMap((each) => {
+    const marker = markers.get(each.pid);
+    return marker === undefined ? [] : [{ process: each, marker }];
+  });
+}
+
+function notedMarkers(openRuns: readonly OpenRun[], bootId: string): ReadonlyMap<string, string> {
+  const noted = openRuns.flatMap(({ marker, processes }) =>
+    processes
+      .filter((one) => one.bootId === bootId && bootId !== '')
+      .map(({ pid, startTime }) => [`${pid} ${startTime}`, marker] as const),
+  );
+  return new Map(noted);
+}
+
+/** The run that a process of this daemon belongs to; `null`: it is not of this daemon. */
+async function environmentMarker(pid: number, daemonMarker: string): Promise<string | null> {
+  const environment = (await readIfThere(`/proc/${pid}/environ`))?.toString('latin1').split('\0') ?? [];
+  if (!environment.includes(`${DAEMON_MARKER_NAME}=${daemonMarker}`)) return null;
+  const prefix = `${MARKER_NAME}=`;
+  return environment.find((entry) => entry.startsWith(prefix))?.slice(prefix.length) ?? '';
+}
+
+/** A child that emptied its environment and left its group is still the child of its parent, as long as that one lives. */
+function addDescendants(all: readonly ProcessFacts[], markers: Map<number, string>): void {
+  for (let before = -1; before < markers.size; ) {
+    before = markers.size;
+    for (const { pid, parentId } of all) {
+      const marker = markers.get(parentId);
+      if (marker !== undefined && !markers.has(pid)) markers.set(pid, marker);
+    }
+  }
+}
+
+function byMarker(left: readonly Left[]): ReadonlyMap<string, readonly number[]> {
+  const pids = new Map<string, number[]>();
+  for (const { process, marker } of left) pids.set(marker, [...(pids.get(marker) ?? []), process.pid]);
+  return pids;
+}

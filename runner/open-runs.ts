@@ -1,0 +1,70 @@
+import type { OpenRun, OpenRunStore, RecordedProcess } from '../src/domain/ports.js';
+import type { ProcessIdentity } from './contain/proc-table.js';
+import type { ProcessTrace } from './process.js';
+
+export interface OpenRunsOptions {
+  readonly store: OpenRunStore;
+  readonly daemonMarker: string;
+  readonly bootId: string;
+  /** A note that could not be made where that costs nothing but a second look later. */
+  onTrouble(error: Error): void;
+}
+
+/**
+ * What runs and removals have under way outside of this process, noted down before it begins: processes, and the `after_run` that
+ * follows on `before_run`. Whoever is killed leaves the notes, and the next daemon ends and makes up for what they say. An entry
+ * goes when nothing of its run is left.
+ */
+export class OpenRuns implements ProcessTrace {
+  readonly #options: OpenRunsOptions;
+  readonly #open = new Map<string, OpenRun>();
+
+  constructor(options: OpenRunsOptions, left: readonly OpenRun[]) {
+    this.#options = options;
+    for (const run of left) this.#open.set(run.marker, run);
+  }
+
+  get daemonMarker(): string {
+    return this.#options.daemonMarker;
+  }
+
+  /** Before its first process. Throws `store_failed`: then nothing may be started. */
+  begin(marker: string, issueId: string): Promise<void> {
+    return this.#put({ marker, issueId, owesAfterRunIn: null, processes: [] });
+  }
+
+  /** Before `before_run`. Throws `store_failed`. */
+  async owe(marker: string, workspaceKey: string): Promise<void> {
+    const run = this.#open.get(marker);
+    if (run) await this.#put({ ...run, owesAfterRunIn: workspaceKey });
+  }
+
+  /** The workspace in which an earlier daemon did not come to the end of `after_run`. */
+  owedIn(marker: string): string | null {
+    return this.#open.get(marker)?.owesAfterRunIn ?? null;
+  }
+
+  async started(marker: string, holders: readonly ProcessIdentity[]): Promise<void> {
+    const run = this.#open.get(marker);
+    if (!run || holders.length === 0) return;
+    const { bootId } = this.#options;
+    const processes: RecordedProcess[] = holders.map(({ pid, startTime }) => ({ pid, startTime, bootId }));
+    // The marker finds them too: a note that cannot be made is no reason to end a run.
+    await this.#put({ ...run, processes: [...run.processes, ...processes] }).catch(this.#options.onTrouble);
+  }
+
+  /** Nothing of it is left. */
+  async end(marker: string): Promise<void> {
+    if (this.#open.delete(marker)) await this.#options.store.remove(marker).catch(this.#options.onTrouble);
+  }
+
+  /** Entries of an earlier daemon that no claim knows any more: their processes are gone, and nothing is owed. */
+  async keepOnly(markers: ReadonlySet<string>): Promise<void> {
+    for (const marker of [...this.#open.keys()]) if (!markers.has(marker)) await this.end(marker);
+  }
+
+  #put(run: OpenRun): Promise<void> {
+    this.#open.set(run.marker, run);
+    return this.#options.store.put(run);
+  }
+}

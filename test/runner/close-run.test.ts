@@ -1,0 +1,120 @@
+import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { closeRun } from '../../runner/close-run.js';
+import { OpenRuns } from '../../runner/open-runs.js';
+import type { RunDeps } from '../../runner/run-attempt.js';
+import { makeDaemonFolder } from '../../runner/run-folder.js';
+import { createWorkspaces } from '../../runner/workspaces.js';
+import { createClock } from '../../src/clock.js';
+import type { StartOrder } from '../../src/domain/effects.js';
+import { createMemoryStore } from '../../src/store/memory-store.js';
+import { issue, workflow } from '../support/builders.js';
+
+const order: StartOrder = {
+  runId: 'r1',
+  workflowHash: 'h',
+  issue: issue('A'),
+  number: 3,
+  reason: 'retry',
+  attempt: 2,
+  resume: null,
+};
+
+/** A run as a killed daemon leaves it: its workspace, its notes; and the next daemon. */
+async function setUp(afterRun: string | null, options: { readonly owes: boolean; readonly survivors?: number[][] }) {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'baton-close-')));
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+  const tmpRoot = await makeDaemonFolder(join(dir, 'tmp-folder'));
+  onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
+  const clock = createClock();
+  onTestFinished(() => clock.close());
+  const store = createMemoryStore();
+  const workspaces = createWorkspaces({ root: dir, scope: 'test', owners: store.owners });
+  const workspace = await workspaces.prepare(order.issue);
+  await workspaces.confirmCreated(workspace);
+  const trace = { store: store.openRuns, daemonMarker: 'd', bootId: 'b', onTrouble: () => {} };
+  const before = new OpenRuns(trace, []);
+  await before.begin('r1', 'A');
+  if (options.owes) await before.owe('r1', workspace.key);
+  const openRuns = new OpenRuns(trace, await store.openRuns.all());
+  const survivors = [...(options.survivors ?? [])];
+  const told: string[] = [];
+  const deps: Partial<RunDeps> = {
+    clock,
+    containment: { kind: 'none', reason: 'a test', bash: 'bash', clock, trace: openRuns },
+    workspaces,
+    tmpRoot,
+    baseEnv: { PATH: process.env.PATH },
+    openRuns,
+    survivors: async () => survivors.shift() ?? [],
+    onUnkillable: (runId) => told.push(`unkillable ${runId}`),
+    observer: {
+      runBegan: () => {},
+      runtimeEvent: () => {},
+      agentStderr: () => {},
+      promptRendered: () => {},
+      hookEnded: ({ hook, outcome }) => told.push(`${hook} ${outcome}`),
+      warned: (_, message) => told.push(message),
+      runEnded: () => {},
+    },
+  };
+  const flow = workflow({ config: { workspace: { root: dir }, hooks: { scripts: { after_run: afterRun } } } });
+  const close = () => closeRun(order, flow, deps as RunDeps);
+  return { close, told, store, workspace, openRuns };
+}
+
+test('the after_run that is owed is run once, told that the run was interrupted', async () => {
+  const { close, told, store, workspace } = await setUp(
+    'echo "$BATON_HOOK $BATON_RUN_OUTCOME $BATON_RUN_ID $BATON_ATTEMPT" >> calls',
+    { owes: true },
+  );
+
+  const outcome = await close();
+  await close();
+
+  expect(outcome).toMatchObject({ state: 'cancelled', error: { code: 'INTERRUPTED' } });
+  expect(await readFile(join(workspace.path, 'calls'), 'utf8')).toBe('after_run interrupted r1 2\n');
+  expect(told).toEqual(['after_run ok']);
+  expect(await store.openRuns.all()).toEqual([]);
+});
+
+test('a run that had not come to before_run owes nothing', async () => {
+  const { close, told, store } = await setUp('echo >> calls', { owes: false });
+
+  await close();
+
+  expect(told).toEqual([]);
+  expect(await store.openRuns.all()).toEqual([]);
+});
+
+test('an after_run that fails, or whose workspace is gone, closes the run all the same', async () => {
+  const failing = await setUp('exit 3', { owes: true });
+  const gone = await setUp('echo >> calls', { owes: true });
+  await rm(gone.workspace.path, { recursive: true });
+
+  expect(await failing.close()).toMatchObject({ error: { code: 'INTERRUPTED' } });
+  expect(await gone.close()).toMatchObject({ error: { code: 'INTERRUPTED' } });
+  expect(failing.told).toEqual(['after_run failed']);
+  expect(gone.told).toEqual([]);
+});
+
+test('nothing happens in the workspace while processes of the run are alive', async () => {
+  const { close, told, workspace } = await setUp('cat seen', { owes: true, survivors: [[42], [42], []] });
+  await writeFile(join(workspace.path, 'seen'), '');
+
+  await close();
+
+  expect(told).toEqual(['unkillable r1', 'after_run ok']);
+});
+
+test('a hook that is killed with its daemon is owed still', async () => {
+  const { openRuns, store } = await setUp(null, { owes: true });
+
+  await openRuns.started('r1', [{ pid: 5, startTime: '7' }]);
+
+  expect(await store.openRuns.all()).toMatchObject([
+    { marker: 'r1', owesAfterRunIn: 'A', processes: [{ pid: 5, startTime: '7', bootId: 'b' }] },
+  ]);
+});

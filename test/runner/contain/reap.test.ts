@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { afterEach, expect, test } from 'vitest';
+import { isStillAlive, processFacts } from '../../../runner/contain/proc-table.js';
+import { readBootId, reap } from '../../../runner/contain/reap.js';
+import type { OpenRun } from '../../../src/domain/ports.js';
+
+const started: ChildProcess[] = [];
+const strays: number[] = [];
+const bootId = await readBootId();
+
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+  for (const pid of strays.splice(0)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {} // it is gone, as it should be
+  }
+});
+
+/** A process in a session of its own, once it has printed its first line: pids of children that it left. */
+async function start(script: string, env: NodeJS.ProcessEnv = {}): Promise<{ pid: number; children: number[] }> {
+  const child = spawn('bash', ['-c', script], {
+    env: { PATH: process.env.PATH, ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  started.push(child);
+  const [line] = await once(child.stdout, 'data');
+  const children = String(line).trim().split(' ').filter(Boolean).map(Number);
+  strays.push(...children);
+  return { pid: child.pid ?? 0, children };
+}
+
+const identityOf = async (pid: number) => ({ pid, startTime: (await processFacts(pid))?.startTime ?? '' });
+const noted = (marker: string, pid: number, startTime: string, boot = bootId): OpenRun => ({
+  marker,
+  issueId: 'A',
+  owesAfterRunIn: null,
+  processes: [{ pid, startTime, bootId: boot }],
+});
+const marked = (daemon: string, run = 'r1') => ({ BATON_DAEMON_MARKER: daemon, BATON_RUN_MARKER: run });
+
+test('every process with the marker of the daemon ends, whatever it ignores and wherever it hides, and no other', async () => {
+  const daemon = randomUUID();
+  const left = await start(
+    'trap "" TERM HUP; setsid sleep 1000 & a=$!; env -i setsid sleep 1000 & echo $a $!; wait',
+    marked(daemon),
+  );
+  const foreign = await start('echo; exec sleep 1000', marked(`${daemon}-2`));
+  const pids = [left.pid, ...left.children];
+  const identities = await Promise.all([...pids, foreign.pid].map(identityOf));
+
+  const { killed, survivors } = await reap({ daemonMarker: daemon, openRuns: [], bootId });
+
+  expect(killed).toBeGreaterThanOrEqual(3);
+  expect(survivors.size).toBe(0);
+  expect(await Promise.all(identities.map(isStillAlive))).toEqual([false, false, false, true]);
+});
+
+test('a process that was noted down ends with its group, though nothing marks them', async () => {
+  const left = await start('sleep 1000 & echo $!; wait');
+  const { startTime } = await identityOf(left.pid);
+  const child = await identityOf(left.children[0] ?? 0);
+
+  await reap({ daemonMarker: randomUUID(), openRuns: [noted('r1', left.pid, startTime)], bootId });
+
+  expect(await isStillAlive({ pid: left.pid, startTime })).toBe(false);
+  expect(await isStillAlive(child)).toBe(false);
+});
+
+test.each([
+  ['that started at another time', `${1}`, bootId],
+  ['of another life of the machine', null, 'another-boot'],
+])('a process %s has only been given the number: it is never touched', async (_, otherStart, boot) => {
+  const bystander = await start('echo; exec sleep 1000');
+  const identity = await identityOf(bystander.pid);
+
+  const openRuns = [noted('r1', bystander.pid, otherStart ?? identity.startTime, boot)];
+  const { killed } = await reap({ daemonMarker: randomUUID(), openRuns, bootId });
+
+  expect(killed).toBe(0);
+  expect(await isStillAlive(identity)).toBe(true);
+});
+
+test('with nothing left it is one look', async () => {
+  expect(await reap({ daemonMarker: randomUUID(), openRuns: [], bootId })).toEqual({ killed: 0, survivors: new Map() });
+});
