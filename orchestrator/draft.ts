@@ -3,7 +3,7 @@ import type { Effect, Note } from '../src/domain/effects.js';
 import type { State } from './state.js';
 
 /** The parts of the state that map ids to things. */
-type Maps = Pick<State, 'claims' | 'runs' | 'candidates' | 'leftovers' | 'removals' | 'released' | 'records'>;
+type Maps = Pick<State, 'claims' | 'runs' | 'candidates' | 'leftovers' | 'removals' | 'released' | 'records' | 'ended'>;
 
 /**
  * One decision in the making. It collects effects and replaces parts of the state by copies, so that handlers read like

@@ -1,5 +1,6 @@
 import type { RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
+import { newAccount } from './account.js';
 import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { chooseProbe, permitOf } from './holds.js';
@@ -55,6 +56,7 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
     resume: waiting?.resume ?? null,
     probe: isProbe,
     questions: [],
+    account: newAccount(waiting?.cause ?? (state.once?.only ? 'operator' : 'poll'), state),
   };
   draft.put('records', issue.id, { ...record, runs: run.number });
   draft.set({ runSeq });

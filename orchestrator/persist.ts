@@ -1,11 +1,14 @@
 import type { Claim } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { DurableChange, DurableClaim } from '../src/domain/durable.js';
+import type { RunRecord } from '../src/domain/run-record.js';
+import { runRecord } from './account.js';
 import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
+import { ledgerChanges } from './ledger.js';
 import { onceStarted } from './once.js';
 import { putBack } from './run-end.js';
-import type { ById, State } from './state.js';
+import { type ById, runOf, type State } from './state.js';
 
 /**
  * Storing is not ordered by the handlers: whatever differs between the state before and after an event is written. So no
@@ -31,6 +34,9 @@ export function persisted(draft: Draft, seq: number): void {
     persist: isGoodAgain ? { ...persist, settledSeq, broken: false, fullSeq: null } : { ...persist, settledSeq },
   });
   if (!draft.state.persist.broken) liftHold(draft, 'store', 'the state can be stored again');
+  for (const [runId, { seq: carriedBy }] of Object.entries(draft.state.ended)) {
+    if (carriedBy !== null && carriedBy <= seq) draft.drop('ended', runId);
+  }
   for (const claim of Object.values(draft.state.claims)) {
     const live = claim.live.run;
     if (claim.status.kind !== 'running' || live?.stage !== 'claiming' || live.persistSeq > seq) continue;
@@ -75,26 +81,44 @@ function order(draft: Draft, change: DurableChange): void {
   const seq = persist.orderedSeq + 1;
   const full = change.full ? { fullSeq: seq, missed: false } : {};
   draft.set({ persist: { ...persist, orderedSeq: seq, ...full } });
+  for (const { runId } of change.runs) {
+    const ended = draft.state.ended[runId];
+    if (ended) draft.put('ended', runId, { ...ended, seq });
+  }
   draft.order({ type: 'persist', seq, change });
 }
 
 function everything(state: State): DurableChange {
   const claims = Object.fromEntries(Object.entries(state.claims).map(([id, claim]) => [id, durable(claim)]));
   const { records, holds, pausedSinceMs, ledger } = state;
-  return { full: true, claims, records, holds, pausedSinceMs, ledger };
+  const runs = [...openRecords(state.claims), ...Object.values(state.ended).map(({ record }) => record)];
+  return { full: true, claims, records, holds, pausedSinceMs, ledger, runs };
 }
 
 function difference(before: State, after: State): DurableChange | null {
   const claims = changedClaims(before.claims, after.claims);
   const records = changed(before.records, after.records);
-  const { holds, pausedSinceMs, ledger } = after;
+  const { holds, pausedSinceMs } = after;
+  const ended = Object.values(after.ended).flatMap(({ record, seq }) => (seq === null ? [record] : []));
   const isSame =
     Object.keys(claims).length === 0 &&
     Object.keys(records).length === 0 &&
+    ended.length === 0 &&
     before.holds === holds &&
     before.pausedSinceMs === pausedSinceMs &&
-    before.ledger === ledger;
-  return isSame ? null : { full: false, claims, records, holds, pausedSinceMs, ledger };
+    before.ledger === after.ledger;
+  if (isSame) return null;
+  const ledger = ledgerChanges(before.ledger, after.ledger);
+  const runs = [...openRecords(claims), ...ended];
+  return { full: false, claims, records, holds, pausedSinceMs, ledger, runs };
+}
+
+/** Runs that are alive, as far as they are known. */
+function openRecords(claims: { readonly [issueId: string]: Claim | DurableClaim | null }): RunRecord[] {
+  return Object.values(claims).flatMap((claim) => {
+    const run = claim && runOf(claim);
+    return run ? [runRecord(claim, run, null)] : [];
+  });
 }
 
 function changedClaims(before: ById<Claim>, after: ById<Claim>): Record<string, DurableClaim | null> {

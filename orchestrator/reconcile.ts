@@ -2,12 +2,14 @@ import type { Claim, LiveRun, ParkReason, Waiting } from '../src/domain/claim.js
 import type { Instant } from '../src/domain/clock.js';
 import type { StopReason } from '../src/domain/effects.js';
 import { type Issue, stateKey } from '../src/domain/issue.js';
+import type { RunCause } from '../src/domain/run-record.js';
 import { standingOf } from '../src/domain/standing.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';
+import { park, waitUntil } from './rest.js';
 import { continuationMs } from './retry.js';
-import { park, removeWorkspace, requestStop, waitUntil } from './run-end.js';
+import { removeWorkspace, requestStop } from './run-end.js';
 import { recordOf } from './state.js';
 
 /**
@@ -29,7 +31,7 @@ export function reconcile(draft: Draft, issueId: string, found: Issue | null, se
       // Its processes are still there: nothing may touch the workspace or start it anew.
       if (claim.status.run !== null) return;
       if (standing !== 'active') return letGo(draft, claim, standing);
-      if (changeHash(claim.issue) !== claim.status.hash) return unpark(draft, claim, claim.status.reason, now);
+      if (changeHash(claim.issue) !== claim.status.hash) return unpark(draft, claim, claim.status.reason, 'poll', now);
   }
 }
 
@@ -85,14 +87,14 @@ function letGo(draft: Draft, claim: Claim, standing: StopReason): void {
 }
 
 /** Goes on with a clean slate: what failed before may not fail any more. */
-export function unpark(draft: Draft, claim: Claim, reason: ParkReason, now: Instant): void {
+export function unpark(draft: Draft, claim: Claim, reason: ParkReason, cause: RunCause, now: Instant): void {
   if (reason === 'budget' && !hasBudget(draft.state, claim.issue.id, draft.state.config)) return;
   const rested: Claim = { ...claim, failures: 0, idleRuns: 0, suspect: false };
   const next =
     recordOf(draft.state, claim.issue.id).runs === 0
       ? ({ reason: 'first', attempt: null } as const)
       : ({ reason: 'retry', attempt: Math.max(1, claim.failures) } as const);
-  waitUntil(draft, rested, now, { dueAtMs: now.wallMs, ...next });
+  waitUntil(draft, rested, now, { dueAtMs: now.wallMs, cause, ...next });
   draft.noteOn(claim, 'info', 'issue no longer parked', { reason });
 }
 

@@ -6,7 +6,8 @@ import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { liftHold, probeNow } from './holds.js';
 import { unpark } from './reconcile.js';
-import { park, requestStop, waitUntil } from './run-end.js';
+import { park, waitUntil } from './rest.js';
+import { requestStop } from './run-end.js';
 import { closeQuestion } from './signals.js';
 import { recordOf } from './state.js';
 
@@ -37,10 +38,10 @@ export function retryRequested(draft: Draft, issueId: string, now: Instant): voi
       ...claim,
       failures: 0,
       idleRuns: 0,
-      status: { ...claim.status, dueAtMs: now.wallMs, baseline: null },
+      status: { ...claim.status, dueAtMs: now.wallMs, cause: 'operator', baseline: null },
     });
   } else if (claim?.status.kind === 'parked' && claim.status.run === null) {
-    unpark(draft, claim, claim.status.reason, now);
+    unpark(draft, claim, claim.status.reason, 'operator', now);
   }
 }
 
@@ -60,6 +61,7 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
   waitUntil(draft, { ...claim, failures: 0, idleRuns: 0 }, now, {
     dueAtMs: now.wallMs,
     reason: 'answer',
+    cause: 'answer',
     attempt: Math.max(1, claim.failures),
     resume,
   });
@@ -98,7 +100,7 @@ export function configChanged(draft: Draft, config: Config, workflowHash: string
     if (claim.status.kind !== 'parked') continue;
     const { reason } = claim.status;
     const isFreed = reason === 'configuration' || (reason === 'budget' && hasBudget(draft.state, issueId, config));
-    if (isFreed) unpark(draft, claim, reason, now);
+    if (isFreed) unpark(draft, claim, reason, 'poll', now);
   }
 }
 
@@ -124,6 +126,7 @@ function newClaim(draft: Draft, issueId: string): Claim | undefined {
     sinceMs: 0,
     dueAtMs: 0,
     reason: 'first',
+    cause: 'poll',
     attempt: null,
     error: null,
     baseline: null,

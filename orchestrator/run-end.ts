@@ -1,4 +1,4 @@
-import type { Claim, ClaimError, Parked, ParkReason, ResumeThread, RunFacts, Waiting } from '../src/domain/claim.js';
+import type { Claim, ClaimError, ParkReason, ResumeThread, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { StopReason } from '../src/domain/effects.js';
 import { scopeOf } from '../src/domain/errors.js';
@@ -6,9 +6,10 @@ import type { Issue } from '../src/domain/issue.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
 import type { Question } from '../src/domain/question.js';
 import { standingOf } from '../src/domain/standing.js';
+import { closeAccount } from './account.js';
 import type { Draft } from './draft.js';
-import { changeHash } from './hash.js';
 import { holdFor, probeInconclusive, probeSucceeded } from './holds.js';
+import { park, waitUntil } from './rest.js';
 import { backoffMs, CONTINUATION_MS } from './retry.js';
 
 /** A later, weightier reason to stop replaces an earlier one: it says what happens after the exit. */
@@ -51,6 +52,7 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
 /** What becomes of an issue now that its run is over. */
 export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
   draft.drop('runs', run.runId);
+  closeAccount(draft, claim, run, outcome, now);
   const hasBegun = claim.live.run?.stage !== 'claiming';
   // Answers asked for before the exit tell nothing about what the run has changed.
   const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), run: null } };
@@ -100,49 +102,14 @@ export function removeWorkspace(draft: Draft, issue: Issue): void {
   draft.order({ type: 'remove_workspace', issue });
 }
 
-export function park(
-  draft: Draft,
-  claim: Claim,
-  reason: ParkReason,
-  message: string,
-  now: Instant,
-  extra: {
-    readonly question?: Question | null;
-    readonly threadId?: string | null;
-    readonly run?: RunFacts | null;
-  } = {},
-): void {
-  const { question = null, threadId = null, run = null } = extra;
-  const hash = changeHash(claim.issue);
-  const status: Parked = { kind: 'parked', reason, sinceMs: now.wallMs, message, hash, question, threadId, run };
-  draft.putClaim({ ...claim, status });
-  draft.noteOn(claim, 'warn', 'issue parked', { reason, detail: message });
-}
-
-export function waitUntil(
-  draft: Draft,
-  claim: Claim,
-  now: Instant,
-  next: Pick<Waiting, 'dueAtMs' | 'reason' | 'attempt'> & Partial<Pick<Waiting, 'error' | 'baseline' | 'resume'>>,
-): void {
-  const status: Waiting = {
-    kind: 'waiting',
-    sinceMs: now.wallMs,
-    error: null,
-    baseline: null,
-    foundIdle: false,
-    resume: null,
-    ...next,
-  };
-  draft.putClaim({ ...claim, status });
-}
-
 /** Not its fault: it goes on as if it had not been stopped, on its thread where there is one. */
 function interrupted(draft: Draft, claim: Claim, run: RunFacts, now: Instant, error: ClaimError | null = null): void {
   const resume = resumeOf(run);
   waitUntil(draft, claim, now, {
     dueAtMs: now.wallMs,
-    reason: resume?.answer ? 'answer' : 'resumed',
+    ...(resume?.answer
+      ? ({ reason: 'answer', cause: 'answer' } as const)
+      : ({ reason: 'resumed', cause: 'retry' } as const)),
     attempt: run.attempt,
     resume,
     error,
@@ -158,7 +125,8 @@ export function putBack(
   error: ClaimError | null = null,
 ): void {
   const { reason, attempt, resume } = run;
-  waitUntil(draft, claim, now, { dueAtMs: now.wallMs, reason, attempt, resume, error });
+  const { cause } = run.account;
+  waitUntil(draft, claim, now, { dueAtMs: now.wallMs, reason, cause, attempt, resume, error });
 }
 
 function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
@@ -167,6 +135,7 @@ function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): voi
   waitUntil(draft, rested, now, {
     dueAtMs: now.wallMs + CONTINUATION_MS,
     reason: 'continuation',
+    cause: 'poll',
     attempt: 1,
     baseline: run.hash,
   });
@@ -208,6 +177,7 @@ function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError,
   waitUntil(draft, claim, now, {
     dueAtMs: now.wallMs + delayMs,
     reason,
+    cause: reason,
     attempt: failures,
     error: pickError(error),
     resume,

@@ -2,10 +2,11 @@ import type { Claim, LiveRun, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import { assertNever } from '../src/domain/json.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
+import { withAccount } from './account.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
 import { reconcileRun } from './reconcile.js';
-import { park } from './run-end.js';
+import { park } from './rest.js';
 import { bookUsage } from './usage.js';
 
 export type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
@@ -24,11 +25,19 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
     case 'session': {
       const { threadId, turnId, turn } = signal;
       const session = { threadId, turnId, turn };
-      const known: RunFacts = run.threadId === threadId ? run : { ...run, threadId };
+      const known = withAccount({ ...run, threadId }, { turns: Math.max(run.account.turns, turn) });
       return update(draft, withRun(claim, known), live, {
         session,
         lastProgressAwakeMs: now.awakeMs,
       });
+    }
+    case 'rendered': {
+      const { issueHash, promptHash } = signal;
+      return update(draft, withRun(claim, withAccount(run, { issueHash, promptHash })), live, {});
+    }
+    case 'agent_known': {
+      const { version: agentVersion, model } = signal;
+      return update(draft, withRun(claim, withAccount(run, { agentVersion, model })), live, {});
     }
     case 'usage':
       // The totals of a resumed thread are old: only tokens that were billed now say that the model answers.
@@ -45,6 +54,8 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
       return update(draft, asking, live, { askedAtAwakeMs: live.askedAtAwakeMs ?? now.awakeMs });
     }
     case 'question_closed':
+      // Its agent is being ended: what it asked is still to be answered before the issue can go on.
+      if (live.stop !== null) return;
       return closeQuestion(draft, claim, run, live, signal.questionId, now);
     case 'host_calls': {
       const run = { ...live, hostCalls: signal.open, lastProgressAwakeMs: now.awakeMs };

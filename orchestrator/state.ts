@@ -4,11 +4,14 @@ import type { Ledger } from '../src/domain/durable.js';
 import type { ErrorCode } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { RateLimit } from '../src/domain/ports.js';
+import type { RunRecord } from '../src/domain/run-record.js';
 
 /** Everything the core knows. Plain JSON; only the loop holds the current one. */
 export interface State {
   /** Random per process: makes run ids unique across restarts. */
   readonly instance: string;
+  /** Of Baton, for the records of runs. */
+  readonly version: string;
   readonly config: Config;
   readonly workflowHash: string;
   readonly claims: ById<Claim>;
@@ -25,6 +28,8 @@ export interface State {
   /** Issues given up or read by themselves since the last observation was asked for: the seq up to which answers about them are old. */
   readonly released: ById<number>;
   readonly records: ById<IssueRecord>;
+  /** Runs that are over and whose record is not safe yet, with the write that carries it. */
+  readonly ended: { readonly [runId: string]: { readonly record: RunRecord; readonly seq: number | null } };
   readonly holds: { readonly [source in HoldSource]?: Hold };
   readonly pausedSinceMs: number | null;
   readonly ledger: Ledger;
@@ -86,9 +91,16 @@ export interface PersistState {
   readonly missed: boolean;
 }
 
-export function initialState(config: Config, workflowHash: string, instance: string, wallMs: number): State {
+export function initialState(
+  config: Config,
+  workflowHash: string,
+  instance: string,
+  wallMs: number,
+  version = '',
+): State {
   return {
     instance,
+    version,
     config,
     workflowHash,
     claims: {},
@@ -99,9 +111,10 @@ export function initialState(config: Config, workflowHash: string, instance: str
     removals: {},
     released: {},
     records: {},
+    ended: {},
     holds: {},
     pausedSinceMs: null,
-    ledger: { day: '', tokens: 0 },
+    ledger: {},
     poll: {
       inFlightSeq: null,
       nextAtMs: wallMs,
@@ -127,7 +140,7 @@ export function recordOf(state: State, issueId: string): IssueRecord {
 }
 
 /** The run that occupies a slot: a running one, or one whose processes cannot be killed. */
-export function runOf(claim: Claim): RunFacts | null {
+export function runOf(claim: Pick<Claim, 'status'>): RunFacts | null {
   return claim.status.kind === 'waiting' ? null : claim.status.run;
 }
 

@@ -1,8 +1,11 @@
 import type { Claim, IssueRecord, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
+import type { Spending } from '../src/domain/durable.js';
 import type { TokenTotals } from '../src/domain/runtime-event.js';
+import { addTokens, withAccount } from './account.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
+import { spend, tokensOn } from './ledger.js';
 import { requestStop } from './run-end.js';
 import { recordOf } from './state.js';
 
@@ -12,8 +15,8 @@ export function countUsage(
   run: RunFacts,
   threadId: string,
   totals: TokenTotals,
-): { record: IssueRecord; spent: number } {
-  if (!isSane(totals)) return { record, spent: 0 };
+): { record: IssueRecord; spent: Spending } {
+  if (!isSane(totals)) return { record, spent: NOTHING };
   const known = record.threads.find((thread) => thread.id === threadId)?.totals;
   // A resumed thread whose past we do not know: its first report is where counting starts.
   const before = known ?? (run.resume?.threadId === threadId ? totals : NONE);
@@ -22,11 +25,16 @@ export function countUsage(
     cached: Math.max(before.cached, totals.cached),
     output: Math.max(before.output, totals.output),
   };
-  const spent = Math.max(0, billable(next) - billable(before));
-  if (known && spent === 0) return { record, spent };
+  const spent: Spending = {
+    input: next.input - before.input,
+    cached: next.cached - before.cached,
+    output: next.output - before.output,
+    tokens: Math.max(0, billable(next) - billable(before)),
+  };
+  if (known && spent.input === 0 && spent.cached === 0 && spent.output === 0) return { record, spent };
   const others = record.threads.filter((thread) => thread.id !== threadId).slice(1 - MAX_THREADS);
   const threads = [...others, { id: threadId, totals: next }];
-  return { record: { ...record, tokens: record.tokens + spent, threads }, spent };
+  return { record: { ...record, tokens: record.tokens + spent.tokens, threads }, spent };
 }
 
 /** Books what a run spent, if anything, and ends what has no budget left. */
@@ -40,9 +48,11 @@ export function bookUsage(
 ): boolean {
   const { record, spent } = countUsage(recordOf(draft.state, claim.issue.id), run, threadId, totals);
   draft.put('records', claim.issue.id, record);
-  if (spent === 0) return false;
-  const ledger = draft.state.ledger.day === now.day ? draft.state.ledger : { day: now.day, tokens: 0 };
-  draft.set({ ledger: { ...ledger, tokens: ledger.tokens + spent } });
+  if (spent.input === 0 && spent.cached === 0 && spent.output === 0) return false;
+  const account = { tokens: addTokens(run.account.tokens, spent) };
+  draft.putClaim({ ...claim, status: { kind: 'running', run: withAccount(run, account) } });
+  draft.set({ ledger: spend(draft.state.ledger, now.day, claim.issue.id, spent) });
+  if (spent.tokens === 0) return false;
 
   if (!hasBudget(draft.state, claim.issue.id, draft.state.config)) {
     draft.noteOn(claim, 'warn', 'token budget of the issue is spent, stopping its run', { tokens: record.tokens });
@@ -56,8 +66,9 @@ export function bookUsage(
 export function enforceDayBudget(draft: Draft, now: Instant): void {
   const { config, ledger, holds } = draft.state;
   const cap = config.agent.maxTokensPerDay;
-  if (cap === null || ledger.tokens < cap || ledger.day !== now.day || holds.budget) return;
-  const message = `${ledger.tokens} tokens today, agent.max_tokens_per_day is ${cap}`;
+  const tokens = tokensOn(ledger, now.day);
+  if (cap === null || tokens < cap || holds.budget) return;
+  const message = `${tokens} tokens today, agent.max_tokens_per_day is ${cap}`;
   draft.putHold('budget', {
     code: 'budget_exceeded',
     message,
@@ -67,7 +78,7 @@ export function enforceDayBudget(draft: Draft, now: Instant): void {
     probed: [],
   });
   draft.note('warn', 'holding until tomorrow: the token budget of the day is spent', {
-    fields: { tokens: ledger.tokens, cap },
+    fields: { tokens, cap },
   });
   for (const [issueId, claim] of Object.entries(draft.state.claims)) {
     if (claim.status.kind === 'running') requestStop(draft, issueId, 'day_budget', now);
@@ -79,13 +90,14 @@ export function dayBudgetIsBack(draft: Draft, now: Instant): boolean {
   const { ledger, config, holds } = draft.state;
   if (!holds.budget) return false;
   const cap = config.agent.maxTokensPerDay;
-  return ledger.day !== now.day || cap === null || ledger.tokens < cap;
+  return cap === null || tokensOn(ledger, now.day) < cap;
 }
 
 /** An agent may have threads of its own beside ours; their reports come in any order. */
 const MAX_THREADS = 20;
 
 const NONE: TokenTotals = { input: 0, cached: 0, output: 0 };
+const NOTHING: Spending = { ...NONE, tokens: 0 };
 
 function billable(totals: TokenTotals): number {
   return totals.input - Math.min(totals.cached, totals.input) + totals.output;

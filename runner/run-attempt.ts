@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../src/domain/clock.js';
 import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder, StopReason } from '../src/domain/effects.js';
@@ -130,6 +131,7 @@ async function work(
   const values = promptValues(order, workflow, workspace.path);
   const prompt = compilePrompt(workflow.prompt).render(values);
   deps.observer.promptRendered(order.runId, prompt);
+  attempt.emit({ type: 'rendered', issueHash: sha256(JSON.stringify(order.issue)), promptHash: sha256(prompt) });
   await hooks.run('before_run', { signal });
   throwIfStopped(signal);
   await deps.workspaces.verify(workspace);
@@ -210,6 +212,10 @@ function timeLeft({ signal, workflow, stoppedAtAwakeMs }: Attempt, clock: Clock)
   const { hooks, runtime } = workflow.config;
   const leftMs = runtime.shutdownTimeoutMs * SHUTDOWN_SHARE - (clock.now().awakeMs - stoppedAtAwakeMs);
   return { timeoutMs: Math.max(0, Math.min(hooks.timeoutMs, leftMs)) };
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** What hooks are told in `BATON_RUN_OUTCOME`. */

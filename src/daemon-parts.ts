@@ -18,13 +18,10 @@ import { RunLog } from './daemon-run-log.js';
 import { openTracker } from './daemon-tracker.js';
 import type { TrackerConfig } from './domain/config.js';
 import type { Dispatch, Store, Tracker } from './domain/ports.js';
-import { pruneTranscripts } from './logging/prune-transcripts.js';
 import { type Locks, takeLocks } from './store/instance-lock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import { updateIssueTool } from './tracker/update-issue.js';
 import type { WorkflowBook } from './workflow-book.js';
-
-const TRANSCRIPTS_KEPT = 500;
 
 /** Everything that the daemon opens at its start and closes at its end. */
 export interface Parts {
@@ -80,6 +77,7 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
     options.store ??
     openSqliteStore({
       dir: stateDir.path,
+      clean: (json) => redactor.maskJson(json),
       onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
     });
   const { openRuns, survivors } = await reapEarlier(store, stateDir.path, log);
@@ -107,9 +105,6 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
   // A large one takes its time, and nothing waits for it.
   void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
-  await pruneTranscripts(stateDir.transcripts, { keep: TRANSCRIPTS_KEPT }).catch(
-    warn('old transcripts could not be removed'),
-  );
   return { clock, store, tracker, root, runLog, tmpRoot, pool, openRuns, locks };
 }
 

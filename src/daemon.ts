@@ -10,9 +10,11 @@ import { createExit, type Exit } from './daemon-exit.js';
 import { serveStatus } from './daemon-http.js';
 import { createIdleLog } from './daemon-idle-log.js';
 import { openParts, type Parts } from './daemon-parts.js';
+import { pruneDaily } from './daemon-prune.js';
 import { followWorkflow } from './daemon-workflow.js';
 import type { Durable } from './domain/durable.js';
 import type { OrchestratorEvent } from './domain/events.js';
+import { historyEvent } from './domain/history.js';
 import type { Dispatch, Store } from './domain/ports.js';
 import { logNote } from './logging/log-note.js';
 import type { Redactor } from './logging/redact.js';
@@ -64,6 +66,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const watcher = await followWorkflow(options, parts, book, dispatch);
     exit.closeFirst(watcher);
     const durable = await parts.store.load();
+    const keepDays = () => book.current.config.store.keepDays;
+    const { clock, store } = parts;
+    pruneDaily({ store, transcripts: options.stateDir.transcripts, clock, log: options.log, keepDays });
     const started = createLoop(options, { parts, exit, book, watcher, durable, dispatch });
     loop = started;
     await begin(options, parts, started, exit);
@@ -100,14 +105,23 @@ function createLoop(options: DaemonOptions, { parts, exit, book, watcher, durabl
       runner: pool,
       workflow: (hash) => book.get(hash),
       checkWorkflow: () => watcher.check(),
-      log: (note) => logNote(log, note),
+      log: (note) => {
+        logNote(log, note);
+        if (note.level !== 'debug') store.addEvent(historyEvent(note, clock.now().wallMs));
+      },
       exit: (isForced) => void exit.leave(0, isForced),
     },
     dispatch,
   );
   const tellIdle = createIdleLog(log);
   const { wallMs } = clock.now();
-  const fresh = initialState(book.current.config, book.current.hash, randomBytes(4).toString('hex'), wallMs);
+  const fresh = initialState(
+    book.current.config,
+    book.current.hash,
+    randomBytes(4).toString('hex'),
+    wallMs,
+    options.version,
+  );
   clock.onSetBack((byMs) => dispatch({ type: 'clock_set_back', byMs }));
   return new Loop({
     initial: restore(fresh, durable, wallMs),

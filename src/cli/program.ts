@@ -51,6 +51,7 @@ function buildProgram(io: Io, version: string, done: (code: number) => void): Co
   addInit(program, io, done);
   addCheck(program, io, done);
   addRender(program, io, done);
+  addState(program, io, done);
   return program;
 }
 
@@ -170,6 +171,19 @@ function addRender(program: Command, io: Io, done: (code: number) => void): void
     .action(async (issue: string, workflowPath: string) => {
       const { render } = await import('./render.js');
       done(await render({ workflowPath, issue }, io));
+    });
+}
+
+function addState(program: Command, io: Io, done: (code: number) => void): void {
+  const state = program.command('state').description('look at what Baton has stored');
+  state
+    .command('export')
+    .description('print everything that is stored as JSON: claims, runs, tokens, events; also while Baton is at work')
+    .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
+    .option('--state-dir <dir>', 'the state directory, where it is not the default one')
+    .action(async (workflowPath: string, { stateDir }: { readonly stateDir?: string }) => {
+      const { stateExport } = await import('./state-export.js');
+      done(await stateExport({ workflowPath, stateDir }, io));
     });
 }
 

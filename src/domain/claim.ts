@@ -2,6 +2,7 @@ import type { RunReason, StopReason } from './effects.js';
 import type { ErrorCode } from './errors.js';
 import type { Issue } from './issue.js';
 import type { Answer, Question } from './question.js';
+import type { RunAccount, RunCause } from './run-record.js';
 import type { RunPhase } from './run-signal.js';
 import type { TokenTotals } from './runtime-event.js';
 
@@ -31,6 +32,7 @@ export interface Waiting {
   readonly dueAtMs: number;
   /** What the next run will be, should it come to it. */
   readonly reason: RunReason;
+  readonly cause: RunCause;
   readonly attempt: number | null;
   readonly error: ClaimError | null;
   /** After a normal exit: the issue's hash when that run began, to see whether the run changed anything. */
@@ -83,6 +85,7 @@ export interface RunFacts {
   readonly probe: boolean;
   /** What its agent waits for, the oldest first. Stored: a daemon that ends takes no question along. */
   readonly questions: readonly Question[];
+  readonly account: RunAccount;
 }
 
 export interface ClaimError {

@@ -10,6 +10,8 @@ export interface Config {
   readonly codex: CodexConfig;
   readonly server: { readonly port: number | null; readonly host: string; readonly allowedHosts: readonly string[] };
   readonly runtime: RuntimeConfig;
+  /** `keepDays: null`: for ever. */
+  readonly store: { readonly keepDays: number | null };
 }
 
 export interface TrackerConfig {

@@ -1,4 +1,6 @@
 import type { Claim, Hold, HoldSource, IssueRecord } from './claim.js';
+import type { RunRecord } from './run-record.js';
+import type { TokenTotals } from './runtime-event.js';
 
 /** The part of the state that outlives the process. */
 export interface Durable {
@@ -9,20 +11,31 @@ export interface Durable {
   readonly ledger: Ledger;
 }
 
-/** Tokens of the current local day. */
-export interface Ledger {
-  readonly day: string;
+/** Tokens by local day (`YYYY-MM-DD`), of the last days only: a clock that is set to tomorrow and back must not forget today. */
+export type Ledger = { readonly [day: string]: DayLedger };
+export const LEDGER_DAYS = 7;
+
+export interface DayLedger {
+  /** Of all issues. */
+  readonly tokens: number;
+  readonly issues: { readonly [issueId: string]: Spending };
+}
+
+export interface Spending extends TokenTotals {
+  /** What counts against budgets: input − cached + output. */
   readonly tokens: number;
 }
 
 export type DurableClaim = Omit<Claim, 'live'>;
 
-/** What to write. `null` deletes. `full`: forget everything that is not in here. */
+/** What to write. `null` deletes. `full`: forget every claim and record that is not in here; runs and ledger only grow. */
 export interface DurableChange {
   readonly full: boolean;
   readonly claims: { readonly [issueId: string]: DurableClaim | null };
   readonly records: { readonly [issueId: string]: IssueRecord };
   readonly holds: Durable['holds'];
   readonly pausedSinceMs: number | null;
+  /** The entries that changed. */
   readonly ledger: Ledger;
+  readonly runs: readonly RunRecord[];
 }

@@ -2,6 +2,7 @@ import type { Workflow } from './config.js';
 import type { Durable, DurableChange } from './durable.js';
 import type { StartOrder, StopReason } from './effects.js';
 import type { OrchestratorEvent, RemovalReport } from './events.js';
+import type { HistoryEvent } from './history.js';
 import type { Issue } from './issue.js';
 import type { JsonObject } from './json.js';
 import type { Answer } from './question.js';
@@ -77,6 +78,10 @@ export interface Store {
   write(change: DurableChange): Promise<void>;
   readonly owners: WorkspaceOwners;
   readonly openRuns: OpenRunStore;
+  /** Remembers an event, the last ones only. Never throws; it is on disk at the latest with the next write. */
+  addEvent(event: HistoryEvent): void;
+  /** Forgets runs and spending that are older than that. A clock that is far ahead by mistake must not empty the store. */
+  prune(keep: { readonly days: number; readonly nowMs: number }): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -11,6 +11,10 @@ export type RunSignal =
   | { readonly type: 'phase'; readonly phase: RunPhase }
   /** Turn, item, delta, tool or approval traffic. `openItems`: commands, tools and reasoning that have begun and not ended. */
   | { readonly type: 'progress'; readonly openItems: number }
+  /** SHA-256 of what the run is about and of what its agent is told. */
+  | { readonly type: 'rendered'; readonly issueHash: string; readonly promptHash: string }
+  /** Who does the work, as far as it says so. */
+  | { readonly type: 'agent_known'; readonly version: string | null; readonly model: string | null }
   | { readonly type: 'session'; readonly threadId: string; readonly turnId: string; readonly turn: number }
   | { readonly type: 'usage'; readonly threadId: string; readonly totals: TokenTotals }
   | { readonly type: 'asked'; readonly question: Question }

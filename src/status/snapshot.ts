@@ -1,4 +1,5 @@
 import { mainHold } from '../../orchestrator/holds.js';
+import { tokensOn } from '../../orchestrator/ledger.js';
 import { slotUse } from '../../orchestrator/slots.js';
 import { isAsking, type State } from '../../orchestrator/state.js';
 import { HOLD_SOURCES, type Hold, type HoldSource } from '../domain/claim.js';
@@ -54,7 +55,7 @@ export function snapshotOf(state: State, now: Instant, workflowPath: string): Js
     paused: state.pausedSinceMs === null ? null : { since: isoTime(state.pausedSinceMs) },
     shutting_down: state.shutdown !== null,
     tokens_today: {
-      spent: state.ledger.day === now.day ? state.ledger.tokens : 0,
+      spent: tokensOn(state.ledger, now.day),
       limit: state.config.agent.maxTokensPerDay,
     },
     poll: pollEntry(state),

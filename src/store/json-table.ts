@@ -16,12 +16,13 @@ export interface JsonTable<T> {
   read(onUnreadable: (row: Unreadable) => void): [key: string, value: T][];
 }
 
-/** A table of JSON texts under a key. */
+/** A table of JSON texts under a key. `clean`: the last hand on a text before it is written. */
 export function jsonTable<T>(
   db: DatabaseSyncInstance,
   table: string,
   keyColumn: string,
   shapeFor: (key: string) => z.ZodType<T>,
+  clean: (json: string) => string = (json) => json,
 ): JsonTable<T> {
   const put = db.prepare(
     `INSERT INTO ${table} (${keyColumn}, json) VALUES (?, ?) ON CONFLICT DO UPDATE SET json = excluded.json`,
@@ -38,7 +39,7 @@ export function jsonTable<T>(
     });
 
   return {
-    put: (key, value) => void put.run(toKey(key), JSON.stringify(value)),
+    put: (key, value) => void put.run(toKey(key), clean(JSON.stringify(value))),
     remove: (key) => void remove.run(toKey(key)),
     clear: () => void clear.run(),
     read(onUnreadable) {
@@ -64,11 +65,11 @@ interface Row {
 }
 
 /** SQLite would cut a key at a NUL and swallow half a character, and two issues would be one. Such keys are kept as JSON. */
-function toKey(key: string): string {
+export function toKey(key: string): string {
   return /^"|\0/.test(key) || !isWellFormed(key) ? JSON.stringify(key) : key;
 }
 
-function fromKey(stored: string): string {
+export function fromKey(stored: string): string {
   return stored.startsWith('"') ? (JSON.parse(stored) as string) : stored;
 }
 

@@ -1,8 +1,9 @@
-import type { Durable, DurableChange, DurableClaim } from '../domain/durable.js';
+import type { Durable, DurableChange, DurableClaim, Ledger } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { OpenRun, Store, WorkspaceOwner } from '../domain/ports.js';
+import { newestDays } from './newest-days.js';
 
-const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: { day: '', tokens: 0 } };
+const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {} };
 
 /**
  * A store that forgets with the process. It keeps and hands out copies, as a disk would. Writes are applied in the order
@@ -56,6 +57,9 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
         openRuns.delete(marker);
       },
     },
+    // Nobody can ask for them after the process: there is no history to keep, and nothing that grows old.
+    addEvent() {},
+    async prune() {},
     async close() {
       isClosed = true;
     },
@@ -75,8 +79,20 @@ function apply(stored: Durable, change: DurableChange): Durable {
     records: Object.fromEntries(records),
     holds: change.holds,
     pausedSinceMs: change.pausedSinceMs,
-    ledger: change.ledger,
+    ledger: newestDays(mergeLedgers(stored.ledger, change.ledger)),
   };
+}
+
+/** The entries of a change go over those that are there; the total of a day is its newest. */
+function mergeLedgers(stored: Ledger, change: Ledger): Ledger {
+  const days = Object.entries(change).map(([day, { tokens, issues }]) => {
+    const known = stored[day]?.issues ?? {};
+    return [
+      day,
+      { tokens, issues: Object.fromEntries([...Object.entries(known), ...Object.entries(issues)]) },
+    ] as const;
+  });
+  return { ...stored, ...Object.fromEntries(days) };
 }
 
 /** Through JSON, so that only what a disk could keep comes back. */

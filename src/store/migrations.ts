@@ -66,8 +66,57 @@ export const MIGRATIONS: readonly string[] = [
     owes_after_run_in TEXT AS (${extract('$.owesAfterRunIn')})
   ) WITHOUT ROWID;
 
-  UPDATE claims SET json = json_set(json, '$.status.run.questions', json('[]'))
+  CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    issue_id TEXT AS (${extract('$.issueId')}),
+    identifier TEXT AS (${extract('$.identifier')}),
+    number NUMERIC AS (${extract('$.number')}),
+    cause TEXT AS (${extract('$.cause')}),
+    started_at_ms NUMERIC AS (${extract('$.startedAtMs')}),
+    ended_at_ms NUMERIC AS (${extract('$.end.atMs')}),
+    outcome TEXT AS (${extract('$.end.outcome')}),
+    code TEXT AS (${extract('$.end.code')}),
+    model TEXT AS (${extract('$.model')})
+  ) WITHOUT ROWID;
+  CREATE INDEX runs_by_start ON runs (started_at_ms);
+  CREATE INDEX runs_by_issue ON runs (issue_id, number);
+
+  CREATE TABLE spending (
+    day TEXT NOT NULL,
+    issue_id TEXT NOT NULL,
+    input INTEGER NOT NULL,
+    cached INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (day, issue_id)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    level TEXT NOT NULL,
+    message TEXT NOT NULL,
+    issue_id TEXT,
+    identifier TEXT,
+    run_id TEXT,
+    fields TEXT NOT NULL
+  );
+
+  UPDATE claims SET json = json_set(json, '$.status.run.questions', json('[]'), '$.status.run.account', json('{
+    "cause": "poll", "daemonVersion": "", "workflowHash": "", "issueHash": null, "promptHash": null,
+    "agentVersion": null, "model": null, "turns": 0, "tokens": { "input": 0, "cached": 0, "output": 0 }
+  }'))
   WHERE json_valid(json) AND json_type(json, '$.status.run') = 'object';
+
+  UPDATE claims SET json = json_set(json, '$.status.cause', CASE json_extract(json, '$.status.reason')
+    WHEN 'answer' THEN 'answer' WHEN 'retry' THEN 'retry' WHEN 'resumed' THEN 'retry' ELSE 'poll' END)
+  WHERE json_valid(json) AND json_extract(json, '$.status.kind') = 'waiting';
+
+  -- Until now there was only the sum of the current day: it stays under no issue.
+  INSERT INTO spending SELECT json_extract(json, '$.ledger.day'), '', 0, 0, 0, json_extract(json, '$.ledger.tokens')
+  FROM meta WHERE json_valid(json) AND json_extract(json, '$.ledger.tokens') > 0;
+  UPDATE meta SET json = json_remove(json, '$.ledger') WHERE json_valid(json);
   `,
 ];
 

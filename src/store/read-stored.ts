@@ -12,7 +12,7 @@ const NOTHING: Durable = {
   records: {},
   holds: {},
   pausedSinceMs: null,
-  ledger: { day: '', tokens: 0 },
+  ledger: {},
 };
 
 /**
@@ -20,17 +20,24 @@ const NOTHING: Durable = {
  * version that opening would change, or be damaged, and looking must not do anything about it.
  */
 export async function readStored(dir: string): Promise<Durable> {
-  const path = join(dir, 'baton.db');
-  if (!existsSync(path)) return NOTHING;
-  const copyDir = await mkdtemp(join(tmpdir(), 'baton-look-'));
-  try {
-    copyFile(path, join(copyDir, 'baton.db'));
-    const store = openSqliteStore({ dir: copyDir, onWarning: () => {} });
+  if (!existsSync(join(dir, 'baton.db'))) return NOTHING;
+  return withStoredCopy(dir, async (copy) => {
+    const store = openSqliteStore({ dir: copy, onWarning: () => {} });
     try {
       return await store.load();
     } finally {
       await store.close();
     }
+  });
+}
+
+/** Hands over a folder with a copy of the file, in the version of today. */
+export async function withStoredCopy<T>(dir: string, look: (copy: string) => T | Promise<T>): Promise<T> {
+  const copyDir = await mkdtemp(join(tmpdir(), 'baton-look-'));
+  try {
+    copyFile(join(dir, 'baton.db'), join(copyDir, 'baton.db'));
+    await openSqliteStore({ dir: copyDir, onWarning: () => {} }).close();
+    return await look(copyDir);
   } finally {
     await rm(copyDir, { recursive: true, force: true });
   }

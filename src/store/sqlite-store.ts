@@ -1,12 +1,17 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { z } from 'zod';
 import type { Hold, IssueRecord } from '../domain/claim.js';
 import type { Durable, DurableChange, DurableClaim } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { Store } from '../domain/ports.js';
+import type { RunRecord } from '../domain/run-record.js';
+import { EventHistory } from './event-history.js';
 import { inTransaction } from './in-transaction.js';
 import { type JsonTable, jsonTable, type Unreadable } from './json-table.js';
+import { pruneRecords } from './prune-records.js';
+import { type SpendingTable, spendingTable } from './spending-table.js';
 import { openSqliteFile, type StoreWarning } from './sqlite-file.js';
 import { storeFailure } from './store-failure.js';
 import {
@@ -17,6 +22,7 @@ import {
   openRunShape,
   ownerShape,
   recordShape,
+  runRecordShape,
 } from './stored-shapes.js';
 
 export interface SqliteStoreOptions {
@@ -24,30 +30,35 @@ export interface SqliteStoreOptions {
   readonly dir: string;
   /** Something was set aside and is forgotten: people must be told. */
   onWarning(warning: StoreWarning): void;
+  /** Keeps secrets out of what is written; a JSON text stays one. */
+  clean?(json: string): string;
 }
 
-type DaemonRow = Pick<Durable, 'pausedSinceMs' | 'ledger'>;
+type DaemonRow = Pick<Durable, 'pausedSinceMs'>;
 
 interface Tables {
   readonly claims: JsonTable<DurableClaim>;
   readonly records: JsonTable<IssueRecord>;
   readonly holds: JsonTable<Hold>;
   readonly meta: JsonTable<DaemonRow>;
+  readonly runs: JsonTable<RunRecord>;
+  readonly spending: SpendingTable;
 }
 
 /** The row of `meta` with what there is once per daemon. */
 const DAEMON = 'daemon';
-const NOTHING_YET: DaemonRow = { pausedSinceMs: null, ledger: { day: '', tokens: 0 } };
+const NOTHING_YET: DaemonRow = { pausedSinceMs: null };
 
 /**
  * The state in `baton.db`. Everything is done when the call returns, on this thread: a write is one transaction and one
  * flush of the disk. Throws `BatonError` with `store_failed`, here and from every method.
  */
-export function openSqliteStore({ dir, onWarning }: SqliteStoreOptions): Store {
+export function openSqliteStore({ dir, onWarning, clean = (json) => json }: SqliteStoreOptions): Store {
   const path = join(dir, 'baton.db');
   const db = openSqliteFile(path, onWarning);
   const { ino } = statSync(path);
-  const tables = tablesOf(db);
+  const tables = tablesOf(db, clean);
+  const history = new EventHistory(db, clean);
   const owners = jsonTable(db, 'owners', 'workspace_key', () => ownerShape);
   const openRuns = jsonTable(db, 'open_runs', 'marker', () => openRunShape);
 
@@ -72,7 +83,14 @@ export function openSqliteStore({ dir, onWarning }: SqliteStoreOptions): Store {
       return guarded('read', () => readAll(tables, tell));
     },
     async write(change) {
-      guarded('written', () => inTransaction(db, () => apply(tables, change)));
+      guarded('written', () => {
+        let events = { settled: () => {} };
+        inTransaction(db, () => {
+          apply(tables, change);
+          events = history.write();
+        });
+        events.settled();
+      });
     },
     owners: {
       async all() {
@@ -96,7 +114,12 @@ export function openSqliteStore({ dir, onWarning }: SqliteStoreOptions): Store {
         guarded('written', () => openRuns.remove(marker));
       },
     },
+    addEvent: (event) => history.add(event),
+    async prune(keep) {
+      guarded('written', () => inTransaction(db, () => pruneRecords(db, keep)));
+    },
     async close() {
+      history.close();
       if (db.isOpen) closeFile(db, path);
     },
   };
@@ -112,30 +135,34 @@ function refuseMoved(path: string, ino: number): void {
   );
 }
 
-function tablesOf(db: DatabaseSyncInstance): Tables {
+function tablesOf(db: DatabaseSyncInstance, clean: (json: string) => string): Tables {
   return {
-    claims: jsonTable(db, 'claims', 'issue_id', claimShapeOf),
+    claims: jsonTable(db, 'claims', 'issue_id', claimShapeOf, clean),
     records: jsonTable(db, 'records', 'issue_id', () => recordShape),
-    holds: jsonTable(db, 'holds', 'source', (source) => {
-      holdSourceShape.parse(source);
-      return holdShape;
-    }),
+    holds: jsonTable(db, 'holds', 'source', shapeOfHold, clean),
     meta: jsonTable(db, 'meta', 'name', () => daemonShape),
+    runs: jsonTable(db, 'runs', 'run_id', () => runRecordShape, clean),
+    spending: spendingTable(db),
   };
 }
 
-function readAll({ claims, records, holds, meta }: Tables, tell: (row: Unreadable) => void): Durable {
+function shapeOfHold(source: string): z.ZodType<Hold> {
+  holdSourceShape.parse(source);
+  return holdShape;
+}
+
+function readAll({ claims, records, holds, meta, spending }: Tables, tell: (row: Unreadable) => void): Durable {
   const daemon = new Map(meta.read(tell)).get(DAEMON) ?? NOTHING_YET;
   return {
     claims: Object.fromEntries(claims.read(tell)),
     records: Object.fromEntries(records.read(tell)),
     holds: Object.fromEntries(holds.read(tell)),
     pausedSinceMs: daemon.pausedSinceMs,
-    ledger: daemon.ledger,
+    ledger: spending.newestDays(),
   };
 }
 
-function apply(tables: Tables, { full, claims, records, holds, pausedSinceMs, ledger }: DurableChange): void {
+function apply(tables: Tables, { full, claims, records, holds, pausedSinceMs, ledger, runs }: DurableChange): void {
   if (full) {
     tables.claims.clear();
     tables.records.clear();
@@ -147,7 +174,9 @@ function apply(tables: Tables, { full, claims, records, holds, pausedSinceMs, le
   for (const [issueId, record] of Object.entries(records)) tables.records.put(issueId, record);
   tables.holds.clear();
   for (const [source, hold] of Object.entries(holds)) if (hold) tables.holds.put(source, hold);
-  tables.meta.put(DAEMON, { pausedSinceMs, ledger });
+  tables.meta.put(DAEMON, { pausedSinceMs });
+  tables.spending.put(ledger);
+  for (const run of runs) tables.runs.put(run.runId, run);
 }
 
 /** Statements keep the connection half open until they are collected, so the log is written back here and now. */

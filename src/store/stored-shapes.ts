@@ -5,6 +5,7 @@ import type { RunReason } from '../domain/effects.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { OpenRun, WorkspaceOwner } from '../domain/ports.js';
+import { RUN_CAUSES, type RunRecord } from '../domain/run-record.js';
 
 /**
  * What a row must be for the core to trust it. Loose: a field that is not named here is kept, so that adding one to the
@@ -63,6 +64,20 @@ const answer = z.discriminatedUnion('kind', [
 
 const resume = z.looseObject({ threadId: text, answer: z.looseObject({ question, answer }).nullable() }).nullable();
 
+const totals = z.looseObject({ input: number, cached: number, output: number });
+
+const accountFields = {
+  cause: z.enum(RUN_CAUSES),
+  daemonVersion: text,
+  workflowHash: text,
+  issueHash: textOrNull,
+  promptHash: textOrNull,
+  agentVersion: textOrNull,
+  model: textOrNull,
+  turns: number,
+  tokens: totals,
+};
+
 const run = z.looseObject({
   runId: text,
   number,
@@ -74,6 +89,7 @@ const run = z.looseObject({
   resume,
   probe: z.boolean(),
   questions: z.array(question),
+  account: z.looseObject(accountFields),
 });
 
 const status = z.discriminatedUnion('kind', [
@@ -83,6 +99,7 @@ const status = z.discriminatedUnion('kind', [
     sinceMs: number,
     dueAtMs: number,
     reason: runReason,
+    cause: z.enum(RUN_CAUSES),
     attempt: numberOrNull,
     error: z.looseObject({ code: z.union([errorCode, z.literal('no_slot')]), message: text }).nullable(),
     baseline: textOrNull,
@@ -116,9 +133,7 @@ export const recordShape: z.ZodType<IssueRecord> = z.looseObject({
   runs: number,
   tokens: number,
   budgetFrom: number,
-  threads: z.array(
-    z.looseObject({ id: text, totals: z.looseObject({ input: number, cached: number, output: number }) }),
-  ),
+  threads: z.array(z.looseObject({ id: text, totals })),
 });
 
 export const holdSourceShape: z.ZodType<HoldSource> = z.enum(HOLD_SOURCES);
@@ -132,10 +147,7 @@ export const holdShape: z.ZodType<Hold> = z.looseObject({
   probed: z.array(text),
 });
 
-export const daemonShape: z.ZodType<Pick<Durable, 'pausedSinceMs' | 'ledger'>> = z.looseObject({
-  pausedSinceMs: numberOrNull,
-  ledger: z.looseObject({ day: text, tokens: number }),
-});
+export const daemonShape: z.ZodType<Pick<Durable, 'pausedSinceMs'>> = z.looseObject({ pausedSinceMs: numberOrNull });
 
 export const ownerShape: z.ZodType<WorkspaceOwner> = z.looseObject({
   key: text,
@@ -149,4 +161,27 @@ export const openRunShape: z.ZodType<OpenRun> = z.looseObject({
   issueId: text,
   owesAfterRunIn: textOrNull,
   processes: z.array(z.looseObject({ pid: number, startTime: text, bootId: text })),
+});
+
+export const runRecordShape: z.ZodType<RunRecord> = z.looseObject({
+  ...accountFields,
+  runId: text,
+  issueId: text,
+  identifier: text,
+  title: text,
+  author: textOrNull,
+  labels: z.array(text),
+  number,
+  reason: runReason,
+  attempt: numberOrNull,
+  threadId: textOrNull,
+  startedAtMs: number,
+  end: z
+    .looseObject({
+      atMs: number,
+      outcome: z.enum(['success', 'failed', 'timeout', 'cancelled']),
+      code: errorCode.nullable(),
+      message: textOrNull,
+    })
+    .nullable(),
 });

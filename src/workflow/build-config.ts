@@ -19,7 +19,7 @@ export function buildConfig(
   positions: Positions,
   warn: (problem: Problem) => void,
 ): Config {
-  const { polling, workspace, hooks, agent, codex, server, runtime } = settings;
+  const { polling, workspace, hooks, agent, codex, server, runtime, store } = settings;
   return {
     tracker: trackerConfig(settings.tracker, defaults, positions, warn),
     polling: { intervalMs: polling.interval_ms },
@@ -64,6 +64,7 @@ export function buildConfig(
       isolation: runtime.isolation,
       shutdownTimeoutMs: runtime.shutdown_timeout_ms,
     },
+    store: { keepDays: store.keep_days || null },
   };
 }
 

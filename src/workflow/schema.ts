@@ -98,8 +98,12 @@ const runtime = {
   max_inline_output_bytes: laterWork,
 };
 
+const store = {
+  keep_days: setting(countOrZero, 400, 'Days that records of runs and their tokens are kept; 0: for ever.'),
+};
+
 /** Every section with its keys: one definition for validation, "did you mean" and the JSON Schema. */
-export const SECTIONS = { tracker, polling, workspace, hooks, agent, codex, server, runtime };
+export const SECTIONS = { tracker, polling, workspace, hooks, agent, codex, server, runtime, store };
 
 const later = {
   executors: laterWork,
@@ -111,7 +115,6 @@ const later = {
   notify: laterWork,
   pricing: laterWork,
   webhooks: laterWork,
-  store: laterWork,
 };
 
 export const TOP_LEVEL_KEYS: readonly string[] = [...Object.keys(SECTIONS), ...Object.keys(later)];
@@ -126,6 +129,7 @@ export const frontMatterSchema = z.looseObject({
   codex: section(codex),
   server: section(server),
   runtime: section(runtime),
+  store: section(store),
   ...later,
 });
 

@@ -14,7 +14,8 @@ const CHANGE: DurableChange = {
   records: {},
   holds: {},
   pausedSinceMs: null,
-  ledger: { day: '', tokens: 0 },
+  ledger: {},
+  runs: [],
 };
 
 function setUp(overrides: Partial<PerformPorts>) {

@@ -104,7 +104,7 @@ describe('tokens', () => {
     core.usage('A', 'thread', 300, 20, 100);
 
     expect(tokens(core)).toBe(220);
-    expect(core.state.ledger).toEqual({ day: '2026-01-01', tokens: 220 });
+    expect(core.state.ledger).toMatchObject({ '2026-01-01': { tokens: 220 } });
   });
 
   test('tokens of a resumed thread are not counted twice', () => {

@@ -69,7 +69,7 @@ describe('the budget of the day', () => {
 
     core.usage('A', 'thread', 600);
 
-    expect(core.state.ledger).toMatchObject({ tokens: 100 });
+    expect(core.state.ledger[core.now.day]).toMatchObject({ tokens: 100 });
     expect(core.state.holds).toEqual({});
   });
 });

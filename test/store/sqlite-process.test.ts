@@ -40,7 +40,7 @@ test('whatever a write has resolved for is there after kill -9', async () => {
   const { records, pausedSinceMs, ledger } = await store.load();
   expect(resolved).toBeGreaterThanOrEqual(200);
   expect([resolved, resolved + 1]).toContain(records.A?.runs);
-  expect([pausedSinceMs, ledger.tokens]).toEqual([records.A?.runs, records.A?.runs]);
+  expect([pausedSinceMs, ledger['2026-01-01']?.tokens]).toEqual([records.A?.runs, records.A?.runs]);
   expect(warnings).toEqual([]);
 });
 

@@ -13,7 +13,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         records: {},
         holds: {},
         pausedSinceMs: null,
-        ledger: { day: '', tokens: 0 },
+        ledger: {},
       });
       expect(await store.owners.all()).toEqual([]);
     });
@@ -23,11 +23,13 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       const records = {
         A: { runs: 1, tokens: 2, budgetFrom: 1, threads: [{ id: 't', totals: { input: 3, cached: 2, output: 1 } }] },
       };
-      const given = change({ claims: CLAIMS, records, pausedSinceMs: 7, ledger: { day: 'd', tokens: 9 } });
+      const spent = { input: 9, cached: 2, output: 2, tokens: 9 };
+      const ledger = { '2026-01-01': { tokens: 9, issues: { A: spent } } };
+      const given = change({ claims: CLAIMS, records, pausedSinceMs: 7, ledger });
 
       await store.write(given);
 
-      const { full: _, ...durable } = given;
+      const { full: _, runs: __, ...durable } = given;
       expect(await store.load()).toEqual(durable);
     });
 
@@ -69,15 +71,32 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect([Object.keys(claims), Object.keys(records)]).toEqual([['B'], ['B']]);
     });
 
-    test('replaces holds and ledger as a whole', async () => {
+    test('replaces holds as a whole', async () => {
       const store = await open();
       const hold = { code: 'low_disk', message: 'full', sinceMs: 1, tries: 0, untilMs: null, probed: ['A'] } as const;
 
-      await store.write(change({ holds: { disk: hold }, ledger: { day: 'd', tokens: 7 } }));
-      expect(await store.load()).toMatchObject({ holds: { disk: hold }, ledger: { day: 'd', tokens: 7 } });
+      await store.write(change({ holds: { disk: hold } }));
+      expect((await store.load()).holds).toEqual({ disk: hold });
       await store.write(change({}));
 
       expect((await store.load()).holds).toEqual({});
+    });
+
+    test('adds up what was spent, by day and issue, and brings back the last seven days', async () => {
+      const store = await open();
+      const spent = (tokens: number) => ({ input: tokens, cached: 0, output: 0, tokens });
+      const day = (number: number) => `2026-01-${String(number).padStart(2, '0')}`;
+      for (let number = 1; number <= 9; number++) {
+        const issues = { A: spent(number), ['__proto__']: spent(1) };
+        await store.write(change({ ledger: { [day(number)]: { tokens: number + 1, issues } } }));
+      }
+
+      await store.write(change({ ledger: { [day(9)]: { tokens: 12, issues: { A: spent(11) } } } }));
+      await store.write(change({ full: true }));
+
+      const { ledger } = await store.load();
+      expect(Object.keys(ledger)).toEqual([3, 4, 5, 6, 7, 8, 9].map(day));
+      expect(ledger[day(9)]).toEqual({ tokens: 12, issues: { A: spent(11), ['__proto__']: spent(1) } });
     });
 
     test('applies writes in the order of their calls, none awaited', async () => {

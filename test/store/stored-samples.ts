@@ -26,7 +26,8 @@ export const change = (part: Partial<DurableChange>): DurableChange => ({
   records: {},
   holds: {},
   pausedSinceMs: null,
-  ledger: { day: '2026-01-01', tokens: 0 },
+  ledger: {},
+  runs: [],
   ...part,
 });
 
@@ -51,6 +52,17 @@ const run = {
   resume,
   probe: true,
   questions: [question],
+  account: {
+    cause: 'operator',
+    daemonVersion: '1.2.3',
+    workflowHash: 'w',
+    issueHash: 'i',
+    promptHash: null,
+    agentVersion: 'codex 1',
+    model: 'm',
+    turns: 2,
+    tokens: { input: 3, cached: 2, output: 1 },
+  },
 } as const;
 
 /** One claim of each kind, with something in every field. */
@@ -77,6 +89,7 @@ export const CLAIMS: { readonly [issueId: string]: DurableClaim } = {
       sinceMs: 1,
       dueAtMs: 1_700_000_000_123.5,
       reason: 'retry',
+      cause: 'retry',
       attempt: 2,
       error: { code: 'no_slot', message: 'no available orchestrator slots' },
       baseline: 'h',

@@ -94,6 +94,7 @@ const DEFAULT_CONFIG: Config = {
   },
   server: { port: null, host: '127.0.0.1', allowedHosts: [] },
   runtime: { env: 'allowlist', envAllow: [], isolation: 'auto', shutdownTimeoutMs: 30_000 },
+  store: { keepDays: 400 },
 };
 
 function merge(base: unknown, overrides: unknown): unknown {

@@ -8,17 +8,23 @@ import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
 
 /** From a started process to a thread: initialize → initialized → thread/start or thread/resume → thread/name/set. */
-export async function initialize(client: AppServerClient, version: string): Promise<void> {
-  await client.request(CALLS.initialize, {
+/** Answers what the agent calls itself, name and version; `null`: it does not say. */
+export async function initialize(client: AppServerClient, version: string): Promise<string | null> {
+  const reply = await client.request(CALLS.initialize, {
     clientInfo: { name: 'baton', title: 'Baton', version },
     capabilities: { experimentalApi: true, requestAttestation: false },
   });
   await client.notify(INITIALIZED);
+  return textOf(fieldsOf(reply).userAgent)?.slice(0, MAX_NAME) ?? null;
 }
+
+/** An agent says what it likes; it is only kept for people. */
+const MAX_NAME = 200;
 
 export interface OpenedThread {
   readonly threadId: string;
   readonly resumed: boolean;
+  readonly model: string | null;
 }
 
 export async function openThread(
@@ -33,7 +39,7 @@ export async function openThread(
   if (threadId === null) throw new BatonError('response_error', 'the agent opened a thread without an id');
   await assertCwd(textOf(reply.cwd), context.workspace);
   void nameThread(client, threadId, context, reporter);
-  return { threadId, resumed: resumed !== null };
+  return { threadId, resumed: resumed !== null, model: textOf(reply.model)?.slice(0, MAX_NAME) ?? null };
 }
 
 /** The agent must be about to start where the workspace really is. */

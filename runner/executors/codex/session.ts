@@ -42,6 +42,7 @@ export class CodexSession {
   readonly #client: AppServerClient;
   readonly #steering: Steering;
   #turn: Turn | null = null;
+  #agentVersion: string | null = null;
   #threadId = '';
   #turns = 0;
 
@@ -88,14 +89,15 @@ export class CodexSession {
     return this.#turns;
   }
 
-  initialize(version: string): Promise<void> {
-    return initialize(this.#client, version);
+  async initialize(version: string): Promise<void> {
+    this.#agentVersion = await initialize(this.#client, version);
   }
 
   /** True when an old thread goes on. */
   async openThread(step: AgentStep): Promise<boolean> {
     const { context, reporter } = this.deps;
-    const { threadId, resumed } = await openThread(this.#client, step, context, reporter);
+    const { threadId, resumed, model } = await openThread(this.#client, step, context, reporter);
+    reporter.signal({ type: 'agent_known', version: this.#agentVersion, model });
     this.#threadId = threadId;
     this.log.threadId = threadId;
     reporter.threadId = threadId;

@@ -14,7 +14,8 @@ const write = (runs, size) =>
     records: { A: { runs, tokens: 0, budgetFrom: 0, threads: [], padding: 'x'.repeat(size) } },
     holds: {},
     pausedSinceMs: null,
-    ledger: { day: '2026-01-01', tokens: runs },
+    ledger: {},
+    runs: [],
   });
 
 await write(1, 0);

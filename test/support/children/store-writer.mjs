@@ -15,7 +15,8 @@ for (let runs = 1; ; runs++) {
     records: { A: { runs, tokens: 0, budgetFrom: 0, threads: [] } },
     holds: {},
     pausedSinceMs: runs,
-    ledger: { day: '2026-01-01', tokens: runs },
+    ledger: { '2026-01-01': { tokens: runs, issues: { A: { input: runs, cached: 0, output: 0, tokens: runs } } } },
+    runs: [],
   });
   writeSync(1, `${runs}\n`);
 }

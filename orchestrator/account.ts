@@ -1,0 +1,57 @@
+import type { Claim, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import type { Outcome } from '../src/domain/outcome.js';
+import type { RunAccount, RunCause, RunEnd, RunRecord } from '../src/domain/run-record.js';
+import type { TokenTotals } from '../src/domain/runtime-event.js';
+import type { Draft } from './draft.js';
+import type { State } from './state.js';
+
+/** What a run is remembered by, long after its claim is gone. */
+export function newAccount(cause: RunCause, { version, workflowHash }: State): RunAccount {
+  return {
+    cause,
+    daemonVersion: version,
+    workflowHash,
+    issueHash: null,
+    promptHash: null,
+    agentVersion: null,
+    model: null,
+    turns: 0,
+    tokens: { input: 0, cached: 0, output: 0 },
+  };
+}
+
+export function withAccount(run: RunFacts, change: Partial<RunAccount>): RunFacts {
+  return { ...run, account: { ...run.account, ...change } };
+}
+
+export function addTokens(a: TokenTotals, b: TokenTotals): TokenTotals {
+  return { input: a.input + b.input, cached: a.cached + b.cached, output: a.output + b.output };
+}
+
+export function runRecord({ issue }: Pick<Claim, 'issue'>, run: RunFacts, end: RunEnd | null): RunRecord {
+  const { runId, number, reason, attempt, threadId, startedAtMs, account } = run;
+  const { id, identifier, title, author, labels } = issue;
+  return {
+    runId,
+    issueId: id,
+    identifier,
+    title,
+    author: author?.login ?? null,
+    labels,
+    number,
+    reason,
+    attempt,
+    threadId,
+    startedAtMs,
+    end,
+    ...account,
+  };
+}
+
+/** The last word on a run. It waits in the state until it is safe on disk. */
+export function closeAccount(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
+  const error = outcome.state === 'success' ? null : outcome.error;
+  const end = { atMs: now.wallMs, outcome: outcome.state, code: error?.code ?? null, message: error?.message ?? null };
+  draft.put('ended', run.runId, { record: runRecord(claim, run, end), seq: null });
+}

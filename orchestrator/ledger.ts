@@ -1,0 +1,32 @@
+import { type DayLedger, LEDGER_DAYS, type Ledger, type Spending } from '../src/domain/durable.js';
+import { addTokens } from './account.js';
+
+const EMPTY_DAY: DayLedger = { tokens: 0, issues: {} };
+const NOTHING: Spending = { input: 0, cached: 0, output: 0, tokens: 0 };
+
+export function tokensOn(ledger: Ledger, day: string): number {
+  return ledger[day]?.tokens ?? 0;
+}
+
+/** Books what an issue spent on a day. The newest days are kept in mind; the store keeps the others. */
+export function spend(ledger: Ledger, day: string, issueId: string, spent: Spending): Ledger {
+  const before = ledger[day] ?? EMPTY_DAY;
+  const known = (Object.hasOwn(before.issues, issueId) ? before.issues[issueId] : undefined) ?? NOTHING;
+  const entry = { ...addTokens(known, spent), tokens: known.tokens + spent.tokens };
+  const today = { tokens: before.tokens + spent.tokens, issues: { ...before.issues, [issueId]: entry } };
+  const days = Object.entries({ ...ledger, [day]: today }).sort(([a], [b]) => (a < b ? -1 : 1));
+  const newest = days.slice(-LEDGER_DAYS);
+  // However far the clock was ahead before: today is never the one to be forgotten.
+  return Object.fromEntries(newest.some(([one]) => one === day) ? newest : [[day, today], ...newest.slice(1)]);
+}
+
+/** The entries of `after` that `before` does not have like that. */
+export function ledgerChanges(before: Ledger, after: Ledger): Ledger {
+  if (before === after) return {};
+  const changed = Object.entries(after).flatMap(([day, { tokens, issues }]) => {
+    const known = before[day]?.issues ?? {};
+    const entries = Object.entries(issues).filter(([id, entry]) => known[id] !== entry);
+    return entries.length === 0 ? [] : [[day, { tokens, issues: Object.fromEntries(entries) }] as const];
+  });
+  return Object.fromEntries(changed);
+}

@@ -1,0 +1,24 @@
+import type { Note } from './effects.js';
+
+/** Something worth remembering that Baton did or saw, for people who ask later what happened. */
+export interface HistoryEvent {
+  readonly atMs: number;
+  readonly level: Note['level'];
+  readonly message: string;
+  readonly issueId: string | null;
+  readonly identifier: string | null;
+  readonly runId: string | null;
+  readonly fields: { readonly [key: string]: unknown };
+}
+
+export function historyEvent({ level, message, issueId, identifier, runId, fields }: Note, atMs: number): HistoryEvent {
+  return {
+    atMs,
+    level,
+    message,
+    issueId: issueId ?? null,
+    identifier: identifier ?? null,
+    runId: runId ?? null,
+    fields: fields ?? {},
+  };
+}

@@ -1,0 +1,137 @@
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import type { HistoryEvent } from '../../src/domain/history.js';
+import type { RunRecord } from '../../src/domain/run-record.js';
+import { createRedactor } from '../../src/logging/redact.js';
+import { openSqliteStore } from '../../src/store/sqlite-store.js';
+import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { openStore } from './open-store.js';
+import { change, parked, record } from './stored-samples.js';
+
+const DAY_MS = 86_400_000;
+const event = (message: string, fields: HistoryEvent['fields'] = {}): HistoryEvent => ({
+  atMs: 1,
+  level: 'info',
+  message,
+  issueId: 'A',
+  identifier: 'A',
+  runId: null,
+  fields,
+});
+const runAt = (runId: string, startedAtMs: number): RunRecord => ({
+  runId,
+  issueId: 'A',
+  identifier: 'A',
+  title: 'T',
+  author: null,
+  labels: [],
+  number: 1,
+  reason: 'first',
+  cause: 'poll',
+  attempt: null,
+  threadId: null,
+  turns: 0,
+  daemonVersion: '1',
+  workflowHash: 'w',
+  issueHash: null,
+  promptHash: null,
+  agentVersion: null,
+  model: null,
+  tokens: { input: 0, cached: 0, output: 0 },
+  startedAtMs,
+  end: null,
+});
+
+function looker(dir: string) {
+  const db = new DatabaseSync(join(dir, 'baton.db'), { readOnly: true });
+  onTestFinished(() => db.close());
+  return (sql: string) => db.prepare(sql).all() as { [column: string]: unknown }[];
+}
+
+test('an event goes to disk with the write that belongs to it', async () => {
+  const { dir, store } = await openStore();
+  const look = looker(dir);
+
+  store.addEvent(event('one', { code: 5 }));
+  await store.write(change({ records: { A: record(1) } }));
+
+  expect(look('SELECT id, message, issue_id, fields FROM events').map((row) => ({ ...row }))).toEqual([
+    { id: 1, message: 'one', issue_id: 'A', fields: '{"code":5}' },
+  ]);
+});
+
+test('an event that comes alone is on disk a moment later, and all are at the close', async () => {
+  const { dir, store } = await openStore();
+  const look = looker(dir);
+
+  store.addEvent(event('alone'));
+  await new Promise(setImmediate);
+  const soon = look('SELECT message FROM events').length;
+  store.addEvent(event('last'));
+  await store.close();
+
+  expect(soon).toBe(1);
+  expect((await openStore(dir)).warnings).toEqual([]);
+  expect(looker(dir)('SELECT message FROM events')).toHaveLength(2);
+});
+
+test('only the last ten thousand are kept, and their numbers go on', async () => {
+  const { dir, store } = await openStore();
+  for (let round = 0; round < 21; round++) {
+    for (let number = 0; number < 500; number++) store.addEvent(event(`e${round}`));
+    await store.write(change({}));
+  }
+
+  const [row] = looker(dir)('SELECT count(*) AS count, min(id) AS first, max(id) AS last FROM events');
+  expect({ ...row }).toEqual({ count: 10_000, first: 501, last: 10_500 });
+});
+
+test('runs and spending go when they are older than asked for, counted from the newest run', async () => {
+  const { dir, store } = await openStore();
+  const now = Date.UTC(2026, 5, 1);
+  const spent = { tokens: 1, issues: { A: { input: 1, cached: 0, output: 0, tokens: 1 } } };
+  const runs = [runAt('old', now - 401 * DAY_MS), runAt('kept', now - 399 * DAY_MS), runAt('new', now)];
+  await store.write(change({ runs, ledger: { '2025-01-01': spent, '2026-06-01': spent } }));
+
+  await store.prune({ days: 400, nowMs: now });
+
+  const look = looker(dir);
+  expect(look('SELECT run_id FROM runs ORDER BY 1').map((row) => row.run_id)).toEqual(['kept', 'new']);
+  expect(look('SELECT day FROM spending').map((row) => row.day)).toEqual(['2026-06-01']);
+});
+
+test('a clock that stands years ahead does not empty the store', async () => {
+  const { dir, store } = await openStore();
+  const now = Date.UTC(2026, 5, 1);
+  await store.write(change({ runs: [runAt('a', now - DAY_MS), runAt('b', now)] }));
+
+  await store.prune({ days: 400, nowMs: now + 3_650 * DAY_MS });
+
+  expect(looker(dir)('SELECT run_id FROM runs')).toHaveLength(2);
+});
+
+test('SEC-20 a secret in an error of the tracker, a hold, an outcome or an event is not in the file', async () => {
+  const dir = await tempFolder();
+  const secret = 'canary-7f3a9c-secret';
+  const redactor = createRedactor([secret]);
+  const store = openSqliteStore({ dir, onWarning: () => {}, clean: (json) => redactor.maskJson(json) });
+  const said = `GET https://x/?token=${secret} failed`;
+  const hold = { code: 'tracker_auth', message: said, sinceMs: 1, tries: 0, untilMs: null, probed: [] } as const;
+  const claim = parked('A');
+  const end = { atMs: 1, outcome: 'failed', code: 'tracker_status', message: said } as const;
+  const status = { ...claim.status, message: said } as typeof claim.status;
+
+  store.addEvent(event('tracker cannot be read', { detail: said }));
+  await store.write(
+    change({ holds: { tracker: hold }, claims: { A: { ...claim, status } }, runs: [{ ...runAt('r', 1), end }] }),
+  );
+
+  const dump = JSON.stringify(
+    ['claims', 'holds', 'runs', 'events'].map((table) => looker(dir)(`SELECT * FROM ${table}`)),
+  );
+  expect(dump).toContain('***');
+  expect(dump).not.toContain(secret);
+  expect((await store.load()).claims.A).toBeDefined();
+  await store.close();
+});
