@@ -5,7 +5,7 @@ import type { StartOrder, StopReason } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
-import type { HostTool, Tracker } from '../src/domain/ports.js';
+import type { HostTool, IssueLocks, Tracker } from '../src/domain/ports.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import { standingOf } from '../src/domain/standing.js';
 import { withinLimit } from '../src/domain/time-limit.js';
@@ -42,6 +42,7 @@ export interface RunDeps {
   readonly baseEnv: { readonly [name: string]: string | undefined };
   readonly observer: RunObserver;
   readonly openRuns: OpenRuns;
+  readonly issueLocks: Pick<IssueLocks, 'take'>;
   /** Pids of a run of an earlier daemon that outlive SIGKILL. */
   survivors(runId: string): Promise<readonly number[]>;
   onUnkillable(runId: string): void;
@@ -64,9 +65,11 @@ export interface Attempt {
  */
 export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outcome> {
   let folder: string | null = null;
+  let giveBack = async () => {};
   try {
     throwIfStopped(attempt.signal);
     attempt.emit({ type: 'phase', phase: 'preparing' });
+    giveBack = await deps.issueLocks.take(attempt.order.issue);
     await deps.openRuns.begin(attempt.order.runId, attempt.order.issue.id);
     folder = await makeRunFolder(deps.tmpRoot, attempt.order.runId);
     return await inWorkspace(attempt, deps, folder);
@@ -80,6 +83,9 @@ export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outco
         detail: litter.message,
       });
     await deps.openRuns.end(attempt.order.runId);
+    await giveBack().catch((error: Error) =>
+      deps.observer.warned(attempt.order.runId, 'the issue could not be given back', { detail: error.message }),
+    );
   }
 }
 

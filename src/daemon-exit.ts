@@ -35,7 +35,8 @@ export function createExit(log: Logger, parts: Parts, closeLoop: () => void): Ex
         log.error({ err: error }, 'a part did not close well'),
       );
     if (isForced) await bounded(() => parts.pool.killAll());
-    for (const part of [...first, parts.tracker, parts.runLog, parts.store]) await bounded(() => part.close());
+    for (const part of [...first, parts.tracker, parts.runLog, parts.store, parts.issueLocks])
+      await bounded(() => part.close());
     const litter = await removeFolder(parts.tmpRoot);
     if (litter) log.warn({ folder: parts.tmpRoot, detail: litter.message }, 'temporary folder could not be removed');
     // Last: whoever comes next may touch everything.

@@ -17,8 +17,9 @@ import { reapEarlier } from './daemon-reap.js';
 import { RunLog } from './daemon-run-log.js';
 import { openTracker } from './daemon-tracker.js';
 import type { TrackerConfig } from './domain/config.js';
-import type { Dispatch, Store, Tracker } from './domain/ports.js';
+import type { Dispatch, IssueLocks, Store, Tracker } from './domain/ports.js';
 import { type Locks, takeLocks } from './store/instance-lock.js';
+import { openIssueLocks } from './store/issue-locks.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import { updateIssueTool } from './tracker/update-issue.js';
 import type { WorkflowBook } from './workflow-book.js';
@@ -34,6 +35,7 @@ export interface Parts {
   readonly tmpRoot: string;
   readonly pool: RunPool;
   readonly openRuns: OpenRuns;
+  readonly issueLocks: IssueLocks;
   readonly locks: Locks;
 }
 
@@ -86,7 +88,8 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
   const runLog = new RunLog(log, stateDir.transcripts, redactor);
   const tmpRoot = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
   const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
-  const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors };
+  const issueLocks = openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path });
+  const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors, issueLocks };
   const pool = new RunPool({
     ...shared,
     dispatch,
@@ -105,7 +108,7 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
   // A large one takes its time, and nothing waits for it.
   void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
-  return { clock, store, tracker, root, runLog, tmpRoot, pool, openRuns, locks };
+  return { clock, store, tracker, root, runLog, tmpRoot, pool, openRuns, issueLocks, locks };
 }
 
 /** Two daemons may share a tracker as long as labels keep their issues apart. */

@@ -122,6 +122,13 @@ export interface WorkspaceOwner {
   readonly identifier: string;
 }
 
+/** Keeps daemons that see the same issues from running one at the same time. */
+export interface IssueLocks {
+  /** Throws `issue_taken`. The answer gives it back; to do so twice does no harm. */
+  take(issue: Pick<Issue, 'id' | 'identifier'>): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
 /** Carries runs through. Everything it has to say comes back as events; no method throws. */
 export interface Runner {
   start(order: StartOrder, workflow: Workflow): void;

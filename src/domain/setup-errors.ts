@@ -133,6 +133,13 @@ export const SETUP_ERRORS = {
     'Free space, or lower workspace.min_free_mb.',
   ),
 
+  issue_taken: facts(
+    'issue',
+    true,
+    'Another Baton works on the issue right now',
+    'Give the daemons labels of which no issue has both.',
+  ),
+
   // HTTP
   port_in_use: facts(
     'daemon',

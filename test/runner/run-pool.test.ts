@@ -67,6 +67,7 @@ async function setUp() {
     baseEnv: {},
     observer: SILENT,
     openRuns,
+    issueLocks: { take: async () => async () => {} },
     survivors: async () => [],
     saveWork: async ({ key }) => void saved.push(key),
     dispatch: (event) => {

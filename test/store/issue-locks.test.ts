@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { openIssueLocks } from '../../src/store/issue-locks.js';
+import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { issue } from '../support/builders.js';
+
+const open = (dir: string, scope = 'board') => {
+  const locks = openIssueLocks({ dir, scope, workflow: '/p/WORKFLOW.md' });
+  onTestFinished(() => locks.close());
+  return locks;
+};
+
+/** A process that is somebody else, alive until it is ended. */
+async function stranger() {
+  const child = spawn('bash', ['-c', 'echo; read _'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  const stat = readFileSync(`/proc/${child.pid}/stat`, 'latin1');
+  return {
+    pid: child.pid ?? 0,
+    startTime: stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '',
+    async end() {
+      child.stdin.end();
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** What another daemon would have written. */
+async function takenBy(dir: string, issueId: string, pid: number, startTime: string) {
+  const [file = ''] = (await readdir(dir)).filter((name) => name.endsWith('.issues'));
+  const db = new DatabaseSync(join(dir, file));
+  db.prepare('INSERT OR REPLACE INTO taken VALUES (?, ?, ?, ?)').run(issueId, pid, startTime, '/other/WORKFLOW.md');
+  db.close();
+}
+
+test('an issue that another living daemon runs is refused, and says by whom; afterwards it is free', async () => {
+  const dir = await tempFolder();
+  const locks = open(dir);
+  const other = await stranger();
+  await takenBy(dir, 'A', other.pid, other.startTime);
+
+  await expect(locks.take(issue('A'))).rejects.toMatchObject({
+    code: 'issue_taken',
+    message: expect.stringContaining(`pid ${other.pid}, with /other/WORKFLOW.md`),
+  });
+  await locks.take(issue('B'));
+  await other.end();
+  await (await locks.take(issue('A')))();
+});
+
+test('a process that was only given the number of a dead holder blocks nobody', async () => {
+  const dir = await tempFolder();
+  const locks = open(dir);
+  const other = await stranger();
+  await takenBy(dir, 'A', other.pid, `${other.startTime}1`);
+
+  await expect(locks.take(issue('A'))).resolves.toBeTypeOf('function');
+});
+
+test('issues of another tracker, and our own, are no obstacle', async () => {
+  const dir = await tempFolder();
+  const other = await stranger();
+  const locks = open(dir);
+  await takenBy(dir, 'A', other.pid, other.startTime);
+
+  const elsewhere = open(dir, 'another board');
+  await elsewhere.take(issue('A'));
+  const release = await locks.take(issue('C'));
+  await locks.take(issue('C'));
+  await release();
+  await release();
+});
+
+test('a damaged file is set aside: it says nothing that a new one would not', async () => {
+  const dir = await tempFolder();
+  await open(dir).close();
+  const [file = ''] = await readdir(dir);
+  writeFileSync(join(dir, file), 'no database at all, but long enough to be looked at'.repeat(40));
+
+  await open(dir).take(issue('A'));
+
+  expect((await readdir(dir)).some((name) => name.includes('.corrupt-'))).toBe(true);
+});
