@@ -5,6 +5,7 @@ import { pruneTranscripts } from './logging/prune-transcripts.js';
 
 const DAY_MS = 86_400_000;
 const TRANSCRIPTS_KEPT = 500;
+const RUNS_BETWEEN = 50;
 
 export interface PruneOptions {
   readonly store: Store;
@@ -13,18 +14,40 @@ export interface PruneOptions {
   readonly log: Logger;
   /** Of the settings in force; `null`: for ever. */
   keepDays(): number | null;
+  liveRunIds(): readonly string[];
 }
 
-/** Forgets what is too old, at the start and once a day until the clock is closed. A failure is told, and tomorrow is another day. */
-export function pruneDaily({ store, transcripts, clock, log, keepDays }: PruneOptions): void {
+export interface Pruning {
+  /** Its transcript is one more. */
+  runEnded(): void;
+}
+
+/**
+ * Forgets what is too much or too old: records at the start and once a day until the clock is closed, transcripts then and after every
+ * so many runs. A failure is told, and the next time is another time.
+ */
+export function startPruning(options: PruneOptions): Pruning {
+  const { store, clock, log } = options;
+  let runs = 0;
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
-  const prune = (): void => {
-    clock.after(DAY_MS, prune);
-    const days = keepDays();
-    if (days !== null) {
-      void store.prune({ days, nowMs: clock.now().wallMs }).catch(warn('old records could not be removed'));
-    }
-    void pruneTranscripts(transcripts, { keep: TRANSCRIPTS_KEPT }).catch(warn('old transcripts could not be removed'));
+  const transcripts = (): void => {
+    const liveRunIds = options.liveRunIds();
+    void pruneTranscripts(options.transcripts, { keep: TRANSCRIPTS_KEPT, liveRunIds }).catch(
+      warn('old transcripts could not be removed'),
+    );
   };
-  prune();
+  const daily = (): void => {
+    clock.after(DAY_MS, daily);
+    transcripts();
+    const days = options.keepDays();
+    if (days === null) return;
+    void store.prune({ days, nowMs: clock.now().wallMs }).catch(warn('old records could not be removed'));
+  };
+  daily();
+  return {
+    runEnded() {
+      runs += 1;
+      if (runs % RUNS_BETWEEN === 0) transcripts();
+    },
+  };
 }

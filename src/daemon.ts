@@ -10,7 +10,7 @@ import { createExit, type Exit } from './daemon-exit.js';
 import { serveStatus } from './daemon-http.js';
 import { createIdleLog } from './daemon-idle-log.js';
 import { openParts, type Parts } from './daemon-parts.js';
-import { pruneDaily } from './daemon-prune.js';
+import { startPruning } from './daemon-prune.js';
 import { followWorkflow } from './daemon-workflow.js';
 import type { Durable } from './domain/durable.js';
 import type { OrchestratorEvent } from './domain/events.js';
@@ -66,9 +66,6 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const watcher = await followWorkflow(options, parts, book, dispatch);
     exit.closeFirst(watcher);
     const durable = await parts.store.load();
-    const keepDays = () => book.current.config.store.keepDays;
-    const { clock, store } = parts;
-    pruneDaily({ store, transcripts: options.stateDir.transcripts, clock, log: options.log, keepDays });
     const started = createLoop(options, { parts, exit, book, watcher, durable, dispatch });
     loop = started;
     await begin(options, parts, started, exit);
@@ -114,6 +111,15 @@ function createLoop(options: DaemonOptions, { parts, exit, book, watcher, durabl
     dispatch,
   );
   const tellIdle = createIdleLog(log);
+  let loop: Loop | null = null;
+  const pruning = startPruning({
+    store,
+    transcripts: options.stateDir.transcripts,
+    clock,
+    log,
+    keepDays: () => book.current.config.store.keepDays,
+    liveRunIds: () => Object.keys(loop?.state.runs ?? {}),
+  });
   const { wallMs } = clock.now();
   const fresh = initialState(
     book.current.config,
@@ -123,12 +129,13 @@ function createLoop(options: DaemonOptions, { parts, exit, book, watcher, durabl
     options.version,
   );
   clock.onSetBack((byMs) => dispatch({ type: 'clock_set_back', byMs }));
-  return new Loop({
+  loop = new Loop({
     initial: restore(fresh, durable, wallMs),
     clock,
     perform,
     onDecided: (event, state) => {
       if (event.type === 'observed') tellIdle(state, clock.now());
+      if (event.type === 'run_exited') pruning.runEnded();
       options.onDecided?.(event, state);
     },
     onFault: (error, event) => {
@@ -136,6 +143,7 @@ function createLoop(options: DaemonOptions, { parts, exit, book, watcher, durabl
       void exit.leave(1, true);
     },
   });
+  return loop;
 }
 
 async function begin(options: DaemonOptions, parts: Parts, loop: Loop, exit: Exit): Promise<void> {

@@ -2,6 +2,8 @@ import type { Board, Card } from './board.js';
 
 /** A file may be away for a moment: an editor that saves by delete and create, a rename, a checkout. */
 const GRACE_MS = 10_000;
+/** Long decided; whoever still asks about it is told the same after another grace. */
+const FORGET_AFTER_MS = 3_600_000;
 
 interface Sighting {
   readonly path: string | null;
@@ -28,10 +30,7 @@ export class Sightings {
       const oldArchive = board.archived.get(id) ?? [];
       this.#seen.set(id, { path: card.path, state: stateOf(card), oldArchive, missingSinceMs: null });
     }
-    for (const [id, sighting] of this.#seen) {
-      if (!board.cards.has(id))
-        this.#seen.set(id, { ...sighting, missingSinceMs: sighting.missingSinceMs ?? this.#nowMs() });
-    }
+    for (const [id, sighting] of this.#seen) if (!board.cards.has(id)) this.#miss(id, sighting, board);
     this.#owners = this.#ownersOf(board.broken.nameless);
   }
 
@@ -55,6 +54,16 @@ export class Sightings {
   /** Is it not on the board for a reason that may pass? */
   mayReturn(id: string, board: Board): boolean {
     return this.#isBroken(id, board) || (this.#seen.has(id) && !this.isGone(id, board));
+  }
+
+  #miss(id: string, sighting: Sighting, board: Board): void {
+    const { missingSinceMs, path } = sighting;
+    if (missingSinceMs === null) this.#seen.set(id, { ...sighting, missingSinceMs: this.#nowMs() });
+    else if (this.#nowMs() - missingSinceMs > FORGET_AFTER_MS) {
+      // As long as a file that cannot be read lies there, it matters whose it was.
+      const isThere = this.#isBroken(id, board) || (path !== null && board.broken.nameless.includes(path));
+      if (!isThere) this.#seen.delete(id);
+    }
   }
 
   #isBroken(id: string, { broken }: Board): boolean {

@@ -34,6 +34,18 @@ test('a file that comes back starts the ten seconds anew', async () => {
   expect((await byIds('TASK-1')).unknown).toEqual(['TASK-1']);
 });
 
+test('a file that has been gone for an hour is forgotten: whoever asks again is answered after another ten seconds', async () => {
+  const { all, byIds, pass, folder } = await backlog(ONE);
+  await all();
+  await rm(path.join(folder, 'tasks/task-1 - A.md'));
+  await all();
+  pass(3_600_001);
+  expect((await byIds('TASK-1')).unknown).toEqual(['TASK-1']);
+  pass(10_000);
+
+  expect((await byIds('TASK-1')).unknown).toEqual([]);
+});
+
 test('an id that was never seen is unknown for ten seconds, then gone for good', async () => {
   const { byIds, pass } = await backlog();
   expect((await byIds('TASK-5')).unknown).toEqual(['TASK-5']);
