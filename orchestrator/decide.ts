@@ -91,7 +91,7 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
       return;
     }
     case 'workspace_removed':
-      return workspaceRemoved(draft, event.issueId, event.report);
+      return workspaceRemoved(draft, event.issueId, event.report, now);
     case 'refresh_requested':
       return requests.refreshRequested(draft, now);
     case 'stop_requested':
@@ -114,25 +114,34 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
 }
 
 function begin(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, now: Instant): void {
-  draft.replace('leftovers', Object.fromEntries(event.leftovers.map((one) => [one.issueId, one.identifier])));
+  draft.replace('leftovers', Object.fromEntries(event.leftovers.map((one) => [one.issueId, { notBeforeMs: 0 }])));
   closeLeftRuns(draft);
   if (event.once) beginOnce(draft, event.once.only, now);
 }
 
-function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport): void {
+/** Whatever kept it (a full disk, a folder in use) may pass: a workspace is not forgotten because it could not be removed once. */
+const TRY_REMOVAL_AGAIN_MS = 3_600_000;
+
+function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport, now: Instant): void {
   const identifier = draft.state.removals[issueId];
   if (identifier === undefined) return;
   draft.drop('removals', issueId);
-  if (report.ok) draft.note('info', 'workspace removed', { issueId, identifier });
-  else
-    draft.note('warn', 'workspace could not be removed', { issueId, identifier, fields: { detail: report.message } });
+  if (report.ok) return draft.note('info', 'workspace removed', { issueId, identifier });
+  draft.put('leftovers', issueId, { notBeforeMs: now.wallMs + TRY_REMOVAL_AGAIN_MS });
+  draft.note('warn', 'workspace could not be removed, trying again in an hour', {
+    issueId,
+    identifier,
+    fields: { detail: report.message },
+  });
 }
 
 /** Due times were written on a clock that has been set back: they move with it, or a ten-second wait takes an hour. */
 function setBack(draft: Draft, byMs: number): void {
-  const { poll, holds, claims } = draft.state;
+  const { poll, holds, claims, leftovers } = draft.state;
   const lastOkAtMs = poll.lastOkAtMs === null ? null : poll.lastOkAtMs - byMs;
   draft.set({ poll: { ...poll, nextAtMs: poll.nextAtMs - byMs, lastOkAtMs } });
+  for (const [id, { notBeforeMs }] of Object.entries(leftovers))
+    draft.put('leftovers', id, { notBeforeMs: notBeforeMs - byMs });
   for (const source of ['agent', 'workflow', 'store'] as const) {
     const hold = holds[source];
     if (hold?.untilMs) draft.putHold(source, { ...hold, untilMs: hold.untilMs - byMs });

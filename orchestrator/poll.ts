@@ -26,6 +26,7 @@ export function pollIfDue(draft: Draft, now: Instant): void {
   if (poll.inFlightSeq !== null || poll.nextAtMs > now.wallMs) return;
   const seq = draft.nextSeq();
   draft.set({ poll: { ...poll, inFlightSeq: seq } });
-  const ids = [...new Set([...Object.keys(claims), ...Object.keys(leftovers)])];
+  const due = Object.entries(leftovers).flatMap(([id, { notBeforeMs }]) => (notBeforeMs <= now.wallMs ? [id] : []));
+  const ids = [...new Set([...Object.keys(claims), ...due])];
   draft.order({ type: 'poll', seq, ids, states: config.tracker.activeStates });
 }

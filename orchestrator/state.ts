@@ -21,8 +21,11 @@ export interface State {
   readonly candidates: ById<Issue>;
   /** The poll that brought them: a read that was asked for before it tells nothing new about them. */
   readonly candidatesSeq: number;
-  /** Owners of workspaces at the start, until one observation has told whether they are terminal. */
-  readonly leftovers: ById<string>;
+  /**
+   * Issues with a workspace and no claim, until an observation has told whether they are terminal: those that own one at the start, and
+   * those whose workspace could not be removed, from the time on at which it is tried again.
+   */
+  readonly leftovers: ById<{ readonly notBeforeMs: number }>;
   /** Workspaces being removed, by issue: the identifier. */
   readonly removals: ById<string>;
   /** Issues given up or read by themselves since the last observation was asked for: the seq up to which answers about them are old. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OpenRun } from '../../src/domain/ports.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME } from './find-marked.js';
-import { listProcesses, type ProcessFacts, readIfThere, signalExactly } from './proc-table.js';
+import { forEachPid, type ProcessFacts, processFacts, readIfThere, signalExactly } from './proc-table.js';
 
 const LIMIT_MS = 5_000;
 const LOOK_EVERY_MS = 20;
@@ -56,28 +56,42 @@ interface Left {
   readonly marker: string;
 }
 
+interface Seen {
+  readonly facts: ProcessFacts;
+  /** The run that a process of this daemon belongs to; `null`: its environment does not say that it is of this daemon. */
+  readonly told: string | null;
+}
+
 async function findLeft({ daemonMarker, openRuns, bootId }: ReapOptions): Promise<readonly Left[]> {
-  const all = (await listProcesses()).filter(({ pid, isAlive }) => isAlive && pid !== process.pid);
-  const markers = new Map<number, string>();
+  const seen = await forEachPid((pid) => look(pid, daemonMarker));
   const noted = notedMarkers(openRuns, bootId);
+  const markers = new Map<number, string>();
   const leaders = new Map<number, string>();
-  for (const each of all) {
-    const marker = noted.get(`${each.pid} ${each.startTime}`);
+  for (const { facts } of seen) {
+    const marker = noted.get(`${facts.pid} ${facts.startTime}`);
     if (marker === undefined) continue;
-    markers.set(each.pid, marker);
+    markers.set(facts.pid, marker);
     // While the leader lives, its number names its group and no other.
-    if (each.groupId === each.pid) leaders.set(each.pid, marker);
+    if (facts.groupId === facts.pid) leaders.set(facts.pid, marker);
   }
-  for (const each of all) {
-    const marker =
-      markers.get(each.pid) ?? leaders.get(each.groupId) ?? (await environmentMarker(each.pid, daemonMarker));
-    if (marker !== null) markers.set(each.pid, marker);
+  for (const { facts, told } of seen) {
+    const marker = markers.get(facts.pid) ?? leaders.get(facts.groupId) ?? told;
+    if (marker !== null) markers.set(facts.pid, marker);
   }
-  addDescendants(all, markers);
-  return all.flatMap((each) => {
-    const marker = markers.get(each.pid);
-    return marker === undefined ? [] : [{ process: each, marker }];
+  addDescendants(seen, markers);
+  return seen.flatMap(({ facts }) => {
+    const marker = markers.get(facts.pid);
+    return marker === undefined ? [] : [{ process: facts, marker }];
   });
+}
+
+async function look(pid: number, daemonMarker: string): Promise<Seen | null> {
+  const facts = pid === process.pid ? null : await processFacts(pid);
+  if (!facts?.isAlive) return null;
+  const environment = (await readIfThere(`/proc/${pid}/environ`))?.toString('latin1').split('\0') ?? [];
+  if (!environment.includes(`${DAEMON_MARKER_NAME}=${daemonMarker}`)) return { facts, told: null };
+  const prefix = `${MARKER_NAME}=`;
+  return { facts, told: environment.find((entry) => entry.startsWith(prefix))?.slice(prefix.length) ?? '' };
 }
 
 function notedMarkers(openRuns: readonly OpenRun[], bootId: string): ReadonlyMap<string, string> {
@@ -89,21 +103,13 @@ function notedMarkers(openRuns: readonly OpenRun[], bootId: string): ReadonlyMap
   return new Map(noted);
 }
 
-/** The run that a process of this daemon belongs to; `null`: it is not of this daemon. */
-async function environmentMarker(pid: number, daemonMarker: string): Promise<string | null> {
-  const environment = (await readIfThere(`/proc/${pid}/environ`))?.toString('latin1').split('\0') ?? [];
-  if (!environment.includes(`${DAEMON_MARKER_NAME}=${daemonMarker}`)) return null;
-  const prefix = `${MARKER_NAME}=`;
-  return environment.find((entry) => entry.startsWith(prefix))?.slice(prefix.length) ?? '';
-}
-
 /** A child that emptied its environment and left its group is still the child of its parent, as long as that one lives. */
-function addDescendants(all: readonly ProcessFacts[], markers: Map<number, string>): void {
+function addDescendants(seen: readonly Seen[], markers: Map<number, string>): void {
   for (let before = -1; before < markers.size; ) {
     before = markers.size;
-    for (const { pid, parentId } of all) {
-      const marker = markers.get(parentId);
-      if (marker !== undefined && !markers.has(pid)) markers.set(pid, marker);
+    for (const { facts } of seen) {
+      const marker = markers.get(facts.parentId);
+      if (marker !== undefined && !markers.has(facts.pid)) markers.set(facts.pid, marker);
     }
   }
 }

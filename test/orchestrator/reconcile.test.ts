@@ -270,7 +270,7 @@ describe('cleanup', () => {
     const effects = core.answerPoll();
 
     expect(ofType(effects, 'remove_workspace').map((effect) => effect.issue.id)).toEqual(['A']);
-    expect(core.state.leftovers).toEqual({ D: 'D!' });
+    expect(Object.keys(core.state.leftovers)).toEqual(['D']);
   });
 
   test('a removal that failed is said, and the issue is free', () => {
@@ -282,8 +282,25 @@ describe('cleanup', () => {
 
     const effects = core.send({ type: 'workspace_removed', issueId: 'A', report: { ok: false, message: 'busy' } });
 
-    expect(ofType(effects, 'note').map((effect) => effect.note.message)).toContain('workspace could not be removed');
+    expect(ofType(effects, 'note').map((effect) => effect.note.message)).toContain(
+      'workspace could not be removed, trying again in an hour',
+    );
     expect(core.state.removals).toEqual({});
+  });
+
+  test('a workspace that could not be removed is tried again in an hour, unless its issue came back', () => {
+    const core = new Core().put({ id: 'A', state: 'Done' }, { id: 'B', state: 'Done' });
+    const leftovers = ['A', 'B'].map((id) => ({ issueId: id, identifier: id }));
+    core.send({ type: 'started', leftovers });
+    core.answerPoll();
+    for (const issueId of ['A', 'B'])
+      core.send({ type: 'workspace_removed', issueId, report: { ok: false, message: 'disk full' } });
+    core.change('B', { state: 'Backlog' });
+
+    core.nowMs += 3_599_999;
+    expect(ofType(core.poll(), 'remove_workspace')).toEqual([]);
+    core.nowMs += 1;
+    expect(ofType(core.poll(), 'remove_workspace').map(({ issue }) => issue.id)).toEqual(['A']);
   });
 });
 
