@@ -1,8 +1,9 @@
 import type { Claim } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { DurableChange, DurableClaim } from '../src/domain/durable.js';
+import { failure } from '../src/domain/outcome.js';
 import type { RunRecord } from '../src/domain/run-record.js';
-import { runRecord } from './account.js';
+import { closeAccount, runRecord } from './account.js';
 import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { ledgerChanges } from './ledger.js';
@@ -52,6 +53,14 @@ export function persistFailed(draft: Draft, seq: number, message: string, now: I
   for (const claim of Object.values(draft.state.claims)) {
     if (claim.status.kind !== 'running' || claim.live.run?.stage !== 'claiming') continue;
     draft.drop('runs', claim.status.run.runId);
+    // What could not be written may be on the disk all the same: its record must not stay open.
+    closeAccount(
+      draft,
+      claim,
+      claim.status.run,
+      failure('INTERRUPTED', 'its claim could not be stored', { state: 'cancelled' }),
+      now,
+    );
     putBack(draft, { ...claim, live: { ...claim.live, run: null } }, claim.status.run, now);
   }
 }

@@ -57,7 +57,8 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
   // Answers asked for before the exit tell nothing about what the run has changed.
   const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), run: null } };
   if (claim.status.kind === 'parked') {
-    draft.putClaim({ ...idle, status: { ...claim.status, run: null } });
+    const question = run.questions[0] ?? claim.status.question;
+    draft.putClaim({ ...idle, status: { ...claim.status, run: null, question } });
     draft.noteOn(idle, 'warn', 'unkillable processes are gone, slot is free');
     return;
   }

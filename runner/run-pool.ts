@@ -33,10 +33,12 @@ export class RunPool implements Runner {
   }
 
   start(order: StartOrder, workflow: Workflow): void {
+    this.#queue.concurrency = Math.max(1, workflow.config.agent.maxConcurrentAgents);
     this.#deps.observer.runBegan(order);
-    this.#carry(order, workflow, runAttempt);
+    this.#carry(order, workflow, (run, deps) => this.#queue.add(() => runAttempt(run, deps)));
   }
 
+  /** Beside the queue: it starts no agent, and one that waits for what cannot be killed must not keep the others from being closed. */
   close(order: StartOrder, workflow: Workflow): void {
     this.#carry(order, workflow, (_, deps) => closeRun(order, workflow, deps));
   }
@@ -44,11 +46,9 @@ export class RunPool implements Runner {
   #carry(order: StartOrder, workflow: Workflow, act: (run: AliveRun, deps: RunDeps) => Promise<Outcome>): void {
     const run = new AliveRun(order, workflow, (signal) => this.#pass(order.runId, signal), this.#deps.clock);
     this.#alive.set(order.runId, run);
-    this.#queue.concurrency = Math.max(1, workflow.config.agent.maxConcurrentAgents);
     const { dispatch, ...deps } = this.#deps;
     const onUnkillable = (runId: string) => dispatch({ type: 'run_unkillable', runId });
-    void this.#queue
-      .add(() => act(run, { ...deps, onUnkillable }))
+    void act(run, { ...deps, onUnkillable })
       .catch((error: unknown) => failureOf(toBatonError(error)))
       .then((outcome) => this.#ended(order.runId, outcome));
   }

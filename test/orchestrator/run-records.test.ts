@@ -98,6 +98,18 @@ describe('the record of a run', () => {
     ]);
   });
 
+  test('is closed when its claim could not be stored: what failed may be on the disk all the same', () => {
+    const core = new Core().put('A');
+    core.confirmsWrites = false;
+    core.poll();
+    const { seq } = core.latest('persist');
+    core.send({ type: 'persist_failed', seq, message: 'I/O error' });
+    core.nowMs += 60_000;
+    core.tick();
+
+    expect(core.latest('persist').change.runs).toMatchObject([{ runId: 'test-1', end: { code: 'INTERRUPTED' } }]);
+  });
+
   test('is not lost when it cannot be stored: the next good write brings it', () => {
     const core = new Core().put('A');
     core.poll();

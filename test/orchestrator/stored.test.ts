@@ -21,6 +21,17 @@ describe('an issue whose processes outlive SIGKILL', () => {
     expect(started([...core.answerReads(), ...core.poll()])).toEqual([]);
   });
 
+  test('can be answered what it asked, once they are gone', () => {
+    const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'asked', question });
+    core.send({ type: 'run_unkillable', runId: core.runId('A') });
+    core.exit('A');
+
+    expect(core.status('A', 'parked').question).toEqual(question);
+  });
+
   test('keeps its slot over a restart until they are gone', () => {
     const core = unkillable();
     const { claims, records, holds, pausedSinceMs, ledger } = core.state;
