@@ -6,6 +6,8 @@ import type { RuntimeEvent } from '../src/domain/runtime-event.js';
 /** Whoever watches runs without deciding anything: log and transcript. Must not throw. */
 export interface RunObserver {
   runBegan(order: StartOrder): void;
+  /** A run that an earlier daemon began is being closed; `runEnded` follows as for any other. */
+  closingBegan(order: StartOrder): void;
   runtimeEvent(runId: string, event: RuntimeEvent): void;
   agentStderr(runId: string, text: string): void;
   /** The prompt of a turn as it is sent: for the transcript only, never for the log. */

@@ -40,6 +40,7 @@ export class RunPool implements Runner {
 
   /** Beside the queue: it starts no agent, and one that waits for what cannot be killed must not keep the others from being closed. */
   close(order: StartOrder, workflow: Workflow): void {
+    this.#deps.observer.closingBegan(order);
     this.#carry(order, workflow, (_, deps) => closeRun(order, workflow, deps));
   }
 

@@ -7,6 +7,10 @@ export function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunOb
       log.runBegan(...args);
       watcher.runBegan?.(...args);
     },
+    closingBegan: (...args) => {
+      log.closingBegan(...args);
+      watcher.closingBegan?.(...args);
+    },
     runtimeEvent: (...args) => {
       log.runtimeEvent(...args);
       watcher.runtimeEvent?.(...args);

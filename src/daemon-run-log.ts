@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { HookReport, RunObserver } from '../runner/run-observer.js';
+import type { StartOrder } from './domain/effects.js';
 import type { RuntimeEvent, RuntimeEventType } from './domain/runtime-event.js';
 import type { Redactor } from './logging/redact.js';
 import { openTranscript, type Transcript } from './logging/transcript.js';
@@ -46,12 +47,21 @@ export class RunLog implements RunObserver {
     private readonly redactor: Redactor,
   ) {}
 
-  runBegan(...[order]: Parameters<RunObserver['runBegan']>): void {
+  runBegan(order: StartOrder): void {
+    this.#begin(order, 'run_began');
+  }
+
+  /** Goes on in the transcript that the daemon before began. */
+  closingBegan(order: StartOrder): void {
+    this.#begin(order, 'closing_began');
+  }
+
+  #begin(order: StartOrder, kind: 'run_began' | 'closing_began'): void {
     const { runId, issue, number, reason, attempt } = order;
     const log = this.log.child({ issue_id: issue.id, issue_identifier: issue.identifier, run_id: runId });
     const onError = (error: Error) => log.warn({ detail: error.message }, 'transcript cannot be written');
     const transcript = openTranscript(this.transcripts, runId, { redactor: this.redactor, onError });
-    transcript.write('run_began', {
+    transcript.write(kind, {
       run_id: runId,
       issue_id: issue.id,
       identifier: issue.identifier,

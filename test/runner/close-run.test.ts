@@ -52,6 +52,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
     onUnkillable: (runId) => told.push(`unkillable ${runId}`),
     observer: {
       runBegan: () => {},
+      closingBegan: () => {},
       runtimeEvent: () => {},
       agentStderr: () => {},
       promptRendered: () => {},

@@ -17,6 +17,7 @@ import { FakeClock } from '../support/fake-clock.js';
 
 const SILENT: RunObserver = {
   runBegan: () => {},
+  closingBegan: () => {},
   runtimeEvent: () => {},
   agentStderr: () => {},
   promptRendered: () => {},

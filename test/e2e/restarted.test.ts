@@ -1,0 +1,84 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { newAccount } from '../../orchestrator/account.js';
+import { initialState } from '../../orchestrator/state.js';
+import { createMemoryStore } from '../../src/store/memory-store.js';
+import { config, issue } from '../support/builders.js';
+import { MemoryTracker } from '../support/memory-tracker.js';
+import { agentCommand, testDaemon } from '../support/test-daemon.js';
+
+/** What a daemon that was killed in a turn of AB-1 leaves in its store. */
+async function left() {
+  const tracker = new MemoryTracker();
+  const one = tracker.put('AB-1');
+  const store = createMemoryStore({
+    claims: {
+      'AB-1': {
+        issue: issue('AB-1'),
+        failures: 1,
+        idleRuns: 0,
+        suspect: false,
+        status: {
+          kind: 'running',
+          run: {
+            runId: 'before-7',
+            number: 4,
+            reason: 'retry',
+            attempt: 1,
+            startedAtMs: 5,
+            hash: 'h',
+            threadId: 'thread-1',
+            resume: null,
+            probe: false,
+            questions: [],
+            account: newAccount('retry', initialState(config(), 'h', 'before', 0)),
+          },
+        },
+      },
+    },
+    records: { 'AB-1': { runs: 4, tokens: 0, budgetFrom: 0, threads: [] } },
+    holds: {},
+    pausedSinceMs: null,
+    ledger: {},
+  });
+  await store.owners.put({ key: 'AB-1', scope: tracker.scope, issueId: one.id, identifier: one.identifier });
+  await store.openRuns.put({ marker: 'before-7', issueId: one.id, owesAfterRunIn: 'AB-1', processes: [] });
+  return { tracker, store };
+}
+
+test('a run that was left gets its after_run before its issue runs again, and both are told', async () => {
+  const { tracker, store } = await left();
+  const daemon = await testDaemon({
+    tracker,
+    store,
+    settings: `
+hooks:
+  before_run: echo "before_run $BATON_RUN_ID" >> ../calls
+  after_run: echo "after_run $BATON_RUN_ID $BATON_RUN_OUTCOME" >> ../calls
+codex: { command: "${agentCommand('obedient')}" }
+agent: { max_turns: 1 }`,
+    before: (dir) => mkdir(join(dir, 'workspaces/AB-1'), { recursive: true }).then(() => {}),
+  });
+
+  await daemon.until('the next run is over', (_, event) => event?.type === 'run_exited' && event.runId !== 'before-7');
+
+  const started = daemon.logLines.filter(({ msg }) => msg === 'run started');
+  const [first] = started;
+  expect((await readFile(join(daemon.workspaces, 'calls'), 'utf8')).split('\n').slice(0, 3)).toEqual([
+    'after_run before-7 interrupted',
+    `before_run ${first?.run_id}`,
+    `after_run ${first?.run_id} success`,
+  ]);
+  expect(first).toMatchObject({ run_number: 5, reason: 'resumed', attempt: 1 });
+  expect(daemon.logLines).toContainEqual(
+    expect.objectContaining({ msg: 'run ended', run_id: 'before-7', code: 'INTERRUPTED' }),
+  );
+  await daemon.stop();
+  const transcript = await readFile(join(daemon.stateDir, 'transcripts/before-7.jsonl'), 'utf8');
+  const kinds = transcript
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).kind);
+  expect(kinds).toEqual(['closing_began', 'hook', 'run_ended']);
+});
