@@ -47,6 +47,16 @@ export async function processFacts(pid: number): Promise<ProcessFacts | null> {
   return stat === null ? null : parseStat(pid, stat.toString('latin1'));
 }
 
+/** At once, for what must not wait; `null` when it cannot be told, for whatever reason. */
+export function identifyNow(pid: number): ProcessIdentity | null {
+  try {
+    const facts = parseStat(pid, readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    return facts === null ? null : { pid, startTime: facts.startTime };
+  } catch {
+    return null;
+  }
+}
+
 export async function isStillAlive(process: ProcessIdentity): Promise<boolean> {
   const facts = await processFacts(process.pid);
   return facts?.isAlive === true && facts.startTime === process.startTime;

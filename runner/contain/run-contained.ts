@@ -9,7 +9,7 @@ import { DAEMON_MARKER_NAME, MARKER_NAME } from './find-marked.js';
 import { GroupTree } from './group-tree.js';
 import { namespaceCommand } from './namespace-command.js';
 import { NamespaceTree } from './namespace-tree.js';
-import { type ProcessIdentity, processFacts } from './proc-table.js';
+import { identifyNow, type ProcessIdentity } from './proc-table.js';
 import type { ProcessTree } from './process-tree.js';
 import { type StartedProcess, startProcess } from './start-process.js';
 import { StopLadderClimb } from './stop-ladder.js';
@@ -46,7 +46,7 @@ async function runInNamespace(command: ContainedCommand, containment: NamespaceC
     report: true,
   });
   const first = await enterNamespace(child, containment.clock);
-  await record(containment, marker, child.pid, [first]);
+  record(containment, marker, child.pid, [first]);
   const tree = new NamespaceTree(first, marker);
   const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
   return contained({ ...child, exited }, tree, containment);
@@ -57,20 +57,15 @@ async function runInGroup(command: ContainedCommand, containment: Containment): 
   const { execa } = await import('execa');
   await checkWorkspace(cwd, command.identity);
   const child = await startProcess(execa, command, { cwd, stdin, report: false });
-  await record(containment, marker, child.pid);
+  record(containment, marker, child.pid);
   return contained(child, new GroupTree(child, marker), containment);
 }
 
-async function record(
-  { trace }: Containment,
-  marker: string,
-  pid: number,
-  others: readonly ProcessIdentity[] = [],
-): Promise<void> {
+/** Without waiting: what a process prints is lost when it ends before somebody reads. */
+function record({ trace }: Containment, marker: string, pid: number, others: readonly ProcessIdentity[] = []): void {
   if (!trace) return;
-  const facts = await processFacts(pid);
-  const outer = facts === null ? [] : [{ pid, startTime: facts.startTime }];
-  await trace.started(marker, [...outer, ...others]);
+  const outer = identifyNow(pid);
+  void trace.started(marker, outer === null ? others : [outer, ...others]); // Never rejects.
 }
 
 function contained(child: StartedProcess, tree: ProcessTree, { clock }: Containment): ContainedProcess {

@@ -51,6 +51,27 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect((await run(script)).status).toEqual(status);
   });
 
+  test('is noted down with the processes that hold it together, and what it printed before its early end is not lost', async () => {
+    const told: { marker: string; pids: number[] }[] = [];
+    const trace = {
+      daemonMarker: 'daemon-1',
+      started: async (marker: string, holders: readonly { pid: number }[]) => {
+        told.push({ marker, pids: holders.map(({ pid }) => pid) });
+        await new Promise(() => {}); // a disk that hangs
+      },
+    };
+    const outputs = Array.from({ length: 10 }, async () =>
+      capture(await bench.spawn({ ...containment, trace }, 'echo "said $BATON_DAEMON_MARKER"; exit 3')),
+    );
+
+    expect((await Promise.all(outputs)).map(({ stdout }) => stdout)).toEqual(Array(10).fill('said daemon-1\n'));
+    expect(told).toHaveLength(10);
+    for (const { marker, pids } of told) {
+      expect(marker).toBe(bench.marker);
+      expect(pids).toHaveLength(isolation === 'pidns' ? 2 : 1);
+    }
+  });
+
   test('without a free descriptor nothing starts, and the daemon lives', async () => {
     await run('true'); // what is loaded with the first process is loaded now
     const lift = await takeDescriptorsAway();
