@@ -4,10 +4,11 @@ import type { Issue } from '../src/domain/issue.js';
 import { captureOutput } from './contain/capture-output.js';
 import { spawnContained } from './contain/spawn-contained.js';
 import { environmentFor } from './environment.js';
+import { pruneSaved, removePartials } from './keep-saved.js';
 import type { Containment } from './process.js';
 import type { RunObserver } from './run-observer.js';
 import type { Workspace } from './workspace-folder.js';
-import { pruneSaved, type RunScript, saveWork } from './workspace-save.js';
+import { type RunScript, saveWork } from './workspace-save.js';
 
 const MAX_OUTPUT_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
@@ -23,6 +24,8 @@ export interface SaveDeps {
 
 /** Binds `saveWork` to real, contained processes: a workspace's git settings are as hostile as its agent. */
 export function saveWorkOf(deps: SaveDeps) {
+  // Before the first save of this daemon every half-made one is of a dead daemon, whose removal is now done again.
+  let swept: Promise<void> | null = null;
   return async (
     workspace: Workspace,
     issue: Issue,
@@ -30,14 +33,25 @@ export function saveWorkOf(deps: SaveDeps) {
     tmpDir: string,
     marker: string,
   ): Promise<void> => {
+    swept ??= removePartials(deps.saveDir).catch(({ message }: Error) =>
+      deps.observer.warned(null, 'half-saved work of an earlier daemon could not be removed', { detail: message }),
+    );
+    await swept;
     const nowMs = deps.clock.now().wallMs;
     const run = scriptRunner(workspace, workflow, tmpDir, marker, deps);
-    const { folder, notices } = await saveWork({ workspace, scratchDir: tmpDir, saveDir: deps.saveDir, nowMs, run });
+    const { saveDir } = deps;
+    const { folder, notices } = await saveWork({ issue, workspace, scratchDir: tmpDir, saveDir, nowMs, run });
     const about = { issue_id: issue.id, issue_identifier: issue.identifier };
-    if (folder !== null)
-      deps.observer.warned(null, 'unpushed work was saved before the workspace is removed', { ...about, folder });
+    if (folder !== null) {
+      const detail = `baton recover ${issue.identifier} brings it back`;
+      deps.observer.warned(null, 'unpushed work was saved before the workspace is removed', {
+        ...about,
+        folder,
+        detail,
+      });
+    }
     for (const notice of notices) deps.observer.warned(null, 'not everything was saved', { ...about, detail: notice });
-    await pruneSaved(deps.saveDir, workflow.config.workspace.keepDays, nowMs);
+    await pruneSaved(saveDir, workflow.config.workspace.keepDays, nowMs);
   };
 }
 

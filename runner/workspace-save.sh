@@ -3,13 +3,15 @@
 # the saving itself goes through a bare repository of our own that borrows its objects and a copy of its index.
 #
 #   BATON_SAVE_STAGE        list: write the names of new and of modified files to $BATON_SAVE_OUT/new and …/modified
-#                           save: write $BATON_SAVE_OUT/work.bundle and …/work.patch, where there is something to save
+#                           save: write $BATON_SAVE_OUT/work.bundle and …/work.patch, where there is something to save, and to
+#                           …/standing commit and branch of HEAD, one line each, empty where there is none
 #   BATON_SAVE_REPOSITORY   the folder that holds .git
 #   BATON_SAVE_OUT          where to write; for `save` it holds `leave-out`, NUL-separated pathspecs
 #   BATON_SAVE_MAX_KB       no file written here may grow larger
 set -euo pipefail
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1
 export GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat GIT_NO_REPLACE_OBJECTS=1 GIT_CEILING_DIRECTORIES
+export GIT_AUTHOR_NAME=Baton GIT_AUTHOR_EMAIL=baton@localhost GIT_COMMITTER_NAME=Baton GIT_COMMITTER_EMAIL=baton@localhost
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS
 ulimit -f "$BATON_SAVE_MAX_KB"
 GIT_CEILING_DIRECTORIES=$(dirname -- "$BATON_SAVE_REPOSITORY")
@@ -33,19 +35,46 @@ borrow() {
   if [ -f "$common/info/exclude" ]; then cp -- "$common/info/exclude" "$own/info/exclude"; fi
 }
 
+# Files that the index says not to look at (assume-unchanged, skip-worktree) may have changed all the same.
+unhide() {
+  local entry
+  : >"$out/assumed"
+  : >"$out/skipped"
+  save ls-files -v -z | while IFS= read -r -d '' entry; do
+    case $entry in [a-z]' '*) printf '%s\0' "${entry:2}" >>"$out/assumed" ;; esac
+    case $entry in
+    [Ss]' '*) if [ -e "${entry:2}" ] || [ -L "${entry:2}" ]; then printf '%s\0' "${entry:2}" >>"$out/skipped"; fi ;;
+    esac
+  done
+  save update-index --no-assume-unchanged -z --stdin <"$out/assumed"
+  save update-index --no-skip-worktree -z --stdin <"$out/skipped"
+}
+
 # The branches of a linked worktree live on in the repository that it is linked to; only where it stands is its own.
 wanted_refs() {
-  local head number=0 entry
-  head=$(ask rev-parse --quiet --verify 'HEAD^{commit}' || true)
+  local number=0 entry common ref
   if [ -n "$head" ]; then printf 'create refs/baton/HEAD %s\n' "$head"; fi
-  [ "$(ask rev-parse --absolute-git-dir)" = "$(ask rev-parse --path-format=absolute --git-common-dir)" ] || return 0
+  common=$(ask rev-parse --path-format=absolute --git-common-dir)
+  [ "$(ask rev-parse --absolute-git-dir)" = "$common" ] || return 0
   ask for-each-ref --format='create %(refname) %(objectname)' refs/heads
+  # Tags that came with the clone are packed, and may well lie outside of every branch. Those made here are files of their own.
+  for ref in $(ask for-each-ref --format='%(refname)' refs/tags); do
+    if [ -f "$common/$ref" ]; then printf 'create %s %s\n' "$ref" "$(ask rev-parse --verify "$ref")"; fi
+  done
   if ask rev-parse --quiet --verify refs/stash >/dev/null; then
     for entry in $(ask rev-list --walk-reflogs refs/stash); do
       printf 'create refs/baton/stash/%s %s\n' "$number" "$entry"
       number=$((number + 1))
     done
   fi
+}
+
+# What was staged and then changed again in the working tree is in neither HEAD nor the patch.
+keep_staged() {
+  local commit
+  [ -n "$staged" ] && [ "$staged" != "$(save write-tree)" ] && [ "$staged" != "$(save rev-parse "$base^{tree}")" ] || return 0
+  commit=$(printf 'What was staged\n' | save commit-tree "$staged" ${head:+-p "$head"})
+  save update-ref refs/baton/staged "$commit"
 }
 
 inner_repositories() {
@@ -58,11 +87,22 @@ inner_repositories() {
 case $BATON_SAVE_STAGE in
 list)
   borrow
+  unhide
   save ls-files --others --exclude-standard -z >"$out/new"
   save ls-files --modified -z >"$out/modified"
   ;;
 save)
+  head=$(ask rev-parse --quiet --verify 'HEAD^{commit}' || true)
+  printf '%s\n%s\n' "$head" "$(ask symbolic-ref --quiet HEAD || true)" >"$out/standing"
   wanted_refs | save update-ref --stdin
+
+  # Inside a repository that is part of this one git would look with the settings of that one; it is saved on its own.
+  staged=$(save write-tree 2>/dev/null || true) # None in the middle of a conflict.
+  { printf '.\0'; cat -- "$out/leave-out"; inner_repositories; } | save add --all --pathspec-from-file=- --pathspec-file-nul
+  base=${head:-$(save hash-object -t tree /dev/null)}
+  save diff --cached --binary --full-index --no-ext-diff --no-textconv --no-color --output="$out/work.patch" "$base"
+  keep_staged
+
   {
     save for-each-ref --format='%(refname)'
     ask for-each-ref --format='^%(objectname)' refs/remotes refs/baton/pushed
@@ -70,10 +110,5 @@ save)
   if grep -q '^refs/' "$out/revisions" && [ "$(save rev-list --count --stdin <"$out/revisions")" != 0 ]; then
     save bundle create --quiet "$out/work.bundle" --stdin <"$out/revisions"
   fi
-
-  # Inside a repository that is part of this one git would look with the settings of that one; it is saved on its own.
-  { printf '.\0'; cat -- "$out/leave-out"; inner_repositories; } | save add --all --pathspec-from-file=- --pathspec-file-nul
-  base=$(save rev-parse --quiet --verify refs/baton/HEAD || save hash-object -t tree /dev/null)
-  save diff --cached --binary --full-index --no-ext-diff --no-textconv --no-color --output="$out/work.patch" "$base"
   ;;
 esac

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { copyFile, lstat, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { BatonError } from '../src/domain/errors.js';
+import type { Issue } from '../src/domain/issue.js';
+import { keepSaved, type RepositoryFiles } from './keep-saved.js';
+import { savedName } from './saved-record.js';
 import { workspaceKey } from './workspace-path.js';
 import { findRepositories } from './workspace-repositories.js';
 
@@ -12,6 +15,7 @@ export type RunScript = (
 ) => Promise<{ readonly code: number | null; readonly stderr: string }>;
 
 export interface SaveRequest {
+  readonly issue: Pick<Issue, 'id' | 'identifier' | 'title'>;
   readonly workspace: { readonly key: string; readonly path: string };
   /** Where the contained script can write: the run's temporary folder. The state directory is hidden from it. */
   readonly scratchDir: string;
@@ -38,15 +42,13 @@ export interface SavedWork {
 
 const LIMITS: SaveLimits = { maxNewFileBytes: 20_000_000, maxTotalBytes: 500_000_000 };
 const SCRIPT = readFileSync(new URL('workspace-save.sh', import.meta.url), 'utf8');
-const DAY_MS = 86_400_000;
-const SAVED_FILES = ['work.bundle', 'work.patch'];
 
 /**
  * Saves unpushed commits (as a bundle) and uncommitted changes (as a patch against HEAD) of every git repository in a workspace
  * that is about to be deleted. Throws `workspace_failed` when it cannot: then the workspace must stay.
  */
 export async function saveWork(request: SaveRequest): Promise<SavedWork> {
-  const { workspace, scratchDir, saveDir, nowMs } = request;
+  const { issue, workspace, scratchDir, saveDir, nowMs } = request;
   try {
     const { repositories, isComplete } = await findRepositories(workspace.path);
     const notices = isComplete
@@ -54,14 +56,22 @@ export async function saveWork(request: SaveRequest): Promise<SavedWork> {
       : ['the workspace has too many or too deep folders: git repositories there were not looked for'];
     const scratch = await mkdtemp(join(scratchDir, 'save-'));
     try {
+      const found: RepositoryFiles[] = [];
       for (const [index, repository] of repositories.entries()) {
-        const out = join(scratch, String(index));
-        await mkdir(out);
-        notices.push(...(await saveRepository(repository, out, request)));
+        const folder = join(scratch, String(index));
+        await mkdir(folder);
+        notices.push(...(await saveRepository(repository, folder, request)));
+        found.push({ ...factsOf(relative(workspace.path, repository)), ...(await whereItStood(folder)), folder });
       }
-      const name = `${workspace.key}@${new Date(nowMs).toISOString().replaceAll(':', '.')}`;
-      const names = repositories.map((repository) => relative(workspace.path, repository));
-      return { folder: await keep(scratch, names, saveDir, name), notices };
+      const { id, identifier, title } = issue;
+      const about = {
+        version: 1,
+        issue: { id, identifier, title },
+        workspace_key: workspace.key,
+        saved_at: new Date(nowMs).toISOString(),
+        left_out: notices,
+      } as const;
+      return { folder: await keepSaved(found, about, saveDir, savedName(workspace.key, nowMs)), notices };
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
@@ -76,17 +86,13 @@ export async function saveWork(request: SaveRequest): Promise<SavedWork> {
   }
 }
 
-/** Deletes what was saved more than `keepDays` days ago. */
-export async function pruneSaved(saveDir: string, keepDays: number, nowMs: number): Promise<void> {
-  const entries = await readdir(saveDir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    return [];
-  });
-  for (const name of entries) {
-    const savedAtMs = Date.parse(/@([^@]+)$/.exec(name)?.[1]?.replace(/T(\d+)\.(\d+)\./, 'T$1:$2:') ?? '');
-    // What does not carry a time of ours (NaN) is not ours.
-    if (nowMs - savedAtMs > keepDays * DAY_MS) await rm(join(saveDir, name), { recursive: true, force: true });
-  }
+function factsOf(path: string): Pick<RepositoryFiles, 'path' | 'prefix'> {
+  return { path, prefix: path === '' ? '' : `${workspaceKey(path)}.` };
+}
+
+async function whereItStood(folder: string): Promise<Pick<RepositoryFiles, 'head' | 'branch'>> {
+  const [head, branch] = (await readFile(join(folder, 'standing'), 'utf8')).split('\n');
+  return { head: head || null, branch: branch?.replace(/^refs\/heads\//, '') || null };
 }
 
 async function saveRepository(repository: string, out: string, request: SaveRequest): Promise<string[]> {
@@ -121,48 +127,9 @@ async function saveRepository(repository: string, out: string, request: SaveRequ
 
 async function sizeOf(path: string): Promise<number> {
   const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error; // a deleted file is a change too
+    // A deleted file is a change too, also when another one is now where its folder was.
+    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
     return null;
   });
   return stats?.isFile() ? stats.size : 0;
-}
-
-/** Copies everything worth keeping to disk for good, then gives it its name: a saved folder is always whole. */
-async function keep(scratch: string, repositories: readonly string[], saveDir: string, name: string) {
-  await mkdir(saveDir, { recursive: true, mode: 0o700 });
-  const partial = join(saveDir, `.partial-${name}`);
-  await mkdir(partial, { mode: 0o700 });
-  try {
-    if ((await copyAll(scratch, repositories, partial)) === 0) return null;
-    const folder = join(saveDir, name);
-    await rename(partial, folder);
-    await flush(saveDir);
-    return folder;
-  } finally {
-    await rm(partial, { recursive: true, force: true });
-  }
-}
-
-async function copyAll(scratch: string, repositories: readonly string[], target: string): Promise<number> {
-  let copied = 0;
-  for (const [index, repository] of repositories.entries()) {
-    const prefix = repository === '' ? '' : `${workspaceKey(repository)}.`;
-    for (const file of SAVED_FILES) {
-      const from = join(scratch, String(index), file);
-      if ((await sizeOf(from)) === 0) continue;
-      await copyFile(from, join(target, prefix + file));
-      await flush(join(target, prefix + file));
-      copied += 1;
-    }
-  }
-  return copied;
-}
-
-async function flush(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -4,6 +4,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { nearestWord } from '../domain/nearest-word.js';
 import type { LogLevel } from '../logging/logger.js';
 import { type Io, processIo } from './io.js';
+import { addRecover } from './recover/add-recover.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
 
@@ -51,6 +52,7 @@ function buildProgram(io: Io, version: string, done: (code: number) => void): Co
   addInit(program, io, done);
   addCheck(program, io, done);
   addRender(program, io, done);
+  addRecover(program, io, done);
   addState(program, io, done);
   return program;
 }

@@ -47,6 +47,13 @@ export class RunTeller implements Partial<RunObserver> {
     this.#say(identifier, `  ${message === null ? `hook ${hook}: ${outcome}` : message}`);
   }
 
+  /** What is told of an issue between its runs is about its workspace, where work may have been left. */
+  warned(...[runId, message, fields]: Parameters<RunObserver['warned']>): void {
+    const { issue_identifier: identifier, detail } = fields;
+    if (runId !== null || typeof identifier !== 'string') return;
+    this.#say(identifier, `  ${message}${typeof detail === 'string' ? `: ${detail}` : ''}`);
+  }
+
   runEnded(runId: string, outcome: Outcome): void {
     const run = this.#runs.get(runId);
     if (!run) return;

@@ -126,6 +126,12 @@ export const SETUP_ERRORS = {
     'Find out who swaps folders below workspace.root.',
   ),
   workspace_failed: facts('issue', true, 'The workspace could not be made or removed', 'See the cause in the message.'),
+  recover_failed: facts(
+    'none',
+    false,
+    'Saved work could not be brought back',
+    'See the message; `baton recover --list` shows what there is.',
+  ),
   low_disk: facts(
     'daemon',
     false,

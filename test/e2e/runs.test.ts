@@ -42,12 +42,13 @@ describe('a workspace', () => {
     expect(await linesOf(join(daemon.dir, 'made'))).toEqual(['made']);
   });
 
-  test('what was saved of others goes after workspace.keep_days', async () => {
+  test('what was saved of others goes after workspace.keep_days, what was half saved by a dead daemon at once', async () => {
     const daemon = await testDaemon({ settings: `codex: { command: "${agentCommand('moves-issue')}" }` });
     const saved = join(daemon.stateDir, 'saved');
     const today = `AB-8@${new Date().toISOString().replaceAll(':', '.')}`;
     await mkdir(join(saved, 'AB-7@2020-01-01T00.00.00.000Z'));
     await mkdir(join(saved, today));
+    await mkdir(join(saved, `.partial-${today}`));
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
 
     await daemon.until('removed', (_, event) => event?.type === 'workspace_removed');

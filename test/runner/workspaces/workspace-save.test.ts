@@ -1,67 +1,18 @@
-import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { pruneSaved, removePartials } from '../../../runner/keep-saved.js';
 import { findRepositories } from '../../../runner/workspace-repositories.js';
-import { pruneSaved, type RunScript, type SaveLimits, saveWork } from '../../../runner/workspace-save.js';
 import { asOrdinaryUser } from '../../support/as-ordinary-user.js';
 import { EPOCH_MS } from '../../support/fake-clock.js';
+import { savedWorkspace } from '../../support/saved-workspace.js';
 import { tempFolder } from './temp-folder.js';
 
-const run = promisify(execFile);
 const DAY_MS = 86_400_000;
-
-/** A remote with one commit, and a clone of it as the workspace AB-1. */
-async function setUp() {
-  const base = await tempFolder();
-  const [remote, workspace, saveDir, scratchDir] = ['remote', 'ws/AB-1', 'state/saved', 'tmp'].map((name) =>
-    join(base, name),
-  );
-  if (!remote || !workspace || !saveDir || !scratchDir) throw new Error('unreachable');
-  const env = { PATH: process.env.PATH ?? '', HOME: base, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
-  const git = async (cwd: string, ...args: string[]) => {
-    const identity = ['-c', 'user.name=Test', '-c', 'user.email=test@example.org'];
-    return (await run('git', [...identity, ...args], { cwd, env })).stdout.trim();
-  };
-  const commit = async (cwd: string, file: string, text: string) => {
-    await writeFile(join(cwd, file), text);
-    await git(cwd, 'add', '--all');
-    await git(cwd, 'commit', '--quiet', '-m', file);
-  };
-  const bash: RunScript = async (script, variables) => {
-    try {
-      await run('bash', ['-c', script], { cwd: workspace, env: { ...env, ...variables } });
-      return { code: 0, stderr: '' };
-    } catch (error) {
-      const { code, stderr } = error as { code: number; stderr: string };
-      return { code, stderr };
-    }
-  };
-  await mkdir(scratchDir);
-  await git(base, 'init', '--quiet', '--initial-branch=main', remote);
-  await commit(remote, 'README', 'hello\n');
-  await git(base, 'clone', '--quiet', remote, workspace);
-  const save = (options: { limits?: SaveLimits; run?: RunScript } = {}) =>
-    saveWork({
-      workspace: { key: 'AB-1', path: workspace },
-      scratchDir,
-      saveDir,
-      nowMs: EPOCH_MS,
-      run: bash,
-      ...options,
-    });
-  const fresh = async () => {
-    const path = join(base, 'fresh');
-    await git(base, 'clone', '--quiet', remote, path);
-    return path;
-  };
-  return { base, remote, workspace, saveDir, scratchDir, git, commit, save, fresh };
-}
 
 describe('saveWork', () => {
   test('a clean workspace whose commits are all pushed has nothing to save', async () => {
-    const { saveDir, scratchDir, save } = await setUp();
+    const { saveDir, scratchDir, save } = await savedWorkspace();
 
     expect(await save()).toEqual({ folder: null, notices: [] });
     expect(await readdir(saveDir)).toEqual([]);
@@ -69,7 +20,7 @@ describe('saveWork', () => {
   });
 
   test('the settings of a repository that is part of the repository are not obeyed', async () => {
-    const { base, workspace, git, commit, save } = await setUp();
+    const { base, workspace, git, commit, save } = await savedWorkspace();
     const inner = join(workspace, 'inner');
     await git(workspace, 'init', '--quiet', inner);
     await commit(inner, 'file', 'a');
@@ -87,14 +38,14 @@ describe('saveWork', () => {
   });
 
   test('a workspace without git has nothing to save', async () => {
-    const { workspace, save } = await setUp();
+    const { workspace, save } = await savedWorkspace();
     await rm(join(workspace, '.git'), { recursive: true });
 
     expect((await save()).folder).toBeNull();
   });
 
   test('unpushed commits, staged, unstaged and new files can all be restored', async () => {
-    const { workspace, saveDir, git, commit, save, fresh } = await setUp();
+    const { workspace, saveDir, git, commit, save, fresh } = await savedWorkspace();
     await git(workspace, 'checkout', '--quiet', '-b', 'work');
     await commit(workspace, 'one', 'committed');
     await writeFile(join(workspace, 'README'), 'unstaged\n');
@@ -118,7 +69,7 @@ describe('saveWork', () => {
   });
 
   test('saving changes nothing in the workspace', async () => {
-    const { workspace, git, commit, save } = await setUp();
+    const { workspace, git, commit, save } = await savedWorkspace();
     await commit(workspace, 'one', 'x');
     await writeFile(join(workspace, 'new'), 'x');
     const before = [await git(workspace, 'status', '--porcelain'), await readFile(join(workspace, '.git/index'))];
@@ -131,7 +82,7 @@ describe('saveWork', () => {
   });
 
   test('other branches, a detached HEAD and every stash are saved', async () => {
-    const { workspace, git, commit, save } = await setUp();
+    const { workspace, git, commit, save } = await savedWorkspace();
     await git(workspace, 'checkout', '--quiet', '-b', 'side');
     await commit(workspace, 'side', 'x');
     for (const text of ['first', 'second']) {
@@ -150,28 +101,28 @@ describe('saveWork', () => {
   });
 
   test('a repository without a commit or a remote is saved whole', async () => {
-    const { workspace, git, save } = await setUp();
+    const { workspace, git, save } = await savedWorkspace();
     await rm(workspace, { recursive: true });
     await git(join(workspace, '../..'), 'init', '--quiet', workspace);
     await writeFile(join(workspace, 'new'), 'x');
 
     const { folder } = await save();
 
-    expect(await readdir(folder ?? '')).toEqual(['work.patch']);
+    expect(await readdir(folder ?? '')).toEqual(['saved.json', 'work.patch']);
   });
 
   test('a shallow clone is saved', async () => {
-    const { base, remote, workspace, git, commit, save } = await setUp();
+    const { base, remote, workspace, git, commit, save } = await savedWorkspace();
     await commit(remote, 'two', 'x');
     await rm(workspace, { recursive: true });
     await git(base, 'clone', '--quiet', '--depth=1', `file://${remote}`, workspace);
     await commit(workspace, 'mine', 'x');
 
-    expect(await readdir((await save()).folder ?? '')).toEqual(['work.bundle']);
+    expect(await readdir((await save()).folder ?? '')).toEqual(['saved.json', 'work.bundle']);
   });
 
   test('a linked worktree saves where it stands, not the branches of the others', async () => {
-    const { base, workspace, git, commit, save } = await setUp();
+    const { base, workspace, git, commit, save } = await savedWorkspace();
     const cache = join(base, 'cache');
     await git(base, 'clone', '--quiet', workspace, cache);
     await rm(workspace, { recursive: true });
@@ -188,7 +139,7 @@ describe('saveWork', () => {
   });
 
   test('repositories inside the workspace are saved on their own', async () => {
-    const { remote, workspace, git, commit, save } = await setUp();
+    const { remote, workspace, git, commit, save } = await savedWorkspace();
     const inner = join(workspace, 'vendor/a/b/c/d/inner');
     await git(workspace, 'clone', '--quiet', remote, inner);
     await commit(inner, 'inner', 'x');
@@ -198,13 +149,14 @@ describe('saveWork', () => {
     const { folder } = await save();
 
     expect((await readdir(folder ?? '')).map((name) => name.replace(/-[0-9a-f]{16}\./, '.')).sort()).toEqual([
+      'saved.json',
       'vendor_a_b_c_d_inner.work.bundle',
       'work.patch',
     ]);
   });
 
   test('a new file over its limit is left out with a notice, a changed one never', async () => {
-    const { workspace, save } = await setUp();
+    const { workspace, save } = await savedWorkspace();
     await writeFile(join(workspace, 'huge'), 'x'.repeat(3000));
     await writeFile(join(workspace, 'small'), 'x');
     await writeFile(join(workspace, 'README'), 'y'.repeat(3000));
@@ -219,7 +171,7 @@ describe('saveWork', () => {
   });
 
   test('more than the total limit is not saved, and the message says that the workspace is kept', async () => {
-    const { workspace, saveDir, scratchDir, save } = await setUp();
+    const { workspace, saveDir, scratchDir, save } = await savedWorkspace();
     await writeFile(join(workspace, 'README'), 'y'.repeat(3000));
 
     const attempt = save({ limits: { maxNewFileBytes: 2000, maxTotalBytes: 2000 } });
@@ -231,14 +183,14 @@ describe('saveWork', () => {
   });
 
   test('a broken repository is a failure to save, never a silent nothing', async () => {
-    const { workspace, save } = await setUp();
+    const { workspace, save } = await savedWorkspace();
     await writeFile(join(workspace, '.git/HEAD'), 'garbage');
 
     await expect(save()).rejects.toThrow(expect.objectContaining({ code: 'workspace_failed' }));
   });
 
   test('a folder that cannot be looked into may hide a repository: an error, never a silent nothing', async () => {
-    const { base, workspace } = await setUp();
+    const { base, workspace } = await savedWorkspace();
     await mkdir(join(workspace, 'closed'));
     await chmod(join(workspace, 'closed'), 0o644);
 
@@ -246,13 +198,13 @@ describe('saveWork', () => {
   });
 
   test('a script that cannot run is a failure to save', async () => {
-    const { save } = await setUp();
+    const { save } = await savedWorkspace();
 
     await expect(save({ run: () => Promise.reject(new Error('no bash')) })).rejects.toThrow(/is kept: no bash/);
   });
 
   test('the configuration of the repository runs nothing and hides nothing', async () => {
-    const { base, workspace, git, save } = await setUp();
+    const { base, workspace, git, save } = await savedWorkspace();
     const trap = join(base, 'trap');
     await writeFile(trap, `#!/bin/sh\ntouch ${base}/pwned\ncat\n`);
     await chmod(trap, 0o755);
@@ -286,7 +238,7 @@ describe('saveWork', () => {
 
 describe('pruneSaved', () => {
   test('deletes what is older than keepDays and nothing that is not ours', async () => {
-    const { workspace, saveDir, save } = await setUp();
+    const { workspace, saveDir, save } = await savedWorkspace();
     await writeFile(join(workspace, 'new'), 'x');
     await save();
     await mkdir(join(saveDir, '.partial-AB-2@2026-01-01T00.00.00.000Z'));
@@ -302,5 +254,77 @@ describe('pruneSaved', () => {
 
   test('a folder that was never made has nothing to prune', async () => {
     await pruneSaved(join(await tempFolder(), 'saved'), 14, EPOCH_MS);
+  });
+});
+
+describe('saved.json', () => {
+  test('says whose work it is and where each repository stood', async () => {
+    const { remote, workspace, git, commit, save } = await savedWorkspace();
+    await git(workspace, 'checkout', '--quiet', '-b', 'baton/AB-1');
+    await writeFile(join(workspace, 'new'), 'x');
+    await git(workspace, 'clone', '--quiet', remote, join(workspace, 'in ner'));
+    await git(join(workspace, 'in ner'), 'checkout', '--quiet', '--detach');
+    await commit(join(workspace, 'in ner'), 'x', 'x');
+    await git(workspace, 'clone', '--quiet', remote, join(workspace, 'clean'));
+    await git(workspace, 'init', '--quiet', '--initial-branch=main', join(workspace, 'unborn'));
+    await writeFile(join(workspace, 'unborn/new'), 'x');
+
+    const { folder } = await save();
+
+    const record: unknown = JSON.parse(await readFile(join(folder ?? '', 'saved.json'), 'utf8'));
+    const inner = expect.stringMatching(/^in_ner-[0-9a-f]{16}\.$/);
+    expect(record).toEqual({
+      version: 1,
+      issue: { id: '1', identifier: 'AB-1', title: 'One' },
+      workspace_key: 'AB-1',
+      saved_at: '2026-01-01T00:00:00.000Z',
+      repositories: [
+        { ...WHOLE, bundle: false, head: await git(remote, 'rev-parse', 'main'), branch: 'baton/AB-1' },
+        {
+          ...{ path: 'in ner', prefix: inner, bundle: true, patch: false, branch: null },
+          head: await git(join(workspace, 'in ner'), 'rev-parse', 'HEAD'),
+        },
+        { path: 'unborn', prefix: 'unborn.', bundle: false, patch: true, head: null, branch: 'main' },
+      ],
+      left_out: [],
+    });
+  });
+
+  test('cannot move the cursor of who reads it', async () => {
+    const { workspace, save } = await savedWorkspace();
+    await writeFile(join(workspace, 'new'), 'x');
+
+    const { folder } = await save({ issue: { id: '1', identifier: 'AB-1', title: '\u009b2J' } });
+
+    const text = await readFile(join(folder ?? '', 'saved.json'), 'utf8');
+    expect(text).not.toContain('\u009b');
+    expect(JSON.parse(text)).toMatchObject({ issue: { title: '\u009b2J' } });
+  });
+});
+
+const WHOLE = { path: '', prefix: '', bundle: true, patch: true };
+
+describe('removePartials', () => {
+  test('deletes what was half saved, and nothing else', async () => {
+    const { workspace, saveDir, save } = await savedWorkspace();
+    await writeFile(join(workspace, 'new'), 'x');
+    await save();
+    for (const name of ['.partial-AB-2@2026-01-01T00.00.00.000Z', '.partial-notes']) await mkdir(join(saveDir, name));
+
+    await removePartials(saveDir);
+
+    expect(await readdir(saveDir)).toEqual(['.partial-notes', 'AB-1@2026-01-01T00.00.00.000Z']);
+  });
+});
+
+describe('findRepositories', () => {
+  test('a repository whose name is no text cannot be saved, and is not passed over', async () => {
+    const { workspace } = await savedWorkspace();
+    const folder = Buffer.concat([Buffer.from(`${workspace}/name-`), Buffer.from([0xff])]);
+    await mkdir(folder);
+    await mkdir(Buffer.concat([folder, Buffer.from('/.git')]));
+    await writeFile(Buffer.concat([folder, Buffer.from('/.git/HEAD')]), '');
+
+    await expect(findRepositories(workspace)).rejects.toThrow('is not valid UTF-8: rename its folder');
   });
 });

@@ -1,0 +1,112 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { detectContainment } from '../../runner/contain/detect-containment.js';
+import { createClock } from '../clock.js';
+import { BatonError, toBatonError } from '../domain/errors.js';
+import { neutralise } from '../domain/neutralise.js';
+import { defaultStateDir } from '../state-dir.js';
+import { workflowKey } from '../workflow/workspace-root.js';
+import { shellWord, shorter } from './invocation.js';
+import type { Io } from './io.js';
+import { chooseFolder, chooseRepository, ofIssue } from './recover/choose-saved.js';
+import { type Restored, restoreRepository } from './recover/restore-repository.js';
+import { type FoundRepository, type SavedFolder, savedFolders } from './recover/saved-folders.js';
+import { openTargetGit, WrongCall } from './recover/target-git.js';
+import { tellRestored } from './recover/tell-restored.js';
+import { tellSaved } from './recover/tell-saved.js';
+
+export interface RecoverOptions {
+  /** Identifier or id. */
+  readonly issue?: string | undefined;
+  readonly workflowPath: string;
+  /** Show what there is, and do nothing. */
+  readonly list: boolean;
+  /** Another than the newest, by name. */
+  readonly saved?: string | undefined;
+  /** Which repository of the workspace, by its path there. */
+  readonly repository?: string | undefined;
+  /** The repository that gets the branches; the one of the current folder by default. */
+  readonly into?: string | undefined;
+  readonly stateDir?: string | undefined;
+  /** How the person calls us (`invocation`). */
+  readonly command: string;
+}
+
+/** Brings the work of a removed workspace back as branches, or lists what was saved. Only reads what the daemon wrote. */
+export async function recover(options: RecoverOptions, io: Io): Promise<number> {
+  try {
+    const saveDir = join(await stateDirOf(options, io), 'saved');
+    const folders = await savedFolders(saveDir);
+    if (options.list) return list(folders, options, saveDir, io);
+    const saved = chooseFolder(folders, { issue: options.issue, saved: options.saved, saveDir });
+    const repository = chooseRepository(saved, options.repository);
+    const into = resolve(io.cwd, options.into ?? '.');
+    const restored = await restoreInto(into, saved, repository, io);
+    const git = into === io.cwd ? 'git' : `git -C ${shellWord(shorter(into, io.cwd))}`;
+    io.stdout.write(tellRestored({ saved, repository, restored, git, again: callOf(options, saved) }));
+    return restored.unappliedPatch === null ? 0 : 1;
+  } catch (error) {
+    if (error instanceof WrongCall) return complain(error.message, 2, io);
+    const { code, message } = toBatonError(error, 'recover_failed');
+    return complain(`${code}: ${message}`, code === 'recover_failed' ? 1 : 2, io);
+  }
+}
+
+/** The workflow only says where its state is: one that does not load any more is no reason not to get work back. */
+async function stateDirOf({ stateDir, workflowPath }: RecoverOptions, io: Io): Promise<string> {
+  const path = resolve(io.cwd, workflowPath);
+  const dir =
+    stateDir === undefined ? defaultStateDir(await workflowKey(path), io.env, io.homeDir) : resolve(io.cwd, stateDir);
+  if (await isFolder(dir)) return dir;
+  if (stateDir !== undefined) throw new WrongCall(`there is no state directory ${dir}`);
+  const name = shorter(path, io.cwd);
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  const why = isThere ? `no daemon has worked with ${name}: there is no ${dir}` : `there is no ${name}`;
+  const text = `${why}. Name the workflow that the daemon was started with, or its --state-dir`;
+  throw new BatonError(isThere ? 'recover_failed' : 'missing_workflow_file', text);
+}
+
+function list(folders: readonly SavedFolder[], { issue, command }: RecoverOptions, saveDir: string, io: Io): number {
+  const shown = issue === undefined ? folders : ofIssue(folders, issue);
+  if (shown.length === 0 && issue !== undefined) chooseFolder(folders, { issue, saved: undefined, saveDir });
+  io.stdout.write(shown.length === 0 ? `Nothing is saved in ${neutralise(saveDir)}.\n` : tellSaved(shown, command));
+  return 0;
+}
+
+async function restoreInto(into: string, saved: SavedFolder, repository: FoundRepository, io: Io): Promise<Restored> {
+  if (!(await isFolder(into))) throw new WrongCall(`${into} is no folder`);
+  const clock = createClock();
+  const scratch = await mkdtemp(join(tmpdir(), 'baton-recover-'));
+  try {
+    const containment = await detectContainment({ isolation: 'none', hide: [], clock });
+    return await restoreRepository(saved, repository, await openTargetGit(into, scratch, io, containment));
+  } finally {
+    clock.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function callOf({ command, issue, saved, stateDir, workflowPath }: RecoverOptions, { name }: SavedFolder): string {
+  const words = [
+    ...['recover', ...(issue === undefined ? [] : [issue]), ...(workflowPath === 'WORKFLOW.md' ? [] : [workflowPath])],
+    ...(saved === undefined && issue !== undefined ? [] : ['--saved', name]),
+    ...(stateDir === undefined ? [] : ['--state-dir', stateDir]),
+  ];
+  return [command, ...words.map(shellWord)].join(' ');
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+}
+
+function complain(text: string, code: number, io: Io): number {
+  io.stderr.write(`baton: ${neutralise(text)}\n`);
+  return code;
+}

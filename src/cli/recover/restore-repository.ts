@@ -1,0 +1,160 @@
+import { join } from 'node:path';
+import { BUNDLE_FILE, PATCH_FILE } from '../../../runner/saved-record.js';
+import { BatonError } from '../../domain/errors.js';
+import { branchNames, type Part } from './branch-names.js';
+import { type BundleHeader, readBundleHeader } from './bundle-header.js';
+import { commitChanges } from './commit-changes.js';
+import type { FoundRepository, SavedFolder } from './saved-folders.js';
+import type { TargetGit } from './target-git.js';
+
+export interface RestoredBranch {
+  readonly part: Part;
+  readonly branch: string;
+  /** Commits that the repository did not have. */
+  readonly commits: number;
+  /** Of the commit that was made of uncommitted changes, the last one of the branch; `null` when there were none. */
+  readonly changes: string | null;
+}
+
+export interface Restored {
+  readonly branches: readonly RestoredBranch[];
+  /** Uncommitted changes that fit on no commit we know of. */
+  readonly unappliedPatch: string | null;
+}
+
+const NO_BUNDLE: BundleHeader = { prerequisites: [], refs: new Map(), packOffset: 0 };
+/** How many commits are tried where nobody wrote down which one it was. */
+const MAX_GUESSES = 50;
+
+/** Brings one repository of saved work back as new branches. Everything comes, or nothing is changed that git shows. */
+export async function restoreRepository(
+  saved: SavedFolder,
+  { prefix, head, branch, bundle, patch }: FoundRepository,
+  git: TargetGit,
+): Promise<Restored> {
+  const bundlePath = join(saved.path, prefix + BUNDLE_FILE);
+  const header = bundle ? await readBundleHeader(bundlePath) : NO_BUNDLE;
+  const isInBundle = (commit: string) => [...header.refs.values()].includes(commit);
+  const needed = [...header.prerequisites, ...(head && !isInBundle(head) ? [head] : [])];
+  requireFormat([...needed, ...header.refs.values()], git);
+  await requireCommits(needed, git);
+  if (bundle) await unpack(bundlePath, header, git);
+
+  const patchPath = join(saved.path, prefix + PATCH_FILE);
+  const bases = head === undefined ? await guessBases(header, git) : [head];
+  const changes = patch ? await commitChanges({ saved, patch: patchPath, bases }, git) : null;
+  if (changes?.base && !isInBundle(changes.base)) needed.push(changes.base);
+  const wanted = partsOf(header, changes?.commit ?? null, head ?? null, branch);
+  const branches = await makeBranches(saved.issue.identifier, wanted, needed, git);
+  return {
+    branches: branches.map((one) => ({ ...one, changes: one.part.kind === 'work' ? (changes?.stat ?? null) : null })),
+    unappliedPatch: patch && changes === null ? patchPath : null,
+  };
+}
+
+function requireFormat([id]: readonly string[], { dir, objectFormat }: TargetGit): void {
+  const saved = id?.length === 64 ? 'sha256' : 'sha1';
+  if (id === undefined || saved === objectFormat) return;
+  const text = `the saved work names its objects by ${saved}, ${dir} by ${objectFormat}. Name a clone of its repository with --into`;
+  throw new BatonError('recover_failed', text);
+}
+
+async function requireCommits(ids: readonly string[], git: TargetGit): Promise<void> {
+  if (ids.length === 0) return;
+  const answer = await git.run(['cat-file', '--batch-check=%(objecttype)'], { input: `${ids.join('\n')}\n` });
+  const types = answer.split('\n');
+  const missing = ids.filter((_, index) => types[index] !== 'commit');
+  if (missing.length === 0) return;
+  const more = missing.length === 1 ? '' : ` and ${missing.length - 1} more`;
+  const fetch = git.isShallow ? 'git fetch --unshallow' : 'git fetch --all';
+  throw new BatonError(
+    'recover_failed',
+    `the saved work builds on commit ${missing[0]}${more}, which ${git.dir} does not have. Fetch it there (${fetch}), or name another clone with --into`,
+    { missing },
+  );
+}
+
+/** Not by `git fetch`: before git 2.46 that checks no object of a bundle. */
+async function unpack(path: string, { packOffset, refs }: BundleHeader, git: TargetGit): Promise<void> {
+  const inputFile = { path, offset: packOffset };
+  const taken = await git.attempt(['index-pack', '--stdin', '--fix-thin', '--strict'], { inputFile });
+  const isIncomplete = /did not receive expected object|unresolved delta/.test(taken.stderr);
+  if (!taken.ok && !isIncomplete) {
+    const text = `${path} is damaged, or holds what git will not take: ${endOf(taken.stderr)}`;
+    throw new BatonError('recover_failed', text);
+  }
+  const input = `${[...new Set(refs.values())].join('\n')}\n`;
+  const whole = taken.ok
+    ? await git.attempt(['rev-list', '--objects', '--quiet', '--stdin', '--not', '--all'], { input })
+    : taken;
+  if (whole.ok) return;
+  const lacks = `${git.dir} lacks something that the saved work builds on: ${endOf(whole.stderr)}`;
+  throw new BatonError('recover_failed', `${lacks}. Name a complete clone of its repository with --into`);
+}
+
+function endOf(stderr: string): string {
+  return stderr.trim().slice(-1000);
+}
+
+async function guessBases({ prerequisites }: BundleHeader, git: TargetGit): Promise<(string | null)[]> {
+  const newest = ['for-each-ref', '--sort=-committerdate', '--format=%(objectname)', `--count=${MAX_GUESSES}`];
+  const here = await git.attempt(['rev-parse', '--quiet', '--verify', 'HEAD^{commit}']);
+  const tips = (await git.run([...newest, 'refs/remotes', 'refs/heads'])).split('\n');
+  const known = [...prerequisites, here.stdout.trim(), ...tips].filter((id) => id !== '');
+  return [...new Set(known), null];
+}
+
+interface WantedBranch {
+  readonly part: Part;
+  readonly commit: string;
+}
+
+/** What becomes a branch. The branch that was checked out comes as `work`, with the changes on top. */
+function partsOf(
+  { refs }: BundleHeader,
+  changes: string | null,
+  head: string | null,
+  checkedOut: string | null,
+): WantedBranch[] {
+  const work = changes ?? refs.get('refs/baton/HEAD');
+  const wanted: WantedBranch[] = work === undefined ? [] : [{ part: { kind: 'work' }, commit: work }];
+  for (const [ref, commit] of refs) {
+    const [, kind, name = ''] = /^refs\/(heads|tags|baton\/stash|baton\/staged)(?:\/(.+))?$/.exec(ref) ?? [];
+    const isWork = commit === head && work !== undefined && (checkedOut === null || name === checkedOut);
+    if (kind === 'heads' && !isWork) wanted.push({ part: { kind: 'branch', name }, commit });
+    if (kind === 'tags') wanted.push({ part: { kind: 'tag', name }, commit });
+    if (kind === 'baton/stash') wanted.push({ part: { kind: 'stash', number: Number(name) }, commit });
+    if (kind === 'baton/staged') wanted.push({ part: { kind: 'staged' }, commit });
+  }
+  return wanted;
+}
+
+async function makeBranches(
+  identifier: string,
+  wanted: readonly WantedBranch[],
+  known: readonly string[],
+  git: TargetGit,
+) {
+  const existing = await git.run(['for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/recovered']);
+  const parts = wanted.map(({ part }) => part);
+  const names = branchNames(identifier, parts, existing.split('\n'));
+  if (names === null) {
+    const text = `a branch called recovered is in the way in ${git.dir}: rename it (git branch -m recovered <name>)`;
+    throw new BatonError('recover_failed', text);
+  }
+  const made: Omit<RestoredBranch, 'changes'>[] = [];
+  const lines: string[] = [];
+  for (const [index, { part, commit: object }] of wanted.entries()) {
+    const branch = names[index] ?? '';
+    // A tag may be an object of its own; a branch is a commit.
+    const commit = await git.run(['rev-parse', '--verify', `${object}^{commit}`]);
+    const range = [commit, ...known.map((id) => `^${id}`)].map((word) => `${word}\n`).join('');
+    const count = await git.run(['rev-list', '--count', '--stdin'], { input: range });
+    made.push({ part, branch, commits: Number(count) });
+    lines.push(`create refs/heads/${branch}\0${commit}\0`);
+  }
+  // All or none.
+  if (lines.length > 0)
+    await git.run(['update-ref', '--create-reflog', '-m', 'baton recover', '-z', '--stdin'], { input: lines.join('') });
+  return made;
+}

@@ -1,0 +1,114 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { environmentFor } from '../../../runner/environment.js';
+import type { Containment } from '../../../runner/process.js';
+import { BatonError } from '../../domain/errors.js';
+import type { Io } from '../io.js';
+import { runShell } from '../run-shell.js';
+
+export interface GitResult {
+  readonly ok: boolean;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface GitOptions {
+  /** Given on the standard input. */
+  readonly input?: string;
+  /** A file, and the place in it from which on it is the standard input. */
+  readonly inputFile?: { readonly path: string; readonly offset: number };
+  readonly env?: { readonly [name: string]: string };
+}
+
+/** Git in the repository that saved work comes back to. */
+export interface TargetGit {
+  /** Its folder, as a person named it. */
+  readonly dir: string;
+  readonly isShallow: boolean;
+  readonly objectFormat: string;
+  /** For what does not outlive the command. */
+  readonly scratch: string;
+  /** A command that may fail. */
+  attempt(args: readonly string[], options?: GitOptions): Promise<GitResult>;
+  /** What a command printed, without the last line break. Throws `recover_failed` when it fails. */
+  run(args: readonly string[], options?: GitOptions): Promise<string>;
+}
+
+const TIME_LIMIT_MS = 300_000;
+const WITH_INPUT = 'set -o pipefail; tail -c "+$BATON_INPUT_FROM" -- "$BATON_INPUT" | git "$@"';
+
+/**
+ * What was saved was written by an agent: no hook runs over it, no setting speeds up by calling a program. The working tree is
+ * an empty folder, and whoever needs an index brings one, so that those of the repository cannot be touched.
+ */
+const HARMLESS = [
+  ...['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'core.bare=false'],
+  ...['-c', 'gc.auto=0', '-c', 'maintenance.auto=false', '-c', 'i18n.commitEncoding=UTF-8'],
+];
+
+export async function openTargetGit(
+  dir: string,
+  scratch: string,
+  io: Io,
+  containment: Containment,
+): Promise<TargetGit> {
+  const { env } = environmentFor('hook', {
+    base: io.env,
+    policy: 'allowlist',
+    allow: [],
+    hookAllow: [],
+    secretNames: [],
+    extra: { GIT_TERMINAL_PROMPT: '0', GIT_OPTIONAL_LOCKS: '0', GIT_NO_REPLACE_OBJECTS: '1', LC_ALL: 'C' },
+  });
+  const inputPath = join(scratch, 'input');
+  const call = async (args: readonly string[], options: GitOptions = {}): Promise<GitResult> => {
+    const { input, inputFile = { path: inputPath, offset: 0 }, env: more = {} } = options;
+    if (input !== undefined) await writeFile(inputPath, input);
+    const hasInput = input !== undefined || options.inputFile !== undefined;
+    const where = { BATON_INPUT: inputFile.path, BATON_INPUT_FROM: String(inputFile.offset + 1) };
+    const script = hasInput ? WITH_INPUT : 'exec git "$@"';
+    const result = await runShell(
+      { bash: ['-c', script, 'git', ...args], env: { ...env, ...where, ...more }, cwd: dir, timeoutMs: TIME_LIMIT_MS },
+      containment,
+    );
+    if (result.ended === 'exited') return { ...result, ok: result.code === 0 };
+    const why = result.ended === 'timeout' ? `git took longer than ${TIME_LIMIT_MS / 1000} s` : result.message;
+    throw new BatonError('recover_failed', `${why} in ${dir}`);
+  };
+  const { gitDir, ...facts } = await findRepository(dir, call);
+  const tree = join(scratch, 'tree');
+  await mkdir(tree, { recursive: true });
+  const fixed = [`--git-dir=${gitDir}`, `--work-tree=${tree}`, ...HARMLESS];
+  const attempt: TargetGit['attempt'] = (args, options) => call([...fixed, ...args], options);
+  return {
+    dir,
+    ...facts,
+    scratch,
+    attempt,
+    async run(args, options) {
+      const { ok, stdout, stderr } = await attempt(args, options);
+      if (ok) return stdout.replace(/\n$/, '');
+      throw new BatonError('recover_failed', `git ${args[0]} failed in ${dir}: ${stderr.trim().slice(-1000)}`);
+    },
+  };
+}
+
+async function findRepository(dir: string, call: (args: readonly string[]) => Promise<GitResult>) {
+  const { ok, stdout, stderr } = await call([
+    'rev-parse',
+    '--is-shallow-repository',
+    '--show-object-format',
+    '--absolute-git-dir',
+  ]);
+  const [shallow, objectFormat, gitDir] = stdout.split('\n');
+  if (ok && gitDir && objectFormat) return { gitDir, objectFormat, isShallow: shallow === 'true' };
+  if (/git: (?:command )?not found/.test(stderr)) throw new WrongCall('git is not installed, or not on the PATH');
+  const isNone = stderr.includes('not a git repository');
+  const why = isNone ? `${dir} is not in a git repository` : `git refuses ${dir}: ${stderr.trim().slice(-1000)}`;
+  throw new WrongCall(`${why}. Go to a clone of the repository, or name one with --into`);
+}
+
+/** No failure of ours, but a matter of how and where the command was called. */
+export class WrongCall extends Error {
+  override readonly name = 'WrongCall';
+}

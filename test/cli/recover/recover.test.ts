@@ -1,0 +1,231 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { EPOCH_MS } from '../../support/fake-clock.js';
+import { contentOf, recoverSetup } from './recover-fixture.js';
+
+const HOUR_MS = 3_600_000;
+
+/** One commit and one new file, saved. */
+async function savedSetup() {
+  const setup = await recoverSetup();
+  await setup.commit(setup.workspace, 'one', '1');
+  await writeFile(join(setup.workspace, 'new'), 'x');
+  const { folder } = await setup.save();
+  return { ...setup, folder: folder ?? '', clone: await setup.fresh() };
+}
+
+describe('baton recover', () => {
+  test('says what it made and what to type next', async () => {
+    const { clone, call } = await savedSetup();
+
+    const { code, out, err } = await call(clone);
+
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toBe(`AB-1 (One), saved 2026-01-01 00:00 UTC. New branches:
+  recovered/AB-1  1 commit, and the uncommitted changes as one more: 1 file changed, 1 insertion(+)
+Nothing else was touched: no file, no index, no other branch. An agent wrote this, so look before you run it.
+Next:
+  git log --stat HEAD..recovered/AB-1
+  git switch recovered/AB-1
+  git reset HEAD~   # then: makes the changes uncommitted again
+`);
+  });
+
+  test('touches neither files nor index nor other branches, and leaves the saved work', async () => {
+    const { clone, git, folder, call } = await savedSetup();
+    await writeFile(join(clone, 'README'), 'mine, half done');
+    await writeFile(join(clone, 'staged'), 'mine');
+    await git(clone, 'add', 'staged');
+    const look = async () => [
+      await contentOf(clone),
+      await readFile(join(clone, '.git/index'), 'latin1'),
+      await readFile(join(clone, '.git/HEAD'), 'utf8'),
+      await git(clone, 'for-each-ref', 'refs/remotes', 'refs/tags', 'refs/heads/main'),
+      await contentOf(folder),
+    ];
+    const before = await look();
+
+    await call(clone);
+
+    expect(await look()).toEqual(before);
+  });
+
+  test('never overwrites: a second time comes beside the first', async () => {
+    const { clone, git, call, branches } = await savedSetup();
+
+    await call(clone);
+    await git(clone, 'branch', 'recovered/AB-1-2/in-the-way', 'main');
+    const { out } = await call(clone);
+
+    expect(await branches(clone)).toEqual(['recovered/AB-1', 'recovered/AB-1-2/in-the-way', 'recovered/AB-1-3']);
+    expect(out).toContain('recovered/AB-1-3  1 commit, and');
+  });
+
+  test('a branch called recovered is in the way, and is said to be', async () => {
+    const { clone, git, call } = await savedSetup();
+    await git(clone, 'branch', 'recovered');
+
+    const { code, err } = await call(clone);
+
+    expect(code).toBe(1);
+    expect(err).toMatch(/^baton: recover_failed: a branch called recovered is in the way/);
+  });
+
+  test.each(['AB-1', 'ab-1', '1'])('%s finds the newest of the issue, --saved an earlier one', async (issue) => {
+    const { workspace, clone, git, save, call } = await savedSetup();
+    await writeFile(join(workspace, 'new'), 'newer');
+    await save({ nowMs: EPOCH_MS + HOUR_MS });
+
+    await call(clone, { issue });
+    await call(clone, { issue, saved: 'AB-1@2026-01-01T00.00.00.000Z' });
+
+    expect(await git(clone, 'show', 'recovered/AB-1:new')).toBe('newer');
+    expect(await git(clone, 'show', 'recovered/AB-1-2:new')).toBe('x');
+  });
+
+  test('--into: another repository, from a folder without one; also a bare one and a linked worktree', async () => {
+    const { base, remote, clone, git, call } = await savedSetup();
+    await git(base, 'clone', '--quiet', '--bare', remote, 'bare.git');
+    await git(clone, 'worktree', 'add', '--quiet', '--detach', join(base, 'linked'));
+
+    const results = [];
+    for (const into of ['fresh', 'bare.git', 'linked']) results.push(await call(base, { issue: 'AB-1', into }));
+
+    expect(results.map(({ code }) => code)).toEqual([0, 0, 0]);
+    expect(results[0]?.out).toContain('  git -C fresh switch recovered/AB-1\n');
+    expect(await git(join(base, 'bare.git'), 'show', 'recovered/AB-1:new')).toBe('x');
+    expect(await git(clone, 'show', 'recovered/AB-1-2:new')).toBe('x');
+  });
+
+  test('from a folder inside the repository everything comes, not only what is in that folder', async () => {
+    const { clone, git, call } = await savedSetup();
+    await mkdir(join(clone, 'deep/inside'), { recursive: true });
+
+    await call(join(clone, 'deep/inside'));
+
+    expect(await git(clone, 'show', 'recovered/AB-1:new')).toBe('x');
+  });
+
+  test('repositories inside the workspace are told of, each with its command', async () => {
+    const { base, remote, workspace, git, commit, save, fresh, call } = await recoverSetup();
+    await git(base, 'clone', '--quiet', remote, join(workspace, 'vendor/a b'));
+    await commit(join(workspace, 'vendor/a b'), 'inner', 'x');
+    await writeFile(join(workspace, 'outer'), 'x');
+    await save();
+    const clone = await fresh();
+
+    const { out } = await call(clone);
+    const inner = await call(clone, { issue: 'AB-1', repository: 'vendor/a b/' });
+    const wrong = await call(clone, { issue: 'AB-1', repository: 'vendor' });
+
+    expect(out).toContain(`recover AB-1 --state-dir ${join(base, 'state')} --repository 'vendor/a b'\n`);
+    expect(inner.out).toContain(', from vendor/a b in the workspace. New');
+    expect(await git(clone, 'ls-tree', '--name-only', 'recovered/AB-1')).toBe('README\nouter');
+    expect(await git(clone, 'ls-tree', '--name-only', 'recovered/AB-1-2')).toBe('README\ninner');
+    expect(wrong.err).toContain('holds no repository vendor; it holds ., vendor/a b');
+  });
+
+  test('of several repositories in a workspace that is none, one must be chosen; the only one is', async () => {
+    const { base, remote, workspace, git, commit, save, fresh, call } = await recoverSetup();
+    await rm(join(workspace, '.git'), { recursive: true });
+    for (const name of ['a', 'b']) {
+      await git(base, 'clone', '--quiet', remote, join(workspace, name));
+      await commit(join(workspace, name), name, 'x');
+    }
+    await save();
+    await rm(join(workspace, 'a'), { recursive: true });
+    await save({ nowMs: EPOCH_MS - HOUR_MS });
+    const clone = await fresh();
+
+    const several = await call(clone);
+    const only = await call(clone, { issue: 'AB-1', saved: '2025-12-31T23.00.00.000Z' });
+
+    expect(several).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('were saved: a, b. Choose one with --repo'),
+    });
+    expect(only.code).toBe(0);
+  });
+
+  test('what came back is whole, as git sees it', async () => {
+    const { clone, git, call } = await savedSetup();
+
+    await call(clone);
+
+    expect(await git(clone, 'fsck', '--strict')).toBe('');
+  });
+});
+
+describe('baton recover --list', () => {
+  test('shows all issues or one, the newest first, with time, size and repositories', async () => {
+    const { clone, workspace, save, call } = await savedSetup();
+    await writeFile(join(workspace, 'new'), 'newer');
+    await save({ nowMs: EPOCH_MS + HOUR_MS });
+
+    const all = await call(clone, { list: true });
+    const one = await call(clone, { list: true, issue: 'ab-1' });
+
+    expect(all.out.replace(/\d+ bytes|[\d.]+ kB/g, 'SIZE').replace(/at [0-9a-f]{8}/g, 'at HEAD')).toBe(`AB-1  One
+  2026-01-01 01:00 UTC  SIZE  --saved AB-1@2026-01-01T01.00.00.000Z
+      .  unpushed commits and uncommitted changes on main at HEAD
+  2026-01-01 00:00 UTC  SIZE  --saved AB-1@2026-01-01T00.00.00.000Z
+      .  unpushed commits and uncommitted changes on main at HEAD
+
+To bring the newest of an issue back: baton recover <issue>; an earlier one: with --saved and its name.
+`);
+    expect(one.out).toBe(all.out);
+  });
+
+  test('half-made folders and what is not ours are not shown; nothing at all is no failure', async () => {
+    const { base, saveDir, fresh, call } = await recoverSetup();
+    await mkdir(join(saveDir, '.partial-AB-2@2026-01-01T00.00.00.000Z'), { recursive: true });
+    await mkdir(join(saveDir, 'notes'));
+    await writeFile(join(saveDir, 'AB-3@2026-01-01T00.00.00.000Z'), '');
+
+    expect(await call(await fresh(), { list: true })).toEqual({
+      code: 0,
+      out: `Nothing is saved in ${join(base, 'state/saved')}.\n`,
+      err: '',
+    });
+  });
+});
+
+describe('what an older Baton saved, without saved.json', () => {
+  test('the bundle tells where HEAD was', async () => {
+    const { clone, git, folder, call } = await savedSetup();
+    await rm(join(folder, 'saved.json'));
+
+    const list = await call(clone, { list: true });
+    const { code } = await call(clone);
+
+    expect(list.out).toContain('unpushed commits and uncommitted changes at ');
+    expect(code).toBe(0);
+    expect(await git(clone, 'ls-tree', '--name-only', 'recovered/AB-1')).toBe('README\nnew\none');
+  });
+
+  test('a patch alone is put on a commit that it fits on', async () => {
+    const { workspace, remote, git, commit, save, fresh, call } = await recoverSetup();
+    await writeFile(join(workspace, 'README'), 'changed');
+    await rm(join((await save()).folder ?? '', 'saved.json'));
+    const clone = await fresh();
+    await commit(clone, 'README', 'something else\n');
+
+    const { code, out } = await call(clone);
+
+    expect(code).toBe(0);
+    expect(out).toContain('recovered/AB-1  uncommitted changes: 1 file changed');
+    expect(await git(clone, 'rev-parse', 'recovered/AB-1~')).toBe(await git(remote, 'rev-parse', 'main'));
+  });
+
+  test('a patch that fits on nothing is left to the person, and what there is besides comes', async () => {
+    const { clone, folder, call, branches } = await savedSetup();
+    await writeFile(join(folder, 'work.patch'), '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-gone\n+new\n');
+
+    const { code, out } = await call(clone);
+
+    expect(code).toBe(1);
+    expect(out).toContain(`apply --3way ${join(folder, 'work.patch')}`);
+    expect(await branches(clone)).toEqual(['recovered/AB-1']);
+  });
+});
