@@ -17,7 +17,7 @@ export async function closeRun(order: StartOrder, workflow: Workflow, deps: RunD
   try {
     await untilGone(order.runId, deps);
     const key = deps.openRuns.owedIn(order.runId);
-    if (key !== null) await payAfterRun(order, workflow, key, deps);
+    if (key !== null && workflow.config.hooks.scripts.after_run !== null) await payAfterRun(order, workflow, key, deps);
   } catch (error) {
     const { code, message } = toBatonError(error);
     deps.observer.warned(order.runId, 'the run of an earlier daemon could not be closed well', {

@@ -18,22 +18,26 @@ export interface OpenRunsOptions {
 export class OpenRuns implements ProcessTrace {
   readonly #options: OpenRunsOptions;
   readonly #open = new Map<string, OpenRun>();
+  readonly #written = new Set<string>();
 
   constructor(options: OpenRunsOptions, left: readonly OpenRun[]) {
     this.#options = options;
-    for (const run of left) this.#open.set(run.marker, run);
+    for (const run of left) {
+      this.#open.set(run.marker, run);
+      this.#written.add(run.marker);
+    }
   }
 
   get daemonMarker(): string {
     return this.#options.daemonMarker;
   }
 
-  /** Before its first process. Throws `store_failed`: then nothing may be started. */
-  begin(marker: string, issueId: string): Promise<void> {
-    return this.#put({ marker, issueId, owesAfterRunIn: null, processes: [] });
+  /** Before its first process. There is nothing to write yet: what it starts before it is noted down carries the marker. */
+  begin(marker: string, issueId: string): void {
+    this.#open.set(marker, { marker, issueId, owesAfterRunIn: null, processes: [] });
   }
 
-  /** Before `before_run`. Throws `store_failed`. */
+  /** Before `before_run`. Throws `store_failed`: then nothing may be started. */
   async owe(marker: string, workspaceKey: string): Promise<void> {
     const run = this.#open.get(marker);
     if (run) await this.#put({ ...run, owesAfterRunIn: workspaceKey });
@@ -55,7 +59,8 @@ export class OpenRuns implements ProcessTrace {
 
   /** Nothing of it is left. */
   async end(marker: string): Promise<void> {
-    if (this.#open.delete(marker)) await this.#options.store.remove(marker).catch(this.#options.onTrouble);
+    this.#open.delete(marker);
+    if (this.#written.delete(marker)) await this.#options.store.remove(marker).catch(this.#options.onTrouble);
   }
 
   /** Entries of an earlier daemon that no claim knows any more: their processes are gone, and nothing is owed. */
@@ -65,6 +70,7 @@ export class OpenRuns implements ProcessTrace {
 
   #put(run: OpenRun): Promise<void> {
     this.#open.set(run.marker, run);
+    this.#written.add(run.marker);
     return this.#options.store.put(run);
   }
 }

@@ -21,7 +21,7 @@ export async function removeWorkspaces(
 ): Promise<RemovalReport> {
   let folder: string | null = null;
   try {
-    await deps.openRuns.begin(marker, issue.id);
+    deps.openRuns.begin(marker, issue.id);
     for (const workspace of await deps.workspaces.ownedBy(issue.id)) {
       folder ??= await makeRunFolder(deps.tmpRoot, marker);
       await removeOne(workspace, issue, workflow, deps, folder, marker);

@@ -70,7 +70,7 @@ export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outco
     throwIfStopped(attempt.signal);
     attempt.emit({ type: 'phase', phase: 'preparing' });
     giveBack = await deps.issueLocks.take(attempt.order.issue);
-    await deps.openRuns.begin(attempt.order.runId, attempt.order.issue.id);
+    deps.openRuns.begin(attempt.order.runId, attempt.order.issue.id);
     folder = await makeRunFolder(deps.tmpRoot, attempt.order.runId);
     return await inWorkspace(attempt, deps, folder);
   } catch (error) {

@@ -78,7 +78,7 @@ export interface Store {
   write(change: DurableChange): Promise<void>;
   readonly owners: WorkspaceOwners;
   readonly openRuns: OpenRunStore;
-  /** Remembers an event, the last ones only. Never throws; it is on disk at the latest with the next write. */
+  /** Remembers an event, the last ones only. Never throws; it is on disk with the next write, or a second later. */
   addEvent(event: HistoryEvent): void;
   /** Forgets runs and spending that are older than that. A clock that is far ahead by mistake must not empty the store. */
   prune(keep: { readonly days: number; readonly nowMs: number }): Promise<void>;

@@ -5,16 +5,17 @@ import { inTransaction } from './in-transaction.js';
 const KEPT = 10_000;
 /** While nothing can be written. */
 const MAX_WAITING = 1_000;
+const FLUSH_AFTER_MS = 1_000;
 
 /**
  * The last events, for people. An event waits for the write that belongs to it, which mostly comes in the same breath, and goes to disk
- * with it; one that comes alone has a write of its own a moment later. What cannot be written waits for the next write.
+ * with it; one that comes alone has a write of its own a second later. What cannot be written waits for the next write.
  */
 export class EventHistory {
   readonly #db: DatabaseSyncInstance;
   readonly #clean: (json: string) => string;
   readonly #waiting: HistoryEvent[] = [];
-  #scheduled: NodeJS.Immediate | null = null;
+  #scheduled: NodeJS.Timeout | null = null;
 
   constructor(db: DatabaseSyncInstance, clean: (json: string) => string) {
     this.#db = db;
@@ -24,7 +25,7 @@ export class EventHistory {
   add(event: HistoryEvent): void {
     this.#waiting.push(event);
     if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
-    this.#scheduled ??= setImmediate(() => this.flush());
+    this.#scheduled ??= setTimeout(() => this.flush(), FLUSH_AFTER_MS).unref();
   }
 
   /** Inside the caller's transaction. `settled` once that has been committed. */
@@ -60,7 +61,7 @@ export class EventHistory {
   }
 
   close(): void {
-    if (this.#scheduled) clearImmediate(this.#scheduled);
+    if (this.#scheduled) clearTimeout(this.#scheduled);
     this.flush();
   }
 }

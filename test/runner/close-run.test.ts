@@ -36,7 +36,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
   await workspaces.confirmCreated(workspace);
   const trace = { store: store.openRuns, daemonMarker: 'd', bootId: 'b', onTrouble: () => {} };
   const before = new OpenRuns(trace, []);
-  await before.begin('r1', 'A');
+  before.begin('r1', 'A');
   if (options.owes) await before.owe('r1', workspace.key);
   const openRuns = new OpenRuns(trace, await store.openRuns.all());
   const survivors = [...(options.survivors ?? [])];
