@@ -106,9 +106,15 @@ export class CodexSession {
 
   /** Resolves when the turn completed; throws when it ended in any other way. */
   async runTurn(text: string): Promise<void> {
-    const { context, reporter } = this.deps;
-    const turn = new Turn(context.clock, context.config.codex.turnTimeoutMs);
+    const { clock, config } = this.deps.context;
+    const turn = new Turn(clock, config.codex.turnTimeoutMs);
     this.#turn = turn;
+    // Where the connection was closed before it began nobody else abandons it, and its clock would keep all of this alive.
+    await this.#carry(turn, text).finally(() => turn.abandon(new BatonError('internal_error', 'the turn is over')));
+  }
+
+  async #carry(turn: Turn, text: string): Promise<void> {
+    const { reporter } = this.deps;
     if (this.asking.first) turn.pauseClock();
     const reply = fieldsOf(
       await Promise.race([this.#client.request(CALLS.turnStart, this.#turnOrder(text)), turn.finished]),

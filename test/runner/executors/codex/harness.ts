@@ -31,8 +31,8 @@ export interface RunOptions {
   readonly deps?: Partial<CodexExecutorDeps>;
   readonly executor?: Executor;
   readonly workspace?: string;
-  /** What each refresh answers; the last one is repeated. */
-  readonly refreshes?: readonly (Issue | null | Error)[];
+  /** What each refresh answers, a promise in its own time; the last one is repeated. */
+  readonly refreshes?: readonly (Issue | null | Error | Promise<Issue>)[];
   wrap?(process: ContainedProcess): ContainedProcess;
 }
 

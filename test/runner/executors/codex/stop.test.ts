@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { FairScheduler, readFairly } from '../../../../runner/executors/codex/fair-reader.js';
+import type { Issue } from '../../../../src/domain/issue.js';
+import { issue } from '../../../support/builders.js';
 import { plainProcess } from '../../../support/plain-process.js';
 import { agent, failureOf, run, start, tempFolder } from './harness.js';
 
@@ -45,6 +47,22 @@ test('a stop during the handshake ends at once, without startup_failed', async (
   expect(failureOf(await started.done).code).toBe('INTERRUPTED');
   expect(started.events('startup_failed')).toEqual([]);
   await started.exited();
+});
+
+test('a run that was stopped between two turns begins no other, and leaves no clock running', async () => {
+  let answer: (read: Issue) => void = () => {};
+  const read = new Promise<Issue>((resolve) => {
+    answer = resolve;
+  });
+  const started = start({ command: agent('obedient'), refreshes: [read] });
+  await started.event('turn_completed');
+
+  started.stop('operator');
+  await started.done;
+  answer(issue());
+  await new Promise(setImmediate);
+
+  expect(started.clock.pendingTimers).toBe(0);
 });
 
 test('a run that was stopped before it began launches nothing', async () => {
