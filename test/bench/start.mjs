@@ -6,11 +6,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ended, median, ms, now } from './measure.mjs';
 
 const ROUNDS = 9;
 const main = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
 const agent = fileURLToPath(new URL('agent.mjs', import.meta.url));
-const now = () => performance.timeOrigin + performance.now();
 
 const times = { node: [], handshake: [], prompt: [] };
 for (let round = 0; round < ROUNDS; round++) {
@@ -64,20 +64,8 @@ async function handshake() {
   return elapsed;
 }
 
-function ended(child) {
-  return new Promise((resolve, reject) => child.once('exit', resolve).once('error', reject));
-}
-
 async function timed(work) {
   const begin = now();
   await work();
   return now() - begin;
-}
-
-function median(values) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-}
-
-function ms(value) {
-  return `${value.toFixed(0).padStart(5)} ms`;
 }
