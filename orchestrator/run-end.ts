@@ -124,10 +124,11 @@ export function putBack(
   run: RunFacts,
   now: Instant,
   error: ClaimError | null = null,
+  delayMs = 0,
 ): void {
   const { reason, attempt, resume } = run;
   const { cause } = run.account;
-  waitUntil(draft, claim, now, { dueAtMs: now.wallMs, reason, cause, attempt, resume, error });
+  waitUntil(draft, claim, now, { dueAtMs: now.wallMs + delayMs, reason, cause, attempt, resume, error });
 }
 
 function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
@@ -152,11 +153,19 @@ function failed(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, 
     return goOn(draft, claim, run, now, pickError(error));
   }
   if (run.probe) probeInconclusive(draft, now);
+  if (error.code === 'issue_taken') return waitForOther(draft, claim, run, error, now);
   if (scope === 'park') {
     const reason = PARKED_BY[error.code] ?? 'configuration';
     return park(draft, claim, reason, error.message, now, { question: error.question ?? null, threadId: run.threadId });
   }
   backOff(draft, { ...claim, failures: claim.failures + 1 }, run, error, now);
+}
+
+/** Nothing is wrong with it, and nothing was done: however long another daemon takes, it is no failure of the issue. */
+function waitForOther(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
+  const delayMs = draft.state.config.agent.maxRetryBackoffMs;
+  putBack(draft, claim, run, now, pickError(error), delayMs);
+  draft.noteOn(claim, 'warn', 'issue is taken, looking again later', { detail: error.message, delay_ms: delayMs });
 }
 
 function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {

@@ -17,6 +17,7 @@ import { reapEarlier } from './daemon-reap.js';
 import { RunLog } from './daemon-run-log.js';
 import { openTracker } from './daemon-tracker.js';
 import type { TrackerConfig } from './domain/config.js';
+import type { Durable } from './domain/durable.js';
 import type { Dispatch, IssueLocks, Store, Tracker } from './domain/ports.js';
 import { type Locks, takeLocks } from './store/instance-lock.js';
 import { openIssueLocks } from './store/issue-locks.js';
@@ -28,6 +29,8 @@ import type { WorkflowBook } from './workflow-book.js';
 export interface Parts {
   readonly clock: SystemClock;
   readonly store: Store;
+  /** What was stored when the daemon started. */
+  readonly durable: Durable;
   readonly tracker: Tracker;
   readonly root: string;
   readonly runLog: RunLog;
@@ -82,7 +85,8 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
       clean: (json) => redactor.maskJson(json),
       onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
     });
-  const { openRuns, survivors } = await reapEarlier(store, stateDir.path, log);
+  const durable = await store.load();
+  const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
   const containment = { ...detected, trace: openRuns };
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
   const runLog = new RunLog(log, stateDir.transcripts, redactor);
@@ -108,7 +112,7 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
   // A large one takes its time, and nothing waits for it.
   void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
-  return { clock, store, tracker, root, runLog, tmpRoot, pool, openRuns, issueLocks, locks };
+  return { clock, store, durable, tracker, root, runLog, tmpRoot, pool, openRuns, issueLocks, locks };
 }
 
 /** Two daemons may share a tracker as long as labels keep their issues apart. */

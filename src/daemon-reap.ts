@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
-import { readBootId, reap, survivorsOf } from '../runner/contain/reap.js';
+import { runOf } from '../orchestrator/state.js';
+import { readBootId, reap, stillAlive } from '../runner/contain/reap.js';
 import { OpenRuns } from '../runner/open-runs.js';
+import type { Durable } from './domain/durable.js';
 import type { Store } from './domain/ports.js';
 
 export interface ReapedRuns {
@@ -14,14 +16,22 @@ export interface ReapedRuns {
  * Ends every process that an earlier daemon on this state directory left, before anything else happens. We hold the lock of the
  * directory, so that daemon is dead.
  */
-export async function reapEarlier(store: Store, stateDir: string, log: Logger): Promise<ReapedRuns> {
+export async function reapEarlier(
+  store: Store,
+  { claims }: Durable,
+  stateDir: string,
+  log: Logger,
+): Promise<ReapedRuns> {
   const daemonMarker = createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
   const [left, bootId] = await Promise.all([store.openRuns.all(), readBootId()]);
-  const options = { daemonMarker, openRuns: left, bootId };
-  const { killed, survivors } = await reap(options);
+  const runMarkers = new Set(Object.values(claims).flatMap((claim) => runOf(claim)?.runId ?? []));
+  const { killed, survivors } = await reap({ daemonMarker, runMarkers, openRuns: left, bootId });
   if (killed > 0) log.warn({ processes: killed }, 'ended processes that an earlier daemon left');
-  for (const [marker, pids] of survivors)
-    log.error({ marker, pids }, 'processes of an earlier daemon outlive SIGKILL, look for a hung disk or device');
+  for (const [marker, processes] of survivors)
+    log.error(
+      { marker, pids: processes.map(({ pid }) => pid) },
+      'processes of an earlier daemon outlive SIGKILL, look for a hung disk or device',
+    );
   return {
     openRuns: new OpenRuns(
       {
@@ -32,7 +42,6 @@ export async function reapEarlier(store: Store, stateDir: string, log: Logger): 
       },
       left,
     ),
-    // Without survivors there is nothing to look for: that is almost always, and a look reads all of /proc.
-    survivors: async (runId) => (survivors.has(runId) ? survivorsOf(options, runId) : []),
+    survivors: (runId) => stillAlive(survivors.get(runId) ?? []),
   };
 }

@@ -12,7 +12,6 @@ import { createIdleLog } from './daemon-idle-log.js';
 import { openParts, type Parts } from './daemon-parts.js';
 import { startPruning } from './daemon-prune.js';
 import { followWorkflow } from './daemon-workflow.js';
-import type { Durable } from './domain/durable.js';
 import type { OrchestratorEvent } from './domain/events.js';
 import { historyEvent } from './domain/history.js';
 import type { Dispatch, Store } from './domain/ports.js';
@@ -65,8 +64,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   try {
     const watcher = await followWorkflow(options, parts, book, dispatch);
     exit.closeFirst(watcher);
-    const durable = await parts.store.load();
-    const started = createLoop(options, { parts, exit, book, watcher, durable, dispatch });
+    const started = createLoop(options, { parts, exit, book, watcher, dispatch });
     loop = started;
     await begin(options, parts, started, exit);
     return {
@@ -87,13 +85,12 @@ interface LoopParts {
   readonly exit: Exit;
   readonly book: WorkflowBook;
   readonly watcher: WorkflowWatcher;
-  readonly durable: Durable;
   readonly dispatch: Dispatch;
 }
 
-function createLoop(options: DaemonOptions, { parts, exit, book, watcher, durable, dispatch }: LoopParts): Loop {
+function createLoop(options: DaemonOptions, { parts, exit, book, watcher, dispatch }: LoopParts): Loop {
   const { log } = options;
-  const { clock, store, tracker, pool } = parts;
+  const { clock, store, durable, tracker, pool } = parts;
   const perform = createPerform(
     {
       clock,

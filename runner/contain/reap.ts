@@ -2,13 +2,23 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OpenRun } from '../../src/domain/ports.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME } from './find-marked.js';
-import { forEachPid, type ProcessFacts, processFacts, readIfThere, signalExactly } from './proc-table.js';
+import {
+  forEachPid,
+  isStillAlive,
+  type ProcessFacts,
+  type ProcessIdentity,
+  processFacts,
+  readIfThere,
+  signalExactly,
+} from './proc-table.js';
 
 const LIMIT_MS = 5_000;
 const LOOK_EVERY_MS = 20;
 
 export interface ReapOptions {
   readonly daemonMarker: string;
+  /** Of runs that were alive by what is stored: a Baton of before marked its processes with these alone. */
+  readonly runMarkers: ReadonlySet<string>;
   /** What the daemon before had noted down. */
   readonly openRuns: readonly OpenRun[];
   readonly bootId: string;
@@ -16,8 +26,8 @@ export interface ReapOptions {
 
 export interface Reaped {
   readonly killed: number;
-  /** Pids that outlive SIGKILL, by the marker of their run; `''` where that is not known. */
-  readonly survivors: ReadonlyMap<string, readonly number[]>;
+  /** What outlives SIGKILL, by the marker of its run; `''` where that is not known. */
+  readonly survivors: ReadonlyMap<string, readonly ProcessIdentity[]>;
 }
 
 /**
@@ -39,11 +49,14 @@ export async function reap(options: ReapOptions): Promise<Reaped> {
   }
 }
 
-/** What is alive of a run that `reap` could not end. */
-export async function survivorsOf(options: ReapOptions, marker: string): Promise<readonly number[]> {
-  const left = await findLeft(options);
-  for (const { process } of left) signalExactly(process, 'SIGKILL');
-  return byMarker(left).get(marker) ?? [];
+/** Those of the survivors that are still there. Exactly these: by now processes of this daemon carry the same marker. */
+export async function stillAlive(survivors: readonly ProcessIdentity[]): Promise<readonly number[]> {
+  const alive: number[] = [];
+  for (const survivor of survivors) {
+    signalExactly(survivor, 'SIGKILL');
+    if (await isStillAlive(survivor)) alive.push(survivor.pid);
+  }
+  return alive;
 }
 
 /** Tells this life of the machine from others, in which the same numbers meant other processes. Empty off Linux. */
@@ -62,8 +75,9 @@ interface Seen {
   readonly told: string | null;
 }
 
-async function findLeft({ daemonMarker, openRuns, bootId }: ReapOptions): Promise<readonly Left[]> {
-  const seen = await forEachPid((pid) => look(pid, daemonMarker));
+async function findLeft(options: ReapOptions): Promise<readonly Left[]> {
+  const { openRuns, bootId } = options;
+  const seen = await forEachPid((pid) => look(pid, options));
   const noted = notedMarkers(openRuns, bootId);
   const markers = new Map<number, string>();
   const leaders = new Map<number, string>();
@@ -85,13 +99,14 @@ async function findLeft({ daemonMarker, openRuns, bootId }: ReapOptions): Promis
   });
 }
 
-async function look(pid: number, daemonMarker: string): Promise<Seen | null> {
+async function look(pid: number, { daemonMarker, runMarkers }: ReapOptions): Promise<Seen | null> {
   const facts = pid === process.pid ? null : await processFacts(pid);
   if (!facts?.isAlive) return null;
   const environment = (await readIfThere(`/proc/${pid}/environ`))?.toString('latin1').split('\0') ?? [];
-  if (!environment.includes(`${DAEMON_MARKER_NAME}=${daemonMarker}`)) return { facts, told: null };
   const prefix = `${MARKER_NAME}=`;
-  return { facts, told: environment.find((entry) => entry.startsWith(prefix))?.slice(prefix.length) ?? '' };
+  const marker = environment.find((entry) => entry.startsWith(prefix))?.slice(prefix.length) ?? '';
+  const isOurs = runMarkers.has(marker) || environment.includes(`${DAEMON_MARKER_NAME}=${daemonMarker}`);
+  return { facts, told: isOurs ? marker : null };
 }
 
 function notedMarkers(openRuns: readonly OpenRun[], bootId: string): ReadonlyMap<string, string> {
@@ -114,8 +129,8 @@ function addDescendants(seen: readonly Seen[], markers: Map<number, string>): vo
   }
 }
 
-function byMarker(left: readonly Left[]): ReadonlyMap<string, readonly number[]> {
-  const pids = new Map<string, number[]>();
-  for (const { process, marker } of left) pids.set(marker, [...(pids.get(marker) ?? []), process.pid]);
-  return pids;
+function byMarker(left: readonly Left[]): ReadonlyMap<string, readonly ProcessIdentity[]> {
+  const found = new Map<string, ProcessIdentity[]>();
+  for (const { process, marker } of left) found.set(marker, [...(found.get(marker) ?? []), process]);
+  return found;
 }

@@ -142,7 +142,7 @@ export const SETUP_ERRORS = {
   issue_taken: facts(
     'issue',
     true,
-    'Another Baton works on the issue right now',
+    'Another Baton works on the issue right now, or it cannot be told',
     'Give the daemons labels of which no issue has both.',
   ),
 

@@ -18,7 +18,8 @@ export interface IssueLocksOptions {
   readonly workflow: string;
 }
 
-const BUSY_TIMEOUT_MS = 1_000;
+/** The daemon stands still meanwhile. */
+const BUSY_TIMEOUT_MS = 100;
 
 interface Row {
   readonly pid: number;
@@ -35,31 +36,37 @@ export function openIssueLocks({ dir, scope, workflow }: IssueLocksOptions): Iss
   const path = join(dir, `${name}.issues`);
   const db = openFile(path);
   const own = { pid: process.pid, start_time: startTimeOf(process.pid) ?? '' };
-  const guarded = (act: () => void) => {
-    try {
-      inTransaction(db, act);
-    } catch (error) {
-      throw storeFailure(error, path, 'written');
-    }
-  };
   return {
     async take(issue) {
       const key = toKey(issue.id);
-      guarded(() => {
-        const row = db.prepare('SELECT * FROM taken WHERE issue_id = ?').get(key) as Row | undefined;
-        if (row && !isSame(row, own) && isAlive(row)) throw taken(issue, row);
-        db.prepare('INSERT OR REPLACE INTO taken VALUES (?, ?, ?, ?)').run(key, own.pid, own.start_time, workflow);
-      });
+      asking(issue, path, () =>
+        inTransaction(db, () => {
+          const row = db.prepare('SELECT * FROM taken WHERE issue_id = ?').get(key) as Row | undefined;
+          if (row && !isSame(row, own) && isAlive(row)) throw taken(issue, row);
+          db.prepare('INSERT OR REPLACE INTO taken VALUES (?, ?, ?, ?)').run(key, own.pid, own.start_time, workflow);
+        }),
+      );
       return async () => {
         // At the end of the daemon it is closed already, and a row of a dead process means nothing.
-        if (db.isOpen)
-          guarded(() => void db.prepare('DELETE FROM taken WHERE issue_id = ? AND pid = ?').run(key, own.pid));
+        if (db.isOpen) db.prepare('DELETE FROM taken WHERE issue_id = ? AND pid = ?').run(key, own.pid);
       };
     },
     async close() {
       if (db.isOpen) db.close();
     },
   };
+}
+
+/** Who cannot ask does not know: the issue waits as if it were taken. */
+function asking({ identifier }: Pick<Issue, 'identifier'>, path: string, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof BatonError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    const text = `whether another Baton works on ${identifier} cannot be told: ${path} cannot be written (${why}). Make it writable for this user`;
+    throw new BatonError('issue_taken', text, {}, { cause: error });
+  }
 }
 
 function openFile(path: string): DatabaseSyncInstance {

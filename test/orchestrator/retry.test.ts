@@ -269,3 +269,21 @@ describe('a clock that is set back', () => {
     expect(core.state.poll.nextAtMs - core.now.wallMs).toBe(30_000);
   });
 });
+
+test('an issue that another daemon works on waits without an end, and it is no failure', () => {
+  const core = new Core({ agent: { maxAttempts: 2, maxRetryBackoffMs: 60_000 } }).put('A');
+  core.poll();
+  for (let times = 0; times < 5; times++) {
+    core.fail('A', 'issue_taken');
+    expect(core.status('A', 'waiting')).toMatchObject({
+      reason: 'first',
+      attempt: null,
+      error: { code: 'issue_taken' },
+    });
+    expect(core.claim('A').failures).toBe(0);
+    core.nowMs += 59_999;
+    expect(started(core.poll())).toEqual([]);
+    core.nowMs += 1;
+    expect(started(core.poll())).toEqual(['A']);
+  }
+});

@@ -77,6 +77,20 @@ test('issues of another tracker, and our own, are no obstacle', async () => {
   await release();
 });
 
+test('an issue about which nobody can be asked waits as if it were taken', async () => {
+  const dir = await tempFolder();
+  const locks = open(dir);
+  const [file = ''] = await readdir(dir);
+  const other = new DatabaseSync(join(dir, file));
+  onTestFinished(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+
+  await expect(locks.take(issue('A'))).rejects.toMatchObject({
+    code: 'issue_taken',
+    message: expect.stringMatching(/^whether another Baton works on A cannot be told: .*database is locked/),
+  });
+});
+
 test('a damaged file is set aside: it says nothing that a new one would not', async () => {
   const dir = await tempFolder();
   await open(dir).close();

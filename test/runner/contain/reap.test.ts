@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { isStillAlive, processFacts } from '../../../runner/contain/proc-table.js';
-import { readBootId, reap } from '../../../runner/contain/reap.js';
+import { readBootId, reap, stillAlive } from '../../../runner/contain/reap.js';
 import type { OpenRun } from '../../../src/domain/ports.js';
 
 const started: ChildProcess[] = [];
 const strays: number[] = [];
 const bootId = await readBootId();
+const NONE = new Set<string>();
 
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
@@ -52,7 +53,7 @@ test('every process with the marker of the daemon ends, whatever it ignores and 
   const pids = [left.pid, ...left.children];
   const identities = await Promise.all([...pids, foreign.pid].map(identityOf));
 
-  const { killed, survivors } = await reap({ daemonMarker: daemon, openRuns: [], bootId });
+  const { killed, survivors } = await reap({ daemonMarker: daemon, runMarkers: NONE, openRuns: [], bootId });
 
   expect(killed).toBeGreaterThanOrEqual(3);
   expect(survivors.size).toBe(0);
@@ -64,7 +65,7 @@ test('a process that was noted down ends with its group, though nothing marks th
   const { startTime } = await identityOf(left.pid);
   const child = await identityOf(left.children[0] ?? 0);
 
-  await reap({ daemonMarker: randomUUID(), openRuns: [noted('r1', left.pid, startTime)], bootId });
+  await reap({ daemonMarker: randomUUID(), runMarkers: NONE, openRuns: [noted('r1', left.pid, startTime)], bootId });
 
   expect(await isStillAlive({ pid: left.pid, startTime })).toBe(false);
   expect(await isStillAlive(child)).toBe(false);
@@ -78,12 +79,36 @@ test.each([
   const identity = await identityOf(bystander.pid);
 
   const openRuns = [noted('r1', bystander.pid, otherStart ?? identity.startTime, boot)];
-  const { killed } = await reap({ daemonMarker: randomUUID(), openRuns, bootId });
+  const { killed } = await reap({ daemonMarker: randomUUID(), runMarkers: NONE, openRuns, bootId });
 
   expect(killed).toBe(0);
   expect(await isStillAlive(identity)).toBe(true);
 });
 
 test('with nothing left it is one look', async () => {
-  expect(await reap({ daemonMarker: randomUUID(), openRuns: [], bootId })).toEqual({ killed: 0, survivors: new Map() });
+  expect(await reap({ daemonMarker: randomUUID(), runMarkers: NONE, openRuns: [], bootId })).toEqual({
+    killed: 0,
+    survivors: new Map(),
+  });
+});
+
+test('a run of a Baton that knew no marker of the daemon is found by its own', async () => {
+  const left = await start('echo; exec sleep 1000', { BATON_RUN_MARKER: 'old-1' });
+  const identity = await identityOf(left.pid);
+
+  await reap({ daemonMarker: randomUUID(), runMarkers: new Set(['old-1']), openRuns: [], bootId });
+
+  expect(await isStillAlive(identity)).toBe(false);
+});
+
+test('while a survivor is waited for, nobody else with the same marker is touched', async () => {
+  const daemon = randomUUID();
+  const survivor = await start('echo; exec sleep 1000', marked(daemon));
+  const ours = await start('echo; exec sleep 1000', marked(daemon, 'r2'));
+  const [left, next] = await Promise.all([survivor.pid, ours.pid].map(identityOf));
+
+  if (left) await stillAlive([left]);
+
+  await vi.waitFor(async () => expect(left && (await stillAlive([left]))).toEqual([]));
+  expect(next && (await isStillAlive(next))).toBe(true);
 });
