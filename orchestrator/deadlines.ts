@@ -10,6 +10,7 @@ import { dayBudgetIsBack, enforceDayBudget } from './usage.js';
 export function meetDeadlines(draft: Draft, now: Instant): void {
   if (dayBudgetIsBack(draft, now)) liftHold(draft, 'budget', 'a new day, or a higher cap');
   enforceDayBudget(draft, now);
+  if (storeMayBeTried(draft, now)) liftHold(draft, 'store', 'runs may try again');
   for (const [issueId, claim] of Object.entries(draft.state.claims)) {
     const run = claim.status.kind === 'running' ? claim.live.run : null;
     if (!run || run.stop !== null || run.stage !== 'started') continue;
@@ -17,6 +18,12 @@ export function meetDeadlines(draft: Draft, now: Instant): void {
     else if (isAnswerOverdue(run, now)) endAsking(draft, claim, run, now);
     else if (isStalled(run, now)) requestStop(draft, issueId, 'stalled', now);
   }
+}
+
+/** A run could not note something down while our own writes succeed: only another run can tell whether that is over. */
+function storeMayBeTried({ state }: Draft, now: Instant): boolean {
+  const untilMs = state.holds.store?.untilMs ?? null;
+  return untilMs !== null && untilMs <= now.wallMs && !state.persist.broken;
 }
 
 function isAnswerOverdue(run: LiveRun, now: Instant): boolean {

@@ -34,7 +34,7 @@ export function persisted(draft: Draft, seq: number): void {
   draft.set({
     persist: isGoodAgain ? { ...persist, settledSeq, broken: false, fullSeq: null } : { ...persist, settledSeq },
   });
-  if (!draft.state.persist.broken) liftHold(draft, 'store', 'the state can be stored again');
+  if (isGoodAgain) liftHold(draft, 'store', 'the state can be stored again');
   for (const [runId, { seq: carriedBy }] of Object.entries(draft.state.ended)) {
     if (carriedBy !== null && carriedBy <= seq) draft.drop('ended', runId);
   }

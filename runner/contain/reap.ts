@@ -37,14 +37,24 @@ export interface Reaped {
  * may call this. Where namespaces work the kernel has done it already, and this is one look.
  */
 export async function reap(options: ReapOptions): Promise<Reaped> {
-  const killed = new Set<string>();
+  /** Everything that was ever found: without its leader or its parent a process that is about to die is found no more. */
+  const found = new Map<string, Left>();
+  let killed = 0;
   const deadlineMs = performance.now() + LIMIT_MS;
   for (;;) {
-    const left = await findLeft(options);
-    if (left.length === 0) return { killed: killed.size, survivors: new Map() };
-    for (const { process } of left)
-      if (signalExactly(process, 'SIGKILL')) killed.add(`${process.pid} ${process.startTime}`);
-    if (performance.now() > deadlineMs) return { killed: killed.size, survivors: byMarker(left) };
+    for (const left of await findLeft(options)) {
+      const { pid, startTime } = left.process;
+      found.set(`${pid} ${startTime}`, left);
+    }
+    const alive: Left[] = [];
+    for (const [key, left] of found) {
+      signalExactly(left.process, 'SIGKILL');
+      // Looked at, not concluded from the signal: one that became another user's cannot be signalled, and is there.
+      if (await isStillAlive(left.process)) alive.push(left);
+      else if (found.delete(key)) killed += 1;
+    }
+    if (alive.length === 0) return { killed, survivors: new Map() };
+    if (performance.now() > deadlineMs) return { killed, survivors: byMarker(alive) };
     await pause(LOOK_EVERY_MS);
   }
 }
@@ -93,6 +103,8 @@ async function findLeft(options: ReapOptions): Promise<readonly Left[]> {
     if (marker !== null) markers.set(facts.pid, marker);
   }
   addDescendants(seen, markers);
+  // Whoever started us may itself have been started by a run of before.
+  for (const pid of ancestors(seen)) markers.delete(pid);
   return seen.flatMap(({ facts }) => {
     const marker = markers.get(facts.pid);
     return marker === undefined ? [] : [{ process: facts, marker }];
@@ -107,6 +119,13 @@ async function look(pid: number, { daemonMarker, runMarkers }: ReapOptions): Pro
   const marker = environment.find((entry) => entry.startsWith(prefix))?.slice(prefix.length) ?? '';
   const isOurs = runMarkers.has(marker) || environment.includes(`${DAEMON_MARKER_NAME}=${daemonMarker}`);
   return { facts, told: isOurs ? marker : null };
+}
+
+function ancestors(seen: readonly Seen[]): readonly number[] {
+  const parents = new Map(seen.map(({ facts }) => [facts.pid, facts.parentId]));
+  const found: number[] = [];
+  for (let pid = process.ppid; pid > 1 && parents.has(pid); pid = parents.get(pid) ?? 0) found.push(pid);
+  return found;
 }
 
 function notedMarkers(openRuns: readonly OpenRun[], bootId: string): ReadonlyMap<string, string> {

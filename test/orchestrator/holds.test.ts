@@ -185,3 +185,16 @@ describe('other holds', () => {
     expect(messages).toEqual(['holding: nothing new is started', 'hold lifted']);
   });
 });
+
+test('a run that could not note something down holds for a while, though other writes succeed: no run after run', () => {
+  const core = new Core().put('A', 'B');
+  core.poll();
+  core.fail('A', 'store_failed');
+  core.exit('B');
+
+  expect(core.state.holds.store).toBeDefined();
+  expect(started([...core.advance(9_999), ...(core.state.read ? core.answerRead() : [])])).toEqual([]);
+  core.advance(2_000);
+  expect(core.state.holds.store).toBeUndefined();
+  expect(started([...core.poll(), ...core.answerReads()])).toContain('A');
+});

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test, vi } from 'vitest';
 import { isStillAlive, processFacts } from '../../../runner/contain/proc-table.js';
 import { readBootId, reap, stillAlive } from '../../../runner/contain/reap.js';
@@ -83,6 +85,27 @@ test.each([
 
   expect(killed).toBe(0);
   expect(await isStillAlive(identity)).toBe(true);
+});
+
+test('whoever started us is spared, though it carries the marker', async () => {
+  const daemon = randomUUID();
+  const module = fileURLToPath(new URL('../../../dist/runner/contain/reap.js', import.meta.url));
+  const script = `import { reap } from '${module}';
+    const { killed } = await reap({ daemonMarker: '${daemon}', runMarkers: new Set(), openRuns: [], bootId: 'b' });
+    console.log(killed);`;
+  const child = spawn(
+    'bash',
+    ['-c', 'sleep 1000 & "$0" --input-type=module -e "$1"; echo alive', process.execPath, script],
+    {
+      env: { PATH: process.env.PATH, ...marked(daemon) },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
+  started.push(child);
+
+  // The sleep beside it ends, the shell around it does not.
+  expect(await text(child.stdout)).toBe('1\nalive\n');
 });
 
 test('with nothing left it is one look', async () => {
