@@ -60,7 +60,16 @@ export class OpenRuns implements ProcessTrace {
   /** Nothing of it is left. */
   async end(marker: string): Promise<void> {
     this.#open.delete(marker);
-    if (this.#written.delete(marker)) await this.#options.store.remove(marker).catch(this.#options.onTrouble);
+    // With those before it whose note could not be removed: a full disk has space again some day.
+    for (const over of [...this.#written].filter((one) => !this.#open.has(one))) {
+      try {
+        await this.#options.store.remove(over);
+        this.#written.delete(over);
+      } catch (error) {
+        this.#options.onTrouble(error as Error);
+        return;
+      }
+    }
   }
 
   /** Entries of an earlier daemon that no claim knows any more: their processes are gone, and nothing is owed. */

@@ -16,7 +16,9 @@ interface Row extends Spending {
 export function spendingTable(db: DatabaseSyncInstance): SpendingTable {
   const put = db.prepare(
     'INSERT INTO spending (day, issue_id, input, cached, output, tokens) VALUES (?, ?, ?, ?, ?, ?) ' +
-      'ON CONFLICT DO UPDATE SET input = excluded.input, cached = excluded.cached, output = excluded.output, tokens = excluded.tokens',
+      // What was spent never gets less, whatever a daemon whose clock was elsewhere for a week remembers of that day.
+      'ON CONFLICT DO UPDATE SET input = max(input, excluded.input), cached = max(cached, excluded.cached), ' +
+      'output = max(output, excluded.output), tokens = max(tokens, excluded.tokens)',
   );
   const newest = db.prepare(
     `SELECT * FROM spending WHERE day IN (SELECT DISTINCT day FROM spending ORDER BY day DESC LIMIT ${LEDGER_DAYS})`,

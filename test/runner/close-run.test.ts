@@ -110,6 +110,32 @@ test('nothing happens in the workspace while processes of the run are alive', as
   expect(told).toEqual(['unkillable r1', 'after_run ok']);
 });
 
+test('a note that could not be removed goes with the next one that can', async () => {
+  const store = createMemoryStore();
+  const troubles: string[] = [];
+  let isFull = false;
+  const remove = async (marker: string) => {
+    if (isFull) throw new Error('disk full');
+    await store.openRuns.remove(marker);
+  };
+  const onTrouble = ({ message }: Error) => troubles.push(message);
+  const trace = { store: { ...store.openRuns, remove }, daemonMarker: 'd', bootId: 'b', onTrouble };
+  const openRuns = new OpenRuns(trace, []);
+  for (const marker of ['r1', 'r2', 'r3']) {
+    openRuns.begin(marker, 'A');
+    await openRuns.owe(marker, 'A');
+  }
+
+  isFull = true;
+  await openRuns.end('r1');
+  await openRuns.end('r2');
+  isFull = false;
+  await openRuns.end('r3');
+
+  expect(troubles).toEqual(['disk full', 'disk full']);
+  expect(await store.openRuns.all()).toEqual([]);
+});
+
 test('a hook that is killed with its daemon is owed still', async () => {
   const { openRuns, store } = await setUp(null, { owes: true });
 

@@ -99,6 +99,18 @@ test('runs and spending go when they are older than asked for, counted from the 
   expect(look('SELECT day FROM spending').map((row) => row.day)).toEqual(['2026-06-01']);
 });
 
+test('what was spent on a day never gets less', async () => {
+  const { store } = await openStore();
+  const day = (tokens: number) => ({
+    '2026-01-01': { tokens, issues: { A: { input: tokens, cached: 0, output: 0, tokens } } },
+  });
+
+  await store.write(change({ ledger: day(90) }));
+  await store.write(change({ ledger: day(5) }));
+
+  expect((await store.load()).ledger['2026-01-01']?.tokens).toBe(90);
+});
+
 test('a clock that stands years ahead does not empty the store', async () => {
   const { dir, store } = await openStore();
   const now = Date.UTC(2026, 5, 1);
