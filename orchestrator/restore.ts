@@ -5,6 +5,7 @@ import type { Durable, DurableClaim } from '../src/domain/durable.js';
 import { cancelled } from '../src/domain/outcome.js';
 import { Draft } from './draft.js';
 import { leftRun } from './live-run.js';
+import { longestBackoffMs } from './retry.js';
 import { runEnded } from './run-end.js';
 import { runOf, type State } from './state.js';
 
@@ -17,9 +18,12 @@ export function restore(fresh: State, durable: Durable, wallMs: number): State {
   const { records, pausedSinceMs, ledger } = durable;
   // Only a write ends the hold of the store, and nothing is written under it. What could be loaded is no reason for one.
   const { store: _, ...kept } = durable.holds;
-  const holds = Object.fromEntries(Object.entries(kept).map(([source, hold]) => [source, heldSince(hold, wallMs)]));
+  const latestMs = wallMs + longestBackoffMs(fresh.config.agent.maxRetryBackoffMs);
+  const holds = Object.fromEntries(
+    Object.entries(kept).map(([source, hold]) => [source, heldSince(hold, wallMs, latestMs)]),
+  );
   const claims = Object.fromEntries(
-    Object.entries(durable.claims).map(([id, claim]) => [id, revive(claim, fresh.config, wallMs)]),
+    Object.entries(durable.claims).map(([id, claim]) => [id, revive(claim, fresh.config, wallMs, latestMs)]),
   );
   const runs = Object.values(claims).flatMap((claim) => {
     const run = runOf(claim);
@@ -51,22 +55,31 @@ export function afterClosing(state: State, now: Instant): State {
   return draft.state;
 }
 
-function revive(claim: DurableClaim, config: Config, wallMs: number): Claim {
+function revive(claim: DurableClaim, config: Config, wallMs: number, latestMs: number): Claim {
   const { status } = claim;
   return {
     ...claim,
-    status: status.kind === 'waiting' ? waitingSince(status, wallMs) : status,
+    status: status.kind === 'waiting' ? waitingSince(status, wallMs, latestMs) : status,
     live: { issueSeq: 0, run: status.kind === 'running' ? leftRun(config) : null },
   };
 }
 
-/** Written on a clock that has been set back since: what was to take ten seconds still takes ten, and not a year. */
-function waitingSince(status: Waiting, wallMs: number): Waiting {
+/**
+ * Written on a clock that has been set back since: what was to take ten seconds still takes ten, and not a year. A due time may
+ * have been moved after `sinceMs`, so no wait is longer than the longest backoff either.
+ */
+function waitingSince(status: Waiting, wallMs: number, latestMs: number): Waiting {
   const aheadMs = Math.max(0, status.sinceMs - wallMs);
-  return { ...status, sinceMs: status.sinceMs - aheadMs, dueAtMs: status.dueAtMs - aheadMs };
+  const dueAtMs = Math.min(status.dueAtMs - aheadMs, latestMs);
+  return { ...status, sinceMs: status.sinceMs - aheadMs, dueAtMs };
 }
 
-function heldSince(hold: Hold, wallMs: number): Hold {
+/** The reset of a quota is a time of the service's own clock, and may be far away. */
+function heldSince(hold: Hold, wallMs: number, latestMs: number): Hold {
   const aheadMs = Math.max(0, hold.sinceMs - wallMs);
-  return { ...hold, sinceMs: hold.sinceMs - aheadMs, untilMs: hold.untilMs === null ? null : hold.untilMs - aheadMs };
+  const sinceMs = hold.sinceMs - aheadMs;
+  if (hold.untilMs === null) return { ...hold, sinceMs };
+  const isOurs = hold.code !== 'agent_quota' && hold.code !== 'budget_exceeded';
+  const untilMs = hold.untilMs - aheadMs;
+  return { ...hold, sinceMs, untilMs: isOurs ? Math.min(untilMs, latestMs) : untilMs };
 }

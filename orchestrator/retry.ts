@@ -10,6 +10,11 @@ export function backoffMs(failures: number, capMs: number, seed: string): number
   return Math.round(plain * (1 + JITTER * fraction(seed)));
 }
 
+/** No wait is longer, whatever the seed. */
+export function longestBackoffMs(capMs: number): number {
+  return Math.ceil(capMs * (1 + JITTER));
+}
+
 /** After a normal exit: 1 s, doubled for every run in a row that left the issue as it was. */
 export function continuationMs(idleRuns: number, capMs: number): number {
   return doubled(CONTINUATION_MS, idleRuns, Math.max(capMs, CONTINUATION_MS));

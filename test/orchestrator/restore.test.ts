@@ -156,6 +156,21 @@ describe('after a restart', () => {
     expect((next.state.holds.agent?.untilMs ?? 0) - next.now.wallMs).toBe(untilMs - sinceMs);
   });
 
+  test('a wait that was begun long ago and put off just now is no longer than a backoff when the clock was set back', async () => {
+    const core = new Core().put('A', 'B');
+    core.poll();
+    core.fail('A');
+    core.fail('B', 'agent_unauthorized');
+    core.nowMs += 40 * 60_000;
+    core.send({ type: 'retry_requested', issueId: 'A' });
+    core.nowMs -= 60 * 60_000;
+
+    const next = await restarted(core);
+
+    expect(next.status('A', 'waiting').dueAtMs - next.now.wallMs).toBeLessThanOrEqual(330_000);
+    expect((next.state.holds.agent?.untilMs ?? 0) - next.now.wallMs).toBeLessThanOrEqual(330_000);
+  });
+
   test('parked issues, holds and the pause are still there', async () => {
     const core = new Core({ agent: { maxAttempts: 1 } }).put('A', 'B');
     core.poll();

@@ -70,6 +70,8 @@ class CodexRun {
     // Whichever of the two loses ends on its own once the session is closed.
     const outcome = await Promise.race([this.#work(), stopped]).catch(outcomeOf);
     signal.removeEventListener('abort', onAbort);
+    // From here on nothing is expected of the agent: however long it takes to end it, that is no silence.
+    this.context.emit({ type: 'phase', phase: 'finishing' });
     return this.#stop(outcome);
   }
 
