@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import { toBatonError } from '../src/domain/errors.js';
-import { cancelled, type Outcome } from '../src/domain/outcome.js';
+import { failure, type Outcome } from '../src/domain/outcome.js';
 import { createIssueHooks } from './issue-hooks.js';
 import type { RunDeps } from './run-attempt.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
@@ -26,7 +26,7 @@ export async function closeRun(order: StartOrder, workflow: Workflow, deps: RunD
     });
   }
   await deps.openRuns.end(order.runId);
-  return cancelled('shutdown');
+  return failure('INTERRUPTED', 'the daemon that began the run ended', { state: 'cancelled' });
 }
 
 async function untilGone(runId: string, { survivors, onUnkillable }: RunDeps): Promise<void> {
@@ -58,6 +58,7 @@ async function payAfterRun(order: StartOrder, workflow: Workflow, key: string, d
       onUnkillable,
     });
     await hooks.run('after_run', { signal: new AbortController().signal, runOutcome: 'interrupted' });
+    await deps.openRuns.paid(runId);
   } finally {
     await removeFolder(tmpDir);
   }

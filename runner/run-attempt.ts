@@ -98,7 +98,7 @@ async function inWorkspace(attempt: Attempt, deps: RunDeps, tmpDir: string): Pro
   const hooks = hooksOf(attempt, deps, workspace, tmpDir);
   if (workspace.createdNow) await populate(hooks, workspace, deps, signal);
 
-  await deps.openRuns.owe(order.runId, workspace.key);
+  if (attempt.workflow.config.hooks.scripts.after_run !== null) await deps.openRuns.owe(order.runId, workspace.key);
   let outcome: Outcome;
   try {
     outcome = await work(attempt, deps, workspace, tmpDir, hooks);
@@ -111,6 +111,7 @@ async function inWorkspace(attempt: Attempt, deps: RunDeps, tmpDir: string): Pro
     runOutcome: outcomeName(outcome),
     ...timeLeft(attempt, deps.clock),
   });
+  await deps.openRuns.paid(order.runId);
   return outcome;
 }
 

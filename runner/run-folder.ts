@@ -9,15 +9,17 @@ import { deleteTrash } from './workspace-bookkeeping.js';
  * Temporary folders: one for the daemon, and in it a TMPDIR for each run. Short and below the system's temp folder, because
  * tools put sockets there and a socket's path may have 108 bytes only; mode 0700. The daemon's goes when the daemon
  * ends, so a forced end leaves nothing there either. A killed daemon leaves its folder behind with all that agents put there:
- * the file `note` names it, and the next daemon removes it.
+ * the file `note` names it, and the next daemon removes it beside its work.
  */
 export async function makeDaemonFolder(note: string): Promise<string> {
-  await removeForgotten(note);
+  const forgotten = (await readFile(note, 'utf8').catch(() => '')).split('\n').filter(canBeOurs);
   try {
     const path = join(await realpath(tmpdir()), `baton-${randomBytes(4).toString('hex')}`);
     // First the note: whoever is killed after it has made nothing, or what it names. Where it cannot be written litter may stay.
-    await writeFile(note, path, { mode: 0o600 }).catch(() => {});
+    await writeFile(note, [path, ...forgotten].join('\n'), { mode: 0o600 }).catch(() => {});
     await mkdir(path, { mode: 0o700 });
+    // There may be a lot, and nothing waits for it.
+    if (forgotten.length > 0) void removeForgotten(forgotten).then(() => writeFile(note, path).catch(() => {}));
     return path;
   } catch (error) {
     const message = `no temporary folder can be made in ${tmpdir()}: ${(error as Error).message}. Set TMPDIR to a folder that you can write`;
@@ -25,12 +27,16 @@ export async function makeDaemonFolder(note: string): Promise<string> {
   }
 }
 
-/** Only what can have been ours: the name of a folder to delete had better not be trusted. */
-async function removeForgotten(note: string): Promise<void> {
-  const path = await readFile(note, 'utf8').catch(() => '');
-  if (!/^baton-[0-9a-f]{8}$/.test(basename(path))) return;
-  const found = await lstat(path).catch(() => null);
-  if (found?.isDirectory() && found.uid === process.geteuid?.()) await removeFolder(path);
+/** The name of a folder to delete had better not be trusted. */
+function canBeOurs(path: string): boolean {
+  return /^baton-[0-9a-f]{8}$/.test(basename(path));
+}
+
+async function removeForgotten(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    const found = await lstat(path).catch(() => null);
+    if (found?.isDirectory() && found.uid === process.geteuid?.()) await removeFolder(path);
+  }
 }
 
 export async function makeRunFolder(daemonFolder: string, name: string): Promise<string> {

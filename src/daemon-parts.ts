@@ -53,11 +53,20 @@ export async function openParts(options: DaemonOptions, book: WorkflowBook, disp
     home: homeDir,
   });
   // From here on nobody else touches these workspaces, this state and these issues.
-  const locks = await takeLocks({
-    keys: [`the workspaces in ${root}`, `the state in ${stateDir.path}`, issuesKey(tracker, workflow.config.tracker)],
-    dir: options.lockDir,
-    holder: { pid: process.pid, since: new Date().toISOString(), workflow: workflow.path },
+  const holder = { pid: process.pid, since: new Date().toISOString(), workflow: workflow.path };
+  // In the folder that it is about: who comes from another home finds it there, and nobody else may end what runs on this state.
+  const stateLock = await takeLocks({ keys: [`the state in ${stateDir.path}`], dir: stateDir.path, holder });
+  const keys = [`the workspaces in ${root}`, issuesKey(tracker, workflow.config.tracker)];
+  const otherLocks = await takeLocks({ keys, dir: options.lockDir, holder }).catch(async (error: unknown) => {
+    await stateLock.release();
+    throw error;
   });
+  const locks = {
+    async release() {
+      await otherLocks.release();
+      await stateLock.release();
+    },
+  };
   return openLocked(options, dispatch, { tracker, root, locks }).catch(async (error: unknown) => {
     await locks.release();
     throw error;
@@ -65,19 +74,10 @@ export async function openParts(options: DaemonOptions, book: WorkflowBook, disp
 }
 
 type Locked = Pick<Parts, 'tracker' | 'root' | 'locks'>;
+type Stored = Locked & Pick<Parts, 'clock' | 'store'>;
 
 async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Locked): Promise<Parts> {
-  const { stateDir, log, redactor, env, version } = options;
-  const { workflow } = options.loaded;
-  const { tracker, root, locks } = locked;
-  const clock = createClock();
-  const detected = await detectContainment({
-    isolation: workflow.config.runtime.isolation,
-    hide: [stateDir.path, options.lockDir],
-    clock,
-  });
-  tellIsolation(log, detected);
-
+  const { stateDir, log, redactor } = options;
   const store =
     options.store ??
     openSqliteStore({
@@ -85,6 +85,25 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
       clean: (json) => redactor.maskJson(json),
       onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
     });
+  const clock = createClock();
+  return openStored(options, dispatch, { ...locked, store, clock }).catch(async (error: unknown) => {
+    await locked.tracker.close().catch(() => {}); // That it cannot start is what matters.
+    await store.close().catch(() => {});
+    clock.close();
+    throw error;
+  });
+}
+
+async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: Stored): Promise<Parts> {
+  const { stateDir, log, redactor, env, version } = options;
+  const { workflow } = options.loaded;
+  const { tracker, root, locks, store, clock } = stored;
+  const detected = await detectContainment({
+    isolation: workflow.config.runtime.isolation,
+    hide: [stateDir.path, options.lockDir],
+    clock,
+  });
+  tellIsolation(log, detected);
   const durable = await store.load();
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
   const containment = { ...detected, trace: openRuns };

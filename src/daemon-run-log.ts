@@ -60,7 +60,11 @@ export class RunLog implements RunObserver {
     const { runId, issue, number, reason, attempt } = order;
     const log = this.log.child({ issue_id: issue.id, issue_identifier: issue.identifier, run_id: runId });
     const onError = (error: Error) => log.warn({ detail: error.message }, 'transcript cannot be written');
-    const transcript = openTranscript(this.transcripts, runId, { redactor: this.redactor, onError });
+    const transcript = openTranscript(this.transcripts, runId, {
+      redactor: this.redactor,
+      onError,
+      continues: kind === 'closing_began',
+    });
     transcript.write(kind, {
       run_id: runId,
       issue_id: issue.id,

@@ -36,9 +36,13 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-/** An output that was lost is told a moment after it was written. */
+/** What is still in a pipe would be lost with us. An output that was lost is told a moment after it was written. */
 async function end(code: number): Promise<never> {
   await new Promise(setImmediate);
+  // From here on a signal ends us as it ends anybody: whoever reads may take all day.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.removeAllListeners(signal);
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<void>((done) => stream.write('', () => done()));
   // Who stops reading has seen enough; a disk that is full has not.
   if (brokenOutput === null || brokenOutput.code === 'EPIPE') process.exit(code);
   process.stderr.write(`baton: the output was lost: ${brokenOutput.message}\n`);

@@ -1,3 +1,4 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { neutraliseJson } from '../domain/neutralise.js';
 import { AppendQueue } from './append-queue.js';
@@ -6,6 +7,8 @@ import type { Redactor } from './redact.js';
 export interface TranscriptOptions {
   readonly redactor: Redactor;
   readonly maxBytes?: number;
+  /** Another daemon began it: its last line may be torn. */
+  readonly continues?: boolean;
   /** Told once, when the file cannot be written; the run goes on without its transcript. */
   readonly onError?: (error: Error) => void;
 }
@@ -37,6 +40,7 @@ export function openTranscript(dir: string, runId: string, options: TranscriptOp
   let leftOut = 0;
   let isCut = false;
   let closing: Promise<void> | null = null;
+  if (options.continues && isTorn(path)) queue.append('\n');
 
   const append = (line: string): void => {
     bytes += Buffer.byteLength(line);
@@ -89,5 +93,21 @@ function lineOf(kind: string, data: unknown): string {
     return JSON.stringify({ time, kind, data: data ?? null });
   } catch (error) {
     return JSON.stringify({ time, kind, data: `not writable as JSON: ${(error as Error).message}` });
+  }
+}
+
+/** Does it end in the middle of a line? Where that cannot be told it is not there, or cannot be written either. */
+function isTorn(path: string): boolean {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const { size } = fstatSync(file);
+      const last = Buffer.alloc(1);
+      return size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last.toString() !== '\n';
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return false;
   }
 }

@@ -118,12 +118,13 @@ function isAlive({ pid, start_time }: Row): boolean {
   return now === null || start_time === '' || now === start_time;
 }
 
-/** When a process started, in clock ticks since boot; `null` where that cannot be told. */
+/** When a process started, in clock ticks since boot; `null` where that cannot be told. A zombie has ended: it started never. */
 function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name, in parentheses, may itself hold blanks and parentheses.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return 'ZX'.includes(fields[0] ?? '') ? 'never' : (fields[19] ?? null);
   } catch {
     return null;
   }

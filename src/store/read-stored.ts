@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { Durable } from '../domain/durable.js';
+import { BatonError, toBatonError } from '../domain/errors.js';
 import { openSqliteStore } from './sqlite-store.js';
 import { storeFailure } from './store-failure.js';
 
@@ -38,6 +39,10 @@ export async function withStoredCopy<T>(dir: string, look: (copy: string) => T |
     copyFile(join(dir, 'baton.db'), join(copyDir, 'baton.db'));
     await openSqliteStore({ dir: copyDir, onWarning: () => {} }).close();
     return await look(copyDir);
+  } catch (error) {
+    // Nobody knows the copy.
+    const { code, message, details } = toBatonError(error, 'store_failed');
+    throw new BatonError(code, message.replaceAll(copyDir, dir), details, { cause: error });
   } finally {
     await rm(copyDir, { recursive: true, force: true });
   }

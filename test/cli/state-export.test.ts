@@ -1,9 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, test } from 'vitest';
 import { stateExport } from '../../src/cli/state-export.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
-import { CLAIMS, change, record } from '../store/stored-samples.js';
+import { CLAIMS, change, parked, record } from '../store/stored-samples.js';
+import { issue } from '../support/builders.js';
 import { world } from './cli-fixture.js';
 
 describe('baton state export', () => {
@@ -47,6 +53,39 @@ describe('baton state export', () => {
     expect(io.out()).not.toContain('\u001b');
     expect(readdirSync(dir).sort()).toEqual(before);
     await store.close();
+  });
+
+  test('is whole at the other end of a pipe, however long it is', async () => {
+    const io = world();
+    const dir = join(io.dir, 'state');
+    mkdirSync(dir);
+    const store = openSqliteStore({ dir, onWarning: () => {} });
+    const long = { ...parked('A'), issue: issue({ id: 'A', description: 'x'.repeat(3_000_000) }) };
+    await store.write(change({ claims: { A: long } }));
+    await store.close();
+    const main = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
+
+    const child = spawn(process.execPath, [main, 'state', 'export', '--state-dir', dir]);
+    // Nobody reads until it has written all that a pipe takes.
+    await once(child.stdout, 'readable');
+    const state = JSON.parse(await text(child.stdout));
+
+    expect(state.claims.A.issue.description).toHaveLength(3_000_000);
+  });
+
+  test('names the file itself when it is of a newer Baton, not a copy that is gone', async () => {
+    const io = world();
+    const dir = join(io.dir, 'state');
+    mkdirSync(dir);
+    await openSqliteStore({ dir, onWarning: () => {} }).close();
+    const db = new DatabaseSync(join(dir, 'baton.db'));
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+
+    const code = await stateExport({ workflowPath: 'WORKFLOW.md', stateDir: 'state' }, io);
+
+    expect(code).toBe(1);
+    expect(io.err()).toContain(`${join(dir, 'baton.db')} was written by a newer Baton`);
   });
 
   test('says so where nothing was stored, and makes nothing', async () => {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openIssueLocks } from '../../src/store/issue-locks.js';
 import { tempFolder } from '../runner/workspaces/temp-folder.js';
 import { issue } from '../support/builders.js';
@@ -59,6 +59,34 @@ test('a process that was only given the number of a dead holder blocks nobody', 
   const locks = open(dir);
   const other = await stranger();
   await takenBy(dir, 'A', other.pid, `${other.startTime}1`);
+
+  await expect(locks.take(issue('A'))).resolves.toBeTypeOf('function');
+});
+
+test('a zombie holds nothing, though it has its number still', async () => {
+  const dir = await tempFolder();
+  const locks = open(dir);
+  // Its parent becomes a program that does not look after children.
+  const parent = spawn(
+    'bash',
+    ['-c', 'while [ "$(cat /proc/$$/comm)" = bash ]; do :; done & echo $!; exec sleep 1000'],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
+  onTestFinished(() => void parent.kill('SIGKILL'));
+  const [line] = await once(parent.stdout, 'data');
+  const pid = Number(String(line));
+  const stat = () => readFileSync(`/proc/${pid}/stat`, 'latin1');
+  await vi.waitFor(() => expect(stat()).toContain(') Z '), 5_000);
+  await takenBy(
+    dir,
+    'A',
+    pid,
+    stat()
+      .slice(stat().lastIndexOf(')') + 2)
+      .split(' ')[19] ?? '',
+  );
 
   await expect(locks.take(issue('A'))).resolves.toBeTypeOf('function');
 });
