@@ -1,0 +1,68 @@
+// Loaded into the daemon with `node --import`: ends it with SIGKILL at one exact boundary of an effect, where no script could.
+//   CHAOS_KILL   {"at": name, "nth": n}: the n-th time that `name` happens; `boundary` is any of them
+//   CHAOS_ROOT   the folder of the workspaces, to tell their mkdir from others
+// Nobody but this file reads these variables, and agents and hooks do not get them.
+import { ChildProcess } from 'node:child_process';
+import promises from 'node:fs/promises';
+import { register, syncBuiltinESMExports } from 'node:module';
+import { basename, dirname } from 'node:path';
+
+const { at, nth } = JSON.parse(process.env.CHAOS_KILL);
+const root = process.env.CHAOS_ROOT;
+let seen = 0;
+
+globalThis.chaosReached = (name) => {
+  if (name !== at && at !== 'boundary') return;
+  seen += 1;
+  if (seen === nth) process.kill(process.pid, 'SIGKILL');
+};
+
+for (const [method, nameOf] of Object.entries({
+  mkdir: (path) => mkdirName(path),
+  writeFile: (path) => (dirname(path).endsWith('/.baton/creating') ? 'marking' : 'other_write'),
+  unlink: (path) => (dirname(path).endsWith('/.baton/creating') ? 'confirming' : 'other_unlink'),
+  rename: (path, target) => renameName(String(path), String(target)),
+  rm: (path) => (dirname(path).endsWith('/.baton/trash') ? 'deleting' : 'other_rm'),
+  mkdtemp: (path) => (basename(path) === 'save-' ? 'saving' : 'other_mkdtemp'),
+  copyFile: () => 'copying',
+})) {
+  const original = promises[method];
+  promises[method] = async (...args) => {
+    const name = nameOf(...args.map((arg) => (arg instanceof URL ? arg.pathname : arg)));
+    if (name === null) return original.apply(promises, args);
+    globalThis.chaosReached(`before_${name}`);
+    try {
+      return await original.apply(promises, args);
+    } finally {
+      globalThis.chaosReached(`after_${name}`);
+    }
+  };
+}
+syncBuiltinESMExports();
+
+const { spawn } = ChildProcess.prototype;
+ChildProcess.prototype.spawn = function (...args) {
+  globalThis.chaosReached('before_spawn');
+  const result = spawn.apply(this, args);
+  globalThis.chaosReached('after_spawn');
+  return result;
+};
+
+// The classes of the real package cannot be changed in place, so that the daemon is given one that extends them.
+const wrapper = new URL('preload-sqlite.mjs', import.meta.url).href;
+const hooks = `export const resolve = async (name, context, next) =>
+  name === '@photostructure/sqlite' && context.parentURL !== '${wrapper}'
+    ? { url: '${wrapper}', shortCircuit: true }
+    : next(name, context);`;
+register(`data:text/javascript,${encodeURIComponent(hooks)}`);
+
+/** `null`: it only makes sure that a folder is there, time and again. */
+function mkdirName(path) {
+  if (/\/\.baton(\/(creating|trash))?$/.test(path)) return null;
+  return dirname(path) === root ? 'mkdir' : 'other_mkdir';
+}
+
+function renameName(path, target) {
+  if (dirname(target).endsWith('/.baton/trash')) return 'trash';
+  return basename(path).startsWith('.partial-') ? 'saved' : 'other_rename';
+}
