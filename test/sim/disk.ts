@@ -1,0 +1,50 @@
+import type { Durable, DurableChange, DurableClaim, Ledger } from '../../src/domain/durable.js';
+import type { WorkspaceOwner } from '../../src/domain/ports.js';
+import type { RunRecord } from '../../src/domain/run-record.js';
+import { newestDays } from '../../src/store/newest-days.js';
+
+/** What a killed daemon leaves: its state, the workspaces and their owners, and which runs owe an `after_run`. */
+export class Disk {
+  durable: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {} };
+  /** The last change that is safe here. */
+  applied: DurableChange | null = null;
+  readonly runs = new Map<string, RunRecord>();
+  /** Records that were closed and are open again. */
+  readonly reopened: { readonly was: RunRecord; readonly is: RunRecord }[] = [];
+  readonly owners = new Map<string, WorkspaceOwner>();
+  /** Folders that exist, by issue. */
+  readonly folders = new Set<string>();
+  /** Runs whose `before_run` began and whose `after_run` has not ended: their issue. */
+  readonly owing = new Map<string, string>();
+
+  apply(change: DurableChange): void {
+    const claims: { [id: string]: DurableClaim } = change.full ? {} : { ...this.durable.claims };
+    for (const [id, claim] of Object.entries(change.claims)) {
+      if (claim === null) delete claims[id];
+      else claims[id] = claim;
+    }
+    const records = change.full ? change.records : { ...this.durable.records, ...change.records };
+    const ledger = merged(this.durable.ledger, change.ledger);
+    const { holds, pausedSinceMs } = change;
+    this.durable = { claims, records, holds, pausedSinceMs, ledger };
+    this.applied = change;
+    for (const record of change.runs) {
+      const known = this.runs.get(record.runId);
+      if (record.end === null && known?.end) this.reopened.push({ was: known, is: record });
+      this.runs.set(record.runId, record);
+    }
+  }
+
+  /** Through JSON, so that only what a disk could keep comes back. */
+  load(): Durable {
+    const durable = JSON.parse(JSON.stringify(this.durable)) as Durable;
+    return { ...durable, ledger: newestDays(durable.ledger) };
+  }
+}
+
+function merged(known: Ledger, change: Ledger): Ledger {
+  const days = Object.entries(change).map(([day, { tokens, issues }]) => {
+    return [day, { tokens, issues: { ...known[day]?.issues, ...issues } }] as const;
+  });
+  return days.length === 0 ? known : { ...known, ...Object.fromEntries(days) };
+}

@@ -1,0 +1,29 @@
+import type { State } from '../../orchestrator/state.js';
+import type { Clock } from '../../src/domain/clock.js';
+import type { Config } from '../../src/domain/config.js';
+import type { Effect } from '../../src/domain/effects.js';
+import type { Dispatch, Runner, Store } from '../../src/domain/ports.js';
+import type { TrackerPort } from './tracker.js';
+
+/** What a planted bug may see of the daemon that it is in. */
+export interface Insight {
+  readonly state: State | null;
+  readonly clock: Clock | null;
+  readonly dispatch: Dispatch;
+}
+
+/** A bug, made by wrapping what stands around the core. The product has no switch for it. */
+export interface Plant {
+  store?(store: Store, life: Insight): Store;
+  tracker?(tracker: TrackerPort, life: Insight): TrackerPort;
+  runner?(runner: Runner, life: Insight): Runner;
+  clock?(clock: Clock, life: Insight): Clock;
+  dispatch?(dispatch: Dispatch, life: Insight): Dispatch;
+  perform?(perform: (effect: Effect) => void, life: Insight): (effect: Effect) => void;
+  restore?(restored: State, fresh: State): State;
+  config?(config: Config): Config;
+  /** Which of the processes that an earlier daemon left are killed at boot. */
+  reaps?(marker: string): boolean;
+}
+
+export const NO_PLANT: Plant = {};

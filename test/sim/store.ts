@@ -1,0 +1,58 @@
+import type { DurableChange } from '../../src/domain/durable.js';
+import { BatonError } from '../../src/domain/errors.js';
+import type { Store } from '../../src/domain/ports.js';
+import type { Life } from './life.js';
+import type { World } from './world.js';
+
+const NEVER = new Promise<never>(() => {});
+
+/** The store of one life: a write is on the disk or not, whatever becomes of the one who ordered it. */
+export function simStore(world: World, life: Life): Store {
+  const { disk, random, time } = world;
+
+  const write = (change: DurableChange): Promise<void> => {
+    if (life.isDead || life.reaches('write ordered')) return NEVER;
+    if (world.moods.store === 'full') {
+      world.coverage.mark('store: disk full');
+      if (random.chance(0.15)) {
+        world.coverage.mark('store: write fails, but is there');
+        disk.apply(change);
+      }
+      return Promise.reject(new BatonError('store_failed', 'no space left on device'));
+    }
+    if (world.moods.store === 'slow' && random.chance(0.7)) return writeSlowly(change);
+    disk.apply(change);
+    return life.reaches('write done') ? NEVER : Promise.resolve();
+  };
+
+  const writeSlowly = (change: DurableChange): Promise<void> => {
+    world.coverage.mark('store: slow');
+    const safeMs = random.wait(10, 20_000);
+    const toldMs = safeMs + random.wait(0, 20_000);
+    return new Promise((resolve) => {
+      time.after(safeMs, () => {
+        if (!life.isDead) disk.apply(change);
+      });
+      time.after(toldMs, () => {
+        if (life.isDead) return;
+        world.stirred();
+        resolve();
+      });
+    });
+  };
+
+  return {
+    load: async () => disk.load(),
+    write,
+    owners: {
+      all: async () => [...disk.owners.values()],
+      put: async (owner) => void disk.owners.set(owner.key, owner),
+      remove: async (key) => void disk.owners.delete(key),
+    },
+    // Which runs owe an after_run is the runner's own knowledge, see Disk.owing.
+    openRuns: { all: async () => [], put: async () => {}, remove: async () => {} },
+    addEvent: () => {},
+    prune: async () => {},
+    close: async () => {},
+  };
+}

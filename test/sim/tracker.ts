@@ -1,0 +1,111 @@
+import { BatonError } from '../../src/domain/errors.js';
+import type { Issue } from '../../src/domain/issue.js';
+import type { IssueBatch, RateLimit, Tracker } from '../../src/domain/ports.js';
+import { includesState } from '../../src/domain/standing.js';
+import type { Life } from './life.js';
+import type { World } from './world.js';
+
+export type TrackerPort = Pick<Tracker, 'issuesByStates' | 'issuesByIds'>;
+
+/** Later than this nobody listens any more. */
+const ANSWER_LIMIT_MS = 60_000;
+
+/** A tracker that is flaky, slow and a liar when the world is in the mood for it. */
+export function simTracker(world: World, life: Life): TrackerPort {
+  const { random, coverage, board, laws, time } = world;
+  return {
+    issuesByStates(states) {
+      const look = (issues: ReadonlyMap<string, Issue>): IssueBatch => ({
+        issues: [...issues.values()].filter((issue) => includesState(states, issue.state)),
+        unknown: [],
+        ...limitTold(world),
+      });
+      const askedMs = time.nowMs;
+      return answer(world, life, look).then((batch) => {
+        if (time.nowMs - askedMs < ANSWER_LIMIT_MS) laws.words.listed(batch);
+        return batch;
+      });
+    },
+    issuesByIds(ids) {
+      const askedMs = time.nowMs;
+      const look = (issues: ReadonlyMap<string, Issue>): IssueBatch => {
+        const unknown = ids.filter(() => world.moods.tracker === 'vague' && random.chance(0.4));
+        if (unknown.length > 0) coverage.mark('tracker: id unknown');
+        const hidden = ids.filter(
+          (id) => world.moods.tracker === 'split' && board.issues.has(id) && random.chance(0.15),
+        );
+        if (hidden.length > 0) coverage.mark('tracker: candidate that a refresh does not know');
+        const isShown = (id: string) => !unknown.includes(id) && !hidden.includes(id);
+        return { issues: ids.flatMap((id) => (isShown(id) ? (issues.get(id) ?? []) : [])), unknown };
+      };
+      return answer(world, life, look).then((batch) => {
+        if (time.nowMs - askedMs < ANSWER_LIMIT_MS) laws.words.told(ids, batch);
+        return batch;
+      });
+    },
+  };
+}
+
+/** Fails, or looks at the board now or at some later moment, and tells it still later. */
+function answer(
+  world: World,
+  life: Life,
+  look: (issues: ReadonlyMap<string, Issue>) => IssueBatch,
+): Promise<IssueBatch> {
+  const { random, coverage, time, board, moods } = world;
+  const trouble = troubleOf(world);
+  if (trouble && random.chance(0.6)) {
+    return later(world, life, random.wait(1, 5_000), () => Promise.reject(trouble()));
+  }
+  let delayMs = random.wait(1, 1_000);
+  if (moods.tracker === 'slow') {
+    const isTooLate = random.chance(0.3);
+    coverage.mark(isTooLate ? 'tracker: answers after 60 s' : 'tracker: slow');
+    delayMs = isTooLate ? random.int(60_001, 90_000) : random.int(2_000, 59_000);
+  }
+  if (random.chance(0.5)) return later(world, life, delayMs, () => Promise.resolve(look(board.issues)));
+  // It looked when it was asked; what has happened since then it does not know.
+  const then = new Map(board.issues);
+  const askedMs = time.nowMs;
+  const batch = look(then);
+  return later(world, life, delayMs, () => {
+    if (time.nowMs > askedMs && [...board.issues].some(([id, issue]) => then.get(id) !== issue)) {
+      coverage.mark('tracker: old news');
+    }
+    return Promise.resolve(batch);
+  });
+}
+
+function troubleOf({ moods, coverage, time, random }: World): (() => BatonError) | null {
+  switch (moods.tracker) {
+    case 'down':
+      coverage.mark('tracker: request fails');
+      return () => new BatonError('tracker_request', 'connection refused');
+    case 'locked':
+      coverage.mark('tracker: refuses the login');
+      return () => new BatonError('tracker_auth', 'the token is not valid');
+    case 'limited': {
+      coverage.mark('tracker: rate limit reached');
+      const resetAtMs = time.wallMs + random.int(1_000, 120_000);
+      return () => new BatonError('tracker_rate_limited', 'too many requests', { resetAtMs });
+    }
+    default:
+      return null;
+  }
+}
+
+function limitTold({ moods, random, coverage, time }: World): { rateLimit?: RateLimit } {
+  if (moods.tracker !== 'limited') return {};
+  coverage.mark('tracker: rate limit told');
+  return { rateLimit: { remaining: random.int(0, 40), resetAtMs: time.wallMs + random.int(1_000, 300_000) } };
+}
+
+function later<T>(world: World, life: Life, delayMs: number, tell: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    world.time.after(delayMs, () => {
+      if (life.isDead) return;
+      world.stirred();
+      tell().then(resolve, reject);
+    });
+  });
+}
