@@ -67,14 +67,16 @@ function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered,
     // A half-written file or a failed page proves nothing.
     if (refresh.unknown.includes(id)) continue;
     const issue = found.get(id) ?? null;
-    tidyLeftover(draft, id, issue);
+    tidyLeftover(draft, id, issue, seq);
     reconcile(draft, id, issue, seq, now);
   }
 }
 
 /** A workspace of an earlier life whose issue is finished. */
-function tidyLeftover(draft: Draft, id: string, issue: Issue | null): void {
-  if (!(id in draft.state.leftovers)) return;
+function tidyLeftover(draft: Draft, id: string, issue: Issue | null, seq: number): void {
+  // A newer read has said something else about it meanwhile.
+  const isOld = (draft.state.released[id] ?? 0) >= seq;
+  if (!(id in draft.state.leftovers) || isOld) return;
   draft.drop('leftovers', id);
   if (draft.claim(id)) return;
   const isTerminal = issue && standingOf(issue, draft.state.config.tracker) === 'terminal';

@@ -10,6 +10,8 @@ interface OpenRun {
   readonly base: Logger;
   log: Logger;
   readonly transcript: Transcript;
+  /** Another daemon began it: how much it did is not known here. */
+  readonly isClosing: boolean;
   /** How often each type of event came up. */
   readonly counts: Map<RuntimeEventType, number>;
 }
@@ -73,7 +75,7 @@ export class RunLog implements RunObserver {
       reason,
       attempt,
     });
-    this.#open.set(runId, { base: log, log, transcript, counts: new Map() });
+    this.#open.set(runId, { base: log, log, transcript, isClosing: kind === 'closing_began', counts: new Map() });
   }
 
   runtimeEvent(runId: string, event: RuntimeEvent): void {
@@ -118,7 +120,9 @@ export class RunLog implements RunObserver {
     this.#open.delete(runId);
     run.transcript.write('run_ended', outcome);
     const code = outcome.state === 'success' ? null : outcome.error.code;
-    run.log.info({ outcome: outcome.state, ...(code ? { code } : {}), turns: outcome.meta.turns ?? 0 }, 'run ended');
+    if (run.isClosing) run.log.info('run closed');
+    else
+      run.log.info({ outcome: outcome.state, ...(code ? { code } : {}), turns: outcome.meta.turns ?? 0 }, 'run ended');
     const closing = run.transcript.close().finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }

@@ -72,7 +72,7 @@ agent: { max_turns: 1 }`,
   ]);
   expect(first).toMatchObject({ run_number: 5, reason: 'resumed', attempt: 1 });
   expect(daemon.logLines).toContainEqual(
-    expect.objectContaining({ msg: 'run ended', run_id: 'before-7', code: 'INTERRUPTED' }),
+    expect.objectContaining({ msg: 'run closed', run_id: 'before-7', issue_identifier: 'AB-1' }),
   );
   await daemon.stop();
   const transcript = await readFile(join(daemon.stateDir, 'transcripts/before-7.jsonl'), 'utf8');

@@ -288,6 +288,24 @@ describe('cleanup', () => {
     expect(core.state.removals).toEqual({});
   });
 
+  test('an old answer about a workspace of an earlier life does not outweigh a newer one', () => {
+    const core = new Core().put('A');
+    core.send({ type: 'started', leftovers: [{ issueId: 'A', identifier: 'A' }] });
+    core.answerPoll({ refresh: { ok: true, issues: [], unknown: ['A'] } });
+    core.fail('A');
+    core.change('A', { state: 'Done' });
+    core.send({ type: 'refresh_requested' });
+    const old = core.readBoard(['A']);
+    core.send({ type: 'retry_requested', issueId: 'A' });
+    core.board.delete('A');
+    core.answerReads();
+
+    const effects = core.answerPoll({ refresh: old });
+
+    expect(core.standing('A')).toBe('unclaimed');
+    expect(ofType(effects, 'remove_workspace')).toEqual([]);
+  });
+
   test('a workspace that could not be removed is tried again in an hour, unless its issue came back', () => {
     const core = new Core().put({ id: 'A', state: 'Done' }, { id: 'B', state: 'Done' });
     const leftovers = ['A', 'B'].map((id) => ({ issueId: id, identifier: id }));
