@@ -42,7 +42,7 @@ export async function detectContainment({ isolation, hide, clock }: DetectOption
 }
 
 const WEAKNESS =
-  'Processes are ended by group and marker only: one that leaves both survives, a killed daemon leaves its agents running, and agents can read the state directory.';
+  'Processes are ended by group and marker only: one that leaves both survives, a killed daemon leaves its agents running until the next one starts, and agents can read the state directory.';
 
 /** `null` when a command really ran alone, saw nothing of what is hidden and had no right to uncover it. */
 async function tryOut(form: NamespaceContainment): Promise<string | null> {

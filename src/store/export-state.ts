@@ -22,7 +22,10 @@ const KEYED = {
  */
 export async function exportState(dir: string): Promise<JsonObject> {
   if (!existsSync(join(dir, 'baton.db')))
-    throw new BatonError('store_failed', `there is no state in ${dir}: no daemon has worked there yet`);
+    throw new BatonError(
+      'store_failed',
+      `there is no state in ${dir}: no daemon has worked there yet. Name the workflow that it was started with, or its --state-dir`,
+    );
   return withStoredCopy(dir, (copy) => {
     const db = new DatabaseSync(join(copy, 'baton.db'), { readOnly: true });
     try {
