@@ -37,6 +37,7 @@ export function createExit(log: Logger, parts: Parts, closeLoop: () => void): Ex
     if (isForced) await bounded(() => parts.pool.killAll());
     for (const part of [...first, parts.tracker, parts.runLog, parts.store, parts.issueLocks])
       await bounded(() => part.close());
+    await bounded(() => parts.tidied);
     const litter = await removeFolder(parts.tmpRoot);
     if (litter) log.warn({ folder: parts.tmpRoot, detail: litter.message }, 'temporary folder could not be removed');
     // Last: whoever comes next may touch everything.

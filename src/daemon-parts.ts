@@ -36,6 +36,8 @@ export interface Parts {
   readonly runLog: RunLog;
   /** Temporary folders of runs; removed at the end. */
   readonly tmpRoot: string;
+  /** What a killed daemon left of its own is gone. */
+  readonly tidied: Promise<void>;
   readonly pool: RunPool;
   readonly openRuns: OpenRuns;
   readonly issueLocks: IssueLocks;
@@ -109,7 +111,7 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const containment = { ...detected, trace: openRuns };
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
   const runLog = new RunLog(log, stateDir.transcripts, redactor);
-  const tmpRoot = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
+  const { path: tmpRoot, tidied } = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
   const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
   const issueLocks = openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path });
   const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors, issueLocks };
@@ -131,7 +133,7 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
   // A large one takes its time, and nothing waits for it.
   void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
-  return { clock, store, durable, tracker, root, runLog, tmpRoot, pool, openRuns, issueLocks, locks };
+  return { clock, store, durable, tracker, root, runLog, tmpRoot, tidied, pool, openRuns, issueLocks, locks };
 }
 
 /** Two daemons may share a tracker as long as labels keep their issues apart. */

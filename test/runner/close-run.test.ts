@@ -26,7 +26,7 @@ const order: StartOrder = {
 async function setUp(afterRun: string | null, options: { readonly owes: boolean; readonly survivors?: number[][] }) {
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'baton-close-')));
   onTestFinished(() => rm(dir, { recursive: true, force: true }));
-  const tmpRoot = await makeDaemonFolder(join(dir, 'tmp-folder'));
+  const { path: tmpRoot } = await makeDaemonFolder(join(dir, 'tmp-folder'));
   onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
   const clock = createClock();
   onTestFinished(() => clock.close());

@@ -6,7 +6,8 @@ import { makeDaemonFolder } from '../../runner/run-folder.js';
 import { tempFolder } from './workspaces/temp-folder.js';
 
 async function made(note: string): Promise<string> {
-  const path = await makeDaemonFolder(note);
+  const { path, tidied } = await makeDaemonFolder(note);
+  onTestFinished(() => tidied);
   onTestFinished(() => rm(path, { recursive: true, force: true }));
   return path;
 }

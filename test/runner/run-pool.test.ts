@@ -40,7 +40,7 @@ const order = (runId: string, issueId = 'A'): StartOrder => ({
 async function setUp() {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'baton-pool-')));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
-  const tmpRoot = await makeDaemonFolder(join(root, 'tmp-folder'));
+  const { path: tmpRoot } = await makeDaemonFolder(join(root, 'tmp-folder'));
   onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
   const store = createMemoryStore();
   const workspaces = createWorkspaces({ root, scope: 'test', owners: store.owners });

@@ -19,7 +19,10 @@ export async function withTaskLock(
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^\.+/, '');
   const lock = path.join(folder, '.locks', `task-${name}`);
-  await mkdir(path.dirname(lock), { recursive: true });
+  // Not recursive: a board that is away (a checkout, a disk) must not come back empty, or all of its issues would be gone.
+  await mkdir(path.dirname(lock)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
   for (let waitedMs = 0; !(await take(lock)); waitedMs += RETRY_MS) {
     if (waitedMs >= timeoutMs) return false;
     await delay(RETRY_MS);
