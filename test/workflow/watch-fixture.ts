@@ -67,8 +67,8 @@ export function workflowIn(folder: string, content = settings(1)): string {
 }
 
 /**
- * The system's watch misses an event once in some thousand, on a busy machine; the product looks before each poll because of that. So
- * whoever is not heard saves again, and a watch that is dead is still found out.
+ * One edit by rename was once not heard within 30 s, on a busy machine; why is not known. Whoever is not heard saves again, so a watch
+ * that is dead is still found out, but a single edit that gets lost is not: for that the product looks before each poll.
  */
 export async function expectSeen(watched: Watched, edit: () => void, maxTurns: number): Promise<void> {
   const changed = watched.next('change').then(() => true);
