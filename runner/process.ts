@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Duplex, Readable, Writable } from 'node:stream';
 import type { Clock } from '../src/domain/clock.js';
 import type { ProcessIdentity } from './contain/proc-table.js';
 
@@ -15,6 +15,8 @@ export interface SpawnSpec {
   /** Names unset again after the login shell read its profile. */
   readonly unset: readonly string[];
   readonly stdin: 'pipe' | 'ignore';
+  /** Give it the channel that Node.js programs know as `process.send`. */
+  readonly channel?: boolean;
 }
 
 export interface DirectoryIdentity {
@@ -33,6 +35,8 @@ export interface ContainedProcess {
   readonly stdin: Writable | null;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /** The near end of its channel, JSON lines both ways; `null` when none was asked for. Never emits an unhandled error. */
+  readonly channel: Duplex | null;
   /** Settles when the command itself has ended; its children may still live. Never rejects. */
   readonly exited: Promise<ExitStatus>;
   /**

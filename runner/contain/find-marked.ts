@@ -2,6 +2,8 @@ import { forEachPid, type ProcessIdentity, processFacts, readIfThere } from './p
 
 export const MARKER_NAME = 'BATON_RUN_MARKER';
 export const DAEMON_MARKER_NAME = 'BATON_DAEMON_MARKER';
+/** One for each command: commands of a run may be at work side by side, and the end of one must not be the end of another. */
+export const TREE_MARKER_NAME = 'BATON_TREE_MARKER';
 
 /**
  * The living processes that carry a run's marker in their environment: those of the run that left its process group,
@@ -11,9 +13,10 @@ export const DAEMON_MARKER_NAME = 'BATON_DAEMON_MARKER';
 export async function findMarked(
   marker: string,
   onFound: (process: ProcessIdentity) => void = () => {},
+  variable: string = MARKER_NAME,
 ): Promise<readonly ProcessIdentity[]> {
   return forEachPid(async (pid) => {
-    const found = await markedProcess(pid, `${MARKER_NAME}=${marker}`);
+    const found = await markedProcess(pid, `${variable}=${marker}`);
     if (found !== null) onFound(found);
     return found;
   });

@@ -1,3 +1,4 @@
+import { TREE_MARKER_NAME } from './find-marked.js';
 import { MarkerSweep } from './marker-sweep.js';
 import { listProcesses, type ProcessFacts } from './proc-table.js';
 import type { ProcessTree } from './process-tree.js';
@@ -11,9 +12,9 @@ export class GroupTree implements ProcessTree {
 
   constructor(
     readonly leader: { readonly pid: number; hasExited(): boolean },
-    marker: string,
+    treeMarker: string,
   ) {
-    this.#sweep = new MarkerSweep(marker);
+    this.#sweep = new MarkerSweep(treeMarker, TREE_MARKER_NAME);
   }
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {

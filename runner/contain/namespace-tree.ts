@@ -1,5 +1,4 @@
 import { BatonError } from '../../src/domain/errors.js';
-import { MarkerSweep } from './marker-sweep.js';
 import { isStillAlive, type ProcessIdentity, processFacts, readIfThere, signalExactly } from './proc-table.js';
 import type { ProcessTree } from './process-tree.js';
 
@@ -8,21 +7,16 @@ import type { ProcessTree } from './process-tree.js';
  * of the namespace is dead and reaped. So "the first process is gone" proves that nothing is left.
  */
 export class NamespaceTree implements ProcessTree {
-  readonly #sweep: MarkerSweep;
+  /** Nothing leaves a namespace, so there are no strays to look for. */
+  readonly swept = 0;
   #wasKilled = false;
 
-  constructor(
-    readonly first: ProcessIdentity,
-    marker: string,
-  ) {
-    this.#sweep = new MarkerSweep(marker);
-  }
+  constructor(readonly first: ProcessIdentity) {}
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     // Only the first process: it passes TERM on to all, and KILL on it empties the namespace.
     const wasThere = signalExactly(this.first, name);
     if (wasThere && name === 'SIGKILL') this.#wasKilled = true;
-    if (!wasThere) await this.#sweep.signal(name);
   }
 
   /** Whether the namespace was ended by us, with whatever was running in it. */
@@ -31,12 +25,7 @@ export class NamespaceTree implements ProcessTree {
   }
 
   async survivors(): Promise<readonly number[]> {
-    if (await isStillAlive(this.first)) return [this.first.pid];
-    return (await this.#sweep.find()).map(({ pid }) => pid);
-  }
-
-  get swept(): number {
-    return this.#sweep.killed;
+    return (await isStillAlive(this.first)) ? [this.first.pid] : [];
   }
 }
 

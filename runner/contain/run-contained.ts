@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Clock } from '../../src/domain/clock.js';
@@ -5,7 +6,7 @@ import { BatonError } from '../../src/domain/errors.js';
 import type { ContainedProcess, Containment, NamespaceContainment, SpawnSpec } from '../process.js';
 import { checkEnvironment, checkNotHidden, checkWorkspace } from './check-spawn.js';
 import { commandStatus, enterNamespace } from './enter-namespace.js';
-import { DAEMON_MARKER_NAME, MARKER_NAME } from './find-marked.js';
+import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './find-marked.js';
 import { GroupTree } from './group-tree.js';
 import { namespaceCommand } from './namespace-command.js';
 import { NamespaceTree } from './namespace-tree.js';
@@ -30,9 +31,13 @@ export async function runContained(command: ContainedCommand, containment: Conta
   checkEnvironment(command.env);
   const { trace } = containment;
   const ofDaemon = trace ? { [DAEMON_MARKER_NAME]: trace.daemonMarker } : {};
-  const marked = { ...command, env: { ...command.env, ...ofDaemon, [MARKER_NAME]: command.marker } };
+  const treeMarker = randomUUID();
+  const markers = { ...ofDaemon, [MARKER_NAME]: command.marker, [TREE_MARKER_NAME]: treeMarker };
+  const marked = { ...command, env: { ...command.env, ...markers }, treeMarker };
   return containment.kind === 'pidns' ? runInNamespace(marked, containment) : runInGroup(marked, containment);
 }
+
+type MarkedCommand = ContainedCommand & { readonly treeMarker: string };
 
 async function runInNamespace(command: ContainedCommand, containment: NamespaceContainment): Promise<ContainedProcess> {
   const { cwd, stdin, marker } = command;
@@ -44,21 +49,22 @@ async function runInNamespace(command: ContainedCommand, containment: NamespaceC
     cwd,
     stdin,
     report: true,
+    channel: command.channel ?? false,
   });
   const first = await enterNamespace(child, containment.clock);
   record(containment, marker, child.pid, [first]);
-  const tree = new NamespaceTree(first, marker);
+  const tree = new NamespaceTree(first);
   const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
   return contained({ ...child, exited }, tree, containment);
 }
 
-async function runInGroup(command: ContainedCommand, containment: Containment): Promise<ContainedProcess> {
+async function runInGroup(command: MarkedCommand, containment: Containment): Promise<ContainedProcess> {
   const { cwd, stdin, marker } = command;
   const { execa } = await import('execa');
   await checkWorkspace(cwd, command.identity);
-  const child = await startProcess(execa, command, { cwd, stdin, report: false });
+  const child = await startProcess(execa, command, { cwd, stdin, report: false, channel: command.channel ?? false });
   record(containment, marker, child.pid);
-  return contained(child, new GroupTree(child, marker), containment);
+  return contained(child, new GroupTree(child, command.treeMarker), containment);
 }
 
 /** Without waiting: what a process prints is lost when it ends before somebody reads. */
@@ -69,17 +75,19 @@ function record({ trace }: Containment, marker: string, pid: number, others: rea
 }
 
 function contained(child: StartedProcess, tree: ProcessTree, { clock }: Containment): ContainedProcess {
-  const { pid, stdin, stdout, stderr, exited, hasExited } = child;
+  const { pid, stdin, stdout, stderr, channel, exited, hasExited } = child;
   const climb = new StopLadderClimb({ pid, tree, exited, hasExited, closeStdin: () => stdin?.end() }, clock);
   return {
     pid,
     stdin,
     stdout,
     stderr,
+    channel,
     exited,
     async stop(ladder) {
       // Without a stdin of its own it cannot notice its end: no reason to wait for that.
       const result = await climb.stop(stdin === null ? { ...ladder, eofMs: 0 } : ladder);
+      channel?.destroy();
       void closePipes([stdout, stderr], clock); // Cannot fail; nobody has to wait for it.
       return result;
     },

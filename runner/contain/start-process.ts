@@ -15,6 +15,8 @@ export interface StartedProcess {
   readonly stderr: Readable;
   /** Descriptor 3 of the process, when asked for. */
   readonly report: Duplex | null;
+  /** Its Node.js IPC channel, when asked for. */
+  readonly channel: Duplex | null;
   readonly exited: Promise<ExitStatus>;
   hasExited(): boolean;
 }
@@ -23,6 +25,7 @@ export interface StartOptions {
   readonly cwd: string;
   readonly stdin: 'pipe' | 'ignore';
   readonly report: boolean;
+  readonly channel: boolean;
 }
 
 /** Synchronous up to the spawn, so that nothing happens between the caller's last check and it. Throws `BatonError`. */
@@ -33,8 +36,18 @@ export async function startProcess(
 ): Promise<StartedProcess> {
   const { child } = await start(run, command, options);
   if (child.pid === undefined) throw spawnError(command, options.cwd, await child);
-  return started(child, child.pid);
+  return started(child, child.pid, options);
 }
+
+/**
+ * A plain pipe in place of Node's own channel: the wire is the same, JSON lines on the descriptor that this variable names, and
+ * what arrives can be bounded here.
+ */
+function channelVariables({ report, channel }: StartOptions): { readonly [name: string]: string } {
+  return channel ? { NODE_CHANNEL_FD: report ? '4' : '3', NODE_CHANNEL_SERIALIZATION_MODE: 'json' } : {};
+}
+
+const EXTRA_PIPES = ['pipe', 'pipe'] as const;
 
 async function start(run: typeof execa, command: CommandLine, options: StartOptions) {
   // Without a free descriptor node makes a child that has no pipes: execa throws at that, and the child's own 'error' event,
@@ -48,14 +61,14 @@ async function start(run: typeof execa, command: CommandLine, options: StartOpti
   try {
     const child = run(command.file, command.args, {
       cwd: options.cwd,
-      env: command.env,
+      env: { ...command.env, ...channelVariables(options) },
       extendEnv: false,
       detached: true,
       cleanup: false,
       buffer: false,
       reject: false,
       encoding: 'buffer',
-      stdio: options.report ? [options.stdin, 'pipe', 'pipe', 'pipe'] : [options.stdin, 'pipe', 'pipe'],
+      stdio: [options.stdin, 'pipe', 'pipe', ...EXTRA_PIPES.slice(0, Number(options.report) + Number(options.channel))],
     });
     return { child };
   } catch (error) {
@@ -66,7 +79,7 @@ async function start(run: typeof execa, command: CommandLine, options: StartOpti
   }
 }
 
-function started(child: Pick<ChildProcess, 'once' | 'stdio'>, pid: number): StartedProcess {
+function started(child: Pick<ChildProcess, 'once' | 'stdio'>, pid: number, options: StartOptions): StartedProcess {
   let exitSeen = false;
   const exited = new Promise<ExitStatus>((resolve) => {
     child.once('exit', (code, signal) => {
@@ -74,14 +87,20 @@ function started(child: Pick<ChildProcess, 'once' | 'stdio'>, pid: number): Star
       resolve({ code, signal });
     });
   });
-  const [stdin, stdout, stderr, report] = child.stdio;
+  const [stdin, stdout, stderr, third, fourth] = child.stdio;
+  const report = options.report ? third : null;
+  const channel = options.channel ? (options.report ? fourth : third) : null;
   // The end of a process shows in `exited`; a stream that breaks with it (EPIPE, ECONNRESET) is no news.
-  for (const stream of [stdin, stdout, stderr, report]) stream?.on('error', () => {});
+  for (const stream of [stdin, stdout, stderr, third, fourth]) stream?.on('error', () => {});
   if (!(stdout instanceof Readable && stderr instanceof Readable)) {
     throw new BatonError('internal_error', 'A process was started without its pipes');
   }
-  const isDuplex = report instanceof Duplex;
-  return { pid, stdin, stdout, stderr, report: isDuplex ? report : null, exited, hasExited: () => exitSeen };
+  const ends = { report: duplexOf(report), channel: duplexOf(channel) };
+  return { pid, stdin, stdout, stderr, ...ends, exited, hasExited: () => exitSeen };
+}
+
+function duplexOf(stream: unknown): Duplex | null {
+  return stream instanceof Duplex ? stream : null;
 }
 
 interface FailedStart {

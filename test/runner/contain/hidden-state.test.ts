@@ -130,7 +130,12 @@ describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', (
     if (containment.kind !== 'pidns') throw new Error('no namespace');
     const touch = { file: 'touch', args: ['ran'], env: { PATH: process.env.PATH ?? '' } };
     const command = namespaceCommand(touch, { ...containment, workspace: { dev: 1n, ino: 1n } });
-    const child = await startProcess(execa, command, { cwd: bench.workspace, stdin: 'ignore', report: true });
+    const child = await startProcess(execa, command, {
+      cwd: bench.workspace,
+      stdin: 'ignore',
+      report: true,
+      channel: false,
+    });
 
     await expect(enterNamespace(child, realClock)).rejects.toMatchObject({ code: 'workspace_changed' });
     expect(existsSync(join(bench.workspace, 'ran'))).toBe(false);

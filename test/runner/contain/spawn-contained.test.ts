@@ -83,6 +83,20 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect((await run('exit 7')).status.code).toBe(7);
   });
 
+  test('the end of one command is not the end of another of the same run', async () => {
+    const other = await bench.spawn(containment, 'echo up; read -r word; echo "heard $word"');
+    const heard = capture(other);
+    await new Promise<void>((resolve) => void other.stdout.once('data', () => resolve()));
+    const one = await bench.spawn(containment, 'setsid sleep 1000 & exit 0');
+
+    await one.exited;
+    const stopped = await one.stop();
+    other.stdin?.end('you\n');
+
+    expect(stopped).toMatchObject({ gone: true });
+    expect(await heard).toMatchObject({ stdout: 'up\nheard you\n', status: { code: 0 } });
+  });
+
   test('S2-40 S2-41 a command runs in its workspace, with stdin, and stdout and stderr apart', async () => {
     const child = await bench.spawn(containment, 'pwd; cat; echo oops >&2');
     child.stdin?.end('from the daemon');
@@ -94,7 +108,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     });
   });
 
-  test('SEC-12 the environment is what was given and the marker; nothing is inherited', async () => {
+  test('SEC-12 the environment is what was given and the markers; nothing is inherited', async () => {
     const env = {
       PATH: '/usr/bin:/bin',
       HOME: bench.workspace,
@@ -104,7 +118,8 @@ describe.each(forms)('with isolation %s', (isolation) => {
     };
     const { stdout } = await run('env -u PWD -u SHLVL -u _ | LC_ALL=C sort; echo "$SHLVL"', { env });
 
-    const wanted = Object.entries({ ...env, PATH: expect.anything(), BATON_RUN_MARKER: bench.marker });
+    const markers = { BATON_RUN_MARKER: bench.marker, BATON_TREE_MARKER: expect.anything() };
+    const wanted = Object.entries({ ...env, PATH: expect.anything(), ...markers });
     const lines = stdout.trim().split('\n');
     expect(lines.map((line) => line.split('=')[0])).toEqual([...wanted.map(([name]) => name).sort(), '1']);
     expect(lines).toEqual(expect.arrayContaining(['LD_LIBRARY_PATH=/nowhere', 'odd@name=a b', 'child=1']));
