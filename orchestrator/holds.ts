@@ -28,6 +28,11 @@ const SOURCE_OF: { readonly [code in ErrorCode]?: HoldSource } = {
   invalid_workspace_root: 'workflow',
   template_parse_error: 'workflow',
   isolation_unavailable: 'workflow',
+  JobValidation: 'workflow',
+  UnwiredHttpTransport: 'workflow',
+  invalid_backend: 'workflow',
+  EXECUTOR_NOT_FOUND: 'workflow',
+  CAPABILITY_NOT_FOUND: 'workflow',
 };
 
 /** The one reason to show, most basic first. */

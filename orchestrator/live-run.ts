@@ -7,6 +7,7 @@ export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: 
     stage,
     persistSeq,
     phase: 'preparing',
+    step: null,
     lastProgressAwakeMs: awakeMs,
     openItems: 0,
     askedAtAwakeMs: null,

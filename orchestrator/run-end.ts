@@ -211,7 +211,7 @@ const PARKED_BY: { readonly [code: string]: ParkReason } = {
 /** A stall while the model service was out of reach is the service's fault; the executor can tell. */
 function stallError(outcome: Outcome): OutcomeError {
   if (outcome.state !== 'success' && scopeOf(outcome.error.code) === 'daemon') return outcome.error;
-  return { code: 'stall_timeout', message: 'no progress for codex.stall_timeout_ms', retryable: true };
+  return { code: 'stall_timeout', message: 'no progress for codex.stall_timeout_ms', retryable: false };
 }
 
 function resumeOf(run: RunFacts): ResumeThread | null {

@@ -31,6 +31,8 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
         lastProgressAwakeMs: now.awakeMs,
       });
     }
+    case 'step':
+      return update(draft, claim, live, { step: { id: signal.stepId, kind: signal.kind } });
     case 'rendered': {
       const { issueHash, promptHash } = signal;
       return update(draft, withRun(claim, withAccount(run, { issueHash, promptHash })), live, {});

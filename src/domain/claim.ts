@@ -105,6 +105,8 @@ export interface LiveRun {
   readonly stage: 'claiming' | 'started' | 'left';
   readonly persistSeq: number;
   readonly phase: RunPhase;
+  /** The step that was begun last; `null`: none yet, or a workflow without `steps:`. */
+  readonly step: { readonly id: string; readonly kind: string } | null;
   readonly lastProgressAwakeMs: number;
   readonly openItems: number;
   /** Set while it has questions that are open. */

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from './json.js';
+import type { Plan } from './steps/plan.js';
 
 /** The front matter of WORKFLOW.md after parsing: complete, typed, frozen and plain JSON. Secrets are not in it. */
 export interface Config {
@@ -12,6 +13,7 @@ export interface Config {
   readonly runtime: RuntimeConfig;
   /** `keepDays: null`: for ever. */
   readonly store: { readonly keepDays: number | null };
+  readonly capabilities: CapabilitiesConfig;
 }
 
 export interface TrackerConfig {
@@ -66,17 +68,31 @@ export interface RuntimeConfig {
   readonly envAllow: readonly string[];
   readonly isolation: 'auto' | 'pidns' | 'none';
   readonly shutdownTimeoutMs: number;
+  /** What agent steps with `backend: auto` run on, unless a flag or a variable says so; `null`: not set. */
+  readonly backend: 'http' | 'cli' | 'auto' | null;
+  /** Longer texts of a step's output are cut before later steps see them. */
+  readonly maxInlineOutputBytes: number;
+}
+
+export const CAPABILITY_MODULES = ['fs', 'terminal', 'project', 'capability', 'sideExecution', 'chat'] as const;
+export type CapabilityModule = (typeof CAPABILITY_MODULES)[number];
+
+export interface CapabilitiesConfig {
+  readonly connectTimeoutMs: number;
+  /** What capability executors may call. */
+  readonly modules: readonly CapabilityModule[];
 }
 
 /** One reading of WORKFLOW.md. A run keeps the one it started with. */
 export interface Workflow {
   readonly path: string;
   readonly dir: string;
-  /** SHA-256 of the file's bytes: its identity. */
+  /** SHA-256 of what was read, executor definitions included: its identity. */
   readonly hash: string;
   readonly config: Config;
   readonly prompt: PromptSource;
-  /** Names of the environment variables that hold secrets of the tracker; they are kept from agents and hooks. */
+  readonly plan: Plan;
+  /** Names of the environment variables that hold secrets of tracker and services; they are kept from agents and hooks. */
   readonly secretNames: readonly string[];
   readonly warnings: readonly string[];
 }

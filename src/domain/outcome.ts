@@ -25,6 +25,8 @@ export interface OutcomeError {
 }
 
 export interface OutcomeMeta {
+  /** Besides the output: what a capability has to add. */
+  readonly context?: Json;
   readonly threadId?: string;
   readonly turns?: number;
 }
@@ -42,8 +44,11 @@ export function failureOf(error: BatonError, extra: FailureExtra = {}): FailedOu
   return failure(error.code, error.message, extra);
 }
 
-/** The outcome of a run that we ended ourselves. */
-export function cancelled(reason: StopReason, extra: { readonly question?: Question } = {}): FailedOutcome {
+/** Why the signal of a step is aborted: its run must stop, or only the step itself. */
+export type AbortReason = StopReason | 'step_timeout' | 'sibling';
+
+/** The outcome of a run or step that we ended ourselves. */
+export function cancelled(reason: AbortReason, extra: { readonly question?: Question } = {}): FailedOutcome {
   const { code, state = 'cancelled', message } = STOPPED[reason];
   return failure(code, message, { ...extra, state });
 }
@@ -51,12 +56,12 @@ export function cancelled(reason: StopReason, extra: { readonly question?: Quest
 interface Stopped {
   readonly code: ErrorCode;
   readonly message: string;
-  readonly state?: 'failed';
+  readonly state?: 'failed' | 'timeout';
 }
 
 const moved = (message: string): Stopped => ({ code: 'CANCELLED_BY_ORCHESTRATOR', message });
 
-const STOPPED: { readonly [reason in StopReason]: Stopped } = {
+const STOPPED: { readonly [reason in AbortReason]: Stopped } = {
   terminal: moved('the issue reached a terminal state'),
   inactive: moved('the issue left the active states'),
   unroutable: moved('the issue is no longer for this daemon'),
@@ -67,6 +72,9 @@ const STOPPED: { readonly [reason in StopReason]: Stopped } = {
   input_timeout: { code: 'turn_input_required', message: 'nobody answered the agent in time', state: 'failed' },
   operator: { code: 'STOPPED_BY_OPERATOR', message: 'an operator stopped the run' },
   shutdown: { code: 'INTERRUPTED', message: 'the daemon shuts down' },
+  // The step loop replaces it by the code of the step's kind.
+  step_timeout: { code: 'turn_timeout', message: 'the step took longer than its time limit', state: 'timeout' },
+  sibling: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'a step beside it decided the outcome' },
 };
 
 interface FailureExtra {

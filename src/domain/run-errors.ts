@@ -31,7 +31,7 @@ export const RUN_ERRORS = {
   ),
 
   // Processes
-  spawn_failed: facts('issue', true, 'A process could not be started', 'See the cause in the message.'),
+  spawn_failed: facts('issue', false, 'A process could not be started', 'See the cause in the message.'),
   isolation_unavailable: facts(
     'daemon',
     false,
@@ -60,25 +60,25 @@ export const RUN_ERRORS = {
   ),
   response_timeout: facts(
     'issue',
-    true,
+    false,
     'The agent did not answer a request within codex.read_timeout_ms',
     'Raise it on a slow machine.',
   ),
   turn_timeout: facts(
     'issue',
-    true,
+    false,
     'A turn took longer than codex.turn_timeout_ms',
     'Split the issue or raise the limit.',
   ),
   port_exit: facts(
     'issue',
-    true,
+    false,
     'The agent process ended in the middle of its work',
     'Read its stderr in the transcript.',
   ),
-  response_error: facts('issue', true, 'The agent answered a request with an error', 'See the message.'),
-  turn_failed: facts('issue', true, 'The agent reports that its turn failed', 'See the message.'),
-  turn_cancelled: facts('issue', true, 'The turn was interrupted', 'Nothing: Baton tries again.'),
+  response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),
+  turn_failed: facts('issue', false, 'The agent reports that its turn failed', 'See the message.'),
+  turn_cancelled: facts('issue', false, 'The turn was interrupted', 'Nothing: Baton tries again.'),
   turn_input_required: facts(
     'park',
     false,
@@ -93,7 +93,7 @@ export const RUN_ERRORS = {
   ),
   stall_timeout: facts(
     'issue',
-    true,
+    false,
     'The agent made no progress for codex.stall_timeout_ms',
     'Raise it when silence is normal.',
   ),
@@ -112,7 +112,7 @@ export const RUN_ERRORS = {
   ),
   agent_unreachable: facts(
     'daemon',
-    true,
+    false,
     'The model service cannot be reached',
     'Check network and proxy; Baton probes again.',
   ),

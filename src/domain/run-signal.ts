@@ -11,6 +11,8 @@ export type RunSignal =
   | { readonly type: 'phase'; readonly phase: RunPhase }
   /** Turn, item, delta, tool or approval traffic. `openItems`: commands, tools and reasoning that have begun and not ended. */
   | { readonly type: 'progress'; readonly openItems: number }
+  /** The step that was begun last; there may be others beside it. */
+  | { readonly type: 'step'; readonly stepId: string; readonly kind: string }
   /** SHA-256 of what the run is about and of what its agent is told. */
   | { readonly type: 'rendered'; readonly issueHash: string; readonly promptHash: string }
   /** Who does the work, as far as it says so. */

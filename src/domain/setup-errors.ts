@@ -47,13 +47,13 @@ export const SETUP_ERRORS = {
   // Tracker
   tracker_request: facts(
     'issue',
-    true,
+    false,
     'The tracker could not be reached',
     'Check the network and the endpoint; Baton tries again.',
   ),
   tracker_status: facts(
     'issue',
-    true,
+    false,
     'The tracker answered with an error status',
     'See the status in the message; Baton tries again.',
   ),
@@ -71,7 +71,7 @@ export const SETUP_ERRORS = {
   ),
   tracker_pagination: facts(
     'issue',
-    true,
+    false,
     'The pages of the tracker do not fit together',
     'Baton reads them again at the next poll.',
   ),
@@ -83,7 +83,7 @@ export const SETUP_ERRORS = {
   ),
   tracker_rate_limited: facts(
     'issue',
-    true,
+    false,
     'The tracker limits our requests',
     'Nothing: Baton waits for the named reset.',
   ),
@@ -125,7 +125,7 @@ export const SETUP_ERRORS = {
     'The workspace was replaced between check and start',
     'Find out who swaps folders below workspace.root.',
   ),
-  workspace_failed: facts('issue', true, 'The workspace could not be made or removed', 'See the cause in the message.'),
+  workspace_failed: facts('issue', false, 'The workspace could not be made or removed', 'See the cause in the message.'),
   recover_failed: facts(
     'none',
     false,
@@ -141,7 +141,7 @@ export const SETUP_ERRORS = {
 
   issue_taken: facts(
     'issue',
-    true,
+    false,
     'Another Baton works on the issue right now, or it cannot be told',
     'Give the daemons labels of which no issue has both.',
   ),
