@@ -1,30 +1,26 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../src/domain/clock.js';
 import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder, StopReason } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
-import type { Issue } from '../src/domain/issue.js';
 import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
 import type { HostTool, IssueLocks, Tracker } from '../src/domain/ports.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
-import { standingOf } from '../src/domain/standing.js';
-import { withinLimit } from '../src/domain/time-limit.js';
 import type { ContinuationValues } from '../templates/continuation.js';
 import type { Prompt } from '../templates/render-prompt.js';
 import { compilePrompt } from '../templates/render-prompt.js';
-import { spawnContained } from './contain/spawn-contained.js';
-import { environmentFor } from './environment.js';
-import type { Executor, StepContext, StepControls } from './executors/executor.js';
+import type { StepControls } from './executors/executor.js';
+import type { Executors } from './executors/executors.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
+import { lastLook } from './last-look.js';
 import type { OpenRuns } from './open-runs.js';
 import type { Containment } from './process.js';
 import { promptValues } from './prompt-values.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { RunObserver } from './run-observer.js';
+import { runPlan, tellPrompt } from './steps/run-plan.js';
 import type { Workspace } from './workspace-folder.js';
 import type { Workspaces } from './workspaces.js';
 
-const REFRESH_TIMEOUT_MS = 60_000;
 /** The part of a shutdown that agents and `after_run` may take; the rest is for ending hooks that go on. */
 const SHUTDOWN_SHARE = 0.7;
 
@@ -35,7 +31,11 @@ export interface RunDeps {
   readonly tracker: Pick<Tracker, 'issuesByIds'>;
   /** What agents may call on the host, under the settings that a run starts with. */
   tools(workflow: Workflow): readonly HostTool[];
-  readonly executor: Executor;
+  readonly executors: Executors;
+  /** Throws `BatonError` where something that the steps need is not there (any more): then nothing is started. */
+  checkPlan(workflow: Workflow): Promise<void>;
+  /** The value behind a `$NAME`, masked from then on; `null`: missing or empty. */
+  secret(written: string): string | null;
   /** The daemon's temporary folder, in which each run has its own. */
   readonly tmpRoot: string;
   readonly continuation: Prompt<ContinuationValues>;
@@ -60,7 +60,7 @@ export interface Attempt {
 }
 
 /**
- * Carries one run through: workspace → after_create → prompt → before_run → agent step → after_run. Never throws, and returns
+ * Carries one run through: workspace → after_create → prompt → before_run → steps → after_run. Never throws, and returns
  * only once every process of the run is gone.
  */
 export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outcome> {
@@ -69,6 +69,7 @@ export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outco
   try {
     throwIfStopped(attempt.signal);
     attempt.emit({ type: 'phase', phase: 'preparing' });
+    await deps.checkPlan(attempt.workflow);
     giveBack = await deps.issueLocks.take(attempt.order.issue);
     deps.openRuns.begin(attempt.order.runId, attempt.order.issue.id);
     folder = await makeRunFolder(deps.tmpRoot, attempt.order.runId);
@@ -76,6 +77,7 @@ export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outco
   } catch (error) {
     return outcomeOf(error, attempt.signal);
   } finally {
+    await lastLook(attempt.order.runId, deps.clock, deps.observer);
     const litter = folder === null ? null : await removeFolder(folder);
     if (litter)
       deps.observer.warned(attempt.order.runId, 'temporary folder of the run could not be removed', {
@@ -135,76 +137,15 @@ async function work(
   hooks: IssueHooks,
 ): Promise<Outcome> {
   const { order, workflow, signal } = attempt;
-  const values = promptValues(order, workflow, workspace.path);
-  const prompt = compilePrompt(workflow.prompt).render(values);
-  deps.observer.promptRendered(order.runId, prompt);
-  attempt.emit({ type: 'rendered', issueHash: sha256(JSON.stringify(order.issue)), promptHash: sha256(prompt) });
+  const { plan } = workflow;
+  // Without steps there is nothing that the prompt would have to wait for: an error in it costs no hook and no process.
+  const prompt = plan.isImplied
+    ? tellPrompt(compilePrompt(workflow.prompt).render(promptValues(order, workflow, workspace.path)), attempt, deps)
+    : null;
   await hooks.run('before_run', { signal });
   throwIfStopped(signal);
   await deps.workspaces.verify(workspace);
-  attempt.emit({ type: 'phase', phase: 'agent' });
-  const step = { id: 'agent', kind: 'agent', prompt, resume: order.resume } as const;
-  return deps.executor.execute(step, stepContext(attempt, deps, workspace, tmpDir));
-}
-
-function stepContext(attempt: Attempt, deps: RunDeps, workspace: Workspace, tmpDir: string): StepContext {
-  const { order, workflow, signal } = attempt;
-  const { config } = workflow;
-  let issue = order.issue;
-  return {
-    runId: order.runId,
-    issue,
-    config,
-    workspace: workspace.path,
-    tmpDir,
-    clock: deps.clock,
-    tools: deps.tools(workflow),
-    signal,
-    emit: attempt.emit,
-    controls: attempt.controls,
-    async launch(command) {
-      const { env, unset } = environmentFor('agent', {
-        base: deps.baseEnv,
-        policy: config.runtime.env,
-        allow: config.runtime.envAllow,
-        hookAllow: [],
-        secretNames: workflow.secretNames,
-        extra: { TMPDIR: tmpDir, BATON_RUN_ID: order.runId, BATON_WORKSPACE: workspace.path },
-      });
-      await deps.workspaces.verify(workspace);
-      const { path: cwd, identity } = workspace;
-      return spawnContained(
-        { marker: order.runId, script: command, cwd, identity, env, unset, stdin: 'pipe' },
-        deps.containment,
-      );
-    },
-    async refreshIssue() {
-      issue = (await reread(issue, attempt, deps)) ?? issue;
-      return standingOf(issue, config.tracker) === 'active' ? issue : null;
-    },
-    continuationPrompt: (now, turn) => {
-      const values = {
-        ...promptValues(order, workflow, workspace.path),
-        issue: now,
-        turn,
-        max_turns: config.agent.maxTurns,
-      };
-      const text = deps.continuation.render(values);
-      deps.observer.promptRendered(order.runId, text);
-      return text;
-    },
-  };
-}
-
-/** The issue as the tracker has it now; `null` when it knows nothing at the moment. A gone one has left the active states. */
-async function reread(issue: Issue, { signal }: Attempt, { clock, tracker }: RunDeps): Promise<Issue | null> {
-  const late = () =>
-    new BatonError('tracker_request', `the tracker did not answer within ${REFRESH_TIMEOUT_MS / 1000} s`);
-  const ask = (inner: AbortSignal) => tracker.issuesByIds([issue.id], inner);
-  const batch = await withinLimit(clock, REFRESH_TIMEOUT_MS, ask, late, signal);
-  const found = batch.issues.find((one) => one.id === issue.id);
-  if (found || batch.unknown.includes(issue.id)) return found ?? null;
-  return { ...issue, dispatchable: false };
+  return runPlan({ attempt, deps, workspace, tmpDir, prompt });
 }
 
 function hooksOf({ order, workflow }: Attempt, deps: RunDeps, workspace: Workspace, tmpDir: string): IssueHooks {
@@ -219,10 +160,6 @@ function timeLeft({ signal, workflow, stoppedAtAwakeMs }: Attempt, clock: Clock)
   const { hooks, runtime } = workflow.config;
   const leftMs = runtime.shutdownTimeoutMs * SHUTDOWN_SHARE - (clock.now().awakeMs - stoppedAtAwakeMs);
   return { timeoutMs: Math.max(0, Math.min(hooks.timeoutMs, leftMs)) };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
 
 /** What hooks are told in `BATON_RUN_OUTCOME`. */

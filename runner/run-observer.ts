@@ -1,5 +1,6 @@
 import type { HookName } from '../src/domain/config.js';
 import type { StartOrder } from '../src/domain/effects.js';
+import type { Json } from '../src/domain/json.js';
 import type { Outcome } from '../src/domain/outcome.js';
 import type { RuntimeEvent } from '../src/domain/runtime-event.js';
 
@@ -13,8 +14,27 @@ export interface RunObserver {
   /** The prompt of a turn as it is sent: for the transcript only, never for the log. */
   promptRendered(runId: string, prompt: string): void;
   hookEnded(report: HookReport): void;
+  /** Exactly one `stepFinished` follows each `stepStarted`. A step of a workflow without `steps:` is not told. */
+  stepStarted(runId: string, step: StepStart): void;
+  stepFinished(runId: string, step: StepEnd): void;
+  /** For the transcript only. */
+  audited(runId: string, kind: string, data: Json): void;
   warned(runId: string | null, message: string, fields: { readonly [key: string]: unknown }): void;
   runEnded(runId: string, outcome: Outcome): void;
+}
+
+export interface StepStart {
+  readonly stepId: string;
+  /** `agent`, `external`, …, or the shape: `parallel`, `fan_out`, `loop`. */
+  readonly kind: string;
+  /** Which go of a loop or worker of a fan-out it belongs to, outermost first. */
+  readonly within: readonly number[];
+}
+
+export interface StepEnd extends StepStart {
+  readonly outcome: Outcome | 'skipped';
+  readonly tries: number;
+  readonly durationMs: number;
 }
 
 export interface HookReport {

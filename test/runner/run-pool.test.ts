@@ -12,6 +12,7 @@ import type { OrchestratorEvent } from '../../src/domain/events.js';
 import { type Outcome, success } from '../../src/domain/outcome.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { createMemoryStore } from '../../src/store/memory-store.js';
+import { allExecutors } from '../support/all-executors.js';
 import { issue, workflow } from '../support/builders.js';
 import { FakeClock } from '../support/fake-clock.js';
 
@@ -22,6 +23,9 @@ const SILENT: RunObserver = {
   agentStderr: () => {},
   promptRendered: () => {},
   hookEnded: () => {},
+  stepStarted: () => {},
+  stepFinished: () => {},
+  audited: () => {},
   warned: () => {},
   runEnded: () => {},
 };
@@ -56,14 +60,15 @@ async function setUp() {
     tmpRoot,
     tracker: { issuesByIds: async () => ({ issues: [], unknown: [] }) },
     tools: () => [],
-    executor: {
-      kind: 'by-hand',
-      execute: (_, { emit }) =>
+    executors: allExecutors(
+      (_, { emit }) =>
         new Promise((finish) => {
           working.push({ emit, finish });
           onEvent();
         }),
-    },
+    ),
+    checkPlan: async () => {},
+    secret: () => null,
     continuation: { render: () => '' },
     baseEnv: {},
     observer: SILENT,

@@ -1,5 +1,7 @@
 import type { Config, Workflow } from '../../src/domain/config.js';
+import { CAPABILITY_MODULES } from '../../src/domain/config.js';
 import type { Issue } from '../../src/domain/issue.js';
+import type { Plan } from '../../src/domain/steps/plan.js';
 
 /** Complete, valid values with the documented defaults, of which a test names only what it is about. */
 export type DeepPartial<T> = T extends readonly unknown[] | null
@@ -47,12 +49,45 @@ export function workflow(overrides: DeepPartial<Workflow> = {}): Workflow {
       hash: '0'.repeat(64),
       config: DEFAULT_CONFIG,
       prompt: { text: 'Work on {{ issue.identifier }}: {{ issue.title }}', startLine: 1, file: '/project/WORKFLOW.md' },
+      plan: IMPLIED_PLAN,
       secretNames: [],
       warnings: [],
     },
     overrides,
   ) as Workflow;
 }
+
+/** What a workflow without `steps:` does. */
+export const IMPLIED_PLAN: Plan = {
+  isImplied: true,
+  steps: [
+    {
+      shape: 'action',
+      id: 'agent',
+      place: 'WORKFLOW.md:1:1',
+      when: null,
+      outputTo: null,
+      retry: null,
+      timeoutMs: null,
+      idempotencyKey: null,
+      action: {
+        kind: 'agent',
+        backend: 'cli',
+        prompt: {
+          text: 'Work on {{ issue.identifier }}: {{ issue.title }}',
+          startLine: 1,
+          file: '/project/WORKFLOW.md',
+        },
+        maxTurns: 20,
+        session: null,
+      },
+    },
+  ],
+  inputs: {},
+  backend: { value: 'http', source: 'built-in', saidAuto: false },
+  executors: {},
+  services: { gateway: null, sandbox: null, tools: null, agents: null },
+};
 
 const DEFAULT_CONFIG: Config = {
   tracker: {
@@ -93,8 +128,16 @@ const DEFAULT_CONFIG: Config = {
     stallTimeoutMs: 300_000,
   },
   server: { port: null, host: '127.0.0.1', allowedHosts: [] },
-  runtime: { env: 'allowlist', envAllow: [], isolation: 'auto', shutdownTimeoutMs: 30_000 },
+  runtime: {
+    env: 'allowlist',
+    envAllow: [],
+    isolation: 'auto',
+    shutdownTimeoutMs: 30_000,
+    backend: null,
+    maxInlineOutputBytes: 65_536,
+  },
   store: { keepDays: 400 },
+  capabilities: { connectTimeoutMs: 30_000, modules: CAPABILITY_MODULES },
 };
 
 function merge(base: unknown, overrides: unknown): unknown {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import type { State } from '../../orchestrator/state.js';
+import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
 import { type Daemon, startDaemon } from '../../src/daemon.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import type { Store } from '../../src/domain/ports.js';
@@ -57,7 +58,8 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
   const trackers = createTrackerRegistry([{ kind: 'memory', defaults: tracker.defaults, create: () => tracker }]);
   const env = { PATH: process.env.PATH ?? '', HOME: home, ...options.env };
   const trackerKinds = new Map([['memory', tracker.defaults]]);
-  const loaded = await loadWorkflow(workflowPath, { env, homeDir: home, trackerKinds });
+  const capabilities = (projectDir: string) => discoverCapabilities({ projectDir, homeDir: home });
+  const loaded = await loadWorkflow(workflowPath, { env, homeDir: home, trackerKinds, capabilities });
   const stateDir = await openStateDir(join(dir, 'state'));
   const redactor = createRedactor();
   const logLines: { [key: string]: unknown }[] = [];

@@ -1,9 +1,16 @@
 import PQueue from 'p-queue';
-import type { StopReason } from '../../../src/domain/effects.js';
 import type { Json } from '../../../src/domain/json.js';
-import { cancelled, type FailedOutcome, failure, type Outcome, success } from '../../../src/domain/outcome.js';
+import {
+  type AbortReason,
+  cancelled,
+  type FailedOutcome,
+  failure,
+  type Outcome,
+  success,
+} from '../../../src/domain/outcome.js';
+import type { RenderedAgentCli } from '../../../src/domain/steps/plan.js';
 import type { ContainedProcess } from '../../process.js';
-import type { AgentStep, Executor, StepContext } from '../executor.js';
+import type { Executor, StepContext } from '../executor.js';
 import { codeOfStall } from './error-map.js';
 import { FairScheduler } from './fair-reader.js';
 import { assertWorkspace } from './handshake.js';
@@ -29,13 +36,20 @@ export interface CodexExecutorDeps {
 /** The first one is alone: codex makes its database in CODEX_HOME on its first start, and two at once fail over it. */
 const STARTS_AT_ONCE = 4;
 
-export function createCodexExecutor(deps: CodexExecutorDeps): Executor {
+export function createCodexExecutor(deps: CodexExecutorDeps): Executor<RenderedAgentCli> {
   const starts = new PQueue({ concurrency: 1 });
   const scheduler = new FairScheduler();
   return {
-    kind: 'codex',
-    execute: (step, context) => new CodexRun(deps, starts, scheduler, step, context).execute(),
+    execute: async (action, context) =>
+      refusal(action) ?? new CodexRun(deps, starts, scheduler, action, context).execute(),
   };
+}
+
+/** The load has refused this already; should a step ever come by another way, it is not run as something else. */
+function refusal({ session }: RenderedAgentCli): FailedOutcome | null {
+  if (session === null) return null;
+  const message = `an agent step with backend: cli has no sessions, but this one names "${session}": remove the session, or use backend: http`;
+  return failure('JobValidation', message);
 }
 
 class CodexRun {
@@ -48,7 +62,7 @@ class CodexRun {
     private readonly deps: CodexExecutorDeps,
     private readonly starts: PQueue,
     private readonly scheduler: FairScheduler,
-    private readonly step: AgentStep,
+    private readonly action: RenderedAgentCli,
     private readonly context: StepContext,
   ) {
     this.#reporter = new Reporter(context);
@@ -78,14 +92,14 @@ class CodexRun {
   async #work(): Promise<Outcome> {
     await this.starts.add(() => this.#start());
     const session = this.#mustHaveSession();
-    const resumed = await session.openThread(this.step);
-    let text = openingText(this.step, this.context, resumed);
+    const resumed = await session.openThread();
+    let text = openingText(this.action, this.context, resumed);
     for (;;) {
       await session.runTurn(text);
       const issue = await this.context.refreshIssue();
       if (issue === null) return success(this.#output('issue_moved'));
       this.#issue = issue;
-      if (session.turns >= this.context.config.agent.maxTurns) return success(this.#output('max_turns'));
+      if (session.turns >= this.action.maxTurns) return success(this.#output('max_turns'));
       text = this.context.continuationPrompt(issue, session.turns + 1);
     }
   }
@@ -134,7 +148,7 @@ class CodexRun {
     return outcome;
   }
 
-  #stoppedOutcome(reason: StopReason): FailedOutcome {
+  #stoppedOutcome(reason: AbortReason): FailedOutcome {
     const question = reason === 'input_timeout' ? this.#session?.asking.first : null;
     const outcome = cancelled(reason, question ? { question } : {});
     if (reason !== 'stalled') return outcome;

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { BatonError } from '../../../src/domain/errors.js';
 import { fieldsOf, textOf } from '../../../src/domain/fields.js';
 import type { Json } from '../../../src/domain/json.js';
-import type { AgentStep, StepContext } from '../executor.js';
+import type { StepContext } from '../executor.js';
 import type { AppServerClient } from './app-server-client.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
@@ -29,11 +29,10 @@ export interface OpenedThread {
 
 export async function openThread(
   client: AppServerClient,
-  step: AgentStep,
   context: StepContext,
   reporter: Reporter,
 ): Promise<OpenedThread> {
-  const resumed = step.resume ? await resumeThread(client, step.resume.threadId, context, reporter) : null;
+  const resumed = context.resume ? await resumeThread(client, context.resume.threadId, context, reporter) : null;
   const reply = fieldsOf(resumed ?? (await client.request(CALLS.threadStart, newThread(context))));
   const threadId = textOf(fieldsOf(reply.thread).id);
   if (threadId === null) throw new BatonError('response_error', 'the agent opened a thread without an id');

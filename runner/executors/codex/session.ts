@@ -3,7 +3,7 @@ import { fieldsOf, textOf } from '../../../src/domain/fields.js';
 import { type FailedOutcome, failure } from '../../../src/domain/outcome.js';
 import type { Question } from '../../../src/domain/question.js';
 import type { ContainedProcess } from '../../process.js';
-import type { AgentStep, StepContext } from '../executor.js';
+import type { StepContext } from '../executor.js';
 import { AppServerClient } from './app-server-client.js';
 import { Asking } from './asking.js';
 import { codeOfTurnError } from './error-map.js';
@@ -94,9 +94,9 @@ export class CodexSession {
   }
 
   /** True when an old thread goes on. */
-  async openThread(step: AgentStep): Promise<boolean> {
+  async openThread(): Promise<boolean> {
     const { context, reporter } = this.deps;
-    const { threadId, resumed, model } = await openThread(this.#client, step, context, reporter);
+    const { threadId, resumed, model } = await openThread(this.#client, context, reporter);
     reporter.signal({ type: 'agent_known', version: this.#agentVersion, model });
     this.#threadId = threadId;
     this.log.threadId = threadId;

@@ -1,12 +1,13 @@
 import type { Answer, Question } from '../../../src/domain/question.js';
-import type { AgentStep, StepContext } from '../executor.js';
+import type { RenderedAgentCli } from '../../../src/domain/steps/plan.js';
+import type { StepContext } from '../executor.js';
 
 /** What the first turn of a run says. `resumed`: the thread goes on, so the agent already knows its issue. */
-export function openingText(step: AgentStep, context: StepContext, resumed: boolean): string {
-  const given = step.resume?.answer ?? null;
+export function openingText({ prompt }: RenderedAgentCli, context: StepContext, resumed: boolean): string {
+  const given = context.resume?.answer ?? null;
   const answer = given ? answerText(given.question, given.answer) : null;
   if (resumed) return answer ?? context.continuationPrompt(context.issue, 1);
-  return answer === null ? step.prompt : `${step.prompt}\n\n${answer}`;
+  return answer === null ? prompt : `${prompt}\n\n${answer}`;
 }
 
 export function withMessages(text: string, messages: readonly string[]): string {

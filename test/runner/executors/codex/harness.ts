@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { type CodexExecutorDeps, createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
-import type { AgentStep, Executor, StepContext } from '../../../../runner/executors/executor.js';
+import type { Executor, StepContext } from '../../../../runner/executors/executor.js';
 import type { ContainedProcess } from '../../../../runner/process.js';
 import type { Config } from '../../../../src/domain/config.js';
 import type { StopReason } from '../../../../src/domain/effects.js';
@@ -13,7 +13,8 @@ import type { Outcome } from '../../../../src/domain/outcome.js';
 import type { Answer } from '../../../../src/domain/question.js';
 import type { RunSignal } from '../../../../src/domain/run-signal.js';
 import type { RuntimeEvent, RuntimeEventType } from '../../../../src/domain/runtime-event.js';
-import { config, type DeepPartial, issue } from '../../../support/builders.js';
+import type { RenderedAgentCli } from '../../../../src/domain/steps/plan.js';
+import { config, type DeepPartial, issue, workflow } from '../../../support/builders.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { plainProcess } from '../../../support/plain-process.js';
 
@@ -26,10 +27,10 @@ export function agent(name: string, ...args: readonly string[]): string {
 export interface RunOptions {
   readonly command: string;
   readonly config?: DeepPartial<Config>;
-  readonly step?: Partial<AgentStep>;
+  readonly step?: Partial<RenderedAgentCli> & { readonly resume?: StepContext['resume'] };
   readonly tools?: StepContext['tools'];
   readonly deps?: Partial<CodexExecutorDeps>;
-  readonly executor?: Executor;
+  readonly executor?: Executor<RenderedAgentCli>;
   readonly workspace?: string;
   /** What each refresh answers, a promise in its own time; the last one is repeated. */
   readonly refreshes?: readonly (Issue | null | Error | Promise<Issue>)[];
@@ -77,12 +78,35 @@ export function start(options: RunOptions): TestRun {
     options.executor ??
     createCodexExecutor({ version: '1.2.3', onStderr: (_, text) => stderr.push(text), ...options.deps });
 
+  const settings = config({ ...options.config, codex: { command: options.command, ...options.config?.codex } });
+  const { resume = null, ...step } = options.step ?? {};
+  const notHere = () => {
+    throw new Error('the codex executor has no use for this');
+  };
   const done = executor.execute(
-    { id: 'agent', kind: 'agent', prompt: 'the whole prompt', resume: null, ...options.step },
+    {
+      kind: 'agent',
+      backend: 'cli',
+      prompt: 'the whole prompt',
+      maxTurns: settings.agent.maxTurns,
+      session: null,
+      ...step,
+    },
     {
       runId: 'run-1',
+      attempt: null,
       issue: issue({ identifier: 'AB-1', title: 'Make it so' }),
-      config: config({ ...options.config, codex: { command: options.command, ...options.config?.codex } }),
+      workflow: workflow(),
+      config: settings,
+      step: { id: 'agent', index: 0, timeoutMs: null, idempotencyKey: null },
+      resume,
+      audit: notHere,
+      warn: notHere,
+      environment: notHere,
+      start: notHere,
+      secret: notHere,
+      run: { get: notHere, atEnd: notHere },
+      messages: notHere,
       workspace,
       tmpDir: join(workspace, 'tmp'),
       clock,

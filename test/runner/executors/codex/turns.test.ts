@@ -73,7 +73,7 @@ test('S2-57 a failed turn is turn_failed, with the message of the agent', async 
     command: agent('fails', 'failed', '{"message":"I gave up","codexErrorInfo":"other"}'),
   });
 
-  expect(failureOf(outcome)).toMatchObject({ code: 'turn_failed', message: 'I gave up', retryable: true });
+  expect(failureOf(outcome)).toMatchObject({ code: 'turn_failed', message: 'I gave up', retryable: false });
   expect(events('turn_failed')).toMatchObject([{ sessionId: 'thread-1-turn-1', data: { code: 'turn_failed' } }]);
 });
 

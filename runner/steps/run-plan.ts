@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { toBatonError } from '../../src/domain/errors.js';
+import type { Json, JsonObject } from '../../src/domain/json.js';
+import { failureOf, type Outcome, success } from '../../src/domain/outcome.js';
+import { allSteps, type Plan } from '../../src/domain/steps/plan.js';
+import type { Scope } from '../../src/domain/steps/tokens.js';
+import { compilePrompt } from '../../templates/render-prompt.js';
+import { promptValues } from '../prompt-values.js';
+import type { Attempt, RunDeps } from '../run-attempt.js';
+import type { Workspace } from '../workspace-folder.js';
+import { executeSteps } from './execute-steps.js';
+import { Pulse } from './pulse.js';
+import type { RenderPrompt } from './render-action.js';
+import { SharedResources } from './run-resources.js';
+import { RunScope } from './run-scope.js';
+import { stepContext } from './step-context.js';
+import type { StepRun } from './step-run.js';
+import { StepThreads } from './step-threads.js';
+import { ThreadMessages } from './thread-messages.js';
+
+export interface PlanParts {
+  readonly attempt: Attempt;
+  readonly deps: RunDeps;
+  readonly workspace: Workspace;
+  readonly tmpDir: string;
+  /** The prompt of a workflow without `steps:`, rendered before anything was started; `null`: prompts are rendered step by step. */
+  readonly prompt: string | null;
+}
+
+/** Runs the steps of a workflow in order. Never throws, and returns only once everything that they started is gone. */
+export async function runPlan(parts: PlanParts): Promise<Outcome> {
+  const { attempt, deps, workspace } = parts;
+  const { order, workflow } = attempt;
+  const { plan } = workflow;
+  const onTrouble = (error: Error) =>
+    deps.observer.warned(order.runId, 'something of a step could not be given back', { detail: error.message });
+  const resources = new SharedResources(deps.clock, onTrouble);
+  try {
+    const { issue, attempt: number, run } = promptValues(order, workflow, workspace.path);
+    const scope = RunScope.begin({ issue: { ...issue } as unknown as JsonObject, attempt: number, run }, plan.inputs);
+    if (!plan.isImplied) deps.observer.audited(order.runId, 'plan', planFacts(plan));
+    const threads = new StepThreads(plan, order.resume);
+    const messages = new ThreadMessages(order.runId, deps.clock);
+    messages.asked(parts.prompt ?? openingMessage(parts, scope));
+    const stepRun = createStepRun(parts, { resources, threads, messages });
+    const place = { run: stepRun, scope, signal: attempt.signal, within: [] };
+    const outcome = await executeSteps(plan.steps, place);
+    if (plan.isImplied || outcome.state !== 'success') return outcome;
+    return success(outcome.output, { ...outcome.meta, turns: threads.turns });
+  } catch (error) {
+    return failureOf(toBatonError(error));
+  } finally {
+    await resources.release();
+  }
+}
+
+/** What was resolved before anything ran: the steps with their kinds, and what `auto` became by whose word. */
+function planFacts(plan: Plan): Json {
+  const steps = [...allSteps(plan.steps)].map((step) => {
+    if (step.shape !== 'action') return { id: step.id, shape: step.shape };
+    const { action } = step;
+    return { id: step.id, kind: action.kind, ...(action.kind === 'agent' ? { backend: action.backend } : {}) };
+  });
+  return { steps, backend: { ...plan.backend } };
+}
+
+interface Shared {
+  readonly resources: SharedResources;
+  readonly threads: StepThreads;
+  readonly messages: ThreadMessages;
+}
+
+function createStepRun(parts: PlanParts, { resources, threads, messages }: Shared): StepRun {
+  const { attempt, deps } = parts;
+  const { order, workflow } = attempt;
+  const unkillable = new Set<number>();
+  let index = 0;
+  return {
+    runId: order.runId,
+    clock: deps.clock,
+    executors: deps.executors,
+    observer: deps.observer,
+    pulse: new Pulse(attempt.emit),
+    renderPrompt: parts.prompt === null ? promptRenderer(parts) : () => parts.prompt ?? '',
+    maxInlineOutputBytes: workflow.config.runtime.maxInlineOutputBytes,
+    isImplied: workflow.plan.isImplied,
+    once: new Map(),
+    nextIndex: () => index++,
+    contextOf: (request) =>
+      stepContext(
+        {
+          ...parts,
+          resources,
+          threads,
+          messages: () => messages.all,
+          onUnkillable: (stepIndex) => unkillable.add(stepIndex),
+        },
+        request,
+      ),
+    hasUnkillable: (stepIndex) => unkillable.has(stepIndex),
+    emit: attempt.emit,
+    said: (stepId, output) => messages.said(stepId, output),
+  };
+}
+
+/** Prompts of steps name what `${…}` names, and the workflow. */
+type StepValues = Scope & { readonly workflow: Json };
+
+function promptRenderer({ attempt, deps, workspace }: PlanParts): RenderPrompt {
+  const { order, workflow } = attempt;
+  return (source, scope) => {
+    const { workflow: ours } = promptValues(order, workflow, workspace.path);
+    return tellPrompt(compilePrompt<StepValues>(source).render({ ...scope, workflow: ours }), attempt, deps);
+  };
+}
+
+/** For the transcript, and as hashes for the record of the run. */
+export function tellPrompt(prompt: string, { order, emit }: Attempt, { observer }: RunDeps): string {
+  observer.promptRendered(order.runId, prompt);
+  emit({ type: 'rendered', issueHash: sha256(JSON.stringify(order.issue)), promptHash: sha256(prompt) });
+  return prompt;
+}
+
+/** What the workflow asks for, as far as it can be said before the first step: its prompt may name outputs of later ones. */
+function openingMessage({ attempt, workspace }: PlanParts, scope: RunScope): string {
+  const { order, workflow } = attempt;
+  try {
+    const { workflow: ours } = promptValues(order, workflow, workspace.path);
+    return compilePrompt<StepValues>(workflow.prompt).render({ ...scope.values(0), workflow: ours });
+  } catch {
+    const { identifier, title, description } = order.issue;
+    return `${identifier}: ${title}\n\n${description ?? ''}`.trim();
+  }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

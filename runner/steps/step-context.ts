@@ -1,0 +1,100 @@
+import { lstat } from 'node:fs/promises';
+import { standingOf } from '../../src/domain/standing.js';
+import { runContained } from '../contain/run-contained.js';
+import { spawnContained } from '../contain/spawn-contained.js';
+import { environmentFor } from '../environment.js';
+import type { Program, RunResources, StepContext, ThreadMessage } from '../executors/executor.js';
+import { promptValues } from '../prompt-values.js';
+import { reread } from '../reread-issue.js';
+import type { Attempt, RunDeps } from '../run-attempt.js';
+import { untilGone } from '../until-gone.js';
+import type { Workspace } from '../workspace-folder.js';
+import type { ContextRequest } from './step-run.js';
+import type { StepThreads } from './step-threads.js';
+
+export interface ContextParts {
+  readonly attempt: Attempt;
+  readonly deps: RunDeps;
+  readonly workspace: Workspace;
+  readonly tmpDir: string;
+  readonly resources: RunResources;
+  readonly threads: StepThreads;
+  messages(): readonly ThreadMessage[];
+  /** Processes of the step outlive SIGKILL. */
+  onUnkillable(stepIndex: number): void;
+}
+
+/** What an executor is given for one try of one step. */
+export function stepContext(parts: ContextParts, request: ContextRequest): StepContext {
+  const { attempt, deps, workspace, tmpDir, resources, threads } = parts;
+  const { order, workflow } = attempt;
+  const { config } = workflow;
+  const { facts, action, signal } = request;
+  let issue = order.issue;
+  const environment: StepContext['environment'] = (extra) =>
+    environmentFor('agent', {
+      base: deps.baseEnv,
+      policy: config.runtime.env,
+      allow: config.runtime.envAllow,
+      hookAllow: [],
+      secretNames: workflow.secretNames,
+      extra: { TMPDIR: tmpDir, BATON_RUN_ID: order.runId, BATON_WORKSPACE: workspace.path, ...extra },
+    });
+  const start = async ({ file, args, env, cwd, stdin, channel }: Program) => {
+    await deps.workspaces.verify(workspace);
+    const place = cwd === null ? { cwd: workspace.path, identity: workspace.identity } : await placeOf(cwd);
+    const command = { marker: order.runId, file, args, env, stdin, channel, ...place };
+    const onUnkillable = () => {
+      parts.onUnkillable(facts.index);
+      deps.onUnkillable(order.runId);
+    };
+    return untilGone(await runContained(command, deps.containment), onUnkillable);
+  };
+  return {
+    runId: order.runId,
+    attempt: order.attempt,
+    issue,
+    workflow,
+    config,
+    step: facts,
+    workspace: workspace.path,
+    tmpDir,
+    clock: deps.clock,
+    tools: deps.tools(workflow),
+    signal,
+    emit: (told) => request.emit(threads.tag(facts.id, told)),
+    audit: (kind, data) => deps.observer.audited(order.runId, kind, { step: facts.id, data }),
+    warn: (message, fields) => deps.observer.warned(order.runId, message, { step: facts.id, ...fields }),
+    environment,
+    start,
+    async launch(command) {
+      const { env, unset } = environment({});
+      await deps.workspaces.verify(workspace);
+      const { path: cwd, identity } = workspace;
+      const spec = { marker: order.runId, script: command, cwd, identity, env, unset, stdin: 'pipe' } as const;
+      return spawnContained(spec, deps.containment);
+    },
+    secret: deps.secret,
+    run: resources,
+    messages: parts.messages,
+    resume: action.kind === 'agent' && action.backend === 'cli' ? threads.resumeFor(facts.id) : null,
+    controls: attempt.controls,
+    async refreshIssue() {
+      issue = (await reread(issue, attempt, deps)) ?? issue;
+      return standingOf(issue, config.tracker) === 'active' ? issue : null;
+    },
+    continuationPrompt: (now, turn) => {
+      const maxTurns = 'maxTurns' in action ? action.maxTurns : config.agent.maxTurns;
+      const known = promptValues(order, workflow, workspace.path);
+      const text = deps.continuation.render({ ...known, issue: now, turn, max_turns: maxTurns });
+      deps.observer.promptRendered(order.runId, text);
+      return text;
+    },
+  };
+}
+
+/** A folder other than the workspace is one that WORKFLOW.md or its owner chose: it must only stay what it is now. */
+async function placeOf(cwd: string) {
+  const { dev, ino } = await lstat(cwd);
+  return { cwd, identity: { dev, ino } };
+}

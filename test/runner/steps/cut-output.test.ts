@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cutOutput } from '../../../runner/steps/cut-output.js';
+
+describe('what later steps see of an output', () => {
+  test('S4-24 S4-25 a text over the limit is cut, and a member beside it says so', () => {
+    const output = cutOutput({ stdout: 'x'.repeat(500), exit_code: 0 }, 100);
+
+    expect(output).toEqual({ stdout: 'x'.repeat(100), stdout_truncated: true, exit_code: 0 });
+  });
+
+  test('texts deep inside are cut too', () => {
+    expect(cutOutput({ a: ['y', { c: 'x'.repeat(300) }] }, 150)).toEqual({
+      a: ['y', { c: 'x'.repeat(150), c_truncated: true }],
+    });
+  });
+
+  test('S4-24 what is too large even then is replaced by its size and its beginning', () => {
+    const output = cutOutput({ many: Array.from({ length: 1_000 }, (_, index) => index) }, 200);
+
+    expect(output).toEqual({
+      truncated: true,
+      bytes: expect.any(Number),
+      preview: expect.stringMatching(/^\{"many":\[0,1/),
+    });
+  });
+
+  test('what fits is left alone', () => {
+    expect(cutOutput({ a: [1, 'two', null, { b: true }] }, 1_000)).toEqual({ a: [1, 'two', null, { b: true }] });
+    expect(cutOutput(null, 10)).toBeNull();
+  });
+
+  test('a text is cut between characters', () => {
+    expect(cutOutput('€'.repeat(100), 10)).toBe('€€€');
+  });
+
+  test('S4-17 what JSON does not know does not get through', () => {
+    const cycle: { self?: unknown } = {};
+    cycle.self = cycle;
+
+    expect(cutOutput({ nan: Number.NaN, none: undefined, call: () => 1, date: new Date(0) }, 1_000)).toEqual({
+      nan: null,
+      date: '1970-01-01T00:00:00.000Z',
+    });
+    expect(cutOutput(undefined, 1_000)).toBeNull();
+    expect(cutOutput(cycle, 1_000)).toBeNull();
+    expect(cutOutput(1n, 1_000)).toBeNull();
+  });
+
+  test('S4-17 whatever it is given, the result survives a round trip and is not much larger than the limit', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.integer({ min: 20, max: 2_000 }), (value, maxBytes) => {
+        const output = cutOutput(value, maxBytes);
+
+        expect(JSON.parse(JSON.stringify(output))).toEqual(output);
+        // Quotes, escapes and the two members around a preview.
+        expect(Buffer.byteLength(JSON.stringify(output))).toBeLessThanOrEqual(maxBytes * 6 + 100);
+      }),
+    );
+  });
+});

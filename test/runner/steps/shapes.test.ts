@@ -1,0 +1,287 @@
+import { describe, expect, test } from 'vitest';
+import { type AbortReason, cancelled, failure, success } from '../../../src/domain/outcome.js';
+import { echo, fanOut, loop, parallel, settle, step, testSteps } from './step-fixture.js';
+
+const idsOf = (calls: readonly { readonly id: string }[]) => calls.map(({ id }) => id);
+
+describe('parallel', () => {
+  test('runs all branches at the same time, each in its own order', async () => {
+    const steps = testSteps();
+    const done = steps.run([parallel([[step('a'), step('b')], [step('c')]])]);
+    const [a, c] = [await steps.next(), await steps.next()];
+    expect([a.id, c.id]).toEqual(['a', 'c']);
+
+    c.end(success('c'));
+    a.end(success('a'));
+    (await steps.next()).end(success('b'));
+
+    expect(await done).toMatchObject({ state: 'success', output: ['b', 'c'] });
+  });
+
+  test('S1-39 join all: one that fails ends the others, and its error is the outcome', async () => {
+    const steps = testSteps();
+    const done = steps.run([parallel([[step('a')], [step('b'), step('never')]])]);
+    const [a, b] = [await steps.next(), await steps.next()];
+
+    a.end(failure('SERVICE_REJECTED', 'no'));
+    await settle();
+    expect(b.context.signal.reason).toBe('sibling');
+    b.end(cancelled('sibling'));
+
+    expect(await done).toMatchObject({ state: 'failed', error: { code: 'SERVICE_REJECTED' } });
+    expect(idsOf(steps.calls)).toEqual(['a', 'b']);
+  });
+
+  test('S1-39 join any: the first success is enough, the rest is ended and is null', async () => {
+    const steps = testSteps();
+    const done = steps.run([parallel([[step('a')], [step('b')], [step('c')]], { join: 'any' })]);
+    const [a, b, c] = [await steps.next(), await steps.next(), await steps.next()];
+
+    a.end(failure('SERVICE_REJECTED', 'no'));
+    b.end(success('b'));
+    await settle();
+    c.end(cancelled(c.context.signal.reason as AbortReason));
+
+    expect(await done).toMatchObject({ state: 'success', output: [null, 'b', null] });
+  });
+
+  test.each([
+    [2, 2, 'success'],
+    [2, 1, 'failed'],
+  ] as const)('S1-39 join %i of 3 with %i successes: %s', async (join, good, state) => {
+    const steps = testSteps((_, { step: { id } }) =>
+      Number(id.slice(1)) <= good ? success(id) : failure('CODE_FAILED', 'no'),
+    );
+
+    const outcome = await steps.run([parallel([[step('s1')], [step('s2')], [step('s3')]], { join })]);
+
+    expect(outcome.state).toBe(state);
+  });
+
+  test('S1-39 where the join fails, the first structural error is the one to show', async () => {
+    const steps = testSteps();
+    const done = steps.run([parallel([[step('a')], [step('b')], [step('c')]], { join: 2 })]);
+    const [a, b, c] = [await steps.next(), await steps.next(), await steps.next()];
+
+    a.end(failure('CODE_FAILED', 'first'));
+    b.end(failure('UnwiredHttpTransport', 'structural'));
+    await settle();
+    c.end(cancelled('sibling'));
+
+    expect(await done).toMatchObject({ error: { code: 'UnwiredHttpTransport' } });
+  });
+
+  test('a stop reaches every branch, and is the outcome', async () => {
+    const steps = testSteps();
+    const done = steps.run([parallel([[step('a')], [step('b')]])]);
+    const calls = [await steps.next(), await steps.next()];
+
+    steps.abort('operator');
+    for (const call of calls) call.end(cancelled(call.context.signal.reason as AbortReason));
+
+    expect(await done).toMatchObject({ state: 'cancelled', error: { code: 'STOPPED_BY_OPERATOR' } });
+  });
+
+  test('branches see what was before them, and what comes after sees them', async () => {
+    const steps = testSteps(echo);
+
+    await steps.run([
+      step('a', { args: { n: 1 } }),
+      parallel([[step('b', { args: { n: '${steps.a.output.n}' } })], [step('c', { args: { n: 3 } })]]),
+      step('d', { args: { b: '${steps.b.output.n}', list: '${steps.side-by-side.output}' } }),
+    ]);
+
+    expect(steps.calls.at(-1)?.action).toMatchObject({ args: { b: 1, list: [{ n: 1 }, { n: 3 }] } });
+  });
+
+  test('S4-16 twins with one key wait for the first and have its output', async () => {
+    const steps = testSteps();
+    const done = steps.run([parallel([[step('a', { idempotencyKey: 'k' })], [step('b', { idempotencyKey: 'k' })]])]);
+
+    (await steps.next()).end(success('once'));
+
+    expect(await done).toMatchObject({ output: ['once', 'once'] });
+    expect(steps.calls).toHaveLength(1);
+  });
+});
+
+describe('fan_out', () => {
+  test('S1-40 never has more than max_workers at work, and results keep the order of the items', async () => {
+    const steps = testSteps();
+    const done = steps.run([
+      fanOut([10, 20, 30, 40, 50], [step('work', { args: { n: '${item}' } })], { maxWorkers: 2 }),
+    ]);
+    let [first, second] = [await steps.next(), await steps.next()];
+    await settle();
+    expect(steps.calls).toHaveLength(2);
+
+    for (let left = 5; left > 0; left -= 1) {
+      // The later one ends first.
+      second.end(success(second.action.kind === 'tool' ? (second.action.args.n ?? null) : null));
+      await settle();
+      expect(steps.calls.length).toBeLessThanOrEqual(5);
+      second = first;
+      if (left > 2) first = await steps.next();
+    }
+
+    expect(await done).toMatchObject({ state: 'success', output: [10, 20, 30, 40, 50] });
+  });
+
+  test('S1-40 a failed slot is null where the join lets it pass', async () => {
+    const steps = testSteps((action) =>
+      action.kind === 'tool' && action.args.n === 2 ? failure('CODE_FAILED', 'no') : echo(action),
+    );
+
+    const outcome = await steps.run([
+      fanOut([1, 2, 3], [step('work', { args: { n: '${item}' } })], { join: 2, maxWorkers: 1 }),
+    ]);
+
+    expect(outcome).toMatchObject({ state: 'success', output: [{ n: 1 }, null, { n: 3 }] });
+  });
+
+  test('a worker that fails ends the fan-out, and later items are not begun', async () => {
+    const steps = testSteps(() => failure('CODE_FAILED', 'no'));
+
+    const outcome = await steps.run([fanOut([1, 2, 3], [step('work')], { maxWorkers: 1 })]);
+
+    expect(outcome).toMatchObject({ state: 'failed', error: { code: 'CODE_FAILED' } });
+    expect(steps.calls).toHaveLength(1);
+  });
+
+  test('S1-33 workers do not see each other, and leave only their result behind', async () => {
+    const steps = testSteps(echo);
+
+    const outcome = await steps.run([
+      fanOut([1, 2], [step('one', { args: { n: '${item}' } }), step('two', { args: { n: '${steps.one.output.n}' } })], {
+        maxWorkers: 2,
+      }),
+      step('after', { args: { all: '${steps.spread.output}', inner: '${steps.two.output}' } }),
+    ]);
+
+    expect(steps.calls.filter(({ id }) => id === 'two').map(({ action }) => action)).toMatchObject([
+      { args: { n: 1 } },
+      { args: { n: 2 } },
+    ]);
+    expect(outcome).toMatchObject({ state: 'failed', error: { code: 'step_data_error' } });
+  });
+
+  test('an empty list is done at once', async () => {
+    const steps = testSteps(echo);
+
+    expect(await steps.run([fanOut([], [step('work')], { join: 'any' })])).toMatchObject({
+      state: 'success',
+      output: [],
+    });
+  });
+
+  test.each([
+    ['text', '${issue.title}'],
+    ['a map', { a: 1 }],
+  ])('items that are %s are a fault', async (_, items) => {
+    const steps = testSteps(echo);
+
+    expect(await steps.run([fanOut(items, [step('work')])])).toMatchObject({ error: { code: 'step_data_error' } });
+  });
+});
+
+describe('loop', () => {
+  test('S1-36 S1-38 the body runs, then break_when is asked; the output tells how it went', async () => {
+    const steps = testSteps(echo);
+
+    const outcome = await steps.run([
+      loop([step('try', { args: { n: '${iteration}' } })], {
+        maxIterations: 5,
+        breakWhen: '${steps.try.output.n} == 3',
+      }),
+    ]);
+
+    expect(steps.calls).toHaveLength(3);
+    expect(outcome).toMatchObject({ state: 'success', output: { iterations: 3, broke: true } });
+  });
+
+  test('S1-36 S1-38 it ends at max_iterations; that it did not converge is told, and no failure', async () => {
+    const steps = testSteps(echo);
+
+    const outcome = await steps.run([
+      loop([step('try', { args: { n: 0 } })], { breakWhen: '${steps.try.output.n} == 1' }),
+    ]);
+
+    expect(outcome).toMatchObject({ state: 'success', output: { iterations: 3, broke: false } });
+    expect(steps.warnings).toEqual(['loop did not converge']);
+  });
+
+  test('with items it goes through them in order', async () => {
+    const steps = testSteps(echo);
+
+    const outcome = await steps.run([
+      loop([step('each', { args: { item: '${item}', n: '${iteration}' } })], { items: ['x', 'y'] }),
+    ]);
+
+    expect(steps.calls.map(({ action }) => action)).toMatchObject([
+      { args: { item: 'x', n: 1 } },
+      { args: { item: 'y', n: 2 } },
+    ]);
+    expect(outcome).toMatchObject({ output: { iterations: 2, broke: false } });
+    expect(steps.warnings).toEqual([]);
+  });
+
+  test('S1-37 more items than max_iterations fail, and nothing is begun', async () => {
+    const steps = testSteps(echo);
+
+    const outcome = await steps.run([loop([step('each')], { items: [1, 2, 3, 4] })]);
+
+    expect(outcome).toMatchObject({ state: 'failed', error: { code: 'loop_too_long' } });
+    expect(steps.calls).toHaveLength(0);
+  });
+
+  test('a later go sees what an earlier one left', async () => {
+    const steps = testSteps(echo);
+
+    await steps.run([
+      step('seed', { args: { n: 1 }, outputTo: 'sum' }),
+      loop([step('add', { args: { n: '${state.sum.n}', at: '${iteration}' }, outputTo: 'sum' })]),
+    ]);
+
+    expect(steps.calls.at(-1)?.action).toMatchObject({ args: { n: 1, at: 3 } });
+  });
+
+  test('a step that fails ends it', async () => {
+    const steps = testSteps(() => failure('CODE_FAILED', 'no'));
+
+    expect(await steps.run([loop([step('a')]), step('never')])).toMatchObject({ error: { code: 'CODE_FAILED' } });
+    expect(steps.calls).toHaveLength(1);
+  });
+
+  test('a fault in break_when fails the run', async () => {
+    const steps = testSteps(echo);
+
+    expect(await steps.run([loop([step('a')], { breakWhen: '${steps.a.output}' })])).toMatchObject({
+      error: { code: 'expression_error' },
+    });
+  });
+
+  test('shapes stand in shapes', async () => {
+    const steps = testSteps(echo);
+
+    const outcome = await steps.run([
+      loop(
+        [
+          parallel([
+            [fanOut([1, 2], [step('deep', { args: { at: '${iteration}', item: '${item}' } })])],
+            [step('other')],
+          ]),
+        ],
+        { maxIterations: 2 },
+      ),
+    ]);
+
+    expect(outcome).toMatchObject({ state: 'success' });
+    expect(steps.calls.filter(({ id }) => id === 'deep')).toHaveLength(4);
+    expect(steps.started.filter(({ stepId }) => stepId === 'deep').map(({ within }) => within)).toEqual([
+      [1, 1],
+      [1, 2],
+      [2, 1],
+      [2, 2],
+    ]);
+  });
+});

@@ -1,0 +1,142 @@
+import type { StepContext } from '../../../runner/executors/executor.js';
+import type { StepEnd, StepStart } from '../../../runner/run-observer.js';
+import { executeSteps } from '../../../runner/steps/execute-steps.js';
+import { Pulse } from '../../../runner/steps/pulse.js';
+import { RunScope } from '../../../runner/steps/run-scope.js';
+import type { StepRun } from '../../../runner/steps/step-run.js';
+import type { Json, JsonObject } from '../../../src/domain/json.js';
+import { type AbortReason, type Outcome, success } from '../../../src/domain/outcome.js';
+import type { RunSignal } from '../../../src/domain/run-signal.js';
+import type {
+  ActionStep,
+  FanOutStep,
+  LoopStep,
+  ParallelStep,
+  RenderedAction,
+  Step,
+  ToolAction,
+} from '../../../src/domain/steps/plan.js';
+import { allExecutors } from '../../support/all-executors.js';
+import { issue } from '../../support/builders.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const BASE = { place: 'WORKFLOW.md:9:5', when: null, outputTo: null } as const;
+
+/** A step of kind `tool` (whatever the test does in its place), of which a test names only what it is about. */
+export function step(id: string, changes: Partial<ActionStep> & { readonly args?: JsonObject } = {}): ActionStep {
+  const { args = {}, ...rest } = changes;
+  const action: ToolAction = { kind: 'tool', tool: id, args };
+  return { ...BASE, shape: 'action', id, action, retry: null, timeoutMs: null, idempotencyKey: null, ...rest };
+}
+
+export function parallel(branches: readonly (readonly Step[])[], changes: Partial<ParallelStep> = {}): ParallelStep {
+  return { ...BASE, shape: 'parallel', id: 'side-by-side', branches, join: 'all', ...changes };
+}
+
+export function fanOut(items: Json, steps: readonly Step[], changes: Partial<FanOutStep> = {}): FanOutStep {
+  return { ...BASE, shape: 'fan_out', id: 'spread', items, steps, maxWorkers: 4, join: 'all', ...changes };
+}
+
+export function loop(steps: readonly Step[], changes: Partial<LoopStep> = {}): LoopStep {
+  return { ...BASE, shape: 'loop', id: 'again', maxIterations: 3, breakWhen: null, items: null, steps, ...changes };
+}
+
+/** One execution that waits for the test to say how it ends. */
+export interface Call {
+  readonly id: string;
+  readonly action: RenderedAction;
+  readonly context: StepContext;
+  end(outcome: Outcome): void;
+}
+
+export interface TestSteps {
+  readonly clock: FakeClock;
+  /** What executors were asked, in order. */
+  readonly calls: readonly Call[];
+  readonly started: readonly StepStart[];
+  readonly finished: readonly StepEnd[];
+  readonly signals: readonly RunSignal[];
+  readonly warnings: readonly string[];
+  run(steps: readonly Step[]): Promise<Outcome>;
+  /** The next execution that has not been handed out yet. */
+  next(): Promise<Call>;
+  abort(reason: AbortReason): void;
+}
+
+/** The step loop on a clock that stands still. `answer` decides at once; without it each call waits for the test. */
+export function testSteps(
+  answer?: (action: RenderedAction, context: StepContext) => Outcome,
+  inputs: JsonObject = {},
+): TestSteps {
+  const clock = new FakeClock();
+  const controller = new AbortController();
+  const calls: Call[] = [];
+  const started: StepStart[] = [];
+  const finished: StepEnd[] = [];
+  const signals: RunSignal[] = [];
+  const warnings: string[] = [];
+  let handedOut = 0;
+  let onCall = () => {};
+  const executors = allExecutors(async (action, context) => {
+    if (answer) {
+      calls.push({ id: context.step.id, action, context, end: () => {} });
+      return answer(action, context);
+    }
+    return new Promise((end) => {
+      calls.push({ id: context.step.id, action, context, end });
+      onCall();
+    });
+  });
+  let index = 0;
+  const run: StepRun = {
+    runId: 'run-1',
+    clock,
+    executors,
+    observer: {
+      stepStarted: (_, start) => void started.push(start),
+      stepFinished: (_, end) => void finished.push(end),
+      audited: () => {},
+      warned: (_, message) => void warnings.push(message),
+    },
+    pulse: new Pulse((signal) => void signals.push(signal)),
+    renderPrompt: ({ text }) => text,
+    maxInlineOutputBytes: 1_000,
+    isImplied: false,
+    once: new Map(),
+    nextIndex: () => index++,
+    contextOf: ({ facts, signal, emit }) => ({ step: facts, signal, emit }) as StepContext,
+    hasUnkillable: () => false,
+    emit: (signal) => void signals.push(signal),
+    said: () => {},
+  };
+  const facts = {
+    issue: issue({ id: '7', identifier: 'AB-7', title: 'Do ${steps.a.output} it' }) as unknown as JsonObject,
+    attempt: null,
+    run: { id: 'run-1', number: 2, reason: 'first', workspace: '/w' },
+  };
+  return {
+    clock,
+    calls,
+    started,
+    finished,
+    signals,
+    warnings,
+    run: (steps) =>
+      executeSteps(steps, { run, scope: RunScope.begin(facts, inputs), signal: controller.signal, within: [] }),
+    async next() {
+      while (calls.length <= handedOut) {
+        await new Promise<void>((resolve) => {
+          onCall = resolve;
+        });
+      }
+      return calls[handedOut++] as Call;
+    },
+    abort: (reason) => controller.abort(reason),
+  };
+}
+
+/** Whatever it is asked, it gives its arguments back. */
+export const echo = (action: RenderedAction): Outcome => success(action.kind === 'tool' ? action.args : null);
+
+/** Lets everything that is ready to go on do so. */
+export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
