@@ -1,0 +1,145 @@
+import { BatonError } from '../../../src/domain/errors.js';
+import type { Issue } from '../../../src/domain/issue.js';
+import type { Json, JsonObject } from '../../../src/domain/json.js';
+import type { ExternalAction } from '../../../src/domain/steps/plan.js';
+
+/**
+ * What an executor reads from its stdin, envelope version 1. It only ever grows by members that may be missing; a changed
+ * meaning would be version 2.
+ */
+export interface Envelope {
+  readonly schemaVersion: 1;
+  readonly activity: {
+    readonly id: string;
+    readonly spec_type: 'external';
+    readonly description: string;
+    readonly input_schema_json: JsonObject;
+    readonly output_schema_json: JsonObject;
+    readonly spec_config: JsonObject;
+  };
+  readonly input: JsonObject;
+  readonly skills: readonly Skill[];
+  readonly memory: JsonObject;
+  readonly job?: Job;
+  readonly task?: Task;
+}
+
+export interface Skill {
+  /** The path as the step names it. */
+  readonly id: string;
+  /** SHA-256 of the file, in hex. */
+  readonly content_hash: string;
+  readonly content: string;
+  /** The front matter of the file, where it has one. */
+  readonly meta?: JsonObject;
+}
+
+export interface Job {
+  readonly id: string;
+  readonly state: 'running';
+  readonly steps: readonly JobStep[];
+}
+
+interface JobStep {
+  readonly target_type: 'activity';
+  readonly target_id: string;
+  readonly agent_cli: string;
+  readonly model?: string;
+  readonly timeout_seconds?: number;
+}
+
+export interface Task {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly acceptance_criteria: readonly string[];
+  readonly plan: string;
+  readonly context_files: readonly string[];
+  readonly external_refs: readonly { readonly system: string; readonly id: string }[];
+  readonly workspace_path: string;
+  readonly repo_root: string | null;
+}
+
+export interface EnvelopeParts {
+  readonly stepId: string;
+  readonly action: Pick<ExternalAction, 'description' | 'inputSchema' | 'outputSchema' | 'input' | 'memory'>;
+  readonly skills: readonly Skill[];
+  /** `null`: not inside a run. */
+  readonly job: Job | null;
+  /** `null`: the input names none. */
+  readonly task: Task | null;
+}
+
+export function buildEnvelope({ stepId, action, skills, job, task }: EnvelopeParts): Envelope {
+  return {
+    schemaVersion: 1,
+    activity: {
+      id: stepId,
+      spec_type: 'external',
+      description: action.description,
+      input_schema_json: action.inputSchema,
+      output_schema_json: action.outputSchema,
+      spec_config: {},
+    },
+    input: action.input,
+    skills,
+    memory: action.memory,
+    ...(job === null ? {} : { job }),
+    ...(task === null ? {} : { task }),
+  };
+}
+
+export interface JobFacts {
+  readonly runId: string;
+  readonly stepId: string;
+  readonly executor: string;
+  readonly model: string | null;
+  readonly timeoutMs: number | null;
+}
+
+export function jobOf({ runId, stepId, executor, model, timeoutMs }: JobFacts): Job {
+  const step: JobStep = {
+    target_type: 'activity',
+    target_id: stepId,
+    agent_cli: executor,
+    ...(model === null ? {} : { model }),
+    ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
+  };
+  return { id: runId, state: 'running', steps: [step] };
+}
+
+export interface TaskFacts {
+  readonly issue: Issue;
+  readonly trackerKind: string;
+  readonly workspace: string;
+}
+
+/** The task that `input.task_id` names; the only one there is in a run is its issue. Throws `AGENT_INVOCATION_FAILED`. */
+export function taskOf(input: JsonObject, { issue, trackerKind, workspace }: TaskFacts): Task | null {
+  const named = taskName(Object.hasOwn(input, 'task_id') ? (input.task_id ?? null) : null);
+  if (named === null) return null;
+  if (named !== issue.id && named !== issue.identifier) {
+    const shown = JSON.stringify(named.slice(0, MAX_SHOWN_CHARS));
+    const message = `input.task_id is ${shown}, but the task of this run is ${issue.identifier}: use "\${issue.id}", or leave task_id out`;
+    throw new BatonError('AGENT_INVOCATION_FAILED', message);
+  }
+  return {
+    id: issue.id,
+    title: issue.title,
+    description: issue.description ?? '',
+    acceptance_criteria: [],
+    plan: '',
+    context_files: [],
+    external_refs: [{ system: trackerKind, id: issue.identifier }],
+    workspace_path: workspace,
+    repo_root: null,
+  };
+}
+
+const MAX_SHOWN_CHARS = 200;
+
+/** YAML makes a number of `task_id: 7`. Whatever else is no text names no task that could exist. */
+function taskName(value: Json): string | null {
+  const text = typeof value === 'string' ? value.trim() : value === null ? '' : JSON.stringify(value);
+  return text === '' ? null : text;
+}

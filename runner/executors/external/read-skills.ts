@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open, realpath } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
+import { BatonError } from '../../../src/domain/errors.js';
+import type { Skill } from './envelope.js';
+import { frontMatterMap } from './front-matter-map.js';
+
+const MAX_SKILL_BYTES = 1_048_576;
+
+/** The files that a step lends to its executor. They lie in the folder of WORKFLOW.md or below. Throws `AGENT_INVOCATION_FAILED`. */
+export async function readSkills(paths: readonly string[], dir: string): Promise<readonly Skill[]> {
+  const skills: Skill[] = [];
+  for (const path of paths) skills.push(await readSkill(path, dir));
+  return skills;
+}
+
+async function readSkill(path: string, dir: string): Promise<Skill> {
+  const bytes = await readConfined(path, dir).catch((error: unknown) => {
+    if (error instanceof BatonError) throw error;
+    throw refused(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`, error);
+  });
+  const content = decode(bytes, path);
+  const meta = frontMatterMap(content);
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  return { id: path, content_hash: hash, content, ...(meta === null ? {} : { meta }) };
+}
+
+async function readConfined(path: string, dir: string): Promise<Buffer> {
+  const [root, file] = await Promise.all([realpath(dir), realpath(resolve(dir, path))]);
+  if (!file.startsWith(root.endsWith(sep) ? root : root + sep)) {
+    throw refused(path, `leads out of ${root}, the folder of the workflow`);
+  }
+  // Of its real path no part is a link any more: one that appears now was put there to deceive. A FIFO must not block us.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    return await readBounded(handle, path);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readBounded(handle: FileHandle, path: string): Promise<Buffer> {
+  if (!(await handle.stat()).isFile()) throw refused(path, 'is no regular file');
+  const chunks: Buffer[] = [];
+  for (let total = 0; ; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(65_536), 0, 65_536, null);
+    if (bytesRead === 0) return Buffer.concat(chunks);
+    total += bytesRead;
+    if (total > MAX_SKILL_BYTES) throw refused(path, `is larger than ${MAX_SKILL_BYTES} bytes`);
+    chunks.push(buffer.subarray(0, bytesRead));
+  }
+}
+
+function decode(bytes: Buffer, path: string): string {
+  try {
+    // A byte order mark stays: the hash is that of the whole content.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw refused(path, 'is not valid UTF-8', error);
+  }
+}
+
+function refused(path: string, what: string, cause?: unknown): BatonError {
+  const message = `the skill ${JSON.stringify(path)} ${what}: nothing was started. Correct \`skills\` of the step`;
+  return new BatonError('AGENT_INVOCATION_FAILED', message, { path }, { cause });
+}

@@ -1,0 +1,174 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Command, CommanderError } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { addExecutor } from '../../../src/cli/executor/add-executor.js';
+import { livingWith } from '../../runner/contain/workbench.js';
+import { newNonce } from '../../runner/executors/external/external-step.js';
+import { type World, world } from '../cli-fixture.js';
+
+const EXAMPLE = fileURLToPath(new URL('../../../templates/executors/external.example.yaml', import.meta.url));
+
+async function baton(io: World, ...args: string[]): Promise<number> {
+  let code = -1;
+  const program = new Command('baton').exitOverride().configureOutput({ writeErr: (text) => io.stderr.write(text) });
+  addExecutor(program, io, (given) => {
+    code = given;
+  });
+  try {
+    await program.parseAsync(['node', 'baton', 'executor', ...args]);
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return 2;
+    throw error;
+  }
+}
+
+const workflow = (executors: string) => `---
+tracker: { kind: local }
+${executors}
+---
+Work on {{ issue.identifier }}.
+`;
+
+function withExecutors(executors: string, options: Parameters<typeof world>[0] = {}): World {
+  const io = world(options);
+  io.write('WORKFLOW.md', workflow(executors));
+  return io;
+}
+
+const SPEC = (command: string, more = '') => `schemaVersion: 2
+kind: Executor
+metadata: { name: filed }
+spec: { executor_type: external${command}${more} }
+`;
+
+describe('baton executor list', () => {
+  test('S0-11 S0-66 shows each by its name, with its command and where it is defined', async () => {
+    const io = withExecutors('executors: { inline: { command: ./bin/run, args: ["a b"] } }');
+    io.write('.baton/executors/filed.yaml', SPEC(', command: /opt/filed'));
+
+    const code = await baton(io, 'list');
+
+    expect(code).toBe(0);
+    expect(io.out().split('\n')).toEqual([
+      expect.stringMatching(/^filed {3}\/opt\/filed {2}\(.*\.baton\/executors\/filed\.yaml\)$/),
+      expect.stringMatching(/^inline {2}\.\/bin\/run 'a b' {2}\(.*WORKFLOW\.md.*\)$/),
+      '',
+    ]);
+  });
+
+  test('S0-05 S0-66 a definition without a command is not there, the others are', async () => {
+    const io = withExecutors('executors: { inline: { command: ./bin/run } }');
+    io.write('.baton/executors/filed.yaml', SPEC(''));
+
+    expect(await baton(io, 'list')).toBe(0);
+    expect(io.out()).toMatch(/^inline .*\n$/);
+  });
+
+  test('S0-15 without a definition there is none, whatever examples ship with the product', async () => {
+    const io = withExecutors('');
+
+    expect(await baton(io, 'list')).toBe(0);
+    expect(io.out()).toContain('can use no external executor');
+  });
+
+  test('a workflow that does not load is told, with 2', async () => {
+    const io = world();
+
+    expect(await baton(io, 'list')).toBe(2);
+    expect(io.err()).toContain('missing_workflow_file');
+  });
+});
+
+describe('the example definition', () => {
+  test('S0-02 S0-15 copied as it says, it is loaded without a warning', async () => {
+    const io = withExecutors('');
+    io.write('.baton/executors/acme-harness.yaml', readFileSync(EXAMPLE, 'utf8'));
+
+    expect(await baton(io, 'list')).toBe(0);
+    expect(io.out()).toMatch(/^acme-harness {2}\/opt\/acme\/bin\/harness run --json /);
+    expect(io.err()).toBe('');
+  });
+
+  test('S0-63 it says that registering an executor is arbitrary code execution', () => {
+    const text = readFileSync(EXAMPLE, 'utf8').replace(/\n#? */g, ' ');
+
+    expect(text).toContain('arbitrary code execution with the rights of the daemon');
+  });
+});
+
+describe('baton executor test', () => {
+  const leftovers = () => readdirSync(tmpdir()).filter((name) => name.startsWith('baton-executor-'));
+
+  test('S0-66 a good one passes every check: 0, and nothing stays', async () => {
+    const nonce = newNonce();
+    const io = withExecutors(`executors: { acme: { command: bash, args: ["-c", "cat >kept; : ${nonce}"] } }`);
+    const before = leftovers();
+
+    const code = await baton(io, 'test', 'acme');
+
+    expect(io.err()).toBe('');
+    expect(io.out()).toContain('acme: bash -c');
+    expect(io.out()).toContain('  ✓ reads its input to the end and exits with 0\n');
+    expect(io.out()).toContain('  · was given an input that is no JSON: exit code 0\n');
+    expect(io.out()).toMatch(/It keeps the protocol: 8 checks passed\.\n$/);
+    expect(code).toBe(0);
+    expect(leftovers()).toEqual(before);
+    expect(existsSync(join(io.dir, 'kept'))).toBe(false);
+    expect(livingWith(nonce)).toEqual([]);
+  });
+
+  test('S0-66 a bad one fails with a reason and what to do, neutralised: 1', async () => {
+    const io = withExecutors(
+      String.raw`executors: { acme: { command: bash, args: ["-c", "printf 'no \\033[2Jlicence' >&2; exit 7"] } }`,
+    );
+
+    const code = await baton(io, 'test', 'acme');
+
+    expect(io.out()).toContain(
+      '  ✗ reads its input to the end and exits with 0: exit code 7: no \\u001b[2Jlicence\n      It must exit with 0',
+    );
+    expect(io.out()).toMatch(/8 of 8 checks failed\.\n$/);
+    expect(code).toBe(1);
+  });
+
+  test('S0-47 S0-57 a secret that it prints is masked, and a variable that is not set is told', async () => {
+    const script = 'cat >/dev/null; echo got $TOKEN >&2; exit 1';
+    const env = '{ TOKEN: $CANARY, OTHER: $NOT_SET }';
+    const executors = `executors: { acme: { command: bash, args: ["-c", ${JSON.stringify(script)}], env: ${env} } }`;
+    const io = withExecutors(executors, { env: { CANARY: 'canary-4711-secret' } });
+
+    const code = await baton(io, 'test', 'acme', '--limit', '5');
+
+    expect(code).toBe(1);
+    expect(io.out()).toContain('exit code 1: got ***');
+    expect(io.out().match(/! .* is not set: acme, OTHER, \$NOT_SET/g)).toHaveLength(1);
+    expect(io.out()).not.toContain('canary-4711-secret');
+  });
+
+  test('it gets the input that a file holds', async () => {
+    const script = `[[ $(cat) == *'"input":{"summary":"x"}'* || $BATON_CONFORMANCE == nonsense ]]`;
+    const io = withExecutors(`executors: { acme: { command: bash, args: ["-c", ${JSON.stringify(script)}] } }`);
+    io.write('input.json', '{ "summary": "x" }');
+
+    expect(await baton(io, 'test', 'acme', '--input', 'input.json')).toBe(0);
+  });
+
+  test.each([
+    ['an executor that is not there', ['test', 'acne'], 'did you mean acme?'],
+    ['a workflow that is not there', ['test', 'acme', 'no.md'], 'missing_workflow_file'],
+    ['a workflow in place of the name', ['test', 'WORKFLOW.md'], 'name the executor first'],
+    ['an input that is not there', ['test', 'acme', '--input', 'no.json'], 'no.json cannot be used'],
+    ['an input that is no object', ['test', 'acme', '--input', 'list.json'], 'must be a JSON object'],
+    ['a limit of nothing', ['test', 'acme', '--limit', '0'], 'It must be a number of seconds'],
+  ])('%s is told, with 2', async (_, args, words) => {
+    const io = withExecutors('executors: { acme: { command: bash } }');
+    io.write('list.json', '[]');
+
+    expect(await baton(io, ...args)).toBe(2);
+    expect(io.err()).toContain(words);
+  });
+});

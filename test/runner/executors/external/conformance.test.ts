@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { detectContainment } from '../../../../runner/contain/detect-containment.js';
+import { findMarked } from '../../../../runner/contain/find-marked.js';
+import { runContained } from '../../../../runner/contain/run-contained.js';
+import {
+  type CheckResult,
+  type ConformanceHost,
+  runConformance,
+} from '../../../../runner/executors/external/conformance.js';
+import { CHECKS } from '../../../../runner/executors/external/conformance-checks.js';
+import type { JsonObject } from '../../../../src/domain/json.js';
+import type { ExecutorDefinition } from '../../../../src/domain/steps/plan.js';
+import { testStep } from '../../../support/step-context.js';
+import { livingWith, realClock } from '../../contain/workbench.js';
+import { bash, definition, externalStep, newNonce, script } from './external-step.js';
+
+interface Trial {
+  readonly results: readonly CheckResult[];
+  /** The names of the checks with this mark. */
+  marked(mark: CheckResult['mark']): readonly string[];
+  why(name: string): string;
+}
+
+async function hostFor(signal = new AbortController().signal): Promise<ConformanceHost> {
+  const { context, workspace } = await testStep();
+  const containment = await detectContainment({ isolation: 'none', hide: [], clock: realClock });
+  const stateDir = join(context.tmpDir, 'state');
+  mkdirSync(stateDir);
+  return {
+    ...context,
+    signal,
+    run: { id: 'conformance', stepIndex: 0, stateDir, root: null, taskId: 'conformance' },
+    async start(program) {
+      const marker = randomUUID();
+      const { dev, ino } = statSync(workspace);
+      const process = await runContained({ ...program, marker, cwd: workspace, identity: { dev, ino } }, containment);
+      return { process, living: async () => (await findMarked(marker)).length };
+    },
+  };
+}
+
+async function trial(
+  changes: Partial<ExecutorDefinition>,
+  { limitMs = 10_000, termMs = 3_000, input = {} as JsonObject } = {},
+): Promise<Trial> {
+  const results: CheckResult[] = [];
+  const suite = runConformance(definition(changes), await hostFor(), { input, limitMs, termMs, settleMs: 150 });
+  for await (const result of suite) results.push(result);
+  return {
+    results,
+    marked: (mark) => results.filter((one) => one.mark === mark).map(({ name }) => name),
+    why: (name) => results.find((one) => one.name === name)?.why ?? 'not there',
+  };
+}
+
+const ALL = CHECKS.map(({ name }) => name);
+
+test('S0-65 S0-66 an executor that drains its input and exits with 0 keeps the protocol', async () => {
+  const { marked, why } = await trial(bash('cat >/dev/null'));
+
+  expect(marked('failed')).toEqual([]);
+  expect(marked('passed')).toEqual(ALL.filter((name) => name !== 'nonsense'));
+  expect(why('nonsense')).toBe('exit code 0');
+});
+
+test('S0-65 S0-66 so does one that reads all of it as JSON and uses what it knows', async () => {
+  const { marked, why } = await trial({ command: process.execPath, args: [script('parses.mjs')] });
+
+  expect(marked('failed')).toEqual([]);
+  expect(why('nonsense')).toBe('exit code 65');
+});
+
+test('S0-32 one that does not read is found out by every check that hands it something whole', async () => {
+  const { marked, why } = await trial(bash('exit 0'));
+
+  expect(marked('passed')).toEqual([]);
+  expect(marked('failed')).toEqual(ALL.filter((name) => name !== 'nonsense'));
+  expect(why('large')).toContain('did not read its input to the end');
+});
+
+test('one that reads a single time does not wait for the rest', async () => {
+  const { marked } = await trial({ command: process.execPath, args: [script('reads-once.mjs')] });
+
+  expect(marked('failed')).toEqual(expect.arrayContaining(['large', 'slow', 'stops']));
+});
+
+test('S0-65 one that knows every member by heart fails on new ones, and on those that may be missing', async () => {
+  const { marked } = await trial({ command: process.execPath, args: [script('strict.mjs')] });
+
+  expect(marked('failed')).toEqual(['bare', 'unknown_members']);
+});
+
+test('S0-66 one that drains and exits with 7 fails, and its stderr is told', async () => {
+  const { marked, why } = await trial(bash('cat >/dev/null; echo first >&2; echo no licence >&2; exit 7'));
+
+  expect(marked('failed')).toContain('drains');
+  expect(why('drains')).toBe('exit code 7: no licence');
+});
+
+test('one that leaves a process behind is found out, and the process is gone', async () => {
+  const nonce = newNonce();
+
+  const { marked, why } = await trial(bash('cat >/dev/null; setsid sleep "3600.$1" >/dev/null 2>&1 &', nonce));
+
+  expect(marked('failed')).toEqual(['leaves_nothing']);
+  expect(why('leaves_nothing')).toBe('1 process was still alive after it');
+  expect(livingWith(nonce)).toEqual([]);
+});
+
+test('one that ignores SIGTERM is found out, and killed', async () => {
+  const nonce = newNonce();
+  const text =
+    'trap "" TERM; if [[ $BATON_CONFORMANCE == stops ]]; then while :; do sleep 0.05; : "$1"; done; fi; cat >/dev/null';
+
+  const { marked } = await trial(bash(text, nonce), { termMs: 200 });
+
+  expect(marked('failed')).toEqual(['stops']);
+  expect(livingWith(nonce)).toEqual([]);
+});
+
+test('one that never ends is told so at its limit', async () => {
+  const { marked, why } = await trial(bash('cat >/dev/null; exec sleep 3600'), { limitMs: 100 });
+
+  expect(marked('failed')).toContain('drains');
+  expect(why('drains')).toBe('it was still at work after 0.1 s');
+});
+
+test('a certain input is given to it, with the name of the check', async () => {
+  const text = '[[ $(cat) == *\'"input":{"summary":"x"}\'* && -n $BATON_CONFORMANCE ]] || exit 1';
+
+  const { marked } = await trial(bash(text), { input: { summary: 'x' } });
+
+  expect(marked('failed')).toEqual([]);
+});
+
+test('S0-42 what cannot be started is told once, with what to do', async () => {
+  const { results } = await trial({ command: 'no-such-program' });
+
+  expect(results).toMatchObject([{ name: 'drains', mark: 'failed', why: expect.stringContaining('PATH is') }]);
+});
+
+test('an interrupted suite ends what it has started and tells no more', async () => {
+  const controller = new AbortController();
+  const nonce = newNonce();
+  const host = await hostFor(controller.signal);
+  const start: ConformanceHost['start'] = async (...args) => {
+    const started = await host.start(...args);
+    started.process.stdout.once('data', () => controller.abort());
+    return started;
+  };
+  const options = { input: {}, limitMs: 10_000, termMs: 3_000, settleMs: 150 };
+  const suite = runConformance(definition(bash('echo up; exec sleep "3600.$1"', nonce)), { ...host, start }, options);
+
+  expect(await suite.next()).toEqual({ value: undefined, done: true });
+  expect(livingWith(nonce)).toEqual([]);
+});
+
+test('S0-66 the fixture: drained and exit 0 is a success; drained, stderr and exit 7 a failure with code and text', async () => {
+  const good = await externalStep({ definition: bash('cat >/dev/null') });
+  const bad = await externalStep({ definition: bash('cat >/dev/null; echo bad request >&2; exit 7') });
+
+  expect(await good.run()).toMatchObject({ state: 'success', output: { exit_code: 0 } });
+  expect(await bad.run()).toMatchObject({
+    state: 'failed',
+    error: { code: 'AGENT_INVOCATION_FAILED', message: 'bad request' },
+  });
+});

@@ -1,0 +1,140 @@
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { findCommand } from '../../../../runner/executors/external/find-command.js';
+import { asOrdinaryUser } from '../../../support/as-ordinary-user.js';
+import { forms } from '../../contain/workbench.js';
+import { definition, externalStep } from './external-step.js';
+
+let dir: string;
+
+beforeEach(() => {
+  dir = realpathSync(mkdtempSync(join(tmpdir(), 'baton-command-')));
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function program(name: string, mode = 0o755, text = '#!/bin/sh\ncat >/dev/null\n'): string {
+  const path = join(dir, name);
+  mkdirSync(join(path, '..'), { recursive: true });
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+const find = (command: string, env: { readonly [name: string]: string } = {}) =>
+  findCommand(definition({ command, dir }), env);
+
+describe('where a command is found', () => {
+  test('a relative path begins in the folder of the definition', async () => {
+    const path = program('bin/acme');
+
+    expect(await find('./bin/acme')).toBe(path);
+    expect(await find('bin/acme')).toBe(path);
+  });
+
+  test('~/ is the HOME of the child', async () => {
+    const path = program('bin/acme');
+
+    expect(await find('~/bin/acme', { HOME: dir })).toBe(path);
+    await expect(find('~/bin/acme')).rejects.toMatchObject({ code: 'AGENT_INVOCATION_FAILED' });
+  });
+
+  test('a bare name is the first on the PATH of the child that can be executed', async () => {
+    program('a/acme', 0o644);
+    mkdirSync(join(dir, 'b/acme'), { recursive: true });
+    const path = program('c/acme');
+    program('d/acme');
+
+    expect(await find('acme', { PATH: ['a', 'b', 'c', 'd'].map((name) => join(dir, name)).join(':') })).toBe(path);
+  });
+
+  test('relative folders of PATH are not searched: in a workspace anybody could have put something there', async () => {
+    program('acme');
+    const searchPath = [':', '.', '..', 'bin', ''].join(':');
+
+    await expect(find('acme', { PATH: searchPath })).rejects.toMatchObject({ code: 'AGENT_INVOCATION_FAILED' });
+  });
+});
+
+test('S0-42 what cannot be started is told with command, PATH, definition and what to do', async () => {
+  const path = program('bin/acme', 0o644);
+
+  await expect(find('bin/acme', { PATH: '/bin:/opt' })).rejects.toMatchObject({
+    code: 'AGENT_INVOCATION_FAILED',
+    message: `the command "bin/acme" of the executor acme cannot be started: ${path} may not be executed by this user; PATH is "/bin:/opt". Install it, make it executable (chmod +x), or correct \`command\` of the executor acme in /project/WORKFLOW.md`,
+  });
+  await expect(find('acme', {})).rejects.toThrow('cannot be started: it was not found; PATH is ""');
+  await expect(find('./bin')).rejects.toThrow(`${join(dir, 'bin')} is no file`);
+});
+
+test('S0-42 a folder that this user may not enter is told of a path, and passed over on PATH', async () => {
+  const path = program('open/acme');
+  await asOrdinaryUser(dir, async () => {
+    mkdirSync(join(dir, 'mine'));
+    chmodSync(join(dir, 'mine'), 0o000);
+    const searchPath = ['mine', 'open'].map((name) => join(dir, name)).join(':');
+
+    expect(await find('acme', { PATH: searchPath })).toBe(path);
+    await expect(find('no-such', { PATH: searchPath })).rejects.toThrow('it was not found');
+    await expect(find('mine/acme')).rejects.toThrow('lies in a folder that this user may not enter');
+    chmodSync(join(dir, 'mine'), 0o755);
+  });
+});
+
+test('a path that would be taken for the setting of a variable is refused', async () => {
+  program('a=b/acme');
+
+  await expect(find('a=b/acme')).rejects.toThrow('has a "=" in its path');
+});
+
+describe.each(forms)('with isolation %s', (form) => {
+  const isolation = form === 'none' ? 'none' : 'auto';
+
+  test.each([
+    ['missing', 'no-such-program', 'was not found'],
+    ['not executable', './plain', 'may not be executed'],
+  ])(
+    'S0-42 a command that is %s fails with AGENT_INVOCATION_FAILED, and nothing is started',
+    async (_, command, words) => {
+      program('plain', 0o644);
+      const step = await externalStep({ isolation, definition: { command, args: [], dir } });
+
+      const outcome = await step.run();
+
+      expect(outcome).toMatchObject({
+        state: 'failed',
+        error: { code: 'AGENT_INVOCATION_FAILED', retryable: false, message: expect.stringContaining(words) },
+      });
+      expect(step.started).toEqual([]);
+    },
+  );
+
+  test('S0-42 an interpreter that is not there fails with AGENT_INVOCATION_FAILED', async () => {
+    const command = program('broken', 0o755, '#!/no/such/interpreter\n');
+    const step = await externalStep({ isolation, definition: { command, args: [] } });
+
+    const outcome = await step.run();
+
+    expect(outcome).toMatchObject({
+      state: 'failed',
+      error: { code: 'AGENT_INVOCATION_FAILED', message: expect.stringContaining('broken') },
+    });
+  });
+
+  test('S0-01 a program that is only named in a definition runs', async () => {
+    program('bin/acme');
+    const step = await externalStep({ isolation, definition: { command: './bin/acme', args: [], dir } });
+
+    expect(await step.run()).toMatchObject({ state: 'success' });
+  });
+
+  test('SEC-11 a NUL byte in env_set fails the step and nothing else', async () => {
+    const step = await externalStep({ isolation });
+
+    const outcome = await step.run({ envSet: { TITLE: 'a\0b' } });
+
+    expect(outcome).toMatchObject({ state: 'failed', error: { code: 'invalid_environment' } });
+  });
+});
