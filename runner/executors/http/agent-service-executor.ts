@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { BatonError } from '../../../src/domain/errors.js';
+import { assertNever, type JsonObject } from '../../../src/domain/json.js';
+import { type Outcome, success } from '../../../src/domain/outcome.js';
+import type { RenderedAgentHttp } from '../../../src/domain/steps/plan.js';
+import type { Executor, StepContext } from '../executor.js';
+import { type AgentRunEnd, viewOf } from './agent-run-view.js';
+import { shown } from './error-text.js';
+import { lastWordsMeanwhile } from './last-words.js';
+import { type Answer, ServiceClient } from './service-client.js';
+import { pause, StepStopped, stepOutcome } from './step-outcome.js';
+
+/** So many looks at a run may fail in a row: a service that is restarted costs no agent its work. */
+const MAX_FAILED_LOOKS = 5;
+
+/** `kind: agent` with `backend: http`: starts a run of an agent and waits for its end. */
+export function createAgentServiceExecutor(): Executor<RenderedAgentHttp> {
+  return { execute: (action, context) => stepOutcome(context, () => new AgentServiceRun(action, context).execute()) };
+}
+
+class AgentServiceRun {
+  readonly #client: ServiceClient;
+
+  constructor(
+    private readonly action: RenderedAgentHttp,
+    private readonly context: StepContext,
+  ) {
+    this.#client = new ServiceClient('agents', context);
+  }
+
+  async execute(): Promise<Outcome> {
+    const { step, signal } = this.context;
+    const url = this.#client.url('v1', 'agents', this.action.agent, 'run');
+    const body = this.#request();
+    const started = await this.#client.ask({ method: 'POST', url, body, idempotencyKey: step.idempotencyKey, signal });
+    const view = viewOf(started);
+    return this.#outcomeOf(view.kind === 'running' ? await this.#waitFor(view.runId, started, url) : view);
+  }
+
+  #request(): JsonObject {
+    const { input, strategy, session } = this.action;
+    return {
+      input: session === null ? input : { ...input, session_id: this.#conversation(session) },
+      tenant: this.#client.service.tenant,
+      ...(strategy === null ? {} : { strategy }),
+    };
+  }
+
+  /** Made on first use, and gone with the run. */
+  #conversation(session: string): string {
+    return this.context.run.get(`http/agent-session/${session}`, () => randomUUID());
+  }
+
+  async #waitFor(runId: string | null, { location }: Answer, from: URL): Promise<AgentRunEnd> {
+    const url = this.#placeOf(runId, location, from);
+    try {
+      return await this.#poll(url);
+    } catch (error) {
+      if (error instanceof StepStopped && runId !== null && this.#mayCancel()) this.#cancel(runId);
+      throw error;
+    }
+  }
+
+  #placeOf(runId: string | null, location: string | null, from: URL): URL {
+    if (location !== null) return this.#client.location(location, from);
+    if (runId !== null) return this.#client.url('v1', 'agents', this.action.agent, 'runs', runId);
+    throw this.#client.fault('SERVICE_REJECTED', `POST ${from.pathname} answered with neither an output nor a run`);
+  }
+
+  async #poll(url: URL): Promise<AgentRunEnd> {
+    const { signal } = this.context;
+    let failedLooks = 0;
+    for (;;) {
+      await pause(this.context, this.#client.service.pollIntervalMs);
+      try {
+        const view = viewOf(await this.#client.ask({ method: 'GET', url, signal }));
+        if (view.kind !== 'running') return view;
+        failedLooks = 0;
+      } catch (error) {
+        failedLooks += 1;
+        const isPassing = error instanceof BatonError && error.code === 'SERVICE_UNAVAILABLE';
+        if (!isPassing || failedLooks >= MAX_FAILED_LOOKS) throw error;
+      }
+    }
+  }
+
+  /** With a key of its own a retry finds this very run again: it must not find it cancelled. */
+  #mayCancel(): boolean {
+    const { signal, step } = this.context;
+    return signal.reason !== 'step_timeout' || step.idempotencyKey === null;
+  }
+
+  #cancel(runId: string): void {
+    const url = this.#client.url('v1', 'agents', this.action.agent, 'runs', runId, 'cancel');
+    const say = (signal: AbortSignal) => this.#client.tell({ method: 'POST', url, body: {}, signal });
+    void lastWordsMeanwhile(this.context, 'a run of an agent could not be cancelled', say); // The end of the run waits for it.
+  }
+
+  #outcomeOf(view: AgentRunEnd): Outcome {
+    const { agent } = this.action;
+    switch (view.kind) {
+      case 'ended':
+        return success(view.output);
+      case 'failed': {
+        const said = view.message === null ? '' : `: ${shown(view.message, this.#client.mask)}`;
+        throw this.#client.fault('SERVICE_REJECTED', `ran agent ${agent}, which ended as ${view.state}${said}`);
+      }
+      case 'unusable':
+        throw this.#client.fault('SERVICE_REJECTED', `answered about agent ${agent} without an output or a state`);
+      default:
+        return assertNever(view);
+    }
+  }
+}

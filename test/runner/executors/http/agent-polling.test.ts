@@ -1,0 +1,240 @@
+import { expect, test } from 'vitest';
+import type { Clock } from '../../../../src/domain/clock.js';
+import { at, FakeClock } from '../../../support/fake-clock.js';
+import { failed, output, runAgent, stepOn } from './harness.js';
+import { type Reply, type Script, scriptedServer } from './scripted-server.js';
+
+const start = async (script: Script, options = {}, prefix = '') => {
+  const server = await scriptedServer(script);
+  return { server, step: await stepOn('agents', server.url + prefix, {}, options) };
+};
+
+/** The first request starts the run; the looks at it get one reply each, and the last one again and again. */
+const polled =
+  (first: Reply, ...looks: Reply[]): Script =>
+  (_, __, index) =>
+    index === 0 ? first : (looks[Math.min(index, looks.length) - 1] as Reply);
+
+const started: Reply = { status: 202, json: { run_id: 'r-1' } };
+const running: Reply = { json: { status: 'running', output: null } };
+const ended: Reply = { json: { status: 'succeeded', output: 'fine', stop_reason: 'done', steps: [] } };
+const RUN = '/v1/agents/reviewer/runs/r-1';
+
+test('S4-49 a run that was only started is looked at until it ends', async () => {
+  const { server, step } = await start(
+    polled(started, running, { json: { state: 'thinking', output: null } }, { status: 202, json: {} }, ended),
+  );
+
+  expect(output(await runAgent(step))).toEqual({ output: 'fine', stop_reason: 'done', steps: [] });
+  expect(server.lines()).toEqual(['POST /v1/agents/reviewer/run', ...Array(4).fill(`GET ${RUN}`)]);
+  expect(server.requests[1]?.headers).toMatchObject({ 'x-koder-tenant': '4711' });
+  expect(server.requests[1]?.headers).not.toHaveProperty('idempotency-key');
+  expect(step.signals).toEqual(Array(10).fill({ type: 'progress', openItems: 0 }));
+});
+
+test.each([
+  [{ json: { run_id: 'r-1' } }],
+  [{ json: { id: 'r-1', output: null, status: 'queued' } }],
+  [{ status: 201, json: { id: 'r-1', state: 'warming up' } }],
+  [{ status: 202, json: { id: 'r-1', output: 'not yet' } }],
+])('S4-49 a run without an output is looked at, whatever the status: %j', async (first) => {
+  const { server, step } = await start(polled(first, ended));
+
+  output(await runAgent(step));
+
+  expect(server.lines().at(-1)).toBe(`GET ${RUN}`);
+});
+
+test('S4-49 ids that are numbers or need encoding are used as they should', async () => {
+  const numbers = await start(polled({ status: 202, json: { id: 42 } }, ended));
+  const odd = await start(polled({ status: 202, json: { id: 'a/../b' } }, ended));
+
+  for (const { step } of [numbers, odd]) output(await runAgent(step));
+
+  expect(numbers.server.lines().at(-1)).toBe('GET /v1/agents/reviewer/runs/42');
+  expect(odd.server.lines().at(-1)).toBe('GET /v1/agents/reviewer/runs/a%2F..%2Fb');
+});
+
+test('S4-49 between two looks lies poll_interval_ms', async () => {
+  const delays: number[] = [];
+  const clock: Clock = {
+    now: () => at(0),
+    after: (ms, callback) => {
+      delays.push(ms);
+      const soon = setImmediate(callback);
+      return () => clearImmediate(soon);
+    },
+  };
+  const server = await scriptedServer(polled(started, running, running, ended));
+  const step = await stepOn('agents', server.url, { pollIntervalMs: 2_000 }, { clock });
+
+  output(await runAgent(step));
+
+  expect(delays).toEqual([2_000, 2_000, 2_000]);
+});
+
+test.each([
+  ['runs/9', '/api/v1/agents/reviewer/runs/9'],
+  ['/api/jobs/9?view=short', '/api/jobs/9?view=short'],
+])('S4-49 a Location below base_url is where to look: %s', async (location, path) => {
+  const first = { status: 202, json: { run_id: 'r-1' }, headers: { location } };
+  const { server, step } = await start(polled(first, ended), {}, '/api');
+
+  output(await runAgent(step));
+
+  expect(server.lines().at(-1)).toBe(`GET ${path}`);
+});
+
+test('S4-49 an absolute Location on the same origin is fine, and no body has to name the run', async () => {
+  const server = await scriptedServer((_, __, index) =>
+    index === 0 ? { status: 202, json: {}, headers: { location: `${server.url}/jobs/1#top` } } : ended,
+  );
+  const step = await stepOn('agents', server.url);
+
+  output(await runAgent(step));
+
+  expect(server.lines().at(-1)).toBe('GET /jobs/1');
+});
+
+test.each([
+  'http://elsewhere.invalid/api/jobs/1',
+  '//elsewhere.invalid/api/jobs/1',
+  'https://127.0.0.1/api/jobs/1',
+  '/jobs/1',
+  '/api',
+  '/apis/1',
+  '/api/../jobs/1',
+  '/api/%2e%2e/jobs/1',
+  '/api/..%2fjobs/1',
+  '/api/..%5cjobs/1',
+  '/api/%zz',
+  'http://',
+  'javascript:alert(1)',
+])('S4-49 a Location outside base_url is SERVICE_REJECTED, and nobody goes there: %s', async (location) => {
+  const { server, step } = await start(polled({ ...started, headers: { location } }, ended), {}, '/api');
+
+  const error = failed(await runAgent(step));
+
+  expect(error.code).toBe('SERVICE_REJECTED');
+  expect(error.message).toContain('Location');
+  expect(server.requests).toHaveLength(1);
+});
+
+test('S4-49 a Location with credentials is refused too', async () => {
+  const server = await scriptedServer(() => ({
+    ...started,
+    headers: { location: server.url.replace('//', '//user:pass@') + RUN },
+  }));
+  const step = await stepOn('agents', server.url);
+
+  expect(failed(await runAgent(step)).code).toBe('SERVICE_REJECTED');
+});
+
+test.each(['failed', 'error', 'cancelled', 'canceled', 'timeout', 'expired', 'FAILED'])(
+  'S4-51 a run that ends as %s is a failed step',
+  async (status) => {
+    const { step } = await start(
+      polled(started, running, { json: { status, output: 'x', error: { message: 'why' } } }),
+    );
+
+    const error = failed(await runAgent(step));
+
+    expect(error).toMatchObject({ code: 'SERVICE_REJECTED', retryable: false });
+    expect(error.message).toContain(`ended as ${status.toLowerCase()}: why`);
+  },
+);
+
+test('S4-19 S4-20 four failed looks in a row cost nothing, and the count begins anew after a good one', async () => {
+  const bad = { status: 503 };
+  const { step } = await start(polled(started, bad, bad, bad, bad, running, bad, bad, bad, bad, ended));
+
+  expect(output(await runAgent(step))).toMatchObject({ output: 'fine' });
+});
+
+test('S4-19 a look whose connection breaks is as good as none', async () => {
+  const { step } = await start((_, response, index) => {
+    if (index === 0) return started;
+    if (index > 2) return ended;
+    response.destroy();
+    return null;
+  });
+
+  output(await runAgent(step));
+});
+
+test('S4-20 five failed looks in a row are SERVICE_UNAVAILABLE', async () => {
+  const { server, step } = await start(polled(started, { status: 503 }));
+
+  expect(failed(await runAgent(step))).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryable: true });
+  expect(server.requests).toHaveLength(6);
+});
+
+test.each([
+  [{ status: 404 }],
+  [{ status: 429 }],
+  [{ status: 303, headers: { location: '/v1/result' } }],
+  [{ text: 'oops' }],
+  [{ json: {} }],
+  [{ json: { status: 'completed' } }],
+])('S4-07 S4-22 a look that is refused or tells nothing is SERVICE_REJECTED at once: %j', async (look) => {
+  const { server, step } = await start(polled(started, look));
+
+  expect(failed(await runAgent(step)).code).toBe('SERVICE_REJECTED');
+  expect(server.requests).toHaveLength(2);
+});
+
+test('S4-50 a step that is stopped between two looks looks no more, and tells the service to cancel', async () => {
+  const clock = new FakeClock();
+  const { server, step } = await start(({ method }) => (method === 'GET' ? null : started), { clock });
+  const isRunning = runAgent(step);
+  await server.heard(1);
+  await waitUntil(() => clock.pendingTimers === 1);
+
+  step.abort('terminal');
+
+  expect(failed(await isRunning).code).toBe('CANCELLED_BY_ORCHESTRATOR');
+  await step.endRun();
+  expect(clock.pendingTimers).toBe(0);
+  expect(server.lines()).toEqual(['POST /v1/agents/reviewer/run', `POST ${RUN}/cancel`]);
+  expect(server.requests[1]?.headers).toMatchObject({ 'x-koder-tenant': '4711' });
+  await server.idle();
+});
+
+test('S4-13 S4-50 a step that is stopped during a look ends at once, even when the service ignores the cancelling', async () => {
+  const clock = new FakeClock();
+  const { server, step } = await start((_, __, index) => (index === 0 ? started : null), { clock });
+  const isRunning = runAgent(step);
+  await server.heard(1);
+  await waitUntil(() => clock.pendingTimers === 1);
+  clock.advance(1);
+  await server.heard(2);
+
+  step.abort('step_timeout');
+
+  expect((await isRunning).state).toBe('timeout');
+  await server.heard(3);
+  const ending = step.endRun();
+  clock.advance(2_000);
+  await ending;
+  expect(step.warnings).toMatchObject([{ message: 'a run of an agent could not be cancelled' }]);
+  await server.idle();
+});
+
+test('S4-15 S4-50 a run that only took too long is not cancelled when a retry will find it by its key', async () => {
+  const clock = new FakeClock();
+  const { server, step } = await start(() => started, { clock, step: { idempotencyKey: 'k' } });
+  const isRunning = runAgent(step);
+  await server.heard(1);
+  await waitUntil(() => clock.pendingTimers === 1);
+
+  step.abort('step_timeout');
+
+  expect((await isRunning).state).toBe('timeout');
+  await step.endRun();
+  expect(server.requests).toHaveLength(1);
+});
+
+/** Lets the event loop turn until it holds. */
+async function waitUntil(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
