@@ -52,8 +52,6 @@ export interface CapabilityProblem {
   readonly text: string;
 }
 
-export const NO_CAPABILITIES: CapabilityIndex = { executors: [], capabilities: [], problems: [] };
-
 export function findCapability(index: CapabilityIndex, type: string, name: string): Capability | null {
   return index.capabilities.find((one) => one.type === type && one.name === name) ?? null;
 }

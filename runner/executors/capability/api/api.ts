@@ -1,0 +1,67 @@
+import type { CapabilityModule } from '../../../../src/domain/config.js';
+import { BatonError } from '../../../../src/domain/errors.js';
+import type { Fields } from '../../../../src/domain/fields.js';
+import type { Json, JsonObject } from '../../../../src/domain/json.js';
+import type { ContainedProcess } from '../../../process.js';
+import type { StepContext } from '../../executor.js';
+
+/** One execution, as the calls of its child see it. */
+export interface ApiSession {
+  readonly executionId: string;
+  readonly context: StepContext;
+  /** Aborted when the execution is over: calls that are under way end soon after. */
+  readonly signal: AbortSignal;
+  readonly nested: NestedExecutions;
+  /** Its shell commands that run. */
+  readonly commands: Set<ContainedProcess>;
+}
+
+/** What an execution may start, and what it may know of it. */
+export interface NestedExecutions {
+  startCapability(order: NestedCapability): Promise<JsonObject>;
+  /** By the name of an executor. */
+  startExecutor(order: NestedSide & { readonly name: string }): Promise<JsonObject>;
+  startCode(order: NestedSide & { readonly code: string }): Promise<JsonObject>;
+  /** Only what this execution started itself. */
+  stop(executionId: string): Promise<JsonObject>;
+  status(executionId: string): JsonObject;
+  active(): Json;
+  list(type: string | null): Promise<Json>;
+}
+
+export interface NestedSide {
+  readonly params: JsonObject;
+  readonly timeoutMs: number | null;
+  /** Answer when it has ended, else as soon as it is known by its id. */
+  readonly wait: boolean;
+}
+
+export interface NestedCapability extends NestedSide {
+  readonly type: string;
+  readonly name: string;
+}
+
+/** Throws an error with a message for the executor. The members of what it gives become members of the answer. */
+export type ApiAction = (request: ApiRequest, session: ApiSession) => Promise<JsonObject>;
+
+export interface ApiRequest {
+  /** Members of `message`, or of the request itself where it has none. */
+  readonly fields: Fields;
+  /** `message` where it is text. */
+  readonly text: string | null;
+}
+
+export interface ApiModule {
+  readonly module: CapabilityModule;
+  /** `type` of requests that name their action in `action`. */
+  readonly types: readonly string[];
+  /** By action; the same names are understood as `type`, which is how terminal and chat are called. */
+  readonly actions: { readonly [action: string]: ApiAction };
+  /** Other names of actions on the wire, and the `type` of an answer where it is not `<action>Response`. */
+  readonly aliases?: { readonly [action: string]: string };
+  readonly answers?: { readonly [action: string]: string };
+}
+
+export function badRequest(message: string): BatonError {
+  return new BatonError('INVALID_REQUEST', message);
+}

@@ -1,0 +1,79 @@
+// Searches the working directory. Order as JSON on stdin, results as JSON on stdout. Links are not followed; what is no regular
+// file, holds NUL bytes or is large is left out.
+import { constants } from 'node:fs';
+import { open, readdir } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+const MAX_FILES = 20_000;
+const MAX_RESULTS = 1_000;
+const MAX_FILE_BYTES = 2 * 1024 * 1024;
+const MAX_LINE_CHARACTERS = 500;
+const LEFT_OUT = new Set(['.git', 'node_modules']);
+
+const { mode, pattern, only, prefix } = JSON.parse(await text(process.stdin));
+const results = [];
+let files = 0;
+
+try {
+  const matcher = mode === 'regex' ? new RegExp(pattern) : null;
+  const matches = (line) => (matcher ? matcher.test(line) : line.includes(pattern));
+  for await (const path of only === null ? walk('') : [only]) {
+    files += 1;
+    if (isFull()) break;
+    const shown = posix.join(prefix, path);
+    if (mode === 'list' || (mode === 'text' && shown.includes(pattern)))
+      results.push({ path: shown, line: null, text: null });
+    if (mode !== 'list') await search(path, shown, matches);
+  }
+  print({ results: results.slice(0, limit()), truncated: isFull() });
+} catch (error) {
+  print({ error: error.message });
+}
+
+function limit() {
+  return mode === 'list' ? MAX_FILES : MAX_RESULTS;
+}
+
+function isFull() {
+  return results.length > limit() || files > MAX_FILES;
+}
+
+async function* walk(folder) {
+  const entries = await readdir(`./${folder}`, { withFileTypes: true }).catch(() => []);
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const entry of entries) {
+    const path = posix.join(folder, entry.name);
+    if (entry.isDirectory() && !LEFT_OUT.has(entry.name)) yield* walk(path);
+    else if (entry.isFile()) yield path;
+  }
+}
+
+async function search(path, shown, matches) {
+  const content = await read(path);
+  if (content === null || content.includes('\0')) return;
+  let number = 0;
+  for (const line of content.split('\n')) {
+    number += 1;
+    if (!matches(line)) continue;
+    results.push({ path: shown, line: number, text: line.slice(0, MAX_LINE_CHARACTERS) });
+    if (isFull()) return;
+  }
+}
+
+async function read(path) {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(`./${path}`, flags).catch(() => null);
+  try {
+    const found = await file?.stat();
+    return found?.isFile() && found.size <= MAX_FILE_BYTES ? await file.readFile('utf8') : null;
+  } catch {
+    return null;
+  } finally {
+    await file?.close();
+  }
+}
+
+function print(answer) {
+  process.stdout.write(JSON.stringify(answer));
+}

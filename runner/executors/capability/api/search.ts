@@ -1,0 +1,87 @@
+import { stat } from 'node:fs/promises';
+import { basename, dirname, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { fieldsOf, listOf } from '../../../../src/domain/fields.js';
+import { captureOutput } from '../../../contain/capture-output.js';
+import { TimeLimit } from '../../../contain/time-limit.js';
+import type { ContainedProcess } from '../../../process.js';
+import { type ApiSession, badRequest } from './api.js';
+import { realInside } from './confined-path.js';
+
+/**
+ * Searches run in a contained process of their own: a pattern that takes for ever takes it there, and is ended. It sees what
+ * the executor itself could see, and nothing more.
+ */
+const PROGRAM = fileURLToPath(new URL('search-child.mjs', import.meta.url));
+const LIMIT_MS = 20_000;
+const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
+const MAX_PATTERN_CHARACTERS = 2_000;
+
+export interface SearchOrder {
+  readonly mode: 'list' | 'text' | 'regex';
+  readonly pattern: string;
+  readonly path: string;
+}
+
+export interface SearchResults {
+  readonly results: readonly Match[];
+  /** There is more. */
+  readonly truncated: boolean;
+}
+
+/** From the workspace on. A match in the name of a file has no line. */
+interface Match {
+  readonly path: string;
+  readonly line: number | null;
+  readonly text: string | null;
+}
+
+/** Throws. */
+export async function searchWorkspace(order: SearchOrder, session: ApiSession): Promise<SearchResults> {
+  const { context, signal } = session;
+  if (order.pattern.length > MAX_PATTERN_CHARACTERS) {
+    throw badRequest(`a pattern may have ${MAX_PATTERN_CHARACTERS} characters`);
+  }
+  const real = await realInside(context.workspace, order.path);
+  const isFolder = (await stat(real)).isDirectory();
+  const cwd = isFolder ? real : dirname(real);
+  const task = {
+    mode: order.mode,
+    pattern: order.pattern,
+    only: isFolder ? null : basename(real),
+    prefix: relative(context.workspace, cwd),
+  };
+  const { env } = context.environment({});
+  const file = process.execPath;
+  const child = await context.start({ file, args: [PROGRAM], env, cwd, stdin: 'pipe', channel: false });
+  try {
+    child.stdin?.end(JSON.stringify(task));
+    return resultsOf(await outputOf(child, context.clock, signal));
+  } finally {
+    await child.stop({ eofMs: 0, termMs: 0 });
+  }
+}
+
+async function outputOf(
+  child: ContainedProcess,
+  clock: ApiSession['context']['clock'],
+  signal: AbortSignal,
+): Promise<string> {
+  const limit = new TimeLimit(clock, LIMIT_MS);
+  const giveUp = () => limit.end();
+  signal.addEventListener('abort', giveUp, { once: true });
+  if (signal.aborted) giveUp();
+  const output = captureOutput(child, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: 1_000 });
+  const captured = await limit.race(output);
+  limit.end();
+  signal.removeEventListener('abort', giveUp);
+  if (captured === undefined) throw badRequest('the search took too long; use a simpler pattern or a smaller folder');
+  if (captured.status.code !== 0 || captured.truncated) throw badRequest('the search failed');
+  return captured.stdout;
+}
+
+function resultsOf(output: string): SearchResults {
+  const { error, results, truncated } = fieldsOf(JSON.parse(output));
+  if (typeof error === 'string') throw badRequest(error);
+  return { results: listOf(results) as readonly Match[], truncated: truncated === true };
+}

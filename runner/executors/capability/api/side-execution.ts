@@ -1,0 +1,24 @@
+import { type ApiModule, badRequest } from './api.js';
+import { nestedOrder, requiredText } from './request-fields.js';
+
+const MAX_CODE_CHARACTERS = 1_000_000;
+
+export const SIDE_EXECUTION_API: ApiModule = {
+  module: 'sideExecution',
+  types: ['sideExecutionEvent'],
+  actions: {
+    startWithActionBlock: (request, { nested }) => {
+      const name = requiredText(request, 'actionBlockName', 'actionBlockPath', 'name');
+      return nested.startExecutor({ ...nestedOrder(request), name });
+    },
+    startWithCode: (request, { nested }) => {
+      const code = requiredText(request, 'code', 'inlineCode');
+      if (code.length > MAX_CODE_CHARACTERS) throw badRequest(`code is longer than ${MAX_CODE_CHARACTERS} characters`);
+      return nested.startCode({ ...nestedOrder(request), code });
+    },
+    stopSideExecution: (request, { nested }) => nested.stop(requiredText(request, 'sideExecutionId', 'executionId')),
+    getSideExecutionStatus: async (request, { nested }) =>
+      nested.status(requiredText(request, 'sideExecutionId', 'executionId')),
+  },
+  aliases: { stop: 'stopSideExecution', getStatus: 'getSideExecutionStatus' },
+};

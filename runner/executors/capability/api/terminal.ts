@@ -1,0 +1,68 @@
+import { constants } from 'node:os';
+import type { JsonObject } from '../../../../src/domain/json.js';
+import { captureOutput } from '../../../contain/capture-output.js';
+import type { ContainedProcess, ExitStatus } from '../../../process.js';
+import { type ApiAction, type ApiModule, type ApiSession, badRequest } from './api.js';
+
+const MAX_OUTPUT_BYTES = 512 * 1024;
+const DRAIN_MS = 1_000;
+const MAX_COMMANDS = 8;
+const MAX_AUDITED_CHARACTERS = 500;
+const STOP = { eofMs: 0, termMs: 3_000, killMs: 2_000 } as const;
+
+/** Runs to its end, whatever that is: a command that never ends is bounded by its execution. */
+const runCommand: ApiAction = async ({ fields, text }, session) => {
+  const command = text ?? fields.command;
+  if (typeof command !== 'string' || command.trim() === '') throw badRequest('command is missing');
+  if (session.commands.size >= MAX_COMMANDS) throw badRequest(`more than ${MAX_COMMANDS} commands at a time`);
+  const process = await session.context.launch(command);
+  return await untilEnd(process, command, session);
+};
+
+async function untilEnd(process: ContainedProcess, command: string, session: ApiSession): Promise<JsonObject> {
+  const { context, commands, signal, executionId } = session;
+  commands.add(process);
+  const stop = () => void process.stop(STOP); // Never rejects; awaited below.
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    process.stdin?.end();
+    for (const stream of [process.stdout, process.stderr]) {
+      stream.on('data', () => context.emit({ type: 'progress', openItems: 0 }));
+    }
+    const options = { maxBytes: MAX_OUTPUT_BYTES, clock: context.clock, drainMs: DRAIN_MS };
+    const { stdout, stderr, truncated, status } = await captureOutput(process, options);
+    const exitCode = codeOf(status);
+    const told = command.slice(0, MAX_AUDITED_CHARACTERS);
+    context.audit('capability_command', { execution_id: executionId, command: told, exit_code: exitCode });
+    return { exitCode, stdout, stderr, truncated };
+  } finally {
+    signal.removeEventListener('abort', stop);
+    const stopped = await process.stop(STOP);
+    if (!stopped.gone) await stopped.whenGone;
+    commands.delete(process);
+  }
+}
+
+/** As a shell tells it. */
+function codeOf({ code, signal }: ExitStatus): number {
+  return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+}
+
+const interrupt: ApiAction = async (_, { commands }) => {
+  const running = [...commands];
+  await Promise.all(running.map((process) => process.stop(STOP)));
+  return { interrupted: running.length };
+};
+
+export const TERMINAL_API: ApiModule = {
+  module: 'terminal',
+  types: ['terminalEvent'],
+  actions: { executeCommand: runCommand, executeCommandRunUntilError: runCommand, sendManualInterrupt: interrupt },
+  aliases: { sendInterruptToTerminal: 'sendManualInterrupt' },
+  answers: {
+    executeCommand: 'commandFinish',
+    executeCommandRunUntilError: 'commandError',
+    sendManualInterrupt: 'terminalInterrupted',
+  },
+};

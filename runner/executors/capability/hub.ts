@@ -1,0 +1,120 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Clock } from '../../../src/domain/clock.js';
+import { BatonError } from '../../../src/domain/errors.js';
+import { TokenMint } from './capability-token.js';
+import { type Connection, readUpgrade } from './upgrade-request.js';
+
+/**
+ * The socket that executors connect to: one for all of them, on loopback, opened with the first execution and closed with the
+ * daemon. A ticket lets one connection in, once: it is known from `admit` until it is used or closed. Everything else is
+ * refused before there is a WebSocket.
+ */
+const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
+const MAX_SOCKETS = 500;
+const HEADERS_TIMEOUT_MS = 10_000;
+/** A ticket outlives its use by nothing, and is closed with its execution: the time in it is only a second lock. */
+const TOKEN_SPARE_MS = 60_000;
+
+export interface Admission {
+  readonly sideExecutionId: string;
+  readonly threadId: string;
+  readonly parentAgentId: string;
+  readonly validForMs: number;
+  readonly clock: Clock;
+  onConnection(socket: WebSocket): void;
+}
+
+export interface Ticket {
+  readonly port: number;
+  readonly token: string;
+  close(): void;
+}
+
+export class CapabilityHub {
+  readonly #mint = new TokenMint();
+  readonly #admitted = new Map<string, Admission>();
+  readonly #sockets = new Set<Socket>();
+  #listening: Promise<Server> | null = null;
+  #isClosed = false;
+
+  /** Throws `BatonError`. */
+  async admit(admission: Admission): Promise<Ticket> {
+    if (this.#isClosed) throw new BatonError('INTERRUPTED', 'The daemon shuts down; no executor is started any more');
+    this.#listening ??= this.#listen();
+    const server = await this.#listening;
+    const { sideExecutionId, threadId, parentAgentId, validForMs, clock } = admission;
+    const exp = Math.ceil((clock.now().wallMs + validForMs + TOKEN_SPARE_MS) / 1_000);
+    this.#admitted.set(sideExecutionId, admission);
+    return {
+      port: (server.address() as AddressInfo).port,
+      token: this.#mint.sign({ sub: sideExecutionId, threadId, parentAgentId, exp }),
+      close: () => void this.#admitted.delete(sideExecutionId),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#admitted.clear();
+    const server = await this.#listening?.catch(() => null);
+    if (!server) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  async #listen(): Promise<Server> {
+    const server = createServer({ maxHeaderSize: 16 * 1024 }, (_, response) => {
+      response.writeHead(426, { Connection: 'close' }).end();
+    });
+    server.headersTimeout = HEADERS_TIMEOUT_MS;
+    server.requestTimeout = HEADERS_TIMEOUT_MS;
+    server.maxConnections = MAX_SOCKETS;
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    const upgrader = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: MAX_PAYLOAD_BYTES,
+      perMessageDeflate: false,
+      // Answered by the peer itself: a child that sends pings and never reads must not fill our memory.
+      autoPong: false,
+    });
+    server.on('upgrade', (request, socket, head) => this.#upgrade(upgrader, request, socket, head));
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(0, '127.0.0.1', () => resolve());
+    }).catch((error: Error) => {
+      this.#listening = null;
+      const message = `No socket for executors could be opened on 127.0.0.1: ${error.message}`;
+      throw new BatonError('CONNECTION_FAILED', message, {}, { cause: error });
+    });
+    return server;
+  }
+
+  #upgrade(upgrader: WebSocketServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    const asked = readUpgrade(request);
+    if (asked.kind === 'refused') return refuse(socket, asked.status);
+    const admission = this.#admissionFor(asked);
+    if (admission === null) return refuse(socket, '401 Unauthorized');
+    this.#admitted.delete(admission.sideExecutionId);
+    upgrader.handleUpgrade(request, socket, head, (webSocket) => admission.onConnection(webSocket));
+  }
+
+  #admissionFor({ token, sideExecutionId, threadId, parentAgentId }: Connection): Admission | null {
+    const claims = this.#mint.read(token);
+    if (claims === null || claims.sub !== sideExecutionId) return null;
+    if (claims.threadId !== threadId || claims.parentAgentId !== parentAgentId) return null;
+    const admission = this.#admitted.get(claims.sub);
+    return admission && admission.clock.now().wallMs < claims.exp * 1_000 ? admission : null;
+  }
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}

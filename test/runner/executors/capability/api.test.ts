@@ -1,0 +1,241 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Fields } from '../../../../src/domain/fields.js';
+import { capabilityBench, handler, outputOf, write } from './harness.js';
+
+/** What becomes of each of these calls: its value, or the message of its error. */
+const tryAll = (...calls: readonly string[]) =>
+  handler(`
+    const { fs, terminal, project, chat, capability } = codebolt;
+    const calls = [${calls.map((call) => `() => ${call}`).join(', ')}];
+    const results = [];
+    for (const call of calls) results.push(await call().catch((error) => 'error: ' + error.message));
+    return { results };`);
+
+async function results(bench: Awaited<ReturnType<typeof capabilityBench>>, params: { [name: string]: string } = {}) {
+  return outputOf(await bench.execute('try', params)).results as readonly unknown[];
+}
+
+describe('fs', () => {
+  test('S3-63 files are read, made, changed, deleted and searched', async () => {
+    const bench = await capabilityBench(
+      tryAll(
+        "fs.readFile('src/a.ts')",
+        "fs.createFile('new/deep/b.ts', 'one\\nTODO two\\n')",
+        "fs.readManyFiles(['src/a.ts', 'gone'])",
+        "fs.searchFiles('TODO', 'new/')",
+        "fs.grepSearch('con[s]ole\\\\.log', '.')",
+        "fs.grepSearch('ole', 'src/a.ts')",
+        "fs.updateFile('src/a.ts', 'short')",
+        "fs.updateFile('gone', 'x')",
+        "fs.deleteFile('src/old.ts')",
+        "fs.deleteFolder('drop')",
+        'project.getProjectFiles()',
+        'project.getProjectPath()',
+      ),
+    );
+    write(join(bench.workspace, 'src/a.ts'), 'console.log(1)\n');
+    write(join(bench.workspace, 'src/old.ts'), '');
+    write(join(bench.workspace, 'drop/x/y'), '');
+    write(join(bench.workspace, '.git/config'), 'console.log');
+
+    const [read, , many, searched, grepped, inFile, , updated, , , files, path] = await results(bench);
+
+    expect(read).toBe('console.log(1)\n');
+    expect(many).toEqual([
+      { path: 'src/a.ts', success: true, content: 'console.log(1)\n' },
+      { path: 'gone', success: false, content: '', error: expect.stringContaining('ENOENT') },
+    ]);
+    expect(searched).toEqual([{ path: 'new/deep/b.ts', line: 2, text: 'TODO two' }]);
+    expect(grepped).toEqual([{ path: 'src/a.ts', line: 1, text: 'console.log(1)' }]);
+    expect(inFile).toEqual(grepped);
+    expect(updated).toMatch(/ENOENT/);
+    expect(readFileSync(join(bench.workspace, 'src/a.ts'), 'utf8')).toBe('short');
+    expect(existsSync(join(bench.workspace, 'drop'))).toBe(false);
+    expect(files).toEqual(['new/deep/b.ts', 'src/a.ts']);
+    expect(path).toBe(bench.workspace);
+  });
+
+  const OUT = '../outside/secret';
+
+  test('S3-63 no call leads out of the workspace: not by .., an absolute path or a link', async () => {
+    const bench = await capabilityBench('');
+    const root = dirname(bench.workspace);
+    const secret = write(join(root, 'outside/secret'), 'hidden');
+    for (const [name, target] of [
+      ['link', secret],
+      ['folder', join(root, 'outside')],
+      ['up', '..'],
+      ['dangling', join(root, 'outside/made')],
+      ['self', 'self'],
+    ] as const) {
+      symlinkSync(target, join(bench.workspace, name));
+    }
+    const paths = [
+      OUT,
+      secret,
+      'link',
+      'folder/secret',
+      'up/outside/secret',
+      'a/../../outside/secret',
+      '\0',
+      '',
+      'self',
+    ];
+    const calls = paths.flatMap((path) => {
+      const text = JSON.stringify(path);
+      return [
+        ...[`fs.readFile(${text})`, `fs.updateFile(${text}, 'x')`, `fs.createFile(${text}, 'x')`],
+        ...[`fs.searchFiles('hidden', ${JSON.stringify(path === '' ? '..' : path)})`],
+      ];
+    });
+    calls.push(
+      "fs.createFile('dangling', 'x')",
+      "fs.createFile('folder/new', 'x')",
+      "fs.createFile('up/new/deep', 'x')",
+    );
+    calls.push(
+      "fs.deleteFile('folder/secret')",
+      "fs.deleteFolder('folder')",
+      "fs.deleteFolder('up/outside')",
+      "fs.deleteFolder('.')",
+    );
+    write(join(bench.folder, 'executors/test/dist/index.js'), tryAll(...calls));
+
+    const all = await results(bench);
+
+    expect(all.filter((result) => !String(result).startsWith('error: '))).toEqual([]);
+    expect(readFileSync(secret, 'utf8')).toBe('hidden');
+    expect(existsSync(join(root, 'outside/made'))).toBe(false);
+    expect(existsSync(join(root, 'outside/new'))).toBe(false);
+    expect(existsSync(join(root, 'new'))).toBe(false);
+  });
+
+  test('S3-63 deleting a folder removes links in it and leaves what they lead to; links inside may be read', async () => {
+    const bench = await capabilityBench(
+      tryAll(
+        "fs.readFile('inner')",
+        "fs.deleteFile('inner')",
+        "fs.deleteFolder('drop')",
+        "fs.readFile(process.env.BATON_WORKSPACE + '/a')",
+      ),
+    );
+    const outside = write(join(dirname(bench.workspace), 'outside/kept'), 'kept');
+    write(join(bench.workspace, 'a'), 'A');
+    symlinkSync('a', join(bench.workspace, 'inner'));
+    mkdirSync(join(bench.workspace, 'drop/sub'), { recursive: true });
+    symlinkSync(dirname(outside), join(bench.workspace, 'drop/sub/link'));
+
+    expect(await results(bench)).toEqual(['A', null, null, 'A']);
+    expect(existsSync(join(bench.workspace, 'drop'))).toBe(false);
+    expect(existsSync(join(bench.workspace, 'a'))).toBe(true);
+    expect(readFileSync(outside, 'utf8')).toBe('kept');
+  });
+
+  test('what is no file, or too large, is refused and does not hold us', async () => {
+    const bench = await capabilityBench(
+      tryAll(
+        "fs.readFile('pipe')",
+        "fs.createFile('pipe', 'x')",
+        "fs.readFile('.')",
+        "fs.readFile('large')",
+        "fs.grepSearch('(', '.')",
+      ),
+    );
+    execFileSync('mkfifo', [join(bench.workspace, 'pipe')]);
+    write(join(bench.workspace, 'large'), 'x'.repeat(5 * 1024 * 1024));
+
+    const all = await results(bench);
+
+    expect(all.filter((result) => !String(result).startsWith('error: '))).toEqual([]);
+    expect(all[3]).toMatch(/larger than/);
+    expect(all[4]).toMatch(/regular expression/i);
+  });
+
+  test('a pattern that would take for ever takes it elsewhere: the daemon answers meanwhile, and the end stops it', async () => {
+    const bench = await capabilityBench(
+      handler(`
+        const search = codebolt.fs.grepSearch('(a+)+$', 'a').catch(() => {});
+        const path = await codebolt.project.getProjectPath();
+        return { path };`),
+    );
+    write(join(bench.workspace, 'a'), `${'a'.repeat(60)}!\n`);
+
+    expect(outputOf(await bench.execute('try'))).toEqual({ path: bench.workspace });
+  });
+});
+
+describe('terminal', () => {
+  test('S3-64 S3-62 a command runs in the workspace and gives exit code and output', async () => {
+    const bench = await capabilityBench(
+      tryAll(
+        "terminal.executeCommand('pwd; echo oops >&2; exit 3')",
+        "terminal.executeCommandRunUntilError('echo once; false')",
+        "terminal.executeCommand('head -c 3000000 /dev/zero')",
+        "terminal.executeCommand('')",
+        "terminal.executeCommand('cat')",
+      ),
+    );
+
+    const [first, second, large, empty, cat] = await results(bench);
+
+    const workspace = realpathSync(bench.workspace);
+    expect(first).toEqual({ exitCode: 3, stdout: `${workspace}\n`, stderr: 'oops\n', truncated: false });
+    expect(second).toEqual({ exitCode: 1, stdout: 'once\n', stderr: '', truncated: false });
+    expect((large as Fields).truncated).toBe(true);
+    expect((large as { stdout: string }).stdout.length).toBeLessThan(600_000);
+    expect(empty).toMatch(/command is missing/);
+    expect(cat).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(bench.audits).toContainEqual(
+      expect.objectContaining({ kind: 'capability_command', data: expect.objectContaining({ exit_code: 3 }) }),
+    );
+  });
+
+  test('S3-64 an interrupt ends the commands that run', async () => {
+    const bench = await capabilityBench(
+      handler(`
+        const running = codebolt.terminal.executeCommandRunUntilError('touch started; sleep 1000');
+        while ((await codebolt.fs.searchFiles('started')).length === 0);
+        const told = await codebolt.terminal.sendManualInterrupt();
+        return { told, ended: await running };`),
+    );
+
+    expect(outputOf(await bench.execute('try'))).toMatchObject({ told: { interrupted: 1 }, ended: { exitCode: 143 } });
+  });
+
+  test('S3-53 a command that still runs when its execution ends is ended with it', async () => {
+    const bench = await capabilityBench(
+      handler(`
+        void codebolt.terminal.executeCommand('touch started; sleep 1000').catch(() => {});
+        while ((await codebolt.fs.searchFiles('started')).length === 0);
+        return 1;`),
+    );
+
+    expect(outputOf(await bench.execute('try'))).toBe(1);
+    for (const process of bench.processes) await process.exited;
+  });
+});
+
+describe('what an executor cannot do', () => {
+  test('S3-67 S3-68 hear people, or start agents; what it says goes to the transcript', async () => {
+    const bench = await capabilityBench(
+      tryAll(
+        "chat.sendMessage('half way')",
+        "chat.waitForReply('and now?')",
+        "capability.startCapability('x', 'agent')",
+      ),
+    );
+
+    const [sent, replied, agent] = await results(bench);
+
+    expect(sent).toBeNull();
+    expect(replied).toMatch(/cannot receive messages of users/);
+    expect(agent).toMatchObject({ success: false, code: 'EXECUTOR_NOT_FOUND' });
+    expect(bench.audits).toContainEqual({
+      kind: 'capability_message',
+      data: { execution_id: expect.stringMatching(/^cap_/), text: 'half way' },
+    });
+  });
+});

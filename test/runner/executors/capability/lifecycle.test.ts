@@ -1,0 +1,262 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { FakeClock } from '../../../support/fake-clock.js';
+import {
+  addExecutor,
+  CAP_ID,
+  capabilityBench,
+  errorOf,
+  handler,
+  isAlive,
+  outputOf,
+  SIDE_ID,
+  write,
+} from './harness.js';
+
+const HANGS = 'setInterval(() => {}, 1000);';
+/** Says on stdout when the handler is at work, and never returns. */
+const WORKS = handler("console.log('at work'); await new Promise(() => setInterval(() => {}, 1000));");
+
+describe('code that cannot be compiled', () => {
+  test.each([
+    ['CommonJS', 'dist/index.js', 'const = 1;'],
+    ['an ES module', 'index.mjs', 'export const = 1;'],
+    ['a module by its syntax', 'dist/index.js', 'import fs from "node:fs";\nlet a = ;'],
+    ['an ES module that asks for what is not exported', 'index.mjs', 'import { nothing } from "node:fs";'],
+    ['CommonJS that requires a broken file', 'dist/index.js', 'require("../broken.cjs");'],
+    ['an ES module that imports a broken file', 'index.mjs', 'import "./broken.cjs";'],
+  ])('S3-56 %s with a syntax error is SYNTAX_ERROR', async (_, entryPoint, code) => {
+    const bench = await capabilityBench('');
+    write(join(addExecutor(bench.folder, 'test', code, { entryPoint }), 'broken.cjs'), 'let let = 1');
+
+    expect(errorOf(await bench.execute('try'))).toMatchObject({ code: 'SYNTAX_ERROR', message: /SyntaxError: / });
+  });
+
+  test.each(['JSON.parse("{");', 'new Function("let let")();', 'throw new SyntaxError("mine");'])(
+    'S3-57 %s is a crash and no syntax error of the executor',
+    async (code) => {
+      const bench = await capabilityBench(code);
+
+      expect(errorOf(await bench.execute('try')).code).toBe('PROCESS_CRASHED');
+    },
+  );
+});
+
+describe('a child that does not answer', () => {
+  test('S3-48 one that never connects is CONNECTION_FAILED after connect_timeout_ms, and is gone', async () => {
+    const clock = new FakeClock();
+    const bench = await capabilityBench(`console.log('up'); ${HANGS}`, { clock });
+    const running = bench.execute('try');
+    await bench.untilPrinted('up');
+
+    clock.advance(29_999);
+    expect(bench.manager.getActiveExecutions()).toMatchObject([{ status: 'starting' }]);
+    clock.advance(1);
+
+    expect(errorOf(await running)).toMatchObject({ code: 'CONNECTION_FAILED', retryable: true });
+    expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(false);
+  });
+
+  test.each([
+    ['S3-57 one that exits with 3', 'process.exit(3);', /code 3 before it connected/],
+    ['S3-58 one that exits with 0', '', /code 0 before it connected/],
+    ['S3-58 one that exits with 0 in its handler', handler('process.exit(0);'), /code 0 before it answered/],
+    ['S3-57 one that is killed', "process.kill(process.pid, 'SIGKILL');", /killed by SIGKILL/],
+    [
+      'S3-57 one that leaves a rejection unhandled',
+      handler("Promise.reject(new Error('x')); await new Promise(() => setInterval(() => {}, 1000));"),
+      /code 1/,
+    ],
+  ])('%s is PROCESS_CRASHED', async (_, code, message) => {
+    const bench = await capabilityBench(code);
+
+    expect(errorOf(await bench.execute('try'))).toMatchObject({ code: 'PROCESS_CRASHED', message, retryable: false });
+  });
+
+  test('S3-49 S3-50 it may take for ever; over the limit of its step it is ended, and capabilityTimeout is told', async () => {
+    const bench = await capabilityBench(WORKS, { clock: new FakeClock() });
+    const running = bench.execute('try');
+    await bench.untilPrinted('at work');
+    (bench.context.clock as FakeClock).advance(1_000_000_000);
+    expect(bench.manager.getActiveExecutions()).toMatchObject([{ status: 'running' }]);
+
+    bench.abort('step_timeout');
+
+    expect(await running).toMatchObject({ state: 'timeout', error: { code: 'turn_timeout' } });
+    expect(bench.events().map(({ event }) => event)).toEqual(['capabilityStarted', 'capabilityTimeout']);
+    expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(false);
+  });
+
+  test('S3-50 over a limit of its own it is EXECUTION_TIMEOUT', async () => {
+    const clock = new FakeClock();
+    const bench = await capabilityBench(WORKS, { clock });
+    const order = { type: 'power', name: 'try', params: {}, timeoutMs: 5_000 };
+    const running = bench.manager.startCapability(order, bench.context);
+    await bench.untilPrinted('at work');
+
+    clock.advance(5_000);
+
+    expect(await running).toMatchObject({
+      state: 'timeout',
+      code: 'EXECUTION_TIMEOUT',
+      executionId: expect.stringMatching(CAP_ID),
+    });
+    expect(bench.events().at(-1)).toMatchObject({ event: 'capabilityTimeout', status: 'timeout' });
+  });
+});
+
+describe('a stop', () => {
+  test('S3-51 begins with SIGTERM, and the child may clean up', async () => {
+    const code = handler(`
+      process.on('SIGTERM', () => { console.log('cleaned'); process.exit(0); });
+      console.log('at work');
+      await new Promise(() => setInterval(() => {}, 1000));`);
+    const bench = await capabilityBench(code);
+    const running = bench.execute('try');
+    await bench.untilPrinted('at work');
+
+    bench.abort('terminal');
+
+    expect(await running).toMatchObject({ state: 'cancelled', error: { code: 'CANCELLED_BY_ORCHESTRATOR' } });
+    expect(bench.printed()).toContain('cleaned');
+    expect(bench.events().at(-1)).toMatchObject({ event: 'capabilityFailed', status: 'stopped' });
+  });
+
+  test('S3-52 S3-61 ends with SIGKILL for a child that ignores SIGTERM; closing the manager stops all', async () => {
+    const code = handler(`
+      process.on('SIGTERM', () => console.log('ignored'));
+      console.log('at work');
+      await new Promise(() => setInterval(() => {}, 1000));`);
+    const bench = await capabilityBench(code);
+    const running = bench.execute('try');
+    await bench.untilPrinted('at work');
+
+    const closed = bench.manager.close();
+    await bench.untilPrinted('ignored');
+    expect(bench.manager.getActiveExecutions()).toMatchObject([{ status: 'stopping' }]);
+    await closed;
+
+    expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(false);
+    expect(await running).toMatchObject({ state: 'cancelled', error: { code: 'INTERRUPTED' } });
+    expect(await bench.processes[0]?.exited).toMatchObject({ signal: 'SIGKILL' });
+    expect(await bench.execute('try')).toMatchObject({ error: { code: 'INTERRUPTED' } });
+    expect(bench.processes).toHaveLength(1);
+  });
+
+  test('a step that is aborted before it began starts nothing', async () => {
+    const bench = await capabilityBench(WORKS);
+    bench.abort('operator');
+
+    expect(await bench.execute('try')).toMatchObject({ state: 'cancelled', error: { code: 'STOPPED_BY_OPERATOR' } });
+    expect(bench.processes).toEqual([]);
+  });
+
+  test('a child that has answered and does not exit is ended all the same', async () => {
+    const bench = await capabilityBench(handler('setInterval(() => {}, 1000); process.exit = () => {}; return 1;'));
+
+    expect(outputOf(await bench.execute('try'))).toBe(1);
+    expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(false);
+  });
+});
+
+describe('without namespaces', () => {
+  test('an executor runs, calls, and is gone in the end', async () => {
+    const body = "return { ...(await codebolt.terminal.executeCommand('echo hi')), sent: typeof process.send };";
+    const bench = await capabilityBench(handler(body), { isolation: 'none' });
+
+    expect(outputOf(await bench.execute('try'))).toMatchObject({ exitCode: 0, stdout: 'hi\n', sent: 'function' });
+    expect(bench.processes.filter(({ pid }) => isAlive(pid))).toEqual([]);
+  });
+});
+
+describe('what is told', () => {
+  test('S3-46 S3-47 S3-53 S3-72 S3-73 events, statuses and stats follow an execution to its end', async () => {
+    const bench = await capabilityBench(
+      handler("console.log('at work'); await new Promise((r) => process.once('message', r)); return 1;"),
+    );
+    const started = once(bench.manager.events, 'capabilityStarted');
+    const completed = once(bench.manager.events, 'capabilityCompleted');
+    const running = bench.execute('try');
+    await started;
+    await bench.untilPrinted('at work');
+
+    const [active] = bench.manager.getActiveExecutions();
+    const id = String(active?.execution_id);
+    expect(active).toEqual({
+      execution_id: expect.stringMatching(CAP_ID),
+      side_execution_id: expect.stringMatching(SIDE_ID),
+      type: 'power',
+      name: 'try',
+      executor: 'test',
+      status: 'running',
+      started_at: expect.stringMatching(/Z$/),
+      run_id: 'run-1',
+      parent_id: null,
+      depth: 1,
+    });
+    expect(bench.manager.getExecutionStatus(id)).toEqual(active);
+    expect(bench.manager.stats()).toEqual({
+      active: [active],
+      totals: { completed: 0, failed: 0, timeout: 0, stopped: 0 },
+    });
+    bench.processes[0]?.channel?.write('"go"\n');
+    outputOf(await running);
+
+    expect((await completed)[0]).toMatchObject({ event: 'capabilityCompleted', execution_id: id, status: 'completed' });
+    expect(bench.events().map(({ event }) => event)).toEqual(['capabilityStarted', 'capabilityCompleted']);
+    expect(bench.manager.getActiveExecutions()).toEqual([]);
+    expect(bench.manager.getExecutionStatus(id)).toMatchObject({ status: 'completed' });
+    expect(bench.manager.getExecutionStatus('cap_0_00000000')).toBeNull();
+    expect(bench.manager.stats()).toMatchObject({ active: [], totals: { completed: 1 } });
+  });
+
+  test('S3-46 S3-53 a failed one is told with its code', async () => {
+    const bench = await capabilityBench(handler("throw new Error('no');"));
+    errorOf(await bench.execute('try'));
+
+    expect(bench.events()).toMatchObject([
+      { event: 'capabilityStarted', status: 'starting' },
+      { event: 'capabilityFailed', status: 'failed', code: 'CAPABILITY_FAILED', error: 'no' },
+    ]);
+    expect(bench.manager.stats()).toMatchObject({ active: [], totals: { failed: 1 } });
+  });
+
+  test('S3-60 console output goes to the transcript with the execution id, line by line', async () => {
+    const bench = await capabilityBench(
+      handler("console.log('one\\ntwo'); console.error('three'); return params.executionId;"),
+    );
+
+    const id = outputOf(await bench.execute('try'));
+
+    const lines = bench.audits.filter(({ kind }) => kind === 'capability_output').map(({ data }) => data);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        { execution_id: id, stream: 'stdout', text: 'one' },
+        { execution_id: id, stream: 'stdout', text: 'two' },
+        { execution_id: id, stream: 'stderr', text: 'three' },
+      ]),
+    );
+    expect(bench.signals.filter(({ type }) => type === 'progress').length).toBeGreaterThan(2);
+  });
+
+  test('output without end is cut, and holds nobody up', async () => {
+    const bench = await capabilityBench(handler("process.stdout.write('x'.repeat(3_000_000)); return 1;"));
+
+    expect(outputOf(await bench.execute('try'))).toBe(1);
+    const total = bench.printed().reduce((sum, line) => sum + line.length, 0);
+    expect(total).toBeLessThan(1_010_000);
+    expect(bench.printed().at(-1)).toMatch(/left out/);
+  });
+
+  test('S3-53 nothing is left in the folder of temporary files', async () => {
+    const bench = await capabilityBench(
+      handler("return await codebolt.sideExecution.startWithCode('process.exit(1)');"),
+    );
+
+    expect(outputOf(await bench.execute('try'))).toMatchObject({ success: false, code: 'PROCESS_CRASHED' });
+    expect(existsSync(bench.context.tmpDir)).toBe(true);
+    expect(readdirSync(bench.context.tmpDir)).toEqual([]);
+  });
+});

@@ -1,0 +1,323 @@
+import { createHmac } from 'node:crypto';
+import { request } from 'node:http';
+import { createRequire } from 'node:module';
+import { connect } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { CapabilityHub, type Ticket } from '../../../../runner/executors/capability/hub.js';
+import { Peer } from '../../../../runner/executors/capability/peer.js';
+import type { Fields } from '../../../../src/domain/fields.js';
+import { FakeClock } from '../../../support/fake-clock.js';
+import { capabilityBench, errorOf, outputOf } from './harness.js';
+
+const require = createRequire(import.meta.url);
+
+/** An executor that speaks the wire by itself, without our client; `body` sees `socket`, `env`, `send` and `invocation`. */
+const bare = (body: string) => `
+  const { WebSocket } = require(${JSON.stringify(require.resolve('ws'))});
+  const { env } = process;
+  const names = ['IS_SIDE_EXECUTION', 'SIDE_EXECUTION_ID', 'THREAD_ID', 'PARENT_AGENT_ID', 'PARENT_AGENT_INSTANCE_ID', 'threadToken'];
+  const query = new URLSearchParams(names.map((name) => [name, env[name]]));
+  const address = \`ws://localhost:\${env.SOCKET_PORT}/codebolt?\${query}\`;
+  const socket = new WebSocket(address);
+  const send = (message) => socket.send(JSON.stringify(message));
+  const heard = [];
+  socket.on('message', (data) => {
+    const message = JSON.parse(data);
+    heard.push(message);
+    if (message.type !== 'actionBlockInvocation') return;
+    const invocation = message;
+    ${body}
+  });`;
+
+describe('the wire, spoken by hand', () => {
+  test('S3-33 S3-34 S3-35 S3-41 it connects to localhost with its variables, is invoked, and answers', async () => {
+    const bench = await capabilityBench(
+      bare(
+        "send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: invocation }); socket.close();",
+      ),
+    );
+
+    expect(outputOf(await bench.execute('try', { a: 1 }))).toMatchObject({
+      type: 'actionBlockInvocation',
+      sideExecutionId: expect.stringMatching(/^side_/),
+      threadId: 'run-1',
+      parentAgentId: 'the-step',
+      parentAgentInstanceId: 'run-1-0',
+      actionBlockName: 'test',
+      params: { a: 1 },
+      threadContext: { params: { a: 1 } },
+      metadata: { parentAgentId: 'the-step' },
+      timestamp: expect.any(String),
+    });
+  });
+
+  test.each([
+    [
+      'sideExecutionComplete',
+      "{ type: 'sideExecutionComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: { a: 1 } }",
+    ],
+    [
+      'a line of garbage before it',
+      "{ cmd: 'x' }); process.channel.unref(); process.send({ type: 'sideExecutionComplete', result: { a: 1 } }",
+    ],
+  ])('S3-29 an answer on the IPC channel counts as well: %s', async (_, message) => {
+    const bench = await capabilityBench(bare(`socket.terminate(); process.send(${message});`));
+
+    expect(outputOf(await bench.execute('try'))).toEqual({ a: 1 });
+  });
+
+  test('S3-43 an error on the IPC channel is CAPABILITY_FAILED', async () => {
+    const bench = await capabilityBench(
+      bare("process.send({ type: 'sideExecutionError', error: { message: 'no luck' } });"),
+    );
+
+    expect(errorOf(await bench.execute('try'))).toMatchObject({ code: 'CAPABILITY_FAILED', message: /no luck/ });
+  });
+
+  test('S3-45 answers for others, and after the end, are ignored and logged', async () => {
+    const body = `
+      send({ type: 'actionBlockComplete', sideExecutionId: 'side_1_00000000', result: 'forged' });
+      send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: 'first' });
+      send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: 'second' });
+      socket.close();`;
+    const bench = await capabilityBench(bare(body));
+
+    expect(outputOf(await bench.execute('try'))).toBe('first');
+    expect(bench.warnings.map(({ message }) => message)).toEqual(Array(2).fill(expect.stringMatching(/was ignored$/)));
+  });
+
+  test('S3-69 every request is answered, also one for what there is not, and the SDK of old is understood', async () => {
+    const body = `
+      send({ type: 'browserEvent', action: 'openUrl', requestId: 1 });
+      send({ type: 'fsEvent', action: 'toString', requestId: 2 });
+      send({ type: 'constructor', requestId: 'x'.repeat(1000) });
+      send({ requestId: 4 });
+      send({ action: 'getActiveExecutions', requestId: 5 });
+      send({ type: 'executeCommand', message: 'echo hi' });
+      send({ type: 'fsEvent', action: 'createFile', requestId: 7, message: { fileName: 'a.txt', source: 's', filePath: 'sub' } });
+      socket.on('message', () => {
+        if (heard.length !== 8) return;
+        send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: heard.slice(1) });
+        socket.close();
+      });`;
+    const bench = await capabilityBench(bare(body));
+
+    const answers = outputOf(await bench.execute('try')) as unknown as readonly Fields[];
+    const by = (id: unknown) => answers.filter(({ requestId }) => requestId === id);
+
+    for (const id of [1, 2, 4]) {
+      expect(by(id)).toMatchObject([{ success: false, error: expect.stringMatching(/^unsupported/) }]);
+    }
+    expect(by(null)).toContainEqual(expect.objectContaining({ success: false }));
+    expect(by(null)).toContainEqual(expect.objectContaining({ type: 'commandFinish', exitCode: 0, stdout: 'hi\n' }));
+    expect(by(5)).toMatchObject([{ success: true, executions: [{ name: 'try', status: 'running' }] }]);
+    expect(by(7)).toMatchObject([{ success: true, path: 'sub/a.txt' }]);
+  });
+
+  test('S3-69 modules that the workflow leaves out answer with a failure', async () => {
+    const body = `
+      send({ type: 'fsEvent', action: 'readFile', requestId: 1, message: { filePath: 'a' } });
+      socket.on('message', (data) => {
+        send({ type: 'actionBlockComplete', result: JSON.parse(data) });
+        socket.close();
+      });`;
+    const bench = await capabilityBench(bare(body), { workflow: { config: { capabilities: { modules: ['chat'] } } } });
+
+    expect(outputOf(await bench.execute('try'))).toMatchObject({
+      requestId: 1,
+      success: false,
+      error: expect.stringMatching(/^unsupported: fs is not in capabilities.modules/),
+    });
+  });
+
+  test('garbage on the wire cuts the connection; deep nesting and __proto__ have no effect', async () => {
+    const deep = "'['.repeat(100000) + ']'.repeat(100000)";
+    const body = `
+      socket.send('{"__proto__": {"type": "actionBlockComplete"}, "requestId": 1}');
+      socket.send(Buffer.from('binary'));
+      socket.send(${deep});
+      for (let i = 0; i < 1000; i += 1) socket.send('no json');
+      socket.on('close', (code) => process.send({ type: 'sideExecutionComplete', result: { code } }));`;
+    const bench = await capabilityBench(bare(body));
+
+    expect(outputOf(await bench.execute('try'))).toEqual({ code: 1008 });
+    expect(bench.warnings).toHaveLength(1);
+  });
+
+  test('a flood of requests is answered in full, and a message over 16 MB ends the connection only', async () => {
+    const body = `
+      for (let i = 0; i < 3000; i += 1) send({ type: 'projectEvent', action: 'getProjectPath', requestId: i });
+      socket.on('message', () => {
+        if (heard.length !== 3001) return;
+        socket.on('close', (code) => process.send({ type: 'sideExecutionComplete', result: { code } }));
+        socket.on('error', () => {});
+        socket.send('x'.repeat(17 * 1024 * 1024));
+      });`;
+    const bench = await capabilityBench(bare(body));
+
+    expect(outputOf(await bench.execute('try'))).toEqual({ code: 1009 });
+  });
+});
+
+describe('who is let in', () => {
+  const claims = { sideExecutionId: 'side_1_abcdef01', threadId: 'run-1', parentAgentId: 'agent' };
+
+  async function openHub(clock = new FakeClock()) {
+    const hub = new CapabilityHub();
+    onTestFinished(() => hub.close());
+    let connections = 0;
+    const ticket = await hub.admit({
+      ...claims,
+      validForMs: 1_000,
+      clock,
+      onConnection: (socket) => {
+        connections += 1;
+        new Peer(socket, { onMessage: async () => {}, onGarbage: () => {} });
+      },
+    });
+    return { hub, ticket, clock, connections: () => connections };
+  }
+
+  const queryOf = (token: string, changes: { readonly [name: string]: string | null } = {}) => {
+    const { sideExecutionId, threadId, parentAgentId } = claims;
+    const all = {
+      IS_SIDE_EXECUTION: 'true',
+      SIDE_EXECUTION_ID: sideExecutionId,
+      THREAD_ID: threadId,
+      PARENT_AGENT_ID: parentAgentId,
+      threadToken: token,
+      ...changes,
+    };
+    const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null);
+    return `/codebolt?${new URLSearchParams(given)}`;
+  };
+
+  /** 101, or the status of the refusal. */
+  function tryToConnect(
+    port: number,
+    path: string,
+    headers: { readonly [name: string]: string } = {},
+  ): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers });
+      onTestFinished(() => socket.terminate());
+      socket.on('open', () => resolve(101));
+      socket.on('unexpected-response', (_, response) => {
+        resolve(response.statusCode ?? 0);
+        socket.terminate();
+      });
+      socket.on('error', reject);
+    });
+  }
+
+  const forged = (ticket: Ticket, change: (header: Fields, payload: Fields) => [Fields, Fields]) => {
+    const [header = '', payload = '', signature = ''] = ticket.token.split('.');
+    const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Fields;
+    const encode = (part: Fields) => Buffer.from(JSON.stringify(part)).toString('base64url');
+    const parts = change(decode(header), decode(payload)).map(encode).join('.');
+    return { parts, signature };
+  };
+
+  test('S3-32 S3-34 the right token lets one connection in, once', async () => {
+    const { ticket, connections } = await openHub();
+
+    expect(await tryToConnect(ticket.port, queryOf(ticket.token))).toBe(101);
+    expect(await tryToConnect(ticket.port, queryOf(ticket.token))).toBe(401);
+    expect(connections()).toBe(1);
+  });
+
+  test('S3-32 the token is a JWT with HS256 that names execution, thread and parent', async () => {
+    const { ticket } = await openHub();
+    const [header = '', payload = ''] = ticket.token.split('.');
+    const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
+
+    expect(decode(header)).toEqual({ alg: 'HS256', typ: 'JWT' });
+    expect(decode(payload)).toEqual({
+      sub: claims.sideExecutionId,
+      threadId: 'run-1',
+      parentAgentId: 'agent',
+      exp: expect.any(Number),
+    });
+  });
+
+  test.each<[string, { readonly [name: string]: string | null }]>([
+    ['no token', { threadToken: null }],
+    ['garbage for a token', { threadToken: 'a.b.c' }],
+    ['another thread', { THREAD_ID: 'run-2' }],
+    ['another parent', { PARENT_AGENT_ID: 'other' }],
+    ['another execution', { SIDE_EXECUTION_ID: 'side_2_abcdef01' }],
+    ['no word of a side execution', { IS_SIDE_EXECUTION: 'false' }],
+  ])('S3-32 with %s it is refused with 401, and the right one still gets in', async (_, changes) => {
+    const { ticket, connections } = await openHub();
+
+    expect(await tryToConnect(ticket.port, queryOf(ticket.token, changes))).toBe(401);
+    expect(connections()).toBe(0);
+    expect(await tryToConnect(ticket.port, queryOf(ticket.token))).toBe(101);
+  });
+
+  test('S3-32 forged tokens are refused: other claims, no algorithm, another key, the key of another hub', async () => {
+    const { ticket } = await openHub();
+    const other = await openHub();
+    const changed = forged(ticket, (header, payload) => [header, { ...payload, exp: 9e9 }]);
+    const unsigned = forged(ticket, (header, payload) => [{ ...header, alg: 'none' }, payload]);
+    const resigned = forged(ticket, (header, payload) => [header, payload]);
+    const own = createHmac('sha256', '').update(resigned.parts).digest('base64url');
+
+    for (const token of [
+      `${changed.parts}.${changed.signature}`,
+      `${unsigned.parts}.`,
+      `${unsigned.parts}.${unsigned.signature}`,
+      `${resigned.parts}.${own}`,
+      other.ticket.token,
+      `${ticket.token}.x`,
+    ]) {
+      expect(await tryToConnect(ticket.port, queryOf(token))).toBe(401);
+    }
+  });
+
+  test('S3-32 a token ends with its time and with its execution', async () => {
+    const late = await openHub();
+    late.clock.advance(1_000 + 61_000);
+    const over = await openHub();
+    over.ticket.close();
+
+    expect(await tryToConnect(late.ticket.port, queryOf(late.ticket.token))).toBe(401);
+    expect(await tryToConnect(over.ticket.port, queryOf(over.ticket.token))).toBe(401);
+  });
+
+  test('another name in Host, a page of a browser, another path and plain HTTP are refused', async () => {
+    const { ticket } = await openHub();
+    const { port, token } = ticket;
+
+    expect(await tryToConnect(port, queryOf(token), { Host: 'evil.example' })).toBe(403);
+    expect(await tryToConnect(port, queryOf(token), { Host: '127.0.0.1.evil.example' })).toBe(403);
+    expect(await tryToConnect(port, queryOf(token), { Origin: 'http://127.0.0.1' })).toBe(403);
+    expect(await tryToConnect(port, queryOf(token).replace('/codebolt', '/other'))).toBe(404);
+    const plain = await new Promise<number | undefined>((resolve) => {
+      request({ host: '127.0.0.1', port, path: queryOf(token) }, (response) =>
+        resolve(response.resume().statusCode),
+      ).end();
+    });
+    expect(plain).toBe(426);
+    expect(await tryToConnect(port, queryOf(token), { Host: 'localhost' })).toBe(101);
+  });
+
+  test('closing it ends every connection, also one that says nothing, and lets nobody in any more', async () => {
+    const { hub, ticket } = await openHub();
+    const silent = connect(ticket.port, '127.0.0.1');
+    await new Promise((resolve) => silent.once('connect', resolve));
+    const ended = new Promise((resolve) => silent.once('close', resolve));
+    silent.on('error', () => {});
+
+    await hub.close();
+    await ended;
+
+    await expect(tryToConnect(ticket.port, queryOf(ticket.token))).rejects.toThrow();
+    await expect(
+      hub.admit({ ...claims, validForMs: 1, clock: new FakeClock(), onConnection: () => {} }),
+    ).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+    });
+  });
+});
