@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
+import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
 import type { Containment } from '../../runner/process.js';
 import { createClock, type SystemClock } from '../clock.js';
 import { ERRORS } from '../domain/error-table.js';
@@ -23,6 +24,7 @@ import { isolationFindings, workspaceFindings } from './check/place-findings.js'
 import { painter, type Summary, textOf } from './check/print-findings.js';
 import { profileFindings } from './check/profile-findings.js';
 import { riskFindings } from './check/risk-findings.js';
+import { stepFindings } from './check/step-findings.js';
 import { syntaxFindings } from './check/syntax-findings.js';
 import { trackerFindings } from './check/tracker-findings.js';
 import { loadErrors, loadWarnings, promptFindings } from './check/workflow-findings.js';
@@ -35,6 +37,8 @@ export interface CheckOptions {
   /** Prints the JSON Schema of the front matter and nothing else. */
   readonly schema: boolean;
   readonly stateDir?: string | undefined;
+  /** What `--backend` says. */
+  readonly backend?: string | undefined;
 }
 
 interface Outcome {
@@ -80,7 +84,7 @@ async function inspect(
   let source: WorkflowFile;
   let text: WorkflowText;
   try {
-    source = await readWorkflowFile(path);
+    source = await readWorkflowFile(path, io.homeDir);
     text = readText(source, name, file);
   } catch (error) {
     return { findings: loadErrors(error, name, file), counts: NOT_COUNTED };
@@ -89,7 +93,10 @@ async function inspect(
   const findings = [...promptFindings(text), ...(await syntaxFindings(text, resolve(path, '..'), group))];
   try {
     const trackerKinds = new Map(registry.kinds.map((kind) => [kind, registry.entry(kind).defaults]));
-    const loaded = await parseWorkflow(source, { env: io.env, homeDir: io.homeDir, trackerKinds });
+    const { env, homeDir } = io;
+    const capabilities = (projectDir: string) => discoverCapabilities({ projectDir, homeDir });
+    const settings = { env, homeDir, trackerKinds, backendFlag: options.backend, capabilities };
+    const loaded = await parseWorkflow(source, settings);
     findings.push(...loadWarnings(loaded.workflow.warnings, name, file));
     for (const secret of loaded.literalSecrets) redactor.add(secret);
     const stateDir = options.stateDir ?? defaultStateDir(await workflowKey(path), io.env, io.homeDir);
@@ -106,7 +113,8 @@ async function inspectAround(plain: CheckContext, stateDir: string): Promise<Out
   const found: Finding[] = [];
   const containment = await contained(plain, stateDir, found);
   const context = { ...plain, containment };
-  const [agent, tracker, profiles, workspaces] = await Promise.all([
+  const [steps, agent, tracker, profiles, workspaces] = await Promise.all([
+    stepFindings(context),
     agentFindings(context),
     trackerFindings(context),
     profileFindings(context),
@@ -114,7 +122,7 @@ async function inspectAround(plain: CheckContext, stateDir: string): Promise<Out
   ]);
   const hooks = await hookFindings(context, agent.shell);
   const isolation = found.length > 0 ? found : isolationFindings(context);
-  const all = [riskFindings(context), agent.findings, tracker.findings, hooks, isolation, profiles, workspaces];
+  const all = [riskFindings(context), steps, agent.findings, tracker.findings, hooks, isolation, profiles, workspaces];
   const { maxConcurrentAgents } = plain.loaded.workflow.config.agent;
   const { active, eligible } = tracker;
   return { findings: all.flat(), counts: { active, eligible, at_a_time: maxConcurrentAgents } };

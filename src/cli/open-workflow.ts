@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
 import type { Durable } from '../domain/durable.js';
 import { defaultStateDir } from '../state-dir.js';
 import { readStored } from '../store/read-stored.js';
@@ -18,11 +19,23 @@ export interface OpenedWorkflow {
   storedState(): Promise<Durable>;
 }
 
-export async function openWorkflow(path: string, stateDir: string | undefined, io: Io): Promise<OpenedWorkflow> {
+export interface OpenOptions {
+  /** What `--backend` said. */
+  readonly backend?: string | undefined;
+}
+
+export async function openWorkflow(
+  path: string,
+  stateDir: string | undefined,
+  io: Io,
+  { backend }: OpenOptions = {},
+): Promise<OpenedWorkflow> {
   const { env, homeDir, cwd } = io;
   const trackers = createTrackerRegistry(ADAPTERS);
   const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
-  const loaded = await loadWorkflow(resolve(cwd, path), { env, homeDir, trackerKinds });
+  const capabilities = (projectDir: string) => discoverCapabilities({ projectDir, homeDir });
+  const options = { env, homeDir, trackerKinds, backendFlag: backend, capabilities };
+  const loaded = await loadWorkflow(resolve(cwd, path), options);
   const key = await workflowKey(loaded.workflow.path);
   const dir = stateDir === undefined ? defaultStateDir(key, env, homeDir) : resolve(cwd, stateDir);
   return { loaded, trackers, stateDir: dir, storedState: () => readStored(dir) };

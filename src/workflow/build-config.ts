@@ -19,7 +19,7 @@ export function buildConfig(
   positions: Positions,
   warn: (problem: Problem) => void,
 ): Config {
-  const { polling, workspace, hooks, agent, codex, server, runtime, store } = settings;
+  const { polling, workspace, hooks, agent, codex, server, runtime, store, capabilities } = settings;
   return {
     tracker: trackerConfig(settings.tracker, defaults, positions, warn),
     polling: { intervalMs: polling.interval_ms },
@@ -63,8 +63,11 @@ export function buildConfig(
       envAllow: runtime.env_allow,
       isolation: runtime.isolation,
       shutdownTimeoutMs: runtime.shutdown_timeout_ms,
+      backend: runtime.backend,
+      maxInlineOutputBytes: runtime.max_inline_output_bytes,
     },
     store: { keepDays: store.keep_days || null },
+    capabilities: { connectTimeoutMs: capabilities.connect_timeout_ms, modules: capabilities.modules },
   };
 }
 

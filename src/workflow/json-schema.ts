@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { JsonObject } from '../domain/json.js';
 import { frontMatterSchema } from './schema.js';
+import { PLAN_SETTINGS } from './steps/plan-json-schema.js';
 
 /** The JSON Schema of the front matter, for editors: made from the definition that validates it. */
 export function frontMatterJsonSchema(trackerKinds: readonly string[]): JsonObject {
-  const schema = z.toJSONSchema(frontMatterSchema, {
+  const schema = z.toJSONSchema(frontMatterSchema.extend(PLAN_SETTINGS), {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {
       const isKind = zodSchema === frontMatterSchema.shape.tracker.shape.kind;

@@ -1,13 +1,16 @@
 import path from 'node:path';
-import type { Workflow } from '../domain/config.js';
-import { BatonError } from '../domain/errors.js';
+import type { CapabilityIndex } from '../domain/capabilities.js';
+import type { PromptSource, Workflow } from '../domain/config.js';
 import type { JsonObject } from '../domain/json.js';
 import { buildConfig, type TrackerDefaults } from './build-config.js';
 import { deepFreeze } from './deep-freeze.js';
+import { loadError } from './load-error.js';
 import { type FrontMatter, parseFrontMatter } from './parse-front-matter.js';
 import { formatProblem, inFileOrder, type Problem } from './positions.js';
 import { findProviderSecrets, literalSecretWarning } from './provider-secrets.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
+import type { Settings } from './schema.js';
+import { type PlanOptions, readPlan } from './steps/read-plan.js';
 import { unknownKeys } from './unknown-keys.js';
 import { validateFrontMatter } from './validate-front-matter.js';
 import { isInsideRoot } from './workspace-root.js';
@@ -22,6 +25,10 @@ export interface LoadOptions {
   readonly homeDir: string;
   /** Every known tracker kind with its default states. */
   readonly trackerKinds: ReadonlyMap<string, TrackerDefaults>;
+  /** What `--backend` said. */
+  readonly backendFlag?: string | undefined;
+  /** Finds what capability steps can use. Absent: they are not looked up. */
+  readonly capabilities?: ((projectDir: string) => Promise<CapabilityIndex>) | undefined;
 }
 
 export interface LoadedWorkflow {
@@ -34,62 +41,62 @@ export interface LoadedWorkflow {
 
 /** Reads WORKFLOW.md into typed, frozen settings. Throws `BatonError` and nothing else. */
 export async function loadWorkflow(file: string, options: LoadOptions): Promise<LoadedWorkflow> {
-  return parseWorkflow(await readWorkflowFile(file), options);
+  return parseWorkflow(await readWorkflowFile(file, options.homeDir), options);
 }
 
 /** The same for a file that has been read. */
 export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): Promise<LoadedWorkflow> {
   const name = path.basename(file.path);
   const frontMatter = parseFrontMatter(file.bytes, name);
+  const { values, positions } = frontMatter;
   const checked = await validateFrontMatter(frontMatter, { ...options, workflowPath: file.path });
-  const misspelt = unknownKeys(frontMatter.values, frontMatter.positions);
+  const prompt = promptOf(frontMatter, name);
+  const source = { values, positions, name, dir: path.dirname(file.path), env: options.env, prompt };
+  const planned = await readPlan(source, planOptions(file, options, checked.ok ? checked.settings : null));
+  const misspelt = unknownKeys(values, positions);
+  const problems = [...(checked.ok ? [] : checked.problems), ...planned.problems];
   // A missing key is often there under a wrong name.
-  if (!checked.ok) throw configError(name, frontMatter, [...checked.problems, ...misspelt], checked.isKindOnly);
+  if (!checked.ok || problems.length > 0) throw loadError(name, frontMatter.isPresent, problems, misspelt);
 
-  const warnings: Problem[] = [...frontMatter.warnings, ...misspelt];
+  const warnings: Problem[] = [...frontMatter.warnings, ...misspelt, ...planned.warnings];
   const warn = (problem: Problem) => void warnings.push(problem);
   const { settings, root, defaults } = checked;
   if (checked.rootWarning !== null) warn(checked.rootWarning);
-  const config = buildConfig(settings, root, defaults, frontMatter.positions, warn);
+  const config = buildConfig(settings, root, defaults, positions, warn);
   const secrets = findProviderSecrets(config.tracker.kind, config.tracker.provider);
   for (const { path: moved, value } of secrets.literals) {
-    const key = frontMatter.positions.has(moved) ? moved : ['tracker', ...moved.slice(2)];
-    warn({ at: frontMatter.positions.valueAt(key), text: literalSecretWarning(key, value) });
+    const key = positions.has(moved) ? moved : ['tracker', ...moved.slice(2)];
+    warn({ at: positions.valueAt(key), text: literalSecretWarning(key, value) });
   }
   if (await isInsideRoot(file.path, root)) {
     const text = `${name} lies inside workspace.root, where agents can write: they could change hooks and settings. Move one of the two`;
-    warn({ at: frontMatter.positions.valueAt(['workspace', 'root']), text });
+    warn({ at: positions.valueAt(['workspace', 'root']), text });
   }
   const workflow: Workflow = {
     path: file.path,
-    dir: path.dirname(file.path),
+    dir: source.dir,
     hash: file.hash,
     config,
-    prompt:
-      frontMatter.body === ''
-        ? { text: BUILT_IN_PROMPT, startLine: 0, file: name }
-        : { text: frontMatter.body, startLine: frontMatter.bodyStartLine, file: name },
-    secretNames: secrets.names,
+    prompt,
+    plan: planned.plan,
+    secretNames: [...new Set([...secrets.names, ...planned.secretNames])],
     warnings: inFileOrder(warnings).map((problem) => formatProblem(name, problem)),
   };
-  return deepFreeze({
-    workflow,
-    literalSecrets: secrets.literals.map(({ value }) => value),
-    frontMatter: frontMatter.values,
-  });
+  const literalSecrets = [...secrets.literals.map(({ value }) => value), ...planned.literalSecrets];
+  return deepFreeze({ workflow, literalSecrets, frontMatter: values });
 }
 
-function configError(
-  name: string,
-  frontMatter: FrontMatter,
-  problems: readonly Problem[],
-  isKindOnly: boolean,
-): BatonError {
-  const lines = inFileOrder(problems).map((problem) => formatProblem(name, problem));
-  if (!frontMatter.isPresent) {
-    lines.push(`${name} has no front matter: begin the file with settings between two \`---\` lines.`);
-  }
-  return new BatonError(isKindOnly ? 'unsupported_tracker_kind' : 'invalid_workflow_config', lines.join('\n'), {
-    problems: lines,
-  });
+function promptOf({ body, bodyStartLine }: FrontMatter, file: string): PromptSource {
+  return body === '' ? { text: BUILT_IN_PROMPT, startLine: 0, file } : { text: body, startLine: bodyStartLine, file };
+}
+
+/** Where the settings are faulty, the plan is read all the same: its faults are told along with theirs. */
+function planOptions(file: WorkflowFile, options: LoadOptions, settings: Settings | null): PlanOptions {
+  return {
+    definitions: file.definitions ?? [],
+    backendFlag: options.backendFlag,
+    backendSetting: settings?.runtime.backend ?? null,
+    maxTurns: settings?.agent.max_turns ?? 1,
+    capabilities: options.capabilities,
+  };
 }

@@ -1,8 +1,8 @@
-import { LineCounter, parseDocument } from 'yaml';
 import { BatonError } from '../domain/errors.js';
-import type { Json, JsonObject } from '../domain/json.js';
-import { FILE_START, formatProblem, type Position, Positions, type Problem } from './positions.js';
-import { assertShallow, YamlRefused, yamlToJson } from './yaml-to-json.js';
+import type { JsonObject } from '../domain/json.js';
+import { type ParsedYaml, parseYaml } from './parse-yaml.js';
+import { FILE_START, formatProblem, type Position, type Positions, type Problem } from './positions.js';
+import { YamlRefused } from './yaml-to-json.js';
 
 /** Parsing takes the longer the larger the front matter is, and nothing else runs meanwhile. */
 const MAX_FRONT_MATTER_CHARS = 131_072;
@@ -67,10 +67,9 @@ function bodyFrom(lines: readonly string[], start: number): Pick<FrontMatter, 'b
 }
 
 function settingsOf(yaml: string, file: string): Pick<FrontMatter, 'values' | 'positions' | 'warnings'> {
-  const lineCounter = new LineCounter();
-  const positions = new Positions(lineCounter);
   // The opening `---` is line 1: an empty line in its place keeps every position that of the file.
-  const { value, warnings } = parseYaml(`\n${yaml}`, lineCounter, positions, file);
+  const { value, positions, warnings: found } = parsed(`\n${yaml}`, file);
+  const warnings = found.map(({ at, text }) => ({ at, text: `${text} in the front matter` }));
   if (value === null) return { values: {}, positions, warnings };
   if (typeof value !== 'object' || Array.isArray(value)) {
     const what = Array.isArray(value) ? 'a list' : 'a single value';
@@ -85,33 +84,13 @@ function settingsOf(yaml: string, file: string): Pick<FrontMatter, 'values' | 'p
   return { values: value as JsonObject, positions, warnings };
 }
 
-function parseYaml(
-  source: string,
-  lineCounter: LineCounter,
-  positions: Positions,
-  file: string,
-): { value: Json; warnings: Problem[] } {
+function parsed(source: string, file: string): ParsedYaml {
   try {
-    assertShallow(source);
-    // Its own check for repeated keys is quadratic; ours, in yamlToJson, is not.
-    const document = parseDocument(source, { lineCounter, prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
-    const error = document.errors[0];
-    if (error) throw new YamlRefused(withoutSource(error.message), positions.at(error.pos[0]));
-    const warnings = document.warnings.map((warning) => ({
-      at: positions.at(warning.pos[0]),
-      text: `${withoutSource(warning.message)} in the front matter`,
-    }));
-    return { value: yamlToJson(document, positions), warnings };
+    return parseYaml(source);
   } catch (error) {
-    if (error instanceof YamlRefused)
-      throw failure(file, error.at ?? FILE_START, `${error.message}. Fix the front matter.`);
-    throw failure(file, FILE_START, 'the front matter cannot be parsed. Simplify it.', error);
+    if (!(error instanceof YamlRefused)) throw error;
+    throw failure(file, error.at ?? FILE_START, `${error.message}. Fix the front matter.`, error.cause);
   }
-}
-
-/** Some messages of the parser end in a piece of the file, and that piece may be a secret. */
-function withoutSource(message: string): string {
-  return message.replace(/: .*$/s, '').replace(/\.$/, '');
 }
 
 function failure(file: string, at: Position, text: string, cause?: unknown): BatonError {

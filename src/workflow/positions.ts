@@ -1,4 +1,5 @@
 import type { LineCounter } from 'yaml';
+import type { ErrorCode } from '../domain/errors.js';
 
 export type KeyPath = readonly (string | number)[];
 
@@ -11,6 +12,10 @@ export interface Position {
 export interface Problem {
   readonly at: Position;
   readonly text: string;
+  /** Absent: a setting has a wrong type or value. */
+  readonly code?: ErrorCode;
+  /** Another file than WORKFLOW.md, as messages name it; `null`: no file at all, but a flag or a variable. */
+  readonly file?: string | null;
 }
 
 export const FILE_START: Position = { line: 1, column: 1 };
@@ -19,14 +24,16 @@ export const FILE_START: Position = { line: 1, column: 1 };
 export class Positions {
   readonly #keys = new Map<string, number>();
   readonly #values = new Map<string, number>();
+  readonly #blocks = new Set<string>();
   readonly #lines: LineCounter;
 
   constructor(lines: LineCounter) {
     this.#lines = lines;
   }
 
-  add(path: KeyPath, keyOffset: number | undefined, valueOffset: number | undefined): void {
+  add(path: KeyPath, keyOffset: number | undefined, valueOffset: number | undefined, isBlock = false): void {
     const id = JSON.stringify(path);
+    if (isBlock) this.#blocks.add(id);
     if (keyOffset !== undefined) this.#keys.set(id, keyOffset);
     if (valueOffset !== undefined) this.#values.set(id, valueOffset);
   }
@@ -43,6 +50,11 @@ export class Positions {
   valueAt(path: KeyPath): Position {
     const own = this.#values.get(JSON.stringify(path));
     return own === undefined ? this.keyAt(path) : this.at(own);
+  }
+
+  /** The line on which the text of `path` begins: a block (`|`, `>`) begins on the line after its mark. */
+  textLineAt(path: KeyPath): number {
+    return this.valueAt(path).line + (this.#blocks.has(JSON.stringify(path)) ? 1 : 0);
   }
 
   at(offset: number): Position {
@@ -70,8 +82,8 @@ export function formatPath(path: KeyPath): string {
     .join('');
 }
 
-export function formatProblem(file: string, problem: Problem): string {
-  return `${file}:${problem.at.line}:${problem.at.column} ${problem.text}`;
+export function formatProblem(name: string, { at, text, file }: Problem): string {
+  return file === null ? text : `${file ?? name}:${at.line}:${at.column} ${text}`;
 }
 
 /** The way back from `formatProblem`; null for a text without a position. */
@@ -81,6 +93,11 @@ export function parseProblem(file: string, text: string): Problem | null {
   return rest === undefined ? null : { at: { line: Number(line), column: Number(column) }, text: rest };
 }
 
-export function inFileOrder(problems: readonly Problem[]): Problem[] {
-  return [...problems].sort((a, b) => a.at.line - b.at.line || a.at.column - b.at.column);
+/** What is in no file first, then WORKFLOW.md, then other files by name. */
+export function inFileOrder<P extends Problem>(problems: readonly P[]): P[] {
+  const rank = ({ file }: Problem) => (file === null ? 0 : file === undefined ? 1 : 2);
+  const byName = (a: Problem, b: Problem) => ((a.file ?? '') < (b.file ?? '') ? -1 : a.file === b.file ? 0 : 1);
+  return [...problems].sort(
+    (a, b) => rank(a) - rank(b) || byName(a, b) || a.at.line - b.at.line || a.at.column - b.at.column,
+  );
 }

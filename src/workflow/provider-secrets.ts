@@ -33,6 +33,11 @@ export function resolveSecret(value: Json | undefined, env: NodeJS.ProcessEnv): 
   return resolved === undefined || resolved.trim() === '' ? null : resolved;
 }
 
+/** Does the name of a setting or variable say that it holds a secret? */
+export function isSecretKey(key: string): boolean {
+  return SECRET_KEY.test(key);
+}
+
 export function findProviderSecrets(kind: string, provider: JsonObject): ProviderSecrets {
   const names = new Set(WELL_KNOWN.get(kind) ?? []);
   const literals: { path: KeyPath; value: string }[] = [];
@@ -56,7 +61,7 @@ export function literalSecretWarning(path: KeyPath, value: string): string {
 
 function literalSecret(path: KeyPath, value: Json): string | null {
   if ((typeof value !== 'string' && typeof value !== 'number') || String(value).trim() === '') return null;
-  if (path.some((part) => typeof part === 'string' && SECRET_KEY.test(part))) return String(value);
+  if (path.some((part) => typeof part === 'string' && isSecretKey(part))) return String(value);
   return typeof value === 'string' && URL.canParse(value) ? passwordOf(new URL(value)) : null;
 }
 

@@ -1,75 +1,74 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { BatonError } from '../domain/errors.js';
+import { assertNever } from '../domain/json.js';
+import { type BoundedRead, readBounded } from './read-bounded.js';
+import { type DefinitionFile, readDefinitionFiles } from './steps/definition-files.js';
 
 /** More is not a workflow: refused before it fills memory. */
 export const MAX_WORKFLOW_BYTES = 1_000_000;
 
-/** One reading of the file; `hash` is the SHA-256 of its bytes. */
+/** One reading of the file and of what belongs to it. */
 export interface WorkflowFile {
   readonly path: string;
   readonly bytes: Buffer;
+  /** SHA-256 of the bytes; where there are definitions, it covers them as well. */
   readonly hash: string;
+  /** Definitions of external executors beside the file and in the home. Absent: nobody looked. */
+  readonly definitions?: readonly DefinitionFile[];
 }
 
-/** Never blocks, whatever lies at the path: a FIFO, a device, a folder or a huge file is an error. Throws `BatonError`. */
-export async function readWorkflowFile(file: string): Promise<WorkflowFile> {
+/**
+ * Never blocks, whatever lies at the path: a FIFO, a device, a folder or a huge file is an error. Without `homeDir` the
+ * definitions of the user are left out. Throws `BatonError`.
+ */
+export async function readWorkflowFile(file: string, homeDir?: string): Promise<WorkflowFile> {
   const absolute = path.resolve(file);
-  const handle = await openForReading(absolute);
-  try {
-    const bytes = await readRegularFile(handle, absolute);
-    return { path: absolute, bytes, hash: createHash('sha256').update(bytes).digest('hex') };
-  } catch (error) {
-    throw error instanceof BatonError ? error : unreadable(absolute, error);
-  } finally {
-    await handle.close();
+  const read = await readBounded(absolute, MAX_WORKFLOW_BYTES);
+  if (!('bytes' in read)) throw refusal(absolute, read);
+  const { bytes } = read;
+  const definitions = await readDefinitionFiles(path.dirname(absolute), homeDir);
+  return { path: absolute, bytes, hash: hashOf(bytes, definitions), definitions };
+}
+
+function hashOf(bytes: Buffer, definitions: readonly DefinitionFile[]): string {
+  const own = createHash('sha256').update(bytes).digest('hex');
+  if (definitions.length === 0) return own;
+  const all = createHash('sha256').update(own);
+  for (const definition of definitions) {
+    const content = definition.bytes === null ? definition.problem : sha256(definition.bytes);
+    all.update(`\0${definition.path}\0${content}`);
+  }
+  return all.digest('hex');
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function refusal(file: string, read: Exclude<BoundedRead, { bytes: Buffer }>): BatonError {
+  switch (read.refused) {
+    case 'not_regular': {
+      const text = `${file} is ${read.what}, not a regular file. Put a WORKFLOW.md there.`;
+      return new BatonError('missing_workflow_file', text);
+    }
+    case 'too_large': {
+      const text = `${file} is larger than ${MAX_WORKFLOW_BYTES} bytes. Shorten it: long scripts belong in files of their own.`;
+      return new BatonError('invalid_workflow_config', text);
+    }
+    case 'unreadable':
+      return unreadable(file, read.code, read.cause);
+    default:
+      return assertNever(read);
   }
 }
 
-async function openForReading(file: string): Promise<FileHandle> {
-  try {
-    // Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
-    return await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-}
-
-async function readRegularFile(handle: FileHandle, file: string): Promise<Buffer> {
-  const stats = await handle.stat();
-  if (!stats.isFile()) {
-    const what = stats.isDirectory() ? 'a folder' : stats.isFIFO() ? 'a FIFO' : 'a device';
-    throw new BatonError('missing_workflow_file', `${file} is ${what}, not a regular file. Put a WORKFLOW.md there.`);
-  }
-  // The size of `stat` is a first look only: the file may grow while it is read.
-  if (stats.size > MAX_WORKFLOW_BYTES) throw tooLarge(file);
-  const chunks: Buffer[] = [];
-  let total = 0;
-  for (;;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(65_536), 0, 65_536, null);
-    if (bytesRead === 0) return Buffer.concat(chunks, total);
-    total += bytesRead;
-    if (total > MAX_WORKFLOW_BYTES) throw tooLarge(file);
-    chunks.push(buffer.subarray(0, bytesRead));
-  }
-}
-
-function tooLarge(file: string): BatonError {
-  return new BatonError(
-    'invalid_workflow_config',
-    `${file} is larger than ${MAX_WORKFLOW_BYTES} bytes. Shorten it: long scripts belong in files of their own.`,
-  );
-}
-
-function unreadable(file: string, error: unknown): BatonError {
-  const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+function unreadable(file: string, code: string, cause: unknown): BatonError {
   const message =
     code === 'ENOENT' || code === 'ENOTDIR'
       ? `${file} does not exist. Give the path of a WORKFLOW.md; \`baton init\` writes one, \`baton demo\` shows what it is for.`
       : code === 'EACCES' || code === 'EPERM'
         ? `${file} may not be read by this user. Change its rights, or give the path of a readable WORKFLOW.md.`
         : `${file} cannot be read (${code}). Give the path of a readable WORKFLOW.md.`;
-  return new BatonError('missing_workflow_file', message, { code }, { cause: error });
+  return new BatonError('missing_workflow_file', message, { code }, { cause });
 }

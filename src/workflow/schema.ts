@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CAPABILITY_MODULES } from '../domain/config.js';
 import {
   countOrZero,
   jsonMap,
@@ -94,30 +95,46 @@ const runtime = {
   env_allow: setting(textList, [], 'Names and globs added to the list.'),
   isolation: setting(oneOf(['auto', 'pidns', 'none']), 'auto', 'How processes of a run are contained.'),
   shutdown_timeout_ms: setting(milliseconds, 30_000, 'Time limit of a shutdown.'),
-  backend: laterWork,
-  max_inline_output_bytes: laterWork,
+  backend: setting(oneOf(['http', 'cli', 'auto']), null, 'What agent steps that say `backend: auto` run on.'),
+  max_inline_output_bytes: setting(positiveInteger, 65_536, 'Longer texts in the output of a step are cut.'),
 };
 
 const store = {
   keep_days: setting(countOrZero, 400, 'Days that records of runs and their tokens are kept; 0: for ever.'),
 };
 
+const capabilities = {
+  connect_timeout_ms: setting(milliseconds, 30_000, 'Time that a capability executor has to connect.'),
+  modules: setting(
+    z.array(oneOf(CAPABILITY_MODULES), { error: 'must be a list of modules' }),
+    [...CAPABILITY_MODULES],
+    'What capability executors may call.',
+  ),
+};
+
 /** Every section with its keys: one definition for validation, "did you mean" and the JSON Schema. */
-export const SECTIONS = { tracker, polling, workspace, hooks, agent, codex, server, runtime, store };
+export const SECTIONS = { tracker, polling, workspace, hooks, agent, codex, server, runtime, store, capabilities };
+
+/** What a run does. Read by `steps/`, with faults of its own; the JSON Schema knows it in full. */
+const plan = {
+  inputs: z.json().optional(),
+  steps: z.json().optional(),
+  activities: z.json().optional(),
+  executors: z.json().optional(),
+  services: z.json().optional(),
+};
 
 const later = {
-  executors: laterWork,
-  services: laterWork,
-  steps: laterWork,
-  activities: laterWork,
-  capabilities: laterWork,
-  inputs: laterWork,
   notify: laterWork,
   pricing: laterWork,
   webhooks: laterWork,
 };
 
-export const TOP_LEVEL_KEYS: readonly string[] = [...Object.keys(SECTIONS), ...Object.keys(later)];
+export const TOP_LEVEL_KEYS: readonly string[] = [
+  ...Object.keys(SECTIONS),
+  ...Object.keys(plan),
+  ...Object.keys(later),
+];
 
 /** Unknown keys pass: they are for a later version, or a mistake that is warned about. */
 export const frontMatterSchema = z.looseObject({
@@ -130,6 +147,8 @@ export const frontMatterSchema = z.looseObject({
   server: section(server),
   runtime: section(runtime),
   store: section(store),
+  capabilities: section(capabilities),
+  ...plan,
   ...later,
 });
 

@@ -15,6 +15,21 @@ export const positiveInteger = integer(1, Number.MAX_SAFE_INTEGER, 'must be a po
 export const countOrZero = integer(0, Number.MAX_SAFE_INTEGER, 'must be a positive integer or 0');
 export const milliseconds = integer(1, MAX_MS, `must be a positive integer (milliseconds, at most ${MAX_MS})`);
 export const millisecondsOrOff = integer(-MAX_MS, MAX_MS, `must be an integer (milliseconds, at most ${MAX_MS})`);
+/** Fractions of a second count; 0 is "not set". */
+const MAX_SECONDS = Math.floor(MAX_MS / 1000);
+const secondsRule = `must be a number of seconds from 0 to ${MAX_SECONDS}`;
+const anyNumber = z.number({ error: secondsRule }).min(0, secondsRule).max(MAX_SECONDS, secondsRule);
+export const seconds = z.union(
+  [
+    anyNumber,
+    z
+      .string({ error: secondsRule })
+      .regex(/^\d{1,9}(\.\d{1,6})?$/, secondsRule)
+      .transform(Number)
+      .pipe(anyNumber),
+  ],
+  { error: secondsRule },
+);
 export const port = integer(0, 65_535, 'must be a port from 0 to 65535');
 
 /** A whole number, also when it is quoted. */
@@ -32,6 +47,14 @@ function integer(min: number, max: number, expected: string) {
 const textWithoutNul = z
   .string({ error: 'must be text' })
   .refine((value) => !value.includes('\0'), 'must not contain a NUL');
+
+/** What other settings and `${…}` call something by. */
+export const identifier = z
+  .string({ error: 'must be text' })
+  .regex(
+    /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
+    'must begin with a letter and have at most 64 letters, digits, `_` and `-` in all',
+  );
 
 export const text = textWithoutNul.regex(/\S/, 'must not be empty');
 

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import type { Json } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import type { TrackerDefaults } from './build-config.js';
@@ -6,6 +5,7 @@ import type { FrontMatter } from './parse-front-matter.js';
 import { formatPath, type KeyPath, type Problem } from './positions.js';
 import { frontMatterSchema, type Settings } from './schema.js';
 import { type RootContext, resolveWorkspaceRoot } from './workspace-root.js';
+import { kindOf, shown, valueAt, zodProblems } from './zod-problems.js';
 
 export type Checked =
   | {
@@ -15,7 +15,7 @@ export type Checked =
       readonly rootWarning: Problem | null;
       readonly defaults: TrackerDefaults;
     }
-  | { readonly ok: false; readonly problems: readonly Problem[]; readonly isKindOnly: boolean };
+  | { readonly ok: false; readonly problems: readonly Problem[] };
 
 export interface ValidationContext extends RootContext {
   readonly trackerKinds: ReadonlyMap<string, TrackerDefaults>;
@@ -26,20 +26,15 @@ export async function validateFrontMatter(frontMatter: FrontMatter, context: Val
   const { values, positions } = frontMatter;
   const parsed = frontMatterSchema.safeParse(values);
   const kinds = [...context.trackerKinds.keys()];
-  const problems: Problem[] = (parsed.error?.issues ?? []).map(innermost).map((issue) => {
-    const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
+  const problems: Problem[] = zodProblems(parsed.error).map(({ path, message }) => {
     const value = valueAt(values, path) ?? null;
-    const isKindMissing = value === null && ['tracker', 'tracker.kind'].includes(formatPath(path));
+    const name = formatPath(path);
+    const isKindMissing = value === null && ['tracker', 'tracker.kind'].includes(name);
     const text = isKindMissing
       ? `tracker.kind is required: ${oneOf(kinds)}`
-      : `${formatPath(path)} ${issue.message}, got ${describe(path, value)}`;
-    return { at: positions.valueAt(path), text };
+      : `${name} ${message}, got ${describe(path, value)}`;
+    return { at: positions.valueAt(path), text, ...(name === 'runtime.backend' ? { code: 'invalid_backend' } : {}) };
   });
-
-  if (values.steps !== undefined && values.steps !== null) {
-    const text = 'steps cannot be run by this version of Baton; remove the key, the prompt below is then the one step';
-    problems.push({ at: positions.keyAt(['steps']), text });
-  }
 
   const rootPath = ['workspace', 'root'];
   const written = valueAt(values, rootPath);
@@ -49,24 +44,17 @@ export async function validateFrontMatter(frontMatter: FrontMatter, context: Val
 
   const kind = valueAt(values, ['tracker', 'kind']);
   const defaults = typeof kind === 'string' ? context.trackerKinds.get(kind.trim()) : undefined;
-  const others = problems.length;
   if (typeof kind === 'string' && kind.trim() !== '' && defaults === undefined) {
     const text = unsupportedKind(kind, kinds);
-    problems.push({ at: positions.valueAt(['tracker', 'kind']), text });
+    problems.push({ at: positions.valueAt(['tracker', 'kind']), text, code: 'unsupported_tracker_kind' });
   }
 
   if (problems.length > 0 || !parsed.success || defaults === undefined || 'problem' in resolved) {
-    return { ok: false, problems, isKindOnly: others === 0 };
+    return { ok: false, problems };
   }
   const { root, warning } = resolved;
   const rootWarning = warning === null ? null : { at: positions.valueAt(rootPath), text: warning };
   return { ok: true, settings: parsed.data, root, rootWarning, defaults };
-}
-
-/** "must be a list, got a list" helps nobody: where one form of a setting fits but for an item, that item is the problem. */
-function innermost(issue: z.core.$ZodIssue): Pick<z.core.$ZodIssue, 'path' | 'message'> {
-  const inner = issue.code === 'invalid_union' ? issue.errors.flat().find(({ path }) => path.length > 0) : undefined;
-  return inner ? { path: [...issue.path, ...inner.path], message: inner.message } : issue;
 }
 
 function unsupportedKind(kind: string, known: readonly string[]): string {
@@ -79,22 +67,7 @@ function oneOf(kinds: readonly string[]): string {
   return kinds.length === 0 ? 'this build of Baton ships no tracker adapter yet' : `use one of ${kinds.join(', ')}`;
 }
 
-function valueAt(values: Json, path: KeyPath): Json | undefined {
-  let value: Json | undefined = values;
-  for (const part of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
-    value = (value as { readonly [key: string]: Json })[part];
-  }
-  return value;
-}
-
-/** A value as it may be shown. In place of the tracker's settings it may be a misplaced token: its type is enough. */
+/** In place of the tracker's settings it may be a misplaced token: its type is enough. */
 function describe(path: KeyPath, value: Json | undefined): string {
-  if (value === undefined || value === null) return 'nothing';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'a map';
-  if (path[0] === 'tracker' && (path.length === 1 || path[1] === 'provider'))
-    return typeof value === 'string' ? 'text' : `a ${typeof value}`;
-  const shown = JSON.stringify(value);
-  return shown.length > 80 ? `${shown.slice(0, 77)}…` : shown;
+  return path[0] === 'tracker' && (path.length === 1 || path[1] === 'provider') ? kindOf(value) : shown(value);
 }

@@ -15,6 +15,8 @@ const DEBOUNCE_MS = 50;
 /** The callbacks must not throw. */
 export interface WatchOptions {
   readonly path: string;
+  /** Definitions of executors in it belong to the reading. */
+  readonly homeDir: string;
   /** What the daemon started with. */
   readonly initial: Workflow;
   readonly clock: Clock;
@@ -165,10 +167,10 @@ class Watcher implements WorkflowWatcher {
   }
 
   async #read(): Promise<WorkflowFile> {
-    const file = await readWorkflowFile(this.#file);
+    const file = await readWorkflowFile(this.#file, this.#options.homeDir);
     if (this.#watched === (await this.#realFolder())) return file;
     await this.arm();
-    return readWorkflowFile(this.#file);
+    return readWorkflowFile(this.#file, this.#options.homeDir);
   }
 
   async #realFolder(): Promise<string> {

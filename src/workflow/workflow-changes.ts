@@ -5,7 +5,7 @@ const RESTART_ONLY = /^(tracker\.kind|tracker\.provider\..*|workspace\.root|serv
 
 /** What agents may do, and what runs on this machine: a change of these is worth a second look. */
 const SECURITY =
-  /^(hooks\.(after_create|before_run|after_run|before_remove|env_allow)|codex\.(command|approval_policy|thread_sandbox|turn_sandbox_policy|on_approval_request)|runtime\.(env|env_allow|isolation))$/;
+  /^(hooks\.(after_create|before_run|after_run|before_remove|env_allow)|codex\.(command|approval_policy|thread_sandbox|turn_sandbox_policy|on_approval_request)|runtime\.(env|env_allow|isolation)|capabilities\.modules)$/;
 
 /** Scripts, commands and provider settings may hold secrets: that they changed is told, never what they are. */
 const NAME_ONLY = /^(hooks\.(after_create|before_run|after_run|before_remove)|codex\.command|tracker\.provider\..*)$/;
@@ -43,7 +43,32 @@ export function describeChanges(old: Workflow, next: Workflow): string[] {
     return SECURITY.test(key) ? `${change} (security)` : change;
   });
   if (old.prompt.text !== next.prompt.text) lines.push('prompt changed');
-  return lines;
+  return [...lines, ...planChanges(old, next)];
+}
+
+/** By name only: steps hold code and prompts, services tokens. What runs code is marked. */
+function planChanges(old: Workflow, next: Workflow): string[] {
+  const changed = (part: (workflow: Workflow) => Json) => canonical(part(old)) !== canonical(part(next));
+  return [
+    ...(changed(stepsOf) ? ['steps changed (security)'] : []),
+    ...(changed(({ plan }) => plan.executors as unknown as Json) ? ['executors changed (security)'] : []),
+    ...(changed(({ plan }) => plan.services as unknown as Json) ? ['services changed'] : []),
+    ...(changed(({ plan }) => plan.inputs) ? ['inputs changed'] : []),
+  ];
+}
+
+/** The steps without their places, which move with every line above them, and without the prompt below, which is told apart. */
+function stepsOf({ plan, prompt }: Workflow): Json {
+  if (plan.isImplied) return null;
+  const strip = (value: Json): Json => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(strip);
+    const kept = Object.entries(value).filter(([key]) => key !== 'place' && key !== 'startLine');
+    return Object.fromEntries(
+      kept.map(([key, item]) => [key, key === 'text' && item === prompt.text ? null : strip(item)]),
+    );
+  };
+  return strip(plan.steps as unknown as Json);
 }
 
 function changedKeys(old: Config, next: Config): string[] {

@@ -29,6 +29,23 @@ test('the JSON Schema tells editors kinds, defaults, choices and limits', () => 
   expect(schema.required).toEqual(['tracker']);
 });
 
-test('the JSON Schema allows keys that it does not know', () => {
-  expect(JSON.stringify(schema)).not.toContain('"additionalProperties":false');
+test('the JSON Schema allows keys that it does not know in every section of settings', () => {
+  const sections = Object.keys(SECTIONS).map((section) => JSON.stringify(schema.properties?.[section]));
+
+  expect(sections.filter((section) => section.includes('"additionalProperties":false'))).toEqual([]);
+  expect(schema.additionalProperties).not.toBe(false);
+});
+
+test('the JSON Schema tells editors every kind and shape of step, at every depth', () => {
+  const step = (schema.$defs as { readonly [name: string]: Schema }).step;
+  const kinds = step?.anyOf?.map(({ properties }) => properties?.kind?.const).filter((kind) => kind !== undefined);
+  const bodies = step?.anyOf?.flatMap(({ required }) => required as string[]);
+  const loop = step?.anyOf?.find(({ properties }) => properties?.loop)?.properties?.loop;
+
+  expect(kinds).toEqual(['agent', 'external', 'capability', 'llm', 'tool', 'code']);
+  expect(bodies).toEqual(expect.arrayContaining(['kind', 'parallel', 'fan_out', 'fan_in', 'loop', 'target']));
+  expect(loop?.properties?.steps).toMatchObject({ items: { $ref: '#/$defs/step' } });
+  for (const key of ['inputs', 'steps', 'activities', 'executors', 'services']) {
+    expect(schema.properties?.[key]?.description, key).toMatch(/\S/);
+  }
 });

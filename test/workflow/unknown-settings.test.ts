@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
 import { parseWorkflow } from '../../src/workflow/load-workflow.js';
-import { errorOf, loadSettings, optionsWith } from './workflow-fixture.js';
+import { loadSettings, optionsWith } from './workflow-fixture.js';
 
 test('an unknown key is kept and warned about at every level, and never fails', async () => {
   const { workflow, frontMatter } = await loadSettings(
@@ -20,21 +20,12 @@ test('an unknown key is kept and warned about at every level, and never fails', 
 });
 
 test('keys of later work are accepted without a warning', async () => {
-  const later = ['executors', 'services', 'activities', 'capabilities', 'inputs', 'notify', 'pricing', 'webhooks'];
+  const later = ['notify', 'pricing', 'webhooks'];
   const yaml = later.map((key) => `${key}: {x: 1}`).join('\n');
 
-  const { workflow } = await loadSettings(
-    `tracker: {kind: local}\n${yaml}\nruntime: {backend: cli, max_inline_output_bytes: 5}`,
-  );
+  const { workflow } = await loadSettings(`tracker: {kind: local}\n${yaml}`);
 
   expect(workflow.warnings).toEqual([]);
-});
-
-test('steps are refused, since they would silently not be run', async () => {
-  const error = await errorOf(loadSettings('tracker: {kind: local}\nsteps: [{id: a, kind: agent}]'));
-
-  expect(error.code).toBe('invalid_workflow_config');
-  expect(error.message).toMatch(/^WORKFLOW\.md:3:1 steps cannot be run by this version/);
 });
 
 test('whatever the settings are, nothing but BatonError is thrown', async () => {

@@ -42,6 +42,7 @@ export async function watching(file: string, isDeaf = false, duringLoad = () => 
   };
   const watcher = await watchWorkflow({
     path: file,
+    homeDir: optionsWith().homeDir,
     initial: workflow,
     clock: isDeaf ? new FakeClock() : realClock,
     load: (read) => {

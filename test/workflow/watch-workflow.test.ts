@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parseWorkflow } from '../../src/workflow/load-workflow.js';
 import { watchWorkflow } from '../../src/workflow/watch-workflow.js';
@@ -106,6 +107,7 @@ test('a change between the first reading and the watch is seen', async () => {
   const seen: number[] = [];
 
   const watcher = await watchWorkflow({
+    homeDir: optionsWith().homeDir,
     path: file,
     initial: workflow,
     clock: new FakeClock(),
@@ -161,4 +163,26 @@ test('nothing is reported after close', async () => {
   await watcher.check();
 
   expect(log).toEqual([]);
+});
+
+test('an edited definition of an executor is seen by the look before a poll, and a bad one changes nothing', async () => {
+  const folder = temporaryFolder();
+  const file = workflowIn(folder);
+  const definitions = path.join(folder, '.baton', 'executors');
+  const write = (command: string) =>
+    writeFileSync(
+      path.join(definitions, 'acme.yaml'),
+      `schemaVersion: 2\nkind: Executor\nmetadata: {name: acme}\nspec: {command: ${command}}\n`,
+    );
+  mkdirSync(definitions, { recursive: true });
+  write('one');
+  const { watcher, log, changes } = await watching(file, true);
+
+  write('two');
+  await watcher.check();
+  write('[');
+  await watcher.check();
+
+  expect(log).toEqual(['change: executors changed (security)', 'error: invalid_workflow_config']);
+  expect(changes[0]?.workflow.plan.executors.acme).toMatchObject({ command: 'two' });
 });

@@ -111,3 +111,44 @@ test('another tracker kind keeps the whole running tracker: its states mean noth
   expect(restartRequired).toEqual(['tracker.kind']);
   expect(effective.config.tracker).toEqual(running.config.tracker);
 });
+
+test('SEC-27 changes of the plan are told by name only, and what runs code is marked', async () => {
+  const services = (token: string) =>
+    `services: {defaults: {tenant: t, token: ${token}}, gateway: {base_url: "http://127.0.0.1:1"}}`;
+  const old = await workflow(
+    `tracker: {kind: local}\n${services('canary1')}\ninputs: {a: canary1}\nexecutors: {e: {command: canary1}}\nsteps: [{id: a, kind: agent, prompt: canary1}]`,
+  );
+  const next = await workflow(
+    `tracker: {kind: local}\n${services('canary2')}\ninputs: {a: canary2}\nexecutors: {e: {command: canary2}}\nsteps: [{id: a, kind: agent, prompt: canary2}]`,
+  );
+
+  expect(describeChanges(old, next)).toEqual([
+    'steps changed (security)',
+    'executors changed (security)',
+    'services changed',
+    'inputs changed',
+  ]);
+});
+
+test('steps that only moved to other lines, or whose prompt is the body, are no changed steps', async () => {
+  const steps = 'steps: [{id: a, kind: agent}, {id: b, kind: agent, prompt: Do}]';
+  const old = await workflow(`tracker: {kind: local}\n${steps}`);
+  const moved = await workflow(`tracker: {kind: local}\n# one\n# two\n${steps}`);
+  const rewritten = {
+    ...old,
+    prompt: { ...old.prompt, text: 'other' },
+    plan: JSON.parse(JSON.stringify(old.plan).replace('Do it.', 'other')),
+  };
+
+  expect(describeChanges(old, moved)).toEqual([]);
+  expect(describeChanges(old, rewritten)).toEqual(['prompt changed']);
+});
+
+test('steps where there were none are changed steps', async () => {
+  const [old, next] = [
+    await workflow('tracker: {kind: local}'),
+    await workflow('tracker: {kind: local}\nsteps: [{id: a, kind: agent}]'),
+  ];
+
+  expect(describeChanges(old, next)).toEqual(['steps changed (security)']);
+});

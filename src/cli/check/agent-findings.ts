@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type Environment, environmentFor } from '../../../runner/environment.js';
+import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { askLoginShell, type LoginShell } from '../login-shell.js';
 import { runShell } from '../run-shell.js';
 import type { CheckContext } from './check-context.js';
@@ -19,9 +20,10 @@ export interface AgentReport {
   readonly shell: LoginShell | null;
 }
 
-/** Resolves the agent command as the daemon would: the same environment, the same login shell. */
+/** Resolves the agent command as the daemon would: the same environment, the same login shell. Nothing where no step starts it. */
 export async function agentFindings(context: CheckContext): Promise<AgentReport> {
   const { file, at, lines, loaded, containment } = context;
+  if (!usesAgentCommand(loaded.workflow.plan)) return { findings: [], shell: null };
   const { command } = loaded.workflow.config.codex;
   const report = reporter('Agent', file);
   const place = scriptPlace(lines, at(['codex', 'command']), command);
@@ -59,7 +61,13 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
   return { findings: [report('note', 'agent_found', where, message)], shell };
 }
 
-function agentEnvironment({ io, loaded }: CheckContext): Environment {
+function usesAgentCommand({ steps }: Plan): boolean {
+  for (const step of allSteps(steps))
+    if (step.shape === 'action' && step.action.kind === 'agent' && step.action.backend === 'cli') return true;
+  return false;
+}
+
+export function agentEnvironment({ io, loaded }: CheckContext): Environment {
   const { workflow } = loaded;
   return environmentFor('agent', {
     base: io.env,

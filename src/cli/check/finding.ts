@@ -1,7 +1,7 @@
 import type { Position } from '../../workflow/positions.js';
 
 /** The parts of a check, in the order in which a person reads them. */
-export const GROUPS = ['Workflow', 'Agent', 'Tracker', 'Hooks', 'Isolation', 'Workspaces'] as const;
+export const GROUPS = ['Workflow', 'Steps', 'Agent', 'Tracker', 'Hooks', 'Isolation', 'Workspaces'] as const;
 export type Group = (typeof GROUPS)[number];
 
 /** One thing that `check` has to tell. A note without advice is good news. */
@@ -20,6 +20,7 @@ export interface Finding {
 
 /** Errors of the world around the workflow: the file may be right, and still nothing would run. */
 const OUTSIDE: ReadonlySet<string> = new Set([
+  'AGENT_INVOCATION_FAILED',
   'codex_not_found',
   'invalid_environment',
   'isolation_unavailable',

@@ -1,0 +1,92 @@
+import type { Capability, CapabilityIndex } from '../../domain/capabilities.js';
+import { executorFor, findCapability } from '../../domain/capabilities.js';
+import { nearestWord } from '../../domain/nearest-word.js';
+import { isMap } from '../zod-problems.js';
+import type { Faults } from './faults.js';
+import { allNodes, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
+
+export function hasCapabilities(nodes: readonly StepNode[]): boolean {
+  for (const node of allNodes(nodes)) if (isCapability(node)) return true;
+  return false;
+}
+
+/** Is every capability there, with somebody to run it, and does it get what it requires? */
+export function checkCapabilities(nodes: readonly StepNode[], index: CapabilityIndex, faults: Faults): void {
+  for (const node of allNodes(nodes)) {
+    const type = textOf(node.keys, 'type');
+    const name = textOf(node.keys, 'name');
+    if (!isCapability(node) || type === null || name === null) continue;
+    const capability = findCapability(index, type, name);
+    if (capability === null) tellMissing(node, type, name, index, faults);
+    else checkInputs(node, capability, faults);
+    checkExecutor(node, type, capability, index, faults);
+  }
+}
+
+function isCapability({ body }: StepNode): boolean {
+  return body !== null && 'kind' in body && body.kind === 'capability';
+}
+
+function tellMissing(node: StepNode, type: string, name: string, index: CapabilityIndex, faults: Faults): void {
+  const types = [...new Set(index.capabilities.map((one) => one.type))];
+  const names = index.capabilities.filter((one) => one.type === type).map((one) => one.name);
+  const nearType = names.length === 0 ? nearestWord(type, types) : null;
+  const nearName = nearestWord(name, names);
+  const elsewhere = index.capabilities.find((one) => one.name === name && one.type !== type);
+  const hint =
+    nearName !== null
+      ? `did you mean ${nearName}?`
+      : elsewhere !== undefined
+        ? `there is one of type ${elsewhere.type}`
+        : nearType !== null
+          ? `did you mean type ${nearType}?`
+          : names.length > 0
+            ? `there are ${names.slice(0, 12).join(', ')}`
+            : 'there are none of this type';
+  const text = `there is no capability ${quoted(name)} of type ${quoted(type)}; ${hint}${concerning([name, type], index)}`;
+  faults.add(valuePlace(node.keys, ['name']), `${nameOf(node)}: ${text}`, 'CAPABILITY_NOT_FOUND');
+}
+
+function checkInputs(node: StepNode, { inputs, name }: Capability, faults: Faults): void {
+  const params = node.keys.values.params ?? {};
+  if (!isMap(params)) return;
+  const missing = inputs.filter(
+    (input) => input.required && input.default === undefined && !Object.hasOwn(params, input.name),
+  );
+  if (missing.length === 0) return;
+  const wanted = missing.map((input) => `${input.name} (${input.type})`).join(', ');
+  const text = `${nameOf(node)}: the capability ${quoted(name)} requires ${wanted}; add it to params`;
+  faults.add(valuePlace(node.keys, ['params']), text, 'INVALID_REQUEST');
+}
+
+function checkExecutor(
+  node: StepNode,
+  type: string,
+  capability: Capability | null,
+  index: CapabilityIndex,
+  faults: Faults,
+): void {
+  const pinned = capability?.executor ?? null;
+  if (executorFor(index, type, pinned) !== null) return;
+  const known =
+    pinned === null ? index.executors.flatMap((one) => one.supportedTypes) : index.executors.map((one) => one.name);
+  const near = nearestWord(pinned ?? type, known);
+  const what =
+    pinned === null
+      ? `no executor runs capabilities of type ${quoted(type)}`
+      : `the capability wants the executor ${quoted(pinned)}, which is not there`;
+  const hint = near === null ? '' : `; did you mean ${near}?`;
+  const text = `${nameOf(node)}: ${what}${hint}${concerning([pinned ?? type], index)}`;
+  faults.add(valuePlace(node.keys, ['type']), text, 'EXECUTOR_NOT_FOUND');
+}
+
+/** What was found and could not be taken, where it may be the very thing that is missing. */
+function concerning(words: readonly string[], { problems }: CapabilityIndex): string {
+  const mentions = (text: string) => words.some((word) => text.toLowerCase().includes(word.toLowerCase()));
+  const found = problems.filter(({ level, text }) => level === 'error' && mentions(text)).map(({ text }) => text);
+  return found.length === 0 ? '' : `; what was found cannot be used: ${found.slice(0, 3).join('; ')}`;
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, 80));
+}

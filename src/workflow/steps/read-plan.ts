@@ -1,0 +1,133 @@
+import type { CapabilityIndex } from '../../domain/capabilities.js';
+import type { Config } from '../../domain/config.js';
+import type { Json, JsonObject } from '../../domain/json.js';
+import type { Plan, Step } from '../../domain/steps/plan.js';
+import type { Problem } from '../positions.js';
+import { identifier } from '../setting-types.js';
+import { isMap, kindOf } from '../zod-problems.js';
+import { checkCapabilities, hasCapabilities } from './check-capabilities.js';
+import { checkData } from './check-data.js';
+import { checkShapes } from './check-shapes.js';
+import type { DefinitionFile } from './definition-files.js';
+import { Faults, type PlanSource } from './faults.js';
+import { readActivities } from './read-activities.js';
+import { readExecutors } from './read-executors.js';
+import { readServices } from './read-services.js';
+import { readSteps } from './read-steps.js';
+import { describeBackend, resolveBackend } from './resolve-backend.js';
+import { allNodes, type StepNode } from './step-node.js';
+import { checkWiring } from './step-services.js';
+
+/** More is no plan, and every pair of steps is compared. */
+const MAX_STEPS = 500;
+
+export interface PlanOptions {
+  readonly definitions: readonly DefinitionFile[];
+  readonly backendFlag?: string | undefined;
+  readonly backendSetting: Config['runtime']['backend'];
+  /** Of the implied step. */
+  readonly maxTurns: number;
+  readonly capabilities?: ((projectDir: string) => Promise<CapabilityIndex>) | undefined;
+}
+
+export interface ReadPlan {
+  /** Of use only without problems. */
+  readonly plan: Plan;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  readonly secretNames: readonly string[];
+  readonly literalSecrets: readonly string[];
+}
+
+/**
+ * `steps` and all that belongs to it. In this order: activities are filled in, `auto` becomes a backend, and only then are shapes,
+ * sessions, data and wiring judged, as they are what will run.
+ */
+export async function readPlan(source: PlanSource, options: PlanOptions): Promise<ReadPlan> {
+  const faults = new Faults();
+  const inputs = inputsOf(source, faults);
+  const activities = readActivities(source, faults);
+  const executors = readExecutors(source, options.definitions, faults);
+  const services = readServices(source, faults);
+  const { backendFlag: flag, backendSetting: setting } = options;
+  const { backend, problems } = resolveBackend({ flag, env: source.env, setting });
+  const reader = { source, activities, executors, services, backend, faults };
+  const nodes = notTooMany(readSteps(listOf(source, faults), ['steps'], reader), source, faults);
+  checkShapes(nodes, faults);
+  checkData(nodes, source, faults);
+  checkWiring(nodes, executors, services, describeBackend(backend), faults);
+  if (options.capabilities !== undefined && hasCapabilities(nodes))
+    checkCapabilities(nodes, await options.capabilities(source.dir), faults);
+  const isImplied = (source.values.steps ?? null) === null;
+  return {
+    plan: {
+      isImplied,
+      steps: isImplied ? [impliedStep(source, options)] : nodes.flatMap(({ step }) => step ?? []),
+      inputs,
+      backend,
+      executors: Object.fromEntries(executors.usable),
+      services: services.usable,
+    },
+    problems: [...problems, ...faults.problems],
+    warnings: faults.warnings,
+    secretNames: services.secretNames,
+    literalSecrets: [...services.literalSecrets, ...executors.literalSecrets],
+  };
+}
+
+function inputsOf({ values, positions }: PlanSource, faults: Faults): JsonObject {
+  const inputs: Json = values.inputs ?? {};
+  if (!isMap(inputs)) {
+    faults.add(positions.valueAt(['inputs']), `inputs must be a map of names to values, got ${kindOf(inputs)}`);
+    return {};
+  }
+  for (const name of Object.keys(inputs)) {
+    const named = identifier.safeParse(name);
+    if (named.success) continue;
+    const text = `inputs: the name ${JSON.stringify(name.slice(0, 80))} ${named.error.issues[0]?.message ?? 'cannot be used'}`;
+    faults.add(positions.keyAt(['inputs', name]), text);
+  }
+  return inputs;
+}
+
+function listOf({ values, positions }: PlanSource, faults: Faults): readonly Json[] {
+  const steps: Json = values.steps ?? null;
+  if (steps === null) return [];
+  const at = positions.valueAt(['steps']);
+  if (!Array.isArray(steps)) faults.add(at, `steps must be a list of steps, got ${kindOf(steps)}`);
+  else if (steps.length === 0)
+    faults.add(
+      at,
+      'steps is empty: write a step, or remove the key, and the prompt below is the one step',
+      'JobValidation',
+    );
+  else return steps;
+  return [];
+}
+
+function notTooMany(nodes: readonly StepNode[], { positions }: PlanSource, faults: Faults): readonly StepNode[] {
+  let count = 0;
+  for (const _ of allNodes(nodes)) count += 1;
+  if (count <= MAX_STEPS) return nodes;
+  faults.add(
+    positions.valueAt(['steps']),
+    `steps has ${count} steps in all, and at most ${MAX_STEPS} can be`,
+    'JobValidation',
+  );
+  return [];
+}
+
+/** A workflow without `steps`: one agent, whose prompt is the body. */
+function impliedStep({ name, prompt }: PlanSource, { maxTurns }: PlanOptions): Step {
+  return {
+    shape: 'action',
+    id: 'agent',
+    place: `${name}:${Math.max(1, prompt.startLine)}:1`,
+    when: null,
+    outputTo: null,
+    retry: null,
+    timeoutMs: null,
+    idempotencyKey: null,
+    action: { kind: 'agent', backend: 'cli', prompt, maxTurns, session: null },
+  };
+}

@@ -1,0 +1,268 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Finding } from '../../src/cli/check/finding.js';
+import { check } from '../../src/cli/check.js';
+import { memoryRegistry, type World, world } from './cli-fixture.js';
+
+const SERVICES =
+  'services: {defaults: {tenant: t, token: $TOKEN}, gateway: {base_url: "http://127.0.0.1:1"}, agents: {base_url: "http://127.0.0.1:2"}}';
+
+async function checked(io: World, rest: string, options: { backend?: string; body?: string } = {}) {
+  const { body = 'Do {{ issue.title }}', ...flags } = options;
+  io.write(
+    'WORKFLOW.md',
+    `---\ntracker: { kind: memory, required_labels: [baton] }\nworkspace: { min_free_mb: 1 }\n${rest}\n---\n${body}\n`,
+  );
+  const code = await check({ workflowPath: 'WORKFLOW.md', json: true, schema: false, ...flags }, io, memoryRegistry());
+  const { findings } = JSON.parse(io.out()) as { findings: Finding[] };
+  const steps = findings.filter(({ group }) => group === 'Steps');
+  return { code, findings, steps, of: (wanted: string) => findings.filter((finding) => finding.code === wanted) };
+}
+
+function put(folder: string, name: string, text: string): string {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+
+test('the plan is told in words, and codex is of no interest where no step starts it', async () => {
+  const { code, of, findings } = await checked(
+    world({ env: { TOKEN: 'x' } }),
+    `${SERVICES}
+steps:
+  - { id: plan, kind: llm, model: m, prompt: x }
+  - { id: review, loop: { max_iterations: 3, steps: [ { id: critic, kind: agent, backend: http, agent: a } ] } }
+  - { id: both, parallel: [ { id: a, kind: llm, model: m, prompt: x }, { id: b, kind: llm, model: m, prompt: x } ] }
+  - { id: each, fan_out: { items: [1], steps: [ { id: c, kind: llm, model: m, prompt: x } ] }, fan_in: {} }`,
+  );
+
+  expect(of('plan')).toMatchObject([
+    {
+      level: 'note',
+      group: 'Steps',
+      line: 6,
+      message:
+        'a run has 5 steps: plan (llm), review (up to 3 times: critic (agent http)), both (at the same time: a (llm) | b (llm)), each (for each item: c (llm))',
+    },
+  ]);
+  expect(findings.filter(({ group }) => group === 'Agent')).toEqual([]);
+  expect(code).toBe(0);
+});
+
+test('a workflow without steps has nothing to tell of them', async () => {
+  const io = world();
+  io.program('codex', '#!/bin/sh\necho codex-cli 9.9.9\n');
+
+  const { steps, of } = await checked(io, '');
+
+  expect(steps).toEqual([]);
+  expect(of('agent_found')).toHaveLength(1);
+});
+
+describe('S1-11 what auto became', () => {
+  const auto = `${SERVICES}\nsteps: [{id: a, kind: agent, backend: auto, agent: x}]`;
+  const env = { TOKEN: 'x' };
+  const words = async (rest: string, options: { backend?: string } = {}, more: NodeJS.ProcessEnv = {}) => {
+    const io = world({ env: { ...env, ...more } });
+    io.program('codex', '#!/bin/sh\necho 1\n');
+    return (await checked(io, rest, options)).of('backend').map(({ message }) => message);
+  };
+
+  test('is told with its reason where a step says auto, or somebody set it', async () => {
+    expect(await words(auto)).toEqual(['backend: auto became http, because nothing says otherwise']);
+    expect(await words(`runtime: {backend: cli}\n${auto}`)).toEqual([
+      'backend: auto became cli, because runtime.backend says so',
+    ]);
+    expect(await words(auto, { backend: 'cli' })).toEqual(['backend: auto became cli, because --backend says so']);
+    expect(await words('', {}, { ORBIT_BACKEND: 'cli' })).toEqual([
+      'backend: auto became cli, because ORBIT_BACKEND says so',
+    ]);
+  });
+
+  test('is not told where nobody asked', async () => {
+    expect(await words('steps: [{id: a, kind: agent}]')).toEqual([]);
+  });
+
+  test('S1-25 a flag that is none is an error without a line', async () => {
+    const { code, of } = await checked(world({ env }), auto, { backend: 'x' });
+
+    expect(code).toBe(2);
+    expect(of('invalid_backend')).toMatchObject([
+      { level: 'error', line: null, advice: expect.stringContaining('flag') },
+    ]);
+  });
+});
+
+test('every fault of the load has its own code, line and advice; those of definitions their own file', async () => {
+  const io = world();
+  io.program('codex', '#!/bin/sh\necho 1\n');
+  put(io.dir, '.baton/executors/wrong.yaml', 'schemaVersion: 1\n');
+
+  const { code, findings } = await checked(
+    io,
+    'agent: {max_turns: many}\nagnet: {}\nsteps:\n  - {id: a, kind: agent, session: s}\n  - {id: b, kind: external, executor: e}',
+  );
+
+  const found = findings
+    .filter(({ group }) => group === 'Workflow')
+    .map(({ level, code: of, file, line, advice }) => `${level} ${of} ${file}:${line} ${advice !== null}`);
+  expect(code).toBe(2);
+  expect(found.sort()).toEqual([
+    'error EXECUTOR_NOT_FOUND WORKFLOW.md:8 true',
+    'error JobValidation .baton/executors/wrong.yaml:1 true',
+    'error JobValidation WORKFLOW.md:7 true',
+    'error invalid_workflow_config WORKFLOW.md:4 true',
+    'warning unknown_key WORKFLOW.md:5 false',
+  ]);
+});
+
+test('a warning about a definition names its file', async () => {
+  const io = world();
+  io.program('codex', '#!/bin/sh\necho 1\n');
+  put(
+    io.homeDir,
+    '.baton/executors/skipped.yaml',
+    'schemaVersion: 2\nkind: Executor\nmetadata: {name: skipped}\nspec: {}\n',
+  );
+
+  const { of } = await checked(io, '');
+
+  expect(of('workflow_warning')).toMatchObject([
+    {
+      file: '~/.baton/executors/skipped.yaml',
+      line: 4,
+      message: 'executor "skipped": it has no command, so it is skipped',
+    },
+  ]);
+});
+
+describe('the command of an external executor', () => {
+  const uses = (definition: string) => `executors: {e: ${definition}}\nsteps: [{id: a, kind: external, executor: e}]`;
+
+  test('is looked up as it will be: from the folder of its definition, or on PATH', async () => {
+    const io = world();
+    const onPath = io.program('harness', '#!/bin/sh\n');
+    const own = put(io.dir, 'bin/own', '#!/bin/sh\n');
+    chmodSync(own, 0o755);
+
+    const bare = await checked(io, uses('{command: harness}'));
+    const other = world();
+    chmodSync(put(other.dir, 'bin/own', '#!/bin/sh\n'), 0o755);
+    const relative = await checked(other, uses('{command: ./bin/own}'));
+
+    expect(bare.of('executor_found')).toMatchObject([
+      { level: 'note', message: `the executor e is ${onPath}`, line: 5 },
+    ]);
+    expect(relative.of('executor_found')).toMatchObject([
+      { message: `the executor e is ${join(other.dir, 'bin/own')}` },
+    ]);
+  });
+
+  test('that is not there, or may not be executed, is an error of the world: exit 1', async () => {
+    const missing = await checked(world(), uses('{command: no-such-harness}'));
+    const io = world();
+    put(io.dir, 'plain.txt', 'x');
+    const plain = await checked(io, uses('{command: ./plain.txt}'));
+
+    for (const { code, of } of [missing, plain]) {
+      expect(code).toBe(1);
+      expect(of('AGENT_INVOCATION_FAILED')).toMatchObject([{ level: 'error', group: 'Steps', line: 5 }]);
+    }
+  });
+
+  test('that is defined but used by no step is not looked up', async () => {
+    const io = world();
+    io.program('codex', '#!/bin/sh\necho 1\n');
+
+    expect((await checked(io, 'executors: {e: {command: no-such-harness}}')).steps).toEqual([]);
+  });
+
+  test('a variable that its env refers to and that is not set is a warning', async () => {
+    const io = world();
+    io.program('harness', '#!/bin/sh\n');
+
+    const { of } = await checked(io, uses('{command: harness, env: {A: $NO_SUCH_NAME}}'));
+
+    expect(of('variable_unseen')).toMatchObject([
+      { level: 'warning', message: expect.stringContaining('$NO_SUCH_NAME') },
+    ]);
+  });
+});
+
+test('what lies in the folders of capabilities and cannot be used is a warning', async () => {
+  const io = world();
+  const root = '.baton/capabilities';
+  put(
+    io.dir,
+    `${root}/executors/runner/executor.yaml`,
+    'name: runner\nversion: 1.0.0\ndescription: d\nsupportedTypes: [skill]\nentryPoint: index.js\nauthor: a\n',
+  );
+  put(io.dir, `${root}/executors/runner/index.js`, '');
+  put(
+    io.dir,
+    `${root}/skill/good/capability.yaml`,
+    'name: good\ntype: skill\nversion: 1.0.0\ndescription: d\nauthor: a\n',
+  );
+  mkdirSync(join(io.dir, root, 'executors/broken'), { recursive: true });
+
+  const { of, findings } = await checked(io, 'steps: [{id: a, kind: capability, type: skill, name: good}]');
+
+  expect(of('capability_problem'), JSON.stringify(findings)).toMatchObject([
+    { level: 'warning', group: 'Steps', message: expect.stringContaining('broken') },
+  ]);
+});
+
+describe('prompts of steps', () => {
+  const prompt = async (text: string, more = '', body = 'Do {{ issue.title }}') => {
+    const io = world();
+    io.program('codex', '#!/bin/sh\necho 1\n');
+    return checked(
+      io,
+      `inputs: {topic: "\${issue.title}"}\nsteps:\n  - { id: a, kind: agent, output_to: kept }\n  - id: b\n    kind: agent\n    prompt: |\n      Hello\n      ${text}\n${more}`,
+      { body },
+    );
+  };
+
+  test.each([
+    '{{ steps.a.output.last_message | upcase }} {{ state.kept.x }} {{ inputs.topic }} {{ run.step_index }}',
+    '{% for line in steps.a.output.lines %}{{ line.text }}{% endfor %}{% if steps.a.context.ok %}x{% endif %}',
+    '{{ issue.title }} {{ workflow.dir }}',
+  ])('render with what steps will give: %s', async (text) => {
+    expect((await prompt(text)).findings.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test.each([
+    ['{{ issue.titel }}', 'template_render_error', 'issue.titel'],
+    ['{{ steps.nobody.output }}', 'template_render_error', 'steps.nobody'],
+    ['{{ inputs.topik }}', 'template_render_error', 'inputs.topik'],
+    ['{{ item }}', 'template_render_error', 'item'],
+    ['{% if %}', 'template_parse_error', ''],
+  ])('that fail are errors with their line: %s', async (text, wanted, part) => {
+    const { code, of } = await prompt(text);
+
+    expect(code).toBe(2);
+    expect(of(wanted)).toMatchObject([{ level: 'error', group: 'Steps', line: 11 }]);
+    expect(of(wanted)[0]?.message).toContain(`step "b": the prompt fails: `);
+    expect(of(wanted)[0]?.message).toContain(part);
+  });
+
+  test('the body is rendered with steps too, and told once', async () => {
+    const good = await prompt('x', '', 'Do {{ issue.title }} {{ inputs.topic }}');
+    const bad = await prompt('x', '', 'Do {{ issue.titel }}');
+    const broken = await prompt('x', '', 'Do {% if %}');
+
+    expect(good.findings.filter(({ level }) => level === 'error')).toEqual([]);
+    expect(bad.of('template_render_error')).toMatchObject([{ line: 14, group: 'Steps' }]);
+    expect(broken.of('template_parse_error')).toMatchObject([{ line: 14, group: 'Workflow' }]);
+  });
+
+  test('a body that no step uses is a warning', async () => {
+    const io = world();
+    io.program('codex', '#!/bin/sh\necho 1\n');
+
+    const { of } = await checked(io, 'steps: [{id: a, kind: agent, prompt: Hi}]');
+
+    expect(of('unused_prompt')).toMatchObject([{ level: 'warning' }]);
+  });
+});

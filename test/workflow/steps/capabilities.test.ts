@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest';
+import type { Capability, CapabilityExecutor, CapabilityIndex } from '../../../src/domain/capabilities.js';
+import { faultOf, loadSteps } from './plan-fixture.js';
+
+const base = { version: '1', description: '', dir: '/d', source: 'project' as const };
+const executor = (name: string, supportedTypes: string[]): CapabilityExecutor => ({
+  ...base,
+  name,
+  supportedTypes,
+  entryPoint: 'index.js',
+  author: '',
+});
+const capability = (type: string, name: string, more: Partial<Capability> = {}): Capability => ({
+  ...base,
+  name,
+  type,
+  inputs: [],
+  executor: null,
+  config: {},
+  ...more,
+});
+const INDEX: CapabilityIndex = {
+  executors: [executor('skills', ['skill'])],
+  capabilities: [
+    capability('skill', 'lint-check', {
+      inputs: [
+        { name: 'files', type: 'array', required: true },
+        { name: 'level', type: 'number', required: true, default: 1 },
+        { name: 'note', type: 'string', required: false },
+      ],
+    }),
+    capability('skill', 'pinned', { executor: 'skils' }),
+    capability('power', 'orphan'),
+  ],
+  problems: [
+    { level: 'error', text: '/p/executors/powers/executor.yaml has no entryPoint for power' },
+    { level: 'warning', text: 'power is odd' },
+    { level: 'error', text: 'something about talents' },
+  ],
+};
+const capabilities = async () => INDEX;
+const step = (keys: string) => `steps: [{id: a, kind: capability, ${keys}}]`;
+const fault = (keys: string) => faultOf(step(keys), { capabilities });
+
+test('a capability that is there, with all it requires, is accepted', async () => {
+  const { workflow } = await loadSteps(step('type: skill, name: lint-check, params: {files: []}'), { capabilities });
+
+  expect(workflow.plan.steps).toHaveLength(1);
+  expect(workflow.warnings).toEqual([]);
+});
+
+test('an unknown one is CAPABILITY_NOT_FOUND, with the nearest name', async () => {
+  const error = await fault('type: skill, name: lint-chek');
+
+  expect(error.code).toBe('CAPABILITY_NOT_FOUND');
+  expect(error.message).toBe(
+    'WORKFLOW.md:3:54 step "a": there is no capability "lint-chek" of type "skill"; did you mean lint-check?',
+  );
+});
+
+test('one of another type is pointed at', async () => {
+  expect((await fault('type: skill, name: orphan')).message).toContain('there is one of type power');
+});
+
+test('no executor for its type is EXECUTOR_NOT_FOUND, with what was found and could not be taken', async () => {
+  const error = await fault('type: power, name: orphan');
+
+  expect(error.code).toBe('EXECUTOR_NOT_FOUND');
+  expect(error.message).toContain('no executor runs capabilities of type "power"');
+  expect(error.message).toContain('/p/executors/powers/executor.yaml has no entryPoint for power');
+  expect(error.message).not.toMatch(/odd|talents/);
+});
+
+test('a pinned executor that is not there is EXECUTOR_NOT_FOUND, with the nearest name', async () => {
+  const error = await fault('type: skill, name: pinned');
+
+  expect(error.code).toBe('EXECUTOR_NOT_FOUND');
+  expect(error.message).toContain('wants the executor "skils", which is not there; did you mean skills?');
+});
+
+test('a required input that is not in params is INVALID_REQUEST; one with a default is not missed', async () => {
+  const error = await fault('type: skill, name: lint-check, params: {note: x}');
+
+  expect(error.code).toBe('INVALID_REQUEST');
+  expect(error.message).toBe(
+    'WORKFLOW.md:3:74 step "a": the capability "lint-check" requires files (array); add it to params',
+  );
+});
+
+test('capabilities are looked for in the folder of the workflow, and only where a step uses one', async () => {
+  const asked: string[] = [];
+  const find = async (dir: string) => {
+    asked.push(dir);
+    return INDEX;
+  };
+
+  await loadSteps('steps: [{id: a, kind: agent}]', { capabilities: find });
+  const { workflow } = await loadSteps(step('type: skill, name: lint-check, params: {files: []}'), {
+    capabilities: find,
+  });
+
+  expect(asked).toEqual([workflow.dir]);
+});
+
+test('without a way to look, capability steps are taken as they are', async () => {
+  expect((await loadSteps(step('type: x, name: y'))).workflow.plan.steps).toHaveLength(1);
+});

@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest';
+import { faultOf, loadSteps, SERVICES, TOKEN } from './plan-fixture.js';
+
+const TOOL = (id: string, rest = '') => `{ id: ${id}, kind: tool, tool: t${rest === '' ? '' : `, ${rest}`} }`;
+const arg = (token: string) => `args: { x: "${token}" }`;
+const load = (steps: string, more = '') => loadSteps(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN });
+const faults = async (steps: string, more = '') =>
+  (await faultOf(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN })).message
+    .split('\n')
+    .map((line) => line.replace(/^WORKFLOW\.md:\d+:\d+ /, ''));
+
+describe('what a token can name', () => {
+  test.each([
+    '${issue}',
+    '${issue.title}',
+    '${issue.labels[0]}',
+    '${issue.author.login}',
+    '${attempt}',
+    '${run}',
+    '${run.step_index}',
+    '${inputs.topic}',
+    '${steps.before.output}',
+    '${steps.before.output.deep.er[2]}',
+    '${steps.before.context}',
+    '${state.kept.x}',
+    '$${issue.nothing}',
+    '${HOME}',
+    '${steps_of_mine.x}',
+  ])('%s is known', async (token) => {
+    const steps = `  - ${TOOL('before', 'output_to: kept')}\n  - ${TOOL('a', arg(token))}`;
+
+    expect((await load(steps, 'inputs: {topic: 1}')).workflow.warnings).toEqual([]);
+  });
+
+  test.each([
+    ['${issue.titel}', 'an issue has no titel; did you mean title?'],
+    ['${run.workspac}', 'a run has no workspac; did you mean workspace?'],
+    ['${attempt.x}', 'attempt is a number and has no x'],
+    ['${inputs.topik}', 'inputs has no topik; did you mean topic?'],
+    ['${steps.befor.output}', 'there is no step befor; did you mean before?'],
+    ['${steps.before}', 'write ${steps.before.output}'],
+    ['${steps.before.result}', 'write ${steps.before.output}'],
+    ['${steps}', 'name a step: ${steps.<id>.output}'],
+    ['${steps.a.output}', 'a is this step itself, which has no output yet'],
+    ['${steps.later.output}', 'later comes later'],
+    ['${state.kep}', 'no earlier step has output_to: kep; did you mean kept?'],
+    ['${state.after}', 'no earlier step has output_to: after'],
+    ['${item}', 'there is an item only inside a fan_out, or a loop with items'],
+    ['${iteration}', 'there is an iteration only inside a loop'],
+    ['${issue.title', 'it has no closing brace'],
+    ['${issue title}', 'cannot be read'],
+  ])('%s is not, and the message says why', async (token, part) => {
+    const steps = `  - ${TOOL('before', 'output_to: kept')}\n  - ${TOOL('a', arg(token))}\n  - ${TOOL('later', 'output_to: after')}`;
+
+    const found = await faults(steps, 'inputs: {topic: 1}');
+
+    expect(found).toEqual([expect.stringContaining('step "a": args: ')]);
+    expect(found[0]).toContain(part);
+  });
+
+  test('a faulty token is step_data_error, with the place of its value', async () => {
+    const error = await faultOf(
+      `${SERVICES}\nsteps:\n  - id: a\n    kind: tool\n    tool: t\n    args:\n      deep: [1, "\${issue.no}"]`,
+      {
+        env: TOKEN,
+      },
+    );
+
+    expect(error.code).toBe('step_data_error');
+    expect(error.message).toMatch(/^WORKFLOW\.md:9:17 step "a": args: \$\{issue\.no\}: an issue has no no/);
+  });
+
+  test('inputs are made of issue, attempt and run only', async () => {
+    const found = await faults(
+      `  - ${TOOL('a')}`,
+      'inputs: {a: "${issue.title} ${attempt} ${run.id}", b: "${inputs.a}", c: ["${steps.a.output}"], d: "${issue.no}"}',
+    );
+
+    expect(found).toEqual([
+      'inputs: ${inputs.a}: inputs are made before the first step, from issue, attempt and run only',
+      'inputs: ${steps.a.output}: inputs are made before the first step, from issue, attempt and run only',
+      expect.stringContaining('inputs: ${issue.no}: an issue has no no'),
+    ]);
+  });
+
+  test('inputs that are no map, or have names that no token can say, are refused', async () => {
+    expect(await faults(`  - ${TOOL('a')}`, 'inputs: [1]')).toEqual([
+      'inputs must be a map of names to values, got a list',
+    ]);
+    expect(await faults(`  - ${TOOL('a')}`, 'inputs: {"a b": 1}')).toEqual([
+      expect.stringContaining('inputs: the name "a b" must begin'),
+    ]);
+  });
+});
+
+describe('what steps see of each other', () => {
+  test('in a loop: every step of the body, iteration, and item where it has items; break_when sees the body', async () => {
+    const steps = `  - id: l
+    loop:
+      max_iterations: 2
+      items: [1]
+      break_when: "\${steps.b.output.done} == true and \${iteration} > 1"
+      steps:
+        - ${TOOL('a', arg('${steps.b.output} ${iteration} ${item.x}'))}
+        - ${TOOL('b', arg('${steps.a.output}'))}
+  - ${TOOL('after', arg('${steps.l.output.iterations} ${steps.b.output}'))}`;
+
+    expect((await load(steps)).workflow.plan.steps).toHaveLength(2);
+  });
+
+  test('a loop without items has no item, and its when is asked before it', async () => {
+    const steps = `  - id: l
+    when: "\${steps.a.output.x} == 1"
+    loop: { max_iterations: 2, break_when: "\${steps.l.output.broke}", steps: [ ${TOOL('a', arg('${item}'))} ] }`;
+
+    expect(await faults(steps)).toEqual([
+      'step "l": when: ${steps.a.output.x}: a comes later',
+      'step "l": break_when: ${steps.l.output.broke}: l is this step itself, which has no output yet',
+      'step "a": args: ${item}: there is an item only inside a fan_out, or a loop with items',
+    ]);
+  });
+
+  test('in a parallel: nothing of other branches, also not in a loop around; afterwards all of it', async () => {
+    const steps = `  - id: l
+    loop:
+      max_iterations: 2
+      steps:
+        - id: p
+          parallel:
+            - ${TOOL('a', arg('${steps.b.output}'))}
+            - [ ${TOOL('b')}, ${TOOL('c', arg('${steps.b.output} ${steps.p.output}'))} ]
+        - ${TOOL('d', arg('${steps.a.output} ${steps.c.output} ${steps.p.output}'))}`;
+
+    expect(await faults(steps)).toEqual([
+      'step "a": args: ${steps.b.output}: b runs at the same time, in another branch of step "p"',
+    ]);
+  });
+
+  test('in a fan_out: item and what ran before in the same worker; outside only the results of all', async () => {
+    const steps = `  - id: f
+    fan_out: { items: "\${issue.labels}", steps: [ ${TOOL('a', arg('${item} ${iteration}'))}, ${TOOL('b', `output_to: kept, ${arg('${steps.a.output}')}`)} ] }
+    fan_in: {}
+  - ${TOOL('after', arg('${steps.f.output[0]} ${steps.a.output} ${state.kept}'))}`;
+
+    expect(await faults(steps)).toEqual([
+      'step "a": args: ${iteration}: there is an iteration only inside a loop',
+      'step "after": args: ${steps.a.output}: a is inside the fan_out step "f"; the results of all items are ${steps.f.output}',
+      'step "after": args: ${state.kept}: no earlier step has output_to: kept; there are none',
+    ]);
+  });
+
+  test('a shape is not there for the steps inside it', async () => {
+    const steps = `  - { id: p, parallel: [ ${TOOL('a', arg('${steps.p.output}'))} ] }`;
+
+    expect(await faults(steps)).toEqual([
+      'step "a": args: ${steps.p.output}: p is around this step, and has no output yet',
+    ]);
+  });
+});
+
+describe('where data may go', () => {
+  const KINDS: [string, string][] = [
+    ['model of llm', '{ id: a, kind: llm, model: "m-${issue.title}", prompt: x }'],
+    ['stop of llm', '{ id: a, kind: llm, model: m, prompt: x, stop: ["${issue.title}"] }'],
+    ['tool', '{ id: a, kind: tool, tool: "${issue.title}" }'],
+    ['language', '{ id: a, kind: code, language: "${issue.title}", source: x }'],
+    ['cwd', '{ id: a, kind: code, language: l, source: x, cwd: "${issue.title}" }'],
+    ['type of capability', '{ id: a, kind: capability, type: "${issue.title}", name: x }'],
+    ['name of capability', '{ id: a, kind: capability, type: t, name: "${issue.title}" }'],
+    ['agent', '{ id: a, kind: agent, backend: http, agent: "${issue.title}" }'],
+    ['strategy', '{ id: a, kind: agent, backend: http, agent: x, strategy: "${issue.title}" }'],
+    ['model of external', '{ id: a, kind: external, executor: e, model: "${issue.title}" }'],
+    ['skills', '{ id: a, kind: external, executor: e, skills: ["${issue.title}"] }'],
+    ['tools', '{ id: a, kind: external, executor: e, tools: ["${issue.title}"] }'],
+    ['description', '{ id: a, kind: external, executor: e, description: "${issue.title}" }'],
+    ['a key of input', '{ id: a, kind: external, executor: e, input: { "${issue.title}": 1 } }'],
+    [
+      'a name in env_set',
+      '{ id: a, kind: external, executor: e, env_set: { X: 1 }, input_schema: { a: "${issue.title}" } }',
+    ],
+  ];
+
+  test.each(KINDS)('%s is never filled in, and a token there is an error', async (_, step) => {
+    const found = await faults(`  - ${step}`, 'executors: {e: {command: x}}');
+
+    expect(found).toEqual([expect.stringMatching(/^step "a": .*\$\{issue\.title\} is never filled in/)]);
+  });
+
+  test.each([
+    ['executors: {e: {command: "${issue.title}"}}', 'executor "e": command: ${issue.title} is never filled in'],
+    [
+      'executors: {e: {command: x, args: ["${issue.title}"]}}',
+      'executor "e": args.0: ${issue.title} is never filled in',
+    ],
+    [
+      'executors: {e: {command: x, env: {A: "${issue.title}"}}}',
+      'executor "e": env.A: ${issue.title} is never filled in',
+    ],
+  ])('neither is anything of an executor: %s', async (more, part) => {
+    expect((await faults(`  - ${TOOL('a')}`, more)).join()).toContain(part);
+  });
+
+  test('nor an address or token of a service', async () => {
+    const error = await faultOf(
+      'services: {gateway: {base_url: "http://127.0.0.1/${issue.id}", token: "${issue.id}"}}',
+    );
+
+    expect(error.message.match(/is never filled in here/g)).toHaveLength(2);
+    expect(error.message).toContain(
+      'data goes into input, params, args of a tool, stdin, env, env_set, memory or prompt',
+    );
+  });
+
+  test('every place that is filled in takes tokens', async () => {
+    const steps = [
+      '{ id: l, kind: llm, model: m, prompt: "${issue.title}", idempotency_key: "${issue.id}" }',
+      '{ id: t, kind: tool, tool: t, args: { a: ["${issue.title}"] } }',
+      '{ id: c, kind: code, language: l, source: "echo ${HOME} $${issue.title}", stdin: "${issue.title}", env: { A: "${issue.title}" } }',
+      '{ id: p, kind: capability, type: t, name: n, params: { a: "${issue.title}" } }',
+      '{ id: h, kind: agent, backend: http, agent: x, input: { a: "${issue.title}" } }',
+      '{ id: e, kind: external, executor: e, input: { a: "${issue.title}" }, env_set: { A: "${issue.title}" }, memory: { a: "${issue.title}" } }',
+    ];
+
+    const { workflow } = await load(steps.map((step) => `  - ${step}`).join('\n'), 'executors: {e: {command: x}}');
+
+    expect(workflow.warnings).toEqual([]);
+  });
+
+  test('issue text in code is warned about: it would be run', async () => {
+    const { workflow } = await load('  - { id: c, kind: code, language: l, source: "print(${issue.title})" }');
+
+    expect(workflow.warnings).toEqual([
+      'WORKFLOW.md:6:47 step "c": source holds ${issue…}: whoever writes issues writes code here; give it by stdin or env instead',
+    ]);
+  });
+
+  test('a token in the Liquid prompt of an agent is warned about: it stays as it is', async () => {
+    const { workflow } = await load('  - { id: a, kind: agent, prompt: "Do ${issue.title}" }');
+
+    expect(workflow.warnings).toEqual([
+      expect.stringContaining('the prompt of an agent is Liquid: write {{ issue.title }}'),
+    ]);
+  });
+});
+
+describe('expressions', () => {
+  test.each([
+    ['when: "${issue.title} ="', 'step "a": when: the expression'],
+    ['when: "${issue.titel} == 1"', 'step "a": when: ${issue.titel}: an issue has no titel'],
+    ['when: "$(date) == 1"', 'cannot be read'],
+    ['when: "${HOME} == 1"', 'names ${HOME}'],
+  ])('%s is refused before any run', async (rest, part) => {
+    const error = await faultOf(`${SERVICES}\nsteps:\n  - ${TOOL('a', rest)}`, { env: TOKEN });
+
+    expect(['expression_error', 'step_data_error']).toContain(error.code);
+    expect(error.message).toContain(part);
+  });
+});

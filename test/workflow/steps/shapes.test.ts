@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { faultOf, loadSteps, stepOf } from './plan-fixture.js';
+
+const AGENT = '{id: x, kind: agent}';
+const fault = async (steps: string) => (await faultOf(`steps: [${steps}]`)).message;
+
+test.each([
+  ['none', '{id: a}', 'this one has none'],
+  ['two', `{id: a, kind: agent, loop: {max_iterations: 1, steps: [${AGENT}]}}`, 'this one has kind and loop'],
+  [
+    'two shapes',
+    `{id: a, parallel: [${AGENT}], loop: {max_iterations: 1, steps: []}}`,
+    'this one has parallel and loop',
+  ],
+])('S1-41 a step with %s of its bodies is refused', async (_, step, part) => {
+  const error = await faultOf(`steps: [${step}]`);
+
+  expect(error.code).toBe('JobValidation');
+  expect(error.message).toContain('step "a": a step has exactly one of kind, target, parallel, fan_out, loop');
+  expect(error.message).toContain(part);
+});
+
+test('S1-41 a fan_out without fan_in is refused; an empty one waits for all', async () => {
+  const fan = (rest: string) => `{id: f, fan_out: {items: [1], max_workers: 1, steps: [${AGENT}]}${rest}}`;
+
+  const error = await faultOf(`steps: [${fan('')}]`);
+  const loaded = await loadSteps(`steps: [${fan(', fan_in: {}')}]`);
+
+  expect(error.code).toBe('JobValidation');
+  expect(error.message).toContain('step "f": fan_out needs a fan_in beside it; `fan_in: {}` waits for every item');
+  expect(stepOf(loaded, 'f')).toMatchObject({ join: 'all', maxWorkers: 1 });
+});
+
+test('defaults: a fan_out has 4 workers, a parallel waits for all', async () => {
+  const loaded = await loadSteps(
+    `executors: {e: {command: x}}\nsteps:\n  - {id: f, fan_out: {items: [1], steps: [{id: a, kind: external, executor: e}]}, fan_in: {}}\n  - {id: p, parallel: [${AGENT}]}`,
+  );
+
+  expect(stepOf(loaded, 'f')).toMatchObject({ maxWorkers: 4, join: 'all' });
+  expect(stepOf(loaded, 'p')).toMatchObject({ join: 'all', branches: [[{ id: 'x' }]] });
+});
+
+test.each([
+  [
+    '{id: l, loop: {steps: [{id: x, kind: agent}]}}',
+    'step "l": loop.max_iterations is missing; it must be an integer from 1 to 1000',
+  ],
+  [
+    `{id: l, loop: {max_iterations: 0, steps: [${AGENT}]}}`,
+    'loop.max_iterations must be an integer from 1 to 1000, got 0',
+  ],
+  [`{id: l, loop: {max_iterations: 1001, steps: [${AGENT}]}}`, 'got 1001'],
+  ['{id: l, loop: {max_iterations: 1, steps: []}}', 'loop.steps must have at least one step, got a list'],
+  ['{id: l, loop: [1]}', 'loop must be a map with `max_iterations` and `steps`, got a list'],
+  ['{id: p, parallel: []}', 'parallel must have at least one step'],
+  ['{id: p, parallel: [[]]}', 'a branch must have at least one step'],
+  [`{id: p, parallel: [${AGENT}], join: most}`, 'join must be all, any or a positive integer, got "most"'],
+  [`{id: p, parallel: [${AGENT}], join: 2}`, 'join asks for 2 branches, and there are 1'],
+  [`{id: f, fan_out: {items: 5, steps: [${AGENT}]}, fan_in: {}}`, 'fan_out.items must be a list or one `${…}`, got 5'],
+  [
+    `{id: f, fan_out: {items: "a \${issue.labels}", max_workers: 1, steps: [${AGENT}]}, fan_in: {}}`,
+    'items must be a list, or one `${…}`',
+  ],
+  [
+    `{id: f, fan_out: {items: [], max_wokers: 2, steps: [${AGENT}]}, fan_in: {}}`,
+    'unknown key fan_out.max_wokers; did you mean max_workers?',
+  ],
+  [
+    `{id: l, loop: {max_iterations: 2, items: [1, 2, 3], steps: [${AGENT}]}}`,
+    'there are 3 items, and max_iterations is 2',
+  ],
+  [`{id: l, retry: {max_attempts: 2}, loop: {max_iterations: 2, steps: [${AGENT}]}}`, 'loop steps have no key retry'],
+  ['{kind: agent}', 'steps[0]: id is missing; it must be text'],
+  ['{id: 1a, kind: agent}', 'id must begin with a letter'],
+  ['{id: "a b", kind: agent}', 'id must begin with a letter'],
+  [`{id: ${'a'.repeat(65)}, kind: agent}`, 'at most 64'],
+  [
+    '{id: a, kind: agnet}',
+    'kind must be one of agent, external, capability, llm, tool, code, got "agnet"; did you mean agent?',
+  ],
+  ['{id: a, kind: agent, whn: "1 == 1"}', 'agent steps have no key whn; did you mean when?'],
+  ['{id: a, kind: agent, retry: {}}', 'retry.max_attempts is missing'],
+  ['{id: a, kind: agent, retry: {max_attempts: 0}}', 'retry.max_attempts must be a positive integer, got 0'],
+  ['{id: a, kind: agent, retry: {max_attempts: 2, strategy: x}}', 'retry.strategy must be one of exponential, linear'],
+  ['{id: a, kind: agent, timeout_s: -1}', 'timeout_s must be a number of seconds from 0'],
+  ['{id: a, kind: agent, when: 5}', 'when must be an expression in text, or true or false, got 5'],
+  ['{id: a, kind: agent, output_to: "a.b"}', 'output_to must begin with a letter'],
+  ['{id: a, kind: external, executor: e, env_set: {"A-B": x}}', 'env_set.A-B'],
+])('a faulty step is refused in words: %s', async (step, part) => {
+  expect(await fault(step)).toContain(part);
+});
+
+test('S1-43 a retry has the documented defaults; a timeout of 0 is none', async () => {
+  const loaded = await loadSteps(
+    'steps: [{id: a, kind: agent, retry: {max_attempts: 4, strategy: linear}, timeout_s: 0}, {id: b, kind: agent, timeout_s: 1.5}]',
+  );
+
+  expect(stepOf(loaded, 'a')).toMatchObject({
+    retry: { maxAttempts: 4, initialBackoffMs: 1000, backoffCapMs: 60_000, strategy: 'linear' },
+    timeoutMs: null,
+  });
+  expect(stepOf(loaded, 'b')).toMatchObject({ timeoutMs: 1500, retry: null });
+});
+
+test('an id is unique in the whole tree', async () => {
+  const error = await faultOf(
+    'steps:\n  - {id: a, kind: agent}\n  - {id: p, parallel: [{id: l, loop: {max_iterations: 1, steps: [{id: a, kind: agent}]}}]}',
+  );
+
+  expect(error.message).toBe(
+    'WORKFLOW.md:5:71 step "a": another step has this id already, on line 4; give one of them another id',
+  );
+});
