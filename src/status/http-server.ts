@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { getRequestListener } from '@hono/node-server';
 import { BatonError } from '../domain/errors.js';
 import { createGuard, type Guard, isLoopback, withoutBrackets } from './guard.js';
-import { createRoutes, errorBody, type StatusSource } from './routes.js';
+import { refusal } from './route.js';
+import { createRoutes, type StatusSource } from './routes.js';
 
 export interface HttpOptions extends StatusSource {
   readonly host: string;
@@ -58,7 +59,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   }
   const answer = createAnswer(options, createGuard(host, address.port, options.allowedHosts), limits);
   server.on('request', answer);
-  // Nothing here reads a body, so nobody is asked to go on and send one.
+  // Who waits to be asked for its body is asked by the route that takes one, and by no other.
   server.on('checkContinue', answer);
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return { url: `http://${name}:${address.port}`, port: address.port, close };
@@ -85,28 +86,28 @@ function createAnswer(source: StatusSource, guard: Guard, limits: HttpLimits): A
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
     errorHandler: () =>
-      new Response(`${JSON.stringify(errorBody('bad_request', 'This is no request.'))}\n`, BAD_REQUEST),
+      new Response(`${JSON.stringify(BAD_REQUEST.body)}\n`, { status: 400, headers: { 'content-type': JSON_TYPE } }),
   });
   return (request, response) => {
     const late = setTimeout(() => request.socket.destroy(), limits.responseMs);
     response.once('close', () => clearTimeout(late));
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     if (hasBody(request)) response.setHeader('connection', 'close');
-    const refusal = guard.refuse(request);
-    if (refusal === null) return void route(request, response);
+    const reason = guard.refuse(request);
+    if (reason === null) return void route(request, response);
     response.statusCode = 403;
     response.setHeader('content-type', JSON_TYPE);
-    response.end(`${JSON.stringify(errorBody('forbidden', refusal))}\n`);
+    response.end(`${JSON.stringify(refusal(403, 'forbidden', reason).body)}\n`);
   };
 }
 
-/** It is not read: the connection ends with the answer. */
+/** Most are not read, and none is read for longer than it may be: the connection ends with the answer. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-const BAD_REQUEST = { status: 400, headers: { 'content-type': JSON_TYPE } };
+const BAD_REQUEST = refusal(400, 'bad_request', 'This is no request.');
 
 const HEADERS: { readonly [name: string]: string } = {
   'cache-control': 'no-store',
@@ -155,6 +156,6 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
 }
 
 function notLoopback(host: string): BatonError {
-  const message = `server.host is ${host}, which others on the network can reach, and there is no token yet to keep them out. Set it to 127.0.0.1, and use an SSH tunnel or a proxy with a login to look from elsewhere.`;
+  const message = `server.host is ${host}, which others on the network can reach, and whoever reaches it can read everything. Set it to 127.0.0.1, and use an SSH tunnel or a proxy with a login to look from elsewhere.`;
   return new BatonError('invalid_workflow_config', message, { host });
 }

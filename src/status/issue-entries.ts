@@ -21,6 +21,7 @@ export function runningEntry(claim: Claim, run: RunFacts, state: State, now: Ins
     reason: run.reason,
     attempt: run.attempt,
     phase: live?.stage === 'claiming' ? 'claiming' : (live?.phase ?? null),
+    step: live?.step ? { id: live.step.id, kind: live.step.kind } : null,
     asking: isAsking(claim),
     stopping: live?.stop ?? null,
     probe: run.probe,

@@ -10,9 +10,10 @@ import { isoTime } from './iso-time.js';
 import { askingEntry, issueFields, parkedEntry, retryingEntry, runningEntry } from './issue-entries.js';
 import { failedRules, type InLine, lineUp } from './start-order.js';
 import { whyIdle } from './why-idle.js';
+import type { WorkflowFacts } from './workflow-facts.js';
 
 /** The answer to `GET /api/v1/state`: everything that the daemon knows and a person may ask, at one moment. Pure. */
-export function snapshotOf(state: State, now: Instant, workflowPath: string): JsonObject {
+export function snapshotOf(state: State, now: Instant, workflow: WorkflowFacts): JsonObject {
   const claims = Object.values(state.claims);
   const running = claims.flatMap((claim) =>
     claim.status.kind === 'running' ? [runningEntry(claim, claim.status.run, state, now)] : [],
@@ -59,7 +60,12 @@ export function snapshotOf(state: State, now: Instant, workflowPath: string): Js
       limit: state.config.agent.maxTokensPerDay,
     },
     poll: pollEntry(state),
-    workflow: { path: workflowPath, hash: state.workflowHash },
+    workflow: {
+      path: workflow.path,
+      hash: state.workflowHash,
+      backend: { value: workflow.backend.value, source: workflow.backend.source },
+      steps: workflow.steps,
+    },
   };
 }
 

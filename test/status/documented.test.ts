@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { issueView } from '../../src/status/issue-view.js';
 import { snapshotOf } from '../../src/status/snapshot.js';
+import { workflowFacts } from '../../src/status/workflow-facts.js';
+import { workflow } from '../support/builders.js';
 import { Core } from '../support/core.js';
 
 const DOCUMENT = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
@@ -29,7 +31,7 @@ function everything(): Core {
 
 test('docs/http.md names every field of every answer', () => {
   const { state, now } = everything();
-  const snapshot = snapshotOf(state, now, '/project/WORKFLOW.md');
+  const snapshot = snapshotOf(state, now, workflowFacts(workflow()));
   const views = ['A', 'B', 'C', 'E', 'F', 'G'].map((name) => issueView(state, now, name));
 
   expect(snapshot.counts).toEqual({ running: 2, asking: 1, retrying: 2, parked: 1, ready: 2, ineligible: 1 });

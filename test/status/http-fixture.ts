@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { afterEach } from 'vitest';
 import { type HttpOptions, type HttpServer, startHttp } from '../../src/status/http-server.js';
 
+export const TOKEN = 'x'.repeat(43);
 const open: HttpServer[] = [];
 
 afterEach(async () => {
@@ -17,6 +18,8 @@ export async function start(options: Partial<HttpOptions> = {}): Promise<HttpSer
     snapshot: () => ({ counts: { running: 1 } }),
     issue: (identifier) => (identifier === 'AB-1' ? { issue_identifier: identifier } : null),
     notReady: () => null,
+    capabilities: null,
+    token: TOKEN,
     clean: (json) => json,
     onError: (error) => {
       throw error;
@@ -39,7 +42,7 @@ interface Answer {
 export function ask(
   server: HttpServer,
   path: string,
-  options: { method?: string; headers?: object } = {},
+  options: { method?: string; headers?: object; body?: string | Buffer } = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = options.headers as Record<string, string> | undefined;
@@ -71,6 +74,6 @@ export function ask(
         }),
       );
     });
-    sent.end();
+    sent.end(options.body);
   });
 }

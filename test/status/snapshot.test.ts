@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { Workflow } from '../../src/domain/config.js';
+import type { Step } from '../../src/domain/steps/plan.js';
 import { snapshotOf } from '../../src/status/snapshot.js';
 import { whyNotReady } from '../../src/status/why-idle.js';
+import { workflowFacts } from '../../src/status/workflow-facts.js';
+import { IMPLIED_PLAN, workflow } from '../support/builders.js';
 import { Core } from '../support/core.js';
 import { EPOCH_MS } from '../support/fake-clock.js';
 
@@ -8,7 +12,8 @@ const at = (ms: number) => new Date(EPOCH_MS + ms).toISOString();
 
 /** As a client gets it: through JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type, which is what a contract test is about.
-const snap = (core: Core): any => JSON.parse(JSON.stringify(snapshotOf(core.state, core.now, '/project/WORKFLOW.md')));
+const snap = (core: Core, used: Workflow = workflow()): any =>
+  JSON.parse(JSON.stringify(snapshotOf(core.state, core.now, workflowFacts(used))));
 
 const QUESTION = {
   id: 'q1',
@@ -46,7 +51,12 @@ describe('the snapshot', () => {
         problems: [],
         rate_limit: null,
       },
-      workflow: { path: '/project/WORKFLOW.md', hash: 'hash-1' },
+      workflow: {
+        path: '/project/WORKFLOW.md',
+        hash: 'hash-1',
+        backend: { value: 'http', source: 'built-in' },
+        steps: 0,
+      },
     });
   });
 
@@ -72,6 +82,7 @@ describe('the snapshot', () => {
         reason: 'first',
         attempt: null,
         phase: 'agent',
+        step: null,
         asking: false,
         stopping: null,
         probe: false,
@@ -87,6 +98,30 @@ describe('the snapshot', () => {
     expect(slots).toEqual({ taken: 1, limit: 10 });
     expect(tokens_today).toEqual({ spent: 80, limit: null });
     expect(why_idle).toBeNull();
+  });
+
+  test('of a run with steps names the one that was begun last', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'step', stepId: 'plan', kind: 'llm' });
+    core.signal('A', { type: 'step', stepId: 'publish', kind: 'external' });
+
+    expect(snap(core).running[0].step).toEqual({ id: 'publish', kind: 'external' });
+  });
+
+  test('S1-11 of a workflow with `steps:` has the backend, the tier that it came from, and how many steps there are', () => {
+    const [agent] = IMPLIED_PLAN.steps as [Step];
+    const common = { place: '', when: null, outputTo: null } as const;
+    const both: Step = { shape: 'parallel', id: 'both', ...common, join: 'all', branches: [[agent], [agent]] };
+    const backend = { value: 'cli', source: 'ORBIT_BACKEND', saidAuto: true } as const;
+    const plan = { ...IMPLIED_PLAN, isImplied: false, steps: [agent, both], backend };
+
+    expect(snap(new Core(), workflow({ plan })).workflow).toEqual({
+      path: '/project/WORKFLOW.md',
+      hash: 'hash-1',
+      backend: { value: 'cli', source: 'ORBIT_BACKEND' },
+      steps: 4,
+    });
   });
 
   test('of a run without a session yet has no session id and no turn', () => {
