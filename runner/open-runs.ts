@@ -63,6 +63,15 @@ export class OpenRuns implements ProcessTrace {
     await this.#put({ ...run, processes: [...run.processes, ...processes] }).catch(this.#options.onTrouble);
   }
 
+  /** Only remembered: it is written with whatever comes next, so that a run of a thousand steps does not carry them all along. */
+  ended(marker: string, holders: readonly ProcessIdentity[]): void {
+    const run = this.#open.get(marker);
+    if (!run) return;
+    const isOver = ({ pid, startTime }: RecordedProcess) =>
+      holders.some((holder) => holder.pid === pid && holder.startTime === startTime);
+    this.#open.set(marker, { ...run, processes: run.processes.filter((one) => !isOver(one)) });
+  }
+
   /** Nothing of it is left. */
   async end(marker: string): Promise<void> {
     this.#open.delete(marker);

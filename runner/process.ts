@@ -95,6 +95,8 @@ export interface ProcessTrace {
   readonly daemonMarker: string;
   /** Hears of the processes that hold a tree together. Never throws; nobody waits for it. */
   started(marker: string, holders: readonly ProcessIdentity[]): Promise<void>;
+  /** Nothing of what they held together is left. Never throws. */
+  ended(marker: string, holders: readonly ProcessIdentity[]): void;
 }
 
 /** Pinned by device and inode: a directory that was moved away is not taken for hidden. */

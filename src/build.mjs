@@ -6,13 +6,13 @@ import { extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const ASSET_ENDINGS = new Set(['', '.liquid', '.md', '.sh', '.sql']);
+const ASSET_ENDINGS = new Set(['', '.liquid', '.md', '.mjs', '.mts', '.sh', '.sql', '.yaml']);
 
 execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', root], { stdio: 'inherit' });
 for (const folder of ['src', 'orchestrator', 'runner', 'hooks', 'templates']) {
   cpSync(join(root, folder), join(root, 'dist', folder), {
     recursive: true,
-    filter: (path) => ASSET_ENDINGS.has(extname(path)) && !path.endsWith('README.md'),
+    filter: (path) => ASSET_ENDINGS.has(extname(path)) && !/(?:README\.md|build\.mjs)$/.test(path),
   });
 }
 chmodSync(join(root, 'dist/src/main.js'), 0o755);

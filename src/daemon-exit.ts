@@ -35,7 +35,7 @@ export function createExit(log: Logger, parts: Parts, closeLoop: () => void): Ex
         log.error({ err: error }, 'a part did not close well'),
       );
     if (isForced) await bounded(() => parts.pool.killAll());
-    for (const part of [...first, parts.tracker, parts.runLog, parts.store, parts.issueLocks])
+    for (const part of [...first, parts.capabilities, parts.tracker, parts.runLog, parts.store, parts.issueLocks])
       await bounded(() => part.close());
     await bounded(() => parts.tidied);
     const litter = await removeFolder(parts.tmpRoot);

@@ -27,6 +27,18 @@ export function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunOb
       log.hookEnded(...args);
       watcher.hookEnded?.(...args);
     },
+    stepStarted: (...args) => {
+      log.stepStarted(...args);
+      watcher.stepStarted?.(...args);
+    },
+    stepFinished: (...args) => {
+      log.stepFinished(...args);
+      watcher.stepFinished?.(...args);
+    },
+    audited: (...args) => {
+      log.audited(...args);
+      watcher.audited?.(...args);
+    },
     warned: (...args) => {
       log.warned(...args);
       watcher.warned?.(...args);

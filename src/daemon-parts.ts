@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { detectContainment } from '../runner/contain/detect-containment.js';
-import { createCodexExecutor } from '../runner/executors/codex/codex-executor.js';
+import type { CapabilityManager } from '../runner/executors/capability/capability-manager.js';
 import type { OpenRuns } from '../runner/open-runs.js';
 import type { Containment } from '../runner/process.js';
 import { makeDaemonFolder } from '../runner/run-folder.js';
@@ -12,6 +12,7 @@ import { createWorkspaces } from '../runner/workspaces.js';
 import { loadContinuation } from '../templates/continuation.js';
 import { createClock, type SystemClock } from './clock.js';
 import type { DaemonOptions } from './daemon.js';
+import { openExecutors } from './daemon-executors.js';
 import { tellBoth } from './daemon-observers.js';
 import { reapEarlier } from './daemon-reap.js';
 import { RunLog } from './daemon-run-log.js';
@@ -39,6 +40,7 @@ export interface Parts {
   /** What a killed daemon left of its own is gone. */
   readonly tidied: Promise<void>;
   readonly pool: RunPool;
+  readonly capabilities: CapabilityManager;
   readonly openRuns: OpenRuns;
   readonly issueLocks: IssueLocks;
   readonly locks: Locks;
@@ -97,7 +99,7 @@ async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Lo
 }
 
 async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: Stored): Promise<Parts> {
-  const { stateDir, log, redactor, env, version } = options;
+  const { stateDir, log, redactor, env } = options;
   const { workflow } = options.loaded;
   const { tracker, root, locks, store, clock } = stored;
   const detected = await detectContainment({
@@ -115,6 +117,7 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
   const issueLocks = openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path });
   const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors, issueLocks };
+  const { capabilities, ...executorParts } = openExecutors(options, runLog, dispatch);
   const pool = new RunPool({
     ...shared,
     dispatch,
@@ -124,16 +127,15 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
     tools: ({ config }) => [updateIssueTool(tracker, config.tracker), ...tracker.tools()],
     continuation: loadContinuation(),
     saveWork: saveWorkOf({ ...shared, saveDir: stateDir.saved }),
-    executor: createCodexExecutor({
-      version,
-      onStderr: (runId, text) => runLog.agentStderr(runId, text),
-      onUnkillable: (runId) => dispatch({ type: 'run_unkillable', runId }),
-    }),
+    ...executorParts,
   });
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
   // A large one takes its time, and nothing waits for it.
   void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
-  return { clock, store, durable, tracker, root, runLog, tmpRoot, tidied, pool, openRuns, issueLocks, locks };
+  return {
+    ...{ clock, store, durable, tracker, root, runLog, tmpRoot, tidied },
+    ...{ pool, capabilities, openRuns, issueLocks, locks },
+  };
 }
 
 /** Two daemons may share a tracker as long as labels keep their issues apart. */

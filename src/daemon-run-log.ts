@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import type { HookReport, RunObserver } from '../runner/run-observer.js';
+import type { HookReport, RunObserver, StepEnd, StepStart } from '../runner/run-observer.js';
 import type { StartOrder } from './domain/effects.js';
+import type { Json } from './domain/json.js';
 import type { RuntimeEvent, RuntimeEventType } from './domain/runtime-event.js';
 import type { Redactor } from './logging/redact.js';
 import { openTranscript, type Transcript } from './logging/transcript.js';
@@ -110,6 +111,35 @@ export class RunLog implements RunObserver {
     else log.warn({ ...fields, outcome }, 'hook did not finish well');
   }
 
+  stepStarted(runId: string, step: StepStart): void {
+    const run = this.#open.get(runId);
+    run?.transcript.write('step_started', { step: step.stepId, kind: step.kind, within: step.within });
+    run?.log.info(stepFields(step), 'step started');
+  }
+
+  stepFinished(runId: string, { outcome, tries, durationMs, ...step }: StepEnd): void {
+    const run = this.#open.get(runId);
+    const duration = { tries, duration_ms: Math.round(durationMs) };
+    run?.transcript.write('step_finished', {
+      step: step.stepId,
+      kind: step.kind,
+      within: step.within,
+      ...duration,
+      outcome,
+    });
+    if (outcome === 'skipped') run?.log.info(stepFields(step), 'step skipped');
+    else if (outcome.state === 'success') run?.log.info({ ...stepFields(step), ...duration }, 'step finished');
+    else {
+      const { code, message } = outcome.error;
+      const fields = { ...stepFields(step), ...duration, outcome: outcome.state, code, detail: message };
+      run?.log[outcome.state === 'cancelled' ? 'info' : 'warn'](fields, 'step did not finish well');
+    }
+  }
+
+  audited(runId: string, kind: string, data: Json): void {
+    this.#open.get(runId)?.transcript.write(kind, data);
+  }
+
   warned(...[runId, message, fields]: Parameters<RunObserver['warned']>): void {
     (this.#open.get(runId ?? '')?.log ?? this.log).warn(fields, message);
   }
@@ -132,6 +162,10 @@ export class RunLog implements RunObserver {
     for (const { transcript } of this.#open.values()) this.#closing.add(transcript.close());
     await Promise.all(this.#closing);
   }
+}
+
+function stepFields({ stepId, kind, within }: StepStart): object {
+  return { step: stepId, kind, ...(within.length === 0 ? {} : { within }) };
 }
 
 /** Numbers and names only: what agents write belongs into the transcript. */

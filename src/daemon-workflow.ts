@@ -1,7 +1,11 @@
-import { compilePrompt } from '../templates/render-prompt.js';
+import type { Logger } from 'pino';
+import { discoverCapabilities } from '../runner/executors/capability/discover-capabilities.js';
+import { compilePrompts } from '../templates/compile-prompts.js';
 import type { DaemonOptions } from './daemon.js';
 import type { Parts } from './daemon-parts.js';
+import type { Workflow } from './domain/config.js';
 import type { Dispatch } from './domain/ports.js';
+import { allSteps } from './domain/steps/plan.js';
 import { parseWorkflow } from './workflow/load-workflow.js';
 import { type WorkflowWatcher, watchWorkflow } from './workflow/watch-workflow.js';
 import type { WorkflowBook } from './workflow-book.js';
@@ -19,19 +23,28 @@ export function followWorkflow(
     for (const warning of warnings) log.warn({ detail: warning }, 'workflow warning');
   };
   tellWarnings(book.current.warnings);
+  tellBackend(log, book.current);
   return watchWorkflow({
     path: book.current.path,
+    homeDir,
     initial: book.current,
     clock,
     load: async (file) => {
-      const loaded = await parseWorkflow(file, { env, homeDir, trackerKinds });
-      compilePrompt(loaded.workflow.prompt);
+      const loaded = await parseWorkflow(file, {
+        env,
+        homeDir,
+        trackerKinds,
+        capabilities: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
+        ...(options.backend === undefined ? {} : { backendFlag: options.backend }),
+      });
+      compilePrompts(loaded.workflow);
       return loaded;
     },
     onChange: ({ workflow, changes, restartRequired, literalSecrets }) => {
       for (const secret of literalSecrets) redactor.add(secret);
       log.info({ changes }, 'workflow changed, applies to what starts next');
       tellWarnings(workflow.warnings);
+      tellBackend(log, workflow);
       if (restartRequired.length > 0)
         log.warn({ restart_required: restartRequired }, 'keys that need a restart keep their old values');
       book.take(workflow);
@@ -43,4 +56,11 @@ export function followWorkflow(
     onWatchError: ({ message }) =>
       log.warn({ detail: message }, 'workflow cannot be watched, looking before each poll'),
   });
+}
+
+/** What `auto` has become is settled before anything runs, and is said once for each reading of the workflow. */
+function tellBackend(log: Logger, { plan }: Workflow): void {
+  if (plan.isImplied) return;
+  const { value, source } = plan.backend;
+  log.info({ backend: value, source, steps: [...allSteps(plan.steps)].length }, 'steps of the workflow');
 }

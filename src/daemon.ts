@@ -5,7 +5,7 @@ import { createPerform } from '../orchestrator/perform.js';
 import { restore } from '../orchestrator/restore.js';
 import { initialState, type State } from '../orchestrator/state.js';
 import type { RunObserver } from '../runner/run-observer.js';
-import { compilePrompt } from '../templates/render-prompt.js';
+import { compilePrompts } from '../templates/compile-prompts.js';
 import { createExit, type Exit } from './daemon-exit.js';
 import { serveStatus } from './daemon-http.js';
 import { createIdleLog } from './daemon-idle-log.js';
@@ -37,6 +37,8 @@ export interface DaemonOptions {
   readonly store?: Store;
   /** Wins over `server.port`. */
   readonly port?: number;
+  /** What `--backend` said: for agent steps with `backend: auto`. */
+  readonly backend?: string;
   /** Work everything off once and leave; `only` one issue, by its name. */
   readonly once?: { readonly only: string | null };
   /** For those who watch runs. */
@@ -54,7 +56,7 @@ export interface Daemon {
 
 /** Puts the parts together, starts them in order and stops them in reverse. Throws `BatonError` when it cannot start. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  compilePrompt(options.loaded.workflow.prompt);
+  compilePrompts(options.loaded.workflow);
   let loop: Loop | null = null;
   // What changes in the workflow before there is a loop is what the loop begins with.
   const dispatch: Dispatch = (event) => loop?.dispatch(event);
@@ -66,7 +68,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     exit.closeFirst(watcher);
     const started = createLoop(options, { parts, exit, book, watcher, dispatch });
     loop = started;
-    await begin(options, parts, started, exit);
+    await begin(options, parts, started, exit, book);
     return {
       dispatch,
       exited: exit.exited,
@@ -143,14 +145,15 @@ function createLoop(options: DaemonOptions, { parts, exit, book, watcher, dispat
   return loop;
 }
 
-async function begin(options: DaemonOptions, parts: Parts, loop: Loop, exit: Exit): Promise<void> {
+async function begin(options: DaemonOptions, parts: Parts, loop: Loop, exit: Exit, book: WorkflowBook): Promise<void> {
   const { log, loaded, redactor } = options;
   const { store, tracker, clock } = parts;
   const { config, path } = loaded.workflow;
   // Before anything runs: a port that is taken is a mistake to be told, not a run to be ended.
   const port = options.port ?? config.server.port;
   if (port !== null) {
-    const status = { server: config.server, workflowPath: path, clock, redactor, log, state: () => loop.state };
+    const asked = { state: () => loop.state, workflow: () => book.current, capabilities: parts.capabilities };
+    const status = { server: config.server, stateDir: options.stateDir.path, clock, redactor, log, ...asked };
     exit.closeFirst(await serveStatus(port, status));
   }
   for (const detail of redactor.ignored) log.warn({ detail }, 'a secret is not masked');

@@ -52,10 +52,10 @@ async function runInNamespace(command: ContainedCommand, containment: NamespaceC
     channel: command.channel ?? false,
   });
   const first = await enterNamespace(child, containment.clock);
-  record(containment, marker, child.pid, [first]);
+  const holders = record(containment, marker, child.pid, [first]);
   const tree = new NamespaceTree(first);
   const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
-  return contained({ ...child, exited }, tree, containment);
+  return contained({ ...child, exited }, tree, containment, () => containment.trace?.ended(marker, holders));
 }
 
 async function runInGroup(command: MarkedCommand, containment: Containment): Promise<ContainedProcess> {
@@ -63,18 +63,31 @@ async function runInGroup(command: MarkedCommand, containment: Containment): Pro
   const { execa } = await import('execa');
   await checkWorkspace(cwd, command.identity);
   const child = await startProcess(execa, command, { cwd, stdin, report: false, channel: command.channel ?? false });
-  record(containment, marker, child.pid);
-  return contained(child, new GroupTree(child, command.treeMarker), containment);
+  const holders = record(containment, marker, child.pid);
+  const tree = new GroupTree(child, command.treeMarker);
+  return contained(child, tree, containment, () => containment.trace?.ended(marker, holders));
 }
 
 /** Without waiting: what a process prints is lost when it ends before somebody reads. */
-function record({ trace }: Containment, marker: string, pid: number, others: readonly ProcessIdentity[] = []): void {
-  if (!trace) return;
+function record(
+  { trace }: Containment,
+  marker: string,
+  pid: number,
+  others: readonly ProcessIdentity[] = [],
+): readonly ProcessIdentity[] {
+  if (!trace) return [];
   const outer = identifyNow(pid);
-  void trace.started(marker, outer === null ? others : [outer, ...others]); // Never rejects.
+  const holders = outer === null ? others : [outer, ...others];
+  void trace.started(marker, holders); // Never rejects.
+  return holders;
 }
 
-function contained(child: StartedProcess, tree: ProcessTree, { clock }: Containment): ContainedProcess {
+function contained(
+  child: StartedProcess,
+  tree: ProcessTree,
+  { clock }: Containment,
+  onGone: () => void,
+): ContainedProcess {
   const { pid, stdin, stdout, stderr, channel, exited, hasExited } = child;
   const climb = new StopLadderClimb({ pid, tree, exited, hasExited, closeStdin: () => stdin?.end() }, clock);
   return {
@@ -87,6 +100,7 @@ function contained(child: StartedProcess, tree: ProcessTree, { clock }: Containm
     async stop(ladder) {
       // Without a stdin of its own it cannot notice its end: no reason to wait for that.
       const result = await climb.stop(stdin === null ? { ...ladder, eofMs: 0 } : ladder);
+      if (result.gone) onGone();
       channel?.destroy();
       void closePipes([stdout, stderr], clock); // Cannot fail; nobody has to wait for it.
       return result;

@@ -40,14 +40,14 @@ export function stepContext(parts: ContextParts, request: ContextRequest): StepC
       secretNames: workflow.secretNames,
       extra: { TMPDIR: tmpDir, BATON_RUN_ID: order.runId, BATON_WORKSPACE: workspace.path, ...extra },
     });
+  const onUnkillable = () => {
+    parts.onUnkillable(facts.index);
+    deps.onUnkillable(order.runId);
+  };
   const start = async ({ file, args, env, cwd, stdin, channel }: Program) => {
     await deps.workspaces.verify(workspace);
     const place = cwd === null ? { cwd: workspace.path, identity: workspace.identity } : await placeOf(cwd);
     const command = { marker: order.runId, file, args, env, stdin, channel, ...place };
-    const onUnkillable = () => {
-      parts.onUnkillable(facts.index);
-      deps.onUnkillable(order.runId);
-    };
     return untilGone(await runContained(command, deps.containment), onUnkillable);
   };
   return {
@@ -72,7 +72,9 @@ export function stepContext(parts: ContextParts, request: ContextRequest): StepC
       await deps.workspaces.verify(workspace);
       const { path: cwd, identity } = workspace;
       const spec = { marker: order.runId, script: command, cwd, identity, env, unset, stdin: 'pipe' } as const;
-      return spawnContained(spec, deps.containment);
+      const process = await spawnContained(spec, deps.containment);
+      // The agent's own executor tells of what it cannot end, with the turn that it was in.
+      return action.kind === 'agent' ? process : untilGone(process, onUnkillable);
     },
     secret: deps.secret,
     run: resources,

@@ -19,13 +19,14 @@ import { type OpenedWorkflow, openWorkflow } from './open-workflow.js';
 export interface DryRunOptions {
   readonly workflowPath: string;
   readonly stateDir: string | undefined;
+  readonly backend?: string | undefined;
 }
 
 const READ_LIMIT_MS = 60_000;
 
 /** Polls once and tells what would come of it. Makes no folder, stores nothing, starts nothing. */
 export async function dryRun(options: DryRunOptions, io: Io): Promise<number> {
-  const opened = await openWorkflow(options.workflowPath, options.stateDir, io);
+  const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
   const redactor = createRedactor();
   const tracker = openTracker({ ...opened, env: io.env, redactor });
   const clock = createClock();

@@ -1,6 +1,6 @@
 import { lstat, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { compilePrompt } from '../../templates/render-prompt.js';
+import { compilePrompts } from '../../templates/compile-prompts.js';
 import { BatonError } from '../domain/errors.js';
 import { neutralise } from '../domain/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
@@ -12,6 +12,7 @@ import { backlogFiles, EXAMPLE_ISSUE } from './init/backlog-files.js';
 import { lookAround, type Surroundings } from './init/choices.js';
 import { type Decisions, decideStarter } from './init/decide-starter.js';
 import { fillStarter } from './init/fill-starter.js';
+import { starterSkill } from './init/starter-skill.js';
 import { type NewFile, writeNew } from './init/write-new.js';
 import { shellWord, shorter } from './invocation.js';
 import type { Io } from './io.js';
@@ -25,6 +26,8 @@ export interface InitOptions {
   /** `none`: no repository. */
   readonly repoUrl?: string | undefined;
   readonly baseBranch?: string | undefined;
+  /** Writes a workflow that lists steps, and the skill that it uses. */
+  readonly steps?: boolean | undefined;
   /** Takes every proposal without asking. */
   readonly yes: boolean;
   /** How the person calls us (`invocation`). */
@@ -46,7 +49,7 @@ export async function init(
     const around = await lookAround(dir, io, registry, options.demoAgentCommand);
     if (!io.isTTY && !options.yes) io.stdout.write('No terminal to ask on: taking the proposals.\n');
     const decisions = await decideStarter(options, around, io);
-    const files = await filesFor(dir, decisions, io, registry);
+    const files = await filesFor(dir, decisions, options.steps ?? false, io, registry);
     await writeNew(dir, files);
     for (const text of remarks(around, decisions)) complain(text);
     io.stdout.write(farewell(files, dir, options, decisions, io));
@@ -89,19 +92,26 @@ async function refuseFolder(dir: string, io: Io): Promise<void> {
   throw new BatonError('invalid_workflow_config', text);
 }
 
-async function filesFor(dir: string, decisions: Decisions, io: Io, registry: TrackerRegistry): Promise<NewFile[]> {
+async function filesFor(
+  dir: string,
+  decisions: Decisions,
+  hasSteps: boolean,
+  io: Io,
+  registry: TrackerRegistry,
+): Promise<NewFile[]> {
   const { tracker, agent, label, repoUrl, baseBranch } = decisions;
   const resultsDir = join(dir, 'baton-results');
-  const text = fillStarter(tracker, { label, command: agent.command, repoUrl, baseBranch, resultsDir });
+  const values = { label, command: agent.command, repoUrl, baseBranch, resultsDir };
+  const text = fillStarter(tracker, values, hasSteps);
   const path = join(dir, 'WORKFLOW.md');
   // What we write must load: an odd name of a folder or branch is our business, not the person's.
   const trackerKinds = new Map(registry.kinds.map((kind) => [kind, registry.entry(kind).defaults]));
   const source = { path, bytes: Buffer.from(text), hash: '' };
   const { workflow } = await parseWorkflow(source, { env: io.env, homeDir: io.homeDir, trackerKinds });
-  compilePrompt(workflow.prompt);
+  compilePrompts(workflow);
   const isNewBacklog = tracker === 'local' && !(await isThere(join(dir, 'backlog')));
   const backlog = isNewBacklog ? backlogFiles(basename(dir), label, repoUrl !== null, Date.now()) : [];
-  return [...backlog, { path: 'WORKFLOW.md', text }];
+  return [...backlog, ...(hasSteps ? starterSkill() : []), { path: 'WORKFLOW.md', text }];
 }
 
 /** What a person should know before the first run. */
@@ -141,7 +151,7 @@ function farewell(files: readonly NewFile[], dir: string, options: InitOptions, 
   const paths = files.map(({ path }) => `  ${shorter(join(dir, path), io.cwd)}\n`).join('');
   const path = shorter(join(dir, 'WORKFLOW.md'), io.cwd);
   const file = path === 'WORKFLOW.md' ? '' : ` ${shellWord(path)}`;
-  const next = files.length > 1 ? `--issue ${EXAMPLE_ISSUE}` : '--dry-run';
+  const next = files.some(({ path: one }) => one.startsWith('backlog')) ? `--issue ${EXAMPLE_ISSUE}` : '--dry-run';
   const { label, agent } = decisions;
   const who = agent.name === 'demo' ? 'the demo agent' : agent.name;
   const what = `\nIssues with the label ${JSON.stringify(label)} are worked on by ${who}, two at a time.\n`;

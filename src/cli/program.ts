@@ -3,6 +3,8 @@ import { resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { nearestWord } from '../domain/nearest-word.js';
 import type { LogLevel } from '../logging/logger.js';
+import { addCapability } from './capability/add-capability.js';
+import { addExecutor } from './executor/add-executor.js';
 import { type Io, processIo } from './io.js';
 import { addRecover } from './recover/add-recover.js';
 
@@ -52,6 +54,8 @@ function buildProgram(io: Io, version: string, done: (code: number) => void): Co
   addInit(program, io, done);
   addCheck(program, io, done);
   addRender(program, io, done);
+  addExecutor(program, io, done);
+  addCapability(program, io, done);
   addRecover(program, io, done);
   addState(program, io, done);
   return program;
@@ -72,6 +76,7 @@ function addRun(program: Command, io: Io, version: string, done: (code: number) 
     .option('--state-dir <dir>', 'where Baton keeps its state (default: below ~/.local/state/baton)')
     .addOption(new Option('--log-level <level>', 'how much to log').choices(LEVELS))
     .option('--log-file <file>', 'write the log there too, as JSON lines')
+    .option('--backend <backend>', 'what agent steps with `backend: auto` run on: http, cli or auto')
     .option('--port <port>', 'serve state and health on this port of 127.0.0.1; 0: any free one', toPort)
     .action(async (workflowPath: string, flags: RunFlags, command: Command) => {
       refuseUnknownCommand(program, workflowPath, io);
@@ -80,7 +85,7 @@ function addRun(program: Command, io: Io, version: string, done: (code: number) 
       const { once = false, dryRun: isDry = false, ...rest } = flags;
       if (isDry) {
         const { dryRun } = await import('./dry-run.js');
-        return done(await dryRun({ workflowPath, stateDir: rest.stateDir }, io));
+        return done(await dryRun({ workflowPath, stateDir: rest.stateDir, backend: rest.backend }, io));
       }
       const { run } = await import('./run.js');
       done(await run({ workflowPath, once, version, ...rest }, io));
@@ -104,6 +109,7 @@ interface RunFlags {
   readonly logLevel?: LogLevel;
   readonly logFile?: string;
   readonly port?: number;
+  readonly backend?: string;
 }
 
 function addDemo(program: Command, io: Io, version: string, done: (code: number) => void): void {
@@ -128,6 +134,7 @@ function addInit(program: Command, io: Io, done: (code: number) => void): void {
     .option('--label <label>', 'the label without which no issue is started')
     .option('--repo-url <url>', 'what each workspace is cloned from; none: nothing is cloned')
     .option('--base-branch <branch>', 'where the branches of issues begin')
+    .option('--steps', 'a workflow of several steps instead of one agent: docs/executors.md')
     .option('-y, --yes', 'take every proposal without asking')
     .action(async (dir: string, { yes = false, ...flags }: InitFlags) => {
       const [{ init }, { invocation }, { demoAgentCommand }] = await Promise.all([
@@ -146,6 +153,7 @@ interface InitFlags {
   readonly label?: string;
   readonly repoUrl?: string;
   readonly baseBranch?: string;
+  readonly steps?: boolean;
   readonly yes?: boolean;
 }
 
@@ -157,11 +165,19 @@ function addCheck(program: Command, io: Io, done: (code: number) => void): void 
     .option('--json', 'print the findings as JSON')
     .option('--schema', 'print the JSON Schema of the settings instead, for editors')
     .option('--state-dir <dir>', 'the state directory that the daemon will use')
-    .action(async (workflowPath: string, flags: { json?: boolean; schema?: boolean; stateDir?: string }) => {
+    .option('--backend <backend>', 'as for run')
+    .action(async (workflowPath: string, flags: CheckFlags) => {
       const { check } = await import('./check.js');
-      const { json = false, schema = false, stateDir } = flags;
-      done(await check({ workflowPath, json, schema, stateDir }, io));
+      const { json = false, schema = false, stateDir, backend } = flags;
+      done(await check({ workflowPath, json, schema, stateDir, ...(backend === undefined ? {} : { backend }) }, io));
     });
+}
+
+interface CheckFlags {
+  readonly json?: boolean;
+  readonly schema?: boolean;
+  readonly stateDir?: string;
+  readonly backend?: string;
 }
 
 function addRender(program: Command, io: Io, done: (code: number) => void): void {

@@ -19,6 +19,8 @@ export interface RunOptions {
   readonly logFile?: string | undefined;
   /** Wins over `server.port`. */
   readonly port?: number | undefined;
+  /** For agent steps with `backend: auto`. */
+  readonly backend?: string | undefined;
   readonly once: boolean;
   /** Work on this one only, then exit. */
   readonly issue?: string | undefined;
@@ -27,10 +29,10 @@ export interface RunOptions {
 
 /** Runs the daemon until it is told to stop, or until everything was worked off once; the exit code. */
 export async function run(options: RunOptions, io: Io): Promise<number> {
-  const opened = await openWorkflow(options.workflowPath, options.stateDir, io);
+  const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
   // Only now: whoever gave a wrong path should not wait for the engine.
   const { startDaemon } = await import('../daemon.js');
-  const { issue = null, once, port, version } = options;
+  const { issue = null, once, port, backend, version } = options;
   const isBounded = once || issue !== null;
   const redactor = createRedactor();
   const teller = isBounded ? new RunTeller(io.stdout, redactor) : null;
@@ -51,6 +53,7 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
     homeDir: io.homeDir,
     version,
     ...(port === undefined ? {} : { port }),
+    ...(backend === undefined ? {} : { backend }),
     ...(teller ? { once: { only: issue }, observer: teller } : {}),
   });
   stopOnSignals(daemon);

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { abortsOnFailure } from '../../hooks/hook-policy.js';
 import type { State } from '../../orchestrator/state.js';
-import type { RunObserver } from '../../runner/run-observer.js';
+import type { RunObserver, StepEnd, StepStart } from '../../runner/run-observer.js';
 import type { OrchestratorEvent } from '../domain/events.js';
 import { neutralise } from '../domain/neutralise.js';
 import type { Outcome } from '../domain/outcome.js';
@@ -45,6 +45,19 @@ export class RunTeller implements Partial<RunObserver> {
   hookEnded({ identifier, hook, outcome, message }: Parameters<RunObserver['hookEnded']>[0]): void {
     if (outcome === 'ok' || abortsOnFailure(hook)) return;
     this.#say(identifier, `  ${message === null ? `hook ${hook}: ${outcome}` : message}`);
+  }
+
+  stepStarted(runId: string, { stepId, kind }: StepStart): void {
+    const run = this.#runs.get(runId);
+    if (run) this.#say(run.identifier, `  ${stepId} (${kind})`);
+  }
+
+  /** One that fails is told by the end of the run. */
+  stepFinished(runId: string, { stepId, outcome, durationMs }: StepEnd): void {
+    const run = this.#runs.get(runId);
+    if (!run || (outcome !== 'skipped' && outcome.state !== 'success')) return;
+    const how = outcome === 'skipped' ? 'skipped' : `done, ${(durationMs / 1000).toFixed(1)} s`;
+    this.#say(run.identifier, `  ${stepId} ${how}`);
   }
 
   /** What is told of an issue between its runs is about its workspace, where work may have been left. */

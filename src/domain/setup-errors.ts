@@ -125,7 +125,12 @@ export const SETUP_ERRORS = {
     'The workspace was replaced between check and start',
     'Find out who swaps folders below workspace.root.',
   ),
-  workspace_failed: facts('issue', false, 'The workspace could not be made or removed', 'See the cause in the message.'),
+  workspace_failed: facts(
+    'issue',
+    false,
+    'The workspace could not be made or removed',
+    'See the cause in the message.',
+  ),
   recover_failed: facts(
     'none',
     false,

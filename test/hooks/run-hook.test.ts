@@ -65,7 +65,15 @@ test('a hook that outlives SIGKILL is reported while it lives, and ends when it 
   const whenGone = ended.promise.then(() => {});
   const [stdout, stderr] = [Readable.from([]), Readable.from([])];
   const stop = async (): Promise<StopResult> => ({ gone: false, survivors: [17], whenGone });
-  const process: ContainedProcess = { pid: 17, stdin: null, stdout, stderr, exited: ended.promise, stop };
+  const process: ContainedProcess = {
+    pid: 17,
+    stdin: null,
+    channel: null,
+    stdout,
+    stderr,
+    exited: ended.promise,
+    stop,
+  };
 
   const running = runHook<ContainedProcess, StopResult>({
     ...request,
@@ -128,7 +136,7 @@ describe('a hook that ends by itself', () => {
   test('SEC-13 a process left holding stdout does not hold the run', async () => {
     const { clock, started, request } = await setUp('sleep 1000 & echo $!');
     const capture = (child: ScriptProcess) =>
-      captureOutput({ ...child, stdin: null }, { maxBytes: 1000, clock, drainMs: 500 });
+      captureOutput({ ...child, stdin: null, channel: null }, { maxBytes: 1000, clock, drainMs: 500 });
 
     const running = runHook({ ...request, capture });
     const child = await started;

@@ -11,7 +11,7 @@ export function plainProcess(script: string, cwd: string, env: NodeJS.ProcessEnv
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.on('exit', (code, signal) => resolve({ code, signal }));
   });
-  return { pid, stdin, stdout, stderr, exited, stop: () => stopGroup(child, pid, exited) };
+  return { pid, stdin, stdout, stderr, channel: null, exited, stop: () => stopGroup(child, pid, exited) };
 }
 
 async function stopGroup(child: ChildProcess, pid: number, exited: Promise<unknown>): Promise<StopResult> {

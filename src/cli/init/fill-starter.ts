@@ -21,9 +21,9 @@ export interface StarterValues {
 /** The tracker kinds for which a starter workflow ships. */
 export const STARTER_KINDS: readonly string[] = ['local'];
 
-/** A starter workflow with the given values in the place of its own. The prompt stays as it is. */
-export function fillStarter(kind: string, values: StarterValues): string {
-  const name = `${kind}-codex.md`;
+/** A starter workflow with the given values in the place of its own, with or without `steps:`. The prompt stays as it is. */
+export function fillStarter(kind: string, values: StarterValues, hasSteps = false): string {
+  const name = `${kind}-${hasSteps ? 'steps' : 'codex'}.md`;
   let text = readFileSync(fileURLToPath(new URL(name, STARTERS)), 'utf8');
   const put = (own: string, given: string, times = 1) => {
     const parts = text.split(own);

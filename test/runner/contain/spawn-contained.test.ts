@@ -53,16 +53,23 @@ describe.each(forms)('with isolation %s', (isolation) => {
 
   test('is noted down with the processes that hold it together, and what it printed before its early end is not lost', async () => {
     const told: { marker: string; pids: number[] }[] = [];
+    const over: typeof told = [];
     const trace = {
       daemonMarker: 'daemon-1',
       started: async (marker: string, holders: readonly { pid: number }[]) => {
         told.push({ marker, pids: holders.map(({ pid }) => pid) });
         await new Promise(() => {}); // a disk that hangs
       },
+      ended: (marker: string, holders: readonly { pid: number }[]) => {
+        over.push({ marker, pids: holders.map(({ pid }) => pid) });
+      },
     };
-    const outputs = Array.from({ length: 10 }, async () =>
-      capture(await bench.spawn({ ...containment, trace }, 'echo "said $BATON_DAEMON_MARKER"; exit 3')),
-    );
+    const outputs = Array.from({ length: 10 }, async () => {
+      const child = await bench.spawn({ ...containment, trace }, 'echo "said $BATON_DAEMON_MARKER"; exit 3');
+      const output = await capture(child);
+      await child.stop();
+      return output;
+    });
 
     expect((await Promise.all(outputs)).map(({ stdout }) => stdout)).toEqual(Array(10).fill('said daemon-1\n'));
     expect(told).toHaveLength(10);
@@ -70,6 +77,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
       expect(marker).toBe(bench.marker);
       expect(pids).toHaveLength(isolation === 'pidns' ? 2 : 1);
     }
+    expect(over).toEqual(expect.arrayContaining(told));
   });
 
   test('without a free descriptor nothing starts, and the daemon lives', async () => {
