@@ -228,3 +228,21 @@ test('a run that is stopped while it waits for the start gate starts nothing', a
   await Promise.all(blockers.map((each) => each.done));
   expect(launched).toBe(false);
 });
+
+test('S1-18 a session on a cli step is refused at the run too, and nothing is started', async () => {
+  let launched = false;
+  const refused = start({
+    command: agent('obedient'),
+    step: { session: 'rev' },
+    wrap: (process) => {
+      launched = true;
+      return process;
+    },
+  });
+
+  expect(failureOf(await refused.done)).toMatchObject({
+    code: 'JobValidation',
+    message: expect.stringContaining('"rev"'),
+  });
+  expect(launched).toBe(false);
+});
