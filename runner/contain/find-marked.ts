@@ -1,4 +1,4 @@
-import { forEachPid, type ProcessIdentity, processFacts, readIfThere } from './proc-table.js';
+import { forEachPid, type ProcessFacts, type ProcessIdentity, processFacts, readIfThere } from './proc-table.js';
 
 export const MARKER_NAME = 'BATON_RUN_MARKER';
 export const DAEMON_MARKER_NAME = 'BATON_DAEMON_MARKER';
@@ -13,20 +13,37 @@ export const TREE_MARKER_NAME = 'BATON_TREE_MARKER';
 export async function findMarked(
   marker: string,
   onFound: (process: ProcessIdentity) => void = () => {},
-  variable: string = MARKER_NAME,
+  { variable = MARKER_NAME, since = 0 }: SearchOptions = {},
 ): Promise<readonly ProcessIdentity[]> {
   return forEachPid(async (pid) => {
-    const found = await markedProcess(pid, `${variable}=${marker}`);
+    const found = await marked(processFacts(pid), `${variable}=${marker}`, since);
     if (found !== null) onFound(found);
     return found;
   });
 }
 
-async function markedProcess(pid: number, entry: string): Promise<ProcessIdentity | null> {
-  if (pid === process.pid) return null;
+export interface SearchOptions {
+  readonly variable?: string;
+  /** Clock ticks since boot: whatever started earlier cannot be meant, and is not looked into. */
+  readonly since?: number;
+}
+
+/** The same among processes that were listed just now. */
+export async function markedAmong(
+  processes: readonly ProcessFacts[],
+  marker: string,
+  { variable = MARKER_NAME, since = 0 }: SearchOptions,
+): Promise<readonly ProcessIdentity[]> {
+  const found = await Promise.all(processes.map((facts) => marked(facts, `${variable}=${marker}`, since)));
+  return found.filter((each) => each !== null);
+}
+
+async function marked(before: ProcessFacts | null, entry: string, since: number): Promise<ProcessIdentity | null> {
+  if (!before?.isAlive || before.pid === process.pid || Number(before.startTime) < since) return null;
+  const { pid } = before;
   const environment = await readIfThere(`/proc/${pid}/environ`);
   if (environment === null || !environment.toString('latin1').split('\0').includes(entry)) return null;
 
-  const facts = await processFacts(pid);
+  const facts = processFacts(pid);
   return facts?.isAlive ? { pid, startTime: facts.startTime } : null;
 }

@@ -1,6 +1,6 @@
 import { TREE_MARKER_NAME } from './find-marked.js';
 import { MarkerSweep } from './marker-sweep.js';
-import { listProcesses, type ProcessFacts } from './proc-table.js';
+import { identifyNow, listProcesses, type ProcessFacts } from './proc-table.js';
 import type { ProcessTree } from './process-tree.js';
 
 /**
@@ -14,11 +14,13 @@ export class GroupTree implements ProcessTree {
     readonly leader: { readonly pid: number; hasExited(): boolean },
     treeMarker: string,
   ) {
-    this.#sweep = new MarkerSweep(treeMarker, TREE_MARKER_NAME);
+    // Whatever belongs to it was started by it, and so after it.
+    const since = Number(identifyNow(leader.pid)?.startTime ?? 0);
+    this.#sweep = new MarkerSweep(treeMarker, { variable: TREE_MARKER_NAME, since });
   }
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    const members = await this.#members();
+    const members = this.#members(await listProcesses());
     if (members.length > 0) this.#signalGroup(name);
     const pids = new Set(members);
     await this.#sweep.signal(name, (pid) => pids.has(pid));
@@ -35,15 +37,15 @@ export class GroupTree implements ProcessTree {
   }
 
   async #look(): Promise<readonly number[]> {
-    const [members, marked] = await Promise.all([this.#members(), this.#sweep.find()]);
-    return [...new Set([...members, ...marked.map(({ pid }) => pid)])];
+    const processes = await listProcesses();
+    const marked = await this.#sweep.find(processes);
+    return [...new Set([...this.#members(processes), ...marked.map(({ pid }) => pid)])];
   }
 
-  async #members(): Promise<readonly number[]> {
+  #members(processes: readonly ProcessFacts[]): readonly number[] {
     const reaped = this.leader.hasExited();
     if (process.platform !== 'linux') return this.#signalGroup(0) ? [this.leader.pid] : [];
 
-    const processes = await listProcesses();
     // The leader's number is free for others only once its group is empty: seen again, it is not ours.
     if (reaped && processes.some(({ pid }) => pid === this.leader.pid)) return [];
     const isMember = ({ groupId, isAlive }: ProcessFacts) => isAlive && groupId === this.leader.pid;

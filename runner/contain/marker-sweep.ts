@@ -1,5 +1,5 @@
-import { findMarked, MARKER_NAME } from './find-marked.js';
-import { type ProcessIdentity, signalExactly } from './proc-table.js';
+import { findMarked, markedAmong, type SearchOptions } from './find-marked.js';
+import { type ProcessFacts, type ProcessIdentity, signalExactly } from './proc-table.js';
 
 /** Ends the marked processes that nothing else reaches, and remembers how many those were. */
 export class MarkerSweep {
@@ -7,7 +7,7 @@ export class MarkerSweep {
 
   constructor(
     readonly marker: string,
-    readonly variable: string = MARKER_NAME,
+    readonly search: SearchOptions = {},
   ) {}
 
   get killed(): number {
@@ -20,10 +20,12 @@ export class MarkerSweep {
       const wasHit = !isReachedOtherwise(stray.pid) && signalExactly(stray, name);
       if (wasHit && name === 'SIGKILL') this.#killed.add(`${stray.pid} ${stray.startTime}`);
     };
-    await findMarked(this.marker, hit, this.variable);
+    await findMarked(this.marker, hit, this.search);
   }
 
-  find(): Promise<readonly ProcessIdentity[]> {
-    return findMarked(this.marker, () => {}, this.variable);
+  /** Among what was listed just now, or among all. */
+  find(processes?: readonly ProcessFacts[]): Promise<readonly ProcessIdentity[]> {
+    if (processes) return markedAmong(processes, this.marker, this.search);
+    return findMarked(this.marker, () => {}, this.search);
   }
 }

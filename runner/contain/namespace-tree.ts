@@ -25,7 +25,7 @@ export class NamespaceTree implements ProcessTree {
   }
 
   async survivors(): Promise<readonly number[]> {
-    return (await isStillAlive(this.first)) ? [this.first.pid] : [];
+    return isStillAlive(this.first) ? [this.first.pid] : [];
   }
 }
 
@@ -33,7 +33,7 @@ export class NamespaceTree implements ProcessTree {
 export async function firstOfNamespace(outerPid: number): Promise<ProcessIdentity> {
   const children = await readIfThere(`/proc/${outerPid}/task/${outerPid}/children`);
   const pids = children?.toString('latin1').trim().split(' ') ?? [];
-  const facts = pids.length === 1 ? await processFacts(Number(pids[0])) : null;
+  const facts = pids.length === 1 ? processFacts(Number(pids[0])) : null;
   if (facts !== null) return { pid: facts.pid, startTime: facts.startTime };
   throw new BatonError(
     'spawn_failed',

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
 /** A process, told apart from a later one with the same number by when it started (clock ticks since boot). */
 export interface ProcessIdentity {
@@ -23,7 +24,7 @@ export async function listProcesses(): Promise<readonly ProcessFacts[]> {
  * What `look` finds in each process. Goes on until no new ones have come up meanwhile: the later rounds have few to read
  * and so catch up with a process that forks and ends faster than all of /proc can be read.
  */
-export async function forEachPid<T>(look: (pid: number) => Promise<T | null>): Promise<readonly T[]> {
+export async function forEachPid<T>(look: (pid: number) => T | null | Promise<T | null>): Promise<readonly T[]> {
   const seen = new Set<number>();
   const found: T[] = [];
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -31,6 +32,7 @@ export async function forEachPid<T>(look: (pid: number) => Promise<T | null>): P
     if (fresh.length === 0) break;
     // In batches, so that a machine with very many processes does not use up our descriptors.
     for (let start = 0; start < fresh.length; start += BATCH_SIZE) {
+      if (start > 0) await yieldToOthers();
       const batch = await Promise.all(fresh.slice(start, start + BATCH_SIZE).map(look));
       found.push(...batch.filter((each) => each !== null));
     }
@@ -42,23 +44,43 @@ export async function forEachPid<T>(look: (pid: number) => Promise<T | null>): P
 const BATCH_SIZE = 100;
 const MAX_ROUNDS = 20;
 
-export async function processFacts(pid: number): Promise<ProcessFacts | null> {
-  const stat = await readIfThere(`/proc/${pid}/stat`);
-  return stat === null ? null : parseStat(pid, stat.toString('latin1'));
+/**
+ * Read at once: a tenth of what it costs to wait for it, and the end of every process is a look at all of them. Unlike the
+ * environment of a process this can be read while the process hangs inside the kernel.
+ */
+export function processFacts(pid: number): ProcessFacts | null {
+  try {
+    return parseStat(pid, readLine(`/proc/${pid}/stat`));
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+const LINE = Buffer.alloc(4_096);
+
+/** One line and no more: without asking for its size, and without a buffer of its own. */
+function readLine(path: string): string {
+  const file = openSync(path, 'r');
+  try {
+    return LINE.toString('latin1', 0, readSync(file, LINE));
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** At once, for what must not wait; `null` when it cannot be told, for whatever reason. */
 export function identifyNow(pid: number): ProcessIdentity | null {
   try {
-    const facts = parseStat(pid, readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    const facts = processFacts(pid);
     return facts === null ? null : { pid, startTime: facts.startTime };
   } catch {
     return null;
   }
 }
 
-export async function isStillAlive(process: ProcessIdentity): Promise<boolean> {
-  const facts = await processFacts(process.pid);
+export function isStillAlive(process: ProcessIdentity): boolean {
+  const facts = processFacts(process.pid);
   return facts?.isAlive === true && facts.startTime === process.startTime;
 }
 
@@ -66,7 +88,7 @@ export async function isStillAlive(process: ProcessIdentity): Promise<boolean> {
 export function signalExactly(target: ProcessIdentity, signal: NodeJS.Signals): boolean {
   try {
     // Read and kill without a pause between them: the shortest window that there is without pidfd.
-    const facts = parseStat(target.pid, readFileSync(`/proc/${target.pid}/stat`, 'latin1'));
+    const facts = processFacts(target.pid);
     if (facts === null || !facts.isAlive || facts.startTime !== target.startTime) return false;
     return process.kill(target.pid, signal);
   } catch (error) {

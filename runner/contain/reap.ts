@@ -50,7 +50,7 @@ export async function reap(options: ReapOptions): Promise<Reaped> {
     for (const [key, left] of found) {
       signalExactly(left.process, 'SIGKILL');
       // Looked at, not concluded from the signal: one that became another user's cannot be signalled, and is there.
-      if (await isStillAlive(left.process)) alive.push(left);
+      if (isStillAlive(left.process)) alive.push(left);
       else if (found.delete(key)) killed += 1;
     }
     if (alive.length === 0) return { killed, survivors: new Map() };
@@ -64,7 +64,7 @@ export async function stillAlive(survivors: readonly ProcessIdentity[]): Promise
   const alive: number[] = [];
   for (const survivor of survivors) {
     signalExactly(survivor, 'SIGKILL');
-    if (await isStillAlive(survivor)) alive.push(survivor.pid);
+    if (isStillAlive(survivor)) alive.push(survivor.pid);
   }
   return alive;
 }
@@ -112,7 +112,7 @@ async function findLeft(options: ReapOptions): Promise<readonly Left[]> {
 }
 
 async function look(pid: number, { daemonMarker, runMarkers }: ReapOptions): Promise<Seen | null> {
-  const facts = pid === process.pid ? null : await processFacts(pid);
+  const facts = pid === process.pid ? null : processFacts(pid);
   if (!facts?.isAlive) return null;
   const environment = (await readIfThere(`/proc/${pid}/environ`))?.toString('latin1').split('\0') ?? [];
   const prefix = `${MARKER_NAME}=`;
