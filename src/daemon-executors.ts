@@ -12,7 +12,6 @@ import { assertRunnable } from '../runner/steps/assert-runnable.js';
 import type { DaemonOptions } from './daemon.js';
 import type { RunLog } from './daemon-run-log.js';
 import type { Workflow } from './domain/config.js';
-import type { Dispatch } from './domain/ports.js';
 import { resolveSecret } from './workflow/provider-secrets.js';
 
 /** Everything that can run a step, and what the steps of a workflow need besides. */
@@ -23,7 +22,7 @@ export interface ExecutorParts {
   secret(written: string): string | null;
 }
 
-export function openExecutors(options: DaemonOptions, runLog: RunLog, dispatch: Dispatch): ExecutorParts {
+export function openExecutors(options: DaemonOptions, runLog: RunLog): ExecutorParts {
   const { env, homeDir, redactor, version } = options;
   const capabilities = new CapabilityManager({
     discover: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
@@ -34,7 +33,6 @@ export function openExecutors(options: DaemonOptions, runLog: RunLog, dispatch: 
       agentCli: createCodexExecutor({
         version,
         onStderr: (runId, text) => runLog.agentStderr(runId, text),
-        onUnkillable: (runId) => dispatch({ type: 'run_unkillable', runId }),
       }),
       agentHttp: createAgentServiceExecutor(),
       external: createExternalExecutor(),

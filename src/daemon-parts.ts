@@ -117,7 +117,7 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
   const issueLocks = openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path });
   const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors, issueLocks };
-  const { capabilities, ...executorParts } = openExecutors(options, runLog, dispatch);
+  const { capabilities, ...executorParts } = openExecutors(options, runLog);
   const pool = new RunPool({
     ...shared,
     dispatch,

@@ -23,9 +23,13 @@ export function templateError(
 }
 
 function placeOf(error: LiquidError, source: PromptSource) {
-  const [bodyLine, column] = error.token.getPosition() as [number, number];
-  if (source.startLine === 0) return { line: bodyLine, column, label: ` (built-in prompt):${bodyLine}:${column}` };
-  const line = source.startLine + bodyLine - 1;
+  const [bodyLine, bodyColumn] = error.token.getPosition() as [number, number];
+  if (source.startLine === 0)
+    return { line: bodyLine, column: bodyColumn, label: ` (built-in prompt):${bodyLine}:${bodyColumn}` };
+  const { startLine, startColumn = 1, isFolded = false } = source;
+  if (isFolded) return { line: startLine, column: startColumn, label: `:${startLine}:${startColumn}` };
+  const line = startLine + bodyLine - 1;
+  const column = startColumn + bodyColumn - 1;
   return { line, column, label: `:${line}:${column}` };
 }
 

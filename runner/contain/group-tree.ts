@@ -20,8 +20,11 @@ export class GroupTree implements ProcessTree {
   }
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    // Before any look: a look needs descriptors, and the end of the command may be what gives some back.
+    const isHeld = !this.leader.hasExited();
+    if (isHeld) this.#signalGroup(name);
     const members = this.#members(await listProcesses());
-    if (members.length > 0) this.#signalGroup(name);
+    if (!isHeld && members.length > 0) this.#signalGroup(name);
     const pids = new Set(members);
     await this.#sweep.signal(name, (pid) => pids.has(pid));
   }

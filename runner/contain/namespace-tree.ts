@@ -11,12 +11,26 @@ export class NamespaceTree implements ProcessTree {
   readonly swept = 0;
   #wasKilled = false;
 
-  constructor(readonly first: ProcessIdentity) {}
+  constructor(
+    readonly first: ProcessIdentity,
+    /** `unshare`, our child: the namespace ends with it. */
+    readonly outer: { readonly pid: number; hasExited(): boolean },
+  ) {}
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     // Only the first process: it passes TERM on to all, and KILL on it empties the namespace.
-    const wasThere = signalExactly(this.first, name);
+    const wasThere = name === 'SIGTERM' ? signalExactly(this.first, name) : this.#kill();
     if (wasThere && name === 'SIGKILL') this.#wasKilled = true;
+  }
+
+  #kill(): boolean {
+    try {
+      return signalExactly(this.first, 'SIGKILL');
+    } catch (error) {
+      // Without a free descriptor /proc cannot be read. Our own child we know without it, until it is reaped.
+      if (this.outer.hasExited()) throw error;
+      return process.kill(this.outer.pid, 'SIGKILL');
+    }
   }
 
   /** Whether the namespace was ended by us, with whatever was running in it. */

@@ -53,7 +53,7 @@ async function runInNamespace(command: ContainedCommand, containment: NamespaceC
   });
   const first = await enterNamespace(child, containment.clock);
   const holders = record(containment, marker, child.pid, [first]);
-  const tree = new NamespaceTree(first);
+  const tree = new NamespaceTree(first, child);
   const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
   return contained({ ...child, exited }, tree, containment, () => containment.trace?.ended(marker, holders));
 }

@@ -57,8 +57,9 @@ async function start(run: typeof execa, command: CommandLine, options: StartOpti
     (message as { readonly process: ChildProcess }).process.on('error', (error) => {
       failure = error;
     });
-  subscribe('child_process', hear);
   try {
+    // Heard only while it is made: others are made while we wait below.
+    subscribe('child_process', hear);
     const child = run(command.file, command.args, {
       cwd: options.cwd,
       env: { ...command.env, ...channelVariables(options) },
@@ -70,12 +71,12 @@ async function start(run: typeof execa, command: CommandLine, options: StartOpti
       encoding: 'buffer',
       stdio: [options.stdin, 'pipe', 'pipe', ...EXTRA_PIPES.slice(0, Number(options.report) + Number(options.channel))],
     });
+    unsubscribe('child_process', hear);
     return { child };
   } catch (error) {
+    unsubscribe('child_process', hear);
     await setImmediate();
     throw toBatonError(failure ?? error, 'spawn_failed');
-  } finally {
-    unsubscribe('child_process', hear);
   }
 }
 

@@ -14,7 +14,36 @@ export function cutOutput(output: unknown, maxBytes: number): Json {
   const cut = cutTexts(whole, maxBytes);
   const text = JSON.stringify(cut);
   if (Buffer.byteLength(text) <= maxBytes * WHOLE_PER_TEXT || typeof cut === 'string') return cut;
-  const bytes = Buffer.byteLength(JSON.stringify(whole));
+  return beginningOf(text, Buffer.byteLength(JSON.stringify(whole)), maxBytes);
+}
+
+/** The outputs of branches in their order. As soon as they are too large together no more are kept: a thousand are held at no time. */
+export class OutputList {
+  readonly #outputs: Json[];
+  #bytes = 0;
+
+  constructor(
+    length: number,
+    private readonly maxBytes: number,
+  ) {
+    this.#outputs = new Array<Json>(length).fill(null);
+  }
+
+  put(index: number, output: Json): void {
+    this.#bytes += Buffer.byteLength(JSON.stringify(output));
+    if (this.#isWhole()) this.#outputs[index] = output;
+  }
+
+  get all(): Json {
+    return this.#isWhole() ? this.#outputs : beginningOf(JSON.stringify(this.#outputs), this.#bytes, this.maxBytes);
+  }
+
+  #isWhole(): boolean {
+    return this.#bytes <= this.maxBytes * WHOLE_PER_TEXT;
+  }
+}
+
+function beginningOf(text: string, bytes: number, maxBytes: number): Json {
   return { truncated: true, bytes, preview: headOf(text, Math.min(maxBytes, PREVIEW_BYTES)) };
 }
 

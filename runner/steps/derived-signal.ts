@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { AbortReason } from '../../src/domain/outcome.js';
 
 export interface DerivedSignal {
@@ -10,6 +11,8 @@ export interface DerivedSignal {
 /** Aborted with the outer signal, or by itself; the first reason stays. */
 export function deriveSignal(outer: AbortSignal): DerivedSignal {
   const controller = new AbortController();
+  // A fan-out has a hundred workers that listen, and that is no leak.
+  setMaxListeners(0, controller.signal);
   const pass = () => controller.abort(outer.reason);
   if (outer.aborted) pass();
   else outer.addEventListener('abort', pass, { once: true });

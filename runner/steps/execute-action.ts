@@ -1,9 +1,11 @@
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { type AbortReason, cancelled, failure, failureOf, type Outcome } from '../../src/domain/outcome.js';
+import type { RunSignal } from '../../src/domain/run-signal.js';
 import type { ActionStep, RenderedAction, RetryPolicy } from '../../src/domain/steps/plan.js';
 import { renderText } from '../../src/domain/steps/tokens.js';
 import { execute, executorKey, TIMEOUT_CODES } from '../executors/executors.js';
+import { cutOutput } from './cut-output.js';
 import { deriveSignal } from './derived-signal.js';
 import { renderAction } from './render-action.js';
 import type { RunScope } from './run-scope.js';
@@ -37,10 +39,13 @@ export async function executeAction(
   const go = () => new ActionRun(step, action, { index, key }, run, signal).untilDone();
   if (key === null) return go();
   const name = `${executorKey(action)} ${key}`;
-  const first = run.once.get(name);
-  if (first) return { outcome: await beforeAbort(first, signal), tries: 0 };
+  for (let first = run.once.get(name); first; first = run.once.get(name)) {
+    const outcome = await beforeAbort(first, signal);
+    // One that was cancelled says nothing about this one, unless both were: somebody beside it was done first.
+    if (outcome.state !== 'cancelled' || signal.aborted) return { outcome, tries: 0 };
+  }
   const mine = go();
-  const outcome = mine.then((done) => done.outcome);
+  const outcome = mine.then((done) => shortened(done.outcome, run.maxInlineOutputBytes));
   run.once.set(name, outcome);
   // What failed has done nothing that could be reused: a later step with this key tries for itself.
   if ((await outcome).state !== 'success') run.once.delete(name);
@@ -51,6 +56,11 @@ function renderKey(template: string, values: Parameters<typeof renderText>[1]): 
   const key = renderText(template, values).trim();
   if (key !== '') return key;
   throw new BatonError('step_data_error', `idempotency_key ${template} is empty once it is filled in`);
+}
+
+/** As much of it as later steps see: it is kept until the run ends. */
+function shortened(outcome: Outcome, maxBytes: number): Outcome {
+  return outcome.state === 'success' ? { ...outcome, output: cutOutput(outcome.output, maxBytes) } : outcome;
 }
 
 function beforeAbort(outcome: Promise<Outcome>, signal: AbortSignal): Promise<Outcome> {
@@ -66,6 +76,9 @@ function beforeAbort(outcome: Promise<Outcome>, signal: AbortSignal): Promise<Ou
 }
 
 class ActionRun {
+  /** Questions to a person that are open. */
+  readonly #asked = new Set<string>();
+
   constructor(
     private readonly step: ActionStep,
     private readonly action: RenderedAction,
@@ -106,27 +119,32 @@ class ActionRun {
     const { timeoutMs } = step;
     const limited = deriveSignal(this.signal);
     const cancel = timeoutMs === null ? () => {} : run.clock.after(timeoutMs, () => limited.abort('step_timeout'));
-    const context = run.contextOf({
-      facts: { id: step.id, index: facts.index, timeoutMs, idempotencyKey: facts.key },
-      action: step.action,
-      signal: limited.signal,
-      emit: (signal) => {
-        if (signal.type === 'progress') run.pulse.moved(this, signal.openItems);
-        else if (signal.type !== 'phase') run.emit(signal);
-        else if (signal.phase === 'finishing') run.pulse.settled(this);
-      },
-    });
     try {
+      const context = run.contextOf({
+        facts: { id: step.id, index: facts.index, timeoutMs, idempotencyKey: facts.key },
+        action: step.action,
+        signal: limited.signal,
+        emit: (signal) => this.#pass(signal),
+      });
       const outcome = await execute(run.executors, action, context);
-      if (run.hasUnkillable(facts.index) && !(outcome.state !== 'success' && outcome.error.code === 'unkillable'))
-        return failure('unkillable', 'processes of the step outlived SIGKILL', { meta: outcome.meta });
       return limited.signal.reason === 'step_timeout' ? this.#timedOut(outcome) : outcome;
     } catch (error) {
       return failureOf(toBatonError(error));
     } finally {
       cancel();
       limited.release();
+      // Nobody is left to hear an answer, and what comes next must not look as if it waited for one.
+      for (const questionId of [...this.#asked]) this.#pass({ type: 'question_closed', questionId });
     }
+  }
+
+  #pass(signal: RunSignal): void {
+    const { run } = this;
+    if (signal.type === 'progress') return run.pulse.moved(this, signal.openItems);
+    if (signal.type === 'phase') return signal.phase === 'finishing' ? run.pulse.settled(this) : undefined;
+    if (signal.type === 'asked') this.#asked.add(signal.question.id);
+    if (signal.type === 'question_closed') this.#asked.delete(signal.questionId);
+    run.emit(signal);
   }
 
   /** An executor ends as "cancelled" when its time is over; only here it is known what that means for its kind. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { BatonError, scopeOf, toBatonError } from '../../src/domain/errors.js';
 import type { Json } from '../../src/domain/json.js';
 import {
@@ -12,6 +13,7 @@ import {
 import { holds } from '../../src/domain/steps/expression.js';
 import type { FanOutStep, Join, LoopStep, ParallelStep, Step } from '../../src/domain/steps/plan.js';
 import { renderValue } from '../../src/domain/steps/tokens.js';
+import { OutputList } from './cut-output.js';
 import { type DerivedSignal, deriveSignal } from './derived-signal.js';
 import type { StepPlace } from './execute-steps.js';
 
@@ -23,7 +25,7 @@ const MAX_ITEMS = 1_000;
 /** All branches at once. Its output is the outputs of the branches in their order; one that did not succeed is `null`. */
 export function executeParallel(step: ParallelStep, place: StepPlace, run: Run): Promise<Outcome> {
   const work = step.branches.map((branch) => (signal: AbortSignal) => run(branch, { ...place, signal }));
-  return joined(work, step.join, work.length, place.signal);
+  return joined(work, step.join, work.length, place);
 }
 
 /** The same steps for each item, each in data of its own. */
@@ -38,7 +40,7 @@ export async function executeFanOut(step: FanOutStep, place: StepPlace, run: Run
     const scope = place.scope.inWorker({ item });
     return run(step.steps, { ...place, scope, signal, within: [...place.within, index + 1] });
   });
-  return joined(work, step.join, step.maxWorkers, place.signal);
+  return joined(work, step.join, step.maxWorkers, place);
 }
 
 /** The body, then `break_when`. To go through all iterations without it is told, and no failure. */
@@ -47,6 +49,8 @@ export async function executeLoop(step: LoopStep, place: StepPlace, run: Run): P
     const items = step.items === null ? null : itemsOf(step.items, place, step.maxIterations, 'loop_too_long');
     const most = items?.length ?? step.maxIterations;
     for (let iteration = 1; iteration <= most; iteration += 1) {
+      // Goes whose steps are all skipped wait for nothing; a million of them must not keep everybody else from being heard.
+      await setImmediate();
       const extras = { iteration, ...(items === null ? {} : { item: items[iteration - 1] ?? null }) };
       const scope = place.scope.inLoop(extras);
       const outcome = await run(step.steps, { ...place, scope, within: [...place.within, iteration] });
@@ -80,10 +84,10 @@ async function joined(
   work: readonly ((signal: AbortSignal) => Promise<Outcome>)[],
   join: Join,
   most: number,
-  outer: AbortSignal,
+  { run, signal: outer }: StepPlace,
 ): Promise<Outcome> {
   const needed = join === 'all' ? work.length : Math.min(work.length, join === 'any' ? 1 : join);
-  const outputs: Json[] = work.map(() => null);
+  const outputs = new OutputList(work.length, run.maxInlineOutputBytes);
   const failed: FailedOutcome[] = [];
   const signals: DerivedSignal[] = [];
   let succeeded = 0;
@@ -98,14 +102,14 @@ async function joined(
       own.release();
       if (outcome.state === 'success') {
         succeeded += 1;
-        outputs[index] = outcome.output;
+        outputs.put(index, outcome.output);
       } else if (own.signal.reason !== 'sibling') failed.push(outcome);
       if (isDecided()) for (const other of signals) other.abort('sibling');
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, Math.min(most, work.length)) }, worker));
   if (outer.aborted && succeeded < needed) return cancelled(outer.reason as AbortReason);
-  if (succeeded >= needed) return success(outputs);
+  if (succeeded >= needed) return success(outputs.all);
   const structural = failed.find(({ error }) => scopeOf(error.code) === 'daemon');
   return structural ?? failed[0] ?? failure('internal_error', 'too few branches succeeded');
 }

@@ -18,14 +18,16 @@ interface Beat {
 export class Pulse {
   readonly #beats = new Map<object, Beat>();
   #toldOpenItems = -1;
+  #isFinishing = false;
 
   constructor(private readonly emit: (signal: RunSignal) => void) {}
 
   begin(step: object, isWatched: boolean): void {
-    const isFirst = this.#beats.size === 0;
+    const isAnew = this.#beats.size === 0 || this.#isFinishing;
     this.#beats.set(step, { isWatched, openItems: 0, isSettled: false, hasMoved: false });
-    if (isFirst) {
+    if (isAnew) {
       this.emit({ type: 'phase', phase: 'agent' });
+      this.#isFinishing = false;
       this.#toldOpenItems = 0;
     }
     this.#tellChange();
@@ -47,8 +49,9 @@ export class Pulse {
     const beat = this.#beats.get(step);
     if (!beat) return;
     beat.isSettled = true;
-    if (this.#beats.size === 1) this.emit({ type: 'phase', phase: 'finishing' });
-    else this.#tellChange();
+    if (this.#beats.size > 1) return this.#tellChange();
+    this.#isFinishing = true;
+    this.emit({ type: 'phase', phase: 'finishing' });
   }
 
   end(step: object): void {
@@ -64,7 +67,9 @@ export class Pulse {
   #openItems(): number {
     if (this.#counted().length > 0) return 0;
     const beats = [...this.#beats.values()];
-    return beats.reduce((sum, { isWatched, openItems }) => sum + Math.max(openItems, isWatched ? 0 : 1), 0);
+    return beats.reduce((sum, { isWatched, isSettled, openItems }) => {
+      return sum + Math.max(openItems, isWatched && !isSettled ? 0 : 1);
+    }, 0);
   }
 
   #tellChange(): void {

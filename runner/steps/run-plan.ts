@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { toBatonError } from '../../src/domain/errors.js';
 import type { Json, JsonObject } from '../../src/domain/json.js';
-import { failureOf, type Outcome, success } from '../../src/domain/outcome.js';
+import { failure, failureOf, type Outcome } from '../../src/domain/outcome.js';
 import { allSteps, type Plan } from '../../src/domain/steps/plan.js';
 import type { Scope } from '../../src/domain/steps/tokens.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { promptValues } from '../prompt-values.js';
 import type { Attempt, RunDeps } from '../run-attempt.js';
 import type { Workspace } from '../workspace-folder.js';
+import { deriveSignal } from './derived-signal.js';
 import { executeSteps } from './execute-steps.js';
 import { Pulse } from './pulse.js';
 import type { RenderPrompt } from './render-action.js';
@@ -35,6 +36,13 @@ export async function runPlan(parts: PlanParts): Promise<Outcome> {
   const onTrouble = (error: Error) =>
     deps.observer.warned(order.runId, 'something of a step could not be given back', { detail: error.message });
   const resources = new SharedResources(deps.clock, onTrouble);
+  const own = deriveSignal(attempt.signal);
+  const stuck: string[] = [];
+  // The core has parked the issue by then and keeps no books of its run any more: whatever else is at work ends, and nothing begins.
+  const onUnkillable = (stepId: string) => {
+    stuck.push(stepId);
+    own.abort('sibling');
+  };
   try {
     const { issue, attempt: number, run } = promptValues(order, workflow, workspace.path);
     const scope = RunScope.begin({ issue: { ...issue } as unknown as JsonObject, attempt: number, run }, plan.inputs);
@@ -42,14 +50,16 @@ export async function runPlan(parts: PlanParts): Promise<Outcome> {
     const threads = new StepThreads(plan, order.resume);
     const messages = new ThreadMessages(order.runId, deps.clock);
     messages.asked(parts.prompt ?? openingMessage(parts, scope));
-    const stepRun = createStepRun(parts, { resources, threads, messages });
-    const place = { run: stepRun, scope, signal: attempt.signal, within: [] };
-    const outcome = await executeSteps(plan.steps, place);
-    if (plan.isImplied || outcome.state !== 'success') return outcome;
-    return success(outcome.output, { ...outcome.meta, turns: threads.turns });
+    const stepRun = createStepRun(parts, { resources, threads, messages, onUnkillable });
+    const outcome = await executeSteps(plan.steps, { run: stepRun, scope, signal: own.signal, within: [] });
+    if (plan.isImplied) return outcome;
+    const meta = { ...outcome.meta, turns: threads.turns };
+    if (stuck.length === 0) return { ...outcome, meta };
+    return failure('unkillable', `processes of step "${stuck.join('", "')}" outlived SIGKILL`, { meta });
   } catch (error) {
     return failureOf(toBatonError(error));
   } finally {
+    own.release();
     await resources.release();
   }
 }
@@ -68,12 +78,13 @@ interface Shared {
   readonly resources: SharedResources;
   readonly threads: StepThreads;
   readonly messages: ThreadMessages;
+  onUnkillable(stepId: string): void;
 }
 
-function createStepRun(parts: PlanParts, { resources, threads, messages }: Shared): StepRun {
+function createStepRun(parts: PlanParts, shared: Shared): StepRun {
   const { attempt, deps } = parts;
   const { order, workflow } = attempt;
-  const unkillable = new Set<number>();
+  const { messages } = shared;
   let index = 0;
   return {
     runId: order.runId,
@@ -86,18 +97,7 @@ function createStepRun(parts: PlanParts, { resources, threads, messages }: Share
     isImplied: workflow.plan.isImplied,
     once: new Map(),
     nextIndex: () => index++,
-    contextOf: (request) =>
-      stepContext(
-        {
-          ...parts,
-          resources,
-          threads,
-          messages: () => messages.all,
-          onUnkillable: (stepIndex) => unkillable.add(stepIndex),
-        },
-        request,
-      ),
-    hasUnkillable: (stepIndex) => unkillable.has(stepIndex),
+    contextOf: (request) => stepContext({ ...parts, ...shared, messages: () => messages.all }, request),
     emit: attempt.emit,
     said: (stepId, output) => messages.said(stepId, output),
   };

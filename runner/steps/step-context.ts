@@ -21,7 +21,7 @@ export interface ContextParts {
   readonly threads: StepThreads;
   messages(): readonly ThreadMessage[];
   /** Processes of the step outlive SIGKILL. */
-  onUnkillable(stepIndex: number): void;
+  onUnkillable(stepId: string): void;
 }
 
 /** What an executor is given for one try of one step. */
@@ -41,7 +41,7 @@ export function stepContext(parts: ContextParts, request: ContextRequest): StepC
       extra: { TMPDIR: tmpDir, BATON_RUN_ID: order.runId, BATON_WORKSPACE: workspace.path, ...extra },
     });
   const onUnkillable = () => {
-    parts.onUnkillable(facts.index);
+    parts.onUnkillable(facts.id);
     deps.onUnkillable(order.runId);
   };
   const start = async ({ file, args, env, cwd, stdin, channel }: Program) => {
@@ -62,7 +62,9 @@ export function stepContext(parts: ContextParts, request: ContextRequest): StepC
     clock: deps.clock,
     tools: deps.tools(workflow),
     signal,
-    emit: (told) => request.emit(threads.tag(facts.id, told)),
+    emit: (signal) => {
+      for (const told of threads.tell(facts.id, signal)) request.emit(told);
+    },
     audit: (kind, data) => deps.observer.audited(order.runId, kind, { step: facts.id, data }),
     warn: (message, fields) => deps.observer.warned(order.runId, message, { step: facts.id, ...fields }),
     environment,
@@ -72,9 +74,7 @@ export function stepContext(parts: ContextParts, request: ContextRequest): StepC
       await deps.workspaces.verify(workspace);
       const { path: cwd, identity } = workspace;
       const spec = { marker: order.runId, script: command, cwd, identity, env, unset, stdin: 'pipe' } as const;
-      const process = await spawnContained(spec, deps.containment);
-      // The agent's own executor tells of what it cannot end, with the turn that it was in.
-      return action.kind === 'agent' ? process : untilGone(process, onUnkillable);
+      return untilGone(await spawnContained(spec, deps.containment), onUnkillable);
     },
     secret: deps.secret,
     run: resources,

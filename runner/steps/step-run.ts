@@ -25,8 +25,6 @@ export interface StepRun {
   /** Counts the executions of steps. */
   nextIndex(): number;
   contextOf(request: ContextRequest): StepContext;
-  /** Something of this step outlived SIGKILL. */
-  hasUnkillable(stepIndex: number): boolean;
   emit(signal: RunSignal): void;
   /** A step has ended well: the conversation goes on with it. */
   said(stepId: string, output: Json): void;

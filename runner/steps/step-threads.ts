@@ -8,7 +8,11 @@ import { allSteps, type Plan } from '../../src/domain/steps/plan.js';
  */
 export class StepThreads {
   readonly #agents: readonly string[];
+  /** The thread that the run goes on with, until its step takes it. */
   #resume: ResumeOrder | null;
+  /** Names of threads that were there before: a name is what tokens are counted under, and stays. */
+  readonly #known = new Map<string, string>();
+  #heldBack: RunSignal | null = null;
   #turnsBefore = 0;
   #turns = 0;
 
@@ -29,19 +33,33 @@ export class StepThreads {
     const isMine = owner === undefined || !this.#agents.includes(owner) ? stepId === this.#agents[0] : owner === stepId;
     if (!isMine) return null;
     this.#resume = null;
+    this.#known.set(threadId, resume.threadId);
     return { ...resume, threadId };
   }
 
-  /** Names and numbers as they are told outside of the run: turns go on counting over the steps. */
-  tag(stepId: string, signal: RunSignal): RunSignal {
-    if (signal.type !== 'session' && signal.type !== 'usage') return signal;
-    const threadId = this.#agents.length > 1 ? `${stepId}#${signal.threadId}` : signal.threadId;
-    if (signal.type === 'usage') return { ...signal, threadId };
-    this.#turns = this.#turnsBefore + signal.turn;
-    return { ...signal, threadId, turn: this.#turns };
+  /** A signal with names and numbers as they are told outside of the run: turns go on counting over the steps. */
+  tell(stepId: string, signal: RunSignal): readonly RunSignal[] {
+    if (signal.type === 'usage') return [{ ...signal, threadId: this.#nameOf(stepId, signal.threadId) }];
+    if (signal.type === 'session') {
+      this.#turns = this.#turnsBefore + signal.turn;
+      const session = { ...signal, threadId: this.#nameOf(stepId, signal.threadId), turn: this.#turns };
+      if (!this.#resume?.answer) return [session];
+      // With a thread the core takes the answer of a person as given. A step before the one that asked must not use it up.
+      this.#heldBack = session;
+      return [];
+    }
+    if (signal.type !== 'asked' || this.#heldBack === null) return [signal];
+    // To answer this, its own thread has to be known.
+    const session = this.#heldBack;
+    this.#heldBack = null;
+    return [session, signal];
   }
 
   get turns(): number {
     return this.#turns;
+  }
+
+  #nameOf(stepId: string, threadId: string): string {
+    return this.#known.get(threadId) ?? (this.#agents.length > 1 ? `${stepId}#${threadId}` : threadId);
   }
 }

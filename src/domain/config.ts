@@ -101,5 +101,9 @@ export interface PromptSource {
   readonly text: string;
   /** 1-based line of WORKFLOW.md on which `text` begins; 0 for the built-in prompt. */
   readonly startLine: number;
+  /** 1-based column at which its lines begin; absent: 1. */
+  readonly startColumn?: number;
+  /** Its lines are not those of the file (`>`, or quoted over several lines): only where it begins is known. */
+  readonly isFolded?: boolean;
   readonly file: string;
 }

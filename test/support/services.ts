@@ -16,11 +16,11 @@ export interface Services {
   readonly calls: readonly ServiceCall[];
 }
 
-/** Gateway, tools, sandbox and agents behind one address on loopback, as their protocol says; an agent takes two polls. */
+/** Gateway, tools, sandbox and agents behind one address on loopback, as their protocol says; an agent takes two polls, the tool `slow` for ever. */
 export async function startServices(): Promise<Services> {
   const calls: ServiceCall[] = [];
   let polls = 0;
-  const answers: { readonly [route: string]: (call: ServiceCall) => [number, Json] } = {
+  const answers: { readonly [route: string]: (call: ServiceCall) => [number, Json] | null } = {
     'POST /v1/chat/completions': ({ body }) => [
       200,
       {
@@ -35,6 +35,8 @@ export async function startServices(): Promise<Services> {
       200,
       { output: { files: ['a.ts', 'b.ts'], asked: body.args }, duration_ms: 1 },
     ],
+    'GET /v1/tools/slow/schema': () => [200, {}],
+    'POST /v1/tools/slow/invoke': () => null,
     'POST /v1/sandbox/sessions': () => [200, { id: 'session-1' }],
     'POST /v1/sandbox/sessions/session-1/exec': ({ body }) => [
       200,
@@ -63,10 +65,9 @@ export async function startServices(): Promise<Services> {
       const { method = '', url: path = '', headers } = request;
       const call = { method, path, headers, body: text === '' ? null : JSON.parse(text) };
       calls.push(call);
-      const [status, body] = answers[`${method} ${path}`]?.(call) ?? [
-        404,
-        { error: { message: `no ${method} ${path}` } },
-      ];
+      const answer = answers[`${method} ${path}`];
+      const [status, body] = answer ? (answer(call) ?? []) : [404, { error: { message: `no ${method} ${path}` } }];
+      if (status === undefined) return; // It never answers.
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });

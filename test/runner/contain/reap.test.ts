@@ -12,6 +12,8 @@ const started: ChildProcess[] = [];
 const strays: number[] = [];
 const bootId = await readBootId();
 const NONE = new Set<string>();
+// Of nobody else: the end of a run looks for its marker on the whole machine.
+const [RUN, OTHER_RUN] = [randomUUID(), randomUUID()];
 
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
@@ -43,7 +45,7 @@ const noted = (marker: string, pid: number, startTime: string, boot = bootId): O
   owesAfterRunIn: null,
   processes: [{ pid, startTime, bootId: boot }],
 });
-const marked = (daemon: string, run = 'r1') => ({ BATON_DAEMON_MARKER: daemon, BATON_RUN_MARKER: run });
+const marked = (daemon: string, run: string = RUN) => ({ BATON_DAEMON_MARKER: daemon, BATON_RUN_MARKER: run });
 
 test('every process with the marker of the daemon ends, whatever it ignores and wherever it hides, and no other', async () => {
   const daemon = randomUUID();
@@ -67,7 +69,7 @@ test('a process that was noted down ends with its group, though nothing marks th
   const { startTime } = await identityOf(left.pid);
   const child = await identityOf(left.children[0] ?? 0);
 
-  await reap({ daemonMarker: randomUUID(), runMarkers: NONE, openRuns: [noted('r1', left.pid, startTime)], bootId });
+  await reap({ daemonMarker: randomUUID(), runMarkers: NONE, openRuns: [noted(RUN, left.pid, startTime)], bootId });
 
   expect(await isStillAlive({ pid: left.pid, startTime })).toBe(false);
   expect(await isStillAlive(child)).toBe(false);
@@ -80,7 +82,7 @@ test.each([
   const bystander = await start('echo; exec sleep 1000');
   const identity = await identityOf(bystander.pid);
 
-  const openRuns = [noted('r1', bystander.pid, otherStart ?? identity.startTime, boot)];
+  const openRuns = [noted(RUN, bystander.pid, otherStart ?? identity.startTime, boot)];
   const { killed } = await reap({ daemonMarker: randomUUID(), runMarkers: NONE, openRuns, bootId });
 
   expect(killed).toBe(0);
@@ -116,10 +118,10 @@ test('with nothing left it is one look', async () => {
 });
 
 test('a run of a Baton that knew no marker of the daemon is found by its own', async () => {
-  const left = await start('echo; exec sleep 1000', { BATON_RUN_MARKER: 'old-1' });
+  const left = await start('echo; exec sleep 1000', { BATON_RUN_MARKER: OTHER_RUN });
   const identity = await identityOf(left.pid);
 
-  await reap({ daemonMarker: randomUUID(), runMarkers: new Set(['old-1']), openRuns: [], bootId });
+  await reap({ daemonMarker: randomUUID(), runMarkers: new Set([OTHER_RUN]), openRuns: [], bootId });
 
   expect(await isStillAlive(identity)).toBe(false);
 });
@@ -127,7 +129,7 @@ test('a run of a Baton that knew no marker of the daemon is found by its own', a
 test('while a survivor is waited for, nobody else with the same marker is touched', async () => {
   const daemon = randomUUID();
   const survivor = await start('echo; exec sleep 1000', marked(daemon));
-  const ours = await start('echo; exec sleep 1000', marked(daemon, 'r2'));
+  const ours = await start('echo; exec sleep 1000', marked(daemon, OTHER_RUN));
   const [left, next] = await Promise.all([survivor.pid, ours.pid].map(identityOf));
 
   if (left) await stillAlive([left]);

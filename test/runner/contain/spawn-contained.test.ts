@@ -91,6 +91,34 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect((await run('exit 7')).status.code).toBe(7);
   });
 
+  test('without a free descriptor what runs is ended all the same: its end is what gives some back', async () => {
+    const child = await bench.spawn(containment, `trap '' TERM; echo up; while :; do sleep 1000.${bench.nonce}; done`);
+    await nextLine(child, 'up');
+    const lift = await takeDescriptorsAway();
+
+    const stopped = child.stop({ eofMs: 0, termMs: 50 });
+    const status = await child.exited;
+    await lift();
+
+    expect(status).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(await stopped).toMatchObject({ gone: true });
+    expect(bench.living()).toEqual([]);
+  });
+
+  test('many that cannot start at the same time do not hear of each other', async () => {
+    await run('true');
+    const warnings: Error[] = [];
+    const hear = (warning: Error) => void warnings.push(warning);
+    process.on('warning', hear);
+    const lift = await takeDescriptorsAway();
+
+    await Promise.allSettled(Array.from({ length: 20 }, () => bench.spawn(containment, 'true')));
+    await lift();
+    process.off('warning', hear);
+
+    expect(warnings).toEqual([]);
+  });
+
   test('the end of one command is not the end of another of the same run', async () => {
     const other = await bench.spawn(containment, 'echo up; read -r word; echo "heard $word"');
     const heard = capture(other);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cutOutput } from '../../../runner/steps/cut-output.js';
+import { cutOutput, OutputList } from '../../../runner/steps/cut-output.js';
 
 describe('what later steps see of an output', () => {
   test('S4-24 S4-25 a text over the limit is cut, and a member beside it says so', () => {
@@ -57,5 +57,22 @@ describe('what later steps see of an output', () => {
         expect(Buffer.byteLength(JSON.stringify(output))).toBeLessThanOrEqual(maxBytes * 6 + 100);
       }),
     );
+  });
+});
+
+describe('the outputs of branches', () => {
+  test('stand in the order of the branches, whoever was first', () => {
+    const list = new OutputList(3, 1_000);
+    list.put(2, 'c');
+    list.put(0, { a: 1 });
+
+    expect(list.all).toEqual([{ a: 1 }, null, 'c']);
+  });
+
+  test('S4-24 that are too large together are replaced by their size and their beginning', () => {
+    const list = new OutputList(1_000, 100);
+    for (let index = 0; index < 1_000; index += 1) list.put(index, 'x'.repeat(98));
+
+    expect(list.all).toEqual({ truncated: true, bytes: 100_000, preview: expect.stringMatching(/^\["xxx/) });
   });
 });

@@ -81,7 +81,7 @@ test('when the watched one ends, the bounded one is all that is left', () => {
   beat.settled(A);
   beat.end(A);
 
-  expect(told).toEqual([open(1)]);
+  expect(told).toEqual([open(2), open(1)]);
 });
 
 test('the next step begins anew', () => {
@@ -106,4 +106,29 @@ test('a step that is over says nothing any more', () => {
   beat.settled(A);
 
   expect(told).toEqual([]);
+});
+
+test('a step that begins while the only other one is being ended starts the stall clock again', () => {
+  const { told, pulse: beat } = pulse();
+  beat.begin(A, true);
+  beat.settled(A);
+  told.length = 0;
+
+  beat.begin(B, true);
+  beat.end(A);
+  beat.moved(B, 0);
+
+  expect(told).toEqual([phase('agent'), open(0)]);
+});
+
+test('one that is only being ended is not silent, also when it is the last one', () => {
+  const { told, pulse: beat } = pulse();
+  beat.begin(A, true);
+  beat.begin(B, true);
+  beat.settled(A);
+  told.length = 0;
+
+  beat.end(B);
+
+  expect(told).toEqual([open(1)]);
 });

@@ -161,3 +161,20 @@ test('an executor that throws all the same fails its step', async () => {
 function retry(maxAttempts: number) {
   return { maxAttempts, initialBackoffMs: 1_000, backoffCapMs: 60_000, strategy: 'exponential' } as const;
 }
+
+test('a question of a step is closed with the step: what comes next waits for nobody', async () => {
+  const steps = testSteps();
+  const done = steps.run([step('a'), step('b')]);
+  const ask = (id: string) => ({ type: 'asked', question: { id, kind: 'approval', text: '', fields: [] } }) as const;
+  const { context, end } = await steps.next();
+  for (const id of ['q1', 'q2']) context.emit(ask(id));
+  context.emit({ type: 'question_closed', questionId: 'q1' });
+
+  end(success(null));
+  const next = await steps.next();
+
+  const closed = steps.signals.flatMap((signal) => (signal.type === 'question_closed' ? [signal.questionId] : []));
+  expect(closed).toEqual(['q1', 'q2']);
+  next.end(success(null));
+  await done;
+});

@@ -105,7 +105,6 @@ export function testSteps(
     once: new Map(),
     nextIndex: () => index++,
     contextOf: ({ facts, signal, emit }) => ({ step: facts, signal, emit }) as StepContext,
-    hasUnkillable: () => false,
     emit: (signal) => void signals.push(signal),
     said: () => {},
   };

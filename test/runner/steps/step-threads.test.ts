@@ -10,13 +10,14 @@ const agent: Action = {
 };
 const plan = (...steps: Step[]): Plan => ({ ...IMPLIED_PLAN, isImplied: false, steps });
 const session = (threadId: string, turn = 1) => ({ type: 'session', threadId, turnId: 't', turn }) as const;
+const usage = { type: 'usage', threadId: 'abc', totals: { input: 1, cached: 0, output: 1 } } as const;
 const resume = (threadId: string) => ({ threadId, answer: null });
 
 describe('a plan with one agent step', () => {
   const one = plan(step('plan'), step('work', { action: agent }));
 
   test('names threads as the agent does', () => {
-    expect(new StepThreads(one, null).tag('work', session('abc'))).toEqual(session('abc'));
+    expect(new StepThreads(one, null).tell('work', session('abc'))).toEqual([session('abc')]);
   });
 
   test('goes on with a thread once', () => {
@@ -31,17 +32,15 @@ describe('a plan with several agent steps', () => {
   const two = plan(step('work', { action: agent }), loop([step('review', { action: agent })]));
 
   test('a thread finds its step again', () => {
-    const told = new StepThreads(two, null).tag('review', session('abc'));
-    const threads = new StepThreads(two, resume(told.type === 'session' ? told.threadId : ''));
+    const [told] = new StepThreads(two, null).tell('review', session('abc'));
+    const threads = new StepThreads(two, resume(told?.type === 'session' ? told.threadId : ''));
 
     expect(threads.resumeFor('work')).toBeNull();
     expect(threads.resumeFor('review')).toEqual(resume('abc'));
   });
 
   test('tokens are counted under the same name', () => {
-    const usage = { type: 'usage', threadId: 'abc', totals: { input: 1, cached: 0, output: 1 } } as const;
-
-    expect(new StepThreads(two, null).tag('review', usage)).toMatchObject({ threadId: 'review#abc' });
+    expect(new StepThreads(two, null).tell('review', usage)).toMatchObject([{ threadId: 'review#abc' }]);
   });
 
   test('a thread whose step is gone goes to the first agent, with the answer that it may hold', () => {
@@ -52,11 +51,50 @@ describe('a plan with several agent steps', () => {
   test('turns are counted on from step to step', () => {
     const threads = new StepThreads(two, null);
     threads.resumeFor('work');
-    threads.tag('work', session('a', 1));
-    threads.tag('work', session('a', 2));
+    threads.tell('work', session('a', 1));
+    threads.tell('work', session('a', 2));
     threads.resumeFor('review');
 
-    expect(threads.tag('review', session('b', 1))).toMatchObject({ turn: 3 });
+    expect(threads.tell('review', session('b', 1))).toMatchObject([{ turn: 3 }]);
     expect(threads.turns).toBe(3);
+  });
+
+  test('a thread that is gone on with keeps the name its tokens are counted under, however the steps have changed since', () => {
+    const named = (name: string) => {
+      const threads = new StepThreads(two, resume(name));
+      threads.resumeFor('work');
+      return threads.tell('work', usage);
+    };
+
+    expect(named('abc')).toMatchObject([{ threadId: 'abc' }]);
+    expect(named('gone#abc')).toMatchObject([{ threadId: 'gone#abc' }]);
+  });
+});
+
+describe('the answer of a person to a later step', () => {
+  const two = plan(step('work', { action: agent }), step('review', { action: agent }));
+  const question = { id: 'q', kind: 'approval', text: 'May I?', fields: [] } as const;
+  const answered = { threadId: 'review#abc', answer: { question, answer: { kind: 'accept' } } } as const;
+
+  test('is not used up by the steps before it: until it is taken, the run has no other thread', () => {
+    const threads = new StepThreads(two, answered);
+    expect(threads.resumeFor('work')).toBeNull();
+
+    expect(threads.tell('work', session('new'))).toEqual([]);
+    expect(threads.tell('work', { ...usage, threadId: 'new' })).toMatchObject([{ threadId: 'work#new' }]);
+    expect(threads.resumeFor('review')).toEqual({ ...answered, threadId: 'abc' });
+
+    expect(threads.tell('review', session('abc'))).toMatchObject([{ threadId: 'review#abc', turn: 2 }]);
+  });
+
+  test('gives way to a new question of an earlier step, which is known by its thread', () => {
+    const threads = new StepThreads(two, answered);
+    threads.resumeFor('work');
+    threads.tell('work', session('new'));
+
+    expect(threads.tell('work', { type: 'asked', question })).toMatchObject([
+      { type: 'session', threadId: 'work#new' },
+      { type: 'asked' },
+    ]);
   });
 });

@@ -1,0 +1,75 @@
+import { mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { StepContext } from '../../../runner/executors/executor.js';
+import type { Attempt, RunDeps } from '../../../runner/run-attempt.js';
+import { runPlan } from '../../../runner/steps/run-plan.js';
+import type { Workspace } from '../../../runner/workspace-folder.js';
+import type { Clock } from '../../../src/domain/clock.js';
+import { cancelled, type Outcome, success } from '../../../src/domain/outcome.js';
+import type { Step } from '../../../src/domain/steps/plan.js';
+import { realClock } from '../../runner/contain/workbench.js';
+import { allExecutors } from '../../support/all-executors.js';
+import { IMPLIED_PLAN, issue, workflow } from '../../support/builders.js';
+import { parallel, step } from './step-fixture.js';
+
+/** Real processes under a clock for which each limit is over at once, until somebody says that something cannot be killed. */
+function planned(steps: readonly Step[], execute: (id: string, context: StepContext) => Promise<Outcome>) {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'baton-plan-')));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const { dev, ino } = statSync(folder);
+  const told: string[] = [];
+  const hurried: Clock = {
+    now: realClock.now,
+    after(ms, act) {
+      if (told.length > 0) return realClock.after(ms, act);
+      act();
+      return () => {};
+    },
+  };
+  const used = workflow({ plan: { ...IMPLIED_PLAN, isImplied: false } });
+  const attempt = {
+    order: { runId: 'run-1', issue: issue('A'), number: 1, reason: 'first', attempt: null, resume: null },
+    workflow: { ...used, plan: { ...used.plan, steps } },
+    signal: new AbortController().signal,
+    emit: () => {},
+  } as unknown as Attempt;
+  const deps = {
+    clock: realClock,
+    containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: hurried },
+    workspaces: { verify: async () => {} },
+    tools: () => [],
+    executors: allExecutors((_, context) => execute(context.step.id, context)),
+    baseEnv: { PATH: process.env.PATH },
+    observer: { audited: () => {}, stepStarted: () => {}, stepFinished: () => {}, warned: () => {} },
+    onUnkillable: (runId: string) => void told.push(runId),
+  } as unknown as RunDeps;
+  const workspace = { path: folder, identity: { dev, ino } } as Workspace;
+  return { told, outcome: runPlan({ attempt, deps, workspace, tmpDir: folder, prompt: null }) };
+}
+
+test('once something cannot be killed the steps beside it are ended, and no other is begun', async () => {
+  const begun: string[] = [];
+  const { outcome, told } = planned(
+    [parallel([[step('stuck')], [step('other')]], { join: 'any' }), step('next')],
+    async (id, { start, signal, environment }) => {
+      begun.push(id);
+      if (id === 'other') {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        return cancelled(signal.reason);
+      }
+      const { env } = environment({});
+      const child = await start({ file: 'sleep', args: ['1000'], env, cwd: null, stdin: 'ignore', channel: false });
+      await child.stop();
+      return success(null);
+    },
+  );
+
+  expect(await outcome).toMatchObject({
+    state: 'failed',
+    error: { code: 'unkillable', message: 'processes of step "stuck" outlived SIGKILL' },
+  });
+  expect(told).toEqual(['run-1']);
+  expect(begun).toEqual(['stuck', 'other']);
+});

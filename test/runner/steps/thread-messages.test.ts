@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { ThreadMessages } from '../../../runner/steps/thread-messages.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+test('the conversation is what was asked, then what each step gave', () => {
+  const messages = new ThreadMessages('r', new FakeClock());
+  messages.asked('Do it');
+  messages.said('plan', 'first this');
+  messages.said('check', { ok: true });
+
+  expect(messages.all.map(({ sender, content }) => `${sender} ${content}`)).toEqual([
+    'user Do it',
+    'agent plan: first this',
+    'agent check: {"ok":true}',
+  ]);
+});
+
+test('a conversation that becomes too long loses the oldest of its steps, and no two have one id', () => {
+  const messages = new ThreadMessages('r', new FakeClock());
+  messages.asked('Do it');
+  for (let index = 0; index < 100; index += 1) messages.said('fix', `${index} ${'x'.repeat(50_000)}`);
+
+  const { all } = messages;
+  expect(all.reduce((sum, { content }) => sum + content.length, 0)).toBeLessThanOrEqual(1_000_000);
+  expect(all[0]).toMatchObject({ content: 'Do it', messageId: 'r-1' });
+  expect(all.at(-1)).toMatchObject({ content: expect.stringMatching(/^fix: 99 /), messageId: 'r-101' });
+  expect(new Set(all.map(({ messageId }) => messageId)).size).toBe(all.length);
+});
