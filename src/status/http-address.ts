@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fieldsOf } from '../domain/fields.js';
 import { isLoopback } from './guard.js';
@@ -10,8 +10,8 @@ export interface HttpAddress {
   readonly pid: number;
 }
 
-export function writeHttpAddress(stateDir: string, address: HttpAddress): Promise<void> {
-  return writePrivateFile(pathIn(stateDir), `${JSON.stringify(address)}\n`);
+export async function writeHttpAddress(stateDir: string, { url, pid }: HttpAddress): Promise<void> {
+  await writePrivateFile(pathIn(stateDir), `${JSON.stringify({ url, pid, begun: await beginOf(pid) })}\n`);
 }
 
 export function removeHttpAddress(stateDir: string): Promise<void> {
@@ -20,24 +20,24 @@ export function removeHttpAddress(stateDir: string): Promise<void> {
 
 /**
  * `null`: no daemon listens. A killed one leaves its address behind, and somebody else may listen there by now who must not be
- * shown the token: its process is asked for first.
+ * shown the token: its process is asked for first, and when that began, as the number may be another's by now.
  */
 export async function readHttpAddress(stateDir: string): Promise<HttpAddress | null> {
   const found = await readPrivateFile(pathIn(stateDir)).catch(() => null);
   if (found === null || !('text' in found)) return null;
-  const address = addressOf(found.text);
-  return address !== null && isAlive(address.pid) ? address : null;
+  const { url, pid, begun } = fieldsOf(jsonOf(found.text));
+  if (typeof url !== 'string' || !isNear(url) || typeof pid !== 'number' || !isAlive(pid)) return null;
+  return begun === (await beginOf(pid)) ? { url, pid } : null;
 }
 
 function pathIn(stateDir: string): string {
   return join(stateDir, 'http-address');
 }
 
-function addressOf(text: string): HttpAddress | null {
-  const { url, pid } = fieldsOf(jsonOf(text));
-  if (typeof url !== 'string' || !URL.canParse(url) || !Number.isSafeInteger(pid) || Number(pid) <= 0) return null;
+function isNear(url: string): boolean {
+  if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
-  return protocol === 'http:' && isLoopback(hostname) ? { url, pid: Number(pid) } : null;
+  return protocol === 'http:' && isLoopback(hostname);
 }
 
 function jsonOf(text: string): unknown {
@@ -48,11 +48,18 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** One of another user is not the daemon either. */
+/** One of another user is not the daemon either; 0 and below mean many. */
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0);
+    return Number.isSafeInteger(pid) && pid > 0 && process.kill(pid, 0);
   } catch {
     return false;
   }
+}
+
+/** When a process began, in ticks since the boot; `null` where the system does not tell. */
+async function beginOf(pid: number): Promise<string | null> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  // The name of the program stands in parentheses and may hold anything.
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
 }

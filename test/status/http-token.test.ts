@@ -124,16 +124,20 @@ describe('the address', () => {
   });
 
   test.each([
-    ['of a process that is gone', { url: 'http://127.0.0.1:4711', pid: 2 ** 22 + 1 }],
-    ['of all processes', { url: 'http://127.0.0.1:4711', pid: -1 }],
-    ['elsewhere', { url: 'http://192.0.2.1:4711', pid: process.pid }],
-    ['of another protocol', { url: 'https://127.0.0.1:4711', pid: process.pid }],
-    ['that is none', { url: 'x', pid: process.pid }],
-    ['without a process', { url: 'http://127.0.0.1:4711' }],
-    ['that is no object', 5],
-  ])('%s is not used', async (_, content) => {
+    ['of a process that is gone', { pid: 2 ** 22 + 1 }],
+    ['of all processes', { pid: -1 }],
+    ['of a process that has the number of another by now', { begun: '1' }],
+    ['elsewhere', { url: 'http://192.0.2.1:4711' }],
+    ['of another protocol', { url: 'https://127.0.0.1:4711' }],
+    ['that is none', { url: 'x' }],
+    ['without a process', { pid: null }],
+    ['that is no object', null],
+  ])('%s is not used', async (_, changes) => {
     const dir = stateDir();
-    writeFileSync(join(dir, 'http-address'), JSON.stringify(content), { mode: 0o600 });
+    const file = join(dir, 'http-address');
+    await writeHttpAddress(dir, { url: 'http://127.0.0.1:4711', pid: process.pid });
+    const written = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify(changes && { ...written, ...changes }));
 
     expect(await readHttpAddress(dir)).toBeNull();
   });

@@ -68,7 +68,7 @@ describe('the HTTP side of a daemon', () => {
     const address = JSON.parse(readFileSync(join(stateDir, 'http-address'), 'utf8'));
     await server.close();
 
-    expect(address).toEqual({ url: server.url, pid: process.pid });
+    expect(address).toMatchObject({ url: server.url, pid: process.pid });
     expect(readdirSync(stateDir)).toEqual(['http-token']);
     expect(log.join()).toContain(server.url);
     expect(log.join()).not.toContain(token);

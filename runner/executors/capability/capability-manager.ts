@@ -3,9 +3,8 @@ import type { CapabilityIndex } from '../../../src/domain/capabilities.js';
 import type { JsonObject } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
 import type { CapabilityOrder } from './capability-params.js';
-import type { ExecutionBook } from './execution-book.js';
+import { type ExecutionBook, executionId } from './execution-book.js';
 import { ExecutionEngine } from './execution-engine.js';
-import { executionId } from './execution-id.js';
 import type { SideEnd } from './side-end.js';
 
 const CLIENT = fileURLToPath(new URL('client/baton-capability.mjs', import.meta.url));

@@ -4,6 +4,8 @@ import { type FairScheduler, readFairly } from '../codex/fair-reader.js';
 
 const MAX_LINE_CHARACTERS = 4_000;
 const MAX_TOTAL_CHARACTERS = 1_000_000;
+/** What a line costs in the transcript besides its text: short ones are not free. */
+const CHARACTERS_PER_LINE = 100;
 const TAIL_CHARACTERS = 8_000;
 
 /**
@@ -50,7 +52,7 @@ export class ChildOutput {
   #tell(line: string): void {
     if (line.trim() === '' || this.#told >= MAX_TOTAL_CHARACTERS) return;
     const text = line.slice(0, MAX_LINE_CHARACTERS);
-    this.#told += text.length;
+    this.#told += text.length + CHARACTERS_PER_LINE;
     this.listener.onLine(
       this.#told < MAX_TOTAL_CHARACTERS ? text : 'It printed more than is kept; the rest is left out.',
     );

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { JsonObject } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
@@ -85,6 +86,11 @@ export class ExecutionBook {
     context.audit('capability_event', data);
     this.events.emit(event, data);
   }
+}
+
+/** `cap_<timestamp>_<uuid8>` for capabilities, `side_…` for the process behind them. */
+export function executionId(kind: 'cap' | 'side', wallMs: number): string {
+  return `${kind}_${Math.floor(wallMs)}_${randomUUID().slice(0, 8)}`;
 }
 
 function eventOf({ state }: SideEnd): CapabilityEvent {

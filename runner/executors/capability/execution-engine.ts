@@ -8,8 +8,7 @@ import type { StepContext } from '../executor.js';
 import { answerRequest } from './api/dispatch.js';
 import { type CapabilityOrder, capabilityParams, checkOrder, type SideOrder } from './capability-params.js';
 import { chooseCapability, chooseExecutor, freshExecutor } from './choose-executor.js';
-import { ExecutionBook, type ExecutionFacts } from './execution-book.js';
-import { executionId } from './execution-id.js';
+import { ExecutionBook, type ExecutionFacts, executionId } from './execution-book.js';
 import { CapabilityHub } from './hub.js';
 import { Nest } from './nest.js';
 import { failed, type SideEnd } from './side-end.js';
@@ -104,7 +103,8 @@ export class ExecutionEngine {
     const side = id.startsWith('side_') ? id : executionId('side', context.clock.now().wallMs);
     const facts: ExecutionFacts = { id, sideExecutionId: side, type, name, executor: executor.name, parentId, depth };
     const nest = new Nest(this, id, place);
-    const commands = new Set<ContainedProcess>();
+    const mine = { executionId: id, context, commands: new Set<Promise<ContainedProcess>>() };
+    const searches = { last: Promise.resolve() };
     this.book.begin(facts, context);
     const spec: SideExecutionSpec = { id: side, executionId: id, executor, params, context, signal, timeoutMs };
     const end = await runSideExecution(spec, {
@@ -114,7 +114,7 @@ export class ExecutionEngine {
       onRunning: () => this.book.changed(id, 'running'),
       onStopping: () => this.book.changed(id, 'stopping'),
       answer: (request, ended) =>
-        answerRequest(request, { executionId: id, context, signal: ended, nested: nest.within(ended), commands }),
+        answerRequest(request, { ...mine, searches, signal: ended, nested: nest.within(ended) }),
     });
     await nest.idle();
     this.book.end(id, end, context);

@@ -1,14 +1,18 @@
+import type { Duplex } from 'node:stream';
 import type { Fields } from '../../../src/domain/fields.js';
 import type { ContainedProcess, ExitStatus } from '../../process.js';
-import type { FairScheduler } from '../codex/fair-reader.js';
+import { type FairScheduler, readFairly } from '../codex/fair-reader.js';
+import { LineSplitter } from '../codex/line-splitter.js';
 import type { StepContext } from '../executor.js';
-import { hearChannel } from './child-channel.js';
+import { parseObject } from './bounded-json.js';
 import { ChildOutput } from './child-output.js';
 import type { Ticket } from './hub.js';
 import { parentOf } from './invocation.js';
 
 /** SIGKILL comes 3 s after SIGTERM, and 2 s later it must be over. */
 const STOP = { eofMs: 0, termMs: 3_000, killMs: 2_000 } as const;
+
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 export interface ChildSpec {
   readonly sideExecutionId: string;
@@ -68,6 +72,23 @@ function outputOf(stream: 'stdout' | 'stderr', process: ContainedProcess, spec: 
   return new ChildOutput(process[stream], scheduler, {
     onLine: (text) => context.audit('capability_output', { execution_id: executionId, stream, text }),
     onBytes: () => spec.onOutput(),
+  });
+}
+
+/** Hears the messages of a child's IPC channel. What is no JSON object is left out. Settles at its end. */
+function hearChannel(channel: Duplex, scheduler: FairScheduler, onMessage: (message: Fields) => void): Promise<void> {
+  const splitter = new LineSplitter(MAX_LINE_BYTES);
+  return new Promise((resolve) => {
+    readFairly(channel, scheduler, {
+      onChunk: (chunk) => {
+        for (const line of splitter.push(chunk)) {
+          const message = parseObject(line);
+          if (message !== null) onMessage(message);
+        }
+        return undefined;
+      },
+      onEnd: resolve,
+    });
   });
 }
 

@@ -15,6 +15,8 @@ import { type Connection, readUpgrade } from './upgrade-request.js';
 const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
 const MAX_SOCKETS = 500;
 const HEADERS_TIMEOUT_MS = 10_000;
+/** The client of existing packages puts its whole environment into the address. */
+const MAX_HEADER_BYTES = 512 * 1024;
 /** A ticket outlives its use by nothing, and is closed with its execution: the time in it is only a second lock. */
 const TOKEN_SPARE_MS = 60_000;
 
@@ -66,7 +68,7 @@ export class CapabilityHub {
   }
 
   async #listen(): Promise<Server> {
-    const server = createServer({ maxHeaderSize: 16 * 1024 }, (_, response) => {
+    const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (_, response) => {
       response.writeHead(426, { Connection: 'close' }).end();
     });
     server.headersTimeout = HEADERS_TIMEOUT_MS;
@@ -93,6 +95,8 @@ export class CapabilityHub {
       const message = `No socket for executors could be opened on 127.0.0.1: ${error.message}`;
       throw new BatonError('CONNECTION_FAILED', message, {}, { cause: error });
     });
+    // A connection that could not be accepted, for want of descriptors: its executor is told by its time limit.
+    server.on('error', () => {});
     return server;
   }
 
@@ -115,6 +119,8 @@ export class CapabilityHub {
   }
 }
 
+/** The other end may never close its half, so this one closes both. */
 function refuse(socket: Duplex, status: string): void {
+  socket.once('finish', () => socket.destroy());
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }

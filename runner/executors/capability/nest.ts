@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import { badRequest, type NestedCapability, type NestedExecutions, type NestedSide } from './api/api.js';
+import { executionId } from './execution-book.js';
 import type { ExecutionEngine, Place } from './execution-engine.js';
-import { executionId } from './execution-id.js';
 import type { SideEnd } from './side-end.js';
 
 /**

@@ -10,10 +10,12 @@ import { parseObject } from './bounded-json.js';
  */
 const MAX_OPEN = 32;
 const MAX_QUEUED = 64;
+const MAX_QUEUED_BYTES = 1024 * 1024;
 const MESSAGES_PER_TURN = 16;
 const MAX_GARBAGE = 20;
 const MAX_BUFFERED_FOR_PONG = 64 * 1024;
 const POLICY_VIOLATION = 1008;
+const NOTHING = Buffer.alloc(0);
 
 export interface PeerListener {
   /** Never rejects. */
@@ -26,6 +28,7 @@ export class Peer {
   /** Everything that it sent before its end has been given to the listener by then. */
   readonly closed: Promise<void>;
   readonly #queue: Buffer[] = [];
+  #queuedBytes = 0;
   #open = 0;
   #garbage = 0;
   #isPumping = false;
@@ -64,8 +67,10 @@ export class Peer {
 
   #take(data: RawData, isBinary: boolean): void {
     if (this.#garbage > MAX_GARBAGE) return;
-    this.#queue.push(isBinary ? Buffer.alloc(0) : bytesOf(data));
-    if (this.#queue.length > MAX_QUEUED) this.socket.pause();
+    const bytes = isBinary ? NOTHING : bytesOf(data);
+    this.#queue.push(bytes);
+    this.#queuedBytes += bytes.length;
+    if (this.#queue.length > MAX_QUEUED || this.#queuedBytes > MAX_QUEUED_BYTES) this.socket.pause();
     this.#pump();
   }
 
@@ -80,7 +85,9 @@ export class Peer {
         });
         return;
       }
-      this.#handle(this.#queue.shift() ?? Buffer.alloc(0));
+      const next = this.#queue.shift() ?? NOTHING;
+      this.#queuedBytes -= next.length;
+      this.#handle(next);
     }
     if (this.#queue.length === 0 && this.socket.isPaused) this.socket.resume();
     if (this.#hasClosed && this.#queue.length === 0) this.#whenClosed();
@@ -100,6 +107,7 @@ export class Peer {
     this.#garbage += 1;
     if (this.#garbage !== MAX_GARBAGE + 1) return;
     this.#queue.length = 0;
+    this.#queuedBytes = 0;
     this.listener.onGarbage();
     this.socket.close(POLICY_VIOLATION, 'not JSON');
   }

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Json } from '../../../src/domain/json.js';
 import { parseYaml } from './parse-yaml.js';
 
-const MAX_BYTES = 256 * 1024;
+/** Parsing holds everybody up; no definition needs more. */
+const MAX_BYTES = 64 * 1024;
 
 /** What stands in `<stem>.yaml` or `<stem>.yml` of a folder. */
 export type Definition =

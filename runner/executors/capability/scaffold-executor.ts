@@ -2,7 +2,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { BatonError } from '../../../src/domain/errors.js';
-import { isInside } from './validate-definition.js';
+import type { JsonObject } from '../../../src/domain/json.js';
+import { validateExecutor } from './validate-definition.js';
 
 export interface ScaffoldOptions {
   /** A folder of capabilities, such as `<project>/.baton/capabilities`. */
@@ -17,11 +18,12 @@ export interface ScaffoldOptions {
 /** Makes an executor that works as it is: it gives back its parameters. Overwrites nothing. Throws `BatonError`. */
 export async function scaffoldExecutor(options: ScaffoldOptions): Promise<{ readonly dir: string }> {
   const { name, version = '1.0.0', description = '', supportedTypes, entryPoint = 'dist/index.js' } = options;
-  check(name, supportedTypes, entryPoint);
+  const definition = { name, version, description, supportedTypes, entryPoint };
   const dir = join(options.dir, 'executors', name);
+  check(definition, dir);
   await makeFolder(dir);
   const files = {
-    'executor.yaml': stringify({ name, version, description, supportedTypes, entryPoint }),
+    'executor.yaml': stringify(definition),
     'package.json': `${JSON.stringify({ name, version, private: true, main: entryPoint }, null, 2)}\n`,
     [entryPoint]: PLACEHOLDER,
   };
@@ -37,16 +39,16 @@ export async function scaffoldExecutor(options: ScaffoldOptions): Promise<{ read
   return { dir };
 }
 
-function check(name: string, supportedTypes: readonly string[], entryPoint: string): void {
+/** What is made must be found again, and its name is that of a folder. */
+function check(definition: JsonObject & { readonly name: string; readonly entryPoint: string }, dir: string): void {
+  const { name, entryPoint } = definition;
   if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) {
     throw invalid(`${JSON.stringify(name)} cannot name an executor; use a–z, 0–9, dot, dash and underscore`);
   }
-  const areTypes = supportedTypes.every((type) => type.trim() !== '' && type.length <= 200 && !/\p{Cc}/u.test(type));
-  if (supportedTypes.length === 0 || !areTypes) throw invalid('supportedTypes must name at least one type');
-  if (!isInside(entryPoint) || !/\.[cm]?js$/.test(entryPoint)) {
-    throw invalid(
-      `entryPoint must be a .js, .mjs or .cjs file inside of the executor, not ${JSON.stringify(entryPoint)}`,
-    );
+  const checked = validateExecutor(definition, { dir, source: 'project' });
+  if ('problem' in checked) throw invalid(`the executor ${name} ${checked.problem}`);
+  if (!/\.[cm]?js$/.test(entryPoint)) {
+    throw invalid(`entryPoint must be a .js, .mjs or .cjs file, not ${JSON.stringify(entryPoint)}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BatonError, toBatonError } from '../../../src/domain/errors.js';
@@ -6,12 +7,11 @@ import type { JsonObject } from '../../../src/domain/json.js';
 import { TimeLimit } from '../../contain/time-limit.js';
 import type { FairScheduler } from '../codex/fair-reader.js';
 import type { StepContext } from '../executor.js';
-import { endOfExit } from './early-exit.js';
 import { ExecutorChild } from './executor-child.js';
 import type { CapabilityHub, Ticket } from './hub.js';
 import { invocationMessage, parentOf } from './invocation.js';
 import { Peer } from './peer.js';
-import { endOfAbort, endOfMessage, failed, type SideEnd, timedOut } from './side-end.js';
+import { endOfAbort, endOfExit, endOfMessage, failed, type SideEnd, timedOut } from './side-end.js';
 
 /**
  * One child that runs an executor, from its start to its end.
@@ -77,6 +77,8 @@ class SideExecution {
     this.#ended = new Promise((resolve) => {
       this.#tellEnd = resolve;
     });
+    // One for each call that is open, and the peer limits those.
+    setMaxListeners(0, this.#calls.signal);
   }
 
   async run(): Promise<SideEnd> {

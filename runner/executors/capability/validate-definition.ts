@@ -43,13 +43,16 @@ export function validateCapability(content: Json, place: Place): Validated<Capab
   const inputs = inputsOf(fields.inputs);
   if (inputs === null) return { problem: 'needs `inputs` as a list in which every entry has a `name`' };
   const executor = nameOf(fields.executor);
+  if (executor === null && (fields.executor ?? null) !== null) {
+    return { problem: 'has an `executor` that is no name' };
+  }
   const version = scalarText(fields.version, '1.0.0');
   const description = scalarText(fields.description, '');
   return { value: { name, type, version, description, inputs, executor, ...place, config: content as JsonObject } };
 }
 
 /** From its folder on, without a way out. */
-export function isInside(path: string): boolean {
+function isInside(path: string): boolean {
   const plain = normalize(path);
   return path !== '' && !path.includes('\0') && !isAbsolute(plain) && !/^\.\.?(?:[\\/]|$)/.test(plain);
 }

@@ -12,8 +12,10 @@ export interface ApiSession {
   /** Aborted when the execution is over: calls that are under way end soon after. */
   readonly signal: AbortSignal;
   readonly nested: NestedExecutions;
-  /** Its shell commands that run. */
-  readonly commands: Set<ContainedProcess>;
+  /** Its shell commands that run, or are about to. */
+  readonly commands: Set<Promise<ContainedProcess>>;
+  /** Its searches: one at a time, as each is a process. Never rejects. */
+  readonly searches: { last: Promise<unknown> };
 }
 
 /** What an execution may start, and what it may know of it. */

@@ -1,3 +1,4 @@
+import { type Fields, fieldsOf } from '../../../../src/domain/fields.js';
 import { type ApiAction, type ApiModule, badRequest } from './api.js';
 import { nestedOrder, optionalText, requiredText } from './request-fields.js';
 
@@ -12,8 +13,12 @@ const start =
 const list =
   (fixedType: string | null): ApiAction =>
   async ({ fields }, { nested }) => ({
-    capabilities: await nested.list(fixedType ?? optionalText(fields, 'capabilityType', 'type')),
+    capabilities: await nested.list(fixedType ?? typeOf(fields)),
   });
+
+function typeOf(fields: Fields): string | null {
+  return optionalText(fields, 'capabilityType', 'type') ?? optionalText(fieldsOf(fields.filter), 'type');
+}
 
 /** Only an agent of the workflow has agents, and it is the step loop that starts them. */
 const refuseAgents: ApiAction = async () => {
@@ -22,7 +27,7 @@ const refuseAgents: ApiAction = async () => {
 
 export const CAPABILITY_API: ApiModule = {
   module: 'capability',
-  types: ['capabilityEvent'],
+  types: ['capabilityEvent', 'capability'],
   actions: {
     startCapability: start(null),
     startSkill: start('skill'),

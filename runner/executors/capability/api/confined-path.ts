@@ -1,8 +1,7 @@
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { badRequest } from './api.js';
-import { canWalkHandles, handlePath } from './handle-path.js';
 
 /**
  * Files inside the workspace, and nowhere else. A path is resolved first, links included, and must lie inside; then it is walked
@@ -10,6 +9,8 @@ import { canWalkHandles, handlePath } from './handle-path.js';
  * does not leave; where handles cannot be walked through (no /proc) the check is all there is.
  */
 const MAX_PATH_CHARACTERS = 4_096;
+const HANDLES = '/proc/self/fd';
+const canWalkHandles = existsSync(HANDLES);
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Real path of something that is there. Throws. */
@@ -45,6 +46,11 @@ export async function inParent<T>(
   assertInside(workspace, real, written);
   const name = basename(absolute);
   return await inFolder(workspace, join(real, ...missing), create, (folder) => work(join(folder, name)));
+}
+
+/** A path to what a handle has open, whatever becomes of its name; the name itself where there is no /proc. */
+export function handlePath(handle: FileHandle, name: string): string {
+  return canWalkHandles ? `${HANDLES}/${handle.fd}` : name;
 }
 
 function absoluteOf(workspace: string, written: string): string {

@@ -53,10 +53,11 @@ function own<T>(table: { readonly [name: string]: T } | undefined, name: string)
   return table && Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-function contentOf(request: Fields): ApiRequest {
-  const { message } = request;
-  if (typeof message === 'string') return { fields: request, text: message };
-  return { fields: message === undefined || message === null ? request : fieldsOf(message), text: null };
+/** What the request itself is called is none of its members. */
+function contentOf({ type: _, action: __, ...fields }: Fields): ApiRequest {
+  const { message } = fields;
+  if (typeof message === 'string') return { fields, text: message };
+  return { fields: message === undefined || message === null ? fields : fieldsOf(message), text: null };
 }
 
 function requestIdOf(id: unknown): Json {

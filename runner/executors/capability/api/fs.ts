@@ -57,9 +57,9 @@ const deleteFile: ApiAction = async (request, { context }) => {
   return { path };
 };
 
-const deleteFolder: ApiAction = async (request, { context }) => {
+const deleteFolder: ApiAction = async (request, { context, signal }) => {
   const path = pathOf(request);
-  await inParent(context.workspace, path, false, (found) => removeTree(found));
+  await inParent(context.workspace, path, false, (found) => removeTree(found, signal));
   return { path };
 };
 
@@ -94,7 +94,7 @@ async function readText(workspace: string, path: string): Promise<string> {
 function pathOf(request: ApiRequest): string {
   const { fields } = request;
   const name = optionalText(fields, 'fileName', 'filename', 'folderName', 'foldername');
-  const folder = optionalText(fields, 'filePath', 'path', 'folderPath', 'folderpath');
+  const folder = optionalText(fields, 'filePath', 'relPath', 'path', 'folderPath', 'folderpath');
   if (name !== null && folder !== null) return join(folder, name);
   return name ?? folder ?? requiredText(request, 'filePath');
 }
@@ -112,4 +112,6 @@ export const FS_API: ApiModule = {
     searchFiles,
     grepSearch,
   },
+  // As the client of existing packages names them.
+  aliases: { read_many_files: 'readManyFiles', grep_search: 'grepSearch', writeToFile: 'createFile' },
 };

@@ -9,34 +9,38 @@ const MAX_FILES = 20_000;
 const MAX_RESULTS = 1_000;
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 const MAX_LINE_CHARACTERS = 500;
+/** Of all that is printed: it is read as a whole or not at all, up to 4 MiB. */
+const MAX_BYTES = 4_000_000;
 const LEFT_OUT = new Set(['.git', 'node_modules']);
 
 const { mode, pattern, only, prefix } = JSON.parse(await text(process.stdin));
 const results = [];
 let files = 0;
+let bytes = 0;
+let isFull = false;
 
 try {
   const matcher = mode === 'regex' ? new RegExp(pattern) : null;
   const matches = (line) => (matcher ? matcher.test(line) : line.includes(pattern));
   for await (const path of only === null ? walk('') : [only]) {
     files += 1;
-    if (isFull()) break;
+    isFull ||= files > MAX_FILES;
+    if (isFull) break;
     const shown = posix.join(prefix, path);
-    if (mode === 'list' || (mode === 'text' && shown.includes(pattern)))
-      results.push({ path: shown, line: null, text: null });
+    if (mode === 'list' || (mode === 'text' && shown.includes(pattern))) add(shown, null, null);
     if (mode !== 'list') await search(path, shown, matches);
   }
-  print({ results: results.slice(0, limit()), truncated: isFull() });
+  print({ results, truncated: isFull });
 } catch (error) {
   print({ error: error.message });
 }
 
-function limit() {
-  return mode === 'list' ? MAX_FILES : MAX_RESULTS;
-}
-
-function isFull() {
-  return results.length > limit() || files > MAX_FILES;
+/** The first one that is too much is left out, and is the last. */
+function add(path, line, text) {
+  const result = { path, line, text };
+  bytes += Buffer.byteLength(JSON.stringify(result)) + 1;
+  isFull ||= bytes > MAX_BYTES || results.length === (mode === 'list' ? MAX_FILES : MAX_RESULTS);
+  if (!isFull) results.push(result);
 }
 
 async function* walk(folder) {
@@ -56,8 +60,8 @@ async function search(path, shown, matches) {
   for (const line of content.split('\n')) {
     number += 1;
     if (!matches(line)) continue;
-    results.push({ path: shown, line: number, text: line.slice(0, MAX_LINE_CHARACTERS) });
-    if (isFull()) return;
+    add(shown, number, line.slice(0, MAX_LINE_CHARACTERS));
+    if (isFull) return;
   }
 }
 

@@ -36,9 +36,17 @@ interface Match {
   readonly text: string | null;
 }
 
-/** Throws. */
-export async function searchWorkspace(order: SearchOrder, session: ApiSession): Promise<SearchResults> {
+/** One after the other in an execution. Throws. */
+export function searchWorkspace(order: SearchOrder, session: ApiSession): Promise<SearchResults> {
+  const { searches } = session;
+  const found = searches.last.then(() => search(order, session));
+  searches.last = found.catch(() => {});
+  return found;
+}
+
+async function search(order: SearchOrder, session: ApiSession): Promise<SearchResults> {
   const { context, signal } = session;
+  if (signal.aborted) throw badRequest('the execution is over');
   if (order.pattern.length > MAX_PATTERN_CHARACTERS) {
     throw badRequest(`a pattern may have ${MAX_PATTERN_CHARACTERS} characters`);
   }

@@ -14,14 +14,19 @@ const STOP = { eofMs: 0, termMs: 3_000, killMs: 2_000 } as const;
 const runCommand: ApiAction = async ({ fields, text }, session) => {
   const command = text ?? fields.command;
   if (typeof command !== 'string' || command.trim() === '') throw badRequest('command is missing');
-  if (session.commands.size >= MAX_COMMANDS) throw badRequest(`more than ${MAX_COMMANDS} commands at a time`);
-  const process = await session.context.launch(command);
-  return await untilEnd(process, command, session);
+  const { commands, context } = session;
+  if (commands.size >= MAX_COMMANDS) throw badRequest(`more than ${MAX_COMMANDS} commands at a time`);
+  const starting = context.launch(command);
+  commands.add(starting);
+  try {
+    return await untilEnd(await starting, command, session);
+  } finally {
+    commands.delete(starting);
+  }
 };
 
 async function untilEnd(process: ContainedProcess, command: string, session: ApiSession): Promise<JsonObject> {
-  const { context, commands, signal, executionId } = session;
-  commands.add(process);
+  const { context, signal, executionId } = session;
   const stop = () => void process.stop(STOP); // Never rejects; awaited below.
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
@@ -40,7 +45,6 @@ async function untilEnd(process: ContainedProcess, command: string, session: Api
     signal.removeEventListener('abort', stop);
     const stopped = await process.stop(STOP);
     if (!stopped.gone) await stopped.whenGone;
-    commands.delete(process);
   }
 }
 
@@ -51,9 +55,12 @@ function codeOf({ code, signal }: ExitStatus): number {
 
 const interrupt: ApiAction = async (_, { commands }) => {
   const running = [...commands];
-  await Promise.all(running.map((process) => process.stop(STOP)));
+  await Promise.all(running.map((starting) => starting.then((process) => process.stop(STOP), NOT_STARTED)));
   return { interrupted: running.length };
 };
+
+/** Whoever started it is told. */
+const NOT_STARTED = () => {};
 
 export const TERMINAL_API: ApiModule = {
   module: 'terminal',

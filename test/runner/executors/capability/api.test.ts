@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { removeTree } from '../../../../runner/executors/capability/api/remove-tree.js';
 import type { Fields } from '../../../../src/domain/fields.js';
 import { capabilityBench, handler, outputOf, write } from './harness.js';
 
@@ -157,13 +158,36 @@ describe('fs', () => {
   test('a pattern that would take for ever takes it elsewhere: the daemon answers meanwhile, and the end stops it', async () => {
     const bench = await capabilityBench(
       handler(`
-        const search = codebolt.fs.grepSearch('(a+)+$', 'a').catch(() => {});
-        const path = await codebolt.project.getProjectPath();
-        return { path };`),
+        for (const pattern of ['(a+)+$', 'b', 'c', 'd']) codebolt.fs.grepSearch(pattern, 'a').catch(() => {});
+        await codebolt.terminal.executeCommand('true');
+        return { path: await codebolt.project.getProjectPath() };`),
     );
     write(join(bench.workspace, 'a'), `${'a'.repeat(60)}!\n`);
 
     expect(outputOf(await bench.execute('try'))).toEqual({ path: bench.workspace });
+    // The executor, its command, and one search at a time.
+    expect(bench.processes).toHaveLength(3);
+  });
+
+  test('more matches than can be told are cut, however long they are', async () => {
+    const bench = await capabilityBench(handler("return { found: (await codebolt.fs.grepSearch('.')).length };"));
+    const deep = Array.from({ length: 12 }, () => 'd'.repeat(200));
+    write(join(bench.workspace, ...deep, 'f'), `${'\u0001'.repeat(500)}\n`.repeat(1_000));
+
+    const { found } = outputOf(await bench.execute('try')) as { found: number };
+
+    expect(found).toBeGreaterThan(500);
+    expect(found).toBeLessThan(1_000);
+  });
+
+  test('a folder that is being deleted when its execution ends is left half-deleted, not waited for', async () => {
+    const bench = await capabilityBench('');
+    const folder = join(bench.workspace, 'large');
+    write(join(folder, 'a/b'), '');
+
+    await expect(removeTree(folder, AbortSignal.abort())).rejects.toThrow(/is over/);
+
+    expect(existsSync(join(folder, 'a/b'))).toBe(true);
   });
 });
 
@@ -191,6 +215,19 @@ describe('terminal', () => {
     expect(bench.audits).toContainEqual(
       expect.objectContaining({ kind: 'capability_command', data: expect.objectContaining({ exit_code: 3 }) }),
     );
+  });
+
+  test('no more than eight commands run at a time, however fast they are asked for', async () => {
+    const bench = await capabilityBench(
+      handler(`
+        const command = 'until [ -e go ]; do sleep 0.02; done';
+        const runs = Array.from({ length: 12 }, () => codebolt.terminal.executeCommand(command).then(() => 'ran', String));
+        await codebolt.fs.createFile('go', '');
+        return { refused: (await Promise.all(runs)).filter((end) => end !== 'ran') };`),
+    );
+
+    const refusal = expect.stringMatching(/more than 8 commands/);
+    expect(outputOf(await bench.execute('try'))).toEqual({ refused: Array(4).fill(refusal) });
   });
 
   test('S3-64 an interrupt ends the commands that run', async () => {

@@ -119,6 +119,7 @@ describe('the scaffold', () => {
       { name: 'a'.repeat(65) },
       { supportedTypes: [] },
       { supportedTypes: [''] },
+      { supportedTypes: Array(201).fill('x') },
       { entryPoint: '../out.js' },
       { entryPoint: '/out.js' },
       { entryPoint: 'executor.yaml' },

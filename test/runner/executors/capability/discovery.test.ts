@@ -235,6 +235,15 @@ describe('capability.yaml', () => {
     expect(problems).toEqual([]);
   });
 
+  test('S3-79 an executor that is pinned by what is no name is told, not replaced by another', async () => {
+    addCapability(at('project'), 'skill', 'a', { executor: ['mine'] });
+
+    const index = await discover();
+
+    expect(findCapability(index, 'skill', 'a')).toBeNull();
+    expect(index.problems).toContainEqual(expect.objectContaining({ text: expect.stringMatching(/is no name$/) }));
+  });
+
   test('S3-79 a pinned executor is asked for by name, before the types', async () => {
     addExecutor(at('project'), 'by-type', '', { supportedTypes: ['skill'] });
     addExecutor(builtIn(), 'pinned', '', { supportedTypes: ['other'] });

@@ -154,9 +154,15 @@ describe('a stop', () => {
   });
 
   test('a child that has answered and does not exit is ended all the same', async () => {
-    const bench = await capabilityBench(handler('setInterval(() => {}, 1000); process.exit = () => {}; return 1;'));
+    const clock = new FakeClock();
+    const code = "setInterval(() => {}, 1000); process.exit = () => console.log('stays'); return 1;";
+    const bench = await capabilityBench(handler(code), { clock });
+    const running = bench.execute('try');
+    await bench.untilPrinted('stays');
 
-    expect(outputOf(await bench.execute('try'))).toBe(1);
+    clock.advance(1_000);
+
+    expect(outputOf(await running)).toBe(1);
     expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(false);
   });
 });
@@ -241,12 +247,16 @@ describe('what is told', () => {
     expect(bench.signals.filter(({ type }) => type === 'progress').length).toBeGreaterThan(2);
   });
 
-  test('output without end is cut, and holds nobody up', async () => {
-    const bench = await capabilityBench(handler("process.stdout.write('x'.repeat(3_000_000)); return 1;"));
+  test.each([
+    ['one line', "'x'.repeat(3_000_000)"],
+    ['short lines', "'x\\n'.repeat(100_000)"],
+  ])('output without end is cut, and holds nobody up: %s', async (_, text) => {
+    const bench = await capabilityBench(handler(`process.stdout.write(${text}); return 1;`));
 
     expect(outputOf(await bench.execute('try'))).toBe(1);
     const total = bench.printed().reduce((sum, line) => sum + line.length, 0);
     expect(total).toBeLessThan(1_010_000);
+    expect(bench.printed().length).toBeLessThan(10_000);
     expect(bench.printed().at(-1)).toMatch(/left out/);
   });
 

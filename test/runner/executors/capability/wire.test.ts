@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
@@ -69,7 +70,7 @@ describe('the wire, spoken by hand', () => {
 
   test('S3-43 an error on the IPC channel is CAPABILITY_FAILED', async () => {
     const bench = await capabilityBench(
-      bare("process.send({ type: 'sideExecutionError', error: { message: 'no luck' } });"),
+      bare("process.send({ type: 'sideExecutionError', error: { message: 'no luck' } }, () => process.exit());"),
     );
 
     expect(errorOf(await bench.execute('try'))).toMatchObject({ code: 'CAPABILITY_FAILED', message: /no luck/ });
@@ -113,6 +114,53 @@ describe('the wire, spoken by hand', () => {
     expect(by(null)).toContainEqual(expect.objectContaining({ type: 'commandFinish', exitCode: 0, stdout: 'hi\n' }));
     expect(by(5)).toMatchObject([{ success: true, executions: [{ name: 'try', status: 'running' }] }]);
     expect(by(7)).toMatchObject([{ success: true, path: 'sub/a.txt' }]);
+  });
+
+  test('S3-63 S3-65 S3-66 the requests of the published SDK are understood as it writes them', async () => {
+    const body = `
+      const asked = [
+        { type: 'capability', action: 'listCapabilities', filter: { type: 'power' } },
+        { type: 'capability', action: 'startCapability', capabilityName: 'gone', capabilityType: 'power' },
+        { type: 'capability', action: 'getExecutionStatus', executionId: 'cap_1_00000000' },
+        { type: 'sideExecution', action: 'startSideExecution', actionBlockPath: 'nobody', params: {} },
+        { type: 'sideExecution', action: 'startSideExecution', inlineCode: 'process.exit(3)' },
+        { type: 'fsEvent', action: 'writeToFile', message: { relPath: 'b', newContent: 'hello' } },
+        { type: 'fsEvent', action: 'updateFile', message: { filename: 'b', filePath: '.', newContent: 'hi' } },
+        { type: 'fsEvent', action: 'grep_search', message: { path: '.', query: 'hi', caseSensitive: true } },
+        { type: 'fsEvent', action: 'read_many_files', message: { paths: ['b'] } },
+        { type: 'executeCommand', message: 'exit 2', returnEmptyStringOnSuccess: false },
+        { type: 'sendInterruptToTerminal' },
+        { type: 'sendMessage', message: 'on my way', payload: {} },
+        { type: 'waitforReply', message: 'well?' },
+      ];
+      const ask = () => {
+        if (heard.length > 1 + asked.length) return;
+        if (heard.length <= asked.length) return send({ ...asked[heard.length - 1], requestId: heard.length - 1 });
+        send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: heard.slice(1) });
+        socket.close();
+      };
+      socket.on('message', ask);
+      ask();`;
+    const bench = await capabilityBench(bare(body));
+
+    const answers = outputOf(await bench.execute('try')) as unknown as readonly Fields[];
+
+    expect(answers.map(({ requestId }) => requestId)).toEqual(answers.map((_, index) => index));
+    expect(answers).toMatchObject([
+      { success: true, capabilities: [{ name: 'try' }] },
+      { success: false, code: 'CAPABILITY_NOT_FOUND' },
+      { success: false, error: expect.stringMatching(/no execution/) },
+      { success: false, code: 'EXECUTOR_NOT_FOUND' },
+      { success: false, code: 'PROCESS_CRASHED' },
+      { success: true },
+      { success: true },
+      { success: true, results: [{ path: 'b', text: 'hi' }] },
+      { success: true, files: [{ content: 'hi' }] },
+      { type: 'commandFinish', exitCode: 2 },
+      { type: 'terminalInterrupted', interrupted: 0 },
+      { success: true },
+      { success: false, error: expect.stringMatching(/cannot receive/) },
+    ]);
   });
 
   test('S3-69 modules that the workflow leaves out answer with a failure', async () => {
@@ -225,6 +273,57 @@ describe('who is let in', () => {
     expect(await tryToConnect(ticket.port, queryOf(ticket.token))).toBe(101);
     expect(await tryToConnect(ticket.port, queryOf(ticket.token))).toBe(401);
     expect(connections()).toBe(1);
+  });
+
+  test('S3-33 the whole environment may stand in the address, as the published SDK puts it there', async () => {
+    const { ticket } = await openHub();
+
+    expect(await tryToConnect(ticket.port, queryOf(ticket.token, { LS_COLORS: 'x'.repeat(200_000) }))).toBe(101);
+  });
+
+  test('one that is refused is closed, even if it never closes its own half', async () => {
+    const { ticket } = await openHub();
+    const socket = connect({ port: ticket.port, host: '127.0.0.1', allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    socket.on('error', () => {});
+
+    socket.write('GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    await once(socket.resume(), 'end');
+    // Writing shows whether there is still somebody.
+    const poke = () => void (socket.destroyed || socket.write('x', () => setImmediate(poke)));
+    poke();
+
+    await closed;
+  });
+
+  test('one that sends large messages faster than they are answered is not read any more', async () => {
+    const hub = new CapabilityHub();
+    onTestFinished(() => hub.close());
+    const connected = new Promise<WebSocket>((resolve, reject) => {
+      const admission = { ...claims, validForMs: 1_000, clock: new FakeClock(), onConnection: resolve };
+      hub.admit(admission).then(({ port, token }) => {
+        const client = new WebSocket(`ws://127.0.0.1:${port}${queryOf(token)}`);
+        onTestFinished(() => client.terminate());
+        const text = JSON.stringify({ type: 'x', text: 'x'.repeat(600_000) });
+        client.on('open', () => {
+          for (let sent = 0; sent < 40; sent += 1) client.send(text);
+        });
+      }, reject);
+    });
+    const socket = await connected;
+    let heard = 0;
+    new Peer(socket, {
+      onGarbage: () => {},
+      onMessage: () => {
+        heard += 1;
+        return new Promise<void>(() => {});
+      },
+    });
+
+    while (!socket.isPaused) await new Promise((resolve) => setImmediate(resolve));
+
+    expect(heard).toBe(32);
   });
 
   test('S3-32 the token is a JWT with HS256 that names execution, thread and parent', async () => {
