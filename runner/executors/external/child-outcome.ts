@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { cancelled, failure, type Outcome, success } from '../../../src/domain/outcome.js';
 import type { ChildReport } from './run-child.js';
 
@@ -8,8 +9,7 @@ export function childOutcome(report: ChildReport, executor: string, signal: Abor
   const { status, durationMs, envelopeWasRead } = report;
   if (report.wasAborted) return cancelled(signal.reason);
   if (status.code === null) {
-    const message = `the executor ${executor} was killed by ${status.signal ?? 'a signal'}, which Baton did not send`;
-    return failure('AGENT_CANCELLED', message, { state: 'cancelled' });
+    return failure('AGENT_CANCELLED', killed(report, executor), { state: 'cancelled' });
   }
   if (status.code !== 0) return failure('AGENT_INVOCATION_FAILED', complaint(report, executor));
   if (!envelopeWasRead) {
@@ -19,6 +19,15 @@ export function childOutcome(report: ChildReport, executor: string, signal: Abor
   return success({ exit_code: 0, duration_ms: durationMs });
 }
 
+/** Shells end with 128 + the signal that killed what they ran, and a namespace does, too: which of the two it was cannot be told. */
+function killed({ stderr, status }: ChildReport, executor: string): string {
+  const { signal } = status;
+  const code = signal === null ? '' : ` (exit code ${128 + constants.signals[signal]})`;
+  const text = stderr.trim();
+  const message = `the executor ${executor} was killed by ${signal ?? 'a signal'}${code}, which Baton did not send`;
+  return text === '' ? message : `${message}: ${cut(text)}`;
+}
+
 function complaint({ stderr, status }: ChildReport, executor: string): string {
   const text = stderr.trim();
   return text === ''
@@ -26,8 +35,13 @@ function complaint({ stderr, status }: ChildReport, executor: string): string {
     : cut(text);
 }
 
-/** Its end is what tells most. No half of a pair is left in front. */
+/**
+ * Its end is what tells most. It begins with a whole line or at least a whole word, where there is one soon: secrets are masked later, and
+ * half of one would not be known for what it is.
+ */
 function cut(text: string): string {
   if (text.length <= MAX_MESSAGE_CHARS) return text;
-  return `… ${text.slice(-MAX_MESSAGE_CHARS).replace(/^[\udc00-\udfff]/, '')}`;
+  const end = text.slice(-MAX_MESSAGE_CHARS);
+  const [partial = ''] = /^[^\n]{0,500}\n|^\S{0,500}\s|^[\udc00-\udfff]/.exec(end) ?? [];
+  return `… ${end.slice(partial.length)}`;
 }

@@ -111,7 +111,7 @@ function endsWell({ status, wasAborted, envelopeWasRead, stderr, limitMs }: Seen
   if (status.code !== 0) {
     const said = lastLine(stderr);
     const why = `exit code ${status.code}${said === '' ? ', and nothing on stderr' : `: ${said}`}`;
-    return failed(why, 'It must exit with 0 when it has done its work; if it needs a certain input, give --input.');
+    return failed(why, stderr.includes('/dev/stdin') ? NO_DEVICE : NEEDS_SOMETHING);
   }
   if (!envelopeWasRead) {
     const why = 'exit code 0, but it did not read its input to the end';
@@ -119,6 +119,9 @@ function endsWell({ status, wasAborted, envelopeWasRead, stderr, limitMs }: Seen
   }
   return PASSED;
 }
+
+const NEEDS_SOMETHING = 'It must exit with 0 when it has done its work; if it needs a certain input, give --input.';
+const NO_DEVICE = 'Read descriptor 0 itself: its stdin is a socket, and /dev/stdin cannot be opened for one.';
 
 function leavesNothing(seen: Seen): Verdict {
   if (seen.leftBehind === 0) return endsWell(seen);

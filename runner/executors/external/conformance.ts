@@ -44,7 +44,7 @@ export interface CheckResult extends Verdict {
 
 const PIECES = 20;
 const PIECE_EVERY_MS = 10;
-const ENDING_MS = 200;
+const CALM_MS = 200;
 
 /**
  * Holds an executor to the protocol: starts it once for each check, for real, and tells what came of it as it comes. Its child
@@ -126,10 +126,9 @@ async function see(
   }
 }
 
-/** What is just ending is not left behind. */
+/** What is just ending is not left behind, and what is just being started cannot be told by its environment yet. */
 async function stillLiving(living: () => Promise<number>, clock: Clock): Promise<number> {
-  if ((await living()) === 0) return 0;
-  await new Promise<void>((resolve) => void clock.after(ENDING_MS, resolve));
+  await new Promise<void>((resolve) => void clock.after(CALM_MS, resolve));
   return living();
 }
 

@@ -13,7 +13,7 @@ const SETTLE_MS = 1_000;
 export class EnvelopePipe {
   readonly #pipe: Writable;
   readonly #closed: Promise<void>;
-  #isFlushed = false;
+  #isTaken = false;
   #isBroken = false;
 
   constructor(stdin: Writable) {
@@ -32,16 +32,18 @@ export class EnvelopePipe {
   /** The last piece, and the end of the stream. */
   end(bytes: Buffer): void {
     if (this.#isBroken) return;
-    this.#pipe.end(bytes, (error?: Error | null) => {
-      this.#isFlushed = !error;
+    // Not at 'finish': a child that read all of it and ended may be gone before the end of the stream could be sent.
+    this.#pipe.write(bytes, (error?: Error | null) => {
+      this.#isTaken = !error;
     });
+    this.#pipe.end();
   }
 
   async wasRead(clock: Clock): Promise<boolean> {
     const limit = new TimeLimit(clock, SETTLE_MS);
     await limit.race(this.#closed);
     limit.end();
-    return this.#isFlushed && !this.#isBroken;
+    return this.#isTaken && !this.#isBroken;
   }
 
   /** Lets go of what was not taken. */

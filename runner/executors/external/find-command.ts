@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { access, open, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { ExecutorDefinition } from '../../../src/domain/steps/plan.js';
@@ -52,7 +52,33 @@ async function obstacleTo(file: string): Promise<string | null> {
   );
   if (!isExecutable) return 'may not be executed by this user';
   // The tools that build a namespace would take it for the setting of a variable, and start its first argument.
-  return file.includes('=') ? 'has a "=" in its path, with which it cannot be started' : null;
+  if (file.includes('=')) return 'has a "=" in its path, with which it cannot be started';
+  const interpreter = await interpreterOf(file);
+  if (interpreter === null || (await isThere(interpreter))) return null;
+  const hint = interpreter.endsWith('\r') ? ': the file has the line ends of Windows' : '';
+  return `is to be run by ${JSON.stringify(interpreter)}, which is not there${hint}`;
+}
+
+const MAX_FIRST_LINE = 256;
+
+/** What the first line of a script names. For one that is missing the system says that the script itself is. */
+async function interpreterOf(file: string): Promise<string | null> {
+  // Who may run a file may not always read it.
+  const handle = await open(file).catch(() => null);
+  if (handle === null) return null;
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_FIRST_LINE), 0, MAX_FIRST_LINE, 0);
+    return /^#![ \t]*(\/[^ \t\n]*)[ \t\n]/.exec(buffer.toString('utf8', 0, bytesRead))?.[1] ?? null;
+  } finally {
+    await handle.close();
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  );
 }
 
 function notStarted(

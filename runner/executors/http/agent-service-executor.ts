@@ -8,7 +8,7 @@ import { type AgentRunEnd, viewOf } from './agent-run-view.js';
 import { shown } from './error-text.js';
 import { lastWordsMeanwhile } from './last-words.js';
 import { type Answer, ServiceClient } from './service-client.js';
-import { pause, StepStopped, stepOutcome } from './step-outcome.js';
+import { pause, stepOutcome } from './step-outcome.js';
 
 /** So many looks at a run may fail in a row: a service that is restarted costs no agent its work. */
 const MAX_FAILED_LOOKS = 5;
@@ -56,7 +56,7 @@ class AgentServiceRun {
     try {
       return await this.#poll(url);
     } catch (error) {
-      if (error instanceof StepStopped && runId !== null && this.#mayCancel()) this.#cancel(runId);
+      if (runId !== null && this.#mayCancel()) this.#cancel(runId);
       throw error;
     }
   }
@@ -84,10 +84,14 @@ class AgentServiceRun {
     }
   }
 
-  /** With a key of its own a retry finds this very run again: it must not find it cancelled. */
+  /**
+   * A run that nobody waits for any more must not go on, least of all beside the one that a retry starts. But with a key of its own a
+   * retry finds this very run again: it must not find it cancelled.
+   */
   #mayCancel(): boolean {
     const { signal, step } = this.context;
-    return signal.reason !== 'step_timeout' || step.idempotencyKey === null;
+    const mayComeBack = !signal.aborted || signal.reason === 'step_timeout';
+    return step.idempotencyKey === null || !mayComeBack;
   }
 
   #cancel(runId: string): void {

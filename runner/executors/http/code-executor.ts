@@ -1,10 +1,9 @@
-import { fieldsOf } from '../../../src/domain/fields.js';
+import { type Fields, fieldsOf } from '../../../src/domain/fields.js';
 import type { JsonObject } from '../../../src/domain/json.js';
 import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { CodeAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
 import { type Mask, shown, shownTail } from './error-text.js';
-import { type ExecResult, outputOf, readExecResult } from './exec-result.js';
 import { withSession } from './sandbox-sessions.js';
 import { ServiceClient } from './service-client.js';
 import { stepOutcome } from './step-outcome.js';
@@ -73,4 +72,54 @@ function failureIn({ exitCode, oom, killedReason }: ExecResult, mask: Mask): str
 
 function tail(text: string): string {
   return text.length <= TEXT_IN_AUDIT ? text : `…${text.slice(-TEXT_IN_AUDIT)}`;
+}
+
+/** What the sandbox says about code that it ran. */
+interface ExecResult {
+  /** `null` only for code that was killed. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly isStdoutCut: boolean;
+  readonly isStderrCut: boolean;
+  readonly durationMs: number | null;
+  readonly oom: boolean;
+  readonly killedReason: string | null;
+}
+
+/** `null`: that is no such thing. What may be left out by the protocol may be left out; nothing may be of another type. */
+function readExecResult(body: Fields): ExecResult | null {
+  const stdout = body.stdout ?? '';
+  const stderr = body.stderr ?? '';
+  const exitCode = body.exit_code ?? null;
+  const durationMs = body.duration_ms ?? null;
+  const oom = body.oom ?? false;
+  const killedReason = body.killed_reason ?? '';
+  if (typeof stdout !== 'string' || typeof stderr !== 'string' || typeof killedReason !== 'string') return null;
+  if (typeof oom !== 'boolean' || !(durationMs === null || typeof durationMs === 'number')) return null;
+  const isKilled = oom || killedReason !== '';
+  if (!(Number.isInteger(exitCode) || (exitCode === null && isKilled))) return null;
+  return {
+    exitCode: exitCode as number | null,
+    stdout,
+    stderr,
+    isStdoutCut: body.stdout_truncated === true,
+    isStderrCut: body.stderr_truncated === true,
+    durationMs,
+    oom,
+    killedReason: killedReason === '' ? null : killedReason,
+  };
+}
+
+function outputOf(result: ExecResult): JsonObject {
+  return {
+    exit_code: result.exitCode,
+    stdout: result.stdout,
+    stderr: result.stderr,
+    duration_ms: result.durationMs,
+    oom: result.oom,
+    killed_reason: result.killedReason,
+    ...(result.isStdoutCut ? { stdout_truncated: true } : {}),
+    ...(result.isStderrCut ? { stderr_truncated: true } : {}),
+  };
 }

@@ -28,6 +28,17 @@ export function maskOf(token: string): Mask {
   return (text) => spellings.reduce((masked, spelling) => masked.replaceAll(spelling, '***'), text);
 }
 
+/** Shorter ones stand in ordinary text, too. */
+const MIN_TOKEN_LENGTH = 8;
+
+/**
+ * The same for the bytes of an answer, which becomes data of the run: a prompt, a variable, the input of a program. Nobody there may have
+ * the token. In JSON it can only stand inside a text, so that the answer stays JSON.
+ */
+export function withoutToken(body: Buffer, token: string, mask: Mask): Buffer {
+  return token.length < MIN_TOKEN_LENGTH ? body : Buffer.from(mask(body.toString('latin1')), 'latin1');
+}
+
 /** On one line, without anything that could act on a terminal, and not too long. Masked before it is cut: half a token is too much. */
 export function shown(text: string, mask: Mask, max = MAX_TEXT): string {
   const clean = mask(text).trim();

@@ -57,7 +57,7 @@ function tokenOf({ name, token: written }: Service, context: StepContext): strin
 
 /** Those that the client sets itself, and those that say where a message ends. */
 const OURS =
-  /^(?:authorization|accept|content-type|content-length|connection|expect|host|idempotency-key|transfer-encoding|upgrade)$/i;
+  /^(?:authorization|accept|accept-encoding|content-type|content-length|connection|expect|host|idempotency-key|transfer-encoding|upgrade)$/i;
 
 function header({ name }: Service, nameKey: string, headerName: string, valueKey: string, value: string) {
   if (OURS.test(headerName)) throw misconfigured(name, nameKey, 'names a header that has another use');

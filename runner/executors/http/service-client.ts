@@ -3,7 +3,7 @@ import { BatonError } from '../../../src/domain/errors.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { Service, ServiceName } from '../../../src/domain/steps/plan.js';
 import type { StepContext } from '../executor.js';
-import { errorTextOf, type Mask, maskOf, shown } from './error-text.js';
+import { errorTextOf, type Mask, maskOf, shown, withoutToken } from './error-text.js';
 import { exchange, type RawAnswer } from './exchange.js';
 import { readJson } from './read-json.js';
 import { accessTo, type ServiceAccess } from './service-access.js';
@@ -64,7 +64,7 @@ export class ServiceClient {
     progress();
     const { status, body, isWhole, location } = await this.#send(call, progress);
     if (!isWhole) throw this.#refused(call, `answered ${status} with more than ${MAX_BODY_BYTES} bytes`, status);
-    const reading = readJson(body);
+    const reading = readJson(withoutToken(body, this.#access.token, this.mask));
     if (!reading.ok) throw this.#refused(call, `answered ${status}, and the answer ${reading.problem}`, status);
     return { status, body: reading.value, location };
   }
@@ -101,6 +101,8 @@ export class ServiceClient {
     return {
       ...this.#access.headers,
       Accept: 'application/json',
+      // Without it a service may compress what it sends.
+      'Accept-Encoding': 'identity',
       ...(text === null
         ? {}
         : { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)) }),

@@ -100,6 +100,12 @@ test('S0-66 one that drains and exits with 7 fails, and its stderr is told', asy
   expect(why('drains')).toBe('exit code 7: no licence');
 });
 
+test('one that opens /dev/stdin is told that it cannot: its stdin is a socket', async () => {
+  const { results } = await trial(bash('cat /dev/stdin >/dev/null'));
+
+  expect(results[0]).toMatchObject({ mark: 'failed', action: expect.stringContaining('Read descriptor 0 itself') });
+});
+
 test('one that leaves a process behind is found out, and the process is gone', async () => {
   const nonce = newNonce();
 

@@ -38,6 +38,16 @@ describe.each(forms)('with isolation %s', (form) => {
     });
   });
 
+  test('S0-38 what it said on stderr before it was killed is told with it', async () => {
+    const step = await externalStep({
+      isolation,
+      definition: bash('cat >/dev/null; echo low memory >&2; kill -KILL $$'),
+    });
+
+    const message = 'the executor acme was killed by SIGKILL (exit code 137), which Baton did not send: low memory';
+    expect(await step.run()).toMatchObject({ state: 'cancelled', error: { code: 'AGENT_CANCELLED', message } });
+  });
+
   test('S0-38 a signal from outside ends the step and all that it started', async () => {
     const nonce = newNonce();
     const step = await externalStep({ isolation, definition: hides(nonce, 'wait') });

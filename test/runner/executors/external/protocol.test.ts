@@ -81,7 +81,8 @@ describe.each(forms)('with isolation %s', (form) => {
 
     const states = outcomes.map(({ state }) => state);
     expect(states).toEqual(['failed', 'success', 'failed', 'success', 'failed', 'failed']);
-    await vi.waitFor(() => expect(pipes()).toBe(before));
+    // What the tests before it had open may be closed meanwhile.
+    await vi.waitFor(() => expect(pipes()).toBeLessThanOrEqual(before));
   });
 
   test('S0-33 a child that floods its own stdin harms nobody', async () => {
@@ -153,6 +154,20 @@ test('S0-46 a long stderr is cut and marked in the transcript, and its end is th
   expect(message.length).toBeLessThan(4_010);
   expect(step.audits).toMatchObject([{ data: { truncated: true } }]);
   expect(JSON.stringify(step.audits).length).toBeLessThan(70_000);
+});
+
+test.each([
+  ['lines', '\n'],
+  ['words', ' '],
+])('S0-47 a long stderr of %s is cut between two of them: half a secret could not be masked', async (_, end) => {
+  const text = `cat >/dev/null; printf 'canary-4711-secret${end}%.0s' {1..999} >&2; exit 1`;
+  const step = await externalStep({ definition: bash(text.replace('\n', '\\n')) });
+
+  const outcome = await step.run();
+
+  const message = outcome.state === 'success' ? '' : outcome.error.message;
+  expect(message.length).toBeGreaterThan(3_900);
+  expect(message.replaceAll(/canary-4711-secret\s?/g, '')).toBe('… ');
 });
 
 test('S0-47 a secret of the definition is known to the redactor before the child can print it', async () => {

@@ -162,11 +162,16 @@ test('S4-19 a look whose connection breaks is as good as none', async () => {
   output(await runAgent(step));
 });
 
-test('S4-20 five failed looks in a row are SERVICE_UNAVAILABLE', async () => {
-  const { server, step } = await start(polled(started, { status: 503 }));
+test.each([
+  ['and its run is cancelled: it must not go on beside the one of a retry', null, 1],
+  ['and its run goes on when a retry will find it by its key', 'k', 0],
+])('S4-15 S4-20 S4-50 five failed looks in a row are SERVICE_UNAVAILABLE, %s', async (_, idempotencyKey, cancelled) => {
+  const { server, step } = await start(polled(started, { status: 503 }), { step: { idempotencyKey } });
 
   expect(failed(await runAgent(step))).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryable: true });
-  expect(server.requests).toHaveLength(6);
+  await step.endRun();
+  expect(server.lines().filter((line) => line.startsWith('GET'))).toHaveLength(5);
+  expect(server.lines().filter((line) => line.endsWith('/cancel'))).toHaveLength(cancelled);
 });
 
 test.each([
@@ -180,7 +185,7 @@ test.each([
   const { server, step } = await start(polled(started, look));
 
   expect(failed(await runAgent(step)).code).toBe('SERVICE_REJECTED');
-  expect(server.requests).toHaveLength(2);
+  expect(server.lines().filter((line) => line.startsWith('GET'))).toHaveLength(1);
 });
 
 test('S4-50 a step that is stopped between two looks looks no more, and tells the service to cancel', async () => {

@@ -28,6 +28,7 @@ describe.each(KINDS)('$kind', ({ service, run, good, path }) => {
       expect(headers['x-koder-tenant']).toBe('4711');
       expect(headers['x-koder-workspace']).toBe('ws-1');
       expect(headers.accept).toBe('application/json');
+      expect(headers['accept-encoding']).toBe('identity');
       expect(rawHeaders.filter((name) => /^authorization$/i.test(name))).toHaveLength(1);
       expect(headers.authorization).toBe(`Bearer ${TOKEN}`);
     }

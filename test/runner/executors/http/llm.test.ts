@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completion, failed, output, runLlm, stepOn } from './harness.js';
+import { completion, failed, output, runLlm, stepOn, TOKEN } from './harness.js';
 import { type Script, scriptedServer } from './scripted-server.js';
 
 const start = async (script: Script, facts = {}) => {
@@ -89,3 +89,14 @@ test.each([
     expect(server.requests[0]?.headers).not.toHaveProperty('x-evil');
   },
 );
+
+test('SEC-20 a token that the gateway repeats is not in the output, which becomes a prompt; one that is no token is left alone', async () => {
+  const spelt = [TOKEN, encodeURIComponent(TOKEN), Buffer.from(TOKEN).toString('base64url'), JSON.stringify(TOKEN)];
+  const server = await scriptedServer(() => ({ json: completion(`ü ${spelt.join(' ')}`) }));
+
+  const masked = await runLlm(await stepOn('gateway', server.url));
+  const short = await runLlm(await stepOn('gateway', server.url, {}, { env: { RUNNER_TOKEN: 'token' } }));
+
+  expect(output(masked)).toMatchObject({ output: 'ü *** *** *** "***"' });
+  expect(output(short)).toMatchObject({ output: `ü ${spelt.join(' ')}` });
+});
