@@ -12,7 +12,7 @@ import { backlogFiles, EXAMPLE_ISSUE } from './init/backlog-files.js';
 import { lookAround, type Surroundings } from './init/choices.js';
 import { type Decisions, decideStarter } from './init/decide-starter.js';
 import { fillStarter } from './init/fill-starter.js';
-import { starterSkill } from './init/starter-skill.js';
+import { STARTER_SKILL, starterSkill } from './init/starter-skill.js';
 import { type NewFile, writeNew } from './init/write-new.js';
 import { shellWord, shorter } from './invocation.js';
 import type { Io } from './io.js';
@@ -111,7 +111,8 @@ async function filesFor(
   compilePrompts(workflow);
   const isNewBacklog = tracker === 'local' && !(await isThere(join(dir, 'backlog')));
   const backlog = isNewBacklog ? backlogFiles(basename(dir), label, repoUrl !== null, Date.now()) : [];
-  return [...backlog, ...(hasSteps ? starterSkill() : []), { path: 'WORKFLOW.md', text }];
+  const isSkillNew = hasSteps && !(await isThere(join(dir, STARTER_SKILL)));
+  return [...backlog, ...(isSkillNew ? starterSkill() : []), { path: 'WORKFLOW.md', text }];
 }
 
 /** What a person should know before the first run. */

@@ -7,9 +7,11 @@ import { createClock, type SystemClock } from '../clock.js';
 import { openTracker } from '../daemon-tracker.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
+import type { Json } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import { neutralise, neutraliseLines } from '../domain/neutralise.js';
 import type { Tracker } from '../domain/ports.js';
+import { renderValue } from '../domain/steps/tokens.js';
 import { withinLimit } from '../domain/time-limit.js';
 import { createRedactor } from '../logging/redact.js';
 import { ADAPTERS } from '../tracker/adapters.js';
@@ -96,7 +98,10 @@ async function valuesOf(issue: Issue, { workflow }: LoadedWorkflow, io: Io) {
   const { root } = workflow.config.workspace;
   const real = await checkWorkspaceRoot({ root, workflowDir: workflow.dir, home: io.homeDir });
   const order = { issue, attempt: null, runId: 'render-1', number: 1, reason: 'first' } as const;
-  return promptValues(order, workflow, join(real, workspaceKey(issue.identifier)));
+  const values = promptValues(order, workflow, join(real, workspaceKey(issue.identifier)));
+  const run = { ...values.run, step_index: 0 };
+  const inputs = renderValue(workflow.plan.inputs, { issue: issue as unknown as Json, attempt: null, run });
+  return { ...values, run, inputs };
 }
 
 function unknown(wanted: string, identifiers: readonly string[], { workflow }: LoadedWorkflow): string {

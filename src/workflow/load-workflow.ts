@@ -95,7 +95,6 @@ function planOptions(file: WorkflowFile, options: LoadOptions, settings: Setting
   return {
     definitions: file.definitions ?? [],
     backendFlag: options.backendFlag,
-    backendSetting: settings?.runtime.backend ?? null,
     maxTurns: settings?.agent.max_turns ?? 1,
     capabilities: options.capabilities,
   };

@@ -1,4 +1,5 @@
 import type { LineCounter } from 'yaml';
+import type { PromptSource } from '../domain/config.js';
 import type { ErrorCode } from '../domain/errors.js';
 
 export type KeyPath = readonly (string | number)[];
@@ -24,16 +25,16 @@ export const FILE_START: Position = { line: 1, column: 1 };
 export class Positions {
   readonly #keys = new Map<string, number>();
   readonly #values = new Map<string, number>();
-  readonly #blocks = new Set<string>();
   readonly #lines: LineCounter;
+  readonly #source: string;
 
-  constructor(lines: LineCounter) {
+  constructor(lines: LineCounter, source: string) {
     this.#lines = lines;
+    this.#source = source;
   }
 
-  add(path: KeyPath, keyOffset: number | undefined, valueOffset: number | undefined, isBlock = false): void {
+  add(path: KeyPath, keyOffset: number | undefined, valueOffset: number | undefined): void {
     const id = JSON.stringify(path);
-    if (isBlock) this.#blocks.add(id);
     if (keyOffset !== undefined) this.#keys.set(id, keyOffset);
     if (valueOffset !== undefined) this.#values.set(id, valueOffset);
   }
@@ -52,9 +53,21 @@ export class Positions {
     return own === undefined ? this.keyAt(path) : this.at(own);
   }
 
-  /** The line on which the text of `path` begins: a block (`|`, `>`) begins on the line after its mark. */
-  textLineAt(path: KeyPath): number {
-    return this.valueAt(path).line + (this.#blocks.has(JSON.stringify(path)) ? 1 : 0);
+  /** Where the lines of a text stand, as far as they are lines of the file: those of `|` are, and a text on one line is. */
+  textAt(path: KeyPath, text: string): Pick<PromptSource, 'startLine' | 'startColumn' | 'isFolded'> {
+    const { line, column } = this.valueAt(path);
+    const written = this.#source.slice(this.#values.get(JSON.stringify(path)) ?? this.#source.length);
+    const [mark] = /^\|[^\n]*\n/.exec(written) ?? [];
+    if (mark !== undefined) {
+      const isInk = (one: string) => one.trim() !== '';
+      const first = written.slice(mark.length).split('\n').find(isInk) ?? '';
+      const indent = first.length - (text.split('\n').find(isInk) ?? first).length;
+      return { startLine: line + 1, startColumn: 1 + indent };
+    }
+    const [quote = ''] = /^["']/.exec(written) ?? [];
+    if (text.includes('\n') || !written.startsWith(`${quote}${text}${quote}`))
+      return { startLine: line, startColumn: column, isFolded: true };
+    return { startLine: line, startColumn: column + quote.length };
   }
 
   at(offset: number): Position {

@@ -57,13 +57,15 @@ function planChanges(old: Workflow, next: Workflow): string[] {
   ];
 }
 
+const PLACES = ['place', 'startLine', 'startColumn', 'isFolded'];
+
 /** The steps without their places, which move with every line above them, and without the prompt below, which is told apart. */
 function stepsOf({ plan, prompt }: Workflow): Json {
   if (plan.isImplied) return null;
   const strip = (value: Json): Json => {
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) return value.map(strip);
-    const kept = Object.entries(value).filter(([key]) => key !== 'place' && key !== 'startLine');
+    const kept = Object.entries(value).filter(([key]) => !PLACES.includes(key));
     return Object.fromEntries(
       kept.map(([key, item]) => [key, key === 'text' && item === prompt.text ? null : strip(item)]),
     );

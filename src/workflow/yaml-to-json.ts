@@ -72,7 +72,7 @@ function convert(walk: Walk, node: unknown, path: KeyPath): Json {
       if (entries.has(key)) {
         throw new YamlRefused(`the key ${JSON.stringify(key)} is there twice`, positionOf(walk, pair.key));
       }
-      walk.positions.add(child, offsetOf(pair.key), offsetOf(pair.value), isBlock(pair.value));
+      walk.positions.add(child, offsetOf(pair.key), offsetOf(pair.value));
       entries.set(key, convert(walk, pair.value, child));
     }
     // Not by assignment: a key named __proto__ must stay a plain key.
@@ -81,7 +81,7 @@ function convert(walk: Walk, node: unknown, path: KeyPath): Json {
   if (isSeq(node)) {
     return node.items.map((item, index) => {
       const child = [...path, index];
-      walk.positions.add(child, undefined, offsetOf(item), isBlock(item));
+      walk.positions.add(child, undefined, offsetOf(item));
       return convert(walk, item, child);
     });
   }
@@ -116,10 +116,6 @@ function positionOf(walk: Walk, node: unknown): Position | null {
 
 function offsetOf(node: unknown): number | undefined {
   return (node as Node | null)?.range?.[0];
-}
-
-function isBlock(node: unknown): boolean {
-  return isScalar(node) && (node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED');
 }
 
 function tooDeep(at: Position | null): YamlRefused {

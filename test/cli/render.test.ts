@@ -38,6 +38,16 @@ describe('baton render', () => {
     expect(tracker.isClosed).toBe(true);
   });
 
+  test('the prompt may name inputs', async () => {
+    const io = world();
+    const head =
+      'tracker: { kind: memory }\ninputs: { topic: "on ${issue.identifier}" }\nsteps: [{ id: a, kind: agent }]';
+    io.write('WORKFLOW.md', `---\n${head}\n---\nWork {{ inputs.topic }}, step {{ run.step_index }}\n`);
+
+    expect(await render({ workflowPath: 'WORKFLOW.md', issue: 'AB-1' }, io, memoryRegistry(board()))).toBe(0);
+    expect(io.out()).toBe('Work on AB-1, step 0\n');
+  });
+
   test('an issue in another state is found by its id', async () => {
     const io = world();
     io.write('WORKFLOW.md', WORKFLOW);

@@ -59,6 +59,19 @@ test('a YAML error names line and column of the file', () => {
   expect(error.message).toMatch(/^WORKFLOW\.md:3:4 /);
 });
 
+test.each([
+  ['text with a colon', 'a:\n  b: ${issue.title}: new', 'put text with `: `, `{` or `}` in quotes'],
+  [
+    'a token in a map on one line',
+    'a: { when: ${steps.a.output.ok} == 1 }',
+    'put text with `: `, `{` or `}` in quotes',
+  ],
+  ['a wrong indentation', 'a:\n  - b: 1\n   c: 2', 'look at the indentation'],
+  ['a tab', 'a:\n\tb: 1', 'use spaces'],
+])('a YAML error says what was probably done: %s', (_, yaml, part) => {
+  expect(errorOf(`---\n${yaml}\n---\n`).message).toContain(part);
+});
+
 test('a key that is there twice is an error at the second one', () => {
   expect(errorOf('---\na: 1\nb: 2\na: 3\n---\n').message).toContain('WORKFLOW.md:4:1 the key "a" is there twice');
 });

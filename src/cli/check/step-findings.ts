@@ -1,6 +1,5 @@
 import { discoverCapabilities } from '../../../runner/executors/capability/discover-capabilities.js';
 import { findCommand } from '../../../runner/executors/external/find-command.js';
-import { ERRORS } from '../../domain/error-table.js';
 import { toBatonError } from '../../domain/errors.js';
 import { assertNever, type Json } from '../../domain/json.js';
 import { type ActionStep, allSteps, type ExecutorDefinition, type Step } from '../../domain/steps/plan.js';
@@ -83,7 +82,8 @@ async function commandFindings(context: CheckContext, actions: readonly ActionSt
       found.push(report('note', 'executor_found', where, `the executor ${name} is ${program}`));
     } catch (thrown) {
       const { code, message } = toBatonError(thrown);
-      found.push(report('error', code, where, message, ERRORS[code].action));
+      // The message says what to do; the advice on this code is for a program that ran.
+      found.push(report('error', code, where, message));
     }
     for (const [variable, written] of Object.entries(definition.env)) {
       const wanted = variableName(written);

@@ -4,9 +4,10 @@ import type { PromptSource } from '../../domain/config.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { toBatonError } from '../../domain/errors.js';
 import type { Json } from '../../domain/json.js';
-import { allSteps, type Plan, type Step } from '../../domain/steps/plan.js';
+import type { Plan, Step } from '../../domain/steps/plan.js';
 import { renderValue } from '../../domain/steps/tokens.js';
 import { parseProblem } from '../../workflow/positions.js';
+import { isOfCutOutput, outputMembers } from '../../workflow/steps/output-members.js';
 import type { CheckContext } from './check-context.js';
 import { type Finding, reporter } from './finding.js';
 import { samples } from './workflow-findings.js';
@@ -16,7 +17,7 @@ export function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[
   const { plan, prompt: body } = loaded.workflow;
   const report = reporter('Steps', file);
   const findings: Finding[] = [];
-  const prompts = [...promptsOf(plan.steps, { hasItem: false, hasIteration: false })];
+  const prompts = [...promptsOf(plan.steps, { before: [], hasItem: false, hasIteration: false })];
   for (const { step, source, place } of prompts) {
     const fault = faultOf(source, plan, place);
     // The body is compiled with the rest of the file, and told there.
@@ -27,13 +28,16 @@ export function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[
   }
   const isBodyUsed = prompts.some(({ source }) => source.text === body.text);
   if (body.startLine > 0 && !isBodyUsed) {
-    const message = 'no step uses the text below the front matter: each agent step has a prompt of its own';
-    findings.push(report('warning', 'unused_prompt', at(['steps']), message, 'Remove it, or the prompt of a step.'));
+    const advice = 'Remove it, or let an agent step have no `prompt` of its own.';
+    const message = 'no step uses the text below the front matter';
+    findings.push(report('warning', 'unused_prompt', at(['steps']), message, advice));
   }
   return findings;
 }
 
+/** What a prompt can name at its place in the plan. */
 interface Place {
+  readonly before: readonly Step[];
   readonly hasItem: boolean;
   readonly hasIteration: boolean;
 }
@@ -42,24 +46,37 @@ function* promptsOf(
   steps: readonly Step[],
   place: Place,
 ): Generator<{ step: Step; source: PromptSource; place: Place }> {
+  let before = place.before;
   for (const step of steps) {
-    if (step.shape === 'parallel') for (const branch of step.branches) yield* promptsOf(branch, place);
-    else if (step.shape === 'fan_out') yield* promptsOf(step.steps, { ...place, hasItem: true });
-    else if (step.shape === 'loop')
-      yield* promptsOf(step.steps, { hasItem: place.hasItem || step.items !== null, hasIteration: true });
-    else if (step.action.kind === 'agent' && (step.action.backend === 'cli' || step.action.input === null))
-      yield { step, source: step.action.prompt, place };
+    const here = { ...place, before };
+    if (step.shape === 'parallel') for (const branch of step.branches) yield* promptsOf(branch, here);
+    else if (step.shape === 'fan_out') yield* promptsOf(step.steps, { ...here, hasItem: true });
+    else if (step.shape === 'loop') {
+      const hasItem = place.hasItem || step.items !== null;
+      yield* promptsOf(step.steps, { before: [...before, ...afterwards(step.steps)], hasItem, hasIteration: true });
+    } else if (step.action.kind === 'agent' && (step.action.backend === 'cli' || step.action.input === null))
+      yield { step, source: step.action.prompt, place: here };
+    before = [...before, ...afterwards([step])];
   }
 }
 
-function faultOf(source: PromptSource, plan: Plan, { hasItem, hasIteration }: Place) {
+/** What can be named after these steps: what is inside a fan_out stays there. */
+function afterwards(steps: readonly Step[]): Step[] {
+  return steps.flatMap((step) => {
+    if (step.shape === 'parallel') return [step, ...afterwards(step.branches.flat())];
+    return step.shape === 'loop' ? [step, ...afterwards(step.steps)] : [step];
+  });
+}
+
+function faultOf(source: PromptSource, plan: Plan, { before, hasItem, hasIteration }: Place) {
   try {
     const prompt = compilePrompt<object>(source);
+    const outputs = outputsOf(before);
     for (const { issue, attempt, run: facts, workflow } of samples()) {
       const run = { ...facts, step_index: 0 };
       const inputs = renderValue(plan.inputs, { issue: issue as unknown as Json, attempt, run });
       const extras = { ...(hasItem ? { item: new AnyData() } : {}), ...(hasIteration ? { iteration: 1 } : {}) };
-      prompt.render({ issue, attempt, run, workflow, inputs, ...outputsOf(plan), ...extras });
+      prompt.render({ issue, attempt, run, workflow, inputs, ...outputs, ...extras });
     }
     return null;
   } catch (thrown) {
@@ -67,18 +84,31 @@ function faultOf(source: PromptSource, plan: Plan, { hasItem, hasIteration }: Pl
   }
 }
 
-function outputsOf({ steps }: Plan) {
-  const all = [...allSteps(steps)];
+function outputsOf(steps: readonly Step[]) {
+  const outputs = steps.map((step) => ({ step, output: new AnyData(membersOf(step)) }));
   return {
-    steps: Object.fromEntries(all.map(({ id }) => [id, { output: new AnyData(), context: new AnyData() }])),
-    state: Object.fromEntries(all.flatMap(({ outputTo }) => (outputTo === null ? [] : [[outputTo, new AnyData()]]))),
+    steps: Object.fromEntries(outputs.map(({ step, output }) => [step.id, { output, context: new AnyData() }])),
+    state: Object.fromEntries(
+      outputs.flatMap(({ step, output }) => (step.outputTo === null ? [] : [[step.outputTo, output]])),
+    ),
   };
 }
 
-/** Stands for what a step will give: it has every member, is a list of one, and prints as some text. */
+function membersOf(step: Step): readonly string[] | null {
+  if (step.shape !== 'action') return outputMembers(step.shape, null);
+  const { action } = step;
+  return outputMembers(action.kind, action.kind === 'agent' ? action.backend : null);
+}
+
+/** Stands for what a step will give: it has the members that are known, or else every one, is a list of one, and prints as some text. */
 class AnyData extends Drop {
-  override liquidMethodMissing(): AnyData {
-    return new AnyData();
+  constructor(readonly members: readonly string[] | null = null) {
+    super();
+  }
+
+  override liquidMethodMissing(name: string | number): AnyData | undefined {
+    const isThere = this.members === null || this.members.includes(String(name)) || isOfCutOutput(String(name));
+    return isThere ? new AnyData() : undefined;
   }
 
   *[Symbol.iterator](): Generator<AnyData> {

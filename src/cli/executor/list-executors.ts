@@ -1,6 +1,6 @@
-import { toBatonError } from '../../domain/errors.js';
 import { neutralise } from '../../domain/neutralise.js';
 import type { ExecutorDefinition } from '../../domain/steps/plan.js';
+import { complain } from '../capability/complain.js';
 import { shellWord, shorter } from '../invocation.js';
 import type { Io } from '../io.js';
 import { openWorkflow } from '../open-workflow.js';
@@ -13,9 +13,7 @@ export async function listExecutors({ workflowPath }: { readonly workflowPath: s
     io.stdout.write(definitions.length === 0 ? none(workflowPath) : `${linesOf(definitions, io).join('\n')}\n`);
     return 0;
   } catch (error) {
-    const { code, message } = toBatonError(error);
-    io.stderr.write(`baton: ${neutralise(`${code}: ${message}`)}\n`);
-    return 2;
+    return complain(error, 2, io);
   }
 }
 

@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type CheckResult, runConformance } from '../../../runner/executors/external/conformance.js';
 import { createClock } from '../../clock.js';
-import { BatonError, toBatonError } from '../../domain/errors.js';
+import { BatonError } from '../../domain/errors.js';
 import type { JsonObject } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import { neutralise } from '../../domain/neutralise.js';
 import type { ExecutorDefinition } from '../../domain/steps/plan.js';
 import { createRedactor } from '../../logging/redact.js';
+import { complain } from '../capability/complain.js';
 import { type Paint, painter } from '../check/print-findings.js';
 import { shorter } from '../invocation.js';
 import type { Io } from '../io.js';
@@ -25,8 +26,6 @@ export interface TestExecutorOptions {
 /** As long as in a run. */
 const TERM_MS = 3_000;
 const SETTLE_MS = 500;
-
-class WrongInput extends Error {}
 
 /** Holds an executor to the protocol, one line for each check. 0: it keeps it, 1: it does not, 2: there is no such executor. */
 export async function testExecutor(options: TestExecutorOptions, io: Io): Promise<number> {
@@ -57,9 +56,7 @@ export async function testExecutor(options: TestExecutorOptions, io: Io): Promis
     print(interrupted.signal.aborted ? 'Interrupted.' : verdict(results));
     return interrupted.signal.aborted || results.some(({ mark }) => mark === 'failed') ? 1 : 0;
   } catch (error) {
-    const { code, message } = toBatonError(error);
-    io.stderr.write(`baton: ${neutralise(error instanceof WrongInput ? message : `${code}: ${message}`)}\n`);
-    return 2;
+    return complain(error, 2, io);
   } finally {
     clock.close();
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
@@ -85,9 +82,9 @@ async function readInput(path: string | undefined, io: Io): Promise<JsonObject> 
     if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input as JsonObject;
   } catch (error) {
     const why = (error as Error).message;
-    throw new WrongInput(`--input ${file} cannot be used: ${why}`, { cause: error });
+    throw new BatonError('INVALID_REQUEST', `--input ${file} cannot be used: ${why}`, {}, { cause: error });
   }
-  throw new WrongInput(`--input ${file} must be a JSON object, such as {"summary": "…"}`);
+  throw new BatonError('INVALID_REQUEST', `--input ${file} must be a JSON object, such as {"summary": "…"}`);
 }
 
 function lineOf({ mark, law, why, action }: CheckResult, paint: Paint): string {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { assertNever } from '../../domain/json.js';
-import type { Action, ActionStep, ResolvedBackend, RetryPolicy, Step } from '../../domain/steps/plan.js';
+import type { Action, ActionStep, Backend, RetryPolicy, Step } from '../../domain/steps/plan.js';
 import type { PlanSource } from './faults.js';
 import type { Executors } from './read-executors.js';
 import type { Services } from './read-services.js';
@@ -10,8 +10,8 @@ import { serviceOf } from './step-services.js';
 
 export interface BuildContext {
   readonly source: PlanSource;
-  /** What `auto` is. */
-  readonly backend: ResolvedBackend;
+  /** What `auto` is; `null`: that is not known, for a reason that is told. */
+  readonly auto: Backend | null;
   readonly executors: Executors;
   readonly services: Services;
 }
@@ -67,7 +67,7 @@ function actionOf(parsed: ParsedAction, node: Draft, { source }: BuildContext): 
           ? source.prompt
           : {
               text: parsed.prompt,
-              startLine: source.positions.textLineAt(filePath(node.keys, ['prompt'])),
+              ...source.positions.textAt(filePath(node.keys, ['prompt']), parsed.prompt),
               file: source.name,
             };
       return node.backend === 'http'

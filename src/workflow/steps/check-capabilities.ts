@@ -1,9 +1,9 @@
 import type { Capability, CapabilityIndex } from '../../domain/capabilities.js';
 import { executorFor, findCapability } from '../../domain/capabilities.js';
 import { nearestWord } from '../../domain/nearest-word.js';
-import { isMap } from '../zod-problems.js';
+import { isMap, meant } from '../zod-problems.js';
 import type { Faults } from './faults.js';
-import { allNodes, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
+import { allNodes, keyPlace, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
 
 export function hasCapabilities(nodes: readonly StepNode[]): boolean {
   for (const node of allNodes(nodes)) if (isCapability(node)) return true;
@@ -50,6 +50,11 @@ function tellMissing(node: StepNode, type: string, name: string, index: Capabili
 function checkInputs(node: StepNode, { inputs, name }: Capability, faults: Faults): void {
   const params = node.keys.values.params ?? {};
   if (!isMap(params)) return;
+  const known = inputs.map((input) => input.name);
+  for (const key of Object.keys(params).filter((param) => known.length > 0 && !known.includes(param))) {
+    const text = `${nameOf(node)}: the capability ${quoted(name)} has no input ${quoted(key)}; ${meant(key, known)}`;
+    faults.warn(keyPlace(node.keys, ['params', key]), text);
+  }
   const missing = inputs.filter(
     (input) => input.required && input.default === undefined && !Object.hasOwn(params, input.name),
   );

@@ -5,7 +5,7 @@ import { parseText, type Token } from '../../domain/steps/tokens.js';
 import type { KeyPath, Position } from '../positions.js';
 import { isMap, valueAt } from '../zod-problems.js';
 import type { Faults, PlanSource } from './faults.js';
-import { neverFilled } from './never-filled.js';
+import { lookalikes, neverFilled, type TextFault, textsIn } from './never-filled.js';
 import { nameOf, type StepNode, valuePlace } from './step-node.js';
 import type { StepKind } from './step-schema.js';
 import { INPUT_SIGHT, type Sight, tokenFault } from './token-fault.js';
@@ -40,13 +40,14 @@ function checkInputs({ values, positions }: PlanSource, faults: Faults): void {
   if (!isMap(inputs)) return;
   for (const fault of filledFaults(inputs, ['inputs'], (token) => tokenFault(token, INPUT_SIGHT)))
     faults.add(positions.valueAt(fault.path), `inputs: ${fault.text}`, 'step_data_error');
+  for (const { path, text } of lookalikes(inputs, ['inputs'])) faults.warn(positions.valueAt(path), `inputs: ${text}`);
 }
 
 function checkStep(node: StepNode, sight: Sight, faults: Faults): void {
   const { keys, body } = node;
   const name = nameOf(node);
   const judge = (token: Token) => tokenFault(token, sight);
-  const tell = ({ path, text }: DataFault) => faults.add(valuePlace(keys, path), `${name}: ${text}`, 'step_data_error');
+  const tell = ({ path, text }: TextFault) => faults.add(valuePlace(keys, path), `${name}: ${text}`, 'step_data_error');
   checkExpression('when', ['when'], node, judge, faults);
   if (body === null) return;
   if ('kind' in body) {
@@ -55,7 +56,11 @@ function checkStep(node: StepNode, sight: Sight, faults: Faults): void {
       if (body.kind === 'agent' && key === 'prompt') warnOfTokens(node, value, faults);
       else if (key === 'idempotency_key' || FILLED[body.kind].includes(key)) {
         for (const fault of filledFaults(value, [key], judge)) tell({ ...fault, text: `${key}: ${fault.text}` });
-        if (body.kind === 'code' && key === 'source') warnOfIssueText(node, value, faults);
+        // Braces of all kinds are ordinary in code.
+        if (key === 'source') warnOfIssueText(node, value, faults);
+        else
+          for (const { path, text } of lookalikes(value, [key]))
+            faults.warn(valuePlace(keys, path), `${name}: ${key}: ${text}`);
       } else for (const fault of neverFilled(value, [key])) tell({ ...fault, text: `${key}: ${fault.text}` });
     }
     return;
@@ -110,29 +115,21 @@ function checkItems(
   }
 }
 
-interface DataFault {
-  readonly path: KeyPath;
-  readonly text: string;
-}
-
 /** What is wrong with the tokens of a value that is filled in. Keys of maps are not. */
-function* filledFaults(value: Json, path: KeyPath, judge: (token: Token) => string | null): Generator<DataFault> {
-  if (typeof value === 'string') {
+function* filledFaults(value: Json, path: KeyPath, judge: (token: Token) => string | null): Generator<TextFault> {
+  for (const { path: at, text, isKey } of textsIn(value, path)) {
+    if (isKey) {
+      for (const fault of neverFilled({ [text]: null }, [])) yield { path: at, text: fault.text };
+      continue;
+    }
     try {
-      for (const part of parseText(value)) {
-        const text = typeof part === 'string' ? null : judge(part);
-        if (text !== null) yield { path, text };
+      for (const part of parseText(text)) {
+        const fault = typeof part === 'string' ? null : judge(part);
+        if (fault !== null) yield { path: at, text: fault };
       }
     } catch (error) {
       if (!(error instanceof BatonError)) throw error;
-      yield { path, text: error.message };
-    }
-  } else if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) yield* filledFaults(item, [...path, index], judge);
-  } else if (isMap(value)) {
-    for (const [key, item] of Object.entries(value)) {
-      for (const { text } of neverFilled({ [key]: null }, [])) yield { path: [...path, key], text };
-      yield* filledFaults(item, [...path, key], judge);
+      yield { path: at, text: error.message };
     }
   }
 }
@@ -163,5 +160,7 @@ function warnOfIssueText(node: StepNode, value: Json, faults: Faults): void {
 
 function tellThrown(error: unknown, at: Position, what: string, faults: Faults): void {
   if (!(error instanceof BatonError)) throw error;
-  faults.add(at, `${what}: ${error.message}`, error.code);
+  const rule =
+    error.code === 'expression_error' ? `; compare \${…}, numbers and 'texts' with == != < > <= >=, and, or, not` : '';
+  faults.add(at, `${what}: ${error.message}${rule}`, error.code);
 }

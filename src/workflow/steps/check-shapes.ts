@@ -1,5 +1,5 @@
 import type { Faults } from './faults.js';
-import { allNodes, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
+import { allNodes, nameOf, type StepNode, shapeOf, textOf, valuePlace } from './step-node.js';
 
 /** What only shows when the whole tree is there: names, sessions, and what may not run at the same time. */
 export function checkShapes(nodes: readonly StepNode[], faults: Faults): void {
@@ -91,10 +91,6 @@ function checkJoin(parallel: StepNode, faults: Faults): void {
   if (typeof join !== 'number' || join <= branches) return;
   const text = `${nameOf(parallel)}: join asks for ${join} branches, and there are ${branches}`;
   faults.add(valuePlace(parallel.keys, ['join']), text);
-}
-
-function shapeOf({ body }: StepNode): string | null {
-  return body !== null && 'shape' in body ? body.shape : null;
 }
 
 function workersOf({ keys }: StepNode): number {

@@ -17,6 +17,8 @@ export interface DefinitionFile {
   /** `null`: see `problem`. */
   readonly bytes: Buffer | null;
   readonly problem: string | null;
+  /** It is the folder itself that cannot be read. */
+  readonly isFolder?: true;
 }
 
 /** The definitions beside WORKFLOW.md and in the home of the user, by path. What cannot be read is in the list too. Never throws. */
@@ -32,7 +34,9 @@ export async function readDefinitionFiles(projectDir: string, homeDir?: string):
 
 async function readFolder(layer: DefinitionFile['layer'], folder: string, shown: string): Promise<DefinitionFile[]> {
   const names: string[] = [];
-  const refused = (problem: string): DefinitionFile[] => [{ layer, path: folder, name: shown, bytes: null, problem }];
+  const refused = (problem: string): DefinitionFile[] => [
+    { layer, path: folder, name: shown, bytes: null, problem, isFolder: true },
+  ];
   try {
     let entries = 0;
     for await (const { name } of await opendir(folder)) {

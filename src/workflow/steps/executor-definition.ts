@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../domain/errors.js';
 import type { Json, JsonObject } from '../../domain/json.js';
 import type { ExecutorDefinition } from '../../domain/steps/plan.js';
 import { parseYaml } from '../parse-yaml.js';
-import { FILE_START, type KeyPath, type Positions, type Problem } from '../positions.js';
+import { FILE_START, formatPath, type KeyPath, type Positions, type Problem } from '../positions.js';
 import { YamlRefused } from '../yaml-to-json.js';
 import { isMap, kindOf, sayProblem, shown, zodProblems } from '../zod-problems.js';
 import type { DefinitionFile } from './definition-files.js';
@@ -14,6 +14,7 @@ import { neverFilled } from './never-filled.js';
 
 /** One definition: usable, or why it is not. Skipped is no fault; refused is one. */
 export interface ReadDefinition {
+  /** Empty: a whole folder cannot be read. */
   readonly name: string;
   readonly definition: ExecutorDefinition | null;
   /** Why there is none. */
@@ -41,11 +42,11 @@ export function readDocument(file: DefinitionFile): ReadDefinition {
   const refuse = (reason: string, at = FILE_START, code?: ErrorCode): ReadDefinition => {
     const problem = {
       at,
-      text: `executor ${quoted(stem)}: ${reason}`,
+      text: file.isFolder ? `the folder of executors ${reason}` : `executor ${quoted(stem)}: ${reason}`,
       file: file.name,
       ...(code === undefined ? {} : { code }),
     };
-    return { name: stem, definition: null, reason, problems: [problem], warnings: [] };
+    return { name: file.isFolder ? '' : stem, definition: null, reason, problems: [problem], warnings: [] };
   };
   if (file.bytes === null) return refuse(file.problem ?? 'cannot be read');
   let parsed: ReturnType<typeof parseYaml>;
@@ -112,11 +113,11 @@ function readSpec(
   const found = zodProblems(parsed.error);
   const problems = found.map((problem) => {
     const fault = told(problem.path, sayProblem(problem, value, Object.keys(executorShape)));
-    return problem.isUnknownKey ? { ...fault, at: positions.keyAt([...at, ...problem.path]) } : fault;
+    return problem.isOfKey ? { ...fault, at: positions.keyAt([...at, ...problem.path]) } : fault;
   });
   const { command, args, env, model_flag } = value;
   for (const token of neverFilled({ command, args, env, model_flag } as JsonObject, []))
-    problems.push(told(token.path, `${token.path.join('.')}: ${token.text}`, 'step_data_error'));
+    problems.push(told(token.path, `${formatPath(token.path)}: ${token.text}`, 'step_data_error'));
   const hasCommand = typeof command === 'string' ? command.trim() !== '' : (command ?? null) !== null;
   // A misspelt `command` is no missing one.
   if (!hasCommand && !found.some(({ isUnknownKey }) => isUnknownKey)) return skipped([], 'it has no command');

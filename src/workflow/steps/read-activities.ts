@@ -1,9 +1,8 @@
 import type { Json, JsonObject } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import { identifier } from '../setting-types.js';
-import { isMap, kindOf, sayProblem, shown, zodProblems } from '../zod-problems.js';
+import { isMap, kindOf, knownKeysAt, sayProblem, shown, zodProblems } from '../zod-problems.js';
 import type { Faults, PlanSource } from './faults.js';
-import { knownKeysAt } from './known-keys.js';
 import { ACTIVITY_KINDS, STEP_KINDS, type StepKind } from './step-schema.js';
 
 /** What steps can name by `target: activity:<name>`. */
@@ -53,13 +52,9 @@ function readActivity(name: string, value: Json, { positions }: PlanSource, faul
     return refuse(`an activity is one step with a kind and cannot have ${misplaced}; move it into steps`, misplaced);
   if ('id' in keys) return refuse('id belongs to the step that uses the activity; remove it here', 'id');
   const kind = keys.kind ?? null;
-  if (!isKind(kind)) {
-    const near = typeof kind === 'string' ? nearestWord(kind, STEP_KINDS) : null;
-    const hint = near === null ? '' : `; did you mean ${near}?`;
-    return refuse(`kind ${shown(kind)} is no kind of step: use one of ${STEP_KINDS.join(', ')}${hint}`, 'kind');
-  }
+  if (!isKind(kind)) return refuse(kindFault(kind), 'kind');
   for (const problem of zodProblems(ACTIVITY_KINDS[kind].safeParse(keys).error)) {
-    const at = problem.isUnknownKey
+    const at = problem.isOfKey
       ? positions.keyAt([...path, ...problem.path])
       : positions.valueAt([...path, ...problem.path]);
     const text = sayProblem(problem, keys, knownKeysAt(ACTIVITY_KINDS[kind], problem.path));
@@ -70,4 +65,10 @@ function readActivity(name: string, value: Json, { positions }: PlanSource, faul
 
 export function isKind(value: Json | undefined): value is StepKind {
   return typeof value === 'string' && (STEP_KINDS as readonly string[]).includes(value);
+}
+
+export function kindFault(kind: Json | undefined): string {
+  const near = typeof kind === 'string' ? nearestWord(kind, STEP_KINDS) : null;
+  const hint = near === null ? '' : `; did you mean ${near}?`;
+  return `kind must be one of ${STEP_KINDS.join(', ')}, got ${shown(kind)}${hint}`;
 }

@@ -11,24 +11,23 @@ import type { Faults, PlanSource } from './faults.js';
 /** External executors by name, from `executors:` and from the folders of definitions. */
 export interface Executors {
   readonly usable: ReadonlyMap<string, ExecutorDefinition>;
-  /** Why a name that is defined somewhere cannot be used. */
-  readonly unusable: ReadonlyMap<string, string>;
+  /** Why a name that is defined somewhere cannot be used; `null`: that is told where it stands. */
+  readonly unusable: ReadonlyMap<string, string | null>;
   /** Secrets that stand in a definition itself. */
   readonly literalSecrets: readonly string[];
 }
 
 /** The nearer layer wins: WORKFLOW.md, then the project, then the home. */
 export function readExecutors(source: PlanSource, files: readonly DefinitionFile[], faults: Faults): Executors {
-  const layers: ReadDefinition[][] = [
-    documentsOf(files, 'global', faults),
-    documentsOf(files, 'project', faults),
-    entriesOf(source, faults),
-  ];
   const usable = new Map<string, ExecutorDefinition>();
-  const unusable = new Map<string, string>();
-  for (const { name, definition, reason } of layers.flat()) {
+  const unusable = new Map<string, string | null>();
+  for (const { name, definition, reason, problems } of [
+    ...documentsOf(files, 'global', faults),
+    ...documentsOf(files, 'project', faults),
+    ...entriesOf(source, faults),
+  ]) {
     if (definition !== null) usable.set(name, definition);
-    else unusable.set(name, reason);
+    else if (name !== '') unusable.set(name, problems.length > 0 ? null : reason);
   }
   return { usable, unusable, literalSecrets: literalSecrets([...usable.values()], source, faults) };
 }
@@ -66,12 +65,13 @@ function documentsOf(
     const kept: ReadDefinition = isDouble
       ? { ...definition, definition: null, reason, problems: [problem] }
       : definition;
+    faults.warnings.push(...kept.warnings);
     // A fault in the home of the user is no fault of this project, unless a step wants that executor.
-    if (layer === 'global') faults.warnings.push(...kept.problems, ...kept.warnings);
-    else {
-      faults.problems.push(...kept.problems);
-      faults.warnings.push(...kept.warnings);
+    if (layer === 'global') {
+      faults.warnings.push(...kept.problems);
+      return { ...kept, problems: [] };
     }
+    faults.problems.push(...kept.problems);
     return kept;
   });
 }

@@ -1,10 +1,9 @@
 import type { CapabilityIndex } from '../../domain/capabilities.js';
-import type { Config } from '../../domain/config.js';
 import type { Json, JsonObject } from '../../domain/json.js';
 import type { Plan, Step } from '../../domain/steps/plan.js';
 import type { Problem } from '../positions.js';
 import { identifier } from '../setting-types.js';
-import { isMap, kindOf } from '../zod-problems.js';
+import { isMap, kindOf, valueAt } from '../zod-problems.js';
 import { checkCapabilities, hasCapabilities } from './check-capabilities.js';
 import { checkData } from './check-data.js';
 import { checkShapes } from './check-shapes.js';
@@ -24,7 +23,6 @@ const MAX_STEPS = 500;
 export interface PlanOptions {
   readonly definitions: readonly DefinitionFile[];
   readonly backendFlag?: string | undefined;
-  readonly backendSetting: Config['runtime']['backend'];
   /** Of the implied step. */
   readonly maxTurns: number;
   readonly capabilities?: ((projectDir: string) => Promise<CapabilityIndex>) | undefined;
@@ -49,9 +47,9 @@ export async function readPlan(source: PlanSource, options: PlanOptions): Promis
   const activities = readActivities(source, faults);
   const executors = readExecutors(source, options.definitions, faults);
   const services = readServices(source, faults);
-  const { backendFlag: flag, backendSetting: setting } = options;
-  const { backend, problems } = resolveBackend({ flag, env: source.env, setting });
-  const reader = { source, activities, executors, services, backend, faults };
+  const setting = valueAt(source.values, ['runtime', 'backend']) ?? null;
+  const { backend, auto, problems } = resolveBackend({ flag: options.backendFlag, env: source.env, setting });
+  const reader = { source, activities, executors, services, auto, faults };
   const nodes = notTooMany(readSteps(listOf(source, faults), ['steps'], reader), source, faults);
   checkShapes(nodes, faults);
   checkData(nodes, source, faults);

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../domain/json.js';
 import { SERVICE_NAMES, type Service, type ServiceName } from '../../domain/steps/plan.js';
+import { formatPath } from '../positions.js';
 import { literalSecretWarning, variableName } from '../provider-secrets.js';
-import { isMap, kindOf, sayProblem, zodProblems } from '../zod-problems.js';
+import { isMap, kindOf, knownKeysAt, sayProblem, zodProblems } from '../zod-problems.js';
 import type { Faults, PlanSource } from './faults.js';
-import { knownKeysAt } from './known-keys.js';
 import { neverFilled } from './never-filled.js';
 import { DEFAULTS_SHAPE, type SERVICE_SHAPES, serviceShapes } from './service-schema.js';
 import { serviceUrl } from './service-url.js';
@@ -37,12 +37,12 @@ export function readServices(source: PlanSource, faults: Faults): Services {
   const parsed = schema.safeParse(written);
   for (const problem of zodProblems(parsed.error)) {
     const path = ['services', ...problem.path];
-    const at = problem.isUnknownKey ? positions.keyAt(path) : positions.valueAt(path);
+    const at = problem.isOfKey ? positions.keyAt(path) : positions.valueAt(path);
     const text = sayProblem({ ...problem, path }, { services: written }, knownKeysAt(schema, problem.path));
     faults.add(at, problem.path.length === 0 ? `services must be a map of services, got ${kindOf(written)}` : text);
   }
   for (const { path, text } of neverFilled(written, ['services']))
-    faults.add(positions.valueAt(path), `${path.join('.')}: ${text}`, 'step_data_error');
+    faults.add(positions.valueAt(path), `${formatPath(path)}: ${text}`, 'step_data_error');
   const secrets = tokensOf(isMap(written) ? written : {}, source, faults);
   const lacking = new Map<ServiceName, Lack>();
   const usable: { [name in ServiceName]: Service | null } = { gateway: null, sandbox: null, tools: null, agents: null };
@@ -56,6 +56,7 @@ export function readServices(source: PlanSource, faults: Faults): Services {
       continue;
     }
     const result = serviceOf(name, { ...SPECIFIC, ...own }, defaults, source, faults);
+    if (result === null) continue;
     if ('isUnwired' in result) lacking.set(name, result);
     else usable[name] = result;
   }
@@ -71,14 +72,14 @@ type Own = z.output<z.ZodObject<typeof SERVICE_SHAPES.gateway>> & {
   readonly poll_interval_ms: number;
 };
 
-/** The service, or what it lacks. A fault of the service itself is told here. */
+/** The service, or what it lacks. A fault of the service itself is told here; `null`: it has one, and steps that use it have none. */
 function serviceOf(
   name: ServiceName,
   own: Own,
   defaults: Defaults,
   source: PlanSource,
   faults: Faults,
-): Service | Lack {
+): Service | Lack | null {
   const { positions, env } = source;
   const missing: string[] = [];
   const settingOf = (key: 'base_url' | 'tenant' | 'workspace_id'): string | null => {
@@ -94,6 +95,7 @@ function serviceOf(
   const workspaceId = settingOf('workspace_id');
   const token = own.token ?? defaults.token;
   const baseUrl = url === null ? null : serviceUrl(url, own.insecure);
+  const before = faults.problems.length;
   if (baseUrl !== null && 'problem' in baseUrl)
     faults.add(positions.valueAt(['services', name, 'base_url']), `services.${name}.base_url ${baseUrl.problem}`);
   for (const [key, value] of [
@@ -104,9 +106,10 @@ function serviceOf(
     const at = positions.valueAt(['services', own[key] === null ? 'defaults' : name, key]);
     faults.add(at, `services.${name}: ${key} must be one line of plain text: it is sent in a header`);
   }
+  if (faults.problems.length > before) return null;
   const lack = (text: string) => ({ isUnwired: url === null, text });
   if (missing.length > 0) return lack(`${missing.join('; ')}; set it`);
-  if (baseUrl === null || 'problem' in baseUrl) return lack(`services.${name} has no usable base_url; set it`);
+  if (baseUrl === null || 'problem' in baseUrl) return lack(`services.${name} has no base_url; set it`);
   if (tenant === null)
     return lack(`services.${name} has no tenant; set services.${name}.tenant or services.defaults.tenant`);
   if (token === null)

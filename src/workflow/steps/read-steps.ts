@@ -1,16 +1,14 @@
 import type { Json } from '../../domain/json.js';
-import { nearestWord } from '../../domain/nearest-word.js';
 import type { Backend } from '../../domain/steps/plan.js';
 import type { KeyPath } from '../positions.js';
 import { identifier } from '../setting-types.js';
-import { isMap, kindOf, sayProblem, shown, type ZodProblem, zodProblems } from '../zod-problems.js';
+import { isMap, kindOf, knownKeysAt, sayProblem, type ZodProblem, zodProblems } from '../zod-problems.js';
 import { type BuildContext, buildAction, buildShape } from './build-step.js';
 import type { Faults, PlanSource } from './faults.js';
-import { knownKeysAt } from './known-keys.js';
-import { type Activities, isKind } from './read-activities.js';
+import { type Activities, isKind, kindFault } from './read-activities.js';
 import { stepKeys } from './step-keys.js';
 import { keyPlace, nameOf, type StepKeys, type StepNode, valuePlace } from './step-node.js';
-import { BODIES, KINDS, SHAPES, type ShapeName, STEP_KINDS, type StepKind } from './step-schema.js';
+import { BODIES, KINDS, SHAPES, type ShapeName, type StepKind } from './step-schema.js';
 
 export interface StepReader extends BuildContext {
   readonly source: PlanSource;
@@ -58,10 +56,7 @@ function bodyOf(keys: StepKeys, name: string, faults: Faults): StepNode['body'] 
   if (body === 'parallel' || body === 'fan_out' || body === 'loop') return { shape: body };
   const { kind } = keys.values;
   if (isKind(kind)) return { kind };
-  const near = typeof kind === 'string' ? nearestWord(kind, STEP_KINDS) : null;
-  const hint = near === null ? '' : `; did you mean ${near}?`;
-  const text = `${name}: kind must be one of ${STEP_KINDS.join(', ')}, got ${shown(kind)}${hint}`;
-  faults.add(valuePlace(keys, ['kind']), text, 'JobValidation');
+  faults.add(valuePlace(keys, ['kind']), `${name}: ${kindFault(kind)}`, 'JobValidation');
   return null;
 }
 
@@ -81,8 +76,8 @@ function readAction(keys: StepKeys, id: string | null, kind: StepKind, reader: S
 }
 
 /** Absent means cli; `auto` becomes what flag, variable or setting say. From here on there is no `auto`. */
-function backendOf({ values }: StepKeys, { backend: resolved }: StepReader): Backend {
-  if (values.backend === 'auto') return resolved.value;
+function backendOf({ values }: StepKeys, { auto }: StepReader): Backend | null {
+  if (values.backend === 'auto') return auto;
   return values.backend === 'http' ? 'http' : 'cli';
 }
 
@@ -146,7 +141,7 @@ function tell(
   owner: string,
   faults: Faults,
 ): void {
-  const at = problem.isUnknownKey ? keyPlace(keys, problem.path) : valuePlace(keys, problem.path);
+  const at = problem.isOfKey ? keyPlace(keys, problem.path) : valuePlace(keys, problem.path);
   if (problem.path.length === 0) return faults.add(at, `${name}: ${problem.message}, got ${kindOf(keys.values)}`);
   const text = sayProblem(problem, keys.values, known);
   const isTopLevel = problem.isUnknownKey && problem.path.length === 1;

@@ -1,4 +1,4 @@
-import type { Config } from '../../domain/config.js';
+import type { Json } from '../../domain/json.js';
 import type { Backend, ResolvedBackend } from '../../domain/steps/plan.js';
 import { FILE_START, type Problem } from '../positions.js';
 
@@ -13,7 +13,8 @@ export interface BackendTiers {
   /** What `--backend` said. */
   readonly flag?: string | undefined;
   readonly env: NodeJS.ProcessEnv;
-  readonly setting: Config['runtime']['backend'];
+  /** `runtime.backend` as written. */
+  readonly setting: Json;
 }
 
 interface Tier {
@@ -25,15 +26,21 @@ interface Tier {
  * Flag, variable, `runtime.backend`, constant: the first that is set decides. One that says `auto` means the constant, and those
  * below it are not asked. A value that is none is refused wherever it stands: it would come into effect some other day.
  */
-export function resolveBackend(tiers: BackendTiers): { backend: ResolvedBackend; problems: Problem[] } {
+export function resolveBackend(tiers: BackendTiers): {
+  readonly backend: ResolvedBackend;
+  /** `null`: somebody said what cannot be, so nobody knows what was meant. */
+  readonly auto: Backend | null;
+  readonly problems: readonly Problem[];
+} {
   const said = tiersOf(tiers);
-  const problems = said.flatMap((tier) => (isValue(tier.said) ? [] : [refusal(tier)]));
+  const refused = said.filter((tier) => !isValue(tier.said));
+  // The setting is refused with all other settings, at its place in the file.
+  const problems = refused.filter(({ source }) => source !== 'runtime.backend').map(refusal);
   const first = said.find((tier) => isValue(tier.said));
-  if (first === undefined)
-    return { backend: { value: FALLBACK_BACKEND, source: 'built-in', saidAuto: false }, problems };
-  const saidAuto = first.said === 'auto';
-  const value = saidAuto ? FALLBACK_BACKEND : (first.said as Backend);
-  return { backend: { value, source: first.source, saidAuto }, problems };
+  const saidAuto = first?.said === 'auto';
+  const value = first === undefined || saidAuto ? FALLBACK_BACKEND : (first.said as Backend);
+  const backend = { value, source: first?.source ?? 'built-in', saidAuto } as const;
+  return { backend, auto: refused.length > 0 ? null : value, problems };
 }
 
 /** `backend: auto became cli, because runtime.backend says so` */
@@ -54,7 +61,7 @@ function tiersOf({ flag, env, setting }: BackendTiers): Tier[] {
     const said = env[source]?.trim() ?? '';
     if (said !== '') tiers.push({ source, said });
   }
-  if (setting !== null) tiers.push({ source: 'runtime.backend', said: setting });
+  if (setting !== null) tiers.push({ source: 'runtime.backend', said: String(setting) });
   return tiers;
 }
 

@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from '../../domain/json.js';
-import { nearestWord } from '../../domain/nearest-word.js';
 import { formatPath, type KeyPath } from '../positions.js';
-import { isMap, kindOf, shown } from '../zod-problems.js';
+import { isMap, kindOf, meant, shown } from '../zod-problems.js';
 import type { Faults, PlanSource } from './faults.js';
 import type { Activities } from './read-activities.js';
 import type { StepKeys } from './step-node.js';
@@ -36,12 +35,7 @@ export function stepKeys(
   const activity = activities.usable.get(name);
   if (activity === undefined) {
     if (activities.faulty.has(name)) return null;
-    const known = [...activities.usable.keys()];
-    const near = nearestWord(name, known);
-    const hint =
-      near !== null
-        ? `did you mean ${near}?`
-        : `${known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`}`;
+    const hint = meant(name, [...activities.usable.keys()]);
     return refuse(`there is no activity ${JSON.stringify(name.slice(0, 80))} under activities; ${hint}`);
   }
   return merged(own, name, activity);

@@ -34,6 +34,10 @@ export function nameOf({ id, keys }: Pick<StepNode, 'id' | 'keys'>): string {
   return id === null ? formatPath(keys.path) : `step "${id}"`;
 }
 
+export function shapeOf({ body }: StepNode): ShapeName | null {
+  return body !== null && 'shape' in body ? body.shape : null;
+}
+
 /** Where the value of a key stands, or the step itself. */
 export function valuePlace(keys: StepKeys, path: KeyPath = []): Position {
   return keys.positions.valueAt(filePath(keys, path));

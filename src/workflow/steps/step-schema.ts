@@ -13,7 +13,9 @@ import {
 
 /** One definition of every key of a step: for validation, "did you mean" and the JSON Schema. */
 const choice = z.union([z.boolean(), text], { error: 'must be an expression in text, or true or false' });
-const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable');
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable: use letters, digits and `_`');
 const textOrNumber = z.union([z.string(), z.number()], { error: 'must be text or a number' }).transform(String);
 /** Variables of a process and their values. */
 export const variables = z.record(variableName, textOrNumber, { error: 'must be a map of variables' });

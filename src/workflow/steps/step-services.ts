@@ -1,5 +1,5 @@
-import { nearestWord } from '../../domain/nearest-word.js';
 import type { Backend, ServiceName } from '../../domain/steps/plan.js';
+import { meant } from '../zod-problems.js';
 import type { Faults } from './faults.js';
 import type { Executors } from './read-executors.js';
 import type { Services } from './read-services.js';
@@ -28,13 +28,17 @@ export function checkWiring(
   why: string,
   faults: Faults,
 ): void {
+  const told = new Set<ServiceName>();
   for (const node of allNodes(nodes)) {
     if (node.body === null || !('kind' in node.body)) continue;
     const { kind } = node.body;
     if (kind === 'external') checkExecutor(node, executors, faults);
     const service = serviceOf(kind, node.backend);
+    if (service === null) continue;
     if (service === 'agents') checkAgentService(node, services, why, faults);
-    else if (service !== null) checkService(node, kind, service, services, faults);
+    // Of all steps that lack a service the first one tells.
+    else if (!told.has(service)) checkService(node, kind, service, services, faults);
+    told.add(service);
   }
 }
 
@@ -42,10 +46,8 @@ function checkExecutor(node: StepNode, { usable, unusable }: Executors, faults: 
   const name = textOf(node.keys, 'executor');
   if (name === null || usable.has(name)) return;
   const reason = unusable.get(name);
-  const known = [...usable.keys()];
-  const near = nearestWord(name, known);
-  const hint =
-    near !== null ? `did you mean ${near}?` : known.length === 0 ? 'none is defined' : `there are ${known.join(', ')}`;
+  if (reason === null) return;
+  const hint = meant(name, [...usable.keys(), ...unusable.keys()]);
   const text =
     reason === undefined
       ? `there is no executor ${JSON.stringify(name.slice(0, 80))} under executors or in .baton/executors; ${hint}`

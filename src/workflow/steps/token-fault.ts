@@ -1,6 +1,8 @@
 import type { Issue } from '../../domain/issue.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { Token } from '../../domain/steps/tokens.js';
+import { meant } from '../zod-problems.js';
+import { isOfCutOutput } from './output-members.js';
 
 /** What a token at one place of the plan can name. */
 export interface Sight {
@@ -12,6 +14,8 @@ export interface Sight {
   /** Why a step of the plan that cannot be named from here cannot be; `null`: there is no such step. */
   readonly hidden: (id: string) => string | null;
   readonly allIds: readonly string[];
+  /** What the output of a step has; `null`: anything. */
+  readonly members: (id: string) => readonly string[] | null;
   readonly isForInputs?: boolean;
 }
 
@@ -24,6 +28,7 @@ export const INPUT_SIGHT: Sight = {
   hasIteration: false,
   hidden: () => null,
   allIds: [],
+  members: () => null,
   isForInputs: true,
 };
 
@@ -51,14 +56,9 @@ const RUN_FIELDS = ['id', 'number', 'reason', 'workspace', 'step_index'];
 
 /** Why a token names nothing, in words; `null`: it does, as far as this can be told before a run. */
 export function tokenFault({ path, text }: Token, sight: Sight): string | null {
-  const [root, name, member] = path;
-  const oneOf = (known: readonly string[], what: string): string | null => {
-    if (name === undefined || known.includes(name)) return null;
-    const near = nearestWord(name, known);
-    const hint =
-      near !== null ? `did you mean ${near}?` : known.length > 0 ? `there are ${known.join(', ')}` : 'there are none';
-    return `${text}: ${what} ${name}; ${hint}`;
-  };
+  const [root, name] = path;
+  const oneOf = (known: readonly string[], what: string) =>
+    name === undefined || known.includes(name) ? null : `${text}: ${what} ${name}; ${meant(name, known)}`;
   if (sight.isForInputs && !['issue', 'attempt', 'run'].includes(root))
     return `${text}: inputs are made before the first step, from issue, attempt and run only`;
   switch (root) {
@@ -78,11 +78,12 @@ export function tokenFault({ path, text }: Token, sight: Sight): string | null {
       if (!sight.hasIteration) return `${text}: there is an iteration only inside a loop`;
       return name === undefined ? null : `${text}: iteration is a number and has no ${name}`;
     default:
-      return stepFault(text, name, member, sight);
+      return stepFault({ path, text }, sight);
   }
 }
 
-function stepFault(text: string, id: string | undefined, member: string | undefined, sight: Sight): string | null {
+function stepFault({ path, text }: Token, sight: Sight): string | null {
+  const [, id, part, member] = path;
   if (id === undefined) return `${text}: name a step: \${steps.<id>.output}`;
   if (!sight.steps.has(id)) {
     const why = sight.hidden(id);
@@ -90,6 +91,11 @@ function stepFault(text: string, id: string | undefined, member: string | undefi
     const near = nearestWord(id, sight.allIds);
     return `${text}: there is no step ${id}${near === null ? '' : `; did you mean ${near}?`}`;
   }
-  if (member === 'output' || member === 'context') return null;
+  if (part === 'output' && member !== undefined && !isOfCutOutput(member)) {
+    const members = sight.members(id);
+    if (members === null || members.includes(member)) return null;
+    return `${text}: the output of ${id} has no ${member}; ${meant(member, members)}`;
+  }
+  if (part === 'output' || part === 'context') return null;
   return `${text}: of a step there is output, and the context of a capability: write \${steps.${id}.output}`;
 }

@@ -1,5 +1,6 @@
 import { isMap } from '../zod-problems.js';
-import { nameOf, type StepNode } from './step-node.js';
+import { outputMembers } from './output-members.js';
+import { nameOf, type StepNode, shapeOf } from './step-node.js';
 import type { Sight } from './token-fault.js';
 
 /** Each step with what it can name: what ran before it, and in a loop what ran in the iteration before. */
@@ -43,6 +44,7 @@ function* walk(
     inputs,
     allIds: [...spots.keys()],
     hidden: (id) => whyHidden(id, node, from.around, spots),
+    members: (id) => membersOf(spots.get(id)?.node),
   });
   for (const node of nodes) {
     const shape = shapeOf(node);
@@ -122,8 +124,10 @@ function collect(nodes: readonly StepNode[], around: Spot['around'], spots: Map<
   }
 }
 
-function shapeOf({ body }: StepNode): 'parallel' | 'fan_out' | 'loop' | null {
-  return body !== null && 'shape' in body ? body.shape : null;
+function membersOf(node: StepNode | undefined): readonly string[] | null {
+  const body = node?.body ?? null;
+  if (node === undefined || body === null) return null;
+  return outputMembers('kind' in body ? body.kind : body.shape, node.backend);
 }
 
 function union(one: ReadonlySet<string>, more: readonly string[]): ReadonlySet<string> {

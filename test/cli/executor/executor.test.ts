@@ -75,11 +75,14 @@ describe('baton executor list', () => {
     expect(io.out()).toContain('can use no external executor');
   });
 
-  test('a workflow that does not load is told, with 2', async () => {
+  test('a workflow that does not load is told, a fault a line, with 2', async () => {
     const io = world();
+    const faulty = withExecutors('agent: { max_turns: x }\nexecutors: { a: { comand: y } }');
 
     expect(await baton(io, 'list')).toBe(2);
     expect(io.err()).toContain('missing_workflow_file');
+    for (const args of [['list'], ['test', 'a']]) expect(await baton(faulty, ...args)).toBe(2);
+    expect(faulty.err().trimEnd().split('\n')).toHaveLength(4);
   });
 });
 

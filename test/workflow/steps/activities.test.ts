@@ -60,8 +60,16 @@ test('S1-15 after the load there is no target left', async () => {
 
 test.each([
   ['S1-28', '{schemaVersion: 1, kind: agent}', 'schemaVersion 1 is retired'],
-  ['S1-29', '{schemaVersion: 2, kind: Job, metadata: {}}', 'kind "Job" is no kind of step'],
-  ['S1-29', '{kind: Activity, spec: {}}', 'kind "Activity" is no kind of step'],
+  [
+    'S1-29',
+    '{schemaVersion: 2, kind: Job, metadata: {}}',
+    'kind must be one of agent, external, capability, llm, tool, code, got "Job"',
+  ],
+  [
+    'S1-29',
+    '{kind: Activity, spec: {}}',
+    'kind must be one of agent, external, capability, llm, tool, code, got "Activity"',
+  ],
   ['S1-29', '{kind: agnet}', 'did you mean agent?'],
   ['a shape', '{loop: {max_iterations: 1, steps: []}}', 'an activity is one step with a kind and cannot have loop'],
   ['steps', '{kind: agent, steps: []}', 'cannot have steps'],

@@ -6,6 +6,9 @@ import { parseWorkflow } from '../../../src/workflow/load-workflow.js';
 import { optionsWith } from '../workflow-fixture.js';
 import { definition, faultOf } from './plan-fixture.js';
 
+const LLM = (id: string) => `{id: ${id}, kind: llm, model: m, prompt: p}`;
+const AUTO = '{id: z, kind: agent, backend: auto}';
+
 test('all faults of settings, steps, services, executors and definitions come at once, each with its place and code', async () => {
   const error = await faultOf(
     `agent: { max_turns: many }
@@ -152,4 +155,40 @@ test('whatever is written as steps, nothing but BatonError is thrown', async () 
     }),
     { numRuns: 300 },
   );
+});
+
+test.each([
+  [
+    'an address',
+    'services: {gateway: {base_url: "ftp://x", tenant: t, token: $TOKEN}}',
+    LLM('a'),
+    'base_url must begin',
+  ],
+  ['a service that several steps lack', '', `${LLM('a')}, ${LLM('b')}`, 'step "a": kind llm needs a service'],
+  ['a definition', 'executors: {e: {comand: x}}', '{id: a, kind: external, executor: e}', 'unknown key comand'],
+  ['runtime.backend', 'runtime: {backend: clli}', AUTO, 'runtime.backend must be one of'],
+  [
+    'a setting beside a backend that is fine',
+    'runtime: {backend: cli}\nagent: {max_turns: x}',
+    AUTO,
+    'agent.max_turns',
+  ],
+])('one fault is told once, and not again by what it leads to: %s', async (_, more, steps, part) => {
+  const { message } = await faultOf(`${more}\nsteps: [${steps}]`, { env: { TOKEN: 'x' } });
+
+  expect(message.split('\n')).toEqual([expect.stringContaining(part)]);
+});
+
+test('S1-27 a refused variable is told once, and no step is said to run on what it was not', async () => {
+  const { message } = await faultOf(`steps: [${AUTO}]`, { env: { BATON_BACKEND: 'clii' } });
+
+  expect(message).toBe('the variable BATON_BACKEND must be one of http, cli, auto, got "clii"');
+});
+
+test('the name of a variable that cannot be one is told as such', async () => {
+  const { message } = await faultOf(
+    'executors: {e: {command: x}}\nsteps: [{id: a, kind: external, executor: e, env_set: {A-B: x}}]',
+  );
+
+  expect(message).toContain('step "a": env_set.A-B is no name of a variable: use letters, digits and `_`');
 });

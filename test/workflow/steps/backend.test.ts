@@ -159,7 +159,7 @@ describe('http that leads nowhere', () => {
     [
       'no address',
       'services: {agents: {tenant: t, token: $TOKEN}}\nsteps: [{id: a, kind: agent, backend: http, agent: x}]',
-      'services.agents has no usable base_url',
+      'services.agents has no base_url',
     ],
     ['no agent', `${SERVICES}\nsteps: [{id: a, kind: agent, backend: http}]`, 'it names no agent'],
   ])('S1-19 S1-20 %s is UnwiredHttpTransport, and never cli instead', async (_, yaml, part) => {

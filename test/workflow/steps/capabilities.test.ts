@@ -105,3 +105,12 @@ test('capabilities are looked for in the folder of the workflow, and only where 
 test('without a way to look, capability steps are taken as they are', async () => {
   expect((await loadSteps(step('type: x, name: y'))).workflow.plan.steps).toHaveLength(1);
 });
+
+test('an input that the capability does not have is a warning, with the nearest name', async () => {
+  const step = '{ id: a, kind: capability, type: skill, name: lint-check, params: { files: [], levl: 2 } }';
+  const { workflow } = await loadSteps(`steps:\n  - ${step}`, { capabilities: async () => INDEX });
+
+  expect(workflow.warnings).toEqual([
+    expect.stringMatching(/:4:\d+ step "a": the capability "lint-check" has no input "levl"; did you mean level\?$/),
+  ]);
+});

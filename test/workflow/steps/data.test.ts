@@ -190,7 +190,7 @@ describe('where data may go', () => {
     ['executors: {e: {command: "${issue.title}"}}', 'executor "e": command: ${issue.title} is never filled in'],
     [
       'executors: {e: {command: x, args: ["${issue.title}"]}}',
-      'executor "e": args.0: ${issue.title} is never filled in',
+      'executor "e": args[0]: ${issue.title} is never filled in',
     ],
     [
       'executors: {e: {command: x, env: {A: "${issue.title}"}}}',

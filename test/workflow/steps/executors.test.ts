@@ -250,8 +250,8 @@ test('a folder with too much in it is refused as a whole', async () => {
 });
 
 test('a file in place of the folder of definitions is told', async () => {
-  expect((await faultOf('', { project: { '.baton/executors': 'x' } })).message).toContain(
-    'cannot be read as a folder (ENOTDIR)',
+  expect((await faultOf('', { project: { '.baton/executors': 'x' } })).message).toBe(
+    '.baton/executors:1:1 the folder of executors cannot be read as a folder (ENOTDIR)',
   );
 });
 

@@ -23,7 +23,7 @@ test('S1-16 a flat step with a session on cli is refused too', async () => {
 
 test('a session on any other kind is no key of it', async () => {
   expect(await faults('  - { id: a, kind: tool, tool: t, session: s }')).toEqual([
-    'WORKFLOW.md:5:35 step "a": tool steps have no key session; known are id, when, output_to, retry, timeout_s, idempotency_key, kind, tool, args',
+    'WORKFLOW.md:5:35 step "a": tool steps have no key session; there are id, when, output_to, retry, timeout_s, idempotency_key, kind, tool, args',
   ]);
 });
 

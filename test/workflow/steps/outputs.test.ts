@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import { faultOf, loadSteps, SERVICES, TOKEN } from './plan-fixture.js';
+
+const TOOL = (id: string, rest = '') => `{ id: ${id}, kind: tool, tool: t${rest === '' ? '' : `, ${rest}`} }`;
+const arg = (token: string) => `args: { x: "${token}" }`;
+const load = (steps: string, more = '') => loadSteps(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN });
+const faults = async (steps: string, more = '') =>
+  (await faultOf(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN })).message
+    .split('\n')
+    .map((line) => line.replace(/^WORKFLOW\.md:\d+:\d+ /, ''));
+
+describe('what looks like data and is none', () => {
+  test.each([
+    ['${step.before.output}', 'stays as it is; did you mean ${steps…}?'],
+    [
+      '${{ issue.title }}',
+      '${{ issue.title }} stays as it is: only prompts of agents are Liquid; write ${issue.title}',
+    ],
+    ['{{ issue.title | upcase }}', 'only prompts of agents are Liquid; write ${issue.title}'],
+  ])('%s is warned about, in steps and in inputs', async (token, part) => {
+    const { workflow } = await load(`  - ${TOOL('a', arg(token))}`, `inputs: { x: "${token}" }`);
+
+    expect(workflow.warnings).toHaveLength(2);
+    for (const warning of workflow.warnings) expect(warning).toContain(part);
+  });
+
+  test('a long text that only begins like it is no work', async () => {
+    const text = `{{issue.${'x'.repeat(60_000)}`;
+
+    expect((await load(`  - ${TOOL('a', arg(text))}`)).workflow.warnings).toEqual([]);
+  });
+
+  test('code may hold whatever braces it likes', async () => {
+    const source = 'console.log(`${input.name} {{ item }}`)';
+
+    expect((await load(`  - { id: a, kind: code, language: js, source: "${source}" }`)).workflow.warnings).toEqual([]);
+  });
+});
+
+describe('what an output has', () => {
+  test.each([
+    ['{ id: a, kind: agent }', 'last_mesage', 'last_message'],
+    ['{ id: a, kind: agent, backend: http, agent: x }', 'outptu', 'output'],
+    ['{ id: a, kind: llm, model: m, prompt: p }', 'model_usd', 'model_used'],
+    ['{ id: a, kind: code, language: l, source: s }', 'stdou', 'stdout'],
+    ['{ id: a, loop: { max_iterations: 1, steps: [{ id: in, kind: agent }] } }', 'iteration', 'iterations'],
+  ])('%s: a member that is never there is refused before anything runs', async (step, wrong, right) => {
+    const use = (member: string) => `  - ${step}\n  - ${TOOL('b', arg(`\${steps.a.output.${member}}`))}`;
+
+    expect(await faults(use(wrong))).toEqual([expect.stringContaining(`has no ${wrong}; did you mean ${right}?`)]);
+    for (const good of [right, `${right}_truncated`, 'preview'])
+      expect((await load(use(good))).workflow.warnings).toEqual([]);
+  });
+});
