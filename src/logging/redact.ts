@@ -20,6 +20,7 @@ const MASK = '***';
 
 export function createRedactor(secrets: readonly string[] = []): Redactor {
   const known = new Set<string>();
+  const added = new Map<string, boolean>();
   const ignored: string[] = [];
   let pattern: RegExp | null = null;
 
@@ -46,8 +47,15 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
     return matches(JSON.stringify(masked)) ? MASK : masked;
   };
 
+  /** Again and again with the same secret, by whoever reads it anew: only the first time costs something. */
   const add = (secret: string): boolean => {
     const trimmed = secret.trim();
+    const isMasked = added.get(trimmed) ?? learn(trimmed);
+    added.set(trimmed, isMasked);
+    return isMasked;
+  };
+
+  const learn = (trimmed: string): boolean => {
     if (trimmed.length < MIN_SECRET_LENGTH) {
       ignored.push(
         `A secret of ${trimmed.length} characters is not masked: that is too short to tell it from other text.`,

@@ -135,6 +135,15 @@ describe('the redactor', () => {
     expect(redactor.mask('abc12 tiny long-enough')).toBe('abc12 tiny ***');
   });
 
+  test('a secret that is read again and again is told of once', () => {
+    const redactor = createRedactor();
+
+    const answers = ['tiny', 'tiny', 'long enough', ' long enough '].map((secret) => redactor.add(secret));
+
+    expect(answers).toEqual([false, false, true, true]);
+    expect(redactor.ignored).toHaveLength(1);
+  });
+
   test('masks a secret that was added later, and knows it without its final newline', () => {
     const redactor = createRedactor();
 
