@@ -2,6 +2,8 @@ import type { OpenRun, OpenRunStore, RecordedProcess } from '../src/domain/ports
 import type { ProcessIdentity } from './contain/proc-table.js';
 import type { ProcessTrace } from './process.js';
 
+const NOTE_AFTER_MS = 200;
+
 export interface OpenRunsOptions {
   readonly store: OpenRunStore;
   readonly daemonMarker: string;
@@ -19,6 +21,8 @@ export class OpenRuns implements ProcessTrace {
   readonly #options: OpenRunsOptions;
   readonly #open = new Map<string, OpenRun>();
   readonly #written = new Set<string>();
+  readonly #unnoted = new Set<string>();
+  #noting: NodeJS.Timeout | null = null;
 
   constructor(options: OpenRunsOptions, left: readonly OpenRun[]) {
     this.#options = options;
@@ -54,13 +58,25 @@ export class OpenRuns implements ProcessTrace {
     return this.#open.get(marker)?.owesAfterRunIn ?? null;
   }
 
-  async started(marker: string, holders: readonly ProcessIdentity[]): Promise<void> {
+  /** Soon, not at once: most processes of steps and hooks are over by then, and a write costs more than they do. */
+  started(marker: string, holders: readonly ProcessIdentity[]): void {
     const run = this.#open.get(marker);
     if (!run || holders.length === 0) return;
     const { bootId } = this.#options;
     const processes: RecordedProcess[] = holders.map(({ pid, startTime }) => ({ pid, startTime, bootId }));
-    // The marker finds them too: a note that cannot be made is no reason to end a run.
-    await this.#put({ ...run, processes: [...run.processes, ...processes] }).catch(this.#options.onTrouble);
+    this.#open.set(marker, { ...run, processes: [...run.processes, ...processes] });
+    this.#unnoted.add(marker);
+    this.#noting ??= setTimeout(() => this.#note(), NOTE_AFTER_MS).unref();
+  }
+
+  /** What is still there. The marker finds it too: a note that cannot be made is no reason to end a run. */
+  #note(): void {
+    this.#noting = null;
+    for (const marker of this.#unnoted) {
+      const run = this.#open.get(marker);
+      if (run && run.processes.length > 0) void this.#put(run).catch(this.#options.onTrouble);
+    }
+    this.#unnoted.clear();
   }
 
   /** Only remembered: it is written with whatever comes next, so that a run of a thousand steps does not carry them all along. */

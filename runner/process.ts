@@ -94,7 +94,7 @@ export interface ProcessTrace {
   /** In the environment of every process (`BATON_DAEMON_MARKER`): the same for all daemons on one state directory. */
   readonly daemonMarker: string;
   /** Hears of the processes that hold a tree together. Never throws; nobody waits for it. */
-  started(marker: string, holders: readonly ProcessIdentity[]): Promise<void>;
+  started(marker: string, holders: readonly ProcessIdentity[]): void;
   /** Nothing of what they held together is left. Never throws. */
   ended(marker: string, holders: readonly ProcessIdentity[]): void;
 }

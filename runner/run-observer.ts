@@ -29,6 +29,8 @@ export interface StepStart {
   readonly kind: string;
   /** Which go of a loop or worker of a fan-out it belongs to, outermost first. */
   readonly within: readonly number[];
+  /** Its guard says no: its end follows at once. */
+  readonly isSkipped: boolean;
 }
 
 export interface StepEnd extends StepStart {

@@ -114,7 +114,7 @@ export class RunLog implements RunObserver {
   stepStarted(runId: string, step: StepStart): void {
     const run = this.#open.get(runId);
     run?.transcript.write('step_started', { step: step.stepId, kind: step.kind, within: step.within });
-    run?.log.info(stepFields(step), 'step started');
+    if (!step.isSkipped) run?.log.info(stepFields(step), 'step started');
   }
 
   stepFinished(runId: string, { outcome, tries, durationMs, ...step }: StepEnd): void {

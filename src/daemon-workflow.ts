@@ -5,7 +5,7 @@ import type { DaemonOptions } from './daemon.js';
 import type { Parts } from './daemon-parts.js';
 import type { Workflow } from './domain/config.js';
 import type { Dispatch } from './domain/ports.js';
-import { allSteps } from './domain/steps/plan.js';
+import { allSteps, type Step } from './domain/steps/plan.js';
 import { parseWorkflow } from './workflow/load-workflow.js';
 import { type WorkflowWatcher, watchWorkflow } from './workflow/watch-workflow.js';
 import type { WorkflowBook } from './workflow-book.js';
@@ -61,6 +61,11 @@ export function followWorkflow(
 /** What `auto` has become is settled before anything runs, and is said once for each reading of the workflow. */
 function tellBackend(log: Logger, { plan }: Workflow): void {
   if (plan.isImplied) return;
+  const steps = [...allSteps(plan.steps)];
   const { value, source } = plan.backend;
-  log.info({ backend: value, source, steps: [...allSteps(plan.steps)].length }, 'steps of the workflow');
+  const isHttp = (step: Step) =>
+    step.shape === 'action' && step.action.kind === 'agent' && step.action.backend === 'http';
+  // Where nobody set it and nobody runs on it, it would only raise questions.
+  const isAsked = source !== 'built-in' || steps.some(isHttp);
+  log.info({ steps: steps.length, ...(isAsked ? { backend: value, source } : {}) }, 'steps of the workflow');
 }

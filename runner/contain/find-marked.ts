@@ -1,9 +1,12 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { forEachPid, type ProcessFacts, type ProcessIdentity, processFacts, readIfThere } from './proc-table.js';
 
 export const MARKER_NAME = 'BATON_RUN_MARKER';
 export const DAEMON_MARKER_NAME = 'BATON_DAEMON_MARKER';
 /** One for each command: commands of a run may be at work side by side, and the end of one must not be the end of another. */
 export const TREE_MARKER_NAME = 'BATON_TREE_MARKER';
+
+const LOOKS_AT_EMPTY = 3;
 
 /**
  * The living processes that carry a run's marker in their environment: those of the run that left its process group,
@@ -41,7 +44,12 @@ export async function markedAmong(
 async function marked(before: ProcessFacts | null, entry: string, since: number): Promise<ProcessIdentity | null> {
   if (!before?.isAlive || before.pid === process.pid || Number(before.startTime) < since) return null;
   const { pid } = before;
-  const environment = await readIfThere(`/proc/${pid}/environ`);
+  let environment = await readIfThere(`/proc/${pid}/environ`);
+  // In the middle of an exec it is empty for a moment.
+  for (let looks = 1; environment?.length === 0 && looks < LOOKS_AT_EMPTY; looks += 1) {
+    await yieldToOthers();
+    environment = await readIfThere(`/proc/${pid}/environ`);
+  }
   if (environment === null || !environment.toString('latin1').split('\0').includes(entry)) return null;
 
   const facts = processFacts(pid);

@@ -78,7 +78,7 @@ function record(
   if (!trace) return [];
   const outer = identifyNow(pid);
   const holders = outer === null ? others : [outer, ...others];
-  void trace.started(marker, holders); // Never rejects.
+  trace.started(marker, holders);
   return holders;
 }
 

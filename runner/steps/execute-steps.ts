@@ -38,13 +38,14 @@ export async function executeSteps(steps: readonly Step[], place: StepPlace): Pr
 async function executeStep(step: Step, place: StepPlace): Promise<Outcome> {
   const { run, scope, signal, within } = place;
   if (signal.aborted) return cancelled(signal.reason as AbortReason);
-  const start = { stepId: step.id, kind: kindOf(step), within };
+  const refusal = isWanted(step, place);
+  const start = { stepId: step.id, kind: kindOf(step), within, isSkipped: refusal?.outcome === 'skipped' };
   const startedAtMs = run.clock.now().awakeMs;
   if (!run.isImplied) {
     run.observer.stepStarted(run.runId, start);
-    if (step.shape === 'action') run.emit({ type: 'step', stepId: step.id, kind: start.kind });
+    if (step.shape === 'action' && !start.isSkipped) run.emit({ type: 'step', stepId: step.id, kind: start.kind });
   }
-  const { outcome, tries } = isWanted(step, place) ?? (await carryOut(step, place));
+  const { outcome, tries } = refusal ?? (await carryOut(step, place));
   if (run.isImplied) return outcome === 'skipped' ? success(null) : outcome;
   const durationMs = run.clock.now().awakeMs - startedAtMs;
   run.observer.stepFinished(run.runId, { ...start, outcome, tries, durationMs });

@@ -53,7 +53,8 @@ export async function runPlan(parts: PlanParts): Promise<Outcome> {
     const stepRun = createStepRun(parts, { resources, threads, messages, onUnkillable });
     const outcome = await executeSteps(plan.steps, { run: stepRun, scope, signal: own.signal, within: [] });
     if (plan.isImplied) return outcome;
-    const meta = { ...outcome.meta, turns: threads.turns };
+    const { turns, usage } = threads;
+    const meta = { ...outcome.meta, turns, ...(turns > 0 ? { usage } : {}) };
     if (stuck.length === 0) return { ...outcome, meta };
     return failure('unkillable', `processes of step "${stuck.join('", "')}" outlived SIGKILL`, { meta });
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { ResumeOrder } from '../../src/domain/effects.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
+import type { TokenTotals } from '../../src/domain/runtime-event.js';
 import { allSteps, type Plan } from '../../src/domain/steps/plan.js';
 
 /**
@@ -12,6 +13,7 @@ export class StepThreads {
   #resume: ResumeOrder | null;
   /** Names of threads that were there before: a name is what tokens are counted under, and stays. */
   readonly #known = new Map<string, string>();
+  readonly #totals = new Map<string, TokenTotals>();
   #heldBack: RunSignal | null = null;
   #turnsBefore = 0;
   #turns = 0;
@@ -39,7 +41,10 @@ export class StepThreads {
 
   /** A signal with names and numbers as they are told outside of the run: turns go on counting over the steps. */
   tell(stepId: string, signal: RunSignal): readonly RunSignal[] {
-    if (signal.type === 'usage') return [{ ...signal, threadId: this.#nameOf(stepId, signal.threadId) }];
+    if (signal.type === 'usage') {
+      this.#totals.set(signal.threadId, signal.totals);
+      return [{ ...signal, threadId: this.#nameOf(stepId, signal.threadId) }];
+    }
     if (signal.type === 'session') {
       this.#turns = this.#turnsBefore + signal.turn;
       const session = { ...signal, threadId: this.#nameOf(stepId, signal.threadId), turn: this.#turns };
@@ -53,6 +58,17 @@ export class StepThreads {
     const session = this.#heldBack;
     this.#heldBack = null;
     return [session, signal];
+  }
+
+  /** Of all threads together. */
+  get usage(): TokenTotals {
+    const sum = { input: 0, cached: 0, output: 0 };
+    for (const { input, cached, output } of this.#totals.values()) {
+      sum.input += input;
+      sum.cached += cached;
+      sum.output += output;
+    }
+    return sum;
   }
 
   get turns(): number {

@@ -47,9 +47,9 @@ export class RunTeller implements Partial<RunObserver> {
     this.#say(identifier, `  ${message === null ? `hook ${hook}: ${outcome}` : message}`);
   }
 
-  stepStarted(runId: string, { stepId, kind }: StepStart): void {
+  stepStarted(runId: string, { stepId, kind, isSkipped }: StepStart): void {
     const run = this.#runs.get(runId);
-    if (run) this.#say(run.identifier, `  ${stepId} (${kind})`);
+    if (run && !isSkipped) this.#say(run.identifier, `  ${stepId} (${kind})`);
   }
 
   /** One that fails is told by the end of the run. */

@@ -3,6 +3,7 @@ import { ERRORS } from './error-table.js';
 import type { BatonError, ErrorCode } from './errors.js';
 import type { Json } from './json.js';
 import type { Question } from './question.js';
+import type { TokenTotals } from './runtime-event.js';
 
 /** How a step or a run ended. One type for every executor; nothing throws past it. */
 export type Outcome = { readonly state: 'success'; readonly output: Json; readonly meta: OutcomeMeta } | FailedOutcome;
@@ -29,6 +30,8 @@ export interface OutcomeMeta {
   readonly context?: Json;
   readonly threadId?: string;
   readonly turns?: number;
+  /** Of all its agents together. */
+  readonly usage?: TokenTotals;
 }
 
 export function success(output: Json, meta: OutcomeMeta = {}): Outcome {

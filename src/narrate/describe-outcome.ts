@@ -7,7 +7,7 @@ export function describeOutcome(outcome: Outcome): string {
   const turns = outcome.meta.turns === undefined ? '' : ` after ${counted(outcome.meta.turns, 'turn')}`;
   if (outcome.state === 'success') {
     const { stop_reason: reason, usage } = fieldsOf(outcome.output);
-    return `${reason === 'max_turns' ? 'used up its turns' : 'finished'}${turns}${tokens(fieldsOf(usage))}`;
+    return `${reason === 'max_turns' ? 'used up its turns' : 'finished'}${turns}${tokens(fieldsOf(outcome.meta.usage ?? usage))}`;
   }
   const { code, message } = outcome.error;
   return line(`${VERBS[outcome.state]}${because(message)} (${code})`, MAX_CHARS);

@@ -66,7 +66,11 @@ async function bySteps(dir, [command, ...args], isolation) {
   writeFileSync(join(dir, 'WORKFLOW.md'), `---\n${JSON.stringify(settings)}\n---\n{{ issue.title }}\n`);
   const log = join(dir, 'log');
   const flags = ['--once', '--state-dir', join(dir, 'state'), '--log-file', log, '--log-level', 'info'];
-  const child = spawn(process.execPath, [main, 'run', ...flags], { cwd: dir, stdio: ['ignore', 'ignore', 'ignore'] });
+  const child = spawn(process.execPath, [main, 'run', ...flags], {
+    cwd: dir,
+    env: environment(dir),
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
   await ended(child);
   const lines = readFileSync(log, 'utf8')
     .trim()
@@ -101,8 +105,13 @@ async function byHand(dir, command, isolation, envelope) {
   return now() - begin;
 }
 
+/** The same for both: what node reads at its start depends on it. */
+function environment(dir) {
+  return { PATH: process.env.PATH, HOME: dir };
+}
+
 async function commandLine(dir, [file, ...args], isolation) {
-  const env = { PATH: process.env.PATH, HOME: dir };
+  const env = environment(dir);
   if (isolation === 'none') return { file, args, env, report: false };
   const clock = createClock();
   const containment = await detectContainment({ isolation: 'auto', hide: [], clock });

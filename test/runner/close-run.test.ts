@@ -142,9 +142,26 @@ test('a note that could not be removed goes with the next one that can', async (
 test('a hook that is killed with its daemon is owed still', async () => {
   const { openRuns, store } = await setUp(null, { owes: true });
 
-  await openRuns.started('r1', [{ pid: 5, startTime: '7' }]);
+  openRuns.started('r1', [{ pid: 5, startTime: '7' }]);
 
-  expect(await store.openRuns.all()).toMatchObject([
-    { marker: 'r1', owesAfterRunIn: 'A', processes: [{ pid: 5, startTime: '7', bootId: 'b' }] },
-  ]);
+  await expect
+    .poll(() => store.openRuns.all())
+    .toMatchObject([{ marker: 'r1', owesAfterRunIn: 'A', processes: [{ pid: 5, startTime: '7', bootId: 'b' }] }]);
+});
+
+test('a process that is over before it could be noted down costs no write', async () => {
+  const { openRuns, store } = await setUp(null, { owes: true });
+  const before = await store.openRuns.all();
+  const [quick, slow] = [
+    { pid: 5, startTime: '7' },
+    { pid: 6, startTime: '8' },
+  ];
+
+  openRuns.started('r1', [quick]);
+  openRuns.ended('r1', [quick]);
+  openRuns.started('r1', [slow]);
+
+  await expect
+    .poll(async () => (await store.openRuns.all()).flatMap(({ processes }) => processes))
+    .toEqual([...before.flatMap(({ processes }) => processes), { ...slow, bootId: 'b' }]);
 });

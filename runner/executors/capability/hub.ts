@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import { TokenMint } from './capability-token.js';
@@ -68,6 +68,8 @@ export class CapabilityHub {
   }
 
   async #listen(): Promise<Server> {
+    // Most daemons never need it.
+    const { WebSocketServer } = await import('ws');
     const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (_, response) => {
       response.writeHead(426, { Connection: 'close' }).end();
     });

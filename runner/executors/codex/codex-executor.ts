@@ -29,8 +29,6 @@ export interface CodexExecutorDeps {
   readonly version: string;
   /** A line of the agent's stderr: for transcript and log, never progress. */
   onStderr(runId: string, text: string): void;
-  /** The tree outlives SIGKILL. `execute` returns only once it is gone, which may be never. */
-  onUnkillable?(runId: string, survivors: readonly number[]): void;
 }
 
 /** The first one is alone: codex makes its database in CODEX_HOME on its first start, and two at once fail over it. */
@@ -134,7 +132,6 @@ class CodexRun {
     const meta = this.#meta();
     if (!result || result.gone) return { ...reported, meta };
     const { survivors, whenGone } = result;
-    this.deps.onUnkillable?.(this.context.runId, survivors);
     await whenGone;
     return failure('unkillable', `processes outlived SIGKILL: ${survivors.join(', ')}`, { meta });
   }

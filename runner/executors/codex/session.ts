@@ -50,7 +50,9 @@ export class CodexSession {
     const { process, context, reporter, scheduler } = deps;
     const stderr = new StderrLines(process.stderr, scheduler, deps.onStderr);
     const pauseClock = (isAsking: boolean) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock());
-    this.asking = new Asking(reporter, pauseClock, context.runId);
+    // With the step in it where there are several: a late answer must not be taken for one to a question of the next agent.
+    const { index } = context.step;
+    this.asking = new Asking(reporter, pauseClock, index === 0 ? context.runId : `${context.runId}-${index}`);
     this.log = new MessageLog(reporter, {
       turnEnded: (turn) => this.#turn?.end(turn),
       requestResolved: (requestId) => this.asking.withdraw(requestId),

@@ -82,7 +82,10 @@ async function stateFolder(tmpDir: string): Promise<string> {
 function invocationFailure(error: unknown, { name, command, file }: ExecutorDefinition): BatonError {
   const known = toBatonError(error);
   if (known.code !== 'spawn_failed') return known;
-  const message = `the executor ${name} could not be started: ${known.message}. Is the first line of ${command} right, and is it made for this machine? It is defined in ${file}`;
+  const hint = /\b(?:EMFILE|ENFILE|EAGAIN|ENOMEM)\b/.test(known.message)
+    ? 'The system gives us no more: let fewer work at a time (max_workers, agent.max_concurrent_agents), or raise the limit (ulimit -n, -u)'
+    : `Is the first line of ${command} right, and is it made for this machine? It is defined in ${file}`;
+  const message = `the executor ${name} could not be started: ${known.message}. ${hint}`;
   return new BatonError('AGENT_INVOCATION_FAILED', message, known.details, { cause: error });
 }
 

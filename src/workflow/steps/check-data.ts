@@ -21,6 +21,10 @@ const FILLED: { readonly [kind in StepKind]: readonly string[] } = {
   code: ['source', 'stdin', 'env'],
 };
 
+/** Variables that say which program or code is run: as little as a command may they hold text of an issue. */
+const DECIDES_WHAT_RUNS =
+  /^(?:PATH|LD_.*|DYLD_.*|ENV|BASH_.*|SHELLOPTS|BASHOPTS|IFS|PS4|PROMPT_COMMAND|NODE_(?:OPTIONS|PATH)|PYTHON(?:STARTUP|PATH|HOME)|PERL5.*|RUBY(?:OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|GIT_.*|EDITOR|PAGER|SHELL)$/;
+
 /** Read in another way: expressions, inner steps, names with a rule of their own. */
 const APART = ['id', 'when', 'kind', 'target', 'parallel', 'fan_out', 'loop', 'output_to'];
 
@@ -56,6 +60,10 @@ function checkStep(node: StepNode, sight: Sight, faults: Faults): void {
       if (body.kind === 'agent' && key === 'prompt') warnOfTokens(node, value, faults);
       else if (key === 'idempotency_key' || FILLED[body.kind].includes(key)) {
         for (const fault of filledFaults(value, [key], judge)) tell({ ...fault, text: `${key}: ${fault.text}` });
+        if (key === 'env_set' && isMap(value))
+          for (const [name, text] of Object.entries(value).filter(([name]) => DECIDES_WHAT_RUNS.test(name)))
+            for (const fault of neverFilled(text, [key, name]))
+              tell({ ...fault, text: `${key}.${name}: ${fault.text}` });
         // Braces of all kinds are ordinary in code.
         if (key === 'source') warnOfIssueText(node, value, faults);
         else

@@ -99,6 +99,17 @@ test('S1-42 a guard that is false skips its step, which counts as success with o
   expect(outcome).toMatchObject({ output: { b: null, state: null } });
 });
 
+test('a step that is skipped is told as such when it is told of first', async () => {
+  const steps = testSteps(echo);
+
+  await steps.run([step('a'), step('b', { when: 'false' })]);
+
+  expect(steps.started.map(({ stepId, isSkipped }) => [stepId, isSkipped])).toEqual([
+    ['a', false],
+    ['b', true],
+  ]);
+});
+
 test('S1-42 a guard is asked once, before the retries', async () => {
   const steps = testSteps();
   const done = steps.run([step('a', { when: '${run.number} == 2', retry: retry(2) })]);

@@ -28,6 +28,18 @@ describe('a plan with one agent step', () => {
   });
 });
 
+test('tokens of all threads are summed up, each by its last total', () => {
+  const threads = new StepThreads(plan(step('a', { action: agent }), step('b', { action: agent })), null);
+  const usage = (threadId: string, input: number) =>
+    ({ type: 'usage', threadId, totals: { input, cached: 1, output: 2 } }) as const;
+
+  threads.tell('a', usage('t1', 10));
+  threads.tell('a', usage('t1', 30));
+  threads.tell('b', usage('t2', 5));
+
+  expect(threads.usage).toEqual({ input: 35, cached: 2, output: 4 });
+});
+
 describe('a plan with several agent steps', () => {
   const two = plan(step('work', { action: agent }), loop([step('review', { action: agent })]));
 

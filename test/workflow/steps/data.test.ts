@@ -173,6 +173,8 @@ describe('where data may go', () => {
     ['skills', '{ id: a, kind: external, executor: e, skills: ["${issue.title}"] }'],
     ['tools', '{ id: a, kind: external, executor: e, tools: ["${issue.title}"] }'],
     ['description', '{ id: a, kind: external, executor: e, description: "${issue.title}" }'],
+    ['PATH in env_set', '{ id: a, kind: external, executor: e, env_set: { PATH: "${issue.title}" } }'],
+    ['LD_PRELOAD in env_set', '{ id: a, kind: external, executor: e, env_set: { LD_PRELOAD: "x${issue.title}" } }'],
     ['a key of input', '{ id: a, kind: external, executor: e, input: { "${issue.title}": 1 } }'],
     [
       'a name in env_set',

@@ -86,6 +86,16 @@ test('an answer to another question, or a second one, changes nothing', async ()
   expect(started.signals.filter((signal) => signal.type === 'question_closed')).toHaveLength(1);
 });
 
+test('an answer to a question of one agent step is none to a question of the next', async () => {
+  const steps = [0, 3].map((index) => start({ command: asks(COMMAND), config: policy('ask'), step: { index } }));
+  const ids = (await Promise.all(steps.map((each) => each.next('asked')))).map(({ question }) => question.id);
+
+  for (const [number, each] of steps.entries()) each.answer(ids[number] ?? '', { kind: 'decline' });
+  await Promise.all(steps.map((each) => each.done));
+
+  expect(new Set(ids).size).toBe(2);
+});
+
 test('a question that the agent takes back is closed, with nothing granted', async () => {
   const { outcome, signals } = await run({ command: agent('asks', ...COMMAND, 'withdraw'), config: policy('ask') });
 

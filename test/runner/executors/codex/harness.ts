@@ -27,7 +27,7 @@ export function agent(name: string, ...args: readonly string[]): string {
 export interface RunOptions {
   readonly command: string;
   readonly config?: DeepPartial<Config>;
-  readonly step?: Partial<RenderedAgentCli> & { readonly resume?: StepContext['resume'] };
+  readonly step?: Partial<RenderedAgentCli> & { readonly resume?: StepContext['resume']; readonly index?: number };
   readonly tools?: StepContext['tools'];
   readonly deps?: Partial<CodexExecutorDeps>;
   readonly executor?: Executor<RenderedAgentCli>;
@@ -79,7 +79,7 @@ export function start(options: RunOptions): TestRun {
     createCodexExecutor({ version: '1.2.3', onStderr: (_, text) => stderr.push(text), ...options.deps });
 
   const settings = config({ ...options.config, codex: { command: options.command, ...options.config?.codex } });
-  const { resume = null, ...step } = options.step ?? {};
+  const { resume = null, index = 0, ...step } = options.step ?? {};
   const notHere = () => {
     throw new Error('the codex executor has no use for this');
   };
@@ -98,7 +98,7 @@ export function start(options: RunOptions): TestRun {
       issue: issue({ identifier: 'AB-1', title: 'Make it so' }),
       workflow: workflow(),
       config: settings,
-      step: { id: 'agent', index: 0, timeoutMs: null, idempotencyKey: null },
+      step: { id: 'agent', index, timeoutMs: null, idempotencyKey: null },
       resume,
       audit: notHere,
       warn: notHere,

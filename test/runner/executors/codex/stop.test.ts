@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { FairScheduler, readFairly } from '../../../../runner/executors/codex/fair-reader.js';
+import type { StopResult } from '../../../../runner/process.js';
+import { untilGone } from '../../../../runner/until-gone.js';
 import type { Issue } from '../../../../src/domain/issue.js';
 import { issue } from '../../../support/builders.js';
 import { plainProcess } from '../../../support/plain-process.js';
@@ -127,14 +129,13 @@ test('a tree that outlives SIGKILL is reported at once, and the outcome comes on
   });
   const started = start({
     command: agent('obedient'),
-    deps: { onUnkillable: (_, survivors) => report(survivors) },
-    wrap: (launched) => ({
-      ...launched,
-      stop: async () => {
+    wrap: (launched) => {
+      const stop = async (): Promise<StopResult> => {
         await launched.stop();
         return { gone: false, survivors: [17, 18], whenGone };
-      },
-    }),
+      };
+      return untilGone({ ...launched, stop }, report);
+    },
   });
   void started.done.then(() => order.push('done'));
 
