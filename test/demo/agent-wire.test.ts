@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../runner/executors/codex/harness.js';
 import { compiledAgent } from './demo-agent.js';
@@ -20,8 +19,12 @@ function open() {
   onTestFinished(() => void child.kill('SIGKILL'));
   const messages: Message[] = [];
   const watchers = new Set<() => void>();
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    messages.push(JSON.parse(line));
+  // Not readline: from Node 24 on it ends a line at U+2028 too, which JSON leaves as it is.
+  let rest = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) messages.push(JSON.parse(line));
     for (const watcher of watchers) watcher();
   });
   const until = (matches: (message: Message) => boolean) =>

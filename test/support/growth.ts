@@ -8,15 +8,23 @@ export async function growthOf(work: (size: number) => Promise<() => unknown>, s
   return large / small;
 }
 
-/** `work` prepares what is to be measured, which is then done. */
+const ENOUGH_US = 10_000;
+
+/** `work` prepares what is to be measured, which is then done; again and again where once is too short to be told from noise. */
 async function leastCpu(work: (size: number) => Promise<() => unknown>, size: number): Promise<number> {
   const all: number[] = [];
   for (let round = 0; round < 3; round++) {
-    const act = await work(size);
-    const before = process.cpuUsage();
-    await act();
-    const { user, system } = process.cpuUsage(before);
-    all.push(user + system);
+    let total = 0;
+    let times = 0;
+    while (total < ENOUGH_US && times < 50) {
+      const act = await work(size);
+      const before = process.cpuUsage();
+      await act();
+      const { user, system } = process.cpuUsage(before);
+      total += user + system;
+      times += 1;
+    }
+    all.push(total / times);
   }
   return Math.min(...all);
 }

@@ -28,7 +28,8 @@ export function openQuestions(io: Io): Questions {
   return {
     async ask(question, fallback) {
       reader.setPrompt(`${question} [${neutralise(fallback)}] `);
-      reader.prompt();
+      // Answers that were piped in may be here already when the input has ended.
+      if (!isClosed) reader.prompt();
       while (lines.length === 0) {
         if (isClosed) throw new Abandoned();
         await new Promise<void>((resolve) => {
