@@ -1,5 +1,6 @@
 import { type Alias, type Document, isAlias, isMap, isScalar, isSeq, type Node, Parser } from 'yaml';
 import type { Json } from '../domain/json.js';
+import { isNestedDeeper } from '../domain/token-depth.js';
 import type { KeyPath, Position, Positions } from './positions.js';
 
 const MAX_DEPTH = 64;
@@ -26,27 +27,9 @@ export function yamlToJson(document: Document.Parsed, positions: Positions): Jso
   return convert(walk, document.contents, []);
 }
 
-/**
- * The parser's tokens nest without recursion, its composer does not: a document nested thousands deep kills the whole
- * process there. So depth is checked on the tokens first. Throws `YamlRefused`.
- */
+/** Before the composer, which is not safe from it. Throws `YamlRefused`. */
 export function assertShallow(source: string): void {
-  const pending: { token: Token | null | undefined; depth: number }[] = [];
-  for (const token of new Parser().parse(source)) pending.push({ token: token as Token, depth: 0 });
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    const { token, depth } = next;
-    if (typeof token !== 'object' || token === null) continue;
-    if (depth > MAX_DEPTH) throw tooDeep(null);
-    pending.push({ token: token.value as Token, depth });
-    for (const item of token.items ?? []) {
-      pending.push({ token: item.key, depth: depth + 1 }, { token: item.value, depth: depth + 1 });
-    }
-  }
-}
-
-interface Token {
-  readonly value?: unknown;
-  readonly items?: readonly { readonly key?: Token | null; readonly value?: Token }[];
+  if (isNestedDeeper(new Parser().parse(source), MAX_DEPTH)) throw tooDeep(null);
 }
 
 interface Walk {

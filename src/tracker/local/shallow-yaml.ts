@@ -1,4 +1,5 @@
 import { type Document, Parser, parseDocument } from 'yaml';
+import { isNestedDeeper } from '../../domain/token-depth.js';
 import { TaskUnreadable } from './task-unreadable.js';
 
 const MAX_DEPTH = 32;
@@ -6,7 +7,8 @@ const MAX_DEPTH = 32;
 /** A YAML document with its errors. Aliases are not expanded. Throws `TaskUnreadable` for what cannot be parsed safely. */
 export function parseShallowYaml(source: string): Document.Parsed {
   try {
-    if (!isPlainlyShallow(source)) assertShallow(source);
+    if (!isPlainlyShallow(source) && isNestedDeeper(new Parser().parse(source), MAX_DEPTH))
+      throw new TaskUnreadable(`is nested more than ${MAX_DEPTH} levels deep`);
     // Its own check for repeated keys is quadratic.
     return parseDocument(source, { prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
   } catch (error) {
@@ -26,24 +28,4 @@ function isPlainlyShallow(source: string): boolean {
     return 2 * (indent + (line.match(/[-?:](?=\s|$)/g)?.length ?? 0));
   });
   return brackets + perLine.reduce((most, each) => Math.max(most, each), 0) <= MAX_DEPTH;
-}
-
-/** The parser's tokens nest without recursion, its composer does not: nested deep enough it kills the process. */
-function assertShallow(source: string): void {
-  const pending: { token: Token | null | undefined; depth: number }[] = [];
-  for (const token of new Parser().parse(source)) pending.push({ token: token as Token, depth: 0 });
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    const { token, depth } = next;
-    if (typeof token !== 'object' || token === null) continue;
-    if (depth > MAX_DEPTH) throw new TaskUnreadable(`is nested more than ${MAX_DEPTH} levels deep`);
-    pending.push({ token: token.value as Token, depth });
-    for (const item of token.items ?? []) {
-      pending.push({ token: item.key, depth: depth + 1 }, { token: item.value, depth: depth + 1 });
-    }
-  }
-}
-
-interface Token {
-  readonly value?: unknown;
-  readonly items?: readonly { readonly key?: Token | null; readonly value?: Token }[];
 }
