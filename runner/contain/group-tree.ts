@@ -30,17 +30,19 @@ export class GroupTree implements ProcessTree {
   }
 
   async survivors(): Promise<readonly number[]> {
-    // Two looks: a process that forks and ends between our listing and our reading is missed by one.
-    const first = await this.#look();
-    return first.length > 0 ? first : this.#look();
+    const all = await listProcesses();
+    const left = await this.#among(all);
+    if (left.length > 0) return left;
+    // Once more at whoever has come since: a process that forks and ends between our listing and our reading is missed by one
+    // look. Whoever was seen to be a stranger stays one.
+    return this.#among(await listProcesses(all));
   }
 
   get swept(): number {
     return this.#sweep.killed;
   }
 
-  async #look(): Promise<readonly number[]> {
-    const processes = await listProcesses();
+  async #among(processes: readonly ProcessFacts[]): Promise<readonly number[]> {
     const marked = await this.#sweep.find(processes);
     return [...new Set([...this.#members(processes), ...marked.map(({ pid }) => pid)])];
   }

@@ -15,17 +15,20 @@ export interface ProcessFacts extends ProcessIdentity {
   readonly isAlive: boolean;
 }
 
-/** Every process that the kernel shows us; empty off Linux. */
-export async function listProcesses(): Promise<readonly ProcessFacts[]> {
-  return forEachPid(processFacts);
+/** Every process that the kernel shows us, but those; empty off Linux. */
+export async function listProcesses(but: readonly ProcessFacts[] = []): Promise<readonly ProcessFacts[]> {
+  return forEachPid(processFacts, but);
 }
 
 /**
  * What `look` finds in each process. Goes on until no new ones have come up meanwhile: the later rounds have few to read
  * and so catch up with a process that forks and ends faster than all of /proc can be read.
  */
-export async function forEachPid<T>(look: (pid: number) => T | null | Promise<T | null>): Promise<readonly T[]> {
-  const seen = new Set<number>();
+export async function forEachPid<T>(
+  look: (pid: number) => T | null | Promise<T | null>,
+  but: readonly ProcessIdentity[] = [],
+): Promise<readonly T[]> {
+  const seen = new Set(but.map(({ pid }) => pid));
   const found: T[] = [];
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const fresh = (await listPids()).filter((pid) => !seen.has(pid));

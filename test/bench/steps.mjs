@@ -114,7 +114,10 @@ async function commandLine(dir, [file, ...args], isolation) {
   const env = environment(dir);
   if (isolation === 'none') return { file, args, env, report: false };
   const clock = createClock();
-  const containment = await detectContainment({ isolation: 'auto', hide: [], clock });
+  // As the daemon hides its state and its locks.
+  const hide = ['state', 'locks'].map((name) => join(dir, name));
+  for (const folder of hide) mkdirSync(folder, { recursive: true });
+  const containment = await detectContainment({ isolation: 'auto', hide, clock });
   clock.close();
   if (containment.kind !== 'pidns') return { file, args, env, report: false };
   const { dev, ino } = statSync(dir, { bigint: true });
