@@ -14,7 +14,7 @@ import { summaryOf } from './tell-summary.js';
 export interface RunOptions {
   readonly workflowPath: string;
   readonly stateDir?: string | undefined;
-  /** Default: `info`; `error` where everything else is told on the output anyway. */
+  /** Default: `info`; on a screen where everything else is told anyway, `error`. */
   readonly logLevel?: LogLevel | undefined;
   readonly logFile?: string | undefined;
   /** Wins over `server.port`. */
@@ -37,7 +37,8 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
   const redactor = createRedactor();
   const teller = isBounded ? new RunTeller(io.stdout, redactor) : null;
   const log = createLogger({
-    level: options.logLevel ?? (isBounded ? 'error' : 'info'),
+    level: options.logLevel ?? (isBounded && options.logFile === undefined ? 'error' : 'info'),
+    ...(isBounded && options.logLevel === undefined ? { streamLevel: 'error' } : {}),
     redactor,
     file: options.logFile === undefined ? null : { path: options.logFile },
   });

@@ -11,6 +11,8 @@ export interface LoggerOptions {
   readonly redactor: Redactor;
   /** Where people look; `null` for nowhere. Default: `stderr`. */
   readonly stream?: 'stdout' | 'stderr' | LogStream | null;
+  /** For the stream, where it should tell less than the file. */
+  readonly streamLevel?: LogLevel;
   /** `auto` (the default): pretty when the stream is a terminal, else JSON lines. */
   readonly pretty?: boolean | 'auto';
   /** JSON lines, always, besides the stream. */
@@ -65,11 +67,18 @@ export function createLogger(options: LoggerOptions): Logger {
   );
 }
 
-function sinksOf({ stream = 'stderr', pretty = 'auto', file }: LoggerOptions): Sink[] {
+function sinksOf({ stream = 'stderr', pretty = 'auto', file, streamLevel = 'trace' }: LoggerOptions): Sink[] {
   const sinks: Sink[] = [];
-  if (stream !== null) sinks.push(streamSink(stream, pretty));
+  if (stream !== null) sinks.push(fromLevel(streamLevel, streamSink(stream, pretty)));
   if (file) sinks.push(new RotatingFile({ ...DEFAULT_FILE, ...file }));
   return sinks;
+}
+
+/** Lines begin with their level: it is how pino writes them, and records about the log itself too. */
+function fromLevel(least: LogLevel, sink: Sink): Sink {
+  const worth = (level: string) => pino.levels.values[level] ?? Number.POSITIVE_INFINITY;
+  const isTold = (line: string) => worth(/^\{"level":"(\w+)"/.exec(line)?.[1] ?? '') >= worth(least);
+  return { name: sink.name, write: (line) => (isTold(line) ? sink.write(line) : undefined) };
 }
 
 function streamSink(stream: 'stdout' | 'stderr' | LogStream, pretty: boolean | 'auto'): Sink {

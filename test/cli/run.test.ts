@@ -83,6 +83,17 @@ describe('baton --once', () => {
     expect(stdout).toContain('– TASK-2  not started: parked as too_many_failures');
   });
 
+  test('with --log-file the log is in the file, and the screen stays as it is', async () => {
+    const here = place();
+    here.workflow();
+    here.issue(1, 'Say hello', '- write `hello.txt`: hello');
+
+    const { stderr } = await here.baton('--once', '--log-file', 'baton.log');
+
+    expect(here.read('baton.log')).toContain('"msg":"run ended"');
+    expect(stderr).not.toContain('run ended');
+  });
+
   test('goes on when whoever listened has gone', async () => {
     const here = place();
     here.workflow();

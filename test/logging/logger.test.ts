@@ -20,6 +20,22 @@ function lines(): { stream: { write(line: string): void }; text: string[] } {
   return { stream: { write: (line) => void text.push(line) }, text };
 }
 
+test('a screen may be told less than the file', () => {
+  const { stream, text } = lines();
+  const file = join(dir, 'log');
+  const log = createLogger({
+    ...{ level: 'info', streamLevel: 'error', redactor: createRedactor() },
+    ...{ stream, pretty: false, file: { path: file } },
+  });
+
+  log.info('all is well');
+  log.error('all is lost');
+
+  expect(text.join('')).not.toContain('all is well');
+  expect(text.join('')).toContain('all is lost');
+  expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(2);
+});
+
 describe('a log line', () => {
   test('is one JSON object with time, level, identity and message', () => {
     const records = new LogMonitor();

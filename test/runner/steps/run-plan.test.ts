@@ -7,15 +7,19 @@ import type { Attempt, RunDeps } from '../../../runner/run-attempt.js';
 import { runPlan } from '../../../runner/steps/run-plan.js';
 import type { Workspace } from '../../../runner/workspace-folder.js';
 import type { Clock } from '../../../src/domain/clock.js';
-import { cancelled, type Outcome, success } from '../../../src/domain/outcome.js';
-import type { Step } from '../../../src/domain/steps/plan.js';
+import { cancelled, failure, type Outcome, success } from '../../../src/domain/outcome.js';
+import type { Action, Step } from '../../../src/domain/steps/plan.js';
 import { realClock } from '../../runner/contain/workbench.js';
 import { allExecutors } from '../../support/all-executors.js';
 import { IMPLIED_PLAN, issue, workflow } from '../../support/builders.js';
 import { parallel, step } from './step-fixture.js';
 
 /** Real processes under a clock for which each limit is over at once, until somebody says that something cannot be killed. */
-function planned(steps: readonly Step[], execute: (id: string, context: StepContext) => Promise<Outcome>) {
+function planned(
+  steps: readonly Step[],
+  execute: (id: string, context: StepContext) => Promise<Outcome>,
+  changes: Partial<RunDeps> = {},
+) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'baton-plan-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const { dev, ino } = statSync(folder);
@@ -42,8 +46,15 @@ function planned(steps: readonly Step[], execute: (id: string, context: StepCont
     tools: () => [],
     executors: allExecutors((_, context) => execute(context.step.id, context)),
     baseEnv: { PATH: process.env.PATH },
-    observer: { audited: () => {}, stepStarted: () => {}, stepFinished: () => {}, warned: () => {} },
+    observer: {
+      audited: () => {},
+      stepStarted: () => {},
+      stepFinished: () => {},
+      warned: () => {},
+      promptRendered: () => {},
+    },
     onUnkillable: (runId: string) => void told.push(runId),
+    ...changes,
   } as unknown as RunDeps;
   const workspace = { path: folder, identity: { dev, ino } } as Workspace;
   return { told, outcome: runPlan({ attempt, deps, workspace, tmpDir: folder, prompt: null }) };
@@ -72,4 +83,48 @@ test('once something cannot be killed the steps beside it are ended, and no othe
   });
   expect(told).toEqual(['run-1']);
   expect(begun).toEqual(['stuck', 'other']);
+});
+
+test('what cannot even be given its context fails its step, and leaves no timer', async () => {
+  let timers = 0;
+  const { outcome } = planned([step('a', { timeoutMs: 60_000 })], async () => success(null), {
+    tools: () => {
+      throw new Error('no tools today');
+    },
+    clock: {
+      now: realClock.now,
+      after(ms, act) {
+        timers += 1;
+        const cancel = realClock.after(ms, act);
+        return () => {
+          timers -= 1;
+          cancel();
+        };
+      },
+    },
+  });
+
+  expect(await outcome).toMatchObject({
+    state: 'failed',
+    error: { message: expect.stringContaining('no tools today') },
+  });
+  expect(timers).toBe(0);
+});
+
+test('a run that fails after its agent was at work tells how many turns that were', async () => {
+  const agent: Action = {
+    ...{ kind: 'agent', backend: 'cli', maxTurns: 1, session: null },
+    prompt: { text: 'go', startLine: 1, file: 'WORKFLOW.md' },
+  };
+  const { outcome } = planned([step('work', { action: agent }), step('bad')], async (id, { emit }) => {
+    if (id === 'bad') return failure('SERVICE_REJECTED', 'no');
+    emit({ type: 'session', threadId: 't', turnId: 'u', turn: 1 });
+    emit({ type: 'usage', threadId: 't', totals: { input: 9, cached: 1, output: 2 } });
+    return success(null);
+  });
+
+  expect(await outcome).toMatchObject({
+    state: 'failed',
+    meta: { turns: 1, usage: { input: 9, cached: 1, output: 2 } },
+  });
 });

@@ -260,6 +260,18 @@ describe('loop', () => {
     });
   });
 
+  test('a long one whose steps are all skipped lets others have their turn', async () => {
+    const steps = testSteps(echo);
+    let hadTurn = false;
+    setImmediate(() => {
+      hadTurn = true;
+    });
+
+    await steps.run([loop([step('never', { when: 'false' })], { maxIterations: 1_000 })]);
+
+    expect(hadTurn).toBe(true);
+  });
+
   test('shapes stand in shapes', async () => {
     const steps = testSteps(echo);
 

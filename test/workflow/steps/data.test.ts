@@ -1,13 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { faultOf, loadSteps, SERVICES, TOKEN } from './plan-fixture.js';
-
-const TOOL = (id: string, rest = '') => `{ id: ${id}, kind: tool, tool: t${rest === '' ? '' : `, ${rest}`} }`;
-const arg = (token: string) => `args: { x: "${token}" }`;
-const load = (steps: string, more = '') => loadSteps(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN });
-const faults = async (steps: string, more = '') =>
-  (await faultOf(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN })).message
-    .split('\n')
-    .map((line) => line.replace(/^WORKFLOW\.md:\d+:\d+ /, ''));
+import { arg, faultOf, faultsServed as faults, loadServed as load, SERVICES, TOKEN, TOOL } from './plan-fixture.js';
 
 describe('what a token can name', () => {
   test.each([

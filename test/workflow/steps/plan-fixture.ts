@@ -52,3 +52,17 @@ export const TOKEN = { TOKEN: 'canary' };
 
 export const definition = (name: string, spec = 'executor_type: external\n  command: /bin/true') =>
   `schemaVersion: 2\nkind: Executor\nmetadata:\n  name: ${name}\nspec:\n  ${spec}\n`;
+
+/** A step of kind `tool`, and an argument of it, as YAML. */
+export const TOOL = (id: string, rest = '') => `{ id: ${id}, kind: tool, tool: t${rest === '' ? '' : `, ${rest}`} }`;
+export const arg = (token: string) => `args: { x: "${token}" }`;
+
+/** Steps beside complete services, and whatever `more` adds. */
+export const loadServed = (steps: string, more = '') =>
+  loadSteps(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN });
+
+/** Every fault of such steps, without its place. */
+export const faultsServed = async (steps: string, more = '') =>
+  (await faultOf(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN })).message
+    .split('\n')
+    .map((line) => line.replace(/^WORKFLOW\.md:\d+:\d+ /, ''));

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findCommand } from '../../../../runner/executors/external/find-command.js';
+import { BatonError } from '../../../../src/domain/errors.js';
 import { asOrdinaryUser } from '../../../support/as-ordinary-user.js';
 import { forms } from '../../contain/workbench.js';
 import { definition, externalStep } from './external-step.js';
@@ -146,4 +147,18 @@ describe.each(forms)('with isolation %s', (form) => {
 
     expect(outcome).toMatchObject({ state: 'failed', error: { code: 'invalid_environment' } });
   });
+});
+
+test('S0-42 where the system gives no more processes or descriptors, that is what is said, and not that the program is wrong', async () => {
+  const start = async () => {
+    throw new BatonError('spawn_failed', 'bash could not be started: spawn EMFILE');
+  };
+  const step = await externalStep({ overrides: { start } });
+
+  const outcome = await step.run();
+
+  expect(outcome).toMatchObject({
+    error: { code: 'AGENT_INVOCATION_FAILED', message: expect.stringMatching(/EMFILE.*max_workers.*ulimit/) },
+  });
+  expect(outcome).toMatchObject({ error: { message: expect.not.stringContaining('first line') } });
 });
