@@ -99,9 +99,9 @@ function order(draft: Draft, change: DurableChange): void {
 
 function everything(state: State): DurableChange {
   const claims = Object.fromEntries(Object.entries(state.claims).map(([id, claim]) => [id, durable(claim)]));
-  const { records, holds, pausedSinceMs, ledger } = state;
+  const { records, holds, pausedSinceMs, ledger, finished } = state;
   const runs = [...openRecords(state.claims), ...Object.values(state.ended).map(({ record }) => record)];
-  return { full: true, claims, records, holds, pausedSinceMs, ledger, runs };
+  return { full: true, claims, records, holds, pausedSinceMs, ledger, runs, finished };
 }
 
 function difference(before: State, after: State): DurableChange | null {
@@ -115,11 +115,13 @@ function difference(before: State, after: State): DurableChange | null {
     ended.length === 0 &&
     before.holds === holds &&
     before.pausedSinceMs === pausedSinceMs &&
-    before.ledger === after.ledger;
+    before.ledger === after.ledger &&
+    before.finished === after.finished;
   if (isSame) return null;
   const ledger = ledgerChanges(before.ledger, after.ledger);
   const runs = [...openRecords(claims), ...ended];
-  return { full: false, claims, records, holds, pausedSinceMs, ledger, runs };
+  const finished = after.finished.filter((one) => !before.finished.includes(one));
+  return { full: false, claims, records, holds, pausedSinceMs, ledger, runs, finished };
 }
 
 /** Runs that are alive, as far as they are known. */

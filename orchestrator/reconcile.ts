@@ -6,6 +6,7 @@ import type { RunCause } from '../src/domain/run-record.js';
 import { standingOf } from '../src/domain/standing.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
+import { finish } from './finish.js';
 import { changeHash } from './hash.js';
 import { park, waitUntil } from './rest.js';
 import { continuationMs } from './retry.js';
@@ -26,11 +27,11 @@ export function reconcile(draft: Draft, issueId: string, found: Issue | null, se
       return reconcileRun(draft, claim, claim.live.run, standing, now);
     case 'waiting':
       if (standing === 'active') return lookForChange(draft, claim, claim.status, now);
-      return letGo(draft, claim, standing);
+      return letGo(draft, claim, standing, now);
     case 'parked':
       // Its processes are still there: nothing may touch the workspace or start it anew.
       if (claim.status.run !== null) return;
-      if (standing !== 'active') return letGo(draft, claim, standing);
+      if (standing !== 'active') return letGo(draft, claim, standing, now);
       if (changeHash(claim.issue) !== claim.status.hash) return unpark(draft, claim, claim.status.reason, 'poll', now);
   }
 }
@@ -80,8 +81,11 @@ function foundIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): 
   draft.putClaim({ ...claim, status: { ...waiting, foundIdle: true, dueAtMs } });
 }
 
-function letGo(draft: Draft, claim: Claim, standing: StopReason): void {
+function letGo(draft: Draft, claim: Claim, standing: StopReason, now: Instant): void {
   draft.noteOn(claim, 'info', 'issue released', { reason: standing, state: claim.issue.state });
+  // A parked one was stuck: whoever moved it on, it was not its runs.
+  if (claim.status.kind === 'waiting' && (standing === 'terminal' || standing === 'inactive'))
+    finish(draft, claim, standing === 'terminal', now);
   if (standing === 'terminal') removeWorkspace(draft, claim.issue);
   else draft.release(claim.issue.id);
 }

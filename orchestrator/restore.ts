@@ -15,7 +15,7 @@ import { runOf, type State } from './state.js';
  * times, counts, questions, holds and the pause stay as they were.
  */
 export function restore(fresh: State, durable: Durable, wallMs: number): State {
-  const { records, pausedSinceMs, ledger } = durable;
+  const { records, pausedSinceMs, ledger, finished } = durable;
   // Only a write ends the hold of the store, and nothing is written under it. What could be loaded is no reason for one.
   const { store: _, ...kept } = durable.holds;
   const latestMs = wallMs + longestBackoffMs(fresh.config.agent.maxRetryBackoffMs);
@@ -29,7 +29,7 @@ export function restore(fresh: State, durable: Durable, wallMs: number): State {
     const run = runOf(claim);
     return run ? [[run.runId, claim.issue.id]] : [];
   });
-  return { ...fresh, claims, runs: Object.fromEntries(runs), records, holds, pausedSinceMs, ledger };
+  return { ...fresh, claims, runs: Object.fromEntries(runs), records, holds, pausedSinceMs, ledger, finished };
 }
 
 /** Before anything else is started: all runs that there are were left by an earlier daemon. */

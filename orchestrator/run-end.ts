@@ -8,6 +8,7 @@ import type { Question } from '../src/domain/question.js';
 import { standingOf } from '../src/domain/standing.js';
 import { closeAccount } from './account.js';
 import type { Draft } from './draft.js';
+import { finish } from './finish.js';
 import { holdFor, probeInconclusive, probeSucceeded } from './holds.js';
 import { park, waitUntil } from './rest.js';
 import { backoffMs, CONTINUATION_MS } from './retry.js';
@@ -66,8 +67,11 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
     case 'terminal':
       // It may have been reopened while its run was being stopped.
       if (standingOf(claim.issue, draft.state.config.tracker) !== 'terminal') return draft.release(claim.issue.id);
+      finish(draft, claim, true, now);
       return removeWorkspace(draft, claim.issue);
     case 'inactive':
+      if (standingOf(claim.issue, draft.state.config.tracker) === 'inactive') finish(draft, claim, false, now);
+      return draft.release(claim.issue.id);
     case 'unroutable':
     case 'gone':
       return draft.release(claim.issue.id);

@@ -2,6 +2,7 @@ import type { Claim, Hold, HoldSource, IssueRecord, RunFacts } from '../src/doma
 import type { Config } from '../src/domain/config.js';
 import type { Ledger } from '../src/domain/durable.js';
 import type { ErrorCode } from '../src/domain/errors.js';
+import type { FinishedIssue } from '../src/domain/finished.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { RateLimit } from '../src/domain/ports.js';
 import type { RunRecord } from '../src/domain/run-record.js';
@@ -33,6 +34,8 @@ export interface State {
   readonly records: ById<IssueRecord>;
   /** Runs that are over and whose record is not safe yet, with the write that carries it. */
   readonly ended: { readonly [runId: string]: { readonly record: RunRecord; readonly seq: number | null } };
+  /** The last ones, the newest last. */
+  readonly finished: readonly FinishedIssue[];
   readonly holds: { readonly [source in HoldSource]?: Hold };
   readonly pausedSinceMs: number | null;
   readonly ledger: Ledger;
@@ -115,6 +118,7 @@ export function initialState(
     released: {},
     records: {},
     ended: {},
+    finished: [],
     holds: {},
     pausedSinceMs: null,
     ledger: {},

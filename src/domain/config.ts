@@ -9,11 +9,13 @@ export interface Config {
   readonly hooks: HooksConfig;
   readonly agent: AgentConfig;
   readonly codex: CodexConfig;
-  readonly server: { readonly port: number | null; readonly host: string; readonly allowedHosts: readonly string[] };
+  readonly server: ServerConfig;
   readonly runtime: RuntimeConfig;
   /** `keepDays: null`: for ever. */
   readonly store: { readonly keepDays: number | null };
   readonly capabilities: CapabilitiesConfig;
+  readonly notify: NotifyConfig;
+  readonly pricing: PricingConfig;
 }
 
 export interface TrackerConfig {
@@ -81,6 +83,39 @@ export interface CapabilitiesConfig {
   readonly connectTimeoutMs: number;
   /** What capability executors may call. */
   readonly modules: readonly CapabilityModule[];
+}
+
+export interface ServerConfig {
+  readonly port: number | null;
+  readonly host: string;
+  readonly allowedHosts: readonly string[];
+  /** As written: a `$NAME` stays one. `null`: a token of the daemon's own, asked for changes only. */
+  readonly token: string | null;
+}
+
+/** What people can be told about. */
+export const NOTICE_KINDS = ['asking', 'parked', 'hold', 'done', 'daily_report'] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+export interface NotifyConfig {
+  /** As written: a `$NAME` stays one. */
+  readonly url: string | null;
+  readonly command: string | null;
+  readonly on: readonly NoticeKind[];
+  /** Local time of the daily report, `HH:MM`. */
+  readonly reportAt: string;
+}
+
+export interface PricingConfig {
+  readonly currency: string;
+  /** By the name of the model, as the agent tells it; each price is for a million tokens. */
+  readonly models: { readonly [model: string]: ModelPrice };
+}
+
+export interface ModelPrice {
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly output: number;
 }
 
 /** One reading of WORKFLOW.md. A run keeps the one it started with. */

@@ -1,4 +1,5 @@
 import type { Claim, Hold, HoldSource, IssueRecord } from './claim.js';
+import type { FinishedIssue } from './finished.js';
 import type { RunRecord } from './run-record.js';
 import type { TokenTotals } from './runtime-event.js';
 
@@ -9,6 +10,8 @@ export interface Durable {
   readonly holds: { readonly [source in HoldSource]?: Hold };
   readonly pausedSinceMs: number | null;
   readonly ledger: Ledger;
+  /** The last ones, the oldest first. */
+  readonly finished: readonly FinishedIssue[];
 }
 
 /** Tokens by local day (`YYYY-MM-DD`), of the last days only: a clock that is set to tomorrow and back must not forget today. */
@@ -28,7 +31,7 @@ export interface Spending extends TokenTotals {
 
 export type DurableClaim = Omit<Claim, 'live'>;
 
-/** What to write. `null` deletes. `full`: forget every claim and record that is not in here; runs and ledger only grow. */
+/** What to write. `null` deletes. `full`: forget every claim and record that is not in here; runs, ledger and finished issues only grow. */
 export interface DurableChange {
   readonly full: boolean;
   readonly claims: { readonly [issueId: string]: DurableClaim | null };
@@ -38,4 +41,6 @@ export interface DurableChange {
   /** The entries that changed. */
   readonly ledger: Ledger;
   readonly runs: readonly RunRecord[];
+  /** Those that are new. */
+  readonly finished: readonly FinishedIssue[];
 }

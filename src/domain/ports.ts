@@ -2,10 +2,13 @@ import type { Workflow } from './config.js';
 import type { Durable, DurableChange } from './durable.js';
 import type { StartOrder, StopReason } from './effects.js';
 import type { OrchestratorEvent, RemovalReport } from './events.js';
+import type { FinishedIssue } from './finished.js';
 import type { HistoryEvent } from './history.js';
 import type { Issue } from './issue.js';
 import type { JsonObject } from './json.js';
 import type { Answer } from './question.js';
+import type { RunRecord } from './run-record.js';
+import type { TokenTotals } from './runtime-event.js';
 
 /** Where issues come from. Adapters throw `BatonError` with a `tracker_…` code and nothing else. */
 export interface Tracker {
@@ -78,11 +81,32 @@ export interface Store {
   write(change: DurableChange): Promise<void>;
   readonly owners: WorkspaceOwners;
   readonly openRuns: OpenRunStore;
+  readonly past: StoredPast;
   /** Remembers an event, the last ones only. Never throws; it is on disk with the next write, or a second later. */
   addEvent(event: HistoryEvent): void;
   /** Forgets runs and spending that are older than that. A clock that is far ahead by mistake must not empty the store. */
   prune(keep: { readonly days: number; readonly nowMs: number }): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What was, for people who ask later. Everything comes newest first, and no more of it than asked for. */
+export interface StoredPast {
+  /** `issue`: its identifier or id. Runs that have not ended are among them. */
+  runs(filter: {
+    readonly issue?: string;
+    readonly sinceMs?: number;
+    readonly limit: number;
+  }): Promise<readonly RunRecord[]>;
+  finished(filter: { readonly sinceMs: number; readonly limit: number }): Promise<readonly FinishedIssue[]>;
+  /** From that local day (`YYYY-MM-DD`) on. */
+  spending(sinceDay: string): Promise<readonly DaySpending[]>;
+  events(filter: { readonly issue?: string; readonly limit: number }): Promise<readonly HistoryEvent[]>;
+}
+
+export interface DaySpending extends TokenTotals {
+  readonly day: string;
+  /** What counts against budgets: input − cached + output. */
+  readonly tokens: number;
 }
 
 /** What runs and removals have under way in the system: a daemon that finds some at its start must end or make up for it. */

@@ -14,6 +14,7 @@ const KEYED = {
   meta: 'name',
   owners: 'workspace_key',
   open_runs: 'marker',
+  finished: 'finished_key',
 } as const;
 
 /**

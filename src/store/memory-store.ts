@@ -1,9 +1,11 @@
 import type { Durable, DurableChange, DurableClaim, Ledger } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
+import { FINISHED_KEPT, type FinishedIssue, finishedKey } from '../domain/finished.js';
 import type { OpenRun, Store, WorkspaceOwner } from '../domain/ports.js';
+import { MemoryPast } from './memory-past.js';
 import { newestDays } from './newest-days.js';
 
-const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {} };
+const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] };
 
 /**
  * A store that forgets with the process. It keeps and hands out copies, as a disk would. Writes are applied in the order
@@ -13,6 +15,7 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
   let stored = copy(initial);
   const owners = new Map<string, WorkspaceOwner>();
   const openRuns = new Map<string, OpenRun>();
+  const past = new MemoryPast();
   let isClosed = false;
 
   const checkOpen = (): void => {
@@ -28,6 +31,7 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
     async write(change) {
       checkOpen();
       stored = copy(apply(stored, change));
+      past.add(copy(change.runs), copy(change.finished));
     },
     owners: {
       async all() {
@@ -57,8 +61,9 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
         openRuns.delete(marker);
       },
     },
-    // Nobody can ask for them after the process: there is no history to keep, and nothing that grows old.
-    addEvent() {},
+    past,
+    addEvent: (event) => past.addEvent(event),
+    // Nothing grows old here.
     async prune() {},
     async close() {
       isClosed = true;
@@ -80,7 +85,14 @@ function apply(stored: Durable, change: DurableChange): Durable {
     holds: change.holds,
     pausedSinceMs: change.pausedSinceMs,
     ledger: newestDays(mergeLedgers(stored.ledger, change.ledger)),
+    finished: [...stored.finished.filter((one) => !isAmong(one, change.finished)), ...change.finished].slice(
+      -FINISHED_KEPT,
+    ),
   };
+}
+
+function isAmong(one: FinishedIssue, others: readonly FinishedIssue[]): boolean {
+  return others.some((other) => finishedKey(other) === finishedKey(one));
 }
 
 /** The entries of a change go over those that are there; the total of a day is its newest. */

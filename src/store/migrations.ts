@@ -118,6 +118,19 @@ export const MIGRATIONS: readonly string[] = [
   FROM meta WHERE json_valid(json) AND json_extract(json, '$.ledger.tokens') > 0;
   UPDATE meta SET json = json_remove(json, '$.ledger') WHERE json_valid(json);
   `,
+  `
+  CREATE TABLE finished (
+    finished_key TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    issue_id TEXT AS (${extract('$.issueId')}),
+    identifier TEXT AS (${extract('$.identifier')}),
+    state TEXT AS (${extract('$.state')}),
+    at_ms NUMERIC AS (${extract('$.atMs')})
+  ) WITHOUT ROWID;
+  CREATE INDEX finished_by_time ON finished (at_ms);
+  CREATE INDEX runs_by_identifier ON runs (identifier, number);
+  CREATE INDEX events_by_issue ON events (identifier, id);
+  `,
 ];
 
 /** NULL for what is no JSON: a damaged text must hinder neither `SELECT *` nor the check of the file. */

@@ -16,5 +16,6 @@ export function pruneRecords(
   if (!recent) return;
   const beforeMs = Math.min(nowMs, recent.atMs) - days * DAY_MS;
   db.prepare('DELETE FROM runs WHERE started_at_ms < ?').run(beforeMs);
+  db.prepare('DELETE FROM finished WHERE at_ms < ?').run(beforeMs);
   db.prepare('DELETE FROM spending WHERE day < ?').run(new Date(beforeMs).toISOString().slice(0, 10));
 }

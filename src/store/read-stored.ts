@@ -14,6 +14,7 @@ const NOTHING: Durable = {
   holds: {},
   pausedSinceMs: null,
   ledger: {},
+  finished: [],
 };
 
 /**

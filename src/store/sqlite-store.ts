@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import type { Hold, IssueRecord } from '../domain/claim.js';
 import type { Durable, DurableChange, DurableClaim } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
+import { FINISHED_KEPT, type FinishedIssue, finishedKey } from '../domain/finished.js';
 import type { Store } from '../domain/ports.js';
 import type { RunRecord } from '../domain/run-record.js';
 import { EventHistory } from './event-history.js';
@@ -14,9 +15,11 @@ import { pruneRecords } from './prune-records.js';
 import { type SpendingTable, spendingTable } from './spending-table.js';
 import { openSqliteFile, type StoreWarning } from './sqlite-file.js';
 import { storeFailure } from './store-failure.js';
+import { storedPast } from './stored-past.js';
 import {
   claimShapeOf,
   daemonShape,
+  finishedShape,
   holdShape,
   holdSourceShape,
   openRunShape,
@@ -42,6 +45,7 @@ interface Tables {
   readonly holds: JsonTable<Hold>;
   readonly meta: JsonTable<DaemonRow>;
   readonly runs: JsonTable<RunRecord>;
+  readonly finished: JsonTable<FinishedIssue>;
   readonly spending: SpendingTable;
 }
 
@@ -114,6 +118,7 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
         guarded('written', () => openRuns.remove(marker));
       },
     },
+    past: storedPast(db, (act) => guarded('read', act)),
     addEvent: (event) => history.add(event),
     async prune(keep) {
       guarded('written', () => inTransaction(db, () => pruneRecords(db, keep)));
@@ -142,6 +147,7 @@ function tablesOf(db: DatabaseSyncInstance, clean: (json: string) => string): Ta
     holds: jsonTable(db, 'holds', 'source', shapeOfHold, clean),
     meta: jsonTable(db, 'meta', 'name', () => daemonShape),
     runs: jsonTable(db, 'runs', 'run_id', () => runRecordShape, clean),
+    finished: jsonTable(db, 'finished', 'finished_key', () => finishedShape, clean),
     spending: spendingTable(db),
   };
 }
@@ -151,7 +157,10 @@ function shapeOfHold(source: string): z.ZodType<Hold> {
   return holdShape;
 }
 
-function readAll({ claims, records, holds, meta, spending }: Tables, tell: (row: Unreadable) => void): Durable {
+function readAll(
+  { claims, records, holds, meta, spending, finished }: Tables,
+  tell: (row: Unreadable) => void,
+): Durable {
   const daemon = new Map(meta.read(tell)).get(DAEMON) ?? NOTHING_YET;
   return {
     claims: Object.fromEntries(claims.read(tell)),
@@ -159,10 +168,16 @@ function readAll({ claims, records, holds, meta, spending }: Tables, tell: (row:
     holds: Object.fromEntries(holds.read(tell)),
     pausedSinceMs: daemon.pausedSinceMs,
     ledger: spending.newestDays(),
+    finished: finished
+      .read(tell)
+      .map(([, one]) => one)
+      .sort((a, b) => a.atMs - b.atMs)
+      .slice(-FINISHED_KEPT),
   };
 }
 
-function apply(tables: Tables, { full, claims, records, holds, pausedSinceMs, ledger, runs }: DurableChange): void {
+function apply(tables: Tables, change: DurableChange): void {
+  const { full, claims, records, holds, pausedSinceMs, ledger, runs, finished } = change;
   if (full) {
     tables.claims.clear();
     tables.records.clear();
@@ -177,6 +192,7 @@ function apply(tables: Tables, { full, claims, records, holds, pausedSinceMs, le
   tables.meta.put(DAEMON, { pausedSinceMs });
   tables.spending.put(ledger);
   for (const run of runs) tables.runs.put(run.runId, run);
+  for (const one of finished) tables.finished.put(finishedKey(one), one);
 }
 
 /** Statements keep the connection half open until they are collected, so the log is written back here and now. */

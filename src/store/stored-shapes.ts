@@ -4,6 +4,7 @@ import type { Durable, DurableClaim } from '../domain/durable.js';
 import type { RunReason } from '../domain/effects.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
+import type { FinishedIssue } from '../domain/finished.js';
 import type { OpenRun, WorkspaceOwner } from '../domain/ports.js';
 import { RUN_CAUSES, type RunRecord } from '../domain/run-record.js';
 
@@ -161,6 +162,18 @@ export const openRunShape: z.ZodType<OpenRun> = z.looseObject({
   issueId: text,
   owesAfterRunIn: textOrNull,
   processes: z.array(z.looseObject({ pid: number, startTime: text, bootId: text })),
+});
+
+export const finishedShape: z.ZodType<FinishedIssue> = z.looseObject({
+  issueId: text,
+  identifier: text,
+  title: text,
+  url: textOrNull,
+  state: text,
+  isTerminal: z.boolean(),
+  atMs: number,
+  runs: number,
+  tokens: number,
 });
 
 export const runRecordShape: z.ZodType<RunRecord> = z.looseObject({

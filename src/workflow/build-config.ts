@@ -19,7 +19,7 @@ export function buildConfig(
   positions: Positions,
   warn: (problem: Problem) => void,
 ): Config {
-  const { polling, workspace, hooks, agent, codex, server, runtime, store, capabilities } = settings;
+  const { polling, workspace, hooks, agent, codex, server, runtime, store, capabilities, notify, pricing } = settings;
   return {
     tracker: trackerConfig(settings.tracker, defaults, positions, warn),
     polling: { intervalMs: polling.interval_ms },
@@ -57,7 +57,7 @@ export function buildConfig(
       readTimeoutMs: codex.read_timeout_ms,
       stallTimeoutMs: codex.stall_timeout_ms,
     },
-    server: { port: server.port, host: server.host, allowedHosts: server.allowed_hosts },
+    server: { port: server.port, host: server.host, allowedHosts: server.allowed_hosts, token: server.token },
     runtime: {
       env: runtime.env,
       envAllow: runtime.env_allow,
@@ -68,6 +68,16 @@ export function buildConfig(
     },
     store: { keepDays: store.keep_days || null },
     capabilities: { connectTimeoutMs: capabilities.connect_timeout_ms, modules: capabilities.modules },
+    notify: { url: notify.url, command: notify.command, on: notify.on, reportAt: notify.report_at },
+    pricing: {
+      currency: pricing.currency,
+      models: Object.fromEntries(
+        Object.entries(pricing.models).map(([model, { input, cached_input = input, output }]) => [
+          model,
+          { input, cachedInput: cached_input, output },
+        ]),
+      ),
+    },
   };
 }
 

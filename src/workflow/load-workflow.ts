@@ -7,7 +7,7 @@ import { deepFreeze } from './deep-freeze.js';
 import { loadError } from './load-error.js';
 import { type FrontMatter, parseFrontMatter } from './parse-front-matter.js';
 import { formatProblem, inFileOrder, type Problem } from './positions.js';
-import { findProviderSecrets, literalSecretWarning } from './provider-secrets.js';
+import { findOwnSecrets, findProviderSecrets, literalSecretWarning } from './provider-secrets.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import type { Settings } from './schema.js';
 import { type PlanOptions, readPlan } from './steps/read-plan.js';
@@ -64,7 +64,8 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
   if (checked.rootWarning !== null) warn(checked.rootWarning);
   const config = buildConfig(settings, root, defaults, positions, warn);
   const secrets = findProviderSecrets(config.tracker.kind, config.tracker.provider);
-  for (const { path: moved, value } of secrets.literals) {
+  const own = findOwnSecrets(config);
+  for (const { path: moved, value } of [...secrets.literals, ...own.literals]) {
     const key = positions.has(moved) ? moved : ['tracker', ...moved.slice(2)];
     warn({ at: positions.valueAt(key), text: literalSecretWarning(key, value) });
   }
@@ -79,10 +80,11 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
     config,
     prompt,
     plan: planned.plan,
-    secretNames: [...new Set([...secrets.names, ...planned.secretNames])],
+    secretNames: [...new Set([...secrets.names, ...own.names, ...planned.secretNames])],
     warnings: inFileOrder(warnings).map((problem) => formatProblem(name, problem)),
   };
-  const literalSecrets = [...secrets.literals.map(({ value }) => value), ...planned.literalSecrets];
+  const literals = [...secrets.literals, ...own.literals].map(({ value }) => value);
+  const literalSecrets = [...literals, ...planned.literalSecrets];
   return deepFreeze({ workflow, literalSecrets, frontMatter: values });
 }
 

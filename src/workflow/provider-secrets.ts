@@ -1,3 +1,4 @@
+import type { Config } from '../domain/config.js';
 import type { Json, JsonObject } from '../domain/json.js';
 import { formatPath, type KeyPath } from './positions.js';
 
@@ -51,6 +52,19 @@ export function findProviderSecrets(kind: string, provider: JsonObject): Provide
     if (secret !== null) literals.push({ path, value: secret });
   }
   return { names: [...names], literals };
+}
+
+/** Secrets outside of the tracker: a webhook's URL is all that it takes to write into somebody's channel. */
+export function findOwnSecrets({ server, notify }: Pick<Config, 'server' | 'notify'>): ProviderSecrets {
+  const written = [
+    { path: ['server', 'token'], value: server.token },
+    { path: ['notify', 'url'], value: notify.url },
+  ];
+  const names = written.flatMap(({ value }) => variableName(value) ?? []);
+  const literals = written.flatMap(({ path, value }) =>
+    value === null || variableName(value) !== null ? [] : [{ path, value: value.trim() }],
+  );
+  return { names, literals };
 }
 
 export function literalSecretWarning(path: KeyPath, value: string): string {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { CAPABILITY_MODULES } from '../domain/config.js';
+import { CAPABILITY_MODULES, NOTICE_KINDS, type NoticeKind } from '../domain/config.js';
 import {
+  clockTime,
   countOrZero,
   jsonMap,
   milliseconds,
@@ -8,6 +9,7 @@ import {
   oneOf,
   port,
   positiveInteger,
+  price,
   script,
   setting,
   stateList,
@@ -88,6 +90,11 @@ const server = {
   port: setting(port, null, 'Port of page and API; 0: any free one; absent: off.'),
   host: setting(text, '127.0.0.1', 'Address to listen on.'),
   allowed_hosts: setting(textList, [], 'Further names under which the page may be opened.'),
+  token: setting(
+    text,
+    null,
+    'What every request must show, reading ones too: $NAME. Needed for other hosts than loopback.',
+  ),
 };
 
 const runtime = {
@@ -112,8 +119,39 @@ const capabilities = {
   ),
 };
 
+/** The daily report is for those who ask for it. */
+const NOTICES_BY_DEFAULT: readonly NoticeKind[] = ['asking', 'parked', 'hold', 'done'];
+
+const notify = {
+  url: setting(text, null, 'Where notices are sent as JSON, with a text as Slack takes it: $NAME or a URL.'),
+  command: setting(script, null, 'Shell command that gets each notice as JSON on its stdin.'),
+  on: setting(
+    z.array(oneOf(NOTICE_KINDS), { error: `must be a list of ${NOTICE_KINDS.join(', ')}` }),
+    [...NOTICES_BY_DEFAULT],
+    'What to be told about.',
+  ),
+  report_at: setting(clockTime, '09:00', 'Local time of the daily report.'),
+};
+
+const modelPrice = z.looseObject(
+  { input: price, cached_input: price.optional(), output: price },
+  { error: 'must be a map of prices' },
+);
+
+const pricing = {
+  currency: setting(text, 'USD', 'What prices are in.'),
+  models: setting(
+    z.record(z.string(), modelPrice, { error: 'must be a map of models' }),
+    {},
+    'Prices of a million tokens, by model: input, cached_input, output.',
+  ),
+};
+
 /** Every section with its keys: one definition for validation, "did you mean" and the JSON Schema. */
-export const SECTIONS = { tracker, polling, workspace, hooks, agent, codex, server, runtime, store, capabilities };
+export const SECTIONS = {
+  ...{ tracker, polling, workspace, hooks, agent, codex, server, runtime, store, capabilities },
+  ...{ notify, pricing },
+};
 
 /** What a run does. Read by `steps/`, with faults of its own; the JSON Schema knows it in full. */
 const plan = {
@@ -124,11 +162,7 @@ const plan = {
   services: z.json().optional(),
 };
 
-const later = {
-  notify: laterWork,
-  pricing: laterWork,
-  webhooks: laterWork,
-};
+const later = { webhooks: laterWork };
 
 export const TOP_LEVEL_KEYS: readonly string[] = [
   ...Object.keys(SECTIONS),
@@ -148,6 +182,8 @@ export const frontMatterSchema = z.looseObject({
   runtime: section(runtime),
   store: section(store),
   capabilities: section(capabilities),
+  notify: section(notify),
+  pricing: section(pricing),
   ...plan,
   ...later,
 });

@@ -30,6 +30,11 @@ export const seconds = z.union(
   ],
   { error: secondsRule },
 );
+const priceRule = 'must be a number, 0 or more: the price of a million tokens';
+export const price = z.number({ error: priceRule }).min(0, priceRule);
+export const clockTime = z
+  .string({ error: 'must be a time of the day in quotes, such as "09:00"' })
+  .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time of the day in quotes, such as "09:00"');
 export const port = integer(0, 65_535, 'must be a port from 0 to 65535');
 
 /** A whole number, also when it is quoted. */

@@ -5,10 +5,11 @@ const RESTART_ONLY = /^(tracker\.kind|tracker\.provider\..*|workspace\.root|serv
 
 /** What agents may do, and what runs on this machine: a change of these is worth a second look. */
 const SECURITY =
-  /^(hooks\.(after_create|before_run|after_run|before_remove|env_allow)|codex\.(command|approval_policy|thread_sandbox|turn_sandbox_policy|on_approval_request)|runtime\.(env|env_allow|isolation)|capabilities\.modules)$/;
+  /^(hooks\.(after_create|before_run|after_run|before_remove|env_allow)|codex\.(command|approval_policy|thread_sandbox|turn_sandbox_policy|on_approval_request)|runtime\.(env|env_allow|isolation)|capabilities\.modules|notify\.(url|command)|server\.token)$/;
 
 /** Scripts, commands and provider settings may hold secrets: that they changed is told, never what they are. */
-const NAME_ONLY = /^(hooks\.(after_create|before_run|after_run|before_remove)|codex\.command|tracker\.provider\..*)$/;
+const NAME_ONLY =
+  /^(hooks\.(after_create|before_run|after_run|before_remove)|codex\.command|tracker\.provider\..*|notify\.(url|command)|server\.token)$/;
 
 /**
  * What of `next` can take effect while the daemon runs. `running` is what is in effect now. A key that needs a restart keeps its

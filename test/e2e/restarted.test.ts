@@ -41,6 +41,7 @@ async function left() {
     holds: {},
     pausedSinceMs: null,
     ledger: {},
+    finished: [],
   });
   await store.owners.put({ key: 'AB-1', scope: tracker.scope, issueId: one.id, identifier: one.identifier });
   await store.openRuns.put({ marker: 'before-7', issueId: one.id, owesAfterRunIn: 'AB-1', processes: [] });

@@ -78,10 +78,10 @@ class World {
 
   /** The daemon that was here before is gone, however it went; its state is there. */
   beginOnce(only: string | null): void {
-    const { claims, records, holds, pausedSinceMs, ledger } = this.core.state;
+    const { claims, records, holds, pausedSinceMs, ledger, finished } = this.core.state;
     const { state } = new Core();
     const fresh = { ...state, config: this.core.state.config, instance: 'once' };
-    this.core.state = restore(fresh, { claims, records, holds, pausedSinceMs, ledger }, this.core.now.wallMs);
+    this.core.state = restore(fresh, { claims, records, holds, pausedSinceMs, ledger, finished }, this.core.now.wallMs);
     this.core.state = { ...this.core.state, poll: { ...this.core.state.poll, nextAtMs: this.core.now.wallMs } };
     this.#checked = this.core.effects.length;
     this.runs.length = 0;

@@ -273,6 +273,6 @@ describe('one issue', () => {
 });
 
 function durableOf({ state }: Core) {
-  const { claims, records, holds, pausedSinceMs, ledger } = state;
-  return { claims, records, holds, pausedSinceMs, ledger };
+  const { claims, records, holds, pausedSinceMs, ledger, finished } = state;
+  return { claims, records, holds, pausedSinceMs, ledger, finished };
 }

@@ -15,6 +15,7 @@ const CHANGE: DurableChange = {
   holds: {},
   pausedSinceMs: null,
   ledger: {},
+  finished: [],
   runs: [],
 };
 

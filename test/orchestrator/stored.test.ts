@@ -34,9 +34,9 @@ describe('an issue whose processes outlive SIGKILL', () => {
 
   test('keeps its slot over a restart until they are gone', () => {
     const core = unkillable();
-    const { claims, records, holds, pausedSinceMs, ledger } = core.state;
+    const { claims, records, holds, pausedSinceMs, ledger, finished } = core.state;
     const fresh = initialState(core.state.config, 'hash-1', 'second', core.now.wallMs);
-    core.state = restore(fresh, { claims, records, holds, pausedSinceMs, ledger }, core.now.wallMs);
+    core.state = restore(fresh, { claims, records, holds, pausedSinceMs, ledger, finished }, core.now.wallMs);
 
     core.send({ type: 'started', leftovers: [] });
     expect(started(core.poll())).toEqual([]);

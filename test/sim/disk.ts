@@ -1,11 +1,12 @@
 import type { Durable, DurableChange, DurableClaim, Ledger } from '../../src/domain/durable.js';
+import { finishedKey } from '../../src/domain/finished.js';
 import type { WorkspaceOwner } from '../../src/domain/ports.js';
 import type { RunRecord } from '../../src/domain/run-record.js';
 import { newestDays } from '../../src/store/newest-days.js';
 
 /** What a killed daemon leaves: its state, the workspaces and their owners, and which runs owe an `after_run`. */
 export class Disk {
-  durable: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {} };
+  durable: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] };
   /** The last change that is safe here. */
   applied: DurableChange | null = null;
   readonly runs = new Map<string, RunRecord>();
@@ -26,7 +27,9 @@ export class Disk {
     const records = change.full ? change.records : { ...this.durable.records, ...change.records };
     const ledger = merged(this.durable.ledger, change.ledger);
     const { holds, pausedSinceMs } = change;
-    this.durable = { claims, records, holds, pausedSinceMs, ledger };
+    const isNew = (key: string) => !change.finished.some((one) => finishedKey(one) === key);
+    const finished = [...this.durable.finished.filter((one) => isNew(finishedKey(one))), ...change.finished];
+    this.durable = { claims, records, holds, pausedSinceMs, ledger, finished };
     this.applied = change;
     for (const record of change.runs) {
       const known = this.runs.get(record.runId);

@@ -86,7 +86,7 @@ test('a row that cannot be read is set aside and told, and the others are loaded
   const loaded = await again.store.load();
 
   expect(await again.store.owners.all()).toEqual([]);
-  expect(loaded).toEqual({ claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {} });
+  expect(loaded).toEqual({ claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] });
   expect(again.warnings.map(({ message }) => /forgotten: (\w+ \w+) \(/.exec(message)?.[1])).toEqual([
     'meta daemon',
     'claims A',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../src/domain/ports.js';
-import { CLAIMS, change, parked, record } from './stored-samples.js';
+import { CLAIMS, change, finished, parked, record, runRecord } from './stored-samples.js';
 
 /** The laws of every `Store`. */
 export function describeStore(name: string, open: () => Promise<Store>): void {
@@ -14,6 +14,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         holds: {},
         pausedSinceMs: null,
         ledger: {},
+        finished: [],
       });
       expect(await store.owners.all()).toEqual([]);
     });
@@ -97,6 +98,33 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       const { ledger } = await store.load();
       expect(Object.keys(ledger)).toEqual([3, 4, 5, 6, 7, 8, 9].map(day));
       expect(ledger[day(9)]).toEqual({ tokens: 12, issues: { A: spent(11), ['__proto__']: spent(1) } });
+    });
+
+    test('brings back what was: runs, finished issues and events, the newest first and no more than asked for', async () => {
+      const store = await open();
+      const runs = [runRecord('r1', 'A', 10), runRecord('r2', 'B', 20), runRecord('r3', 'A', 30)];
+      await store.write(change({ runs, finished: [finished('A', 1, 40), finished('B', 1, 50)] }));
+      await store.write(change({ finished: [{ ...finished('A', 1, 60), state: 'Closed' }] }));
+      const event = { atMs: 5, level: 'info', message: 'm', runId: null, fields: { a: 1 } } as const;
+      store.addEvent({ ...event, issueId: 'A', identifier: 'id-A' });
+      store.addEvent({ ...event, issueId: 'B', identifier: 'id-B' });
+      await store.write(change({}));
+
+      const { past } = store;
+      const ids = (found: readonly { runId: string }[]) => found.map(({ runId }) => runId);
+      expect(ids(await past.runs({ limit: 9 }))).toEqual(['r3', 'r2', 'r1']);
+      expect(ids(await past.runs({ sinceMs: 20, limit: 1 }))).toEqual(['r3']);
+      expect(ids(await past.runs({ issue: 'A', limit: 9 }))).toEqual(['r3', 'r1']);
+      expect(ids(await past.runs({ issue: 'id-B', limit: 9 }))).toEqual(['r2']);
+      expect(await past.runs({ issue: 'A', sinceMs: 30, limit: 9 })).toEqual([runs[2]]);
+      const left = (await past.finished({ sinceMs: 50, limit: 9 })).map(({ issueId, state }) => [issueId, state]);
+      expect(left).toEqual([
+        ['A', 'Closed'],
+        ['B', 'Done'],
+      ]);
+      expect((await store.load()).finished.map(({ issueId }) => issueId)).toEqual(['B', 'A']);
+      expect(await past.events({ issue: 'id-B', limit: 9 })).toEqual([{ ...event, issueId: 'B', identifier: 'id-B' }]);
+      expect((await past.events({ limit: 9 })).map(({ issueId }) => issueId)).toEqual(['B', 'A']);
     });
 
     test('applies writes in the order of their calls, none awaited', async () => {

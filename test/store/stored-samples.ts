@@ -1,4 +1,6 @@
 import type { DurableChange, DurableClaim } from '../../src/domain/durable.js';
+import type { FinishedIssue } from '../../src/domain/finished.js';
+import type { RunRecord } from '../../src/domain/run-record.js';
 import { issue } from '../support/builders.js';
 
 export const parked = (id: string): DurableClaim => ({
@@ -28,6 +30,7 @@ export const change = (part: Partial<DurableChange>): DurableChange => ({
   pausedSinceMs: null,
   ledger: {},
   runs: [],
+  finished: [],
   ...part,
 });
 
@@ -111,3 +114,24 @@ export const CLAIMS: { readonly [issueId: string]: DurableClaim } = {
     },
   },
 };
+
+export const runRecord = (runId: string, issueId: string, startedAtMs: number): RunRecord => ({
+  ...run.account,
+  runId,
+  issueId,
+  identifier: `id-${issueId}`,
+  title: 't',
+  author: null,
+  labels: ['x'],
+  number: 1,
+  reason: 'first',
+  attempt: null,
+  threadId: null,
+  startedAtMs,
+  end: { atMs: startedAtMs + 1, outcome: 'success', code: null, message: null },
+});
+
+export const finished = (issueId: string, runs: number, atMs: number): FinishedIssue => ({
+  ...{ issueId, identifier: `id-${issueId}`, title: 't', url: null, state: 'Done' },
+  ...{ isTerminal: true, atMs, runs, tokens: 5 },
+});

@@ -127,7 +127,7 @@ const DEFAULT_CONFIG: Config = {
     readTimeoutMs: 5_000,
     stallTimeoutMs: 300_000,
   },
-  server: { port: null, host: '127.0.0.1', allowedHosts: [] },
+  server: { port: null, host: '127.0.0.1', allowedHosts: [], token: null },
   runtime: {
     env: 'allowlist',
     envAllow: [],
@@ -138,6 +138,8 @@ const DEFAULT_CONFIG: Config = {
   },
   store: { keepDays: 400 },
   capabilities: { connectTimeoutMs: 30_000, modules: CAPABILITY_MODULES },
+  notify: { url: null, command: null, on: ['asking', 'parked', 'hold', 'done'], reportAt: '09:00' },
+  pricing: { currency: 'USD', models: {} },
 };
 
 function merge(base: unknown, overrides: unknown): unknown {

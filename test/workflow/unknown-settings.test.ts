@@ -20,10 +20,7 @@ test('an unknown key is kept and warned about at every level, and never fails', 
 });
 
 test('keys of later work are accepted without a warning', async () => {
-  const later = ['notify', 'pricing', 'webhooks'];
-  const yaml = later.map((key) => `${key}: {x: 1}`).join('\n');
-
-  const { workflow } = await loadSettings(`tracker: {kind: local}\n${yaml}`);
+  const { workflow } = await loadSettings('tracker: {kind: local}\nwebhooks: {x: 1}');
 
   expect(workflow.warnings).toEqual([]);
 });

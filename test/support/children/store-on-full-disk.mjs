@@ -15,6 +15,7 @@ const write = (runs, size) =>
     holds: {},
     pausedSinceMs: null,
     ledger: {},
+    finished: [],
     runs: [],
   });
 

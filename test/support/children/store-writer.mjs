@@ -17,6 +17,7 @@ for (let runs = 1; ; runs++) {
     pausedSinceMs: runs,
     ledger: { '2026-01-01': { tokens: runs, issues: { A: { input: runs, cached: 0, output: 0, tokens: runs } } } },
     runs: [],
+    finished: [],
   });
   writeSync(1, `${runs}\n`);
 }

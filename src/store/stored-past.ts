@@ -1,0 +1,80 @@
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { z } from 'zod';
+import type { HistoryEvent } from '../domain/history.js';
+import type { DaySpending, StoredPast } from '../domain/ports.js';
+import { toKey } from './json-table.js';
+import { finishedShape, runRecordShape } from './stored-shapes.js';
+
+type Guard = <T>(act: () => T) => T;
+
+/** Answers from the tables. Rows that cannot be read are left out: `load` and `state export` tell of them. */
+export function storedPast(db: DatabaseSyncInstance, guarded: Guard): StoredPast {
+  // Prepared here: a statement that is kept holds the connection open beyond its close.
+  const rows = <T>(sql: string, ...values: (string | number)[]): T[] =>
+    guarded(() => db.prepare(sql).all(...values) as unknown as T[]);
+  return {
+    async runs({ issue, sinceMs = Number.MIN_SAFE_INTEGER, limit }) {
+      const order = 'ORDER BY started_at_ms DESC, run_id DESC LIMIT ?';
+      const found =
+        issue === undefined
+          ? rows<JsonRow>(`SELECT json FROM runs WHERE started_at_ms >= ? ${order}`, sinceMs, limit)
+          : rows<JsonRow>(
+              `SELECT json FROM runs WHERE (issue_id = ? OR identifier = ?) AND started_at_ms >= ? ${order}`,
+              ...[issue, issue, sinceMs, limit],
+            );
+      return found.flatMap(({ json }) => read(json, runRecordShape));
+    },
+    async finished({ sinceMs, limit }) {
+      const sql = 'SELECT json FROM finished WHERE at_ms >= ? ORDER BY at_ms DESC LIMIT ?';
+      return rows<JsonRow>(sql, sinceMs, limit).flatMap(({ json }) => read(json, finishedShape));
+    },
+    async spending(sinceDay) {
+      return rows<DaySpending>(
+        'SELECT day, sum(input) AS input, sum(cached) AS cached, sum(output) AS output, sum(tokens) AS tokens ' +
+          'FROM spending WHERE day >= ? GROUP BY day ORDER BY day DESC',
+        sinceDay,
+      ).map((row) => ({ ...row }));
+    },
+    async events({ issue, limit }) {
+      const where = issue === undefined ? '' : 'WHERE identifier = ? OR issue_id = ?';
+      const values = issue === undefined ? [] : [issue, toKey(issue)];
+      return rows<EventRow>(`SELECT * FROM events ${where} ORDER BY id DESC LIMIT ?`, ...values, limit).map(eventOf);
+    },
+  };
+}
+
+interface JsonRow {
+  readonly json: string;
+}
+
+interface EventRow {
+  readonly at_ms: number;
+  readonly level: HistoryEvent['level'];
+  readonly message: string;
+  readonly issue_id: string | null;
+  readonly identifier: string | null;
+  readonly run_id: string | null;
+  readonly fields: string;
+}
+
+function read<T>(json: string, shape: z.ZodType<T>): T[] {
+  const parsed = shape.safeParse(jsonOf(json));
+  return parsed.success ? [parsed.data] : [];
+}
+
+function eventOf({ at_ms, level, message, issue_id, identifier, run_id, fields }: EventRow): HistoryEvent {
+  const known = jsonOf(fields);
+  const isMap = typeof known === 'object' && known !== null;
+  return {
+    ...{ atMs: at_ms, level, message, issueId: issue_id, identifier, runId: run_id },
+    fields: isMap ? (known as HistoryEvent['fields']) : {},
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
