@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { amountOf, duration, moneyOf, tokenCount } from '../../src/report/report-words.js';
+
+test.each([
+  [0, '0'],
+  [9_999, '9999'],
+  [10_000, '10k'],
+  [999_499, '999k'],
+  [999_500, '1.00M'],
+  [9_994_000, '9.99M'],
+  [9_995_000, '10.0M'],
+  [1_234_567_890, '1234.6M'],
+])('%i tokens are shown as %s', (tokens, shown) => {
+  expect(tokenCount(tokens)).toBe(shown);
+});
+
+test.each([
+  [0, '0 s'],
+  [59_999, '59 s'],
+  [60_000, '1 min'],
+  [3_599_999, '59 min'],
+  [3_600_000, '1 h 0 min'],
+  [100 * 3_600_000 + 60_000, '100 h 1 min'],
+])('%i ms are shown as %s', (ms, shown) => {
+  expect(duration(ms)).toBe(shown);
+});
+
+test.each([
+  [0, false, '0.00', '0.00 EUR'],
+  [0.004, false, '<0.01', '<0.01 EUR'],
+  [0.005, false, '0.01', '0.01 EUR'],
+  [12.345, false, '12.35', '12.35 EUR'],
+  [12.345, true, '≥ 12.35', 'at least 12.35 EUR'],
+  [0.004, true, '≥ 0.00', 'at least 0.00 EUR'],
+  [0, true, '?', 'no price known'],
+])('%f, partial: %s, is shown as %s and told as %s', (amount, isPartial, shown, told) => {
+  expect(amountOf({ amount, isPartial })).toBe(shown);
+  expect(moneyOf({ amount, isPartial }, 'EUR')).toBe(told);
+});
