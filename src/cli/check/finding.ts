@@ -1,7 +1,16 @@
 import type { Position } from '../../workflow/positions.js';
 
 /** The parts of a check, in the order in which a person reads them. */
-export const GROUPS = ['Workflow', 'Steps', 'Agent', 'Tracker', 'Hooks', 'Isolation', 'Workspaces'] as const;
+export const GROUPS = [
+  'Workflow',
+  'Steps',
+  'Agent',
+  'Tracker',
+  'Hooks',
+  'Notifications',
+  'Isolation',
+  'Workspaces',
+] as const;
 export type Group = (typeof GROUPS)[number];
 
 /** One thing that `check` has to tell. A note without advice is good news. */
@@ -25,6 +34,7 @@ const OUTSIDE: ReadonlySet<string> = new Set([
   'invalid_environment',
   'isolation_unavailable',
   'low_disk',
+  'notify_command_missing',
   'shell_failed',
   'tracker_auth',
   'tracker_pagination',

@@ -8,11 +8,12 @@ import { scriptPlace } from './script-place.js';
 
 const TIME_LIMIT_MS = 5_000;
 
-/** `bash -n` on every hook and on the agent command, as they stand in the file: also when other settings are faulty. */
+/** `bash -n` on every hook, the agent command and that of notices, as they stand in the file: also when other settings are faulty. */
 export async function syntaxFindings(text: WorkflowText, cwd: string, containment: Containment): Promise<Finding[]> {
   const scripts: [Group, string, string][] = [
     ['Agent', 'codex', 'command'],
     ...HOOK_NAMES.map((name): [Group, string, string] => ['Hooks', 'hooks', name]),
+    ['Notifications', 'notify', 'command'],
   ];
   const found = await Promise.all(
     scripts.map(async ([group, section, key]) => {

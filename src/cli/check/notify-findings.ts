@@ -1,0 +1,77 @@
+import { tmpdir } from 'node:os';
+import { notifyEnvironment } from '../../daemon-notify-command.js';
+import { resolveSecret } from '../../workflow/provider-secrets.js';
+import { askLoginShell } from '../login-shell.js';
+import type { CheckContext } from './check-context.js';
+import { type Finding, reporter } from './finding.js';
+import { firstWord } from './first-word.js';
+import { scriptPlace } from './script-place.js';
+
+/** Whether notices would get out. Sends none: that is what `baton notify test` is for. */
+export async function notifyFindings(context: CheckContext): Promise<Finding[]> {
+  const { file, at, loaded, frontMatter } = context;
+  const { url, command, on } = loaded.workflow.config.notify;
+  const report = reporter('Notifications', file);
+  if (url === null && command === null) {
+    if (!frontMatter.positions.has(['notify', 'on'])) return [];
+    const message = 'notify.on is set, but there is neither notify.url nor notify.command: nobody is told anything';
+    return [report('warning', 'notify_nowhere', at(['notify', 'on']), message, 'Set one of the two.')];
+  }
+  const findings = [
+    ...(url === null ? [] : urlFindings(url, context)),
+    ...(command === null ? [] : await commandFindings(command, context)),
+  ];
+  if (on.length === 0) {
+    const message = 'notify.on is empty: nobody is told anything';
+    findings.push(report('warning', 'notify_nothing', at(['notify', 'on']), message, 'Name what to be told about.'));
+  }
+  if (findings.length > 0) return findings;
+  const targets = [...(url === null ? [] : ['notify.url']), ...(command === null ? [] : ['notify.command'])];
+  const message = `${targets.join(' and ')}: told about ${on.join(', ')}; \`baton notify test\` sends a sample`;
+  return [report('note', 'notify_fine', at(['notify']), message)];
+}
+
+/** Without the address: who has it can write into the channel. */
+function urlFindings(written: string, { file, at, io, redactor }: CheckContext): Finding[] {
+  const report = reporter('Notifications', file);
+  const where = at(['notify', 'url']);
+  const url = resolveSecret(written, io.env)?.trim();
+  if (url === undefined) {
+    const message = `notify.url is ${written.trim()}, which is not set here`;
+    return [report('error', 'variable_missing', where, message, 'Set it where the daemon is started.')];
+  }
+  redactor.add(url);
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) {
+    const message = 'notify.url is no http or https address: nothing can be sent there';
+    const advice = 'Write the whole address, with https:// in front.';
+    return [report('error', 'invalid_workflow_config', where, message, advice)];
+  }
+  if (parsed.protocol === 'http:' && !isLoopback(parsed.hostname)) {
+    const message =
+      'notify.url is plain http to another machine: titles, questions and the address itself can be read on the way';
+    return [report('warning', 'notify_in_clear', where, message, 'Use https.')];
+  }
+  return [];
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** Looked up as the daemon would start it. What only shows when it runs is not guessed at. */
+async function commandFindings(command: string, context: CheckContext): Promise<Finding[]> {
+  const { file, at, lines, loaded, io, containment } = context;
+  const word = firstWord(command);
+  if (word === null) return [];
+  const { workflow } = loaded;
+  const environment = notifyEnvironment({ workflow, env: io.env, tmpDir: tmpdir() });
+  const shell = await askLoginShell({ word: word.raw, ...environment, cwd: workflow.dir }, containment);
+  // That there is no shell is told by those who need it more.
+  if (typeof shell === 'string' || shell.found !== '') return [];
+  const place = scriptPlace(lines, at(['notify', 'command']), command);
+  const message = `notify.command starts ${word.raw}, which the login shell does not find; its PATH is ${shell.searchPath}`;
+  const advice = 'Install it, set PATH in ~/.profile, or write the full path.';
+  const report = reporter('Notifications', file);
+  return [report('error', 'notify_command_missing', place(1, word.offset + 1), message, advice)];
+}

@@ -1,0 +1,123 @@
+import { assertNever, type Json, type JsonObject } from '../domain/json.js';
+import type { Question } from '../domain/question.js';
+import { type Cleaner, plainLine, plainLines, webAddress } from './chat-text.js';
+import type { Notice, NoticeIssue, Told } from './notice.js';
+import { actionOf } from './notice-action.js';
+import { summaryOf, type TextContext, textOf } from './notice-text.js';
+
+const MAX_WORDS_LENGTH = 4_000;
+const MAX_LINE_LENGTH = 500;
+const MAX_FIELDS = 50;
+const MAX_OPTIONS = 50;
+const MAX_REPORT_LENGTH = 100_000;
+
+export interface NoticeContext extends Cleaner {
+  /** WORKFLOW.md */
+  readonly workflow: { readonly path: string; readonly dir: string };
+  /** Of the daemon's own page, for an issue or for all; `null`: it has none. */
+  page(identifier: string | null): string | null;
+  readonly isTest?: boolean;
+}
+
+/**
+ * What is sent, as docs/notifications.md tells it. Every key is always there: what does not apply is `null`. `text` alone is enough for a
+ * chat; everything else is for scripts. `missed`: so many before it did not get through.
+ */
+export function noticeJson({ notice, repeated }: Told, missed: number, context: NoticeContext): JsonObject {
+  const issue = 'issue' in notice ? notice.issue : null;
+  const action = actionOf(notice);
+  const url = context.page(issue?.identifier ?? null);
+  const isTest = context.isTest ?? false;
+  const { workflow, mask } = context;
+  const forText: TextContext = { mask, workflowDir: workflow.dir, action, url, repeated, missed, isTest };
+  return {
+    source: 'baton',
+    version: 1,
+    kind: notice.kind,
+    at: new Date(notice.atMs).toISOString(),
+    summary: summaryOf(notice, forText),
+    text: textOf(notice, forText),
+    workflow: workflow.path,
+    url,
+    issue: issue && issueJson(issue, context),
+    question: 'question' in notice && notice.question ? questionJson(notice.question, context) : null,
+    reason: reasonOf(notice),
+    code: notice.kind === 'hold' ? notice.hold.code : null,
+    message: messageOf(notice, context),
+    action,
+    runs: notice.kind === 'done' ? notice.runs : null,
+    tokens: notice.kind === 'done' ? notice.tokens : null,
+    counts: notice.kind === 'digest' ? notice.counts : null,
+    report: notice.kind === 'daily_report' ? bounded(notice.report) : null,
+    repeated,
+    missed,
+    test: isTest,
+  };
+}
+
+function issueJson({ id, identifier, title, url, state }: NoticeIssue, cleaner: Cleaner): JsonObject {
+  const line = (text: string) => plainLine(text, MAX_LINE_LENGTH, cleaner);
+  const address = webAddress(url);
+  return {
+    id: line(id),
+    identifier: line(identifier),
+    title: line(title),
+    state: line(state),
+    url: address && plainLine(address, 2_000, cleaner),
+  };
+}
+
+function questionJson({ id, kind, text, fields }: Question, cleaner: Cleaner): JsonObject {
+  const line = (given: string) => plainLine(given, MAX_LINE_LENGTH, cleaner);
+  return {
+    id: line(id),
+    kind,
+    text: plainLines(text, MAX_WORDS_LENGTH, cleaner),
+    fields: fields.slice(0, MAX_FIELDS).map((field) => ({
+      id: line(field.id),
+      label: line(field.label),
+      options: field.options.slice(0, MAX_OPTIONS).map(line),
+    })),
+  };
+}
+
+/** Which case of its kind it is. */
+function reasonOf(notice: Notice): string | null {
+  switch (notice.kind) {
+    case 'asking':
+      return notice.question.kind;
+    case 'parked':
+      return notice.reason;
+    case 'hold':
+      return notice.event;
+    case 'done':
+      return notice.isTerminal ? 'terminal' : 'handed_over';
+    case 'daily_report':
+    case 'digest':
+      return null;
+    default:
+      return assertNever(notice);
+  }
+}
+
+function messageOf(notice: Notice, cleaner: Cleaner): string | null {
+  switch (notice.kind) {
+    case 'parked':
+      return plainLines(notice.message, MAX_WORDS_LENGTH, cleaner);
+    case 'hold':
+      return plainLines(notice.hold.message, MAX_WORDS_LENGTH, cleaner);
+    case 'daily_report':
+      return plainLines(notice.text, MAX_WORDS_LENGTH, cleaner);
+    case 'asking':
+    case 'done':
+    case 'digest':
+      return null;
+    default:
+      return assertNever(notice);
+  }
+}
+
+/** A receiver that takes no large body would take none of it. */
+function bounded(report: JsonObject): Json {
+  return JSON.stringify(report).length > MAX_REPORT_LENGTH ? null : report;
+}

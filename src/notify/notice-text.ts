@@ -1,0 +1,121 @@
+import { basename } from 'node:path';
+import { NOTICE_KINDS } from '../domain/config.js';
+import { assertNever } from '../domain/json.js';
+import type { Question } from '../domain/question.js';
+import { type Cleaner, chatQuote, chatText, cut, plainLine, plainLines, webAddress } from './chat-text.js';
+import type { DigestNotice, HoldNotice, Notice, NoticeIssue } from './notice.js';
+
+export const MAX_TEXT_LENGTH = 2_000;
+const MAX_SUMMARY_LENGTH = 200;
+const MAX_QUOTED_LENGTH = 900;
+const MAX_QUOTED_LINES = 12;
+
+export interface TextContext extends Cleaner {
+  /** The folder of WORKFLOW.md: says which of several daemons speaks. */
+  readonly workflowDir: string;
+  readonly action: string | null;
+  readonly url: string | null;
+  readonly repeated: number;
+  readonly missed: number;
+  readonly isTest: boolean;
+}
+
+/** The first line, as plain text. */
+export function summaryOf(notice: Notice, context: TextContext): string {
+  const project = plainLine(basename(context.workflowDir), 60, context);
+  return cut(`${context.isTest ? 'Test: ' : ''}${sentenceOf(notice, project, context)}`, MAX_SUMMARY_LENGTH);
+}
+
+/** For a chat: the first line, what was said as a quotation, what to do, and where to look. */
+export function textOf(notice: Notice, context: TextContext): string {
+  const { action, repeated, missed } = context;
+  const quoted = plainLines(wordsOf(notice) ?? '', MAX_QUOTED_LENGTH, context);
+  const address = context.url ?? ('issue' in notice ? webAddress(notice.issue.url) : null);
+  const lines = [
+    chatText(summaryOf(notice, context)),
+    ...(notice.kind === 'daily_report' ? [chatText(plainLines(notice.text, 1_600, context))] : []),
+    ...(quoted === '' ? [] : [chatQuote(quoted, MAX_QUOTED_LINES)]),
+    ...(notice.kind === 'done' ? [`${counted(notice.runs, 'run')}, ${counted(notice.tokens, 'token')}`] : []),
+    ...(action === null ? [] : [chatText(action)]),
+    ...(address === null ? [] : [chatText(plainLine(address, 300, context))]),
+    ...(repeated > 0 ? [`(the last of ${counted(repeated, 'notice')} that were held back as repeats)`] : []),
+    ...(missed > 0 ? [`(${counted(missed, 'earlier notice')} could not be delivered)`] : []),
+  ];
+  return cut(lines.join('\n'), MAX_TEXT_LENGTH);
+}
+
+function sentenceOf(notice: Notice, project: string, cleaner: Cleaner): string {
+  switch (notice.kind) {
+    case 'asking':
+      return `${nameOf(notice.issue, cleaner)} needs an answer: ${titleOf(notice.issue, cleaner)}`;
+    case 'parked':
+      return `${nameOf(notice.issue, cleaner)} is parked (${notice.reason}): ${titleOf(notice.issue, cleaner)}`;
+    case 'done': {
+      const state = plainLine(notice.issue.state, 40, cleaner);
+      const what = notice.isTerminal ? 'is done' : 'was handed over';
+      return `${nameOf(notice.issue, cleaner)} ${what} (${state}): ${titleOf(notice.issue, cleaner)}`;
+    }
+    case 'hold':
+      return holdSentence(notice, project);
+    case 'digest':
+      return `And ${totalOf(notice)} more in ${project}: ${countsOf(notice)}`;
+    case 'daily_report':
+      return `Daily report of ${project}`;
+    default:
+      return assertNever(notice);
+  }
+}
+
+function holdSentence({ event, hold, atMs }: HoldNotice, project: string): string {
+  if (event === 'begun') return `Baton is on hold in ${project} (${hold.code}): nothing new is started`;
+  const minutes = Math.round(Math.max(0, atMs - hold.sinceMs) / 60_000);
+  const lasted = minutes === 0 ? 'less than a minute' : counted(minutes, 'minute');
+  return `Baton goes on in ${project}: the hold is over (${hold.code}) after ${lasted}`;
+}
+
+/** What an agent, a tracker or an error said. */
+function wordsOf(notice: Notice): string | null {
+  switch (notice.kind) {
+    case 'asking':
+      return questionWords(notice.question);
+    case 'parked':
+      return notice.question === null ? notice.message : `${notice.message}\n${questionWords(notice.question)}`;
+    case 'hold':
+      return notice.event === 'begun' ? notice.hold.message : null;
+    case 'digest':
+      return notice.identifiers.join(', ');
+    case 'done':
+    case 'daily_report':
+      return null;
+    default:
+      return assertNever(notice);
+  }
+}
+
+/** What is asked, and between what one may choose. */
+function questionWords({ text, fields }: Question): string {
+  const blanks = fields
+    .filter(({ label, options }) => options.length > 0 || !text.includes(label))
+    .map(({ label, options }) => [label, ...(options.length === 0 ? [] : [options.join(' / ')])].join(' – '));
+  return [text, ...blanks].join('\n');
+}
+
+function nameOf({ identifier }: NoticeIssue, cleaner: Cleaner): string {
+  return plainLine(identifier, 60, cleaner);
+}
+
+function titleOf({ title }: NoticeIssue, cleaner: Cleaner): string {
+  return plainLine(title, MAX_SUMMARY_LENGTH, cleaner);
+}
+
+function countsOf({ counts }: DigestNotice): string {
+  return NOTICE_KINDS.flatMap((kind) => (counts[kind] === undefined ? [] : [`${counts[kind]} ${kind}`])).join(', ');
+}
+
+function totalOf({ counts }: DigestNotice): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+function counted(count: number, what: string): string {
+  return `${String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { addNotify } from '../../../src/cli/notify/add-notify.js';
+import { NOTICE_KINDS } from '../../../src/domain/config.js';
+import { receiver } from '../../notify/receiver.js';
+import { livingWith } from '../../runner/contain/workbench.js';
+import { newNonce } from '../../runner/executors/external/external-step.js';
+import { type World, world } from '../cli-fixture.js';
+
+async function baton(io: World, ...args: string[]): Promise<number> {
+  let code = -1;
+  const program = new Command('baton').exitOverride().configureOutput({ writeErr: (text) => io.stderr.write(text) });
+  addNotify(program, io, (given) => {
+    code = given;
+  });
+  try {
+    await program.parseAsync(['node', 'baton', 'notify', 'test', ...args]);
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return 2;
+    throw error;
+  }
+}
+
+function withNotify(notify: string, env: NodeJS.ProcessEnv = {}): World {
+  const io = world({ env });
+  io.write('WORKFLOW.md', `---\ntracker: { kind: local }\nworkspace: { root: ./workspaces }\n${notify}\n---\nWork.\n`);
+  return io;
+}
+
+describe('baton notify test', () => {
+  test('sends a sample to every target, says how it went, and shows no address', async () => {
+    const hook = await receiver(200);
+    const io = withNotify("notify: { url: $HOOK, command: 'cat > got.json' }", { HOOK: hook.url });
+
+    const code = await baton(io);
+
+    expect(code).toBe(0);
+    expect(io.out()).toMatch(/^✓ notify\.url: arrived \(HTTP 200, \d+\.\d s\)$/m);
+    expect(io.out()).toMatch(/^✓ notify\.command: arrived \(exit code 0, \d+\.\d s\)$/m);
+    expect(io.out() + io.err()).not.toMatch(/canary|127\.0\.0\.1/);
+    expect(hook.received[0]?.json).toMatchObject({ kind: 'asking', test: true, workflow: join(io.dir, 'WORKFLOW.md') });
+    expect(hook.received[0]?.json.text).toMatch(/^Test: SAMPLE-1 needs an answer/);
+    expect(JSON.parse(readFileSync(join(io.dir, 'got.json'), 'utf8'))).toEqual(hook.received[0]?.json);
+  });
+
+  test.each(NOTICE_KINDS)('--kind %s sends that kind', async (kind) => {
+    const io = withNotify("notify: { command: 'cat > got.json' }");
+
+    expect(await baton(io, '--kind', kind)).toBe(0);
+    expect(JSON.parse(readFileSync(join(io.dir, 'got.json'), 'utf8'))).toMatchObject({ kind, test: true });
+    const isUnwanted = io.out().includes(`The daemon itself sends no ${kind}: notify.on does not name it.`);
+    expect(isUnwanted).toBe(kind === 'daily_report');
+  });
+
+  test('another kind is refused, with those that there are', async () => {
+    const io = withNotify("notify: { command: 'true' }");
+
+    expect(await baton(io, '--kind', 'nonsense')).toBe(2);
+    expect(io.err()).toContain('asking, parked, hold, done, daily_report');
+  });
+
+  test('one that does not arrive is 1, with why and what to do', async () => {
+    const gone = await receiver(404);
+    const io = withNotify("notify: { url: $HOOK, command: 'no-such-program' }", { HOOK: gone.url });
+
+    expect(await baton(io)).toBe(1);
+    expect(io.out()).toMatch(/^✗ notify\.url: did not arrive: HTTP 404 \(http_404, \d+\.\d s\)\n {4}.*new webhook/m);
+    expect(io.out()).toMatch(/^✗ notify\.command: did not arrive: .*no-such-program.* \(exit_127, .*\)\n {4}.*PATH/m);
+    expect(io.out()).not.toContain('canary');
+  });
+
+  test('a variable that is not set is said by its name', async () => {
+    const io = withNotify('notify: { url: $NO_SUCH_HOOK }');
+
+    expect(await baton(io)).toBe(1);
+    expect(io.out()).toMatch(
+      /notify\.url is \$NO_SUCH_HOOK, which is not set \(variable_unset.*\n {4}Set the variable/,
+    );
+  });
+
+  test('what a command prints is masked and moves no cursor', async () => {
+    const io = withNotify(
+      'notify: { url: $HOOK, command: \'printf "\\\\033[2J canary-secret-1 \\\\n" >&2; exit 127\' }',
+      {
+        HOOK: 'canary-secret-1',
+      },
+    );
+
+    expect(await baton(io)).toBe(1);
+    expect(io.out()).toContain('\\u001b[2J');
+    for (const text of ['\u001b', 'canary']) expect(io.out()).not.toContain(text);
+  });
+
+  test('nothing to send to is 2, and so is a workflow that does not load', async () => {
+    const nowhere = withNotify('');
+    const faulty = withNotify('agent: { max_turns: x }');
+
+    expect(await baton(nowhere)).toBe(2);
+    expect(nowhere.err()).toContain('neither notify.url nor notify.command');
+    expect(await baton(faulty)).toBe(2);
+    expect(faulty.err()).toContain('agent.max_turns');
+    expect(await baton(world(), 'nowhere.md')).toBe(2);
+  });
+
+  test('nothing of the command is left', async () => {
+    const nonce = newNonce();
+    const io = withNotify(`notify: { command: '(exec -a left-${nonce} sleep 1000) & exit 0' }`);
+
+    expect(await baton(io)).toBe(0);
+    expect(livingWith(nonce)).toEqual([]);
+  });
+});
