@@ -53,6 +53,9 @@ const BY_NAME_ONLY = [
   ...['GIT_ALTERNATE_OBJECT_DIRECTORIES', 'GIT_PREFIX', 'GIT_IMPLICIT_WORK_TREE', 'GIT_SHALLOW_FILE', 'GIT_GRAFT_FILE'],
 ];
 
+/** How the daemon talks to systemd: nobody else may say in its name that it is well. Not even when the workflow names them. */
+const NEVER = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID'];
+
 /** The whole environment of an agent or a hook. Whether a process can be started with it, `spawnContained` says. */
 export function environmentFor(kind: 'agent' | 'hook', request: EnvironmentRequest): Environment {
   const { base, secretNames, hookAllow, extra } = request;
@@ -75,6 +78,7 @@ function passRule(kind: 'agent' | 'hook', request: EnvironmentRequest): (name: s
   const isByNameOnly = matcher(BY_NAME_ONLY);
   const isOurs = matcher(['BATON_*']);
   return (name) => {
+    if (NEVER.includes(name)) return false;
     if (secretNames.includes(name)) return kind === 'hook' && hookAllow.includes(name);
     if (kind === 'hook' && isAgentOnly(name)) return hookAllow.includes(name);
     if (isByNameOnly(name)) return named.has(name);

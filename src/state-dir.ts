@@ -65,6 +65,15 @@ export function defaultLockDir(env: NodeJS.ProcessEnv, homeDir: string): string 
   return join(stateBase(env, homeDir), 'locks');
 }
 
+/** What the user has written for services of Baton: secrets among it. */
+export function defaultConfigDir(env: NodeJS.ProcessEnv, homeDir: string): string {
+  return join(configBase(env, homeDir), 'baton');
+}
+
+export function configBase(env: NodeJS.ProcessEnv, homeDir: string): string {
+  return env.XDG_CONFIG_HOME?.startsWith('/') ? env.XDG_CONFIG_HOME : join(homeDir, '.config');
+}
+
 function stateBase(env: NodeJS.ProcessEnv, homeDir: string): string {
   return join(env.XDG_STATE_HOME?.startsWith('/') ? env.XDG_STATE_HOME : join(homeDir, '.local', 'state'), 'baton');
 }

@@ -44,6 +44,22 @@ describe('inherit', () => {
   });
 });
 
+describe('the way to systemd', () => {
+  const base = baseOf('NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'MY_VAR');
+  const allow = ['NOTIFY_SOCKET', 'WATCHDOG_*', '*'];
+
+  test.each(['allowlist', 'inherit'] as const)(
+    'reaches neither agents nor hooks under %s, whatever is allowed',
+    (policy) => {
+      for (const kind of ['agent', 'hook'] as const) {
+        expect(names(kind, { base, policy, allow, hookAllow: [...allow, 'WATCHDOG_PID', 'WATCHDOG_USEC'] })).toEqual([
+          'MY_VAR',
+        ]);
+      }
+    },
+  );
+});
+
 describe('SEC-12 secrets of the tracker', () => {
   const base = baseOf('LINEAR_API_KEY', 'MY_VAR');
   const secretNames = ['LINEAR_API_KEY'];

@@ -1,0 +1,94 @@
+import { neutralise, neutraliseLines } from '../../domain/neutralise.js';
+import type { Io } from '../io.js';
+import { refuseWithoutSystemd } from './find-systemd.js';
+import { lastLogLines } from './log-lines.js';
+import { chooseUnit, type OurUnit, ourUnits } from './our-units.js';
+import { placesOf } from './service-places.js';
+import { type SystemdPrograms, systemctlArgs, withSystemd } from './systemd-programs.js';
+import { type Scope, unitNameOf } from './unit-name.js';
+
+export interface StatusOptions {
+  /** `undefined`, and no name either: all services. */
+  readonly workflowPath?: string | undefined;
+  readonly name?: string | undefined;
+  readonly scope: Scope;
+  readonly etcDir?: string | undefined;
+}
+
+const LOG_LINES = 5;
+
+/** Tells how one service is, or all of ours: 0 when all are active, else 1. Throws `service_failed`. */
+export async function serviceStatus(options: StatusOptions, io: Io): Promise<number> {
+  const { scope, name, workflowPath, etcDir } = options;
+  const places = placesOf(scope, { ...io, etcDir });
+  const isAll = name === undefined && workflowPath === undefined;
+  const units = isAll
+    ? await ourUnits(places)
+    : [await chooseUnit(places, { name, workflowPath: workflowPath ?? 'WORKFLOW.md', cwd: io.cwd })];
+  if (units.length === 0) {
+    const hint = scope === 'user' ? ' Services of the machine: --system.' : '';
+    io.stdout.write(`${neutralise(`No service is installed: ${places.units} has no unit of Baton.${hint}`)}\n`);
+    return 1;
+  }
+  return withSystemd(scope, io, async (programs) => {
+    await refuseWithoutSystemd(scope, programs);
+    const told: Told[] = [];
+    for (const unit of units) told.push(await tellUnit(unit, scope, programs));
+    io.stdout.write(`${neutraliseLines(told.map(({ text }) => text).join('\n\n'))}\n`);
+    return told.every(({ isActive }) => isActive) ? 0 : 1;
+  });
+}
+
+interface Told {
+  readonly text: string;
+  readonly isActive: boolean;
+}
+
+const PROPERTIES = [
+  ...['ActiveState', 'SubState', 'UnitFileState', 'MainPID', 'StateChangeTimestamp', 'StatusText', 'NRestarts'],
+  ...['Result', 'ExecMainStatus', 'NeedDaemonReload'],
+];
+
+async function tellUnit(ours: OurUnit, scope: Scope, programs: SystemdPrograms): Promise<Told> {
+  const unit = unitNameOf(ours.name);
+  const show = systemctlArgs(scope, ['show', unit, `--property=${PROPERTIES.join(',')}`]);
+  const facts = parseProperties((await programs.ask('systemctl', ...show)).stdout);
+  const log = await lastLogLines(scope, unit, LOG_LINES, programs);
+  return { text: statusText(ours, facts, log), isActive: facts.ActiveState === 'active' };
+}
+
+export interface UnitProperties {
+  readonly [name: string]: string | undefined;
+}
+
+export function parseProperties(text: string): UnitProperties {
+  return Object.fromEntries(
+    text.split('\n').flatMap((line): [string, string][] => {
+      const at = line.indexOf('=');
+      return at > 0 && line.length > at + 1 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
+    }),
+  );
+}
+
+/** For people. Pure. */
+export function statusText(
+  { name, path, mark }: Pick<OurUnit, 'name' | 'path' | 'mark'>,
+  facts: UnitProperties,
+  log: readonly string[],
+): string {
+  const { ActiveState = 'unknown', SubState = '', UnitFileState = 'not enabled', MainPID = '0' } = facts;
+  const since = facts.StateChangeTimestamp === undefined ? '' : ` since ${facts.StateChangeTimestamp}`;
+  const pid = MainPID === '0' ? '' : `, pid ${MainPID}`;
+  const hasFailed = facts.Result !== undefined && facts.Result !== 'success';
+  const row = (label: string, value: string) => `  ${label.padEnd(10)}${value}`;
+  return [
+    `${name}: ${ActiveState} (${SubState})${since}, ${UnitFileState}${pid}`,
+    ...(facts.StatusText === undefined ? [] : [row('says', facts.StatusText)]),
+    ...(hasFailed ? [row('failed', `${facts.Result}, exit code ${facts.ExecMainStatus ?? '?'}`)] : []),
+    ...((facts.NRestarts ?? '0') === '0' ? [] : [row('restarts', facts.NRestarts ?? '')]),
+    row('workflow', mark.workflow),
+    row('unit', `${path}${facts.NeedDaemonReload === 'yes' ? ' (changed since it was read: daemon-reload)' : ''}`),
+    row('state', mark.stateDir),
+    ...(log.length === 0 ? [] : ['  log', ...log.map((line) => `    ${line}`)]),
+  ].join('\n');
+}
