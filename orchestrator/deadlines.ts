@@ -39,7 +39,7 @@ function endAsking(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void
       type: 'answer_run',
       runId,
       questionId: question.id,
-      answer: { kind: 'decline' },
+      answer: { kind: 'decline', isLate: true },
     });
   }
   draft.noteOn(claim, 'warn', 'nobody answered in time, declined', { questions: questions.length });

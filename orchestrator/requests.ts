@@ -55,7 +55,11 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
     draft.order({ type: 'answer_run', runId: claim.status.run.runId, questionId, answer });
     return closeQuestion(draft, claim, claim.status.run, claim.live.run, questionId, now);
   }
-  if (claim?.status.kind !== 'parked' || claim.status.question?.id !== questionId) return;
+  if (claim?.status.kind !== 'parked' || claim.status.question?.id !== questionId || claim.status.run !== null)
+    return draft.note('warn', 'answer to a question that is not open', {
+      issueId,
+      fields: { question_id: questionId },
+    });
   const { question, threadId } = claim.status;
   const resume = threadId === null ? null : { threadId, answer: { question, answer } };
   waitUntil(draft, { ...claim, failures: 0, idleRuns: 0 }, now, {
@@ -68,9 +72,13 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
   draft.noteOn(claim, 'info', 'answer given, going on', { question_id: questionId });
 }
 
+/** A run that has no process yet, or none any more, hears nothing: whoever said it must know. */
 export function messageGiven(draft: Draft, issueId: string, text: string): void {
   const claim = draft.claim(issueId);
-  if (claim?.status.kind === 'running') draft.order({ type: 'steer_run', runId: claim.status.run.runId, text });
+  const live = claim?.live.run;
+  if (claim?.status.kind === 'running' && live?.stage === 'started' && live.stop === null)
+    return draft.order({ type: 'steer_run', runId: claim.status.run.runId, text });
+  draft.note('warn', 'message to an issue without a run', { issueId });
 }
 
 export function pauseRequested(draft: Draft, now: Instant): void {

@@ -23,7 +23,8 @@ export function readyList(state: State, now: Instant): Ready[] {
   return ready.filter(({ issue }) => isWanted(state, issue.id)).sort(inOrder);
 }
 
-function isWanted({ once }: State, issueId: string): boolean {
+/** Only a daemon that leaves on its own is choosy: each issue has one run, and nobody else is asked for. */
+export function isWanted({ once }: State, issueId: string): boolean {
   return once === null || (once.due?.includes(issueId) ?? false);
 }
 

@@ -5,14 +5,15 @@ import type { StartOrder, StopReason } from '../src/domain/effects.js';
 import { toBatonError } from '../src/domain/errors.js';
 import { failureOf, type Outcome } from '../src/domain/outcome.js';
 import type { Dispatch, Runner } from '../src/domain/ports.js';
-import type { Answer } from '../src/domain/question.js';
+import type { Answer, Question } from '../src/domain/question.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import { closeRun } from './close-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
-import type { StepControls } from './executors/executor.js';
 import { filterProgress } from './progress-filter.js';
 import { type RemovalDeps, removeWorkspaces } from './remove-workspace.js';
 import { type Attempt, type RunDeps, runAttempt } from './run-attempt.js';
+import { RunMailbox } from './run-mailbox.js';
+import { answeredEntry, askedEntry } from './tell-questions.js';
 import { freeDiskMb } from './workspace-root.js';
 
 export type RunPoolDeps = Omit<RemovalDeps, 'onUnkillable'> & { readonly dispatch: Dispatch };
@@ -35,6 +36,8 @@ export class RunPool implements Runner {
   start(order: StartOrder, workflow: Workflow): void {
     this.#queue.concurrency = Math.max(1, workflow.config.agent.maxConcurrentAgents);
     this.#deps.observer.runBegan(order);
+    // Given while no run was there to take it: it is this run that hears it.
+    if (order.resume?.answer) this.#tellAnswer(order.runId, order.resume.answer.question, order.resume.answer.answer);
     this.#carry(order, workflow, (run, deps) => this.#queue.add(() => runAttempt(run, deps)));
   }
 
@@ -59,11 +62,19 @@ export class RunPool implements Runner {
   }
 
   answer(runId: string, questionId: string, answer: Answer): void {
-    this.#alive.get(runId)?.answer(questionId, answer);
+    const run = this.#alive.get(runId);
+    if (!run) return;
+    const question = run.asked.get(questionId);
+    if (question) this.#tellAnswer(runId, question, answer);
+    run.mailbox.answer(questionId, answer);
   }
 
+  /** Told to the agent that is at work, else to the next one of this run. */
   steer(runId: string, text: string): void {
-    this.#alive.get(runId)?.steer(text);
+    const run = this.#alive.get(runId);
+    if (!run) return;
+    this.#deps.observer.audited(runId, 'message', { text });
+    run.mailbox.say(text);
   }
 
   removeWorkspace(...[issue, workflow]: Parameters<Runner['removeWorkspace']>): ReturnType<Runner['removeWorkspace']> {
@@ -87,12 +98,28 @@ export class RunPool implements Runner {
   }
 
   #pass(runId: string, signal: RunSignal): void {
-    if (signal.type === 'event') this.#deps.observer.runtimeEvent(runId, signal.event);
-    else this.#deps.dispatch({ type: 'run_signalled', runId, signal });
+    if (signal.type === 'event') return this.#deps.observer.runtimeEvent(runId, signal.event);
+    if (signal.type === 'asked') {
+      this.#alive.get(runId)?.asked.set(signal.question.id, signal.question);
+      this.#deps.observer.audited(runId, 'asked', askedEntry(signal.question));
+    }
+    if (signal.type === 'question_closed') this.#alive.get(runId)?.asked.delete(signal.questionId);
+    this.#deps.dispatch({ type: 'run_signalled', runId, signal });
+  }
+
+  #tellAnswer(runId: string, question: Question, answer: Answer): void {
+    this.#deps.observer.audited(runId, 'answered', answeredEntry(question, answer));
   }
 
   #ended(runId: string, outcome: Outcome): void {
+    const unheard = this.#alive.get(runId)?.mailbox.takeAll() ?? [];
     this.#alive.delete(runId);
+    if (unheard.length > 0) {
+      for (const text of unheard) this.#deps.observer.audited(runId, 'unheard', { text });
+      this.#deps.observer.warned(runId, 'the run ended before its agent heard what a person said', {
+        messages: unheard.length,
+      });
+    }
     this.#deps.observer.runEnded(runId, outcome);
     this.#deps.dispatch({ type: 'run_exited', runId, outcome });
   }
@@ -100,9 +127,10 @@ export class RunPool implements Runner {
 
 class AliveRun implements Attempt {
   stoppedAtAwakeMs: number | null = null;
+  readonly mailbox = new RunMailbox();
+  /** What its agents have asked, by the id of the question. */
+  readonly asked = new Map<string, Question>();
   readonly #controller = new AbortController();
-  #onAnswer: ((questionId: string, answer: Answer) => void) | null = null;
-  #onSteer: ((text: string) => void) | null = null;
   readonly emit: (signal: RunSignal) => void;
 
   constructor(
@@ -119,25 +147,12 @@ class AliveRun implements Attempt {
     return this.#controller.signal;
   }
 
-  readonly controls: StepControls = {
-    onAnswer: (listener) => {
-      this.#onAnswer = listener;
-    },
-    onSteer: (listener) => {
-      this.#onSteer = listener;
-    },
-  };
+  get controls(): RunMailbox {
+    return this.mailbox;
+  }
 
   stop(reason: StopReason): void {
     this.stoppedAtAwakeMs ??= this.clock.now().awakeMs;
     this.#controller.abort(reason);
-  }
-
-  answer(questionId: string, answer: Answer): void {
-    this.#onAnswer?.(questionId, answer);
-  }
-
-  steer(text: string): void {
-    this.#onSteer?.(text);
   }
 }

@@ -111,7 +111,7 @@ function wallOffset(sources: TimeSources): number {
 }
 
 /** The calendar knows days of 23 and 25 hours; arithmetic does not. */
-function localDay(wallMs: number): Omit<Instant, 'awakeMs'> {
+export function localDay(wallMs: number): Omit<Instant, 'awakeMs'> {
   const date = new Date(wallMs);
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
   const two = (value: number): string => String(value).padStart(2, '0');

@@ -8,7 +8,8 @@ import { withinLimit } from './domain/time-limit.js';
 const CLOSE_LIMIT_MS = 5_000;
 
 interface Closable {
-  close(): Promise<void>;
+  /** `isHurried`: nobody will wait for what is not essential. */
+  close(isHurried: boolean): Promise<void>;
 }
 
 export interface Exit {
@@ -36,7 +37,7 @@ export function createExit(log: Logger, parts: Parts, closeLoop: () => void): Ex
       );
     if (isForced) await bounded(() => parts.pool.killAll());
     for (const part of [...first, parts.capabilities, parts.tracker, parts.runLog, parts.store, parts.issueLocks])
-      await bounded(() => part.close());
+      await bounded(() => part.close(isForced));
     await bounded(() => parts.tidied);
     const litter = await removeFolder(parts.tmpRoot);
     if (litter) log.warn({ folder: parts.tmpRoot, detail: litter.message }, 'temporary folder could not be removed');

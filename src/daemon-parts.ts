@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { detectContainment } from '../runner/contain/detect-containment.js';
@@ -20,6 +21,8 @@ import { openTracker } from './daemon-tracker.js';
 import type { TrackerConfig } from './domain/config.js';
 import type { Durable } from './domain/durable.js';
 import type { Dispatch, IssueLocks, Store, Tracker } from './domain/ports.js';
+import { defaultConfigDir } from './state-dir.js';
+import { Activity } from './status/activity.js';
 import { type Locks, takeLocks } from './store/instance-lock.js';
 import { openIssueLocks } from './store/issue-locks.js';
 import { openSqliteStore } from './store/sqlite-store.js';
@@ -35,11 +38,14 @@ export interface Parts {
   readonly tracker: Tracker;
   readonly root: string;
   readonly runLog: RunLog;
+  /** What runs are doing right now. */
+  readonly activity: Activity;
   /** Temporary folders of runs; removed at the end. */
   readonly tmpRoot: string;
   /** What a killed daemon left of its own is gone. */
   readonly tidied: Promise<void>;
   readonly pool: RunPool;
+  readonly containment: Containment;
   readonly capabilities: CapabilityManager;
   readonly openRuns: OpenRuns;
   readonly issueLocks: IssueLocks;
@@ -57,7 +63,8 @@ export async function openParts(options: DaemonOptions, book: WorkflowBook, disp
     home: homeDir,
   });
   // From here on nobody else touches these workspaces, this state and these issues.
-  const holder = { pid: process.pid, since: new Date().toISOString(), workflow: workflow.path };
+  const since = new Date().toISOString();
+  const holder = { pid: process.pid, since, workflow: workflow.path, stateDir: stateDir.path };
   // In the folder that it is about: who comes from another home finds it there, and nobody else may end what runs on this state.
   const stateLock = await takeLocks({ keys: [`the state in ${stateDir.path}`], dir: stateDir.path, holder });
   const keys = [`the workspaces in ${root}`, issuesKey(tracker, workflow.config.tracker)];
@@ -104,7 +111,7 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const { tracker, root, locks, store, clock } = stored;
   const detected = await detectContainment({
     isolation: workflow.config.runtime.isolation,
-    hide: [stateDir.path, options.lockDir],
+    hide: [stateDir.path, options.lockDir, ...(await serviceSecrets(options))],
     clock,
   });
   tellIsolation(log, detected);
@@ -112,7 +119,8 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
   const containment = { ...detected, trace: openRuns };
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
-  const runLog = new RunLog(log, stateDir.transcripts, redactor);
+  const activity = new Activity();
+  const runLog = new RunLog(log, stateDir.transcripts, redactor, activity);
   const { path: tmpRoot, tidied } = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
   const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
   const issueLocks = openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path });
@@ -133,9 +141,19 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   // A large one takes its time, and nothing waits for it.
   void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
   return {
-    ...{ clock, store, durable, tracker, root, runLog, tmpRoot, tidied },
-    ...{ pool, capabilities, openRuns, issueLocks, locks },
+    ...{ clock, store, durable, tracker, root, runLog, activity, tmpRoot, tidied },
+    ...{ pool, containment, capabilities, openRuns, issueLocks, locks },
   };
+}
+
+/** The variables of services lie in the home of the same user: agents have no business there. */
+async function serviceSecrets({ env, homeDir }: DaemonOptions): Promise<string[]> {
+  const dir = defaultConfigDir(env, homeDir);
+  const isFolder = await stat(dir).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return isFolder ? [dir] : [];
 }
 
 /** Two daemons may share a tracker as long as labels keep their issues apart. */

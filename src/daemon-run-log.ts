@@ -5,6 +5,8 @@ import type { Json } from './domain/json.js';
 import type { RuntimeEvent, RuntimeEventType } from './domain/runtime-event.js';
 import type { Redactor } from './logging/redact.js';
 import { openTranscript, type Transcript } from './logging/transcript.js';
+import { sentenceOf } from './narrate/sentence-of.js';
+import type { Activity } from './status/activity.js';
 
 interface OpenRun {
   /** With the identity of the run; a session is bound to a child of it. */
@@ -37,7 +39,8 @@ const LEVELS: { readonly [type in RuntimeEventType]: 'debug' | 'info' | 'warn' }
 const MAX_LINES_PER_TYPE = 100;
 
 /**
- * Runs, told twice: a few lines in the log, everything in the run's transcript. A run's identity is bound to its log lines
+ * Runs, told three times: a few lines in the log, everything in the run's transcript and, for those who look right now, in what is
+ * kept of it in memory. A run's identity is bound to its log lines
  * once, its session as soon as it is known.
  */
 export class RunLog implements RunObserver {
@@ -48,6 +51,7 @@ export class RunLog implements RunObserver {
     private readonly log: Logger,
     private readonly transcripts: string,
     private readonly redactor: Redactor,
+    private readonly activity: Activity,
   ) {}
 
   runBegan(order: StartOrder): void {
@@ -63,11 +67,18 @@ export class RunLog implements RunObserver {
     const { runId, issue, number, reason, attempt } = order;
     const log = this.log.child({ issue_id: issue.id, issue_identifier: issue.identifier, run_id: runId });
     const onError = (error: Error) => log.warn({ detail: error.message }, 'transcript cannot be written');
-    const transcript = openTranscript(this.transcripts, runId, {
+    const file = openTranscript(this.transcripts, runId, {
       redactor: this.redactor,
       onError,
       continues: kind === 'closing_began',
     });
+    const transcript: Transcript = {
+      ...file,
+      write: (what, data) => {
+        file.write(what, data);
+        this.activity.write(runId, { time: new Date().toISOString(), kind: what, data });
+      },
+    };
     transcript.write(kind, {
       run_id: runId,
       issue_id: issue.id,
@@ -149,6 +160,7 @@ export class RunLog implements RunObserver {
     if (!run) return;
     this.#open.delete(runId);
     run.transcript.write('run_ended', outcome);
+    this.activity.ended(runId);
     const code = outcome.state === 'success' ? null : outcome.error.code;
     if (run.isClosing) run.log.info('run closed');
     else
@@ -168,10 +180,13 @@ function stepFields({ stepId, kind, within }: StepStart): object {
   return { step: stepId, kind, ...(within.length === 0 ? {} : { within }) };
 }
 
-/** Numbers and names only: what agents write belongs into the transcript. */
-function fieldsOf({ method, turnId, usage, data }: RuntimeEvent): object {
+/** Numbers and names, and one short sentence: all that agents write belongs into the transcript. */
+function fieldsOf(event: RuntimeEvent): object {
+  const { method, turnId, usage, data } = event;
   const code = typeof data?.code === 'string' ? { code: data.code } : {};
+  const sentence = sentenceOf(event);
   return {
+    ...(sentence === null ? {} : { detail: sentence }),
     ...(method ? { method } : {}),
     ...(turnId ? { turn_id: turnId } : {}),
     ...(usage ? { usage } : {}),

@@ -1,64 +1,101 @@
 import type { Logger } from 'pino';
 import type { State } from '../orchestrator/state.js';
-import { type CapabilityFinder, capabilityApi } from './daemon-capability-api.js';
-import type { Clock } from './domain/clock.js';
-import type { Workflow } from './domain/config.js';
-import { neutraliseJson } from './domain/neutralise.js';
+import { serveHttp, serveSocket } from './daemon-listen.js';
+import type { Parts } from './daemon-parts.js';
+import { createStatusSource, type OpenedSource } from './daemon-status-source.js';
+import type { ServerConfig, Workflow } from './domain/config.js';
+import { toBatonError } from './domain/errors.js';
+import type { OrchestratorEvent } from './domain/events.js';
+import type { Dispatch } from './domain/ports.js';
 import type { Redactor } from './logging/redact.js';
-import type { HttpServer } from './status/http-server.js';
-import { issueView } from './status/issue-view.js';
-import { snapshotOf } from './status/snapshot.js';
-import { whyNotReady } from './status/why-idle.js';
-import { workflowFacts } from './status/workflow-facts.js';
+import type { StateDir } from './state-dir.js';
+import type { Closable, HttpServer } from './status/http-server.js';
+import { SafeKeeping } from './status/safe-keeping.js';
+import { NO_TOTALS, type Totals, totalsAfter } from './status/totals.js';
+import type { WorkflowFile } from './status/workflow-facts.js';
 
 export interface StatusParts {
-  readonly server: { readonly host: string; readonly allowedHosts: readonly string[] };
-  /** Its path: token and address are kept there. */
-  readonly stateDir: string;
-  /** `null`: there is no `/api/capability`. */
-  readonly capabilities: CapabilityFinder | null;
-  readonly clock: Clock;
+  readonly server: ServerConfig;
+  readonly stateDir: StateDir;
+  readonly version: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly parts: Pick<Parts, 'clock' | 'store' | 'activity' | 'capabilities'>;
   readonly redactor: Redactor;
   readonly log: Logger;
+  readonly dispatch: Dispatch;
   state(): State;
   /** In force now. */
   workflow(): Workflow;
+  workflowFile(): WorkflowFile;
 }
 
-/** The HTTP side of the daemon. Loaded only when asked for: most daemons have no port. */
-export async function serveStatus(port: number, parts: StatusParts): Promise<HttpServer> {
-  const { stateDir, log } = parts;
-  const [{ startHttp }, { openHttpToken }, { removeHttpAddress, writeHttpAddress }] = await Promise.all([
-    import('./status/http-server.js'),
-    import('./status/http-token.js'),
-    import('./status/http-address.js'),
-  ]);
-  const token = await openHttpToken(stateDir, (detail) => log.warn({ detail }, 'HTTP token was replaced by a new one'));
-  parts.redactor.add(token);
-  const http = await startHttp({
-    host: parts.server.host,
-    port,
-    allowedHosts: parts.server.allowedHosts,
-    token,
-    snapshot: () => snapshotOf(parts.state(), parts.clock.now(), workflowFacts(parts.workflow())),
-    issue: (identifier) => issueView(parts.state(), parts.clock.now(), identifier),
-    notReady: () => whyNotReady(parts.state()),
-    capabilities: parts.capabilities && capabilityApi(parts.capabilities, () => parts.workflow().dir),
-    clean: (json) => neutraliseJson(parts.redactor.maskJson(json)),
-    onError: (error) => log.error({ err: error }, 'status could not be served'),
-  });
-  // Only commands look for it: they say that they found no daemon, and this says why.
-  await writeHttpAddress(stateDir, { url: http.url, pid: process.pid }).catch((error: Error) =>
-    log.warn({ detail: error.message }, 'HTTP address could not be written down, commands will not find this daemon'),
-  );
-  log.info({ url: http.url }, 'serving status over HTTP');
-  return {
-    ...http,
-    async close() {
-      await removeHttpAddress(stateDir).catch((error: Error) =>
-        log.warn({ detail: error.message }, 'HTTP address could not be removed'),
-      );
-      await http.close();
-    },
-  };
+/**
+ * What people see of the daemon and can ask of it: over a socket in the state directory, always, and over HTTP where a port is set. The
+ * server is loaded when it is first needed: without a port that is when everything else has begun.
+ */
+export class DaemonStatus {
+  readonly #options: StatusParts;
+  readonly #safe = new SafeKeeping();
+  #totals: Totals = NO_TOTALS;
+  #source: Promise<OpenedSource> | null = null;
+  #opened: OpenedSource | null = null;
+  #http: HttpServer | null = null;
+  #socket: Promise<Closable | null> | null = null;
+
+  constructor(options: StatusParts) {
+    this.#options = options;
+  }
+
+  /** Where the page is; `null`: nowhere. */
+  get url(): string | null {
+    return this.#http?.url ?? null;
+  }
+
+  /** The page of an issue, or the whole; without the token. `null`: there is none. */
+  pageOf(identifier: string | null): string | null {
+    if (this.url === null) return null;
+    return identifier === null ? `${this.url}/` : `${this.url}/#/issue/${encodeURIComponent(identifier)}`;
+  }
+
+  /** After every decision. */
+  decided(event: OrchestratorEvent, before: State, after: State): void {
+    this.#totals = totalsAfter(this.#totals, before, after);
+    this.#safe.decided(after);
+    this.#opened?.metrics.decided(event, before, after, this.#options.parts.clock.now());
+  }
+
+  /** Throws `BatonError`. */
+  async listenHttp(port: number): Promise<void> {
+    const { source } = await this.#open();
+    this.#http = await serveHttp(port, source, this.#options);
+  }
+
+  /** Never rejects: a daemon that cannot be asked can still work. */
+  async listenSocket(): Promise<void> {
+    const { stateDir, server, env, log } = this.#options;
+    this.#socket = this.#open()
+      .then(({ source }) => serveSocket(source, { stateDir: stateDir.path, server, env, url: () => this.url }))
+      .catch((error: unknown) => {
+        log.warn({ detail: toBatonError(error).message }, 'commands cannot reach this daemon: no socket');
+        return null;
+      });
+    await this.#socket;
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.#source?.catch(() => null);
+    opened?.source.feed.close();
+    opened?.metrics.close();
+    await (await this.#socket)?.close();
+    await this.#http?.close();
+  }
+
+  async #open(): Promise<OpenedSource> {
+    this.#source ??= createStatusSource(this.#options, {
+      totals: () => this.#totals,
+      stored: () => this.#safe.stored(this.#options.state()),
+    });
+    this.#opened = await this.#source;
+    return this.#opened;
+  }
 }

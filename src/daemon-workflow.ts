@@ -47,7 +47,7 @@ export function followWorkflow(
       tellBackend(log, workflow);
       if (restartRequired.length > 0)
         log.warn({ restart_required: restartRequired }, 'keys that need a restart keep their old values');
-      book.take(workflow);
+      book.take(workflow, clock.now().wallMs, restartRequired);
       dispatch({ type: 'config_changed', config: workflow.config, workflowHash: workflow.hash });
     },
     onError: ({ code, message }) =>

@@ -6,11 +6,15 @@ import { restore } from '../orchestrator/restore.js';
 import { initialState, type State } from '../orchestrator/state.js';
 import type { RunObserver } from '../runner/run-observer.js';
 import { compilePrompts } from '../templates/compile-prompts.js';
+import { dailyReport } from './daemon-daily-report.js';
 import { createExit, type Exit } from './daemon-exit.js';
-import { serveStatus } from './daemon-http.js';
 import { createIdleLog } from './daemon-idle-log.js';
+import { type Notify, startNotify } from './daemon-notify.js';
 import { openParts, type Parts } from './daemon-parts.js';
 import { startPruning } from './daemon-prune.js';
+import { createServiceNotifier, type ServiceNotifier } from './daemon-service.js';
+import { serviceSentence } from './daemon-service-notice.js';
+import { DaemonStatus } from './daemon-status.js';
 import { followWorkflow } from './daemon-workflow.js';
 import type { OrchestratorEvent } from './domain/events.js';
 import { historyEvent } from './domain/history.js';
@@ -60,15 +64,27 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let loop: Loop | null = null;
   // What changes in the workflow before there is a loop is what the loop begins with.
   const dispatch: Dispatch = (event) => loop?.dispatch(event);
-  const book = new WorkflowBook(options.loaded.workflow);
+  const book = new WorkflowBook(options.loaded.workflow, Date.now());
   const parts = await openParts(options, book, dispatch);
   const exit = createExit(options.log, parts, () => loop?.close());
   try {
     const watcher = await followWorkflow(options, parts, book, dispatch);
     exit.closeFirst(watcher);
-    const started = createLoop(options, { parts, exit, book, watcher, dispatch });
+    const { env, log, redactor } = options;
+    const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
+    const service = createServiceNotifier({ env, clock: parts.clock, log, status: sentence });
+    const watchers: DecisionWatcher[] = [];
+    const started = createLoop(options, { parts, exit, book, watcher, dispatch, service, watchers });
     loop = started;
-    await begin(options, parts, started, exit, book);
+    const status = openStatus(options, { parts, book, watcher, dispatch, loop: started });
+    exit.closeFirst(status);
+    watchers.push((event, before, after) => status.decided(event, before, after));
+    const notify = openNotify(options, parts, book, status);
+    exit.closeFirst(notify);
+    watchers.push((_, before, after) => notify.decided(before, after));
+    await begin(options, parts, started, status);
+    exit.closeFirst(service);
+    void service.ready();
     return {
       dispatch,
       exited: exit.exited,
@@ -88,9 +104,15 @@ interface LoopParts {
   readonly book: WorkflowBook;
   readonly watcher: WorkflowWatcher;
   readonly dispatch: Dispatch;
+  readonly service: ServiceNotifier;
+  readonly watchers: readonly DecisionWatcher[];
 }
 
-function createLoop(options: DaemonOptions, { parts, exit, book, watcher, dispatch }: LoopParts): Loop {
+/** Sees every decision: what happened, and the state before and after it. Must not throw. */
+type DecisionWatcher = (event: OrchestratorEvent, before: State, after: State) => void;
+
+function createLoop(options: DaemonOptions, loopParts: LoopParts): Loop {
+  const { parts, exit, book, watcher, dispatch, service, watchers } = loopParts;
   const { log } = options;
   const { clock, store, durable, tracker, pool } = parts;
   const perform = createPerform(
@@ -128,16 +150,22 @@ function createLoop(options: DaemonOptions, { parts, exit, book, watcher, dispat
     options.version,
   );
   clock.onSetBack((byMs) => dispatch({ type: 'clock_set_back', byMs }));
+  const initial = restore(fresh, durable, wallMs);
+  let before = initial;
   loop = new Loop({
-    initial: restore(fresh, durable, wallMs),
+    initial,
     clock,
     perform,
     onDecided: (event, state) => {
       if (event.type === 'observed') tellIdle(state, clock.now());
       if (event.type === 'run_exited') pruning.runEnded();
+      if (event.type === 'shutdown_requested') service.stopping();
+      for (const watch of watchers) watch(event, before, state);
+      before = state;
       options.onDecided?.(event, state);
     },
     onFault: (error, event) => {
+      service.faulted();
       log.fatal({ err: error, event: event.type }, 'internal error, ending to recover at the next start');
       void exit.leave(1, true);
     },
@@ -145,17 +173,42 @@ function createLoop(options: DaemonOptions, { parts, exit, book, watcher, dispat
   return loop;
 }
 
-async function begin(options: DaemonOptions, parts: Parts, loop: Loop, exit: Exit, book: WorkflowBook): Promise<void> {
+type StatusLinks = Pick<LoopParts, 'parts' | 'book' | 'watcher' | 'dispatch'> & { readonly loop: Loop };
+
+function openStatus(options: DaemonOptions, { parts, book, watcher, dispatch, loop }: StatusLinks): DaemonStatus {
+  const { stateDir, version, env, redactor, log } = options;
+  return new DaemonStatus({
+    ...{ server: book.current.config.server, stateDir, version, env, parts, redactor, log, dispatch },
+    state: () => loop.state,
+    workflow: () => book.current,
+    workflowFile: () => ({
+      loadedAtMs: book.loadedAtMs,
+      error: watcher.error,
+      restartRequired: book.restartRequired,
+    }),
+  });
+}
+
+function openNotify(options: DaemonOptions, parts: Parts, book: WorkflowBook, status: DaemonStatus): Notify {
+  const { log, redactor, env, version } = options;
+  const { clock, containment, store, tmpRoot } = parts;
+  const stateDir = options.stateDir.path;
+  const pricing = () => book.current.config.pricing;
+  return startNotify({
+    ...{ clock, log, redactor, env, version, containment, stateDir, tmpDir: tmpRoot },
+    workflow: () => book.current,
+    page: (identifier) => status.pageOf(identifier),
+    dailyReport: () => dailyReport({ past: store.past, clock, stateDir, pricing }),
+  });
+}
+
+async function begin(options: DaemonOptions, parts: Parts, loop: Loop, status: DaemonStatus): Promise<void> {
   const { log, loaded, redactor } = options;
-  const { store, tracker, clock } = parts;
+  const { store, tracker } = parts;
   const { config, path } = loaded.workflow;
   // Before anything runs: a port that is taken is a mistake to be told, not a run to be ended.
   const port = options.port ?? config.server.port;
-  if (port !== null) {
-    const asked = { state: () => loop.state, workflow: () => book.current, capabilities: parts.capabilities };
-    const status = { server: config.server, stateDir: options.stateDir.path, clock, redactor, log, ...asked };
-    exit.closeFirst(await serveStatus(port, status));
-  }
+  if (port !== null) await status.listenHttp(port);
   for (const detail of redactor.ignored) log.warn({ detail }, 'a secret is not masked');
   await parts.openRuns.keepOnly(new Set(Object.keys(loop.state.runs)));
   const leftovers = (await store.owners.all()).filter((owner) => owner.scope === tracker.scope);
@@ -170,6 +223,8 @@ async function begin(options: DaemonOptions, parts: Parts, loop: Loop, exit: Exi
     'started',
   );
   loop.dispatch({ type: 'started', leftovers, ...(options.once ? { once: options.once } : {}) });
+  // Nothing waits for it, and its end is waited for by its close.
+  void status.listenSocket();
   await tracker.watch?.({
     onChange: () => loop.dispatch({ type: 'refresh_requested' }),
     onError: ({ message }) =>

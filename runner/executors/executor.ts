@@ -62,7 +62,7 @@ export interface StepContext {
   refreshIssue(): Promise<Issue | null>;
   /** The guidance for turn `turn` (2, 3, …) on the same thread. Throws `BatonError`. */
   continuationPrompt(issue: Issue, turn: number): string;
-  /** Answers and steering messages of people, for as long as the step runs. */
+  /** Answers and messages of people. */
   readonly controls: StepControls;
 }
 
@@ -103,6 +103,15 @@ export interface ThreadMessage {
 }
 
 export interface StepControls {
-  onAnswer(listener: (questionId: string, answer: Answer) => void): void;
-  onSteer(listener: (text: string) => void): void;
+  /**
+   * For as long as an agent is at work. Messages that have waited for one come at once. Whoever attends calls what comes back at its end,
+   * with the messages that its agent has not heard: the next agent of the run is told them.
+   */
+  attend(listener: PersonListener): (unheard: readonly string[]) => void;
+}
+
+/** What people say to the agent of a run. */
+export interface PersonListener {
+  onAnswer(questionId: string, answer: Answer): void;
+  onMessage(text: string): void;
 }

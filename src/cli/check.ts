@@ -20,6 +20,7 @@ import { agentFindings } from './check/agent-findings.js';
 import type { CheckContext, WorkflowText } from './check/check-context.js';
 import { exitCodeOf, type Finding, reporter } from './check/finding.js';
 import { hookFindings } from './check/hook-findings.js';
+import { notifyFindings } from './check/notify-findings.js';
 import { isolationFindings, workspaceFindings } from './check/place-findings.js';
 import { painter, type Summary, textOf } from './check/print-findings.js';
 import { profileFindings } from './check/profile-findings.js';
@@ -120,7 +121,7 @@ async function inspectAround(plain: CheckContext, stateDir: string): Promise<Out
     profileFindings(context),
     workspaceFindings(context, stateDir),
   ]);
-  const hooks = await hookFindings(context, agent.shell);
+  const hooks = [...(await hookFindings(context, agent.shell)), ...(await notifyFindings(context))];
   const isolation = found.length > 0 ? found : isolationFindings(context);
   const all = [riskFindings(context), steps, agent.findings, tracker.findings, hooks, isolation, profiles, workspaces];
   const { maxConcurrentAgents } = plain.loaded.workflow.config.agent;

@@ -1,20 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { afterObservation } from '../../orchestrator/after-observation.js';
-import { afterClosing, restore } from '../../orchestrator/restore.js';
-import { initialState, type State } from '../../orchestrator/state.js';
-import { existingPart, freeDiskMb } from '../../runner/workspace-root.js';
-import { createClock } from '../clock.js';
-import { openTracker } from '../daemon-tracker.js';
-import type { Clock, Instant } from '../domain/clock.js';
-import { toBatonError } from '../domain/errors.js';
-import type { ReadResult } from '../domain/events.js';
+import type { State } from '../../orchestrator/state.js';
+import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
 import { neutralise } from '../domain/neutralise.js';
-import type { IssueBatch, Tracker } from '../domain/ports.js';
-import { createRedactor } from '../logging/redact.js';
 import { failedRules, lineUp, obstacleToAll } from '../status/start-order.js';
 import type { Io } from './io.js';
-import { type OpenedWorkflow, openWorkflow } from './open-workflow.js';
+import { lookOnce } from './look.js';
+import { openWorkflow } from './open-workflow.js';
 
 export interface DryRunOptions {
   readonly workflowPath: string;
@@ -22,50 +13,13 @@ export interface DryRunOptions {
   readonly backend?: string | undefined;
 }
 
-const READ_LIMIT_MS = 60_000;
-
 /** Polls once and tells what would come of it. Makes no folder, stores nothing, starts nothing. */
 export async function dryRun(options: DryRunOptions, io: Io): Promise<number> {
   const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
-  const redactor = createRedactor();
-  const tracker = openTracker({ ...opened, env: io.env, redactor });
-  const clock = createClock();
-  try {
-    const state = await look(opened, tracker, clock);
-    const now = clock.now();
+  return lookOnce(opened, io, ({ state, now, redactor }) => {
     io.stdout.write(redactor.mask(describe(state, now)));
     return obstacleToAll(state, now) === null ? 0 : 1;
-  } finally {
-    clock.close();
-    await tracker.close();
-  }
-}
-
-async function look(opened: OpenedWorkflow, tracker: Tracker, clock: Clock): Promise<State> {
-  const { config, hash } = opened.loaded.workflow;
-  const { wallMs } = clock.now();
-  const fresh = initialState(config, hash, randomBytes(4).toString('hex'), wallMs);
-  const state = afterClosing(restore(fresh, await opened.storedState(), wallMs), clock.now());
-  const asked = Object.keys(state.claims);
-  const signal = AbortSignal.timeout(READ_LIMIT_MS);
-  const [refresh, candidates, freeMb] = await Promise.all([
-    asked.length === 0 ? NOTHING : read(() => tracker.issuesByIds(asked, signal)),
-    read(() => tracker.issuesByStates(config.tracker.activeStates, signal)),
-    // The root may not have been made yet.
-    existingPart(config.workspace.root).then(freeDiskMb, () => null),
-  ]);
-  return afterObservation(state, { seq: 1, asked, refresh, candidates, freeDiskMb: freeMb }, clock.now());
-}
-
-const NOTHING: ReadResult = { ok: true, issues: [], unknown: [] };
-
-async function read(ask: () => Promise<IssueBatch>): Promise<ReadResult> {
-  try {
-    return { ok: true, ...(await ask()) };
-  } catch (error) {
-    const { code, message } = toBatonError(error, 'tracker_request');
-    return { ok: false, code, message };
-  }
+  });
 }
 
 function describe(state: State, now: Instant): string {

@@ -1,4 +1,7 @@
 import { basename, isAbsolute, relative } from 'node:path';
+import { shellWord } from '../domain/shell-word.js';
+
+export { shellWord };
 
 /** How this person calls us, for commands that we print: what they read is what they can type. */
 export function invocation(argv: readonly string[], cwd: string): string {
@@ -8,11 +11,6 @@ export function invocation(argv: readonly string[], cwd: string): string {
   if (/[\\/]node_modules[\\/]\.bin[\\/]baton$/.test(script)) return 'npx baton';
   if (basename(script) === 'baton') return 'baton';
   return `node ${shellWord(shorter(script, cwd))}`;
-}
-
-/** A text as one word of a shell command, as plain as it may be. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Relative where that is below this folder. */

@@ -4,9 +4,14 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { nearestWord } from '../domain/nearest-word.js';
 import type { LogLevel } from '../logging/logger.js';
 import { addCapability } from './capability/add-capability.js';
+import { addControl } from './control/add-control.js';
 import { addExecutor } from './executor/add-executor.js';
 import { type Io, processIo } from './io.js';
+import { addNotify } from './notify/add-notify.js';
 import { addRecover } from './recover/add-recover.js';
+import { addReport } from './report/add-report.js';
+import { addService } from './service/add-service.js';
+import { addWatching } from './status/add-watching.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
 
@@ -56,7 +61,12 @@ function buildProgram(io: Io, version: string, done: (code: number) => void): Co
   addRender(program, io, done);
   addExecutor(program, io, done);
   addCapability(program, io, done);
+  addControl(program, io, done);
+  addNotify(program, io, done);
   addRecover(program, io, done);
+  addReport(program, io, done);
+  addService(program, io, done);
+  addWatching(program, io, done);
   addState(program, io, done);
   return program;
 }

@@ -98,15 +98,19 @@ export interface StoredPast {
     readonly limit: number;
   }): Promise<readonly RunRecord[]>;
   finished(filter: { readonly sinceMs: number; readonly limit: number }): Promise<readonly FinishedIssue[]>;
-  /** From that local day (`YYYY-MM-DD`) on. */
-  spending(sinceDay: string): Promise<readonly DaySpending[]>;
+  /** From that local day (`YYYY-MM-DD`) on; a day on which nothing happened is not there. */
+  days(sinceDay: string): Promise<readonly DayRecord[]>;
   events(filter: { readonly issue?: string; readonly limit: number }): Promise<readonly HistoryEvent[]>;
 }
 
-export interface DaySpending extends TokenTotals {
+/** One local day: what was spent on it, the runs that ended, and the issues that were done. */
+export interface DayRecord extends TokenTotals {
   readonly day: string;
   /** What counts against budgets: input − cached + output. */
   readonly tokens: number;
+  readonly runs: number;
+  readonly failed: number;
+  readonly done: number;
 }
 
 /** What runs and removals have under way in the system: a daemon that finds some at its start must end or make up for it. */

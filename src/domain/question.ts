@@ -17,6 +17,7 @@ export interface QuestionField {
 
 export type Answer =
   | { readonly kind: 'accept' }
-  | { readonly kind: 'decline' }
+  /** `isLate`: nobody answered in time, and the workflow says no then. */
+  | { readonly kind: 'decline'; readonly isLate?: true }
   /** By field id. */
   | { readonly kind: 'input'; readonly values: { readonly [fieldId: string]: string } };

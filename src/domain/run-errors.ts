@@ -83,7 +83,7 @@ export const RUN_ERRORS = {
     'park',
     false,
     'The agent needs an answer from a person',
-    'Write the answer into the description of the issue: the change frees it.',
+    'Answer with `baton answer <issue>`: it goes on where it was.',
   ),
   line_too_long: facts(
     'issue',
@@ -124,13 +124,13 @@ export const RUN_ERRORS = {
     'park',
     false,
     'An operator stopped the run',
-    'Start it by its name: `baton run --issue`.',
+    'Start it again with `baton retry <issue>`.',
   ),
   budget_exceeded: facts(
     'park',
     false,
     'The token budget is spent',
-    'Raise agent.max_tokens_per_issue, or grant it once more: `baton run --issue`.',
+    'Raise agent.max_tokens_per_issue or agent.max_tokens_per_day; `baton retry <issue>` grants one issue a new budget.',
   ),
 
   // Daemon

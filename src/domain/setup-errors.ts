@@ -137,6 +137,18 @@ export const SETUP_ERRORS = {
     'Saved work could not be brought back',
     'See the message; `baton recover --list` shows what there is.',
   ),
+  service_failed: facts(
+    'none',
+    false,
+    'The service could not be installed, removed or asked',
+    'See the message; `baton service install --dry-run` shows what would be done.',
+  ),
+  daemon_not_running: facts(
+    'none',
+    false,
+    'No running Baton could be asked',
+    'Start it, or name its workflow or state directory.',
+  ),
   low_disk: facts(
     'daemon',
     false,

@@ -1,6 +1,6 @@
 import { toBatonError } from '../domain/errors.js';
 import type { Json } from '../domain/json.js';
-import { type BodyRefusal, readJsonBody, refuseOtherType } from './read-json-body.js';
+import { readJsonBody, refuseOtherType } from './read-json-body.js';
 import { type Answer, type Route, type RouteContext, refusal } from './route.js';
 
 /** What `/api/capability/…` asks the daemon. */
@@ -19,10 +19,14 @@ export function capabilityRoutes(source: CapabilitySource): readonly Route[] {
     {
       method: 'POST',
       path: `${BASE}/refresh`,
-      answer: async (c) => other(c) ?? { status: 200, body: await source.refresh() },
+      answer: async (c) => refuseOtherType(c.env.incoming) ?? { status: 200, body: await source.refresh() },
     },
     { method: 'POST', path: `${BASE}/executors/create`, answer: (c) => create(c, source) },
-    { method: 'POST', path: `${BASE}/download-executor`, answer: (c) => other(c) ?? NO_MARKETPLACE },
+    {
+      method: 'POST',
+      path: `${BASE}/download-executor`,
+      answer: (c) => refuseOtherType(c.env.incoming) ?? NO_MARKETPLACE,
+    },
   ];
 }
 
@@ -36,7 +40,7 @@ const NO_MARKETPLACE = refusal(
 
 async function create(c: RouteContext, source: CapabilitySource): Promise<Answer> {
   const body = await readJsonBody(c.env.incoming, c.env.outgoing);
-  if (!('value' in body)) return answerTo(body);
+  if ('refused' in body) return body.refused;
   try {
     return { status: 201, body: await source.create(body.value) };
   } catch (error) {
@@ -44,13 +48,4 @@ async function create(c: RouteContext, source: CapabilitySource): Promise<Answer
     if (code !== 'INVALID_REQUEST') throw error;
     return refusal(400, code, message);
   }
-}
-
-function other(c: RouteContext): Answer | null {
-  const refused = refuseOtherType(c.env.incoming);
-  return refused && answerTo(refused);
-}
-
-function answerTo({ status, code, message }: BodyRefusal): Answer {
-  return refusal(status, code, message);
 }

@@ -1,15 +1,29 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
+import { createServer, type Server } from 'node:http';
 import { BatonError } from '../domain/errors.js';
-import { createGuard, type Guard, isLoopback, withoutBrackets } from './guard.js';
-import { refusal } from './route.js';
-import { createRoutes, type StatusSource } from './routes.js';
+import { admitByToken, admitOwner } from './access.js';
+import { type AnswerRequest, answerRequests } from './answer-requests.js';
+import { createGuard, isLoopback, withoutBrackets } from './guard.js';
+import type { Route } from './route.js';
+import type { StatusSource } from './routes.js';
 
-export interface HttpOptions extends StatusSource {
+export interface HttpOptions {
+  readonly source: StatusSource;
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
   readonly allowedHosts: readonly string[];
+  /** Whoever shows it may change things. */
+  readonly token: string;
+  /** It is the operator's own: asked for everything, and enough to listen where others can connect. */
+  readonly isOwnToken: boolean;
+  readonly limits?: Partial<HttpLimits>;
+}
+
+export interface SocketOptions {
+  readonly source: StatusSource;
+  readonly path: string;
+  /** What only the owner may ask. */
+  readonly routes: readonly Route[];
   readonly limits?: Partial<HttpLimits>;
 }
 
@@ -24,12 +38,15 @@ export interface HttpLimits {
   readonly connections: number;
 }
 
-export interface HttpServer {
+export interface Closable {
+  /** Answers in flight are cut off. */
+  close(): Promise<void>;
+}
+
+export interface HttpServer extends Closable {
   /** Where it really listens, for people: `http://127.0.0.1:4711`. */
   readonly url: string;
   readonly port: number;
-  /** Answers in flight are cut off. */
-  close(): Promise<void>;
 }
 
 const LIMITS: HttpLimits = {
@@ -40,29 +57,36 @@ const LIMITS: HttpLimits = {
   connections: 100,
 };
 
-/** Serves state to whoever is on this machine. Throws `BatonError` when it cannot. */
+/** Serves page and API to whoever is on this machine; with a token of the operator's also elsewhere. Throws `BatonError` when it cannot. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const host = withoutBrackets(options.host.trim());
-  if (!isLoopback(host)) throw notLoopback(options.host);
+  const isAllowed = (address: string) => options.isOwnToken || isLoopback(address);
+  if (!isAllowed(host)) throw notLoopback(options.host);
   const limits = { ...LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
-  const address = await listen(server, host, options.port);
-  server.on('error', (error) => options.onError(error));
-  let closing: Promise<void> | null = null;
-  const close = () => {
-    closing ??= closeNow(server);
-    return closing;
-  };
-  if (!isLoopback(address.address)) {
+  const failed = (error: NodeJS.ErrnoException) => cannotListen(error, host, options.port);
+  await listen(server, { host, port: options.port }, failed);
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw failed(new Error('no address'));
+  const close = closeOnce(server);
+  if (!isAllowed(bound.address)) {
     await close();
-    throw notLoopback(`${options.host} (${address.address})`);
+    throw notLoopback(`${options.host} (${bound.address})`);
   }
-  const answer = createAnswer(options, createGuard(host, address.port, options.allowedHosts), limits);
-  server.on('request', answer);
-  // Who waits to be asked for its body is asked by the route that takes one, and by no other.
-  server.on('checkContinue', answer);
-  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return { url: `http://${name}:${address.port}`, port: address.port, close };
+  const guard = createGuard(host, bound.port, options.allowedHosts);
+  const admit = admitByToken(guard, options.token, options.isOwnToken);
+  serve(server, answerRequests(options.source, admit, limits.responseMs), options.source);
+  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return { url: `http://${name}:${bound.port}`, port: bound.port, close };
+}
+
+/** The same for the daemon's own user, over a socket in its state directory. Nothing may be at that path. */
+export async function startSocket({ source, path, routes, ...options }: SocketOptions): Promise<Closable> {
+  const limits = { ...LIMITS, ...options.limits };
+  const server = createLimitedServer(limits);
+  await listen(server, { path }, (error) => error);
+  serve(server, answerRequests(source, admitOwner, limits.responseMs, routes), source);
+  return { close: closeOnce(server) };
 }
 
 function createLimitedServer(limits: HttpLimits): Server {
@@ -78,71 +102,36 @@ function createLimitedServer(limits: HttpLimits): Server {
   return server;
 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-function createAnswer(source: StatusSource, guard: Guard, limits: HttpLimits): Answer {
-  const route = getRequestListener(createRoutes(source).fetch, {
-    // The daemon talks to trackers with Node's own Request and Response.
-    overrideGlobalObjects: false,
-    autoCleanupIncoming: false,
-    errorHandler: () =>
-      new Response(`${JSON.stringify(BAD_REQUEST.body)}\n`, { status: 400, headers: { 'content-type': JSON_TYPE } }),
-  });
-  return (request, response) => {
-    const late = setTimeout(() => request.socket.destroy(), limits.responseMs);
-    response.once('close', () => clearTimeout(late));
-    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-    if (hasBody(request)) response.setHeader('connection', 'close');
-    const reason = guard.refuse(request);
-    if (reason === null) return void route(request, response);
-    response.statusCode = 403;
-    response.setHeader('content-type', JSON_TYPE);
-    response.end(`${JSON.stringify(refusal(403, 'forbidden', reason).body)}\n`);
-  };
+function serve(server: Server, answer: AnswerRequest, { onError }: StatusSource): void {
+  server.on('error', (error) => onError(error));
+  server.on('request', answer);
+  // Who waits to be asked for its body is asked by the route that takes one, and by no other.
+  server.on('checkContinue', answer);
 }
 
-/** Most are not read, and none is read for longer than it may be: the connection ends with the answer. */
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
-}
+type Where = { readonly host: string; readonly port: number } | { readonly path: string };
 
-const JSON_TYPE = 'application/json; charset=utf-8';
-const BAD_REQUEST = refusal(400, 'bad_request', 'This is no request.');
-
-const HEADERS: { readonly [name: string]: string } = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-};
-
-interface Bound {
-  readonly address: string;
-  readonly family: string;
-  readonly port: number;
-}
-
-function listen(server: Server, host: string, port: number): Promise<Bound> {
+function listen(server: Server, where: Where, failed: (error: NodeJS.ErrnoException) => Error): Promise<void> {
   return new Promise((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException) => reject(cannotListen(error, host, port));
+    const fail = (error: NodeJS.ErrnoException) => reject(failed(error));
     server.once('error', fail);
-    server.listen({ host, port }, () => {
+    server.listen(where, () => {
       server.off('error', fail);
-      const bound = server.address();
-      if (bound === null || typeof bound === 'string') reject(cannotListen(new Error('no address'), host, port));
-      else resolve(bound);
+      resolve();
     });
   });
 }
 
-function closeNow(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    // Otherwise a client that keeps its connection open would keep the daemon alive.
-    server.closeAllConnections();
-  });
+function closeOnce(server: Server): () => Promise<void> {
+  let closing: Promise<void> | null = null;
+  return () => {
+    closing ??= new Promise((resolve) => {
+      server.close(() => resolve());
+      // Otherwise a client that keeps its connection open would keep the daemon alive.
+      server.closeAllConnections();
+    });
+    return closing;
+  };
 }
 
 function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): BatonError {
@@ -156,6 +145,6 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
 }
 
 function notLoopback(host: string): BatonError {
-  const message = `server.host is ${host}, which others on the network can reach, and whoever reaches it can read everything. Set it to 127.0.0.1, and use an SSH tunnel or a proxy with a login to look from elsewhere.`;
+  const message = `server.host is ${host}, which others on the network can reach. Set server.token (best as $NAME), which every request must then show, or set server.host to 127.0.0.1 and use an SSH tunnel.`;
   return new BatonError('invalid_workflow_config', message, { host });
 }

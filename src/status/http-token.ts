@@ -28,11 +28,6 @@ export async function openHttpToken(stateDir: string, onReplaced: (why: string) 
   }
 }
 
-/** For those who ask a daemon; `null`: there is none that can be used. Makes nothing. */
-export async function readHttpToken(stateDir: string): Promise<string | null> {
-  return tokenOf(await readPrivateFile(join(stateDir, 'http-token')).catch(() => null));
-}
-
 function tokenOf(found: Awaited<ReturnType<typeof readPrivateFile>>): string | null {
   const text = found !== null && 'text' in found ? found.text.trim() : '';
   return TOKEN.test(text) ? text : null;

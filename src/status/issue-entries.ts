@@ -1,17 +1,41 @@
 import { isAsking, recordOf, type State } from '../../orchestrator/state.js';
 import type { Claim, LiveRun, Parked, RunFacts, Waiting } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
+import type { FinishedIssue } from '../domain/finished.js';
 import type { Issue } from '../domain/issue.js';
-import type { Json, JsonObject } from '../domain/json.js';
 import type { Question } from '../domain/question.js';
+import type { TokenTotals } from '../domain/runtime-event.js';
 import { isoTime } from './iso-time.js';
+import type {
+  AskingView,
+  BudgetView,
+  DoneView,
+  ParkedView,
+  QuestionView,
+  RetryingView,
+  RunningView,
+} from './shapes/entry-shapes.js';
 
 /** What each entry of every list begins with. */
-export function issueFields({ id, identifier, url, title, state }: Issue): JsonObject {
+export type IssueFields = Pick<DoneView, 'issue_id' | 'issue_identifier' | 'issue_url' | 'title' | 'state'>;
+
+/** What a run was last seen doing. */
+export interface LastSeen {
+  readonly lastEvent: string | null;
+  readonly lastMessage: string | null;
+}
+
+export function issueFields({ id, identifier, url, title, state }: Issue): IssueFields {
   return { issue_id: id, issue_identifier: identifier, issue_url: url, title, state };
 }
 
-export function runningEntry(claim: Claim, run: RunFacts, state: State, now: Instant): JsonObject {
+export function runningEntry(
+  claim: Claim,
+  run: RunFacts,
+  state: State,
+  now: Instant,
+  seen: LastSeen | null,
+): RunningView {
   const live = claim.live.run;
   const session = live?.session ?? null;
   return {
@@ -27,6 +51,8 @@ export function runningEntry(claim: Claim, run: RunFacts, state: State, now: Ins
     probe: run.probe,
     session_id: session === null ? null : `${session.threadId}-${session.turnId}`,
     turn_count: session?.turn ?? 0,
+    last_event: seen?.lastEvent ?? null,
+    last_message: seen?.lastMessage ?? null,
     started_at: isoTime(run.startedAtMs),
     last_event_at: live ? wallTime(live.lastProgressAwakeMs, now) : null,
     tokens: threadTokens(state, claim.issue.id, run.threadId),
@@ -34,7 +60,7 @@ export function runningEntry(claim: Claim, run: RunFacts, state: State, now: Ins
   };
 }
 
-export function askingEntry(claim: Claim, run: RunFacts, live: LiveRun, now: Instant): JsonObject {
+export function askingEntry(claim: Claim, run: RunFacts, live: LiveRun, now: Instant): AskingView {
   const askedAt = live.askedAtAwakeMs;
   return {
     ...issueFields(claim.issue),
@@ -46,7 +72,7 @@ export function askingEntry(claim: Claim, run: RunFacts, live: LiveRun, now: Ins
   };
 }
 
-export function retryingEntry(claim: Claim, waiting: Waiting, now: Instant): JsonObject {
+export function retryingEntry(claim: Claim, waiting: Waiting, now: Instant): RetryingView {
   return {
     ...issueFields(claim.issue),
     attempt: waiting.attempt,
@@ -61,7 +87,7 @@ export function retryingEntry(claim: Claim, waiting: Waiting, now: Instant): Jso
   };
 }
 
-export function parkedEntry(claim: Claim, parked: Parked): JsonObject {
+export function parkedEntry(claim: Claim, parked: Parked): ParkedView {
   return {
     ...issueFields(claim.issue),
     reason: parked.reason,
@@ -73,16 +99,27 @@ export function parkedEntry(claim: Claim, parked: Parked): JsonObject {
   };
 }
 
+export function doneEntry(done: FinishedIssue): DoneView {
+  return {
+    ...{ issue_id: done.issueId, issue_identifier: done.identifier, issue_url: done.url },
+    ...{ title: done.title, state: done.state, finished_at: isoTime(done.atMs), terminal: done.isTerminal },
+    ...{ runs: done.runs, tokens: done.tokens },
+  };
+}
+
 /** What counts against `agent.max_tokens_per_issue`: input − cached + output, since a person last granted a new budget. */
-export function budgetOf(state: State, issueId: string): JsonObject {
+export function budgetOf(state: State, issueId: string): BudgetView {
   const { tokens, budgetFrom } = recordOf(state, issueId);
   return { spent: tokens - budgetFrom, limit: state.config.agent.maxTokensPerIssue };
 }
 
 /** As the agent reports them for the thread of this run. */
-function threadTokens(state: State, issueId: string, threadId: string | null): JsonObject {
+function threadTokens(state: State, issueId: string, threadId: string | null): RunningView['tokens'] {
   const totals = recordOf(state, issueId).threads.find(({ id }) => id === threadId)?.totals;
-  const { input, cached, output } = totals ?? { input: 0, cached: 0, output: 0 };
+  return tokensView(totals ?? { input: 0, cached: 0, output: 0 });
+}
+
+export function tokensView({ input, cached, output }: TokenTotals): RunningView['tokens'] {
   return {
     input_tokens: input,
     cached_input_tokens: cached,
@@ -91,8 +128,11 @@ function threadTokens(state: State, issueId: string, threadId: string | null): J
   };
 }
 
-function questionEntry({ id, kind, text, fields }: Question): Json {
-  return { id, kind, text, fields: fields.map((field) => ({ ...field })) };
+function questionEntry({ id, kind, text, fields }: Question): QuestionView {
+  return {
+    ...{ id, kind, text },
+    fields: fields.map((field) => ({ id: field.id, label: field.label, options: [...field.options] })),
+  };
 }
 
 /** Time that the machine slept is not known here: a moment before a sleep shows later than it was. */

@@ -1,60 +1,132 @@
-import { RULES } from '../../orchestrator/eligibility.js';
 import { isAsking, recordOf, type State } from '../../orchestrator/state.js';
 import type { Claim } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
+import type { FinishedIssue } from '../domain/finished.js';
 import type { Issue } from '../domain/issue.js';
-import { assertNever, type JsonObject } from '../domain/json.js';
-import { askingEntry, budgetOf, issueFields, parkedEntry, retryingEntry, runningEntry } from './issue-entries.js';
+import { assertNever } from '../domain/json.js';
+import type { RunRecord } from '../domain/run-record.js';
+import { explainRules } from './explain.js';
+import { findIssue } from './find-issue.js';
+import { isoTime } from './iso-time.js';
+import {
+  askingEntry,
+  budgetOf,
+  doneEntry,
+  issueFields,
+  type LastSeen,
+  parkedEntry,
+  retryingEntry,
+  runningEntry,
+  tokensView,
+} from './issue-entries.js';
+import type { IssueView, RunView } from './shapes/issue-shape.js';
 import { lineUp } from './start-order.js';
 
+/** What the state of the core does not know of an issue. */
+export interface IssuePast {
+  /** Its runs, the newest first. */
+  readonly records: readonly RunRecord[];
+  readonly seen: (runId: string) => LastSeen | null;
+  readonly hasTranscript: (runId: string) => boolean;
+}
+
 /**
- * The answer to `GET /api/v1/<identifier>`, or `null` when no such issue is known: neither claimed nor among the last
- * candidates. Compares texts and looks no key up, so that no name (`__proto__`) means anything special.
+ * The answer to `GET /api/v1/<identifier>`, or `null` when no such issue is known: neither claimed, nor among the last candidates, nor
+ * worked on before.
  */
-export function issueView(state: State, now: Instant, identifier: string): JsonObject | null {
-  const claim = find(Object.values(state.claims), (one) => one.issue, identifier);
-  const issue = claim?.issue ?? find(Object.values(state.candidates), (one) => one, identifier);
-  if (!issue) return null;
-  const rules = RULES.map((rule) => {
-    const pass = rule.passes(issue, state);
-    return { rule: rule.name, pass, why: pass ? null : rule.why(issue, state) };
-  });
+export function issueView(state: State, now: Instant, name: string, past: IssuePast): IssueView | null {
+  const { issue = null, claim = null } = findIssue(state, name) ?? {};
+  const history = past.records.map((record) => runView(record, past.hasTranscript(record.runId)));
+  const done = state.finished.findLast((one) => one.identifier === name || one.issueId === name) ?? null;
+  if (!issue) return leftView(state, now, past.records[0], done, history);
   return {
     ...issueFields(issue),
+    generated_at: isoTime(now.wallMs),
     priority: issue.priority,
-    labels: issue.labels,
-    blocked_by: issue.blocked_by.map((blocker) => ({ ...blocker })),
+    labels: [...issue.labels],
+    author: issue.author && { login: issue.author.login, trusted: issue.author.trusted },
+    blocked_by: issue.blocked_by.map(({ id, identifier, state }) => ({ id, identifier, state })),
     created_at: issue.created_at,
     updated_at: issue.updated_at,
     runs: recordOf(state, issue.id).runs,
     budget: budgetOf(state, issue.id),
-    ...standing(state, now, issue, claim ?? null),
-    rules,
+    ...NOWHERE,
+    done: done && doneEntry(done),
+    ...standing(state, now, issue, claim, past),
+    rules: explainRules(state, now, issue, claim),
+    history,
   };
 }
 
-/** By what people call it, else by its id. */
-function find<T>(all: readonly T[], issueOf: (one: T) => Issue, name: string): T | undefined {
-  return all.find((one) => issueOf(one).identifier === name) ?? all.find((one) => issueOf(one).id === name);
-}
+type Standing = Pick<IssueView, 'status' | 'running' | 'asking' | 'retrying' | 'parked' | 'ready' | 'why_not_started'>;
 
-function standing(state: State, now: Instant, issue: Issue, claim: Claim | null): JsonObject {
+const NOWHERE = { running: null, asking: null, retrying: null, parked: null, ready: false, why_not_started: null };
+
+function standing(state: State, now: Instant, issue: Issue, claim: Claim | null, { seen }: IssuePast): Standing {
   const inLine = lineUp(state, now).find(({ ready }) => ready.issue.id === issue.id);
   const ready = { ready: inLine !== undefined, why_not_started: inLine?.why ?? null };
-  if (claim === null) return { status: inLine ? 'ready' : 'ineligible', ...ready };
+  if (claim === null) return { ...NOWHERE, status: inLine ? 'ready' : 'ineligible', ...ready };
   const { status, live } = claim;
   switch (status.kind) {
     case 'running':
       return {
+        ...NOWHERE,
         status: isAsking(claim) ? 'asking' : 'running',
-        running: runningEntry(claim, status.run, state, now),
+        running: runningEntry(claim, status.run, state, now, seen(status.run.runId)),
         asking: live.run && isAsking(claim) ? askingEntry(claim, status.run, live.run, now) : null,
       };
     case 'waiting':
-      return { status: 'retrying', retrying: retryingEntry(claim, status, now), ...ready };
+      return { ...NOWHERE, status: 'retrying', retrying: retryingEntry(claim, status, now), ...ready };
     case 'parked':
-      return { status: 'parked', parked: parkedEntry(claim, status) };
+      return { ...NOWHERE, status: 'parked', parked: parkedEntry(claim, status) };
     default:
       return assertNever(status);
   }
+}
+
+/** One that is not on the board any more: what its runs remember of it. */
+function leftView(
+  state: State,
+  now: Instant,
+  newest: RunRecord | undefined,
+  done: FinishedIssue | null,
+  history: RunView[],
+): IssueView | null {
+  const known = done ?? newest;
+  if (!known) return null;
+  const { issueId, identifier, title } = known;
+  return {
+    ...{
+      issue_id: issueId,
+      issue_identifier: identifier,
+      issue_url: done?.url ?? null,
+      title,
+      state: done?.state ?? '',
+    },
+    generated_at: isoTime(now.wallMs),
+    status: done ? 'done' : 'past',
+    ...{ priority: null, labels: [...(newest?.labels ?? [])], blocked_by: [], created_at: null, updated_at: null },
+    author: newest?.author ? { login: newest.author, trusted: null } : null,
+    runs: recordOf(state, issueId).runs,
+    budget: budgetOf(state, issueId),
+    ...NOWHERE,
+    done: done && doneEntry(done),
+    rules: [],
+    history,
+  };
+}
+
+function runView(record: RunRecord, hasTranscript: boolean): RunView {
+  const { runId, number, reason, cause, author, attempt, threadId, model, agentVersion, turns, end } = record;
+  return {
+    ...{ run_id: runId, run_number: number, reason, cause, author, attempt },
+    ...{ thread_id: threadId, model, agent_version: agentVersion, turns },
+    tokens: tokensView(record.tokens),
+    started_at: isoTime(record.startedAtMs),
+    ended_at: end && isoTime(end.atMs),
+    outcome: end?.outcome ?? null,
+    code: end?.code ?? null,
+    message: end?.message ?? null,
+    has_transcript: hasTranscript,
+  };
 }

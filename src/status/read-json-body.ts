@@ -1,37 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Refusal, refusal } from './route.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** More than this is not even taken off the wire to answer in peace. */
 const MAX_DISCARDED_BYTES = 1024 * 1024;
 
-export type JsonBody = { readonly value: unknown } | BodyRefusal;
-
-export interface BodyRefusal {
-  readonly status: 400 | 413 | 415;
-  readonly code: string;
-  readonly message: string;
-}
+export type JsonBody = { readonly value: unknown } | { readonly refused: Refusal };
 
 /** The body of a request as JSON, or why it is none. How long it may take is a limit of the server: then the socket is gone. */
 export async function readJsonBody(request: IncomingMessage, response: ServerResponse): Promise<JsonBody> {
-  if (!isJson(request)) return wrongType;
-  if (Number(request.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) return tooLarge;
+  if (!isJson(request)) return { refused: WRONG_TYPE };
+  if (Number(request.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) return { refused: TOO_LARGE };
   if (request.headers.expect !== undefined) response.writeContinue();
   const bytes = await readUpTo(request, MAX_BODY_BYTES);
-  if (bytes === 'too_large') return tooLarge;
-  if (bytes === 'gone') return notJson;
+  if (bytes === 'too_large') return { refused: TOO_LARGE };
+  if (bytes === 'gone') return { refused: NOT_JSON };
   try {
     return { value: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
   } catch {
-    return notJson;
+    return { refused: NOT_JSON };
   }
 }
 
 /** For a route that takes no body: that of another type, as forms of a page send it, is refused all the same. */
-export function refuseOtherType(request: IncomingMessage): BodyRefusal | null {
+export function refuseOtherType(request: IncomingMessage): Refusal | null {
   const { headers } = request;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  return (hasBody || headers['content-type'] !== undefined) && !isJson(request) ? wrongType : null;
+  return (hasBody || headers['content-type'] !== undefined) && !isJson(request) ? WRONG_TYPE : null;
 }
 
 function isJson({ headers }: IncomingMessage): boolean {
@@ -57,14 +52,10 @@ async function readUpTo(request: IncomingMessage, maxBytes: number): Promise<Buf
   return bytes > maxBytes ? 'too_large' : Buffer.concat(chunks);
 }
 
-const wrongType: BodyRefusal = {
-  status: 415,
-  code: 'unsupported_media_type',
-  message: 'Only JSON is read here: send Content-Type: application/json.',
-};
-const tooLarge: BodyRefusal = {
-  status: 413,
-  code: 'too_large',
-  message: `A body has at most ${MAX_BODY_BYTES} bytes here.`,
-};
-const notJson: BodyRefusal = { status: 400, code: 'bad_request', message: 'The body is not valid JSON in UTF-8.' };
+const WRONG_TYPE = refusal(
+  415,
+  'unsupported_media_type',
+  'Only JSON is read here: send Content-Type: application/json.',
+);
+const TOO_LARGE = refusal(413, 'too_large', `A body has at most ${MAX_BODY_BYTES} bytes here.`);
+const NOT_JSON = refusal(400, 'bad_request', 'The body is not valid JSON in UTF-8.');

@@ -2,21 +2,30 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Json } from '../domain/json.js';
+import type { Access } from './access.js';
 
 export interface Route {
-  /** `GET` reads and is open to whoever may connect; `POST` changes something and needs the token. */
   readonly method: 'GET' | 'POST';
   readonly path: string;
+  /** What a request must be allowed. Without it: to look for GET, everything for POST. */
+  readonly needs?: Access;
   answer(c: RouteContext): Answer | Promise<Answer>;
 }
 
 export type RouteContext = Context<{ Bindings: HttpBindings }>;
 
-export interface Answer {
-  readonly status: ContentfulStatusCode;
-  readonly body: Json;
-}
+/** JSON, a text of its own type, or nothing more to say because the route has answered by itself. */
+export type Answer =
+  | { readonly status: ContentfulStatusCode; readonly body: Json }
+  | {
+      readonly status: ContentfulStatusCode;
+      readonly text: string | Buffer;
+      readonly headers: { readonly [name: string]: string };
+    }
+  | 'sent';
 
-export function refusal(status: ContentfulStatusCode, code: string, message: string): Answer {
+export type Refusal = Extract<Answer, { readonly body: Json }>;
+
+export function refusal(status: ContentfulStatusCode, code: string, message: string): Refusal {
   return { status, body: { error: { code, message } } };
 }

@@ -4,6 +4,7 @@ import { type Ready, readyList, startable } from '../../orchestrator/select.js';
 import { SlotCounter } from '../../orchestrator/slots.js';
 import { type StartBlocker, startBlocker } from '../../orchestrator/start-blocker.js';
 import type { State } from '../../orchestrator/state.js';
+import type { Hold, HoldSource } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { Issue } from '../domain/issue.js';
@@ -58,18 +59,21 @@ export function obstacleToAll(state: State, now: Instant): string | null {
 function holdObstacle(state: State, now: Instant): string | null {
   const main = mainHold(state);
   if (main === null || permitOf(state, now) !== 'none') return null;
-  const { code, message, untilMs } = main.hold;
-  const word = main.source === 'budget' ? 'until' : 'next try at';
+  return `${holdSentence(main.source, main.hold, now)}; ${bare(ERRORS[main.hold.code].action)}`;
+}
+
+export function holdSentence(source: HoldSource, { code, message, untilMs }: Hold, now: Instant): string {
+  const word = source === 'budget' ? 'until' : 'next try at';
   const until = untilMs === null || untilMs <= now.wallMs ? '' : `, ${word} ${isoTime(untilMs)}`;
-  return `on hold (${code}${until}): ${bare(message)}; ${bare(ERRORS[code].action)}`;
+  return `on hold (${code}${until}): ${bare(message)}`;
 }
 
 /** Without the full stop, to go on after it. */
-function bare(text: string): string {
+export function bare(text: string): string {
   return text.replace(/\.\s*$/, '');
 }
 
-const SENTENCES: { readonly [blocker in StartBlocker]: (state: State) => string } = {
+export const SENTENCES: { readonly [blocker in StartBlocker]: (state: State) => string } = {
   shutting_down: () => 'the daemon is shutting down',
   paused: ({ pausedSinceMs }) => `paused since ${isoTime(pausedSinceMs ?? 0)}; resume to go on`,
   not_polled_yet: () => 'the tracker has not been read yet',

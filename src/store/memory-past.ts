@@ -1,10 +1,15 @@
 import { type FinishedIssue, finishedKey } from '../domain/finished.js';
 import type { HistoryEvent } from '../domain/history.js';
-import type { StoredPast } from '../domain/ports.js';
+import type { DayRecord, StoredPast } from '../domain/ports.js';
 import type { RunRecord } from '../domain/run-record.js';
+import { mergeDays } from './merge-days.js';
 
-/** The past of a store that forgets with the process. Spending is told by the ledger of its state. */
+type DaySpending = Pick<DayRecord, 'day' | 'input' | 'cached' | 'output' | 'tokens'>;
+
+/** The past of a store that forgets with the process. `spending`: by day, as its state has it. */
 export class MemoryPast implements StoredPast {
+  constructor(private readonly spending: () => readonly DaySpending[]) {}
+
   readonly #runs = new Map<string, RunRecord>();
   readonly #finished = new Map<string, FinishedIssue>();
   readonly #events: HistoryEvent[] = [];
@@ -32,8 +37,18 @@ export class MemoryPast implements StoredPast {
       .slice(0, limit);
   }
 
-  async spending(): ReturnType<StoredPast['spending']> {
-    return [];
+  async days(sinceDay: string): ReturnType<StoredPast['days']> {
+    const ended = [...this.#runs.values()].flatMap(({ end }) => (end ? [end] : []));
+    const parts = [...new Set(ended.map(({ atMs }) => dayOf(atMs)))].map((day) => {
+      const runs = ended.filter(({ atMs }) => dayOf(atMs) === day);
+      const failed = runs.filter(({ outcome }) => outcome === 'failed' || outcome === 'timeout').length;
+      return { day, runs: runs.length, failed };
+    });
+    const done = new Map<string, number>();
+    for (const { atMs, isTerminal } of this.#finished.values())
+      if (isTerminal) done.set(dayOf(atMs), (done.get(dayOf(atMs)) ?? 0) + 1);
+    const all = [...this.spending(), ...parts, ...[...done].map(([day, count]) => ({ day, done: count }))];
+    return mergeDays(all.filter(({ day }) => day >= sinceDay));
   }
 
   async events({ issue, limit }: Parameters<StoredPast['events']>[0]) {
@@ -42,6 +57,13 @@ export class MemoryPast implements StoredPast {
       .slice(-limit)
       .reverse();
   }
+}
+
+/** Local, as the calendar on the wall. */
+function dayOf(atMs: number): string {
+  const date = new Date(atMs);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
 function isAbout(

@@ -15,7 +15,13 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
   let stored = copy(initial);
   const owners = new Map<string, WorkspaceOwner>();
   const openRuns = new Map<string, OpenRun>();
-  const past = new MemoryPast();
+  const past = new MemoryPast(() =>
+    Object.entries(stored.ledger).map(([day, { tokens, issues }]) => {
+      const spent = Object.values(issues);
+      const sum = (part: 'input' | 'cached' | 'output') => spent.reduce((total, one) => total + one[part], 0);
+      return { day, tokens, input: sum('input'), cached: sum('cached'), output: sum('output') };
+    }),
+  );
   let isClosed = false;
 
   const checkOpen = (): void => {

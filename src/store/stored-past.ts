@@ -1,8 +1,9 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { z } from 'zod';
 import type { HistoryEvent } from '../domain/history.js';
-import type { DaySpending, StoredPast } from '../domain/ports.js';
+import type { DayRecord, StoredPast } from '../domain/ports.js';
 import { toKey } from './json-table.js';
+import { mergeDays } from './merge-days.js';
 import { finishedShape, runRecordShape } from './stored-shapes.js';
 
 type Guard = <T>(act: () => T) => T;
@@ -28,12 +29,26 @@ export function storedPast(db: DatabaseSyncInstance, guarded: Guard): StoredPast
       const sql = 'SELECT json FROM finished WHERE at_ms >= ? ORDER BY at_ms DESC LIMIT ?';
       return rows<JsonRow>(sql, sinceMs, limit).flatMap(({ json }) => read(json, finishedShape));
     },
-    async spending(sinceDay) {
-      return rows<DaySpending>(
-        'SELECT day, sum(input) AS input, sum(cached) AS cached, sum(output) AS output, sum(tokens) AS tokens ' +
-          'FROM spending WHERE day >= ? GROUP BY day ORDER BY day DESC',
-        sinceDay,
-      ).map((row) => ({ ...row }));
+    async days(sinceDay) {
+      const day = (column: string) => `date(${column} / 1000, 'unixepoch', 'localtime')`;
+      const found = [
+        ...rows<Partial<DayRecord>>(
+          'SELECT day, sum(input) AS input, sum(cached) AS cached, sum(output) AS output, sum(tokens) AS tokens ' +
+            'FROM spending WHERE day >= ? GROUP BY day',
+          sinceDay,
+        ),
+        ...rows<Partial<DayRecord>>(
+          `SELECT ${day('ended_at_ms')} AS day, count(*) AS runs, sum(outcome IN ('failed', 'timeout')) AS failed ` +
+            'FROM runs WHERE ended_at_ms IS NOT NULL GROUP BY 1 HAVING day >= ?',
+          sinceDay,
+        ),
+        ...rows<Partial<DayRecord>>(
+          `SELECT ${day('at_ms')} AS day, count(*) AS done FROM finished ` +
+            "WHERE json_extract(json, '$.isTerminal') GROUP BY 1 HAVING day >= ?",
+          sinceDay,
+        ),
+      ];
+      return mergeDays(found);
     },
     async events({ issue, limit }) {
       const where = issue === undefined ? '' : 'WHERE identifier = ? OR issue_id = ?';

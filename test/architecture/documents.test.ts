@@ -128,6 +128,24 @@ describe('what the documents list is complete and true', () => {
   });
 });
 
+test('docs/operations.md names only log lines that are written, each at its level', () => {
+  const rows = rowsOf(textOf('docs/operations.md')).filter(([level = '']) => /^(fatal|error|warn)$/.test(level));
+  const sources = ['src', 'runner', 'orchestrator'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(ROOT, folder, name), 'utf8')),
+  );
+
+  const unknown = rows.filter(([level, message]) => {
+    const [text = ''] = wordsOf(message);
+    const quoted = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const isWritten = new RegExp(`(?:${level}|warned|log)\\b[^;]{0,300}'${quoted}'`, 's');
+    return !sources.some((source) => isWritten.test(source));
+  });
+  expect(rows.length).toBeGreaterThan(15);
+  expect(unknown).toEqual([]);
+});
+
 const CONSEQUENCES: { readonly [scope in ErrorScope]: string } = {
   issue: 'issue: backs off, retries',
   daemon: 'daemon: holds',

@@ -22,12 +22,19 @@ export interface Place {
   to(stdout: number, ...args: string[]): Promise<Result>;
   /** The same with other variables. */
   with(env: { readonly [name: string]: string }, ...args: string[]): Promise<Result>;
-  start(...args: string[]): { readonly child: ChildProcess; readonly ended: Promise<Result> };
+  start(...args: string[]): Started;
+  /** The same with other variables. */
+  startWith(env: { readonly [name: string]: string }, ...args: string[]): Started;
   write(name: string, text: string): void;
   read(name: string): string;
   /** A WORKFLOW.md on the local tracker with the demo agent. */
   workflow(settings?: string): void;
   issue(id: number, title: string, body: string, extra?: string): void;
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Result>;
 }
 
 /** An empty folder and a home of its own. */
@@ -61,6 +68,7 @@ export function place(): Place {
     with: (more, ...args) => launch('pipe', args, more).ended,
     to: (stdout, ...args) => launch(stdout, args).ended,
     start,
+    startWith: (more, ...args) => launch('pipe', args, more),
     write,
     read: (name) => readFileSync(join(dir, name), 'utf8'),
     workflow: (settings = '') =>

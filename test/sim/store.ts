@@ -51,7 +51,7 @@ export function simStore(world: World, life: Life): Store {
     },
     // Which runs owe an after_run is the runner's own knowledge, see Disk.owing.
     openRuns: { all: async () => [], put: async () => {}, remove: async () => {} },
-    past: { runs: async () => [], finished: async () => [], spending: async () => [], events: async () => [] },
+    past: { runs: async () => [], finished: async () => [], days: async () => [], events: async () => [] },
     addEvent: () => {},
     prune: async () => {},
     close: async () => {},

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
-import type { HttpOptions } from '../../src/status/http-server.js';
+import type { HttpLimits } from '../../src/status/http-server.js';
+import type { StatusSource } from '../../src/status/routes.js';
 import { ask, start, TOKEN } from './http-fixture.js';
 
 const KIB = 1024;
@@ -10,21 +11,24 @@ const CHANGES = ['/api/capability/refresh', '/api/capability/executors/create', 
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
 
 /** Everything that was asked of the daemon, in order. */
-async function startWith(options: Partial<HttpOptions> = {}) {
+async function startWith(source: Partial<StatusSource> = {}, limits: Partial<HttpLimits> = {}) {
   const asked: unknown[] = [];
   const server = await start({
-    capabilities: {
-      stats: () => ({ active: [] }),
-      refresh: async () => {
-        asked.push('refresh');
-        return { executors: [], capabilities: [], problems: [] };
+    limits,
+    source: {
+      capabilities: {
+        stats: () => ({ active: [] }),
+        refresh: async () => {
+          asked.push('refresh');
+          return { executors: [], capabilities: [], problems: [] };
+        },
+        create: async (request) => {
+          asked.push(request);
+          return { name: 'x', path: '.baton/capabilities/executors/x' };
+        },
       },
-      create: async (request) => {
-        asked.push(request);
-        return { name: 'x', path: '.baton/capabilities/executors/x' };
-      },
+      ...source,
     },
-    ...options,
   });
   const post = (path: string, sent: { headers?: object; body?: string | Buffer } = {}) =>
     ask(server, path, { method: 'POST', headers: AUTHORIZED, ...sent });
@@ -129,7 +133,7 @@ describe('a request that changes something', () => {
 
       expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthorized']);
       expect(answer.headers['www-authenticate']).toBe('Bearer');
-      expect(answer.json.error.message).toMatch(/http-token in the state directory/);
+      expect(answer.json.error.message).toMatch(/http-token of the state directory/);
       expect(answer.text).not.toContain(TOKEN);
     }
     expect(asked).toEqual([]);
@@ -272,7 +276,7 @@ describe('a body', () => {
   });
 
   test('that does not come is waited for only so long', async () => {
-    const { server, asked } = await startWith({ limits: { requestMs: 200, headersMs: 200 } });
+    const { server, asked } = await startWith({}, { requestMs: 200, headersMs: 200 });
 
     const text = await conversation(server.port, [...JSON_HEAD, 'Content-Length: 100', '', '{'], '');
 

@@ -145,7 +145,7 @@ describe('a client that takes its time', () => {
   test('and does not read its answer is dropped, which makes room for others', async () => {
     const server = await start({
       limits: { responseMs: 200, connections: 1 },
-      snapshot: () => 'x'.repeat(30_000_000),
+      source: { snapshot: () => 'x'.repeat(30_000_000) as never },
     });
     const slow = new Client(server);
     slow.socket.pause();

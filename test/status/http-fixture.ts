@@ -1,6 +1,9 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { afterEach } from 'vitest';
 import { type HttpOptions, type HttpServer, startHttp } from '../../src/status/http-server.js';
+import type { StatusSource } from '../../src/status/routes.js';
+import { Core } from '../support/core.js';
+import { statusSource } from '../support/status-samples.js';
 
 export const TOKEN = 'x'.repeat(43);
 const open: HttpServer[] = [];
@@ -9,21 +12,13 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
+type Started = Partial<Omit<HttpOptions, 'source'>> & { readonly source?: Partial<StatusSource>; readonly core?: Core };
+
 /** A server on any free port, closed after the test. */
-export async function start(options: Partial<HttpOptions> = {}): Promise<HttpServer> {
+export async function start({ source = {}, core = new Core(), ...options }: Started = {}): Promise<HttpServer> {
   const server = await startHttp({
-    host: '127.0.0.1',
-    port: 0,
-    allowedHosts: [],
-    snapshot: () => ({ counts: { running: 1 } }),
-    issue: (identifier) => (identifier === 'AB-1' ? { issue_identifier: identifier } : null),
-    notReady: () => null,
-    capabilities: null,
-    token: TOKEN,
-    clean: (json) => json,
-    onError: (error) => {
-      throw error;
-    },
+    ...{ host: '127.0.0.1', port: 0, allowedHosts: [], token: TOKEN, isOwnToken: false },
+    source: statusSource(core, source),
     ...options,
   });
   open.push(server);
@@ -40,15 +35,14 @@ interface Answer {
 
 /** Not `fetch`: it will not send a Host or an Origin of our choice, and tidies paths. */
 export function ask(
-  server: HttpServer,
+  server: { readonly port: number } | { readonly socketPath: string },
   path: string,
   options: { method?: string; headers?: object; body?: string | Buffer } = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = options.headers as Record<string, string> | undefined;
     const sent = httpRequest({
-      host: '127.0.0.1',
-      port: server.port,
+      ...('port' in server ? { host: '127.0.0.1', port: server.port } : server),
       path,
       method: options.method ?? 'GET',
       headers: headers ?? {},

@@ -12,8 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readHttpAddress, removeHttpAddress, writeHttpAddress } from '../../src/status/http-address.js';
-import { openHttpToken, readHttpToken } from '../../src/status/http-token.js';
+import { openHttpToken } from '../../src/status/http-token.js';
 
 const OLD = 'o'.repeat(43);
 
@@ -32,7 +31,6 @@ describe('the token', () => {
 
     expect(Buffer.from(first, 'base64url')).toHaveLength(32);
     expect(again).toBe(first);
-    expect(await readHttpToken(dir)).toBe(first);
     expect(readFileSync(join(dir, 'http-token'), 'utf8')).toBe(`${first}\n`);
     expect(lstatSync(join(dir, 'http-token')).mode & 0o777).toBe(0o600);
     expect(readdirSync(dir)).toEqual(['http-token']);
@@ -47,14 +45,12 @@ describe('the token', () => {
       chmodSync(join(dir, 'http-token'), mode);
       const told: string[] = [];
 
-      const read = await readHttpToken(dir);
       const token = await openHttpToken(dir, (why) => told.push(why));
 
-      expect(read).toBeNull();
       expect(token).not.toBe(OLD);
       expect(told).toEqual([expect.stringMatching(/http-token is open to other users$/)]);
       expect(lstatSync(join(dir, 'http-token')).mode & 0o777).toBe(0o600);
-      expect(await readHttpToken(dir)).toBe(token);
+      expect(await openHttpToken(dir)).toBe(token);
     },
   );
 
@@ -104,41 +100,5 @@ describe('the token', () => {
       code: 'store_failed',
       message: expect.stringMatching(/cannot be kept in .*http-token: .*--state-dir/),
     });
-  });
-});
-
-describe('the address', () => {
-  test('is found while it is written down, and only for its user', async () => {
-    const dir = stateDir();
-
-    await writeHttpAddress(dir, { url: 'http://127.0.0.1:4711', pid: process.pid });
-    const found = await readHttpAddress(dir);
-    const { mode } = lstatSync(join(dir, 'http-address'));
-    await removeHttpAddress(dir);
-
-    expect(found).toEqual({ url: 'http://127.0.0.1:4711', pid: process.pid });
-    expect(mode & 0o777).toBe(0o600);
-    expect(await readHttpAddress(dir)).toBeNull();
-    expect(readdirSync(dir)).toEqual([]);
-    await removeHttpAddress(dir);
-  });
-
-  test.each([
-    ['of a process that is gone', { pid: 2 ** 22 + 1 }],
-    ['of all processes', { pid: -1 }],
-    ['of a process that has the number of another by now', { begun: '1' }],
-    ['elsewhere', { url: 'http://192.0.2.1:4711' }],
-    ['of another protocol', { url: 'https://127.0.0.1:4711' }],
-    ['that is none', { url: 'x' }],
-    ['without a process', { pid: null }],
-    ['that is no object', null],
-  ])('%s is not used', async (_, changes) => {
-    const dir = stateDir();
-    const file = join(dir, 'http-address');
-    await writeHttpAddress(dir, { url: 'http://127.0.0.1:4711', pid: process.pid });
-    const written = JSON.parse(readFileSync(file, 'utf8'));
-    writeFileSync(file, JSON.stringify(changes && { ...written, ...changes }));
-
-    expect(await readHttpAddress(dir)).toBeNull();
   });
 });

@@ -1,6 +1,12 @@
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { HttpOptions } from '../../src/status/http-server.js';
-import { ask, start } from './http-fixture.js';
+import { Core } from '../support/core.js';
+import { viewOf } from '../support/status-samples.js';
+import { ask, start, TOKEN } from './http-fixture.js';
+
+/** Anything that JSON can hold: what the routes make of it is what is tested. */
+const shows = (body: object) => ({ snapshot: () => body as never });
 
 /** As they were before the first server. */
 const NATIVE = { Request, Response };
@@ -8,7 +14,7 @@ const NATIVE = { Request, Response };
 describe('the routes', () => {
   test('/api/v1/state answers the snapshot of that moment', async () => {
     let running = 0;
-    const server = await start({ snapshot: () => ({ counts: { running: ++running } }) });
+    const server = await start({ source: { snapshot: () => ({ counts: { running: ++running } }) as never } });
 
     const first = await ask(server, '/api/v1/state');
     const second = await ask(server, '/api/v1/state?x=1');
@@ -19,7 +25,8 @@ describe('the routes', () => {
   });
 
   test('/api/v1/<identifier> answers one issue', async () => {
-    const server = await start();
+    const issue = async (name: string) => (name === 'AB-1' ? ({ issue_identifier: name } as never) : null);
+    const server = await start({ source: { issue } });
 
     const { status, json } = await ask(server, '/api/v1/AB-1');
 
@@ -28,7 +35,7 @@ describe('the routes', () => {
   });
 
   test('an identifier with a slash, a hash and an umlaut is asked for in its URI form', async () => {
-    const server = await start({ issue: (identifier) => ({ identifier }) });
+    const server = await start({ source: { issue: async (identifier) => ({ identifier }) as never } });
 
     const { json } = await ask(server, `/api/v1/${encodeURIComponent('owner/repo#ü 1')}`);
 
@@ -54,7 +61,7 @@ describe('the routes', () => {
     '/api/v1/%E0%A4%A',
     '/api/v1/',
     '/api/v1',
-    '/api/v1/AB-1/stop',
+    '/api/v1/AB-1/start',
     '/api/v1/state/',
     '/api/v2/state',
     '//api/v1/state',
@@ -68,14 +75,14 @@ describe('the routes', () => {
   });
 
   test('/healthz is ok while the daemon is alive, ready or not', async () => {
-    const { status, json } = await ask(await start({ notReady: () => 'no' }), '/healthz');
+    const { status, json } = await ask(await start({ source: { notReady: () => 'no' } }), '/healthz');
 
     expect([status, json]).toEqual([200, { status: 'ok' }]);
   });
 
   test('/readyz is 503 with the reason, then ok', async () => {
     let reason: string | null = 'The tracker has not been read yet.';
-    const server = await start({ notReady: () => reason });
+    const server = await start({ source: { notReady: () => reason } });
 
     const before = await ask(server, '/readyz');
     reason = null;
@@ -86,12 +93,35 @@ describe('the routes', () => {
     expect([after.status, after.json]).toEqual([200, { status: 'ok' }]);
   });
 
-  test('/ is plain text that names the routes', async () => {
-    const { status, headers, text } = await ask(await start(), '/');
+  test('SEC-23 the page and its files are served with a policy that lets it talk to us alone, and nothing else is', async () => {
+    const file = (type: string, text: string) => ({ type, bytes: Buffer.from(text) });
+    const page = new Map([
+      ['/', file('text/html; charset=utf-8', '<p>é')],
+      ['/assets/a-1.js', file('text/javascript; charset=utf-8', '1')],
+    ]);
+    const server = await start({ source: { page } });
 
-    expect(status).toBe(200);
-    expect(headers['content-type']).toMatch(/^text\/plain/);
-    for (const path of ['/api/v1/state', '/api/v1/<identifier>', '/healthz', '/readyz']) expect(text).toContain(path);
+    const index = await ask(server, '/');
+    const script = await ask(server, '/assets/a-1.js');
+    const other = await ask(server, '/assets/..%2findex.html');
+
+    expect([index.status, index.text, index.headers['content-type']]).toEqual([
+      200,
+      '<p>é',
+      'text/html; charset=utf-8',
+    ]);
+    expect(index.headers['content-security-policy']).toBe(
+      "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    );
+    expect(index.headers['cache-control']).toBe('no-cache');
+    expect([script.text, script.headers['cache-control']]).toEqual(['1', 'public, max-age=31536000, immutable']);
+    expect(other.status).toBe(404);
+  });
+
+  test('a page that was not built says so', async () => {
+    const { status, json } = await ask(await start(), '/');
+
+    expect([status, json.error.code]).toEqual([503, 'not_built']);
   });
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])(
@@ -120,10 +150,12 @@ describe('the routes', () => {
     const told: unknown[] = [];
     const failure = new Error('secret path');
     const server = await start({
-      snapshot: () => {
-        throw failure;
+      source: {
+        snapshot: () => {
+          throw failure;
+        },
+        onError: (error) => told.push(error),
       },
-      onError: (error) => told.push(error),
     });
 
     const { status, json, text } = await ask(server, '/api/v1/state');
@@ -136,9 +168,11 @@ describe('the routes', () => {
 
   test('every JSON that leaves goes through `clean`, errors too', async () => {
     const server = await start({
-      snapshot: () => ({ error: 'token hunter2' }),
-      notReady: () => 'refused: hunter2',
-      clean: (json) => json.replaceAll('hunter2', '***'),
+      source: {
+        ...shows({ error: 'token hunter2' }),
+        notReady: () => 'refused: hunter2',
+        clean: (json) => json.replaceAll('hunter2', '***'),
+      },
     });
 
     const texts = await Promise.all(
@@ -153,7 +187,7 @@ describe('the routes', () => {
 
   test('a hostile title is inert JSON', async () => {
     const title = '<img src=x onerror=alert(1)></script>';
-    const { headers, json } = await ask(await start({ snapshot: () => ({ title }) }), '/api/v1/state');
+    const { headers, json } = await ask(await start({ source: shows({ title }) }), '/api/v1/state');
 
     expect(headers['content-type']).toMatch(/^application\/json/);
     expect(json).toEqual({ title });
@@ -162,7 +196,7 @@ describe('the routes', () => {
 
 describe('every answer', () => {
   test.each([
-    ['/', {}, 200],
+    ['/healthz', {}, 200],
     ['/api/v1/state', {}, 200],
     ['/nowhere', {}, 404],
     ['/', { headers: { host: 'evil.test' } }, 403],
@@ -190,7 +224,7 @@ describe('every answer', () => {
 });
 
 describe('who may ask', () => {
-  const statusFor = async (host: string, options: Partial<HttpOptions> = {}) => {
+  const statusFor = async (host: string, options: Partial<Pick<HttpOptions, 'allowedHosts'>> = {}) => {
     const server = await start(options);
     const headers = { host: host.replace('PORT', String(server.port)) };
     return (await ask(server, '/api/v1/state', { headers })).status;
@@ -218,11 +252,10 @@ describe('who may ask', () => {
   });
 
   test('a foreign Host is refused before anything is asked', async () => {
-    const server = await start({
-      snapshot: () => {
-        throw new Error('was asked');
-      },
-    });
+    const snapshot = () => {
+      throw new Error('was asked');
+    };
+    const server = await start({ source: { snapshot } });
 
     for (const path of ['/', '/healthz', '/readyz', '/api/v1/state', '/nowhere']) {
       for (const method of ['GET', 'POST']) {
@@ -268,7 +301,7 @@ describe('listening', () => {
     async (host) => {
       await expect(start({ host })).rejects.toMatchObject({
         code: 'invalid_workflow_config',
-        message: expect.stringMatching(/server\.host is .*127\.0\.0\.1/),
+        message: expect.stringMatching(/server\.host is .*server\.token.*127\.0\.0\.1/),
       });
     },
   );

@@ -1,19 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import type { Workflow } from '../../src/domain/config.js';
 import type { Step } from '../../src/domain/steps/plan.js';
-import { snapshotOf } from '../../src/status/snapshot.js';
+import { NO_TOTALS, totalsAfter } from '../../src/status/totals.js';
 import { whyNotReady } from '../../src/status/why-idle.js';
 import { workflowFacts } from '../../src/status/workflow-facts.js';
 import { IMPLIED_PLAN, workflow } from '../support/builders.js';
 import { Core } from '../support/core.js';
 import { EPOCH_MS } from '../support/fake-clock.js';
+import { FILE, viewOf } from '../support/status-samples.js';
 
 const at = (ms: number) => new Date(EPOCH_MS + ms).toISOString();
 
 /** As a client gets it: through JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type, which is what a contract test is about.
 const snap = (core: Core, used: Workflow = workflow()): any =>
-  JSON.parse(JSON.stringify(snapshotOf(core.state, core.now, workflowFacts(used))));
+  JSON.parse(JSON.stringify(viewOf(core, { workflow: workflowFacts(used, FILE) })));
 
 const QUESTION = {
   id: 'q1',
@@ -26,7 +27,8 @@ describe('the snapshot', () => {
   test('of a daemon that has just begun has every field, empty', () => {
     expect(snap(new Core())).toEqual({
       generated_at: at(0),
-      counts: { running: 0, asking: 0, retrying: 0, parked: 0, ready: 0, ineligible: 0 },
+      daemon: { version: '1.2.3', pid: 7, started_at: '1970-01-01T00:00:00.000Z', state_dir: '/state' },
+      counts: { running: 0, asking: 0, retrying: 0, parked: 0, ready: 0, ineligible: 0, done: 0 },
       slots: { taken: 0, limit: 10 },
       why_idle: 'The tracker has not been read yet.',
       running: [],
@@ -35,11 +37,20 @@ describe('the snapshot', () => {
       parked: [],
       ready: [],
       ineligible: [],
+      done: [],
       hold: null,
       holds: [],
       paused: null,
       shutting_down: false,
       tokens_today: { spent: 0, limit: null },
+      codex_totals: {
+        input_tokens: 0,
+        cached_input_tokens: 0,
+        output_tokens: 0,
+        total_tokens: 0,
+        seconds_running: 0,
+      },
+      rate_limits: null,
       poll: {
         last: null,
         next: at(0),
@@ -54,6 +65,9 @@ describe('the snapshot', () => {
       workflow: {
         path: '/project/WORKFLOW.md',
         hash: 'hash-1',
+        loaded_at: '1970-01-01T00:00:00.000Z',
+        error: null,
+        restart_required: [],
         backend: { value: 'http', source: 'built-in' },
         steps: 0,
       },
@@ -88,6 +102,8 @@ describe('the snapshot', () => {
         probe: false,
         session_id: 't1-u1',
         turn_count: 2,
+        last_event: 'item/completed',
+        last_message: 'ran `npm test`, exit 0',
         started_at: at(0),
         last_event_at: at(5_000),
         tokens: { input_tokens: 100, cached_input_tokens: 40, output_tokens: 20, total_tokens: 120 },
@@ -116,11 +132,57 @@ describe('the snapshot', () => {
     const backend = { value: 'cli', source: 'ORBIT_BACKEND', saidAuto: true } as const;
     const plan = { ...IMPLIED_PLAN, isImplied: false, steps: [agent, both], backend };
 
-    expect(snap(new Core(), workflow({ plan })).workflow).toEqual({
+    expect(snap(new Core(), workflow({ plan })).workflow).toMatchObject({
       path: '/project/WORKFLOW.md',
       hash: 'hash-1',
       backend: { value: 'cli', source: 'ORBIT_BACKEND' },
       steps: 4,
+    });
+  });
+
+  test('has what was done since yesterday, the newest first, each issue once, and none that has come back', () => {
+    const core = new Core().put('A', 'B', 'C', 'D');
+    core.poll();
+    for (const id of ['A', 'B', 'C', 'D']) core.exit(id);
+    core.send({ type: 'pause_requested' });
+    core.change('D', { state: 'Done' });
+    core.poll();
+    core.nowMs += 2 * 86_400_000;
+    core.change('A', { state: 'Human Review' });
+    core.poll();
+    core.nowMs += 1_000;
+    for (const id of ['B', 'C']) core.change(id, { state: 'Done' });
+    core.poll();
+    core.change('C', { state: 'Todo' });
+    core.send({ type: 'resume_requested' });
+    core.poll();
+
+    expect(snap(core).done.map((one: { issue_id: string; terminal: boolean }) => [one.issue_id, one.terminal])).toEqual(
+      [
+        ['B', true],
+        ['A', false],
+      ],
+    );
+    expect(snap(core).counts.done).toBe(2);
+  });
+
+  test('counts what all agents used since the daemon began, over days and issues, and how long they ran', () => {
+    const core = new Core().put('A', 'B');
+    const before = core.state;
+    core.poll();
+    for (const id of ['A', 'B'])
+      core.signal(id, { type: 'usage', threadId: 't', totals: { input: 100, cached: 40, output: 20 } });
+    core.nowMs += 5_000;
+    core.confirmsWrites = false;
+    const states = [before, core.state];
+    core.exit('A');
+    states.push(core.state);
+
+    const totals = states.slice(1).reduce((sum, after, at) => totalsAfter(sum, states[at] ?? before, after), NO_TOTALS);
+    const { codex_totals } = viewOf(core, { totals });
+    expect(codex_totals).toEqual({
+      ...{ input_tokens: 200, cached_input_tokens: 80, output_tokens: 40, total_tokens: 240 },
+      seconds_running: 10,
     });
   });
 

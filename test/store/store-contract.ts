@@ -127,6 +127,32 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect((await past.events({ limit: 9 })).map(({ issueId }) => issueId)).toEqual(['B', 'A']);
     });
 
+    test('counts by local day what was spent, what ended and what was done', async () => {
+      const store = await open();
+      const noon = new Date(2026, 0, 5, 12).getTime();
+      const spent = { input: 9, cached: 2, output: 2, tokens: 9 };
+      const failed = { atMs: noon, outcome: 'timeout', code: 'turn_timeout', message: 'm' } as const;
+      const runs = [
+        { ...runRecord('r1', 'A', noon - 1), end: failed },
+        runRecord('r2', 'A', noon),
+        { ...runRecord('r3', 'A', noon), end: null },
+        runRecord('r4', 'A', noon - 86_400_000 * 3),
+      ];
+      const ledger = {
+        '2026-01-05': { tokens: 18, issues: { A: spent, B: spent } },
+        '2026-01-06': { tokens: 9, issues: { A: spent } },
+      };
+      const handedOver = { ...finished('C', 1, noon), isTerminal: false };
+      await store.write(
+        change({ runs, ledger, finished: [finished('A', 1, noon), finished('B', 1, noon), handedOver] }),
+      );
+
+      expect(await store.past.days('2026-01-04')).toEqual([
+        { day: '2026-01-06', ...spent, runs: 0, failed: 0, done: 0 },
+        { day: '2026-01-05', input: 18, cached: 4, output: 4, tokens: 18, runs: 2, failed: 1, done: 2 },
+      ]);
+    });
+
     test('applies writes in the order of their calls, none awaited', async () => {
       const store = await open();
 

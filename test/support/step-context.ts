@@ -145,7 +145,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
     resume: null,
     refreshIssue: async () => null,
     continuationPrompt: () => 'go on',
-    controls: { onAnswer: () => {}, onSteer: () => {} },
+    controls: { attend: () => () => {} },
     ...options.overrides,
   };
   return {

@@ -6,8 +6,11 @@ const MAX_ENTRIES = 40;
 const MAX_DEPTH = 6;
 const MAX_TOTAL = 16_000;
 
-export function boundData(value: unknown): JsonObject {
-  const bounded = bound(value, 0, { left: MAX_TOTAL });
+/** One text that people want to see whole, such as the diff of a turn. */
+export const WIDE = { text: 100_000, total: 110_000 };
+
+export function boundData(value: unknown, max = { text: MAX_TEXT, total: MAX_TOTAL }): JsonObject {
+  const bounded = bound(value, 0, { left: max.total, text: max.text });
   const isMap = typeof bounded === 'object' && bounded !== null && !Array.isArray(bounded);
   return isMap ? (bounded as JsonObject) : { value: bounded };
 }
@@ -16,10 +19,15 @@ export function cutText(text: string, max = MAX_TEXT): string {
   return text.length <= max ? text : `${text.slice(0, max)}… (${text.length - max} more characters)`;
 }
 
-function bound(value: unknown, depth: number, budget: { left: number }): Json {
+interface Budget {
+  left: number;
+  readonly text: number;
+}
+
+function bound(value: unknown, depth: number, budget: Budget): Json {
   switch (typeof value) {
     case 'string': {
-      const cut = cutText(value, Math.max(0, Math.min(MAX_TEXT, budget.left)));
+      const cut = cutText(value, Math.max(0, Math.min(budget.text, budget.left)));
       budget.left -= cut.length;
       return cut;
     }
@@ -36,13 +44,13 @@ function bound(value: unknown, depth: number, budget: { left: number }): Json {
   }
 }
 
-function boundList(list: readonly unknown[], depth: number, budget: { left: number }): Json {
+function boundList(list: readonly unknown[], depth: number, budget: Budget): Json {
   const kept = list.slice(0, MAX_ENTRIES).map((entry) => bound(entry, depth + 1, budget));
   return list.length > MAX_ENTRIES ? [...kept, `… (${list.length - MAX_ENTRIES} more)`] : kept;
 }
 
 // `fromEntries` defines own properties: a `__proto__` key stays a key.
-function boundMap(map: object, depth: number, budget: { left: number }): Json {
+function boundMap(map: object, depth: number, budget: Budget): Json {
   const keys = Object.keys(map);
   const kept = keys.slice(0, MAX_ENTRIES).map((key) => {
     const name = cutText(key, 100);

@@ -33,6 +33,7 @@ export const NOTICES = {
   error: 'error',
   requestResolved: 'serverRequest/resolved',
   tokenUsage: 'thread/tokenUsage/updated',
+  diff: 'turn/diff/updated',
   rateLimits: 'account/rateLimits/updated',
 } as const;
 

@@ -1,7 +1,8 @@
 import type { RunSignal } from '../../../src/domain/run-signal.js';
 import type { RuntimeEvent, RuntimeEventType, TokenTotals } from '../../../src/domain/runtime-event.js';
 import type { StepContext } from '../executor.js';
-import { boundData } from './bound-data.js';
+import { boundData, WIDE } from './bound-data.js';
+import { NOTICES } from './protocol.js';
 
 /** Says upward what happens in a run, each event with its time, process and session. After `end` nothing is said any more. */
 export class Reporter {
@@ -26,7 +27,7 @@ export class Reporter {
         pid: this.pid,
         ...this.#session(),
         ...rest,
-        ...(data === undefined ? {} : { data: boundData(data) }),
+        ...(data === undefined ? {} : { data: rest.method === NOTICES.diff ? boundData(data, WIDE) : boundData(data) }),
       },
     });
   }

@@ -41,6 +41,7 @@ export class CodexSession {
   readonly asking: Asking;
   readonly #client: AppServerClient;
   readonly #steering: Steering;
+  readonly #leave: (unheard: readonly string[]) => void;
   #turn: Turn | null = null;
   #agentVersion: string | null = null;
   #threadId = '';
@@ -82,8 +83,10 @@ export class CodexSession {
       },
     });
     this.#steering = new Steering(this.#client, reporter);
-    context.controls.onAnswer((questionId, answer) => this.asking.answer(questionId, answer));
-    context.controls.onSteer((text) => void this.#steering.say(text));
+    this.#leave = context.controls.attend({
+      onAnswer: (questionId, answer) => this.asking.answer(questionId, answer),
+      onMessage: (text) => this.#steering.say(text),
+    });
     void this.#client.closed.then((error) => this.#turn?.abandon(error));
   }
 
@@ -151,7 +154,7 @@ export class CodexSession {
     } else if (outcome && turn && turn.id === null && this.#turns > 0) {
       reporter.event('turn_ended_with_error', { data: { code: outcome.error.code, message: outcome.error.message } });
     }
-    this.#steering.close();
+    this.#leave(this.#steering.unheard);
     reporter.end();
     this.#client.dispose();
   }

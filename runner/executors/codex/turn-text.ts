@@ -23,7 +23,9 @@ function verdict(question: Question, answer: Answer): string {
     case 'accept':
       return 'yes. Go ahead; if you are asked to confirm it again, that is expected.';
     case 'decline':
-      return 'no. Do not do this; find another way, or say why there is none.';
+      return question.kind === 'approval'
+        ? 'no. Do not do this; find another way, or say why there is none.'
+        : 'none. Decide for yourself, or say why you cannot go on without it.';
     case 'input': {
       const label = (id: string) => question.fields.find((field) => field.id === id)?.label ?? id;
       return Object.entries(answer.values)

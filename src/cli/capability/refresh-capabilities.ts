@@ -1,10 +1,6 @@
-import { resolve } from 'node:path';
-import { toBatonError } from '../../domain/errors.js';
+import { BatonError } from '../../domain/errors.js';
 import { neutralise } from '../../domain/neutralise.js';
-import { defaultStateDir } from '../../state-dir.js';
-import { readHttpAddress } from '../../status/http-address.js';
-import { readHttpToken } from '../../status/http-token.js';
-import { workflowKey } from '../../workflow/workspace-root.js';
+import { connectDaemon, type DaemonClient } from '../client/daemon-client.js';
 import type { Io } from '../io.js';
 import { askRefresh } from './ask-refresh.js';
 import { complain } from './complain.js';
@@ -25,25 +21,23 @@ export async function refreshCapabilities({ workflow, stateDir }: RefreshOptions
   } catch (error) {
     return complain(error, 2, io);
   }
-  const dir = stateDir === undefined ? await usualStateDir(workflow, io) : resolve(io.cwd, stateDir);
-  const [address, token] = await Promise.all([readHttpAddress(dir), readHttpToken(dir)]);
-  if (address === null || token === null) {
-    io.stdout.write(`${NO_DAEMON}\n\n${tellListing(await findIn(project, io), io)}`);
-    return 0;
-  }
+  let client: DaemonClient | null = null;
   try {
-    const listing = await askRefresh(address.url, token);
-    io.stdout.write(`The daemon at ${address.url} has looked again.\n\n${tellListing(listing, io)}`);
+    client = await connectDaemon({ workflow, stateDir }, io);
+    const listing = await askRefresh(client);
+    io.stdout.write(`The daemon has looked again.\n\n${tellListing(listing, io)}`);
     return 0;
   } catch (error) {
-    io.stderr.write(`baton: ${neutralise(`${address.url} did not refresh: ${toBatonError(error).message}`)}\n`);
+    if (error instanceof BatonError && error.code === 'daemon_not_running') {
+      io.stdout.write(`${NO_DAEMON}\n\n${tellListing(await findIn(project, io), io)}`);
+      return 0;
+    }
+    io.stderr.write(`baton: ${neutralise(`the daemon did not refresh: ${(error as Error).message}`)}\n`);
     return 1;
+  } finally {
+    client?.close();
   }
-}
-
-async function usualStateDir(workflow = 'WORKFLOW.md', { cwd, env, homeDir }: Io): Promise<string> {
-  return defaultStateDir(await workflowKey(resolve(cwd, workflow)), env, homeDir);
 }
 
 const NO_DAEMON =
-  'No running daemon serves HTTP for this workflow (--port, server.port), and none needs to be told: every run looks again before it starts. It would find:';
+  'No daemon of this workflow is running, and none needs to be told: every run looks again before it starts. It would find:';

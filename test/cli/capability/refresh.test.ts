@@ -1,16 +1,11 @@
-import { chmodSync, mkdirSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { discoverCapabilities } from '../../../runner/executors/capability/discover-capabilities.js';
 import { capabilityApi } from '../../../src/daemon-capability-api.js';
 import { defaultStateDir } from '../../../src/state-dir.js';
-import { writeHttpAddress } from '../../../src/status/http-address.js';
-import { startHttp } from '../../../src/status/http-server.js';
-import { openHttpToken } from '../../../src/status/http-token.js';
 import { workflowKey } from '../../../src/workflow/workspace-root.js';
 import { type World, world } from '../cli-fixture.js';
+import { answering } from '../client/scripted-socket.js';
 import { capability, describeCapability, executor } from './capability-fixture.js';
 
 /** A project with one executor, and the state directory that its daemon would have. */
@@ -23,38 +18,30 @@ async function project(): Promise<{ here: World; stateDir: string }> {
 }
 
 /** What a daemon serves; how often it looked. */
-async function listening(here: World, stateDir: string, options: { token?: string } = {}) {
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  const seen = { refreshes: 0 };
+async function listening(here: World, stateDir: string) {
+  const seen = { asked: [] as string[], refreshes: 0 };
   const refresh = async (projectDir: string) => {
     seen.refreshes += 1;
     return discoverCapabilities({ projectDir, homeDir: here.homeDir });
   };
-  const server = await startHttp({
-    ...{ host: '127.0.0.1', port: 0, allowedHosts: [] },
-    ...{ snapshot: () => null, issue: () => null, notReady: () => null },
-    token: options.token ?? (await openHttpToken(stateDir)),
-    capabilities: capabilityApi({ refresh, stats: () => ({}) }, () => here.dir),
-    clean: (json) => json,
-    onError: (error) => {
-      throw error;
-    },
+  const api = capabilityApi({ refresh, stats: () => ({}) }, () => here.dir);
+  const server = await answering(stateDir, async ({ method, url }, response) => {
+    seen.asked.push(`${method} ${url}`);
+    response.end(JSON.stringify(await api.refresh()));
   });
-  onTestFinished(() => server.close());
-  await writeHttpAddress(stateDir, { url: server.url, pid: process.pid });
   return { server, seen };
 }
 
 describe('baton capability refresh', () => {
   test('S3-08 lets the running daemon look again and prints what it found', async () => {
     const { here, stateDir } = await project();
-    const { server, seen } = await listening(here, stateDir);
+    const { seen } = await listening(here, stateDir);
 
     const code = await capability(here, 'refresh');
 
     expect(code).toBe(0);
-    expect(seen.refreshes).toBe(1);
-    expect(here.out()).toContain(`The daemon at ${server.url} has looked again.\n`);
+    expect(seen).toEqual({ asked: ['POST /api/capability/refresh'], refreshes: 1 });
+    expect(here.out()).toContain('The daemon has looked again.\n');
     expect(here.out()).toMatch(/power\/plan +by mine/);
   });
 
@@ -71,66 +58,41 @@ describe('baton capability refresh', () => {
 
     expect(await capability(here, 'refresh')).toBe(0);
 
-    expect(here.out()).toMatch(/^No running daemon .*every run looks again.*\n\nExecutors\n/);
+    expect(here.out()).toMatch(/^No daemon of this workflow is running.*every run looks again.*\n\nExecutors\n/);
     expect(here.out()).toMatch(/power\/plan +by mine/);
   });
 
-  test('shows the token to nobody who only listens where a killed daemon did', async () => {
+  test('of a daemon that does not listen any more is the same as without one', async () => {
     const { here, stateDir } = await project();
-    mkdirSync(stateDir, { recursive: true });
-    const asked: unknown[] = [];
-    const stranger = createServer((request, response) => {
-      asked.push(request.headers);
-      response.end();
-    });
-    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', () => resolve()));
-    onTestFinished(() => void stranger.close());
-    await openHttpToken(stateDir);
-    const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
-    await writeHttpAddress(stateDir, { url, pid: 2 ** 22 + 1 });
+    const { server } = await listening(here, stateDir);
+    await new Promise((resolve) => server.close(resolve));
 
     expect(await capability(here, 'refresh')).toBe(0);
-
-    expect(asked).toEqual([]);
-    expect(here.out()).toMatch(/^No running daemon/);
+    expect(here.out()).toMatch(/^No daemon of this workflow is running/);
   });
 
   test('that the daemon refuses is told with its reason, with exit 1', async () => {
     const { here, stateDir } = await project();
-    await listening(here, stateDir, { token: 'another' });
-    await openHttpToken(stateDir);
+    await answering(stateDir, (_, response) =>
+      response.writeHead(503).end('{"error":{"code":"busy","message":"not now\\u001b[2J"}}'),
+    );
 
     expect(await capability(here, 'refresh')).toBe(1);
 
     expect(here.out()).toBe('');
-    expect(here.err()).toMatch(/did not refresh: This changes something and needs the token/);
+    expect(here.err()).toBe('baton: the daemon did not refresh: not now\\u001b[2J\n');
   });
 
   test.each<[string, string | Buffer]>([
     ['no JSON', 'hello'],
     ['other JSON', '{"executors": 5}'],
-    ['too much', Buffer.alloc(9 * 1024 * 1024, 32)],
+    ['too much', Buffer.alloc(65 * 1024 * 1024, 32)],
   ])('that is answered with %s is told, with exit 1', async (_, answer) => {
     const { here, stateDir } = await project();
-    mkdirSync(stateDir, { recursive: true });
-    const server = createServer((_request, response) => response.end(answer));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-    onTestFinished(() => void server.close());
-    await openHttpToken(stateDir);
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    await writeHttpAddress(stateDir, { url, pid: process.pid });
+    await answering(stateDir, (_request, response) => response.end(answer));
 
     expect(await capability(here, 'refresh')).toBe(1);
-    expect(here.err()).toMatch(/did not refresh: it answered/);
-  });
-
-  test('of a daemon that does not listen any more is told, with exit 1', async () => {
-    const { here, stateDir } = await project();
-    const { server } = await listening(here, stateDir);
-    await server.close();
-
-    expect(await capability(here, 'refresh')).toBe(1);
-    expect(here.err()).toMatch(/did not refresh: connect ECONNREFUSED/);
+    expect(here.err()).toMatch(/did not refresh: the daemon answered/);
   });
 
   test('of a workflow that is not there is refused with exit 2', async () => {
@@ -138,14 +100,5 @@ describe('baton capability refresh', () => {
 
     expect(await capability(here, 'refresh', 'none.md')).toBe(2);
     expect(here.err()).toMatch(/missing_workflow_file/);
-  });
-
-  test('an address that others could have written is not used', async () => {
-    const { here, stateDir } = await project();
-    const { seen } = await listening(here, stateDir);
-    chmodSync(join(stateDir, 'http-address'), 0o666);
-
-    expect(await capability(here, 'refresh')).toBe(0);
-    expect(seen.refreshes).toBe(0);
   });
 });

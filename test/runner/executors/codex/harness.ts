@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { type CodexExecutorDeps, createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
 import type { Executor, StepContext } from '../../../../runner/executors/executor.js';
 import type { ContainedProcess } from '../../../../runner/process.js';
+import { RunMailbox } from '../../../../runner/run-mailbox.js';
 import type { Config } from '../../../../src/domain/config.js';
 import type { StopReason } from '../../../../src/domain/effects.js';
 import type { Issue } from '../../../../src/domain/issue.js';
@@ -54,6 +55,8 @@ export interface TestRun {
   event(type: RuntimeEventType, method?: string): Promise<RuntimeEvent>;
   answer(questionId: string, answer: Answer): void;
   steer(text: string): void;
+  /** Messages that the agent has not heard, once the run is over. */
+  unheard(): string[];
   stop(reason: StopReason): void;
 }
 
@@ -72,8 +75,7 @@ export function start(options: RunOptions): TestRun {
   const exited = new Promise((resolve) => {
     onExit = resolve;
   });
-  let onAnswer: (questionId: string, answer: Answer) => void = () => {};
-  let onSteer: (text: string) => void = () => {};
+  const mailbox = new RunMailbox();
   const executor =
     options.executor ??
     createCodexExecutor({ version: '1.2.3', onStderr: (_, text) => stderr.push(text), ...options.deps });
@@ -128,14 +130,7 @@ export function start(options: RunOptions): TestRun {
         return answer ?? null;
       },
       continuationPrompt: (current, turn) => `go on with ${current.identifier}, turn ${turn}`,
-      controls: {
-        onAnswer: (listener) => {
-          onAnswer = listener;
-        },
-        onSteer: (listener) => {
-          onSteer = listener;
-        },
-      },
+      controls: mailbox,
     },
   );
 
@@ -176,8 +171,9 @@ export function start(options: RunOptions): TestRun {
     next,
     event: async (type, method) =>
       (await next('event', ({ event }) => event.type === type && (!method || event.method === method))).event,
-    answer: (questionId, answer) => onAnswer(questionId, answer),
-    steer: (text) => onSteer(text),
+    answer: (questionId, answer) => mailbox.answer(questionId, answer),
+    steer: (text) => mailbox.say(text),
+    unheard: () => mailbox.takeAll(),
     stop: (reason) => abort.abort(reason),
   };
 }

@@ -1,0 +1,41 @@
+import type { RuleView } from '../../status/shapes/issue-shape.js';
+import { oneLine, pad, wrap } from '../status/fit-text.js';
+import type { Paint } from '../status/paint.js';
+import { localTimes } from '../status/say-time.js';
+import { RULE_WORDS } from './rule-words.js';
+
+export interface RulesFrame {
+  readonly nowMs: number;
+  readonly width: number;
+  readonly paint: Paint;
+}
+
+const MAX_LINES = 20;
+
+/** Every rule in a line, those that fail first, each with what to do about it. */
+export function renderRules(rules: readonly RuleView[], frame: RulesFrame): string {
+  const column = Math.max(...rules.map(({ rule }) => rule.length));
+  const failing = rules.filter(({ pass }) => !pass).flatMap((rule) => failingLines(rule, column, frame));
+  const passing = rules
+    .filter(({ pass }) => pass)
+    .map(({ rule }) => `${frame.paint.green('✓')} ${pad(oneLine(rule), column)}  ${frame.paint.dim(wordsOf(rule))}`);
+  return [...failing, ...(failing.length > 0 && passing.length > 0 ? [''] : []), ...passing].join('\n');
+}
+
+function failingLines({ rule, why, action }: RuleView, column: number, { nowMs, width, paint }: RulesFrame): string[] {
+  const indent = ' '.repeat(column + 4);
+  const fit = (text: string, columns: number) =>
+    wrap(oneLine(localTimes(text, nowMs)), Math.max(30, columns), MAX_LINES);
+  const [first = '', ...rest] = fit(why ?? '', width - indent.length);
+  const [todo = '', ...more] = fit(action ?? '', width - indent.length - 2);
+  return [
+    `${paint.red('✗')} ${paint.bold(pad(oneLine(rule), column))}  ${first}`,
+    ...rest.map((line) => `${indent}${line}`),
+    `${indent}${paint.cyan('→')} ${todo}`,
+    ...more.map((line) => `${indent}  ${line}`),
+  ];
+}
+
+function wordsOf(rule: string): string {
+  return Object.hasOwn(RULE_WORDS, rule) ? (RULE_WORDS[rule] ?? '') : '';
+}

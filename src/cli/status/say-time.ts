@@ -1,0 +1,57 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** `12 s`, `4 min`, `3 h 12 min`, `2 d 4 h`. */
+export function sayDuration(ms: number): string {
+  if (ms < MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
+  if (ms < DAY) return pair(ms, HOUR, 'h', MINUTE, 'min');
+  return pair(ms, DAY, 'd', HOUR, 'h');
+}
+
+function pair(ms: number, large: number, one: string, small: number, other: string): string {
+  const rest = Math.floor((ms % large) / small);
+  return `${Math.floor(ms / large)} ${one}${rest === 0 ? '' : ` ${rest} ${other}`}`;
+}
+
+/** How long ago that was; `null` where it is not known. `time` is ISO 8601. */
+export function since(time: string | null, nowMs: number): string | null {
+  const ms = msOf(time);
+  return ms === null ? null : sayDuration(nowMs - ms);
+}
+
+/** How long until then; `null` where it is not known or has passed. */
+export function until(time: string | null, nowMs: number): string | null {
+  const ms = msOf(time);
+  return ms === null || ms <= nowMs ? null : sayDuration(Math.ceil((ms - nowMs) / SECOND) * SECOND);
+}
+
+/** Local: `14:05`, of another day `18 Nov 14:05`. */
+export function sayMoment(ms: number, nowMs: number): string {
+  const [date, today] = [new Date(ms), new Date(nowMs)];
+  const clock = `${two(date.getHours())}:${two(date.getMinutes())}`;
+  if (date.toDateString() === today.toDateString()) return clock;
+  const year = date.getFullYear() === today.getFullYear() ? '' : ` ${date.getFullYear()}`;
+  return `${date.getDate()} ${MONTHS[date.getMonth()]}${year} ${clock}`;
+}
+
+/** Sentences of the daemon name times in UTC; whoever sits at a terminal has a clock on the wall. */
+export function localTimes(text: string, nowMs: number): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g, (time) => {
+    const ms = msOf(time);
+    return ms === null ? time : sayMoment(ms, nowMs);
+  });
+}
+
+export function msOf(time: string | null): number | null {
+  const ms = time === null ? Number.NaN : Date.parse(time);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
+}

@@ -1,0 +1,46 @@
+import type { StateView } from '../../status/shapes/state-shape.js';
+import type { DaemonTarget } from '../client/daemon-place.js';
+import { followDaemon } from '../client/follow-daemon.js';
+import { untilInterrupted } from '../client/until-interrupted.js';
+import type { Io } from '../io.js';
+import { changeKey } from './change-key.js';
+import { cut, oneLine, wrap } from './fit-text.js';
+import { nextState } from './follow-state.js';
+import type { Frame } from './frame.js';
+import { openScreen } from './live-screen.js';
+import { renderStatus } from './render-status.js';
+
+/** Shows the status for as long as somebody looks. A daemon that ends is waited for. Throws `ApiError`. */
+export async function watchStatus(target: DaemonTarget, io: Io, frame: () => Frame): Promise<number> {
+  const interruption = untilInterrupted(io);
+  let view: StateView | null = null;
+  let gone: string | null = null;
+  const screen = openScreen(
+    io,
+    () => draw(view, gone, frame()),
+    () => `${view === null ? '' : changeKey(view)} ${gone}`,
+  );
+  try {
+    for await (const news of followDaemon(target, '/api/v1/events', io, interruption.signal)) {
+      gone = 'gone' in news ? news.gone : null;
+      if ('event' in news) view = nextState(view, news.event);
+      screen.update();
+    }
+    return 0;
+  } finally {
+    screen.close();
+    interruption.restore();
+  }
+}
+
+function draw(view: StateView | null, gone: string | null, frame: Frame): string {
+  const { width, paint } = frame;
+  const notice = gone === null ? [] : wrap(oneLine(`Nobody is there: ${gone}`), width, 4).map(paint.red);
+  const waits =
+    gone === null
+      ? ''
+      : `${notice.join('\n')}\n${paint.dim(cut('Waiting for it to come back (Ctrl-C ends this). What follows is what it said last.', width))}\n\n`;
+  if (view === null)
+    return gone === null ? '' : `${notice.join('\n')}\n${paint.dim('Waiting for it (Ctrl-C ends this).')}\n`;
+  return `${waits}${renderStatus(view, frame)}`;
+}

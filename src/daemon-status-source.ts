@@ -1,0 +1,117 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { localDay } from './clock.js';
+import { capabilityApi } from './daemon-capability-api.js';
+import type { StatusParts } from './daemon-status.js';
+import { neutraliseJson } from './domain/neutralise.js';
+import { transcriptName } from './logging/transcript.js';
+import { findIssue } from './status/find-issue.js';
+import type { Metrics } from './status/metrics.js';
+import type { StatusSource } from './status/routes.js';
+import type { Totals } from './status/totals.js';
+
+export interface OpenedSource {
+  readonly source: StatusSource;
+  readonly metrics: Metrics;
+}
+
+/** What is known from having seen every decision. */
+export interface Watched {
+  totals(): Totals;
+  /** Settles once everything so far is stored; `false`: it could not be. */
+  stored(): Promise<boolean>;
+}
+
+const RUNS_TOLD = 50;
+const RUNS_FOUND = 1_000;
+
+/** Everything that the routes can ask, from the parts of the daemon. What it needs is loaded here: not every daemon is looked at. */
+export async function createStatusSource(options: StatusParts, { totals, stored }: Watched): Promise<OpenedSource> {
+  const [{ Feed }, { createMetrics }, { snapshotOf }, { issueView }, { readTimeline }, { readPageFiles }, views] =
+    await Promise.all([
+      import('./status/feed.js'),
+      import('./status/metrics.js'),
+      import('./status/snapshot.js'),
+      import('./status/issue-view.js'),
+      import('./status/read-timeline.js'),
+      import('./status/page-files.js'),
+      Promise.all([import('./status/stats.js'), import('./status/why-idle.js'), import('./status/workflow-facts.js')]),
+    ]);
+  const [{ statsOf }, { whyNotReady }, { workflowFacts }] = views;
+  const { stateDir, version, redactor, log, dispatch, state } = options;
+  const { clock, store, activity, capabilities } = options.parts;
+  const now = () => clock.now();
+  const daemon = { version, pid: process.pid, startedAtMs: now().wallMs, stateDir: stateDir.path };
+  const seen = (runId: string) => activity.of(runId);
+  const clean = (json: string) => neutraliseJson(redactor.maskJson(json));
+  const snapshot = () =>
+    snapshotOf(state(), now(), {
+      ...{ daemon, seen, totals: totals(), rateLimits: activity.rateLimits },
+      workflow: workflowFacts(options.workflow(), options.workflowFile()),
+    });
+  const metrics = createMetrics({ state, now, totals, version });
+  const pathOf = (runId: string) => join(stateDir.transcripts, transcriptName(runId));
+
+  /** A run belongs to the issue under whose name it is asked for; `null`: it does not, or there is none. */
+  const runOf = async (asked: string, runId: string | null): Promise<string | null> => {
+    const name = findIssue(state(), asked)?.issue.identifier ?? asked;
+    const live = activity.runOf(name);
+    if (live !== null && (runId === null || runId === live)) return live;
+    const records = await store.past.runs({ issue: name, limit: RUNS_FOUND });
+    const found = runId === null ? records[0] : records.find((record) => record.runId === runId);
+    return found?.runId ?? null;
+  };
+
+  const source: StatusSource = {
+    snapshot,
+    async issue(asked) {
+      // As people type it; runs are found by the name as it is.
+      const name = findIssue(state(), asked)?.issue.identifier ?? asked;
+      const [records, files] = await Promise.all([
+        store.past.runs({ issue: name, limit: RUNS_TOLD }),
+        readdir(stateDir.transcripts).then((names) => new Set(names)),
+      ]);
+      const hasTranscript = (runId: string) => files.has(transcriptName(runId));
+      return issueView(state(), now(), name, { records, seen, hasTranscript });
+    },
+    async timeline(name, asked) {
+      const runId = await runOf(name, asked);
+      if (runId === null) return null;
+      return activity.timeline(runId)?.timeline ?? readTimeline(pathOf(runId), runId);
+    },
+    async transcript(name, asked) {
+      const runId = await runOf(name, asked);
+      const files = await readdir(stateDir.transcripts);
+      return runId !== null && files.includes(transcriptName(runId)) ? pathOf(runId) : null;
+    },
+    async stats(count) {
+      const days = lastDays(now().wallMs, count);
+      return statsOf(days, await store.past.days(days[0] ?? ''));
+    },
+    feed: new Feed({
+      snapshot,
+      clean,
+      timeline: (name) => {
+        const runId = activity.runOf(name) ?? activity.runOf(findIssue(state(), name)?.issue.identifier ?? '');
+        return runId === null ? null : activity.timeline(runId);
+      },
+    }),
+    metrics: () => metrics.text(),
+    notReady: () => whyNotReady(state()),
+    control: { state, now, dispatch, stored },
+    capabilities: capabilityApi(capabilities, () => options.workflow().dir),
+    page: await readPageFiles(),
+    clean,
+    onError: (error) => log.error({ err: error }, 'status could not be served'),
+  };
+  return { source, metrics };
+}
+
+/** By the calendar: a day may have 23 or 25 hours. */
+function lastDays(wallMs: number, count: number): string[] {
+  const today = new Date(wallMs);
+  return Array.from({ length: count }, (_, back) => {
+    const noon = new Date(today.getFullYear(), today.getMonth(), today.getDate() - (count - 1 - back), 12);
+    return localDay(noon.getTime()).day;
+  });
+}

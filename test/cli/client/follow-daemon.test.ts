@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ApiError } from '../../../src/cli/client/daemon-client.js';
+import { type Followed, followDaemon } from '../../../src/cli/client/follow-daemon.js';
+import { world } from '../cli-fixture.js';
+import { answering } from './scripted-socket.js';
+
+const TARGET = { stateDir: 's' };
+
+/** Follows until it has heard so many things. */
+async function heard(here: ReturnType<typeof world>, count: number): Promise<Followed[]> {
+  const controller = new AbortController();
+  const found: Followed[] = [];
+  for await (const one of followDaemon(TARGET, '/e', here, controller.signal, 1)) {
+    found.push(one);
+    if (found.length === count) controller.abort();
+  }
+  return found;
+}
+
+test('a stream that ends is asked for again, with the id of the last event', async () => {
+  const here = world();
+  const asked: unknown[] = [];
+  await answering(join(here.dir, 's'), ({ headers }, response) => {
+    asked.push(headers['last-event-id']);
+    response.writeHead(200).end(`id: ${asked.length}\ndata: ${asked.length}\n\n`);
+  });
+
+  const found = await heard(here, 5);
+
+  expect(found.map((one) => ('event' in one ? one.event.data : 'gone'))).toEqual([1, 'gone', 2, 'gone', 3]);
+  expect(asked).toEqual([undefined, '1', '2']);
+});
+
+test('a daemon that is not there is told once, and waited for', async () => {
+  const here = world();
+  const controller = new AbortController();
+  const stream = followDaemon(TARGET, '/e', here, controller.signal, 1);
+
+  const first = await stream.next();
+  const second = stream.next();
+  await answering(join(here.dir, 's'), (_, response) => response.writeHead(200).write('data: 1\n\n'));
+
+  expect(first.value).toMatchObject({ gone: expect.stringContaining('no daemon runs with the state directory') });
+  expect((await second).value).toMatchObject({ event: { data: 1 } });
+  controller.abort();
+  expect((await stream.next()).done).toBe(true);
+});
+
+test.each([
+  [503, '{"error":{"code":"too_many_streams","message":"close some"}}', 'too_many_streams'],
+  [200, 'data: {\n\n', 'bad_answer'],
+])('one that is there and will not (%i) is not asked for ever', async (status, body, code) => {
+  const here = world();
+  await answering(join(here.dir, 's'), (_, response) => response.writeHead(status).end(body));
+
+  const failure = await heard(here, 99).catch((error: unknown) => error);
+
+  expect(failure).toBeInstanceOf(ApiError);
+  expect(failure).toMatchObject({ code });
+});
+
+test('whoever has seen enough waits for nothing, in whatever state', async () => {
+  const here = world();
+  const before = new AbortController();
+  before.abort();
+  const during = new AbortController();
+  await answering(join(here.dir, 's'), () => setImmediate(() => during.abort()));
+
+  expect((await followDaemon(TARGET, '/e', here, before.signal).next()).done).toBe(true);
+  expect((await followDaemon(TARGET, '/e', here, during.signal).next()).done).toBe(true);
+  const absent = new AbortController();
+  const waiting = followDaemon({ stateDir: 'none' }, '/e', here, absent.signal, 3_600_000);
+  await waiting.next();
+  const end = waiting.next();
+  absent.abort();
+  expect((await end).done).toBe(true);
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { type GivenAnswer, requestOf } from '../../../src/cli/control/answer-request.js';
+import { questionText } from '../../../src/cli/control/tell-question.js';
+import type { QuestionView } from '../../../src/status/shapes/entry-shapes.js';
+
+const APPROVAL: QuestionView = { id: 'q', kind: 'approval', text: 'Run a command', fields: [] };
+const words = (...ids: string[]): QuestionView => ({
+  id: 'q',
+  kind: 'input',
+  text: 'Tell me',
+  fields: ids.map((id) => ({ id, label: `${id}?`, options: [] })),
+});
+const given = (part: Partial<GivenAnswer>): GivenAnswer => ({
+  text: undefined,
+  accept: false,
+  decline: false,
+  fields: [],
+  ...part,
+});
+
+describe('an answer on the command line', () => {
+  test.each<[string, Partial<GivenAnswer>, QuestionView, object]>([
+    ['--accept', { accept: true }, APPROVAL, { question_id: 'q', decision: 'accept' }],
+    ['--decline', { decline: true }, words('a'), { question_id: 'q', decision: 'decline' }],
+    ['yes', { text: 'Yes' }, APPROVAL, { question_id: 'q', decision: 'accept' }],
+    ['no', { text: 'n' }, APPROVAL, { question_id: 'q', decision: 'decline' }],
+    ['one text', { text: 'no' }, words('a'), { question_id: 'q', values: { a: 'no' } }],
+    ['fields', { fields: ['a=1=2', 'b='] }, words('a', 'b'), { question_id: 'q', values: { a: '1=2', b: '' } }],
+    ['no text', { text: '' }, words('a'), { question_id: 'q', values: { a: '' } }],
+    ['a text and a flag', { text: 'x', accept: true }, APPROVAL, { problem: 'either "x" or a flag, not both' }],
+    ['other words', { text: 'hm' }, APPROVAL, { problem: 'this question wants --accept or --decline' }],
+    ['a text for two', { text: 'x' }, words('a', 'b'), { problem: expect.stringContaining('has 2 blanks') }],
+    ['a field without a name', { fields: ['=x'] }, words('a'), { problem: '--field wants id=value, not "=x"' }],
+    ['a field twice', { fields: ['a=1', 'a=2'] }, words('a'), { problem: 'the field a is given twice' }],
+  ])('%s', (_, part, question, expected) => {
+    expect(requestOf(given(part), question)).toEqual(expected);
+  });
+
+  test('may name a field as every object does', () => {
+    expect(requestOf(given({ fields: ['__proto__=x'] }), words('__proto__'))).toEqual({
+      question_id: 'q',
+      values: Object.fromEntries([['__proto__', 'x']]),
+    });
+  });
+});
+
+describe('a question on a terminal', () => {
+  test('stays behind its bar, however long its lines are and whatever is in them', () => {
+    const text = `Run\u001b[2J\n${' '.repeat(90)}baton: accepted\r\nx`;
+
+    const shown = questionText({ ...APPROVAL, text }, 80);
+
+    for (const control of ['\u001b', '\r']) expect(shown).not.toContain(control);
+    const rows = shown.trimEnd().split('\n');
+    expect(rows.every((row) => row.startsWith('  │ ') && row.length <= 80)).toBe(true);
+    expect(rows.join('')).toContain('baton: accepted');
+  });
+});

@@ -1,0 +1,118 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { findOpener } from '../../../src/cli/open/find-opener.js';
+import { openOneWay } from '../../../src/cli/open/one-way.js';
+import { openInBrowser } from '../../../src/cli/open/open-in-browser.js';
+
+const URL = 'http://127.0.0.1:4711/#token=secret';
+
+function folder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'baton-open-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+function program(dir: string, name: string, script: string): string {
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, name), `#!/bin/bash\n${script}\n`);
+  chmodSync(join(dir, name), 0o755);
+  return join(dir, name);
+}
+
+describe('the program that opens a URL', () => {
+  const bin = () => {
+    const dir = folder();
+    for (const name of ['xdg-open', 'open']) program(dir, name, '');
+    return dir;
+  };
+
+  test('is there where a person sits at a desktop', async () => {
+    const dir = bin();
+    const env = { PATH: `relative:/none:${dir}` };
+    const desk = { platform: 'linux', isRoot: false } as const;
+
+    expect(await findOpener({ ...desk, env: { ...env, DISPLAY: ':0' } })).toBe(join(dir, 'xdg-open'));
+    expect(await findOpener({ ...desk, env: { ...env, WAYLAND_DISPLAY: 'wayland-0' } })).toBe(join(dir, 'xdg-open'));
+    expect(await findOpener({ ...desk, platform: 'darwin', env })).toBe(join(dir, 'open'));
+  });
+
+  test('is not looked for where nobody would see it', async () => {
+    const env = { PATH: bin(), DISPLAY: ':0' };
+
+    expect(await findOpener({ platform: 'linux', isRoot: true, env })).toBeNull();
+    expect(await findOpener({ platform: 'linux', isRoot: false, env: { PATH: env.PATH, DISPLAY: '' } })).toBeNull();
+    expect(await findOpener({ platform: 'linux', isRoot: false, env: { PATH: '/none', DISPLAY: ':0' } })).toBeNull();
+    expect(await findOpener({ platform: 'darwin', isRoot: false, env: { ...env, SSH_CONNECTION: 'x' } })).toBeNull();
+  });
+});
+
+describe('a way that leads on once', () => {
+  const ask = (url: string, method = 'GET') => fetch(url, { method, redirect: 'manual' });
+
+  test('sends the first who comes to the page, and nobody else', async () => {
+    const way = await openOneWay(URL);
+    onTestFinished(() => way.close());
+
+    const first = await ask(way.url);
+    const second = await ask(way.url);
+
+    expect([first.status, first.headers.get('location')]).toEqual([302, URL]);
+    expect([second.status, second.headers.get('location')]).toEqual([404, null]);
+    expect(await way.taken(30_000)).toBe(true);
+  });
+
+  test('is not found by who does not know it, and stays for who does', async () => {
+    const way = await openOneWay(URL);
+    onTestFinished(() => way.close());
+
+    expect((await ask(way.url.slice(0, -1))).status).toBe(404);
+    expect((await ask(way.url, 'POST')).status).toBe(404);
+    expect(await way.taken(1)).toBe(false);
+    expect((await ask(way.url)).status).toBe(302);
+    expect(way.url).not.toContain('secret');
+  });
+});
+
+describe('a browser', () => {
+  const browse = (out: string) => `
+    printf '%s ' "$0" "$@" >${out}.args
+    env >${out}.env
+    exec '${process.execPath}' -e '
+      fetch(process.argv[1], { redirect: "manual" })
+        .then(({ headers }) => require("fs").writeFileSync(process.argv[2], headers.get("location")))
+        .then(() => process.argv[3] && setInterval(() => {}, 1000))' "$1" ${out}`;
+
+  test('is shown the page, and no command line or environment has the token', async () => {
+    const dir = folder();
+    const out = join(dir, 'seen');
+    const opener = program(dir, 'xdg-open', browse(out));
+
+    expect(await openInBrowser(opener, URL, { env: { PATH: process.env.PATH } })).toBeNull();
+
+    expect(readFileSync(out, 'utf8')).toBe(URL);
+    for (const name of ['args', 'env']) expect(readFileSync(`${out}.${name}`, 'utf8')).not.toContain('secret');
+  });
+
+  test('that the program becomes stays when we go', async () => {
+    const dir = folder();
+    const out = join(dir, 'seen');
+    const opener = program(dir, 'xdg-open', `echo $$ >${out}.pid; ${browse(out)} stay`);
+
+    expect(await openInBrowser(opener, URL, { env: { PATH: process.env.PATH } })).toBeNull();
+
+    const pid = Number(readFileSync(`${out}.pid`, 'utf8'));
+    onTestFinished(() => void process.kill(pid, 'SIGKILL'));
+    // One that has ended may still be listed, as a zombie.
+    expect(execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })).toMatch(/^[^Z]/);
+  });
+
+  test('that cannot be started is told, and nothing more', async () => {
+    const opener = program(folder(), 'xdg-open', 'exit 3');
+
+    expect(await openInBrowser(opener, URL, { env: { PATH: process.env.PATH } })).toBe('it ended with 3');
+    expect(await openInBrowser('/none/xdg-open', URL, { env: { PATH: process.env.PATH } })).toBe('it ended with 127');
+  });
+});

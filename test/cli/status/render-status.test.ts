@@ -1,0 +1,303 @@
+import { describe, expect, test } from 'vitest';
+import { widthOf } from '../../../src/cli/status/fit-text.js';
+import { paintOf } from '../../../src/cli/status/paint.js';
+import { renderStatus } from '../../../src/cli/status/render-status.js';
+import { sayMoment } from '../../../src/cli/status/say-time.js';
+import {
+  ago,
+  doneIssue,
+  frame,
+  NOW,
+  named,
+  parkedIssue,
+  readyIssue,
+  runningRun,
+  stateWith,
+  waitingIssue,
+} from './sample-state.js';
+
+const NO_SLOT = 'no free slot: agent.max_concurrent_agents is 3';
+
+const BUSY = stateWith({
+  asking: [
+    {
+      ...named(7, 'Delete the old index'),
+      ...{ run_id: 'run-7', asked_at: ago(180), answer_until: ago(-420), on_timeout: 'park' },
+      questions: [
+        { id: 'q', kind: 'approval', text: 'May I run `rm -rf index`?\n\nIt is in the workspace.', fields: [] },
+      ],
+    },
+  ],
+  running: [
+    runningRun(7, 'Delete the old index', { asking: true, last_event_at: ago(180) }),
+    runningRun(1, 'Write a greeting in the language of whoever reads it, politely', {
+      turn_count: 3,
+      last_message: 'ran `npm test`, exit 0 (2.3 s)',
+    }),
+    runningRun(12, 'Review', { step: { id: 'review', kind: 'codex' }, last_message: 'is thinking' }),
+  ],
+  ready: [{ ...readyIssue(3, 'Count the words', NO_SLOT), priority: 1 }, readyIssue(4, 'Translate', NO_SLOT)],
+  retrying: [
+    waitingIssue(9, 'Flaky', { error: 'the agent gave up', error_code: 'turn_failed', failures: 2 }),
+    waitingIssue(10, 'Idle', { reason: 'continuation', due_at: ago(-8), runs_without_progress: 1 }),
+  ],
+  parked: [
+    parkedIssue(5, 'Stuck'),
+    parkedIssue(6, 'Paint the door', {
+      reason: 'input_required',
+      question: {
+        ...{ id: 'q2', kind: 'input', text: 'Which colour?' },
+        fields: [{ id: 'colour', label: 'The colour', options: ['red', 'blue'] }],
+      },
+    }),
+    parkedIssue(13, 'Dear', { reason: 'budget', message: '10M of 10M tokens are spent', since: ago(40) }),
+  ],
+  done: [doneIssue(2, 'Add a licence'), doneIssue(8, 'For review', { terminal: false, state: 'In Review', runs: 2 })],
+  ineligible: [
+    { ...named(20, 'x'), reasons: [{ rule: 'labels', why: 'it lacks the label "baton"' }] },
+    { ...named(21, 'x'), reasons: [{ rule: 'blocked', why: 'TASK-20 blocks it' }] },
+  ],
+});
+
+describe('the status of a daemon', () => {
+  test('puts first who needs a person, with what to type', () => {
+    expect(renderStatus(BUSY, frame())).toBe(`/home/me/project/WORKFLOW.md
+pid 4242, up 3 h 12 min · 3 of 3 slots taken · 1.2M of 5M tokens today
+tracker read 12 s ago
+
+Needs you (2)
+  TASK-7  Delete the old index                  asked 3 min ago, parked in 7 min
+          │ May I run \`rm -rf index\`?
+          │ It is in the workspace.
+          baton answer TASK-7 --accept  (or --decline)
+  TASK-6  Paint the door                                          parked 2 h ago
+          │ Which colour?
+          │ colour: The colour (red | blue)
+          baton answer TASK-6 '<answer>'
+
+Running (3)
+  TASK-7   Delete the old index                       4 min · 120k of 10M tokens
+           asks, see above · 3 min ago
+  TASK-1   Write a greeting in the language of whoe…  4 min · 120k of 10M tokens
+           turn 3: ran \`npm test\`, exit 0 (2.3 s) · 5 s ago
+  TASK-12  Review                                     4 min · 120k of 10M tokens
+           step review (codex), turn 1: is thinking · 5 s ago
+
+Next (2): no free slot: agent.max_concurrent_agents is 3
+  TASK-3  Count the words                                             priority 1
+  TASK-4  Translate
+
+Waiting (2)
+  TASK-9   Flaky                               retry in 45 s · 2 failed in a row
+           turn_failed: the agent gave up
+  TASK-10  Idle                         continuation in 8 s · 1 without progress
+
+Parked (2)
+  TASK-5   Stuck                                           no_progress · 2 h ago
+           3 runs left the issue as it was
+           when the issue changes, or: baton retry TASK-5
+  TASK-13  Dear                                                budget · 40 s ago
+           10M of 10M tokens are spent
+           when agent.max_tokens_per_issue is raised, or: baton retry TASK-13
+
+Done since yesterday (2)
+  TASK-2  ✓ Add a licence                   1 run, 45.7k tokens · 1 h 30 min ago
+  TASK-8  → For review     now In Review · 2 runs, 45.7k tokens · 1 h 30 min ago
+
+Not eligible (2): TASK-20 (it lacks the label "baton"), TASK-21 (TASK-20 blocks
+it)
+Every rule of one: baton explain <issue>
+`);
+  });
+
+  test.each([40, 60, 80, 120])('fits into %i columns', (width) => {
+    const lines = renderStatus(BUSY, frame({ width, all: true })).split('\n');
+
+    const commands = lines.filter((line) => /baton (?:answer|retry|explain) /.test(line));
+    expect(lines.filter((line) => widthOf(line) > width && !commands.includes(line))).toEqual([]);
+    expect(commands).toHaveLength(5);
+  });
+
+  test('a quiet one is a few lines that say why nothing happens', () => {
+    const why = `No issue of the tracker is in an active state ("To Do"); it is read again at ${ago(-18)}.`;
+
+    expect(renderStatus(stateWith({ why_idle: why }), frame())).toBe(`/home/me/project/WORKFLOW.md
+pid 4242, up 3 h 12 min · 0 of 3 slots taken · 1.2M of 5M tokens today
+tracker read 12 s ago
+Nothing happens: No issue of the tracker is in an active state ("To Do"); it is
+read again at ${sayMoment(NOW + 18_000, NOW)}.
+`);
+  });
+
+  test('everything that keeps it as a whole from working is told, with what to do', () => {
+    const sick = stateWith({
+      why_idle: 'On hold (agent_unauthorized): codex says 401.',
+      paused: { since: ago(400) },
+      holds: [
+        {
+          ...{ source: 'agent', code: 'agent_unauthorized', message: 'codex says 401', action: 'Log in again.' },
+          ...{ since: ago(300), until: ago(-200), tries: 2 },
+        },
+      ],
+      poll: {
+        ...stateWith().poll,
+        ...{ health: 'failed', error: 'connect ECONNREFUSED', error_code: 'tracker_request', failing_since: ago(90) },
+        problems: ['task-3.md: line 4 is no YAML', 'another'],
+      },
+      workflow: {
+        ...stateWith().workflow,
+        error: { code: 'workflow_parse_error', message: 'WORKFLOW.md:3:5 is no YAML' },
+        restart_required: ['server.port', 'workspace.root'],
+      },
+      shutting_down: true,
+    });
+
+    expect(renderStatus(sick, frame({ target: ' --workflow other.md' }))).toBe(`/home/me/project/WORKFLOW.md
+pid 4242, up 3 h 12 min · 0 of 3 slots taken · 1.2M of 5M tokens today
+Paused for 6 min: nothing new is started. To go on:
+  baton resume --workflow other.md
+Shutting down: runs are being stopped.
+On hold for 5 min (agent_unauthorized, 2 tries in vain): codex says 401. Log in
+again. It is tried again in 3 min.
+The tracker could not be read for 1 min (tracker_request): connect ECONNREFUSED.
+It is tried again in 18 s.
+2 in the tracker cannot be read: task-3.md: line 4 is no YAML; …
+The file as it is now is not in effect, the settings of before are
+(workflow_parse_error): WORKFLOW.md:3:5 is no YAML
+Changed, but only in effect after a restart: server.port, workspace.root
+`);
+  });
+
+  test('of a thousand issues shows the first ones and how many more there are', () => {
+    const many = stateWith({ ready: Array.from({ length: 1_000 }, (_, at) => readyIssue(at, 'One of many', NO_SLOT)) });
+
+    const text = renderStatus(many, frame());
+
+    expect(text).toContain('Next (1000): no free slot');
+    expect(text).toContain('TASK-9 ');
+    expect(text).not.toContain('TASK-10 ');
+    expect(text).toContain('\n  … and 990 more (--all)\n');
+    expect(renderStatus(many, frame({ all: true }))).toContain('TASK-999 ');
+  });
+
+  test('where issues wait for different things, each says for what', () => {
+    const mixed = stateWith({ ready: [readyIssue(1, 'First'), readyIssue(2, 'Second', NO_SLOT)] });
+
+    expect(renderStatus(mixed, frame())).toContain(`Next (2)
+  TASK-1  First
+          starts now
+  TASK-2  Second
+          no free slot: agent.max_concurrent_agents is 3
+`);
+  });
+
+  test('a retry that is due stands in line and not among those that wait', () => {
+    const due = stateWith({
+      ready: [{ ...readyIssue(9, 'Flaky', NO_SLOT), retry: true }],
+      retrying: [waitingIssue(9, 'Flaky', { due: true, due_at: ago(3) })],
+    });
+
+    const text = renderStatus(due, frame());
+
+    expect(text).toMatch(/Next \(1\).*\n {2}TASK-9 {2}Flaky +again\n/);
+    expect(text).not.toContain('Waiting');
+  });
+
+  test('says where a run stands', () => {
+    const phases = stateWith({
+      running: [
+        runningRun(1, 'a', { phase: 'claiming', last_event_at: null, started_at: null }),
+        runningRun(2, 'b', { phase: 'preparing', last_message: 'hook after_create finished' }),
+        runningRun(3, 'c', { phase: 'finishing' }),
+        runningRun(4, 'd', { stopping: 'stalled' }),
+        runningRun(5, 'e', { phase: null }),
+        runningRun(6, 'f', { probe: true, turn_count: 0 }),
+      ],
+    });
+
+    const said = renderStatus(phases, frame()).match(/^ {10}(?! ).+$/gm);
+
+    expect(said?.map((line) => line.trim())).toEqual([
+      'is about to start',
+      'prepares its workspace: hook after_create finished · 5 s ago',
+      'finishes · 5 s ago',
+      'is being stopped (stalled) · 5 s ago',
+      'is being looked after since a restart · 5 s ago',
+      'probes whether the hold is over, works · 5 s ago',
+    ]);
+  });
+
+  test('SEC-17 text of issues, agents and trackers is shown and never obeyed', () => {
+    const evil = '\u001b[2J\u009b1m\r\nNeeds you (0)\u202e\u2028x';
+    const hostile = stateWith({
+      asking: [
+        {
+          ...named(1, evil),
+          issue_identifier: `A-1\u001b]0;x\u0007$(touch x)`,
+          ...{ run_id: 'r', asked_at: null, answer_until: null, on_timeout: 'decline' },
+          questions: [{ id: evil, kind: 'input', text: evil, fields: [{ id: evil, label: evil, options: [evil] }] }],
+        },
+      ],
+      running: [runningRun(2, evil, { last_message: evil, step: { id: evil, kind: evil } })],
+      ready: [readyIssue(3, evil, evil)],
+      retrying: [waitingIssue(4, evil, { error: evil, error_code: evil, reason: evil })],
+      parked: [parkedIssue(5, evil, { message: evil, reason: evil })],
+      ineligible: [{ ...named(6, evil), reasons: [{ rule: evil, why: evil }] }],
+      done: [doneIssue(7, evil, { terminal: false, state: evil })],
+      why_idle: evil,
+      workflow: { ...stateWith().workflow, path: `/x/${evil}`, error: { code: evil, message: evil } },
+    });
+
+    const text = renderStatus(hostile, frame({ all: true }));
+
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
+    expect(text.split('\n').filter((line) => line.startsWith('Needs you'))).toEqual(['Needs you (1)']);
+    expect(text).toContain("baton answer 'A-1\\u001b]0;x\\u0007$(touch x)' '<answer>'");
+  });
+
+  test('what is wide takes its columns, and a title without end is cut', () => {
+    const wide = stateWith({
+      ready: [
+        readyIssue(1, '漢字'.repeat(50)),
+        readyIssue(2, 'x'.repeat(100_000)),
+        readyIssue(3, '👩‍👩‍👧‍👦'.repeat(30)),
+      ],
+    });
+
+    const lines = renderStatus(wide, frame()).split('\n');
+
+    expect(lines.every((line) => widthOf(line) <= 80)).toBe(true);
+    expect(lines.filter((line) => line.endsWith('…'))).toHaveLength(3);
+  });
+
+  test('colour only frames the text: without it the words are the same', () => {
+    const coloured = renderStatus(BUSY, frame({ paint: paintOf(true) }));
+
+    expect(coloured).toContain('\u001b[33mNeeds you (2)\u001b[0m');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours.
+    expect(coloured.replace(/\u001b\[\d+m/g, '')).toBe(renderStatus(BUSY, frame()));
+  });
+});
+
+test('every question has the command that answers it alone', () => {
+  const field = (id: string) => ({ id, label: id, options: [] });
+  const several = stateWith({
+    asking: [
+      {
+        ...named(1, 'Ask'),
+        ...{ run_id: 'r', asked_at: null, answer_until: null, on_timeout: 'park' },
+        questions: [
+          { id: 'q 1', kind: 'approval', text: 'May I?', fields: [] },
+          { id: 'q2', kind: 'input', text: 'Which?', fields: [field('size'), field('the colour')] },
+        ],
+      },
+    ],
+  });
+
+  const text = renderStatus(several, frame({ target: ' --state-dir s' }));
+
+  expect(text).toContain("          baton answer TASK-1 --accept --question 'q 1' --state-dir s  (or --decline)\n");
+  expect(text).toContain(
+    "          baton answer TASK-1 --field size='<answer>' --field 'the colour'='<answer>' --question q2 --state-dir s\n",
+  );
+});

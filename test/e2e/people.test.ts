@@ -1,0 +1,156 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
+
+const linesOf = async (file: string) =>
+  (await readFile(file, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+const received = (daemon: TestDaemon) => linesOf(join(daemon.workspaces, 'AB-1', 'received.jsonl'));
+
+const textsOf = async (daemon: TestDaemon) =>
+  (await received(daemon))
+    .filter(({ method }) => method === 'turn/start')
+    .map(({ params }) => params.input[0].text as string);
+
+/** What the transcript of the first run keeps of people. */
+async function toldOf(daemon: TestDaemon, runId: string) {
+  await daemon.stop();
+  const lines = await linesOf(join(daemon.stateDir, 'transcripts', `${runId}.jsonl`));
+  return lines
+    .filter(({ kind }) => ['asked', 'answered', 'message', 'unheard'].includes(kind))
+    .map(({ kind, data }) => ({ ...data, kind }));
+}
+
+const runIdOf = ({ state }: TestDaemon) => Object.keys(state.runs)[0] ?? '';
+
+/** A hook that goes on until the test lets it. */
+const WAITING_HOOK = "hooks: { before_run: 'until [ -e ../../go ]; do sleep 0.02; done' }";
+
+test('a message to a run whose agent has not begun yet comes with the first prompt', async () => {
+  const daemon = await testDaemon({
+    settings: `${WAITING_HOOK}\ncodex: { command: "${agentCommand('obedient')}" }\nagent: { max_turns: 1 }`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  await daemon.until('preparing', (state) => state.claims['1']?.live.run?.stage === 'started');
+  const runId = runIdOf(daemon);
+
+  daemon.dispatch({ type: 'message_given', issueId: '1', text: 'mind the gap' });
+  await writeFile(join(daemon.dir, 'go'), '');
+  await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
+
+  expect((await textsOf(daemon))[0]).toBe('Work on AB-1\n\nA message from a person:\nmind the gap');
+  expect(await toldOf(daemon, runId)).toEqual([{ kind: 'message', text: 'mind the gap' }]);
+});
+
+test('a message between two agents of a run reaches the second one', async () => {
+  const daemon = await testDaemon({
+    settings: `codex: { command: "${agentCommand('obedient')}" }
+agent: { max_turns: 1 }
+runtime: { backend: cli }
+executors: { wait: { command: sh, args: [-c, 'cat > /dev/null; until [ -e ../../go ]; do sleep 0.02; done'] } }
+steps:
+  - { id: first, kind: agent, prompt: First }
+  - { id: between, kind: external, executor: wait }
+  - { id: second, kind: agent, prompt: Second }`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  await daemon.until('the program between', (state) => state.claims['1']?.live.run?.step?.id === 'between');
+
+  daemon.dispatch({ type: 'message_given', issueId: '1', text: 'mind the gap' });
+  await writeFile(join(daemon.dir, 'go'), '');
+  await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
+
+  expect(await textsOf(daemon)).toEqual(['First', 'Second\n\nA message from a person:\nmind the gap']);
+});
+
+test('a message that nobody heard before the run ended is told in log and transcript', async () => {
+  const daemon = await testDaemon({
+    settings: `hooks: { before_run: 'until [ -e ../../go ]; do sleep 0.02; done; exit 1' }\ncodex: { command: "false" }`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  await daemon.until('preparing', (state) => state.claims['1']?.live.run?.stage === 'started');
+  const runId = runIdOf(daemon);
+
+  daemon.dispatch({ type: 'message_given', issueId: '1', text: 'mind the gap' });
+  await writeFile(join(daemon.dir, 'go'), '');
+  await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
+
+  expect(daemon.logLines).toContainEqual(
+    expect.objectContaining({
+      msg: 'the run ended before its agent heard what a person said',
+      run_id: runId,
+      messages: 1,
+    }),
+  );
+  expect(JSON.stringify(daemon.logLines)).not.toContain('mind the gap');
+  expect(await toldOf(daemon, runId)).toEqual([
+    { kind: 'message', text: 'mind the gap' },
+    { kind: 'unheard', text: 'mind the gap' },
+  ]);
+});
+
+test('a message steers the turn of a living agent, and is not repeated', async () => {
+  const daemon = await testDaemon({ settings: `codex: { command: "${agentCommand('hangs', 'on')}" }` });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  await daemon.until('a turn', (state) => state.claims['1']?.live.run?.session != null);
+  const runId = runIdOf(daemon);
+
+  daemon.dispatch({ type: 'message_given', issueId: '1', text: 'mind the gap' });
+  await daemon.until('steered', () => JSON.stringify(daemon.logLines).includes('fake/steered'));
+  daemon.dispatch({ type: 'stop_requested', issueId: '1' });
+  await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
+
+  const steers = (await received(daemon)).filter(({ method }) => method === 'turn/steer');
+  expect(steers.map(({ params }) => params.input[0].text)).toEqual(['mind the gap']);
+  expect(await toldOf(daemon, runId)).toEqual([{ kind: 'message', text: 'mind the gap' }]);
+});
+
+const ASKS = agentCommand('asks', 'item/commandExecution/requestApproval', '{"command":"ls"}');
+
+test('what is asked and answered stands in the transcript, and the answer is what the agent gets', async () => {
+  const daemon = await testDaemon({
+    settings: `codex: { command: ${JSON.stringify(ASKS)}, on_approval_request: ask }\nagent: { max_turns: 1 }`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  await daemon.until('a question', (state) => JSON.stringify(state.claims).includes('Command: ls'));
+  const runId = runIdOf(daemon);
+  const questionId = `${runId}-q1`;
+
+  daemon.dispatch({ type: 'answer_given', issueId: '1', questionId, answer: { kind: 'accept' } });
+  await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
+
+  expect((await received(daemon)).at(-1)).toMatchObject({ id: 0, result: { decision: 'accept' } });
+  expect(await toldOf(daemon, runId)).toEqual([
+    { kind: 'asked', question_id: questionId, text: 'Run a command\nCommand: ls', fields: [] },
+    {
+      kind: 'answered',
+      question_id: questionId,
+      question: 'Run a command\nCommand: ls',
+      by: 'person',
+      decision: 'accept',
+      values: {},
+      text: 'yes',
+    },
+  ]);
+});
+
+test('on_input_timeout: decline answers no by itself, says so in the transcript, and the run goes on', async () => {
+  const daemon = await testDaemon({
+    settings: `codex: { command: ${JSON.stringify(ASKS)}, on_approval_request: ask }
+agent: { max_turns: 1, input_timeout_ms: 50, on_input_timeout: decline }`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  await daemon.until('a question', (state) => JSON.stringify(state.claims).includes('Command: ls'));
+  const runId = runIdOf(daemon);
+
+  await daemon.until('a good end', (_, event) => event?.type === 'run_exited' && event.outcome.state === 'success');
+
+  expect((await received(daemon)).find(({ result }) => result?.decision)).toMatchObject({
+    result: { decision: 'decline' },
+  });
+  expect((await toldOf(daemon, runId))[1]).toMatchObject({ by: 'timeout', decision: 'decline' });
+});

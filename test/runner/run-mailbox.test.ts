@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { RunMailbox } from '../../runner/run-mailbox.js';
+
+function listener() {
+  const heard: string[] = [];
+  return {
+    heard,
+    onAnswer: (questionId: string) => void heard.push(`answer to ${questionId}`),
+    onMessage: (text: string) => void heard.push(text),
+  };
+}
+
+test('a message that finds no agent waits for the next one', () => {
+  const mailbox = new RunMailbox();
+  const agent = listener();
+  mailbox.say('one');
+  mailbox.say('two');
+
+  mailbox.attend(agent);
+  mailbox.say('three');
+
+  expect(agent.heard).toEqual(['one', 'two', 'three']);
+  expect(mailbox.takeAll()).toEqual([]);
+});
+
+test('what an agent has not heard at its end, the next one is told', () => {
+  const mailbox = new RunMailbox();
+  const [first, second] = [listener(), listener()];
+  const leave = mailbox.attend(first);
+  mailbox.say('heard');
+  mailbox.say('unheard');
+
+  leave(['unheard']);
+  mailbox.attend(second);
+
+  expect(second.heard).toEqual(['unheard']);
+});
+
+test('what no agent of the run has heard is left over', () => {
+  const mailbox = new RunMailbox();
+  const leave = mailbox.attend(listener());
+  mailbox.say('unheard');
+
+  leave(['unheard']);
+  leave(['unheard']);
+  mailbox.say('too late');
+
+  expect(mailbox.takeAll()).toEqual(['unheard', 'too late']);
+});
+
+test('an answer goes to the agent that is at work, and one that nobody waits for goes nowhere', () => {
+  const mailbox = new RunMailbox();
+  const agent = listener();
+  const leave = mailbox.attend(agent);
+
+  mailbox.answer('q1', { kind: 'accept' });
+  leave([]);
+  mailbox.answer('q2', { kind: 'accept' });
+
+  expect(agent.heard).toEqual(['answer to q1']);
+});
