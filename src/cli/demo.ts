@@ -110,8 +110,12 @@ Where things are
   ${column('baton.log')}   the log; a transcript of each run is in ${here('state', 'transcripts')}
 
 What to try next
-  Set \`status: To Do\` in one of the issues and watch it being worked on again:
-      ${baton} ${here('WORKFLOW.md')} --state-dir ${here('state')}
+  See what was done, and what one of the agents did:
+      ${baton} report ${here('WORKFLOW.md')} --state-dir ${here('state')}
+      ${baton} logs TASK-1 ${here('WORKFLOW.md')} --state-dir ${here('state')}
+  Let it run, with its page on a port, and set \`status: To Do\` in one of the issues:
+      ${baton} ${here('WORKFLOW.md')} --state-dir ${here('state')} --port 4711
+      ${baton} open --state-dir ${here('state')}        (in another terminal; or status, explain TASK-1, pause, …)
   Let Codex do it in your own repository:
       cd path/to/your/repository && ${invocation(process.argv, dir)} init
 `;

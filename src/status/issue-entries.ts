@@ -38,8 +38,14 @@ export function runningEntry(
 ): RunningView {
   const live = claim.live.run;
   const session = live?.session ?? null;
+  const { issue } = claim;
+  // Written out, as in snapshot.ts: it is made for every run at every look.
   return {
-    ...issueFields(claim.issue),
+    issue_id: issue.id,
+    issue_identifier: issue.identifier,
+    issue_url: issue.url,
+    title: issue.title,
+    state: issue.state,
     run_id: run.runId,
     run_number: run.number,
     reason: run.reason,
