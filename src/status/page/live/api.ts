@@ -1,0 +1,63 @@
+/** The daemon's API as the page asks it. Addresses are relative to the page, so that it also works behind a path of a proxy. */
+export interface ApiAccess {
+  /** The address of the page. */
+  readonly base: string;
+  readonly token: string | null;
+}
+
+/** What the daemon, or the way to it, has against a request. The message is for a person. */
+export class ApiError extends Error {
+  /** 0: there was no answer. */
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export const issuePath = (identifier: string, rest = ''): string => `api/v1/${encodeURIComponent(identifier)}${rest}`;
+export const runPath = (identifier: string, what: 'timeline' | 'transcript', runId: string): string =>
+  issuePath(identifier, `/${what}?run=${encodeURIComponent(runId)}`);
+export const eventsPath = (identifier: string | null): string =>
+  identifier === null ? 'api/v1/events' : `api/v1/events?issue=${encodeURIComponent(identifier)}`;
+
+export async function getJson<T>(access: ApiAccess, path: string, signal?: AbortSignal): Promise<T> {
+  const answer = await request(access, path, signal ? { signal } : {});
+  return (await answer.json()) as T;
+}
+
+export async function postJson<T>(access: ApiAccess, path: string, body?: object): Promise<T> {
+  const sent =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  const answer = await request(access, path, { method: 'POST', ...sent });
+  return (await answer.json()) as T;
+}
+
+/** Throws `ApiError` for whatever is no good answer. */
+export async function request({ base, token }: ApiAccess, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (token !== null) headers.set('authorization', `Bearer ${token}`);
+  let answer: Response;
+  try {
+    answer = await fetch(new URL(path, base), { ...init, headers, redirect: 'error' });
+  } catch (cause) {
+    if (init.signal?.aborted) throw cause;
+    throw new ApiError(0, 'unreachable', 'The daemon does not answer.');
+  }
+  if (answer.ok) return answer;
+  throw await refusalOf(answer);
+}
+
+async function refusalOf(answer: Response): Promise<ApiError> {
+  const fallback = `The daemon answered with ${answer.status} ${answer.statusText}`.trim();
+  try {
+    const { error } = (await answer.json()) as { error: { code: string; message: string } };
+    return new ApiError(answer.status, String(error.code), String(error.message));
+  } catch {
+    return new ApiError(answer.status, 'unreadable', `${fallback}.`);
+  }
+}

@@ -1,0 +1,106 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { openPage } from './browser.js';
+import { runningIssue, timelineOf } from './sample-issue.js';
+import { ago, INPUT, named, stateWith, workingDay } from './sample-state.js';
+import { type ScriptedServer, type ScriptOptions, scriptedServer } from './scripted-server.js';
+
+async function openIssue(options: ScriptOptions = {}): Promise<{ server: ScriptedServer; page: Page }> {
+  const server = await scriptedServer(workingDay(), options);
+  server.script.issues.set('SHOP-231', runningIssue);
+  server.script.timelines.set('SHOP-231', { timeline: timelineOf('run-SHOP-231', true), told: 9 });
+  const page = await openPage(server.openUrl);
+  await page.getByRole('link', { name: /^SHOP-231/ }).click();
+  await page.getByRole('heading', { name: 'What happened' }).waitFor();
+  return { server, page };
+}
+
+test('what a run does shows line by line while one looks, with its plan and its changes', async () => {
+  const { server, page } = await openIssue();
+  const known = timelineOf('run-SHOP-231', true);
+  const happened = page.getByRole('region', { name: 'What happened' });
+  await happened.getByText('hook before_run finished').click();
+
+  server.script.timelines.set('SHOP-231', {
+    told: 10,
+    timeline: {
+      ...known,
+      entries: [...known.entries, { at: ago(0), kind: 'agent', text: 'said: all green', detail: null }],
+      plan: known.plan.map((step) => ({ ...step, status: 'completed' as const })),
+      diff: 'diff --git a/new.txt b/new.txt\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+fresh\n',
+    },
+  });
+
+  await happened.getByText('said: all green').waitFor();
+  expect(await happened.getByRole('listitem').first().textContent()).toContain('said: all green');
+  expect(await happened.getByText('Already up to date.').isVisible()).toBe(true);
+  await page.getByRole('region', { name: 'Plan' }).getByText('4 of 4').waitFor();
+  await page
+    .getByRole('region', { name: /^Changes \d/ })
+    .getByText('+fresh')
+    .waitFor();
+  expect(await page.title()).toBe('(2) SHOP-231 · Baton');
+});
+
+test('how long a run takes counts on by itself', async () => {
+  const { page } = await openIssue();
+  const took = page.getByRole('region', { name: /^Run 2/ }).getByText(/^6 min \d+ s$/);
+  const before = await took.textContent();
+
+  await expect.poll(() => took.textContent(), { timeout: 10_000 }).not.toBe(before);
+});
+
+test('an earlier run is chosen from the list, with its outcome and its cost', async () => {
+  const { page } = await openIssue();
+
+  await page.getByRole('link', { name: /^Run 1/ }).click();
+
+  await page.getByRole('heading', { name: 'Run 1' }).waitFor();
+  const run = page.getByRole('region', { name: 'Run 1' });
+  await run.getByText('failed (turn_failed): the model stopped: context window exceeded').waitFor();
+  await run.getByText('2 turns, 4.3M tokens').waitFor();
+  expect(page.url()).toContain('run=run-231-1');
+});
+
+test('a transcript is saved as a file, also where looking needs the token', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'baton-page-')), 'transcript.jsonl');
+  writeFileSync(file, '{"kind":"run_began"}\n');
+  const { page } = await openIssue({ isOwnToken: true, source: { transcript: async () => file } });
+
+  const saved = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Save the transcript' }).click();
+
+  expect((await saved).suggestedFilename()).toBe('SHOP-231-run-SHOP-231.jsonl');
+});
+
+test('an issue that moves on is told anew: its standing, its buttons, its question', async () => {
+  const { server, page } = await openIssue();
+  await page.getByRole('button', { name: 'Stop SHOP-231' }).waitFor();
+
+  const parked = {
+    ...named('SHOP-231', 'Cart loses its coupon after a login'),
+    reason: 'input_required',
+    since: ago(0),
+    message: 'it asks',
+    question: INPUT,
+    keeps_slot: false,
+    failures: 0,
+  };
+  server.show(stateWith({ parked: [parked] }));
+
+  await page.getByText('Parked: asked a person. An answer goes on where it stopped.').waitFor();
+  await page.getByRole('radio', { name: '90 days' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Stop SHOP-231' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Retry SHOP-231' }).isVisible()).toBe(true);
+});
+
+test('without a token a question is still read in full, with what there is to choose from', async () => {
+  const server = await scriptedServer(workingDay());
+
+  const page = await openPage(server.url);
+
+  await page.getByText('How long should audit events be kept? 30 days / 90 days / For ever').waitFor();
+});

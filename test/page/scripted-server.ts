@@ -1,0 +1,97 @@
+import { onTestFinished } from 'vitest';
+import { Feed } from '../../src/status/feed.js';
+import { type HttpServer, startHttp } from '../../src/status/http-server.js';
+import { readPageFiles } from '../../src/status/page-files.js';
+import type { StatusSource } from '../../src/status/routes.js';
+import type { IssueView, Stats } from '../../src/status/shapes/issue-shape.js';
+import type { StateView } from '../../src/status/shapes/state-shape.js';
+import type { LiveTimeline } from '../../src/status/timeline-teller.js';
+import { Core } from '../support/core.js';
+import { statusSource } from '../support/status-samples.js';
+import { sampleStats, timelineOf } from './sample-issue.js';
+
+export const TOKEN = 'page-test-token';
+
+export interface Script {
+  state: StateView;
+  /** By identifier. */
+  issues: Map<string, (state: StateView) => IssueView>;
+  timelines: Map<string, LiveTimeline>;
+  stats: Stats;
+}
+
+export interface ScriptOptions {
+  /** Looking needs the token too. */
+  readonly isOwnToken?: boolean;
+  readonly source?: Partial<StatusSource>;
+}
+
+export interface ScriptedServer {
+  readonly script: Script;
+  readonly url: string;
+  /** With the token, as `baton open` prints it. */
+  readonly openUrl: string;
+  /** What the page sees next. */
+  show(state: StateView): void;
+  close(): Promise<void>;
+  /** The connections break, and the daemon lives on. */
+  cut(): Promise<void>;
+  /** Again, on the same port, as a daemon that was restarted. */
+  reopen(): Promise<void>;
+}
+
+/** The real server of page and API, telling what the test says. */
+export async function scriptedServer(state: StateView, options: ScriptOptions = {}): Promise<ScriptedServer> {
+  const page = await readPageFiles();
+  if (!page.has('/')) throw new Error('The page was not built: npm run build.');
+  const script: Script = { state, issues: new Map(), timelines: new Map(), stats: sampleStats() };
+  let server: HttpServer;
+  let feed = feedOf(script);
+  const listen = (port: number) => {
+    const source = statusSource(new Core(), { ...reads(script), feed, page, ...options.source });
+    const { isOwnToken = false } = options;
+    return startHttp({ host: '127.0.0.1', port, allowedHosts: [], token: TOKEN, isOwnToken, source });
+  };
+  server = await listen(0);
+  const { port, url } = server;
+  const close = async () => {
+    feed.close();
+    await server.close();
+  };
+  onTestFinished(close);
+  return {
+    script,
+    url,
+    openUrl: `${url}/#token=${TOKEN}`,
+    show(next) {
+      script.state = next;
+    },
+    close,
+    async cut() {
+      await server.close();
+      server = await listen(port);
+    },
+    async reopen() {
+      feed = feedOf(script);
+      server = await listen(port);
+    },
+  };
+}
+
+function feedOf(script: Script): Feed {
+  return new Feed({
+    snapshot: () => script.state,
+    timeline: (identifier) => script.timelines.get(identifier) ?? null,
+    clean: (json) => json,
+    limits: { tickMs: 30 },
+  });
+}
+
+function reads(script: Script): Partial<StatusSource> {
+  return {
+    snapshot: () => script.state,
+    issue: async (name) => script.issues.get(name)?.(script.state) ?? null,
+    timeline: async (_, runId) => timelineOf(runId ?? '', false),
+    stats: async () => script.stats,
+  };
+}
