@@ -71,7 +71,7 @@ describe('a person makes a mistake', () => {
     [['chekc'], 'Did you mean check?'],
     [['chekc', 'WORKFLOW.md'], 'Did you mean check?'],
     [['Check'], 'Did you mean check?'],
-    [['stop', 'TASK-1'], "neither a command nor a file 'stop'"],
+    [['halt', 'TASK-1'], "neither a command nor a file 'halt'"],
     [['elsewhere'], "neither a command nor a file 'elsewhere'"],
     [['nowhere/WORKFLOW.md'], 'nowhere/WORKFLOW.md does not exist'],
     [[], '`baton init` writes one'],

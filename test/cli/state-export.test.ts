@@ -39,7 +39,7 @@ describe('baton state export', () => {
     expect({ code, err: io.err() }).toEqual({ code: 0, err: '' });
     expect(state).toMatchObject({
       state_dir: dir,
-      schema_version: 2,
+      schema_version: 3,
       claims: CLAIMS,
       records: { A: { runs: 4 } },
       meta: { daemon: { pausedSinceMs: 5 } },

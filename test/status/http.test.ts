@@ -1,9 +1,6 @@
-import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { HttpOptions } from '../../src/status/http-server.js';
-import { Core } from '../support/core.js';
-import { viewOf } from '../support/status-samples.js';
-import { ask, start, TOKEN } from './http-fixture.js';
+import { ask, start } from './http-fixture.js';
 
 /** Anything that JSON can hold: what the routes make of it is what is tested. */
 const shows = (body: object) => ({ snapshot: () => body as never });

@@ -7,8 +7,8 @@ import { z } from 'zod';
 export const text = z.string();
 export const textOrNull = text.nullable();
 export const count = z.number();
-export const time = text;
-export const timeOrNull = textOrNull;
+/** `null` also for a moment that no calendar has. */
+export const timeOrNull = text.nullable();
 
 export const issueFields = {
   issue_id: text,
