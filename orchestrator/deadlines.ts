@@ -2,6 +2,7 @@ import type { Claim, LiveRun } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Draft } from './draft.js';
 import { liftHold } from './holds.js';
+import { NOT_ASKING, progressed } from './live-run.js';
 import { requestStop } from './run-end.js';
 import { isStalled } from './stall.js';
 import { dayBudgetIsBack, enforceDayBudget } from './usage.js';
@@ -43,7 +44,7 @@ function endAsking(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void
     });
   }
   draft.noteOn(claim, 'warn', 'nobody answered in time, declined', { questions: questions.length });
-  const answered = { ...run, askedAtAwakeMs: null, lastProgressAwakeMs: now.awakeMs };
+  const answered = { ...run, ...NOT_ASKING, ...progressed(now) };
   const status = { kind: 'running', run: { ...claim.status.run, questions: [] } } as const;
   draft.putClaim({ ...claim, status, live: { ...claim.live, run: answered } });
 }

@@ -87,7 +87,7 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
         onceEnded(draft, claim, run, event.outcome);
         runEnded(draft, claim, run, event.outcome, now);
       }
-      if (claim?.live.run?.retryAfter) requests.retryRequested(draft, claim.issue.id, now);
+      if (run?.wish === 'retry') requests.retryRequested(draft, claim?.issue.id ?? '', now);
       return;
     }
     case 'workspace_removed':

@@ -56,6 +56,8 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
     resume: waiting?.resume ?? null,
     probe: isProbe,
     questions: [],
+    answered: null,
+    wish: null,
     account: newAccount(waiting?.cause ?? (state.once?.only ? 'operator' : 'poll'), state),
   };
   draft.put('records', issue.id, { ...record, runs: run.number });
@@ -68,7 +70,7 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
     ...claim,
     issue,
     status: { kind: 'running', run },
-    live: { issueSeq: seq, run: newLiveRun('claiming', state.persist.orderedSeq + 1, state.config, now.awakeMs) },
+    live: { issueSeq: seq, run: newLiveRun('claiming', state.persist.orderedSeq + 1, state.config, now) },
   });
 }
 

@@ -1,21 +1,22 @@
-import type { LiveRun } from '../src/domain/claim.js';
+import type { LiveRun, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
 import type { Config } from '../src/domain/config.js';
 
 /** A run at its beginning, under the settings of that moment. */
-export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: Config, awakeMs: number): LiveRun {
+export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: Config, now: Moment): LiveRun {
   return {
     stage,
     persistSeq,
     phase: 'preparing',
     step: null,
-    lastProgressAwakeMs: awakeMs,
+    ...progressed(now),
     openItems: 0,
     askedAtAwakeMs: null,
+    askedAtMs: null,
     hostCalls: 0,
     ownMove: null,
     grace: null,
     stop: null,
-    retryAfter: false,
     session: null,
     limits: {
       stallTimeoutMs: config.codex.stallTimeoutMs,
@@ -26,7 +27,23 @@ export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: 
   };
 }
 
-/** A run that an earlier daemon began. It is told to stop already, as by a shutdown; what it left is being cleared away. */
-export function leftRun(config: Config): LiveRun {
-  return { ...newLiveRun('left', 0, config, 0), phase: 'finishing', stop: 'shutdown' };
+/**
+ * A run that an earlier daemon began. It is told to stop already, as by a shutdown, or as a person wished; what it left is being cleared
+ * away.
+ */
+export function leftRun({ wish, startedAtMs }: RunFacts, config: Config): LiveRun {
+  const begun = newLiveRun('left', 0, config, { awakeMs: 0, wallMs: startedAtMs });
+  return { ...begun, phase: 'finishing', stop: wish === 'stop' ? 'operator' : 'shutdown' };
 }
+
+type Moment = Pick<Instant, 'awakeMs' | 'wallMs'>;
+
+export function progressed(now: Moment): Pick<LiveRun, 'lastProgressAwakeMs' | 'lastProgressAtMs'> {
+  return { lastProgressAwakeMs: now.awakeMs, lastProgressAtMs: now.wallMs };
+}
+
+export function asked(now: Moment): Pick<LiveRun, 'askedAtAwakeMs' | 'askedAtMs'> {
+  return { askedAtAwakeMs: now.awakeMs, askedAtMs: now.wallMs };
+}
+
+export const NOT_ASKING = { askedAtAwakeMs: null, askedAtMs: null };

@@ -82,10 +82,10 @@ function foundIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): 
 }
 
 function letGo(draft: Draft, claim: Claim, standing: StopReason, now: Instant): void {
-  draft.noteOn(claim, 'info', 'issue released', { reason: standing, state: claim.issue.state });
   // A parked one was stuck: whoever moved it on, it was not its runs.
-  if (claim.status.kind === 'waiting' && (standing === 'terminal' || standing === 'inactive'))
-    finish(draft, claim, standing === 'terminal', now);
+  const mayBeOurs = claim.status.kind === 'waiting' && (standing === 'terminal' || standing === 'inactive');
+  const isFinished = mayBeOurs && finish(draft, claim, standing === 'terminal', now);
+  if (!isFinished) draft.noteOn(claim, 'info', 'issue released', { reason: standing, state: claim.issue.state });
   if (standing === 'terminal') removeWorkspace(draft, claim.issue);
   else draft.release(claim.issue.id);
 }

@@ -32,7 +32,7 @@ export function retryRequested(draft: Draft, issueId: string, now: Instant): voi
   probeNow(draft, now);
   const claim = draft.claim(issueId);
   if (claim?.status.kind === 'running' && claim.live.run && claim.live.run.stop !== null) {
-    draft.putClaim({ ...claim, live: { ...claim.live, run: { ...claim.live.run, retryAfter: true } } });
+    draft.putClaim({ ...claim, status: { kind: 'running', run: { ...claim.status.run, wish: 'retry' } } });
   } else if (claim?.status.kind === 'waiting') {
     draft.putClaim({
       ...claim,
@@ -52,8 +52,11 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
     const isOpen = claim.live.run.stop === null && claim.status.run.questions.some(({ id }) => id === questionId);
     if (!isOpen)
       return draft.noteOn(claim, 'warn', 'answer to a question that is not open', { question_id: questionId });
-    draft.order({ type: 'answer_run', runId: claim.status.run.runId, questionId, answer });
-    return closeQuestion(draft, claim, claim.status.run, claim.live.run, questionId, now);
+    const { run } = claim.status;
+    draft.order({ type: 'answer_run', runId: run.runId, questionId, answer });
+    const question = run.questions.find(({ id }) => id === questionId);
+    const answered = question ? { question, answer } : run.answered;
+    return closeQuestion(draft, claim, { ...run, answered }, claim.live.run, questionId, now);
   }
   if (claim?.status.kind !== 'parked' || claim.status.question?.id !== questionId || claim.status.run !== null)
     return draft.note('warn', 'answer to a question that is not open', {

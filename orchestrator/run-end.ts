@@ -34,7 +34,13 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
   const run = claim?.live.run;
   if (claim?.status.kind !== 'running' || !run) return;
   if (run.stop !== null && WEIGHT[reason] <= WEIGHT[run.stop]) return;
-  const stopping = draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, stop: reason, grace: null } } });
+  // What a person wishes is stored: a kill in the next moment must not forget it.
+  const { run: facts } = claim.status;
+  const stopping = draft.putClaim({
+    ...claim,
+    status: reason === 'operator' ? { kind: 'running', run: { ...facts, wish: 'stop' } } : claim.status,
+    live: { ...claim.live, run: { ...run, stop: reason, grace: null } },
+  });
   if (run.stage === 'claiming') {
     // No process yet, and none will come: `persisted` finds no claiming run.
     runEnded(
@@ -219,7 +225,7 @@ function stallError(outcome: Outcome): OutcomeError {
 }
 
 function resumeOf(run: RunFacts): ResumeThread | null {
-  return run.threadId === null ? run.resume : { threadId: run.threadId, answer: null };
+  return run.threadId === null ? run.resume : { threadId: run.threadId, answer: run.answered };
 }
 
 function questionOf(outcome: Outcome): Question | null {

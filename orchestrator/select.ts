@@ -1,6 +1,7 @@
 import type { Claim } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Issue } from '../src/domain/issue.js';
+import { naturalOrder } from '../src/domain/natural-order.js';
 import { isEligible } from './eligibility.js';
 import { SlotCounter } from './slots.js';
 import type { State } from './state.js';
@@ -50,13 +51,13 @@ export function isDue(claim: Claim, now: Instant): boolean {
   return claim.status.kind === 'waiting' && claim.status.dueAtMs <= now.wallMs;
 }
 
-/** Priority 1..4, everything else after; within it retries first, then the oldest, then by identifier. */
+/** Priority 1..4, everything else after; within it retries first, then the oldest, then by identifier: 2 before 10. */
 function inOrder(a: Ready, b: Ready): number {
   return (
     rank(a.issue.priority) - rank(b.issue.priority) ||
     Number(a.claim === null) - Number(b.claim === null) ||
     compare(a.issue.created_at ?? LAST, b.issue.created_at ?? LAST) ||
-    compare(a.issue.identifier, b.issue.identifier)
+    naturalOrder(a.issue.identifier, b.issue.identifier)
   );
 }
 

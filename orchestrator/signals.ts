@@ -5,6 +5,7 @@ import type { RunSignal } from '../src/domain/run-signal.js';
 import { withAccount } from './account.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
+import { asked, NOT_ASKING, progressed } from './live-run.js';
 import { reconcileRun } from './reconcile.js';
 import { park } from './rest.js';
 import { bookUsage } from './usage.js';
@@ -19,16 +20,17 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
   const { run } = claim.status;
   switch (signal.type) {
     case 'phase':
-      return update(draft, claim, live, { phase: signal.phase, lastProgressAwakeMs: now.awakeMs, openItems: 0 });
+      return update(draft, claim, live, { phase: signal.phase, ...progressed(now), openItems: 0 });
     case 'progress':
-      return update(draft, claim, live, { lastProgressAwakeMs: now.awakeMs, openItems: signal.openItems });
+      return update(draft, claim, live, { ...progressed(now), openItems: signal.openItems });
     case 'session': {
       const { threadId, turnId, turn } = signal;
       const session = { threadId, turnId, turn };
-      const known = withAccount({ ...run, threadId }, { turns: Math.max(run.account.turns, turn) });
+      // A turn that begins has everything before it in its thread, answers too.
+      const known = withAccount({ ...run, threadId, answered: null }, { turns: Math.max(run.account.turns, turn) });
       return update(draft, withRun(claim, known), live, {
         session,
-        lastProgressAwakeMs: now.awakeMs,
+        ...progressed(now),
       });
     }
     case 'step':
@@ -53,14 +55,14 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
         question_id: signal.question.id,
       });
       const asking = withRun(claim, { ...run, questions: [...run.questions, signal.question] });
-      return update(draft, asking, live, { askedAtAwakeMs: live.askedAtAwakeMs ?? now.awakeMs });
+      return update(draft, asking, live, { ...(live.askedAtAwakeMs === null ? asked(now) : {}) });
     }
     case 'question_closed':
       // Its agent is being ended: what it asked is still to be answered before the issue can go on.
       if (live.stop !== null) return;
       return closeQuestion(draft, claim, run, live, signal.questionId, now);
     case 'host_calls': {
-      const run = { ...live, hostCalls: signal.open, lastProgressAwakeMs: now.awakeMs };
+      const run = { ...live, hostCalls: signal.open, ...progressed(now) };
       const told = draft.putClaim({ ...claim, live: { ...claim.live, run } });
       // The issue was seen to be elsewhere while a tool was at work: now it is known who moved it.
       if (run.grace && run.hostCalls === 0) reconcileRun(draft, told, run, run.grace.reason, now);
@@ -69,7 +71,7 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
     case 'moved_issue':
       return update(draft, claim, live, {
         ownMove: { state: signal.state, awakeMs: now.awakeMs },
-        lastProgressAwakeMs: now.awakeMs,
+        ...progressed(now),
       });
     default:
       return assertNever(signal);
@@ -86,8 +88,8 @@ export function closeQuestion(
 ): void {
   const questions = run.questions.filter((question) => question.id !== questionId);
   if (questions.length === run.questions.length) return;
-  const askedAtAwakeMs = questions.length === 0 ? null : now.awakeMs;
-  update(draft, withRun(claim, { ...run, questions }), live, { askedAtAwakeMs, lastProgressAwakeMs: now.awakeMs });
+  const clock = questions.length === 0 ? NOT_ASKING : asked(now);
+  update(draft, withRun(claim, { ...run, questions }), live, { ...clock, ...progressed(now) });
 }
 
 /** Processes that SIGKILL does not end: a person has to look, and the slot stays taken. */

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StatusParts } from './daemon-status.js';
 import type { ServerConfig } from './domain/config.js';
@@ -37,11 +37,9 @@ export async function serveSocket(source: StatusSource, parts: SocketParts): Pro
   const address = await socketAddress(parts.stateDir);
   try {
     await rm(join(parts.stateDir, 'socket'), { force: true });
-    // It is born with these rights: there is no moment in which another could connect.
-    const mask = process.umask(0o177);
-    const listening = startSocket({ source, path: address.path, routes: [pageRoute(parts)] });
-    process.umask(mask);
-    const socket = await listening;
+    const socket = await startSocket({ source, path: address.path, routes: [pageRoute(parts)] });
+    // The folder keeps others out already, from the first moment on; this is for who looks at the file.
+    await chmod(join(parts.stateDir, 'socket'), 0o600);
     return {
       async close() {
         await socket.close();
@@ -73,12 +71,12 @@ function pageRoute({ stateDir, server, env, url }: SocketParts): Route {
 function ownToken({ token }: ServerConfig, env: NodeJS.ProcessEnv): string | null {
   if (token === null) return null;
   const value = resolveSecret(token, env)?.trim() ?? '';
-  if (value.length >= MIN_TOKEN) return value;
+  if (TOKEN.test(value)) return value;
   const message =
     value === ''
       ? `server.token is ${token}, and that variable is not set. Set it, or take server.token out of WORKFLOW.md.`
-      : `server.token has fewer than ${MIN_TOKEN} characters, which can be guessed. Take a long random one: openssl rand -hex 32.`;
+      : 'server.token must have 16 to 512 characters of ASCII without blanks: fewer can be guessed, and others cannot be sent. Take a random one: openssl rand -hex 32.';
   throw new BatonError('invalid_workflow_config', message);
 }
 
-const MIN_TOKEN = 16;
+const TOKEN = /^[\x21-\x7e]{16,512}$/;

@@ -8,11 +8,15 @@ import { transcriptName } from './logging/transcript.js';
 import { findIssue } from './status/find-issue.js';
 import type { Metrics } from './status/metrics.js';
 import type { StatusSource } from './status/routes.js';
+import type { Stats } from './status/shapes/issue-shape.js';
+import { SharedText } from './status/shared-text.js';
 import type { Totals } from './status/totals.js';
 
 export interface OpenedSource {
   readonly source: StatusSource;
   readonly metrics: Metrics;
+  /** Something happened that whoever asks for the state must see. */
+  stale(): void;
 }
 
 /** What is known from having seen every decision. */
@@ -24,6 +28,8 @@ export interface Watched {
 
 const RUNS_TOLD = 50;
 const RUNS_FOUND = 1_000;
+/** They are about days. */
+const STATS_FRESH_MS = 5_000;
 
 /** Everything that the routes can ask, from the parts of the daemon. What it needs is loaded here: not every daemon is looked at. */
 export async function createStatusSource(options: StatusParts, { totals, stored }: Watched): Promise<OpenedSource> {
@@ -49,6 +55,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
       ...{ daemon, seen, totals: totals(), rateLimits: activity.rateLimits },
       workflow: workflowFacts(options.workflow(), options.workflowFile()),
     });
+  const stateText = new SharedText(() => `${clean(JSON.stringify(snapshot()))}\n`);
   const metrics = createMetrics({ state, now, totals, version });
   const pathOf = (runId: string) => join(stateDir.transcripts, transcriptName(runId));
 
@@ -62,8 +69,9 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
     return found?.runId ?? null;
   };
 
+  const stats = new Map<number, { readonly value: Stats; readonly today: string | undefined; readonly atMs: number }>();
   const source: StatusSource = {
-    snapshot,
+    stateText: () => stateText.get(),
     async issue(asked) {
       // As people type it; runs are found by the name as it is.
       const name = findIssue(state(), asked)?.issue.identifier ?? asked;
@@ -86,7 +94,11 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
     },
     async stats(count) {
       const days = lastDays(now().wallMs, count);
-      return statsOf(days, await store.past.days(days[0] ?? ''));
+      const known = stats.get(count);
+      if (known && known.today === days.at(-1) && performance.now() - known.atMs < STATS_FRESH_MS) return known.value;
+      const value = statsOf(days, await store.past.days(days[0] ?? ''));
+      stats.set(count, { value, today: days.at(-1), atMs: performance.now() });
+      return value;
     },
     feed: new Feed({
       snapshot,
@@ -104,7 +116,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
     clean,
     onError: (error) => log.error({ err: error }, 'status could not be served'),
   };
-  return { source, metrics };
+  return { source, metrics, stale: () => stateText.stale() };
 }
 
 /** By the calendar: a day may have 23 or 25 hours. */

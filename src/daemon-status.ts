@@ -61,6 +61,8 @@ export class DaemonStatus {
   decided(event: OrchestratorEvent, before: State, after: State): void {
     this.#totals = totalsAfter(this.#totals, before, after);
     this.#safe.decided(after);
+    // What agents say a thousand times a second may be a moment old.
+    if (event.type !== 'run_signalled') this.#opened?.stale();
     this.#opened?.metrics.decided(event, before, after, this.#options.parts.clock.now());
   }
 

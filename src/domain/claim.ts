@@ -85,6 +85,10 @@ export interface RunFacts {
   readonly probe: boolean;
   /** What its agent waits for, the oldest first. Stored: a daemon that ends takes no question along. */
   readonly questions: readonly Question[];
+  /** The last answer of a person that this turn of the agent has: the end of the daemon must not lose it. */
+  readonly answered: ResumeThread['answer'];
+  /** What a person has asked of it: `stop`, or to be retried once it has ended. */
+  readonly wish: 'stop' | 'retry' | null;
   readonly account: RunAccount;
 }
 
@@ -108,17 +112,18 @@ export interface LiveRun {
   /** The step that was begun last; `null`: none yet, or a workflow without `steps:`. */
   readonly step: { readonly id: string; readonly kind: string } | null;
   readonly lastProgressAwakeMs: number;
+  /** The same on the wall clock, for people. */
+  readonly lastProgressAtMs: number;
   readonly openItems: number;
   /** Set while it has questions that are open. */
   readonly askedAtAwakeMs: number | null;
+  readonly askedAtMs: number | null;
   /** Tools of the host that are at work for it. */
   readonly hostCalls: number;
   readonly ownMove: { readonly state: string; readonly awakeMs: number } | null;
   /** Why it must end once its grace is over, see reconcile.ts. */
   readonly grace: { readonly untilAwakeMs: number; readonly reason: StopReason } | null;
   readonly stop: StopReason | null;
-  /** A person asked for a retry while it was being stopped. */
-  readonly retryAfter: boolean;
   readonly session: { readonly threadId: string; readonly turnId: string; readonly turn: number } | null;
   /** As they were when the run began: a later edit of WORKFLOW.md does not change them. */
   readonly limits: RunLimits;

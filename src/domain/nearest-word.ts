@@ -1,11 +1,13 @@
-/** The word of `candidates` that was probably meant by `word`, or null when none is near. */
+/** The word of `candidates` that was probably meant by `word`, or null when none is near. Another number is no typing error. */
 export function nearestWord(word: string, candidates: readonly string[]): string | null {
   const wanted = canonical(word);
   // Longer would be no typing error, and comparing costs the square of the length.
   if (wanted.length > 60) return null;
   let best: { word: string; distance: number } | null = null;
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, canonical(candidate));
+    const other = canonical(candidate);
+    if (other !== wanted && withoutDigits(other) === withoutDigits(wanted)) continue;
+    const distance = editDistance(wanted, other);
     const limit = Math.max(1, Math.floor(Math.min(wanted.length, candidate.length) / 3));
     if (distance <= limit && (best === null || distance < best.distance)) best = { word: candidate, distance };
   }
@@ -18,6 +20,10 @@ function canonical(word: string): string {
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('-', '_')
     .toLowerCase();
+}
+
+function withoutDigits(word: string): string {
+  return word.replace(/\d+/g, '');
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */

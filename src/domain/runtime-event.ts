@@ -30,6 +30,8 @@ export interface RuntimeEvent {
   readonly sessionId?: string;
   /** The protocol method behind it, where there is one. */
   readonly method?: string;
+  /** The folder that the agent works in, where the message names files. */
+  readonly workspace?: string;
   /** What belongs to the type; already bounded in size. */
   readonly data?: JsonObject;
 }

@@ -1,4 +1,5 @@
 import { neutralise } from '../domain/neutralise.js';
+import { cutText } from './cut-text.js';
 
 /**
  * One record as one line for people: time, level, message, identifier, then the other fields as key=value. Ids that only
@@ -49,10 +50,11 @@ function spreadError([key, value]: [string, unknown]): [string, unknown][] {
   return value.type === 'BatonError' ? [message, ['code', value.code]] : [message, ['stack', value.stack]];
 }
 
+/** Every escape stands there once, whoever made it: a backslash is not escaped again. A text that is cut keeps its closing quote. */
 function shown(value: unknown): string {
-  const isPlain = typeof value === 'string' && /^[^\s"=]+$/u.test(value);
-  const text = neutralise(isPlain ? value : (JSON.stringify(value) ?? ''));
-  return text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}…` : text;
+  if (typeof value !== 'string') return cutText(neutralise(JSON.stringify(value) ?? ''), MAX_VALUE_CHARS);
+  const text = cutText(neutralise(value), MAX_VALUE_CHARS);
+  return /^[^\s"=]+$/u.test(text) ? text : `"${text.replaceAll('"', '\\"')}"`;
 }
 
 function isFields(value: unknown): value is Fields {

@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { neutraliseJson } from '../domain/neutralise.js';
 import { AppendQueue } from './append-queue.js';
+import { DiffHold } from './diff-hold.js';
 import type { Redactor } from './redact.js';
 
 export interface TranscriptOptions {
@@ -26,10 +27,16 @@ const DEFAULT_MAX_BYTES = 50_000_000;
 const MAX_WAITING_BYTES = 8_000_000;
 /** Kept free for the two lines that say what is missing. */
 const RESERVED_BYTES = 300;
+/** What people and Baton did is written on when the agent has said too much: no agent may talk that out of its transcript. */
+const OWN_KINDS: ReadonlySet<string> = new Set([
+  ...['run_began', 'closing_began', 'run_ended', 'prompt', 'hook', 'step_started', 'step_finished'],
+  ...['asked', 'answered', 'message', 'unheard'],
+]);
+const OWN_SHARE = 0.05;
 
 /**
- * All that a run said, as JSON lines `{time, kind, data}` in `<dir>/<run id>.jsonl`. It is bounded: once `maxBytes` are
- * reached a `cut` line ends it, and at the close a second one says how many lines are missing. Lines left out because
+ * All that a run said, as JSON lines `{time, kind, data}` in `<dir>/<run id>.jsonl`. It is bounded: once `maxBytes` are nearly
+ * reached a `cut` line ends what the agent says, and at the close a second one says how many lines are missing. Lines left out because
  * the disk is too slow leave a `gap` line where they would be.
  */
 export function openTranscript(dir: string, runId: string, options: TranscriptOptions): Transcript {
@@ -39,6 +46,7 @@ export function openTranscript(dir: string, runId: string, options: TranscriptOp
   let bytes = 0;
   let leftOut = 0;
   let isCut = false;
+  const diffs = new DiffHold();
   let closing: Promise<void> | null = null;
   if (options.continues && isTorn(path)) queue.append('\n');
 
@@ -48,24 +56,27 @@ export function openTranscript(dir: string, runId: string, options: TranscriptOp
   };
 
   const write = (kind: string, data: unknown): void => {
-    if (isCut || queue.waitingBytes > MAX_WAITING_BYTES) {
+    const isOwn = OWN_KINDS.has(kind);
+    if ((isCut && !isOwn) || queue.waitingBytes > MAX_WAITING_BYTES) {
       leftOut += 1;
       return;
     }
     const json = lineOf(kind, data);
     const line = `${neutraliseJson(options.redactor.maskJson(json))}\n`;
-    const gap = leftOut > 0 ? `${lineOf('gap', { lines: leftOut })}\n` : '';
-    if (bytes + Buffer.byteLength(gap) + Buffer.byteLength(line) + RESERVED_BYTES > maxBytes) {
-      isCut = true;
+    const gap = leftOut > 0 && !isCut ? `${lineOf('gap', { lines: leftOut })}\n` : '';
+    const room = isOwn ? maxBytes : maxBytes * (1 - OWN_SHARE);
+    if (bytes + Buffer.byteLength(gap) + Buffer.byteLength(line) + RESERVED_BYTES > room) {
       leftOut += 1;
-      append(`${lineOf('cut', { max_bytes: maxBytes })}\n`);
+      if (!isCut) append(`${lineOf('cut', { max_bytes: maxBytes })}\n`);
+      isCut = true;
       return;
     }
     append(gap + line);
-    leftOut = 0;
+    if (!isCut) leftOut = 0;
   };
 
   const finish = (): Promise<void> => {
+    for (const held of diffs.flush()) write(held.kind, held.data);
     if (leftOut > 0) append(`${lineOf(isCut ? 'cut' : 'gap', { lines: leftOut })}\n`);
     return queue.close();
   };
@@ -73,7 +84,8 @@ export function openTranscript(dir: string, runId: string, options: TranscriptOp
   return {
     path,
     write(kind, data) {
-      if (closing === null && !queue.isBroken) write(kind, data);
+      if (closing !== null || queue.isBroken) return;
+      for (const line of diffs.take({ kind, data }, performance.now())) write(line.kind, line.data);
     },
     close() {
       closing ??= finish();

@@ -5,15 +5,15 @@ import type { Instant } from '../domain/clock.js';
 import type { StopReason } from '../domain/effects.js';
 import type { Issue } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
-import { nearestWord } from '../domain/nearest-word.js';
 import { cancelled } from '../domain/outcome.js';
 import { standingOf } from '../domain/standing.js';
 import { type ActionRefusal, type ActionResult, accept, commandOn, refuse } from './action-result.js';
 import { decideAnswer } from './answer-action.js';
-import { findIssue, knownIssues } from './find-issue.js';
+import { findIssue } from './find-issue.js';
 import { isoTime } from './iso-time.js';
 import type { AnswerRequest } from './shapes/request-shapes.js';
 import { failedRules } from './start-order.js';
+import { refuseUnknown } from './unknown-issue.js';
 
 /** What a person asks for about one issue. */
 export type Action =
@@ -28,7 +28,7 @@ export type Action =
  */
 export function decideAction(state: State, name: string, action: Action): ActionResult {
   const found = findIssue(state, name);
-  if (found === null) return notFound(state, name);
+  if (found === null) return refuseUnknown(state, name);
   const { issue, claim } = found;
   switch (action.kind) {
     case 'stop':
@@ -51,21 +51,6 @@ export function refreshAnswer(
 ): { readonly queued: true; readonly coalesced: boolean; readonly operations: string[] } {
   const coalesced = poll.inFlightSeq !== null || poll.nextAtMs <= now.wallMs;
   return { queued: true, coalesced, operations: ['poll', 'reconcile'] };
-}
-
-function notFound(state: State, name: string): ActionRefusal {
-  const done = state.finished.findLast((one) => one.identifier === name || one.issueId === name);
-  const near = nearestWord(
-    name,
-    knownIssues(state).map(({ issue }) => issue.identifier),
-  );
-  const more = done
-    ? ` Its state is "${done.state}" since ${isoTime(done.atMs)}.`
-    : near === null
-      ? ''
-      : ` Did you mean ${near}?`;
-  const message = `No issue ${name} is claimed or among the candidates of the last poll.${more}`;
-  return { status: 404, code: 'issue_not_found', message };
 }
 
 function stopClaim({ issue, status, live }: Claim): ActionResult {
@@ -134,7 +119,7 @@ function retryRunning(issue: Issue, { run }: Running, live: LiveRun | null): Act
     return refuse('already_running', `${identifier} is running already (run ${run.number}). ${help}`);
   }
   if (MOVED.includes(stop)) return beingStopped(issue, stop, 'It starts again when the issue is active again.');
-  if (live?.retryAfter) return beingStopped(issue, stop, 'It starts again after that, as was asked for already.');
+  if (run.wish === 'retry') return beingStopped(issue, stop, 'It starts again after that, as was asked for already.');
   const message = `The run of ${identifier} is being ended; it starts again as soon as its processes are gone.`;
   return accept({ type: 'retry_requested', issueId: id }, message);
 }
@@ -163,8 +148,8 @@ function sendMessage(issue: Issue, claim: Claim | null, text: string): ActionRes
   // With steps there may be another agent to come.
   if (live.phase === 'finishing' && live.step === null)
     return refuse('not_running', `The agent of ${identifier} is done; only hooks are at work. ${WRITE_IT}`);
-  const when = live.phase === 'agent' ? 'is told to the agent' : 'reaches the agent with its first prompt';
-  return accept({ type: 'message_given', issueId: id, text }, `It ${when} of ${identifier}.`);
+  const when = live.phase === 'agent' ? 'is told' : 'gets it with its first prompt';
+  return accept({ type: 'message_given', issueId: id, text }, `The agent of ${identifier} ${when}.`);
 }
 
 const WRITE_IT = 'Write it into the issue, and the next run reads it.';

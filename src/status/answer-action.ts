@@ -54,8 +54,10 @@ function answerOf(request: AnswerRequest, question: Question): Answer | ActionRe
   const { values } = request;
   const unknown = Object.keys(values).filter((id) => !question.fields.some((field) => field.id === id));
   if (unknown.length > 0) return unusable(`There is no field ${unknown.join(', ')}. There is: ${fieldsOf(question)}.`);
-  const missing = question.fields.filter(({ id }) => !Object.hasOwn(values, id));
-  if (missing.length > 0) return unusable(`Not answered: ${missing.map(({ id }) => id).join(', ')}.`);
+  // To say nothing is to decline, and that is said as such.
+  const missing = question.fields.filter(({ id }) => !Object.hasOwn(values, id) || values[id]?.trim() === '');
+  if (missing.length > 0)
+    return unusable(`Not answered: ${missing.map(({ id }) => id).join(', ')}. Give each a value, or decline.`);
   return { kind: 'input', values: Object.fromEntries(question.fields.map(({ id }) => [id, values[id] ?? ''])) };
 }
 

@@ -4,25 +4,37 @@ import type { Access, Admit } from './access.js';
 import { type Route, type RouteContext, refusal } from './route.js';
 import { createRoutes, type StatusSource } from './routes.js';
 
+export interface AnswerOptions {
+  readonly responseMs: number;
+  /** Over the socket, where the daemon's own user asks. */
+  readonly isOwner: boolean;
+  readonly more?: readonly Route[];
+}
+
 export type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** From a request to its answer: who asks is looked at first, and what is slow is cut off. Streams may take as long as they like. */
 export function answerRequests(
   source: StatusSource,
   admit: Admit,
-  responseMs: number,
-  more: readonly Route[] = [],
+  { responseMs, isOwner, more = [] }: AnswerOptions,
 ): AnswerRequest {
   const admitted = new WeakMap<IncomingMessage, Access>();
   const accessOf = (c: RouteContext) => admitted.get(c.env.incoming as IncomingMessage) ?? 'public';
-  const route = getRequestListener(createRoutes(source, accessOf, more).fetch, {
+  const route = getRequestListener(createRoutes(source, accessOf, { isOwner, more }).fetch, {
     // The daemon talks to trackers with Node's own Request and Response.
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
     errorHandler: () =>
       new Response(`${JSON.stringify(BAD_REQUEST.body)}\n`, { status: 400, headers: { 'content-type': JSON_TYPE } }),
   });
+  const answering = new WeakSet<IncomingMessage['socket']>();
   return (request, response) => {
+    const { socket } = request;
+    // Nobody who means well sends a request before the last one is answered; hundreds of them at once would all be answered at once.
+    if (answering.has(socket)) return void socket.destroy();
+    answering.add(socket);
+    for (const end of ['finish', 'close']) response.once(end, () => answering.delete(socket));
     limitTime(request, response, responseMs);
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     if (hasBody(request)) response.setHeader('connection', 'close');

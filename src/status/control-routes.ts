@@ -6,6 +6,7 @@ import type { Dispatch } from '../domain/ports.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
 import { isoTime } from './iso-time.js';
 import { readJsonBody, refuseOtherType } from './read-json-body.js';
+import { ISSUE_PATHS } from './read-routes.js';
 import { type Answer, type Route, type RouteContext, refusal } from './route.js';
 import { answerRequestShape, messageRequestShape } from './shapes/request-shapes.js';
 
@@ -41,16 +42,18 @@ export function controlRoutes(source: ControlSource): readonly Route[] {
     }),
     changes('/api/v1/pause', (c) => otherType(c) ?? accept({ type: 'pause_requested' }, PAUSED)),
     changes('/api/v1/resume', (c) => otherType(c) ?? accept({ type: 'resume_requested' }, RESUMED)),
-    changes('/api/v1/:identifier/stop', (c) => otherType(c) ?? act(c, { kind: 'stop' })),
-    changes('/api/v1/:identifier/retry', (c) => otherType(c) ?? act(c, { kind: 'retry' })),
-    changes('/api/v1/:identifier/answer', async (c) => {
-      const body = await bodyOf(c, answerRequestShape);
-      return 'refused' in body ? body.refused : act(c, { kind: 'answer', request: body.value });
-    }),
-    changes('/api/v1/:identifier/message', async (c) => {
-      const body = await bodyOf(c, messageRequestShape);
-      return 'refused' in body ? body.refused : act(c, { kind: 'message', text: body.value.text });
-    }),
+    ...ISSUE_PATHS.flatMap((path) => [
+      changes(`${path}/stop`, (c) => otherType(c) ?? act(c, { kind: 'stop' })),
+      changes(`${path}/retry`, (c) => otherType(c) ?? act(c, { kind: 'retry' })),
+      changes(`${path}/answer`, async (c) => {
+        const body = await bodyOf(c, answerRequestShape);
+        return 'refused' in body ? body.refused : act(c, { kind: 'answer', request: body.value });
+      }),
+      changes(`${path}/message`, async (c) => {
+        const body = await bodyOf(c, messageRequestShape);
+        return 'refused' in body ? body.refused : act(c, { kind: 'message', text: body.value.text });
+      }),
+    ]),
   ];
 }
 

@@ -5,12 +5,11 @@ import { type StartBlocker, startBlocker } from '../../orchestrator/start-blocke
 import { runOf, type State } from '../../orchestrator/state.js';
 import { HOLD_SOURCES, type HoldSource } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
-import { ERRORS } from '../domain/error-table.js';
 import type { Issue } from '../domain/issue.js';
 import { isoTime } from './iso-time.js';
 import { failed, passed } from './rule-view.js';
 import type { RuleView } from './shapes/issue-shape.js';
-import { bare, holdSentence, SENTENCES } from './start-order.js';
+import { advice, holdSentence, SENTENCES } from './start-order.js';
 
 export interface OwnStanding {
   /** It has its slot: nothing of this keeps it. */
@@ -55,7 +54,7 @@ const BLOCKERS: { readonly [blocker in StartBlocker]: BlockerRule } = {
   },
   poll_failed: {
     rule: 'tracker_readable',
-    action: ({ poll }) => (poll.failure ? bare(ERRORS[poll.failure.code].action) : 'wait'),
+    action: ({ poll }) => (poll.failure ? advice(poll.failure.code) : 'wait'),
     without: (state) => ({ ...state, poll: { ...state.poll, failure: null } }),
   },
   not_polled_yet: {
@@ -106,7 +105,7 @@ function holdRule(state: State, now: Instant, source: HoldSource): RuleView {
   const action =
     source === 'budget'
       ? `raise agent.max_tokens_per_day, or wait until ${isoTime(hold.untilMs ?? 0)}`
-      : bare(ERRORS[hold.code].action);
+      : advice(hold.code);
   return failed(rule, holdSentence(source, hold, now), action);
 }
 

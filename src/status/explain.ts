@@ -12,6 +12,7 @@ import { startRules } from './explain-start.js';
 import { isoTime } from './iso-time.js';
 import { failed, passed } from './rule-view.js';
 import type { RuleView } from './shapes/issue-shape.js';
+import { askedOf } from './start-order.js';
 
 /**
  * Every rule that can keep an issue from running, with what a person can do about those that do. An issue that is not running is
@@ -30,11 +31,11 @@ const ONLY_AT_FIRST: readonly string[] = ['complete', 'blockers_at_rest', 'budge
 
 /** Whether it is claimed is told by the rules about its claim. */
 function issueRules(state: State, issue: Issue, claim: Claim | null): RuleView[] {
-  return RULES.filter(({ name }) => name !== 'not_claimed').map((rule) =>
-    rule.passes(issue, state) || (claim !== null && ONLY_AT_FIRST.includes(rule.name))
-      ? passed(rule.name)
-      : failed(rule.name, rule.why(issue, state), rule.action(issue, state)),
-  );
+  return RULES.filter(({ name }) => name !== 'not_claimed').map((rule) => {
+    const asked = askedOf(rule.name, issue, state);
+    if (rule.passes(asked, state) || (claim !== null && ONLY_AT_FIRST.includes(rule.name))) return passed(rule.name);
+    return failed(rule.name, rule.why(asked, state), rule.action(asked, state));
+  });
 }
 
 /** What becomes of a claim that is due when its issue is read again and found as it is; of any other claim, nothing. */
@@ -52,9 +53,10 @@ function claimRules(claim: Claim | null, seen: Claim | null, now: Instant): Rule
 function stopping(claim: Claim | null): RuleView {
   const reason = claim?.status.kind === 'running' ? (claim.live.run?.stop ?? null) : null;
   if (reason === null) return passed('not_being_stopped');
-  const action = claim?.live.run?.retryAfter
-    ? 'wait: it starts again as soon as the run has ended'
-    : 'wait until its processes are gone';
+  const action =
+    claim?.status.kind === 'running' && claim.status.run.wish === 'retry'
+      ? 'wait: it starts again as soon as the run has ended'
+      : 'wait until its processes are gone';
   return failed('not_being_stopped', `its run is being ended: ${cancelled(reason).error.message}`, action);
 }
 

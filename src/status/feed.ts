@@ -15,20 +15,28 @@ export interface FeedOptions {
 export interface FeedLimits {
   /** Between two looks at the state: however much happens, readers are told so often. */
   readonly tickMs: number;
+  /** A look this long ago is good enough for one more reader: many who come at once must not cost a look each. */
+  readonly freshMs: number;
   readonly pingMs: number;
   /** After the last reader has left, for one that comes back. */
   readonly lingerMs: number;
+  /** Over the port, and as many over the socket. */
   readonly clients: number;
 }
 
-const LIMITS: FeedLimits = { tickMs: 400, pingMs: 15_000, lingerMs: 60_000, clients: 50 };
+const LIMITS: FeedLimits = { tickMs: 400, freshMs: 50, pingMs: 15_000, lingerMs: 60_000, clients: 50 };
 const KEPT_EVENTS = 300;
 const KEPT_BYTES = 8_000_000;
 
-interface Reader {
-  readonly client: StreamClient;
-  /** Whose timeline it wants besides; `null`: nobody's. */
+export interface JoinOptions {
+  /** Whose timeline is wanted besides; `null`: nobody's. */
   readonly issue: string | null;
+  readonly lastEventId: string | null;
+  readonly isOwner: boolean;
+}
+
+interface Reader extends Pick<JoinOptions, 'issue' | 'isOwner'> {
+  readonly client: StreamClient;
   readonly teller: TimelineTeller;
 }
 
@@ -42,6 +50,9 @@ export class Feed {
   #instance = newInstance();
   readonly #readers = new Set<Reader>();
   #view: StateView | null = null;
+  /** It as a text, once somebody wanted it. */
+  #text: string | null = null;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
   #seq = 0;
   #events: StreamEvent[] = [];
   #bytes = 0;
@@ -54,20 +65,23 @@ export class Feed {
     this.#limits = { ...LIMITS, ...options.limits };
   }
 
-  get isFull(): boolean {
-    return this.#readers.size >= this.#limits.clients;
+  /** Those who come over the port leave room for the commands of the daemon's own user. */
+  isFull(isOwner: boolean): boolean {
+    const readers = [...this.#readers].filter((reader) => reader.isOwner === isOwner);
+    return readers.length >= this.#limits.clients;
   }
 
-  join(client: StreamClient, issue: string | null, lastEventId: string | null): void {
-    const reader: Reader = { client, issue, teller: new TimelineTeller() };
-    this.#advance();
-    for (const event of this.#missed(lastEventId) ?? [this.#whole()]) client.send(event);
+  join(client: StreamClient, { issue, lastEventId, isOwner }: JoinOptions): void {
+    const reader: Reader = { client, issue, isOwner, teller: new TimelineTeller() };
+    // Who is there already is told as well: nobody may miss what this look has found.
+    if (performance.now() - this.#lookedAtMs > this.#limits.freshMs) this.#publish();
+    const timeline = this.#timelineEvent(reader, new Map());
+    client.begin([...(this.#missed(lastEventId) ?? [this.#whole()]), ...timeline]);
     this.#readers.add(reader);
-    this.#tellTimeline(reader);
     client.onClose(() => this.#leave(reader));
     if (this.#linger) clearTimeout(this.#linger);
     this.#linger = null;
-    this.#tick ??= setInterval(() => this.#round(), this.#limits.tickMs).unref();
+    this.#tick ??= this.#tickSoon();
     this.#ping ??= setInterval(() => this.#pingAll(), this.#limits.pingMs).unref();
   }
 
@@ -77,25 +91,33 @@ export class Feed {
     this.#rest();
   }
 
-  #round(): void {
-    const before = this.#seq;
-    this.#advance();
-    const fresh = this.#seq === before ? null : this.#events.at(-1);
-    for (const reader of this.#readers) {
-      if (fresh) reader.client.send(fresh);
-      this.#tellTimeline(reader);
-    }
+  /** A look that takes long, on a large board, is taken less often: readers must not cost the others more than a tenth of the time. */
+  #tickSoon(tookMs = 0): NodeJS.Timeout {
+    return setTimeout(() => this.#round(), Math.max(this.#limits.tickMs, tookMs * 10)).unref();
   }
 
-  /** Looks at the state; what has become of it is one event more. */
-  #advance(): void {
+  #round(): void {
+    const beganMs = performance.now();
+    this.#publish();
+    const timelines: Timelines = new Map();
+    for (const reader of this.#readers)
+      for (const event of this.#timelineEvent(reader, timelines)) reader.client.send(event);
+    this.#tick = this.#tickSoon(performance.now() - beganMs);
+  }
+
+  /** Looks at the state. What has become of it is one event more, for everybody. */
+  #publish(): void {
+    this.#lookedAtMs = performance.now();
     const next = this.#options.snapshot();
     const patch = this.#view && diffStates(this.#view, next);
     if (this.#view && !patch) return;
     this.#view = next;
+    this.#text = null;
     if (!patch) return;
     this.#seq += 1;
-    this.#remember({ event: 'patch', id: this.#id(), json: this.#options.clean(JSON.stringify(patch)) });
+    const event = { event: 'patch', id: this.#id(), json: this.#options.clean(JSON.stringify(patch)) };
+    this.#remember(event);
+    for (const { client } of this.#readers) client.send(event);
   }
 
   #remember(event: StreamEvent): void {
@@ -114,16 +136,21 @@ export class Feed {
   }
 
   #whole(): StreamEvent {
-    return { event: 'state', id: this.#id(), json: this.#options.clean(JSON.stringify(this.#view)) };
+    this.#text ??= this.#options.clean(JSON.stringify(this.#view));
+    return { event: 'state', id: this.#id(), json: this.#text };
   }
 
   #id(): string {
     return `${this.#instance}-${this.#seq}`;
   }
 
-  #tellTimeline({ client, issue, teller }: Reader): void {
-    const news = issue === null ? null : teller.news(this.#options.timeline(issue));
-    if (news) client.send({ event: 'timeline', id: null, json: this.#options.clean(JSON.stringify(news)) });
+  /** `known`: what was looked up for another reader in this round. */
+  #timelineEvent({ issue, teller }: Reader, known: Timelines): StreamEvent[] {
+    if (issue === null) return [];
+    const found = known.get(issue) ?? { timeline: this.#options.timeline(issue) };
+    known.set(issue, found);
+    const news = teller.news(found.timeline);
+    return news ? [{ event: 'timeline', id: null, json: this.#options.clean(JSON.stringify(news)) }] : [];
   }
 
   #pingAll(): void {
@@ -137,16 +164,20 @@ export class Feed {
   }
 
   #rest(): void {
-    for (const timer of [this.#tick, this.#ping]) if (timer) clearInterval(timer);
-    if (this.#linger) clearTimeout(this.#linger);
+    if (this.#ping) clearInterval(this.#ping);
+    for (const timer of [this.#tick, this.#linger]) if (timer) clearTimeout(timer);
     this.#tick = this.#ping = this.#linger = null;
     this.#view = null;
+    this.#text = null;
+    this.#lookedAtMs = Number.NEGATIVE_INFINITY;
     // What happens from here on is in no event: ids of before lead nowhere.
     this.#instance = newInstance();
     this.#events = [];
     this.#bytes = 0;
   }
 }
+
+type Timelines = Map<string, { readonly timeline: LiveTimeline | null }>;
 
 function newInstance(): string {
   return randomBytes(4).toString('hex');

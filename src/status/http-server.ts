@@ -75,7 +75,11 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   }
   const guard = createGuard(host, bound.port, options.allowedHosts);
   const admit = admitByToken(guard, options.token, options.isOwnToken);
-  serve(server, answerRequests(options.source, admit, limits.responseMs), options.source);
+  serve(
+    server,
+    answerRequests(options.source, admit, { responseMs: limits.responseMs, isOwner: false }),
+    options.source,
+  );
   const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return { url: `http://${name}:${bound.port}`, port: bound.port, close };
 }
@@ -85,7 +89,11 @@ export async function startSocket({ source, path, routes, ...options }: SocketOp
   const limits = { ...LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
   await listen(server, { path }, (error) => error);
-  serve(server, answerRequests(source, admitOwner, limits.responseMs, routes), source);
+  serve(
+    server,
+    answerRequests(source, admitOwner, { responseMs: limits.responseMs, isOwner: true, more: routes }),
+    source,
+  );
   return { close: closeOnce(server) };
 }
 

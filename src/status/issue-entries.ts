@@ -29,13 +29,7 @@ export function issueFields({ id, identifier, url, title, state }: Issue): Issue
   return { issue_id: id, issue_identifier: identifier, issue_url: url, title, state };
 }
 
-export function runningEntry(
-  claim: Claim,
-  run: RunFacts,
-  state: State,
-  now: Instant,
-  seen: LastSeen | null,
-): RunningView {
+export function runningEntry(claim: Claim, run: RunFacts, state: State, seen: LastSeen | null): RunningView {
   const live = claim.live.run;
   const session = live?.session ?? null;
   const { issue } = claim;
@@ -60,19 +54,19 @@ export function runningEntry(
     last_event: seen?.lastEvent ?? null,
     last_message: seen?.lastMessage ?? null,
     started_at: isoTime(run.startedAtMs),
-    last_event_at: live ? wallTime(live.lastProgressAwakeMs, now) : null,
+    last_event_at: live ? isoTime(live.lastProgressAtMs) : null,
     tokens: threadTokens(state, claim.issue.id, run.threadId),
     budget: budgetOf(state, claim.issue.id),
   };
 }
 
-export function askingEntry(claim: Claim, run: RunFacts, live: LiveRun, now: Instant): AskingView {
-  const askedAt = live.askedAtAwakeMs;
+export function askingEntry(claim: Claim, run: RunFacts, live: LiveRun): AskingView {
+  const { askedAtMs } = live;
   return {
     ...issueFields(claim.issue),
     run_id: run.runId,
-    asked_at: askedAt === null ? null : wallTime(askedAt, now),
-    answer_until: askedAt === null ? null : wallTime(askedAt + live.limits.inputTimeoutMs, now),
+    asked_at: askedAtMs === null ? null : isoTime(askedAtMs),
+    answer_until: askedAtMs === null ? null : isoTime(askedAtMs + live.limits.inputTimeoutMs),
     on_timeout: live.limits.onInputTimeout,
     questions: run.questions.map(questionEntry),
   };
@@ -139,9 +133,4 @@ function questionEntry({ id, kind, text, fields }: Question): QuestionView {
     ...{ id, kind, text },
     fields: fields.map((field) => ({ id: field.id, label: field.label, options: [...field.options] })),
   };
-}
-
-/** Time that the machine slept is not known here: a moment before a sleep shows later than it was. */
-function wallTime(awakeMs: number, now: Instant): string | null {
-  return isoTime(now.wallMs - (now.awakeMs - awakeMs));
 }

@@ -72,8 +72,8 @@ function standing(state: State, now: Instant, issue: Issue, claim: Claim | null,
       return {
         ...NOWHERE,
         status: isAsking(claim) ? 'asking' : 'running',
-        running: runningEntry(claim, status.run, state, now, seen(status.run.runId)),
-        asking: live.run && isAsking(claim) ? askingEntry(claim, status.run, live.run, now) : null,
+        running: runningEntry(claim, status.run, state, seen(status.run.runId)),
+        asking: live.run && isAsking(claim) ? askingEntry(claim, status.run, live.run) : null,
       };
     case 'waiting':
       return { ...NOWHERE, status: 'retrying', retrying: retryingEntry(claim, status, now), ...ready };

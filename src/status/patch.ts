@@ -1,4 +1,5 @@
 import type { Json } from '../domain/json.js';
+import { isSameJson } from './same-json.js';
 import type { Patch } from './shapes/request-shapes.js';
 import type { ListName, StateView } from './shapes/state-shape.js';
 
@@ -22,7 +23,7 @@ export function diffStates(before: StateView, after: StateView): Patch | null {
   const set: { [key: string]: Json } = {};
   for (const key of Object.keys(after) as (keyof StateView)[]) {
     if (key === 'generated_at' || key in LIST_NAMES) continue;
-    if (!isSame(before[key], after[key])) set[key] = after[key] as Json;
+    if (!isSameJson(before[key], after[key])) set[key] = after[key] as Json;
   }
   const lists: { [name in ListName]?: ListPatch } = {};
   for (const name of LISTS) {
@@ -45,7 +46,7 @@ export function applyPatch(view: StateView, patch: Patch): StateView {
 
 function diffList(before: readonly Entry[], after: readonly Entry[]): ListPatch | null {
   const known = new Map(before.map((entry) => [entry.issue_id, entry]));
-  const upsert = after.filter((entry) => !isSame(known.get(entry.issue_id), entry));
+  const upsert = after.filter((entry) => !isSameJson(known.get(entry.issue_id), entry));
   const isOrdered =
     before.length === after.length && after.every((entry, at) => before[at]?.issue_id === entry.issue_id);
   if (upsert.length === 0 && isOrdered) return null;
@@ -57,9 +58,4 @@ function patchList(before: readonly Entry[], { order, upsert }: ListPatch): Entr
   for (const entry of upsert) entries.set(entry.issue_id, entry);
   const ids = order ?? before.map((entry) => entry.issue_id);
   return ids.flatMap((id) => entries.get(id) ?? []);
-}
-
-/** Both come from one hand, so their members stand in one order. */
-function isSame(a: unknown, b: unknown): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

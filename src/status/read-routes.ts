@@ -1,14 +1,15 @@
 import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream';
 import type { Json } from '../domain/json.js';
 import type { Feed } from './feed.js';
 import { type Answer, type Route, type RouteContext, refusal } from './route.js';
 import type { IssueView, Stats, Timeline } from './shapes/issue-shape.js';
-import type { StateView } from './shapes/state-shape.js';
 import { StreamClient } from './stream-client.js';
 
 /** What can be looked at. Nothing here changes anything. */
 export interface ReadSource {
-  snapshot(): StateView;
+  /** `GET /api/v1/state`, cleaned: those who ask at the same time share it. */
+  stateText(): string;
   /** `null`: no such issue is known. */
   issue(name: string): Promise<IssueView | null>;
   /** `null`: no such run of that issue. */
@@ -23,7 +24,8 @@ export interface ReadSource {
   notReady(): string | null;
 }
 
-export function readRoutes(source: ReadSource): readonly Route[] {
+/** `isOwner`: over the socket, where the daemon's own user asks. */
+export function readRoutes(source: ReadSource, isOwner: boolean): readonly Route[] {
   const reads = (path: string, answer: Route['answer']): Route => ({ method: 'GET', path, answer });
   return [
     { ...reads('/healthz', () => OK), needs: 'public' },
@@ -38,25 +40,36 @@ export function readRoutes(source: ReadSource): readonly Route[] {
       const { text, type } = await source.metrics();
       return { status: 200, text, headers: { 'content-type': type } };
     }),
-    reads('/api/v1/state', () => ({ status: 200, body: source.snapshot() as Json })),
+    reads('/api/v1/state', () => ({ status: 200, text: source.stateText(), headers: JSON_TYPE })),
     reads('/api/v1/stats', async (c) => {
       const days = Number(c.req.query('days') ?? 30);
       if (!Number.isSafeInteger(days) || days < 1 || days > MAX_DAYS) return BAD_DAYS;
       return { status: 200, body: (await source.stats(days)) as Json };
     }),
-    reads('/api/v1/events', (c) => stream(c, source.feed)),
-    reads('/api/v1/:identifier', async (c) => {
-      const name = c.req.param('identifier') ?? '';
+    reads('/api/v1/events', (c) => stream(c, source.feed, isOwner)),
+    ...ISSUE_PATHS.flatMap((path) => issueRoutes(path, source)),
+  ];
+}
+
+/** The first is for issues whose name is a word of the API. */
+export const ISSUE_PATHS = ['/api/v1/issues/:identifier', '/api/v1/:identifier'];
+
+function issueRoutes(path: string, source: ReadSource): Route[] {
+  const reads = (more: string, answer: (name: string, c: RouteContext) => Promise<Answer>): Route => ({
+    method: 'GET',
+    path: `${path}${more}`,
+    answer: (c) => answer(c.req.param('identifier') ?? '', c),
+  });
+  return [
+    reads('', async (name) => {
       const found = await source.issue(name);
       return found === null ? unknownIssue(name) : { status: 200, body: found as Json };
     }),
-    reads('/api/v1/:identifier/timeline', async (c) => {
-      const name = c.req.param('identifier') ?? '';
+    reads('/timeline', async (name, c) => {
       const found = await source.timeline(name, c.req.query('run') ?? null);
       return found === null ? unknownRun(name) : { status: 200, body: found as Json };
     }),
-    reads('/api/v1/:identifier/transcript', async (c) => {
-      const name = c.req.param('identifier') ?? '';
+    reads('/transcript', async (name, c) => {
       const path = await source.transcript(name, c.req.query('run') ?? null);
       return path === null ? unknownRun(name) : sendFile(c, path);
     }),
@@ -81,12 +94,16 @@ function unknownRun(name: string): Answer {
   return refusal(404, 'run_not_found', `Nothing was written down of such a run of ${name}.`);
 }
 
-function stream(c: RouteContext, feed: Feed): Answer {
+function stream(c: RouteContext, feed: Feed, isOwner: boolean): Answer {
   if (c.req.method === 'HEAD') return { status: 200, text: '', headers: { 'content-type': 'text/event-stream' } };
-  if (feed.isFull) return TOO_MANY;
+  if (feed.isFull(isOwner)) return TOO_MANY;
   const client = new StreamClient(c.env.outgoing as ConstructorParameters<typeof StreamClient>[0]);
   const issue = c.req.query('issue') ?? null;
-  feed.join(client, issue === '' ? null : issue, c.req.header('last-event-id') ?? null);
+  feed.join(client, {
+    issue: issue === '' ? null : issue,
+    lastEventId: c.req.header('last-event-id') ?? null,
+    isOwner,
+  });
   return 'sent';
 }
 
@@ -95,10 +112,10 @@ function sendFile(c: RouteContext, path: string): Answer {
   const { outgoing } = c.env;
   if (c.req.method === 'HEAD') return { status: 200, text: '', headers: JSON_LINES };
   outgoing.writeHead(200, JSON_LINES);
-  createReadStream(path)
-    .on('error', () => outgoing.destroy())
-    .pipe(outgoing);
+  // Whoever breaks off closes the file too.
+  pipeline(createReadStream(path), outgoing, () => {});
   return 'sent';
 }
 
+const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 const JSON_LINES = { 'content-type': 'application/x-ndjson; charset=utf-8' };

@@ -22,11 +22,11 @@ export interface StatusSource extends ReadSource {
 
 type App = Hono<{ Bindings: HttpBindings }>;
 
-/** `more`: routes that only one way of asking has. */
+/** `isOwner`: asked over the socket; `more`: routes that only this way of asking has. */
 export function createRoutes(
   source: StatusSource,
   accessOf: (c: RouteContext) => Access,
-  more: readonly Route[] = [],
+  { isOwner, more }: { readonly isOwner: boolean; readonly more: readonly Route[] },
 ): App {
   const app: App = new Hono<{ Bindings: HttpBindings }>();
   const send = (c: RouteContext, answer: Answer) => {
@@ -42,7 +42,7 @@ export function createRoutes(
   };
   const routes = [
     ...more,
-    ...readRoutes(source),
+    ...readRoutes(source, isOwner),
     ...controlRoutes(source.control),
     ...(source.capabilities ? capabilityRoutes(source.capabilities) : []),
     ...pageRoutes(source.page),

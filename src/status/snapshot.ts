@@ -34,12 +34,12 @@ export function snapshotOf(state: State, now: Instant, around: Surroundings): St
   const claims = Object.values(state.claims);
   const running = claims.flatMap((claim) =>
     claim.status.kind === 'running'
-      ? [runningEntry(claim, claim.status.run, state, now, around.seen(claim.status.run.runId))]
+      ? [runningEntry(claim, claim.status.run, state, around.seen(claim.status.run.runId))]
       : [],
   );
   const asking = claims.flatMap((claim) =>
     claim.status.kind === 'running' && claim.live.run && isAsking(claim)
-      ? [askingEntry(claim, claim.status.run, claim.live.run, now)]
+      ? [askingEntry(claim, claim.status.run, claim.live.run)]
       : [],
   );
   const retrying = claims

@@ -7,7 +7,9 @@ import type { State } from '../../orchestrator/state.js';
 import type { Hold, HoldSource } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
 import { ERRORS } from '../domain/error-table.js';
+import type { ErrorCode } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
+import { includesState, openBlockers } from '../domain/standing.js';
 import { isoTime } from './iso-time.js';
 
 /** One issue that could start as far as the issue itself goes, and why it has not yet. */
@@ -38,12 +40,23 @@ export interface FailedRule {
   readonly why: string;
 }
 
-/** The rules that keep an issue from starting, most basic first. */
+/** The rules that keep an issue from starting, most basic first. What another one has said is not said again. */
 export function failedRules(issue: Issue, state: State): FailedRule[] {
-  return RULES.filter((rule) => !rule.passes(issue, state)).map((rule) => ({
-    rule: rule.name,
-    why: rule.why(issue, state),
-  }));
+  const isTerminal = includesState(state.config.tracker.terminalStates, issue.state);
+  const failed: FailedRule[] = [];
+  for (const { name, passes, why } of RULES) {
+    if (name === 'active_state' && isTerminal) continue;
+    const asked = askedOf(name, issue, state);
+    if (!passes(asked, state)) failed.push({ rule: name, why: why(asked, state) });
+  }
+  return failed;
+}
+
+/** A blocker that is open is told as such; that its run has to end goes without saying. */
+export function askedOf(rule: string, issue: Issue, { config }: State): Issue {
+  if (rule !== 'blockers_at_rest' || issue.blocked_by.length === 0) return issue;
+  const open = openBlockers(issue, config.tracker);
+  return { ...issue, blocked_by: issue.blocked_by.filter((blocker) => !open.includes(blocker)) };
 }
 
 /** Why nothing at all is started right now, whichever issue it is. A sentence without its full stop, or `null`. */
@@ -59,13 +72,18 @@ export function obstacleToAll(state: State, now: Instant): string | null {
 function holdObstacle(state: State, now: Instant): string | null {
   const main = mainHold(state);
   if (main === null || permitOf(state, now) !== 'none') return null;
-  return `${holdSentence(main.source, main.hold, now)}; ${bare(ERRORS[main.hold.code].action)}`;
+  return `${holdSentence(main.source, main.hold, now)}; ${advice(main.hold.code)}`;
 }
 
 export function holdSentence(source: HoldSource, { code, message, untilMs }: Hold, now: Instant): string {
   const word = source === 'budget' ? 'until' : 'next try at';
   const until = untilMs === null || untilMs <= now.wallMs ? '' : `, ${word} ${isoTime(untilMs)}`;
   return `on hold (${code}${until}): ${bare(message)}`;
+}
+
+/** What to do about an error, as the rest of a sentence: without its capital and its full stop. */
+export function advice(code: ErrorCode): string {
+  return bare(ERRORS[code].action).replace(/^[A-Z](?=[a-z]+\s)/, (letter) => letter.toLowerCase());
 }
 
 /** Without the full stop, to go on after it. */

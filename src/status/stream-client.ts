@@ -14,6 +14,8 @@ export interface StreamEvent {
 /** One reader of the stream: server-sent events over a response that stays open. */
 export class StreamClient {
   readonly #response: ServerResponse;
+  /** What a reader begins with may be large: it is not behind because it has not read that yet. */
+  #allowance = 0;
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -28,6 +30,13 @@ export class StreamClient {
 
   onClose(listener: () => void): void {
     this.#response.once('close', listener);
+  }
+
+  /** What everybody is told first. */
+  begin(events: readonly StreamEvent[]): void {
+    this.#allowance = Number.POSITIVE_INFINITY;
+    for (const event of events) this.send(event);
+    this.#allowance = this.#response.writableLength;
   }
 
   send({ event, id, json }: StreamEvent): void {
@@ -45,7 +54,7 @@ export class StreamClient {
 
   #write(text: string): void {
     if (this.#response.destroyed || this.#response.writableEnded) return;
-    if (this.#response.writableLength > MAX_WAITING_BYTES) this.#response.destroy();
+    if (this.#response.writableLength > MAX_WAITING_BYTES + this.#allowance) this.#response.destroy();
     else this.#response.write(text);
   }
 }

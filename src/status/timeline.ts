@@ -31,6 +31,7 @@ export function planOf({ kind, data }: TranscriptLine): PlanStep[] | null {
   const event = fieldsOf(data);
   if (kind !== 'notification' || event.method !== 'turn/plan/updated') return null;
   return listOf(fieldsOf(event.data).plan)
+    .filter((step) => typeof step === 'object')
     .map(fieldsOf)
     .map(({ step, status }) => ({ step: line(step, 300), status: isStatus(status) ? status : 'pending' }));
 }
@@ -53,13 +54,19 @@ const PROBLEMS: ReadonlySet<string> = new Set([
 ]);
 
 function tellEvent(event: RuntimeEvent): Told | null {
-  if (isPassing(event)) return null;
+  // What a person is asked is told by `asked`.
+  if (isPassing(event) || isAskedOfPerson(event)) return null;
   const text = sentenceOf(event);
   if (text === null) return null;
   const isQuestion =
     event.type === 'turn_input_required' || /request(?:Approval|UserInput)$/.test(String(event.method));
   const kind = isQuestion ? 'question' : PROBLEMS.has(event.type) ? 'problem' : 'agent';
   return { kind, text, detail: detailOf(fieldsOf(fieldsOf(event.data).item)) };
+}
+
+function isAskedOfPerson({ method, data }: RuntimeEvent): boolean {
+  const answered = fieldsOf(data).answered ?? 'ask';
+  return answered === 'ask' && /request(?:Approval|UserInput)$|elicitation\/request$/.test(String(method));
 }
 
 /** What does not fit on the line: the whole message, what a command printed. */
@@ -90,6 +97,7 @@ function tellOther(kind: string, data: unknown): Told | null {
     case 'hook':
       return tellHook(fields);
     case 'step_started':
+      if (fields.skipped === true) return null;
       return { kind: 'step', text: `step ${line(fields.step)} (${line(fields.kind)}) began` };
     case 'step_finished':
       return { kind: 'step', text: `step ${line(fields.step)} ${stepEnd(fields.outcome)}${took(fields.duration_ms)}` };

@@ -119,6 +119,9 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE meta SET json = json_remove(json, '$.ledger') WHERE json_valid(json);
   `,
   `
+  UPDATE claims SET json = json_set(json, '$.status.run.answered', NULL, '$.status.run.wish', NULL)
+  WHERE json_valid(json) AND json_type(json, '$.status.run') = 'object';
+
   CREATE TABLE finished (
     finished_key TEXT PRIMARY KEY NOT NULL,
     json TEXT NOT NULL,
@@ -129,6 +132,7 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX finished_by_time ON finished (at_ms);
   CREATE INDEX runs_by_identifier ON runs (identifier, number);
+  CREATE INDEX runs_by_end ON runs (ended_at_ms, outcome);
   CREATE INDEX events_by_issue ON events (identifier, id);
   `,
 ];

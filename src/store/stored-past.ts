@@ -15,6 +15,8 @@ export function storedPast(db: DatabaseSyncInstance, guarded: Guard): StoredPast
     guarded(() => db.prepare(sql).all(...values) as unknown as T[]);
   return {
     async runs({ issue, sinceMs = Number.MIN_SAFE_INTEGER, limit }) {
+      // SQLite would stop reading at a NUL, and find another issue.
+      if (issue?.includes('\0')) return [];
       const order = 'ORDER BY started_at_ms DESC, run_id DESC LIMIT ?';
       const found =
         issue === undefined
@@ -39,13 +41,13 @@ export function storedPast(db: DatabaseSyncInstance, guarded: Guard): StoredPast
         ),
         ...rows<Partial<DayRecord>>(
           `SELECT ${day('ended_at_ms')} AS day, count(*) AS runs, sum(outcome IN ('failed', 'timeout')) AS failed ` +
-            'FROM runs WHERE ended_at_ms IS NOT NULL GROUP BY 1 HAVING day >= ?',
-          sinceDay,
+            'FROM runs WHERE ended_at_ms >= ? GROUP BY 1',
+          startOf(sinceDay),
         ),
         ...rows<Partial<DayRecord>>(
           `SELECT ${day('at_ms')} AS day, count(*) AS done FROM finished ` +
-            "WHERE json_extract(json, '$.isTerminal') GROUP BY 1 HAVING day >= ?",
-          sinceDay,
+            "WHERE at_ms >= ? AND json_extract(json, '$.isTerminal') GROUP BY 1",
+          startOf(sinceDay),
         ),
       ];
       return mergeDays(found);
@@ -70,6 +72,12 @@ interface EventRow {
   readonly identifier: string | null;
   readonly run_id: string | null;
   readonly fields: string;
+}
+
+/** When a local day begins. */
+function startOf(day: string): number {
+  const [year = 1970, month = 1, date = 1] = day.split('-').map(Number);
+  return new Date(year, month - 1, date).getTime();
 }
 
 function read<T>(json: string, shape: z.ZodType<T>): T[] {

@@ -90,6 +90,8 @@ const run = z.looseObject({
   resume,
   probe: z.boolean(),
   questions: z.array(question),
+  answered: z.looseObject({ question, answer }).nullable(),
+  wish: z.enum(['stop', 'retry']).nullable(),
   account: z.looseObject(accountFields),
 });
 

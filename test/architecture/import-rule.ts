@@ -79,6 +79,7 @@ const PURE_FILES = [
   'src/status/issue-view.ts',
   'src/status/patch.ts',
   'src/status/rule-view.ts',
+  'src/status/same-json.ts',
   'src/status/snapshot.ts',
   'src/status/sse-parser.ts',
   'src/status/start-order.ts',

@@ -32,6 +32,8 @@ async function left() {
             resume: null,
             probe: false,
             questions: [],
+            answered: null,
+            wish: null,
             account: newAccount('retry', initialState(config(), 'h', 'before', 0)),
           },
         },

@@ -189,4 +189,39 @@ describe('pruning transcripts', () => {
   test('has nothing to do where there is no directory', async () => {
     expect(await pruneTranscripts(join(dir, 'none'), { keep: 1 })).toEqual({ removed: [], failed: [] });
   });
+
+  test('no agent talks what people and Baton did out of it', async () => {
+    const transcript = openTranscript(dir, 'run-1', { redactor, maxBytes: 100_000 });
+    const flood = () => {
+      for (let n = 0; n < 500; n++)
+        transcript.write('notification', { method: 'item/completed', n, text: 'x'.repeat(500) });
+    };
+
+    flood();
+    transcript.write('asked', { text: 'May I?' });
+    flood();
+    transcript.write('answered', { text: 'yes' });
+    transcript.write('run_ended', { state: 'success' });
+    await transcript.close();
+
+    const kinds = linesOf(transcript.path).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind !== 'notification')).toEqual(['cut', 'asked', 'answered', 'run_ended', 'cut']);
+    expect(statSync(transcript.path).size).toBeLessThanOrEqual(100_000);
+  });
+
+  test('has a diff now and then and the last one of each turn, not one for every edit', async () => {
+    const transcript = openTranscript(dir, 'run-1', { redactor });
+    const diff = (text: string) =>
+      transcript.write('notification', { method: 'turn/diff/updated', data: { diff: text } });
+
+    for (const text of ['1', '2', '3']) diff(text);
+    transcript.write('turn_completed', {});
+    for (const text of ['4', '5']) diff(text);
+    await transcript.close();
+
+    const told = linesOf(transcript.path).map(
+      ({ kind, data }) => (data as { data?: { diff?: string } }).data?.diff ?? kind,
+    );
+    expect(told).toEqual(['1', '3', 'turn_completed', '5']);
+  });
 });

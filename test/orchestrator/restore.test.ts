@@ -37,6 +37,55 @@ describe('after a restart', () => {
     expect(next.claim('A').failures).toBe(0);
   });
 
+  test('what a person stopped stays stopped, though its run was still ending when the daemon was killed', async () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
+    core.send({ type: 'stop_requested', issueId: 'A' });
+
+    const next = await restarted(core);
+
+    next.begin();
+    expect(started(pollAndRead(next))).toEqual([]);
+    expect(next.standing('A')).toBe('parked: stopped_by_operator');
+  });
+
+  test('a retry that a person asked for while the run was ending comes after the restart', async () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.send({ type: 'stop_requested', issueId: 'A' });
+    core.send({ type: 'retry_requested', issueId: 'A' });
+
+    const next = await restarted(core);
+
+    next.begin();
+    expect(starts(pollAndRead(next))).toMatchObject([{ issue: { id: 'A' }, number: 2 }]);
+  });
+
+  test('an answer that the agent has just been given is told again on its thread, until a later turn has begun', async () => {
+    const question = { id: 'q', kind: 'approval', text: 'rm?', fields: [] } as const;
+    const answer = { kind: 'accept' } as const;
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
+    core.signal('A', { type: 'asked', question });
+    core.send({ type: 'answer_given', issueId: 'A', questionId: 'q', answer });
+    core.signal('A', { type: 'question_closed', questionId: 'q' });
+    const killed = await restarted(core);
+    core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u2', turn: 2 });
+    const later = await restarted(core);
+
+    killed.begin();
+    later.begin();
+
+    expect(starts(pollAndRead(killed))).toMatchObject([
+      { reason: 'answer', resume: { threadId: 'thread', answer: { question, answer } } },
+    ]);
+    expect(starts(pollAndRead(later))).toMatchObject([
+      { reason: 'resumed', resume: { threadId: 'thread', answer: null } },
+    ]);
+  });
+
   test('a run that was left keeps its slot and its issue until it is closed', async () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();

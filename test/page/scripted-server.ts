@@ -89,7 +89,7 @@ function feedOf(script: Script): Feed {
 
 function reads(script: Script): Partial<StatusSource> {
   return {
-    snapshot: () => script.state,
+    stateText: () => JSON.stringify(script.state),
     issue: async (name) => script.issues.get(name)?.(script.state) ?? null,
     timeline: async (_, runId) => timelineOf(runId ?? '', false),
     stats: async () => script.stats,

@@ -84,11 +84,11 @@ async function feedOf(core: Core, options: Partial<FeedOptions> = {}) {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://x');
     const lastEventId = request.headers['last-event-id'];
-    feed.join(
-      new StreamClient(response),
-      url.searchParams.get('issue'),
-      typeof lastEventId === 'string' ? lastEventId : null,
-    );
+    feed.join(new StreamClient(response), {
+      issue: url.searchParams.get('issue'),
+      lastEventId: typeof lastEventId === 'string' ? lastEventId : null,
+      isOwner: url.searchParams.has('owner'),
+    });
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   onTestFinished(() => {
@@ -122,6 +122,34 @@ describe('the stream', () => {
     expect([one.view.counts.running, two.view.counts.running]).toEqual([1, 1]);
     expect(one.view).toEqual({ ...viewOf(core), generated_at: one.view.generated_at });
     expect(one.heard.filter(isPatch)).toEqual(two.heard.filter(isPatch));
+  });
+
+  test('a look for one who comes is told to those who are there: nobody misses a patch', async () => {
+    const core = new Core().put('A', 'B');
+    const { read } = await feedOf(core, { limits: { tickMs: 60_000, freshMs: -1 } });
+    const first = read();
+    await first.hears(({ event }) => event === 'state');
+    core.poll();
+
+    const second = read();
+    await second.hears(({ event }) => event === 'state');
+    await first.hears(isPatch);
+
+    expect(first.view).toEqual(second.view);
+    expect(first.view.counts.running).toBe(2);
+  });
+
+  test('begins with whatever the state weighs, also with a timeline', async () => {
+    const core = new Core();
+    const heavy = () => ({ ...viewOf(core), why_idle: 'x'.repeat(6_000_000) });
+    const entry = { at: null, kind: 'agent', text: 't', detail: null } as const;
+    const timeline = { run_id: 'r', live: true, truncated: false, entries: [entry], plan: [], diff: null };
+    const { read } = await feedOf(core, { snapshot: heavy, timeline: () => ({ timeline, told: 1 }) });
+
+    const reader = read('?issue=A');
+    await reader.hears(({ event }) => event === 'timeline');
+
+    expect(reader.view.why_idle).toHaveLength(6_000_000);
   });
 
   test('is taken up where it was left: who comes back is told what it missed and no more', async () => {
@@ -234,11 +262,12 @@ describe('the stream', () => {
     const readers = [read(), read()];
     for (const reader of readers) await reader.hears(({ event }) => event === 'state');
 
-    const isFull = feed.isFull;
+    const isFull = [feed.isFull(false), feed.isFull(true)];
     feed.close();
     await Promise.all(readers.map(({ closed }) => closed));
 
-    expect(isFull).toBe(true);
-    expect(feed.isFull).toBe(false);
+    // Whoever owns the daemon is not kept out by those who look over the port.
+    expect(isFull).toEqual([true, false]);
+    expect(feed.isFull(false)).toBe(false);
   });
 });

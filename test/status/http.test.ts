@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpOptions } from '../../src/status/http-server.js';
-import { ask, start } from './http-fixture.js';
+import { Core } from '../support/core.js';
+import { ask, start, TOKEN } from './http-fixture.js';
 
 /** Anything that JSON can hold: what the routes make of it is what is tested. */
-const shows = (body: object) => ({ snapshot: () => body as never });
+const shows = (body: object) => ({ stateText: () => JSON.stringify(body) });
 
 /** As they were before the first server. */
 const NATIVE = { Request, Response };
@@ -11,7 +12,7 @@ const NATIVE = { Request, Response };
 describe('the routes', () => {
   test('/api/v1/state answers the snapshot of that moment', async () => {
     let running = 0;
-    const server = await start({ source: { snapshot: () => ({ counts: { running: ++running } }) as never } });
+    const server = await start({ source: { stateText: () => JSON.stringify({ counts: { running: ++running } }) } });
 
     const first = await ask(server, '/api/v1/state');
     const second = await ask(server, '/api/v1/state?x=1');
@@ -29,6 +30,20 @@ describe('the routes', () => {
 
     expect(status).toBe(200);
     expect(json).toEqual({ issue_identifier: 'AB-1' });
+  });
+
+  test('an issue whose name is a word of the API is asked for under issues/', async () => {
+    const core = new Core().put('state');
+    core.poll();
+    const issue = async (name: string) => ({ issue_identifier: name }) as never;
+    const server = await start({ core, source: { issue } });
+    const authorized = { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } };
+
+    const found = await ask(server, '/api/v1/issues/state');
+    const stopped = await ask(server, '/api/v1/issues/state/stop', authorized);
+
+    expect(found.json).toEqual({ issue_identifier: 'state' });
+    expect(stopped.status).toBe(202);
   });
 
   test('an identifier with a slash, a hash and an umlaut is asked for in its URI form', async () => {
@@ -148,7 +163,7 @@ describe('the routes', () => {
     const failure = new Error('secret path');
     const server = await start({
       source: {
-        snapshot: () => {
+        stateText: () => {
           throw failure;
         },
         onError: (error) => told.push(error),
@@ -166,14 +181,14 @@ describe('the routes', () => {
   test('every JSON that leaves goes through `clean`, errors too', async () => {
     const server = await start({
       source: {
-        ...shows({ error: 'token hunter2' }),
+        stats: async () => ({ days: [{ day: 'hunter2' }] }) as never,
         notReady: () => 'refused: hunter2',
         clean: (json) => json.replaceAll('hunter2', '***'),
       },
     });
 
     const texts = await Promise.all(
-      ['/api/v1/state', '/readyz', '/api/v1/hunter2'].map(async (path) => (await ask(server, path)).text),
+      ['/api/v1/stats', '/readyz', '/api/v1/hunter2'].map(async (path) => (await ask(server, path)).text),
     );
 
     for (const text of texts) {
@@ -249,10 +264,10 @@ describe('who may ask', () => {
   });
 
   test('a foreign Host is refused before anything is asked', async () => {
-    const snapshot = () => {
+    const stateText = () => {
       throw new Error('was asked');
     };
-    const server = await start({ source: { snapshot } });
+    const server = await start({ source: { stateText } });
 
     for (const path of ['/', '/healthz', '/readyz', '/api/v1/state', '/nowhere']) {
       for (const method of ['GET', 'POST']) {

@@ -148,12 +148,18 @@ describe('the HTTP side of a daemon', () => {
   });
 
   test('SEC-24 with a token of the operator it listens where others can connect; without, and with a poor one, it refuses', async () => {
-    const env = { TOKEN: 'a-long-token-of-the-operator', SHORT: 'short' };
+    const env = {
+      TOKEN: 'a-long-token-of-the-operator',
+      SHORT: 'short',
+      BLANK: 'two words and more',
+      CYRILLIC: 'жжжжжжжжжжжжжжжжжж',
+      LONG: 'x'.repeat(513),
+    };
 
     const { status } = await served({ host: '0.0.0.0', token: '$TOKEN' }, env);
 
     expect(status.url).toMatch(/^http:\/\/0\.0\.0\.0:/);
-    for (const token of [null, '$SHORT', '$NOT_SET'])
+    for (const token of [null, '$SHORT', '$NOT_SET', '$BLANK', '$CYRILLIC', '$LONG'])
       await expect(served({ host: '0.0.0.0', token }, env)).rejects.toMatchObject({ code: 'invalid_workflow_config' });
   });
 

@@ -59,7 +59,10 @@ test('a file of version 1 goes on in the version of today, and nothing in it is 
   const { claims, records, pausedSinceMs, ledger } = await store.load();
 
   expect(warnings).toEqual([]);
-  expect(claims.A?.status).toMatchObject({ kind: 'running', run: { ...run, questions: [], account: { turns: 0 } } });
+  expect(claims.A?.status).toMatchObject({
+    kind: 'running',
+    run: { ...run, questions: [], answered: null, wish: null, account: { turns: 0 } },
+  });
   expect(claims.B?.status).toEqual({ ...waiting, cause: 'retry' });
   expect(claims.C?.status).toMatchObject({ kind: 'parked', run: { ...run, questions: [] } });
   expect(claims.D?.status).toEqual({ ...parked, run: null });

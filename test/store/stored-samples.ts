@@ -55,6 +55,8 @@ const run = {
   resume,
   probe: true,
   questions: [question],
+  answered: { question, answer: { kind: 'accept' } },
+  wish: 'stop',
   account: {
     cause: 'operator',
     daemonVersion: '1.2.3',

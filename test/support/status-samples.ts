@@ -52,7 +52,7 @@ export function statusSource(core: Core, part: Partial<StatusSource> = {}): Stat
   const snapshot = () => viewOf(core);
   const clean = (json: string) => json;
   return {
-    snapshot,
+    stateText: () => `${JSON.stringify(snapshot())}\n`,
     issue: async () => null,
     timeline: async () => null,
     transcript: async () => null,

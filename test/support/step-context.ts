@@ -43,6 +43,8 @@ export interface TestStep {
   readonly project: string;
   readonly signals: readonly RunSignal[];
   readonly audits: readonly { readonly kind: string; readonly data: Json }[];
+  /** What an agent was sent, as it was told. */
+  readonly prompts: readonly string[];
   readonly warnings: readonly { readonly message: string; readonly fields: object }[];
   /** Every process that the step started. */
   readonly processes: readonly ContainedProcess[];
@@ -68,6 +70,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
   const controller = new AbortController();
   const signals: RunSignal[] = [];
   const audits: { kind: string; data: Json }[] = [];
+  const prompts: string[] = [];
   const warnings: { message: string; fields: object }[] = [];
   const processes: ContainedProcess[] = [];
   const secretsRead: string[] = [];
@@ -145,6 +148,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
     resume: null,
     refreshIssue: async () => null,
     continuationPrompt: () => 'go on',
+    promptSent: (text) => void prompts.push(text),
     controls: { attend: () => () => {} },
     ...options.overrides,
   };
@@ -154,6 +158,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
     project,
     signals,
     audits,
+    prompts,
     warnings,
     processes,
     secretsRead,

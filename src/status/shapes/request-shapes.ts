@@ -1,11 +1,21 @@
 import { z } from 'zod';
 import { LISTS } from './state-shape.js';
 
+/** Not `z.record`, which drops `__proto__`: an agent may call a field so. */
+const texts = z.custom<{ readonly [field: string]: string }>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every((text) => typeof text === 'string'),
+  'must be a map of texts',
+);
+
 /** `POST /api/v1/<identifier>/answer`. `question_id` may be left out while only one question is open. */
 export const answerRequestShape = z.union(
   [
     z.strictObject({ question_id: z.string().optional(), decision: z.enum(['accept', 'decline']) }),
-    z.strictObject({ question_id: z.string().optional(), values: z.record(z.string(), z.string()) }),
+    z.strictObject({ question_id: z.string().optional(), values: texts }),
   ],
   { error: 'must be {"decision": "accept"}, {"decision": "decline"} or {"values": {"<field id>": "<answer>"}}' },
 );
