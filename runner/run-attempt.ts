@@ -17,7 +17,7 @@ import type { Containment } from './process.js';
 import { promptValues } from './prompt-values.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { RunObserver } from './run-observer.js';
-import { runPlan, tellPrompt } from './steps/run-plan.js';
+import { runPlan, tellRendered } from './steps/run-plan.js';
 import type { Workspace } from './workspace-folder.js';
 import type { Workspaces } from './workspaces.js';
 
@@ -140,7 +140,7 @@ async function work(
   const { plan } = workflow;
   // Without steps there is nothing that the prompt would have to wait for: an error in it costs no hook and no process.
   const prompt = plan.isImplied
-    ? tellPrompt(compilePrompt(workflow.prompt).render(promptValues(order, workflow, workspace.path)), attempt, deps)
+    ? tellRendered(compilePrompt(workflow.prompt).render(promptValues(order, workflow, workspace.path)), attempt)
     : null;
   await hooks.run('before_run', { signal });
   throwIfStopped(signal);

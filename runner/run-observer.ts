@@ -2,6 +2,7 @@ import type { HookName } from '../src/domain/config.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import type { Json } from '../src/domain/json.js';
 import type { Outcome } from '../src/domain/outcome.js';
+import type { Answer, Question } from '../src/domain/question.js';
 import type { RuntimeEvent } from '../src/domain/runtime-event.js';
 
 /** Whoever watches runs without deciding anything: log and transcript. Must not throw. */
@@ -11,12 +12,16 @@ export interface RunObserver {
   closingBegan(order: StartOrder): void;
   runtimeEvent(runId: string, event: RuntimeEvent): void;
   agentStderr(runId: string, text: string): void;
-  /** The prompt of a turn as it is sent: for the transcript only, never for the log. */
-  promptRendered(runId: string, prompt: string): void;
+  /** Exactly what an agent is sent to begin a turn, in the moment of sending: for the transcript only, never for the log. */
+  promptSent(runId: string, prompt: string): void;
   hookEnded(report: HookReport): void;
   /** Exactly one `stepFinished` follows each `stepStarted`. A step of a workflow without `steps:` is not told. */
   stepStarted(runId: string, step: StepStart): void;
   stepFinished(runId: string, step: StepEnd): void;
+  /** A person has answered what an agent of this run asked, while it waited. What was said is for the transcript only. */
+  answered(runId: string, question: Question, answer: Answer): void;
+  /** A person says something to the agent of this run. For the transcript only. */
+  messageGiven(runId: string, text: string): void;
   /** For the transcript only. */
   audited(runId: string, kind: string, data: Json): void;
   warned(runId: string | null, message: string, fields: { readonly [key: string]: unknown }): void;

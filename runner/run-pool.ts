@@ -37,7 +37,11 @@ export class RunPool implements Runner {
     this.#queue.concurrency = Math.max(1, workflow.config.agent.maxConcurrentAgents);
     this.#deps.observer.runBegan(order);
     // Given while no run was there to take it: it is this run that hears it.
-    if (order.resume?.answer) this.#tellAnswer(order.runId, order.resume.answer.question, order.resume.answer.answer);
+    const { resume } = order;
+    if (resume?.answer) {
+      const { question, answer } = resume.answer;
+      this.#deps.observer.audited(order.runId, 'answered', answeredEntry(question, answer));
+    }
     this.#carry(order, workflow, (run, deps) => this.#queue.add(() => runAttempt(run, deps)));
   }
 
@@ -65,7 +69,7 @@ export class RunPool implements Runner {
     const run = this.#alive.get(runId);
     if (!run) return;
     const question = run.asked.get(questionId);
-    if (question) this.#tellAnswer(runId, question, answer);
+    if (question) this.#deps.observer.answered(runId, question, answer);
     run.mailbox.answer(questionId, answer);
   }
 
@@ -73,7 +77,7 @@ export class RunPool implements Runner {
   steer(runId: string, text: string): void {
     const run = this.#alive.get(runId);
     if (!run) return;
-    this.#deps.observer.audited(runId, 'message', { text });
+    this.#deps.observer.messageGiven(runId, text);
     run.mailbox.say(text);
   }
 
@@ -105,10 +109,6 @@ export class RunPool implements Runner {
     }
     if (signal.type === 'question_closed') this.#alive.get(runId)?.asked.delete(signal.questionId);
     this.#deps.dispatch({ type: 'run_signalled', runId, signal });
-  }
-
-  #tellAnswer(runId: string, question: Question, answer: Answer): void {
-    this.#deps.observer.audited(runId, 'answered', answeredEntry(question, answer));
   }
 
   #ended(runId: string, outcome: Outcome): void {

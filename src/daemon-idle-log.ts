@@ -19,7 +19,8 @@ export function createIdleLog(log: Logger): (state: State, now: Instant) => void
     if (Object.values(state.claims).some(({ status }) => status.kind === 'waiting')) return;
     const why = whyIdle(state, now, lineUp(state, now));
     const reason = why?.replace(TIMES, '') ?? '';
-    if (why !== null && reason !== said) log.info({ detail: why }, 'nothing to start');
+    // What was decided is told after this: first what happened, such as that an issue is done, then that there is nothing more.
+    if (why !== null && reason !== said) queueMicrotask(() => log.info({ detail: why }, 'nothing to start'));
     said = reason;
   };
 }

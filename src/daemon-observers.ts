@@ -19,9 +19,9 @@ export function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunOb
       log.agentStderr(...args);
       watcher.agentStderr?.(...args);
     },
-    promptRendered: (...args) => {
-      log.promptRendered(...args);
-      watcher.promptRendered?.(...args);
+    promptSent: (...args) => {
+      log.promptSent(...args);
+      watcher.promptSent?.(...args);
     },
     hookEnded: (...args) => {
       log.hookEnded(...args);
@@ -34,6 +34,14 @@ export function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunOb
     stepFinished: (...args) => {
       log.stepFinished(...args);
       watcher.stepFinished?.(...args);
+    },
+    answered: (...args) => {
+      log.answered(...args);
+      watcher.answered?.(...args);
+    },
+    messageGiven: (...args) => {
+      log.messageGiven(...args);
+      watcher.messageGiven?.(...args);
     },
     audited: (...args) => {
       log.audited(...args);

@@ -1,11 +1,16 @@
 import type { Logger } from 'pino';
+import { abortsOnFailure } from '../hooks/hook-policy.js';
 import type { HookReport, RunObserver, StepEnd, StepStart } from '../runner/run-observer.js';
+import { answeredEntry } from '../runner/tell-questions.js';
+import { eventLine, MAX_DETAIL } from './daemon-event-line.js';
+import { RunTokens } from './daemon-run-tokens.js';
 import type { StartOrder } from './domain/effects.js';
 import type { Json } from './domain/json.js';
+import type { Answer, Question } from './domain/question.js';
 import type { RuntimeEvent, RuntimeEventType } from './domain/runtime-event.js';
+import { cutText } from './logging/cut-text.js';
 import type { Redactor } from './logging/redact.js';
 import { openTranscript, type Transcript } from './logging/transcript.js';
-import { sentenceOf } from './narrate/sentence-of.js';
 import type { Activity } from './status/activity.js';
 
 interface OpenRun {
@@ -17,23 +22,20 @@ interface OpenRun {
   readonly isClosing: boolean;
   /** How often each type of event came up. */
   readonly counts: Map<RuntimeEventType, number>;
+  /** Monotonic, in milliseconds. */
+  readonly beganAtMs: number;
+  /** The thread that it goes on with. */
+  readonly resumed: string | null;
+  /** Told when something else happens: the end of the run may be about just them. */
+  failedSteps: FailedStep[];
 }
 
-/** What an operator wants to read by default, and what is for looking closely. */
-const LEVELS: { readonly [type in RuntimeEventType]: 'debug' | 'info' | 'warn' } = {
-  session_started: 'info',
-  turn_completed: 'info',
-  approval_auto_approved: 'info',
-  startup_failed: 'warn',
-  turn_failed: 'warn',
-  turn_cancelled: 'info',
-  turn_ended_with_error: 'warn',
-  turn_input_required: 'warn',
-  unsupported_tool_call: 'warn',
-  malformed: 'warn',
-  notification: 'debug',
-  other_message: 'debug',
-};
+interface FailedStep {
+  readonly step: string;
+  readonly code: string;
+  readonly detail: string;
+  readonly fields: object;
+}
 
 /** An agent that floods must not push everything else out of the log; the transcript has it all. */
 const MAX_LINES_PER_TYPE = 100;
@@ -46,6 +48,7 @@ const MAX_LINES_PER_TYPE = 100;
 export class RunLog implements RunObserver {
   readonly #open = new Map<string, OpenRun>();
   readonly #closing = new Set<Promise<void>>();
+  readonly #tokens = new RunTokens();
 
   constructor(
     private readonly log: Logger,
@@ -87,7 +90,10 @@ export class RunLog implements RunObserver {
       reason,
       attempt,
     });
-    this.#open.set(runId, { base: log, log, transcript, isClosing: kind === 'closing_began', counts: new Map() });
+    this.#open.set(runId, {
+      ...{ base: log, log, transcript, isClosing: kind === 'closing_began', counts: new Map() },
+      ...{ beganAtMs: performance.now(), resumed: order.resume?.threadId ?? null, failedSteps: [] },
+    });
   }
 
   runtimeEvent(runId: string, event: RuntimeEvent): void {
@@ -95,12 +101,14 @@ export class RunLog implements RunObserver {
     if (!run) return;
     if (event.type === 'session_started' && event.sessionId) run.log = run.base.child({ session_id: event.sessionId });
     run.transcript.write(event.type, event);
+    this.#tokens.heard(runId, event, run.resumed);
+    const { level, message, fields } = eventLine(event);
+    if (level === 'trace' || level === 'debug') return run.log[level](fields, message);
     const count = (run.counts.get(event.type) ?? 0) + 1;
     run.counts.set(event.type, count);
-    if (count <= MAX_LINES_PER_TYPE) run.log[LEVELS[event.type]](fieldsOf(event), event.type);
-    else run.log.debug(fieldsOf(event), event.type);
-    if (count === MAX_LINES_PER_TYPE && LEVELS[event.type] !== 'debug')
-      run.log.warn({ type: event.type, count }, 'more of these are in the transcript only');
+    run.log[count <= MAX_LINES_PER_TYPE ? level : 'debug'](fields, message);
+    if (count === MAX_LINES_PER_TYPE)
+      run.log.warn({ event: event.type, count }, 'more of these are in the transcript only');
   }
 
   agentStderr(runId: string, text: string): void {
@@ -108,7 +116,7 @@ export class RunLog implements RunObserver {
     this.#open.get(runId)?.log.debug({ text }, 'agent stderr');
   }
 
-  promptRendered(runId: string, prompt: string): void {
+  promptSent(runId: string, prompt: string): void {
     this.#open.get(runId)?.transcript.write('prompt', prompt);
   }
 
@@ -119,32 +127,49 @@ export class RunLog implements RunObserver {
     const log = run?.log ?? this.log.child({ issue_id: issueId, issue_identifier: identifier });
     const fields = { hook, duration_ms: Math.round(durationMs), ...(message === null ? {} : { detail: message }) };
     if (outcome === 'ok') log.info(fields, 'hook finished');
-    else log.warn({ ...fields, outcome }, 'hook did not finish well');
+    // One that aborts its run is told by the end of the run.
+    else log[abortsOnFailure(hook) ? 'debug' : 'warn']({ ...fields, outcome }, 'hook did not finish well');
   }
 
+  /** One that is skipped has not begun. */
   stepStarted(runId: string, step: StepStart): void {
     const run = this.#open.get(runId);
-    run?.transcript.write('step_started', { step: step.stepId, kind: step.kind, within: step.within });
-    if (!step.isSkipped) run?.log.info(stepFields(step), 'step started');
+    if (!run || step.isSkipped) return;
+    tellFailedSteps(run);
+    run.transcript.write('step_started', { step: step.stepId, kind: step.kind, within: step.within });
+    run.log.info(stepFields(step), 'step started');
   }
 
   stepFinished(runId: string, { outcome, tries, durationMs, ...step }: StepEnd): void {
     const run = this.#open.get(runId);
-    const duration = { tries, duration_ms: Math.round(durationMs) };
-    run?.transcript.write('step_finished', {
-      step: step.stepId,
-      kind: step.kind,
-      within: step.within,
-      ...duration,
-      outcome,
-    });
-    if (outcome === 'skipped') run?.log.info(stepFields(step), 'step skipped');
-    else if (outcome.state === 'success') run?.log.info({ ...stepFields(step), ...duration }, 'step finished');
-    else {
-      const { code, message } = outcome.error;
-      const fields = { ...stepFields(step), ...duration, outcome: outcome.state, code, detail: message };
-      run?.log[outcome.state === 'cancelled' ? 'info' : 'warn'](fields, 'step did not finish well');
+    if (!run) return;
+    const duration = outcome === 'skipped' ? {} : { tries, duration_ms: Math.round(durationMs) };
+    const { stepId, kind, within } = step;
+    run.transcript.write('step_finished', { step: stepId, kind, within, ...duration, outcome });
+    const fields = { ...stepFields(step), ...duration };
+    if (outcome === 'skipped') return run.log.info(fields, 'step skipped');
+    if (outcome.state !== 'success') {
+      const { code, message: detail } = outcome.error;
+      const told = { ...fields, outcome: outcome.state, code, detail };
+      if (outcome.state === 'cancelled') run.log.info(told, 'step did not finish well');
+      else run.failedSteps.push({ step: stepId, code, detail, fields: told });
+      return;
     }
+    tellFailedSteps(run);
+    run.log.info(fields, 'step finished');
+  }
+
+  answered(runId: string, question: Question, answer: Answer): void {
+    const run = this.#open.get(runId);
+    run?.transcript.write('answered', answeredEntry(question, answer));
+    if (answer.kind === 'decline' && answer.isLate) return;
+    run?.log.info({ question_id: question.id, decision: answer.kind }, 'a person answered');
+  }
+
+  messageGiven(runId: string, text: string): void {
+    const run = this.#open.get(runId);
+    run?.transcript.write('message', { text });
+    run?.log.info('a person said something');
   }
 
   audited(runId: string, kind: string, data: Json): void {
@@ -161,10 +186,20 @@ export class RunLog implements RunObserver {
     this.#open.delete(runId);
     run.transcript.write('run_ended', outcome);
     this.activity.ended(runId);
-    const code = outcome.state === 'success' ? null : outcome.error.code;
+    const tokens = this.#tokens.take(runId);
+    const error = outcome.state === 'success' ? null : outcome.error;
+    const isOurs = (failed: FailedStep) => failed.code === error?.code && failed.detail === error.message;
+    const cause = run.failedSteps.find(isOurs);
+    run.failedSteps = run.failedSteps.filter((failed) => !isOurs(failed));
+    tellFailedSteps(run);
+    const fields = {
+      outcome: outcome.state,
+      ...(error ? { code: error.code, detail: cutText(error.message, MAX_DETAIL) } : {}),
+      ...(cause ? { step: cause.step } : {}),
+      ...{ turns: outcome.meta.turns ?? 0, tokens, duration_ms: Math.round(performance.now() - run.beganAtMs) },
+    };
     if (run.isClosing) run.log.info('run closed');
-    else
-      run.log.info({ outcome: outcome.state, ...(code ? { code } : {}), turns: outcome.meta.turns ?? 0 }, 'run ended');
+    else run.log.info(fields, 'run ended');
     const closing = run.transcript.close().finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
@@ -176,20 +211,11 @@ export class RunLog implements RunObserver {
   }
 }
 
-function stepFields({ stepId, kind, within }: StepStart): object {
-  return { step: stepId, kind, ...(within.length === 0 ? {} : { within }) };
+function tellFailedSteps(run: OpenRun): void {
+  for (const { fields } of run.failedSteps) run.log.warn(fields, 'step did not finish well');
+  run.failedSteps = [];
 }
 
-/** Numbers and names, and one short sentence: all that agents write belongs into the transcript. */
-function fieldsOf(event: RuntimeEvent): object {
-  const { method, turnId, usage, data } = event;
-  const code = typeof data?.code === 'string' ? { code: data.code } : {};
-  const sentence = sentenceOf(event);
-  return {
-    ...(sentence === null ? {} : { detail: sentence }),
-    ...(method ? { method } : {}),
-    ...(turnId ? { turn_id: turnId } : {}),
-    ...(usage ? { usage } : {}),
-    ...code,
-  };
+function stepFields({ stepId, kind, within }: StepStart): object {
+  return { step: stepId, kind, ...(within.length === 0 ? {} : { within }) };
 }

@@ -62,6 +62,8 @@ export interface StepContext {
   refreshIssue(): Promise<Issue | null>;
   /** The guidance for turn `turn` (2, 3, …) on the same thread. Throws `BatonError`. */
   continuationPrompt(issue: Issue, turn: number): string;
+  /** Told by whoever sends an agent its words, in the moment of sending: exactly these words stand in the transcript. */
+  promptSent(text: string): void;
   /** Answers and messages of people. */
   readonly controls: StepControls;
 }

@@ -107,17 +107,16 @@ function createStepRun(parts: PlanParts, shared: Shared): StepRun {
 /** Prompts of steps name what `${…}` names, and the workflow. */
 type StepValues = Scope & { readonly workflow: Json };
 
-function promptRenderer({ attempt, deps, workspace }: PlanParts): RenderPrompt {
+function promptRenderer({ attempt, workspace }: PlanParts): RenderPrompt {
   const { order, workflow } = attempt;
   return (source, scope) => {
     const { workflow: ours } = promptValues(order, workflow, workspace.path);
-    return tellPrompt(compilePrompt<StepValues>(source).render({ ...scope, workflow: ours }), attempt, deps);
+    return tellRendered(compilePrompt<StepValues>(source).render({ ...scope, workflow: ours }), attempt);
   };
 }
 
-/** For the transcript, and as hashes for the record of the run. */
-export function tellPrompt(prompt: string, { order, emit }: Attempt, { observer }: RunDeps): string {
-  observer.promptRendered(order.runId, prompt);
+/** As hashes, for the record of the run. What of it an agent is sent, and when, its executor tells. */
+export function tellRendered(prompt: string, { order, emit }: Attempt): string {
   emit({ type: 'rendered', issueHash: sha256(JSON.stringify(order.issue)), promptHash: sha256(prompt) });
   return prompt;
 }

@@ -88,10 +88,9 @@ export function stepContext(parts: ContextParts, request: ContextRequest): StepC
     continuationPrompt: (now, turn) => {
       const maxTurns = 'maxTurns' in action ? action.maxTurns : config.agent.maxTurns;
       const known = promptValues(order, workflow, workspace.path);
-      const text = deps.continuation.render({ ...known, issue: now, turn, max_turns: maxTurns });
-      deps.observer.promptRendered(order.runId, text);
-      return text;
+      return deps.continuation.render({ ...known, issue: now, turn, max_turns: maxTurns });
     },
+    promptSent: (text) => deps.observer.promptSent(order.runId, text),
   };
 }
 

@@ -87,6 +87,8 @@ function opening({ dir, issues }: Demo, agent: 'demo' | 'codex', io: Io): string
   const who = agent === 'codex' ? 'Codex, with your login and at your cost' : 'the demo agent, no model involved';
   return [
     `${issues.length} issues in ${shellWord(shorter(join(dir, 'backlog', 'tasks'), io.cwd))}, two at a time, worked on by ${who}.`,
+    'To look at it from another terminal, in this folder:',
+    `    ${invocation(process.argv, io.cwd)} status --state-dir ${shellWord(shorter(join(dir, 'state'), io.cwd))}`,
     '',
     '',
   ].join('\n');
@@ -115,7 +117,8 @@ What to try next
       ${baton} logs TASK-1 ${here('WORKFLOW.md')} --state-dir ${here('state')}
   Let it run, with its page on a port, and set \`status: To Do\` in one of the issues:
       ${baton} ${here('WORKFLOW.md')} --state-dir ${here('state')} --port 4711
-      ${baton} open --state-dir ${here('state')}        (in another terminal; or status, explain TASK-1, pause, …)
+  and open that page from another terminal; status, explain TASK-1 and pause go like this, too:
+      ${baton} open --state-dir ${here('state')}
   Let Codex do it in your own repository:
       cd path/to/your/repository && ${invocation(process.argv, dir)} init
 `;

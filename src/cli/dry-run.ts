@@ -6,6 +6,7 @@ import { failedRules, lineUp, obstacleToAll } from '../status/start-order.js';
 import type { Io } from './io.js';
 import { lookOnce } from './look.js';
 import { openWorkflow } from './open-workflow.js';
+import { localTimes } from './status/say-time.js';
 
 export interface DryRunOptions {
   readonly workflowPath: string;
@@ -28,10 +29,10 @@ function describe(state: State, now: Instant): string {
   const line = lineUp(state, now);
   const starts = line.filter(({ why }) => why === null).map(({ ready }, i) => `${i + 1}. ${nameOf(ready.issue)}`);
   // What stops all of them is said once, on top.
-  const behind = (why: string) => (why === obstacle ? '' : `: ${neutralise(why)}`);
+  const behind = (why: string) => (why === obstacle ? '' : `: ${neutralise(localTimes(why, now.wallMs))}`);
   const later = line.flatMap(({ ready, why }) => (why === null ? [] : [`${nameOf(ready.issue)}${behind(why)}`]));
   const paragraphs = [
-    obstacle === null ? '' : `Nothing would start: ${neutralise(obstacle)}.`,
+    obstacle === null ? '' : `Nothing would start: ${neutralise(localTimes(obstacle, now.wallMs))}.`,
     list(`Would start now, ${agent.maxConcurrentAgents} at a time:`, starts),
     list('Would start later:', [...later, ...waiting(state, now)]),
     list('Would not start:', refused(state)),

@@ -6,6 +6,7 @@ import type { LogLevel } from '../logging/logger.js';
 import { addCapability } from './capability/add-capability.js';
 import { addControl } from './control/add-control.js';
 import { addExecutor } from './executor/add-executor.js';
+import { describeHelp, groupCommands } from './help-text.js';
 import { type Io, processIo } from './io.js';
 import { addNotify } from './notify/add-notify.js';
 import { addRecover } from './recover/add-recover.js';
@@ -14,18 +15,6 @@ import { addService } from './service/add-service.js';
 import { addWatching } from './status/add-watching.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
-
-const EXAMPLES = `
-Examples:
-  baton demo                     see it work, in a folder of its own, with an agent that ships with it
-  baton init                     write a WORKFLOW.md for this repository
-  baton check                    find out what would go wrong before it does
-  baton --dry-run                what would start now, and why the rest would not
-  baton run --issue TASK-1       work on one issue in the foreground, then exit
-  baton --once                   give every eligible issue one run, then exit
-  baton                          work on issues until stopped (Ctrl-C)
-
-Exit codes: 0 fine, 1 failed, 2 usage, settings, or a second instance.`;
 
 /** The exit code of the command that `argv` names. Throws `BatonError`. */
 export async function runProgram(argv: readonly string[], version: string): Promise<number> {
@@ -50,24 +39,25 @@ function buildProgram(io: Io, version: string, done: (code: number) => void): Co
     .description('Turns issues into finished work: a workspace and a coding agent for each, until it is done.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this')
-    .addHelpText('after', () => `\nOptions of run, the default command:\n${optionsOf(program, 'run')}\n${EXAMPLES}`)
     .exitOverride()
     .showHelpAfterError('(baton --help lists commands and flags)')
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
+  describeHelp(program);
   addRun(program, io, version, done);
   addDemo(program, io, version, done);
   addInit(program, io, done);
   addCheck(program, io, done);
+  addWatching(program, io, done);
+  addControl(program, io, done);
+  addService(program, io, done);
+  addReport(program, io, done);
+  addNotify(program, io, done);
   addRender(program, io, done);
+  addState(program, io, done);
+  addRecover(program, io, done);
   addExecutor(program, io, done);
   addCapability(program, io, done);
-  addControl(program, io, done);
-  addNotify(program, io, done);
-  addRecover(program, io, done);
-  addReport(program, io, done);
-  addService(program, io, done);
-  addWatching(program, io, done);
-  addState(program, io, done);
+  groupCommands(program);
   return program;
 }
 
@@ -87,7 +77,7 @@ function addRun(program: Command, io: Io, version: string, done: (code: number) 
     .addOption(new Option('--log-level <level>', 'how much to log').choices(LEVELS))
     .option('--log-file <file>', 'write the log there too, as JSON lines')
     .option('--backend <backend>', 'what agent steps with `backend: auto` run on: http, cli or auto')
-    .option('--port <port>', 'serve state and health on this port of 127.0.0.1; 0: any free one', toPort)
+    .option('--port <port>', 'serve the page and the API on this port of 127.0.0.1; 0: any free one', toPort)
     .action(async (workflowPath: string, flags: RunFlags, command: Command) => {
       refuseUnknownCommand(program, workflowPath, io);
       const [, excess] = command.args;
@@ -213,14 +203,6 @@ function addState(program: Command, io: Io, done: (code: number) => void): void 
       const { stateExport } = await import('./state-export.js');
       done(await stateExport({ workflowPath, stateDir }, io));
     });
-}
-
-/** Who asks for help with `baton` wants to see what `baton` alone can do. */
-function optionsOf(program: Command, name: string): string {
-  const command = program.commands.find((one) => one.name() === name);
-  const help = program.createHelp();
-  const options = command ? help.visibleOptions(command).filter(({ long }) => long !== '--help') : [];
-  return options.map((one) => `  ${help.optionTerm(one).padEnd(20)} ${help.optionDescription(one)}`).join('\n');
 }
 
 function toName(text: string): string {

@@ -36,9 +36,7 @@ export class RunTeller implements Partial<RunObserver> {
   runtimeEvent(runId: string, event: RuntimeEvent): void {
     const run = this.#runs.get(runId);
     const sentence = isToldElsewhere(event) ? null : sentenceOf(event);
-    if (!run || sentence === null) return;
-    // Paths are told from the folder of the workspace on, which is mostly called like the issue.
-    this.#say(run.identifier, `  ${sentence.replaceAll(`\`${run.identifier}/`, '`')}`);
+    if (run && sentence !== null) this.#say(run.identifier, `  ${sentence}`);
   }
 
   /** A hook that aborts its run is told by the end of the run. */

@@ -2,12 +2,12 @@ import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
 import { counted, line } from './phrases.js';
 
 /** `edited 3 files, +42 −7`. Numbers are left out where the diffs were cut on their way here. */
-export function changedFiles(item: Fields): string {
+export function changedFiles(item: Fields, workspace: unknown): string {
   const changes = listOf(item.changes);
   const files = changes.map(fieldsOf).filter((change) => typeof change.path === 'string');
   const total = files.length + leftOut(changes.at(-1));
   const [only] = files;
-  const what = total === 1 && only ? fileName(only.path) : counted(total, 'file');
+  const what = total === 1 && only ? fileName(only.path, workspace) : counted(total, 'file');
   const verb = total > 0 && files.every((change) => kindOf(change) === 'add') ? 'added' : 'edited';
   if (total !== files.length || files.some(isCut)) return `${verb} ${what}`;
   const plus = sum(files.map((change) => linesWith(change, '+')));
@@ -17,9 +17,11 @@ export function changedFiles(item: Fields): string {
 
 const MAX_NAME = 80;
 
-/** The end of a long path says more than its beginning. */
-function fileName(path: unknown): string {
-  const parts = String(path).split('/');
+/** From the workspace on, if it is known. The end of a long path says more than its beginning. */
+function fileName(path: unknown, workspace: unknown): string {
+  const full = String(path);
+  const root = typeof workspace === 'string' && workspace !== '' ? `${workspace.replace(/\/+$/, '')}/` : null;
+  const parts = (root !== null && full.startsWith(root) ? full.slice(root.length) : full).split('/');
   const short = parts.slice(-2).join('/');
   return `\`${line(short, MAX_NAME) || '?'}\``;
 }

@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf } from '../domain/fields.js';
+import { formatTokens } from '../domain/format-tokens.js';
 import type { Outcome } from '../domain/outcome.js';
 import { because, counted, line } from './phrases.js';
 
@@ -20,5 +21,5 @@ const VERBS = { failed: 'failed', timeout: 'took too long', cancelled: 'was stop
 function tokens({ input, cached, output }: Fields): string {
   if (![input, cached, output].every(Number.isSafeInteger)) return '';
   const spent = Number(input) - Number(cached) + Number(output);
-  return `, ${spent < 10_000 ? spent : `${Math.round(spent / 1000)}k`} tokens`;
+  return `, ${formatTokens(spent)} tokens`;
 }

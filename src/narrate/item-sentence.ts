@@ -16,14 +16,15 @@ export function begunItem(item: Fields): string | null {
   }
 }
 
-export function endedItem(item: Fields): string | null {
+/** `workspace`: where the agent works, as far as that is known. */
+export function endedItem(item: Fields, workspace: unknown): string | null {
   switch (item.type) {
     case 'agentMessage':
       return line(item.text) === '' ? null : `said: ${line(item.text)}`;
     case 'commandExecution':
       return endedCommand(item);
     case 'fileChange':
-      return endedChange(item);
+      return endedChange(item, workspace);
     case 'reasoning':
       return thought(item);
     case 'dynamicToolCall':
@@ -58,9 +59,9 @@ function endedCommand(item: Fields): string {
   return `ran ${shown}${exit}${took(item.durationMs)}`;
 }
 
-function endedChange(item: Fields): string {
+function endedChange(item: Fields, workspace: unknown): string {
   if (item.status === 'declined') return 'was not allowed to edit files';
-  return item.status === 'failed' ? 'could not edit files' : changedFiles(item);
+  return item.status === 'failed' ? 'could not edit files' : changedFiles(item, workspace);
 }
 
 /** The headline of a summary, without its stars. */

@@ -46,18 +46,18 @@ function tell(event: RuntimeEvent): string | null {
     case 'malformed':
       return null;
     case 'notification':
-      return notificationSentence(event.method ?? '', data);
+      return notificationSentence(event.method ?? '', data, event.workspace);
     default:
       return null;
   }
 }
 
-function notificationSentence(method: string, data: Fields): string | null {
+function notificationSentence(method: string, data: Fields, workspace: unknown): string | null {
   switch (method) {
     case 'item/started':
       return begunItem(fieldsOf(data.item));
     case 'item/completed':
-      return endedItem(fieldsOf(data.item));
+      return endedItem(fieldsOf(data.item), workspace);
     case 'turn/plan/updated':
       return planSentence(listOf(data.plan).map(fieldsOf));
     case 'error':

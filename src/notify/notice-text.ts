@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { NOTICE_KINDS } from '../domain/config.js';
+import { formatTokens } from '../domain/format-tokens.js';
 import { assertNever } from '../domain/json.js';
 import type { Question } from '../domain/question.js';
 import { type Cleaner, chatQuote, chatText, cut, plainLine, plainLines, webAddress } from './chat-text.js';
@@ -35,7 +36,9 @@ export function textOf(notice: Notice, context: TextContext): string {
     chatText(summaryOf(notice, context)),
     ...(notice.kind === 'daily_report' ? [chatText(plainLines(notice.text, 1_600, context))] : []),
     ...(quoted === '' ? [] : [chatQuote(quoted, MAX_QUOTED_LINES)]),
-    ...(notice.kind === 'done' ? [`${counted(notice.runs, 'run')}, ${counted(notice.tokens, 'token')}`] : []),
+    ...(notice.kind === 'done'
+      ? [`${counted(notice.runs, 'run')}, ${formatTokens(notice.tokens)} ${notice.tokens === 1 ? 'token' : 'tokens'}`]
+      : []),
     ...(action === null ? [] : [chatText(action)]),
     ...(address === null ? [] : [chatText(plainLine(address, 300, context))]),
     ...(repeated > 0 ? [`(the last of ${counted(repeated, 'notice')} that were held back as repeats)`] : []),

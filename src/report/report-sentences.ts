@@ -1,7 +1,8 @@
+import { formatTokens } from '../domain/format-tokens.js';
 import { assertNever } from '../domain/json.js';
 import { localDay, localTime } from './local-time.js';
 import type { Report, ReportNote, RunState, Sums } from './report.js';
-import { counted, duration, moneyOf, RUN_WORDS, tokenCount } from './report-words.js';
+import { counted, duration, moneyOf, RUN_WORDS } from './report-words.js';
 
 /** Makes a text that others wrote harmless where it is shown, and sets it off from ours. */
 export type Quote = (text: string) => string;
@@ -22,7 +23,7 @@ export function totalSentences({ issues, runs, failures, tokens, cost, timeMs }:
     ].join(', '),
     `${counted(runs.all, 'run')}${outcomes(runs)}${runs.retries === 0 ? '' : `; ${runs.retries} after a failure`}`,
     ...(failures.length === 0 ? [] : [failureWords(failures)]),
-    `${tokenCount(tokens.billable)} tokens: ${tokenCount(tokens.input)} input, ${tokenCount(tokens.cached)} of it cached, and ${tokenCount(tokens.output)} output`,
+    `${formatTokens(tokens.billable)} tokens: ${formatTokens(tokens.input)} input, ${formatTokens(tokens.cached)} of it cached, and ${formatTokens(tokens.output)} output`,
     ...(cost === null ? [] : [`cost: ${moneyOf(cost, currency)}`]),
     `time: ${duration(timeMs)}`,
   ];

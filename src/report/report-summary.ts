@@ -1,8 +1,9 @@
+import { formatTokens } from '../domain/format-tokens.js';
 import { cut, oneLine } from './fit-text.js';
 import { localTime } from './local-time.js';
 import type { Group, Report } from './report.js';
 import { failureWords, outcomes } from './report-sentences.js';
-import { counted, duration, moneyOf, tokenCount } from './report-words.js';
+import { counted, duration, moneyOf } from './report-words.js';
 
 /** So few and so short that all of it stays below 600 characters. */
 const MAX_NAMES = 5;
@@ -26,7 +27,7 @@ export function reportSummary(report: Report): string {
     ...(issues.handedOver === 0 ? [] : [`${issues.handedOver} handed over${left(false)}`]),
   ];
   const spent = [
-    `${tokenCount(tokens.billable)} tokens`,
+    `${formatTokens(tokens.billable)} tokens`,
     ...(cost === null ? [] : [moneyOf(cost, cut(oneLine(currency ?? ''), MAX_NAME))]),
     duration(timeMs),
   ];

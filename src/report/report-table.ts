@@ -1,5 +1,6 @@
+import { formatTokens } from '../domain/format-tokens.js';
 import type { Group, Report, ReportBy, ReportedIssue } from './report.js';
-import { amountOf, duration, RUN_WORDS, tokenCount } from './report-words.js';
+import { amountOf, duration, RUN_WORDS } from './report-words.js';
 
 /** The breakdown as columns, for terminals and Markdown alike. */
 export interface Column {
@@ -24,7 +25,7 @@ export function reportColumns({ by, currency, groups }: Report): Column[] {
   const number = (head: Cell | string, textOf: (group: Group) => string) =>
     column(head, 'right', (group) => ours(textOf(group)));
   const cost = [
-    number('tokens', ({ tokens }) => tokenCount(tokens.billable)),
+    number('tokens', ({ tokens }) => formatTokens(tokens.billable)),
     ...(currency === null
       ? []
       : [number(theirs(currency), (group) => (group.cost === null ? '' : amountOf(group.cost)))]),
@@ -49,7 +50,7 @@ export function reportColumns({ by, currency, groups }: Report): Column[] {
     number('done', ({ issues }) => String(issues.done)),
     number('handed over', ({ issues }) => String(issues.handedOver)),
     runs,
-    number('failed', ({ failures }) => String(failures.reduce((sum, one) => sum + one.runs, 0))),
+    number('failed', ({ runs: { failed, timeout } }) => String(failed + timeout)),
     ...cost,
   ];
 }
@@ -64,6 +65,7 @@ const NAMELESS: { readonly [by in ReportBy]: string } = {
 function lastRun(issue: ReportedIssue | null): string {
   const run = issue?.runs.at(-1);
   if (run === undefined) return 'earlier';
+  if (run.outcome === 'cancelled') return run.code === 'INTERRUPTED' ? 'interrupted' : RUN_WORDS.cancelled;
   return run.outcome !== 'success' && run.code !== null ? run.code : RUN_WORDS[run.outcome];
 }
 

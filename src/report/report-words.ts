@@ -1,12 +1,5 @@
 import type { Cost, RunState } from './report.js';
 
-/** Numbers as people read them: rounded here, and nowhere before. */
-export function tokenCount(tokens: number): string {
-  if (tokens < 10_000) return String(tokens);
-  if (tokens < 999_500) return `${Math.round(tokens / 1_000)}k`;
-  return `${(tokens / 1_000_000).toFixed(tokens < 9_995_000 ? 2 : 1)}M`;
-}
-
 /** Without the currency. `?`: nothing of it has a price. */
 export function amountOf({ amount, isPartial }: Cost): string {
   if (!isPartial) return amount > 0 && amount < 0.005 ? '<0.01' : amount.toFixed(2);

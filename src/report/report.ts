@@ -22,7 +22,7 @@ export interface Report {
 export interface Sums {
   readonly issues: IssueCounts;
   readonly runs: RunCounts;
-  /** Why runs did not succeed, the most frequent first. Runs that were only interrupted or overtaken are none of them. */
+  /** Why runs failed or took too long, the most frequent first. Runs that were stopped, interrupted or overtaken are none of them. */
   readonly failures: readonly { readonly code: ErrorCode; readonly runs: number }[];
   readonly tokens: TokenSums;
   readonly cost: Cost | null;

@@ -28,8 +28,19 @@ export function sumUp({ runs, finished }: Bucket, pricing: PricingConfig | null)
   };
 }
 
+/**
+ * A run that somebody stopped, or that was overtaken or interrupted, is stopped and nothing else; one that we had to end because
+ * something was wrong with it has failed. So failures are just the runs that failed or took too long.
+ */
 export function stateOf({ end }: RunRecord): RunState {
-  return end?.outcome ?? 'running';
+  if (end === null) return 'running';
+  if (end.code === null || end.outcome === 'success') return end.outcome;
+  if (isStop(end.code)) return 'cancelled';
+  return end.outcome === 'cancelled' ? 'failed' : end.outcome;
+}
+
+function isStop(code: ErrorCode): boolean {
+  return code === 'STOPPED_BY_OPERATOR' || ERRORS[code].scope === 'none';
 }
 
 function countRuns(runs: readonly RunRecord[]): RunCounts {
@@ -47,9 +58,9 @@ function countRuns(runs: readonly RunRecord[]): RunCounts {
 
 function failuresOf(runs: readonly RunRecord[]): Sums['failures'] {
   const counts = new Map<ErrorCode, number>();
-  for (const { end } of runs) {
-    const code = end?.code ?? null;
-    if (code !== null && ERRORS[code].scope !== 'none') counts.set(code, (counts.get(code) ?? 0) + 1);
+  for (const run of runs) {
+    const code = run.end?.code ?? null;
+    if (code !== null && ['failed', 'timeout'].includes(stateOf(run))) counts.set(code, (counts.get(code) ?? 0) + 1);
   }
   return [...counts]
     .map(([code, count]) => ({ code, runs: count }))

@@ -82,12 +82,43 @@ describe('a person makes a mistake', () => {
     expect(await baton(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
   });
 
+  test('--help has the commands by use: to begin with, to look and steer, and then the rest', async () => {
+    const { stdout } = await baton('--help');
+
+    const names = Array.from(stdout.matchAll(/^ {2}([a-z]+) .*$/gm), ([, name]) => name).slice(0, 24);
+    expect(names.slice(0, 4)).toEqual(['run', 'demo', 'init', 'check']);
+    expect(names.slice(4, 8)).toEqual(['status', 'logs', 'explain', 'answer']);
+    expect(names.slice(15, 18)).toEqual(['service', 'report', 'notify']);
+    expect(names).toHaveLength(new Set(names).size);
+  });
+
+  test.each([['run'], ['demo'], ['report'], ['notify', 'test'], ['recover'], ['status'], ['explain']])(
+    'the help of %s spells defaults without quotes',
+    async (...command) => {
+      const { code, stdout } = await baton(...command, '--help');
+
+      expect(code).toBe(0);
+      expect(stdout).not.toMatch(/default: "/);
+    },
+  );
+
+  test.each([['report'], ['notify', 'test'], ['logs'], ['open'], ['refresh'], ['status'], ['answer']])(
+    'the help of %s tells its exit codes',
+    async (...command) => {
+      expect((await baton(...command, '--help')).stdout).toContain('Exit codes: 0 ');
+    },
+  );
+
   test('--help and --version answer', async () => {
     const { code, stdout } = await baton('--help');
 
     expect(code).toBe(0);
     for (const word of ['--once', '--state-dir', 'demo', 'init', 'check', 'render', 'Examples:', 'Exit codes:'])
       expect(stdout).toContain(word);
+    for (const example of ['baton status', 'baton answer TASK-1', 'baton explain TASK-1'])
+      expect(stdout).toContain(`\n  ${example}`);
+    expect(stdout).toMatch(/Exit codes: 0 fine; 1 failed or refused; 2 usage, settings, no daemon to ask, or a second/);
+    expect(stdout).toMatch(/--port <port> .*the page and the API/);
     expect(await baton('--version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });
 });

@@ -37,17 +37,21 @@ export interface Started {
   readonly ended: Promise<Result>;
 }
 
-/** An empty folder and a home of its own. */
-export function place(): Place {
+/** An empty folder and a home of its own, until `whenOver`: the end of the test, or of the file with `afterAll`. */
+export function place(whenOver: (undo: () => void) => void = onTestFinished): Place {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'baton-cmd-')));
-  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const children: ChildProcess[] = [];
+  whenOver(() => {
+    for (const child of children) child.kill('SIGKILL');
+    rmSync(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  });
   const [dir, home] = [join(base, 'project'), join(base, 'home')];
   for (const folder of [dir, home]) mkdirSync(folder);
   const env = { PATH: process.env.PATH ?? '', HOME: home, BATON_DEMO_PACE_MS: '0' };
   const launch = (stdout: 'pipe' | number, args: readonly string[], more = {}) => {
     const options = { cwd: dir, env: { ...env, ...more } };
     const child = spawn(process.execPath, [MAIN, ...args], { ...options, stdio: ['ignore', stdout, 'pipe'] });
-    onTestFinished(() => void child.kill('SIGKILL'));
+    children.push(child);
     const text = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {
       child[name]?.setEncoding('utf8').on('data', (chunk: string) => {

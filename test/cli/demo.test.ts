@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { place, processesIn } from './command.js';
 
 test('the demo finishes five issues, keeps their work, tells where it is, and leaves no process', async () => {
@@ -35,6 +35,56 @@ test('the demo finishes five issues, keeps their work, tells where it is, and le
   for (const name of readdirSync(join(here.dir, 'baton-demo/backlog/tasks')))
     expect(here.read(`baton-demo/backlog/tasks/${name}`)).toContain('status: Done');
   expect(processesIn(here.dir)).toEqual([]);
+});
+
+/** Lines that stand alone, for people to copy. */
+const commandsIn = (text: string) => Array.from(text.matchAll(/^ {4,6}(node .+)$/gm), ([, command]) => command ?? '');
+
+/** As a person does it, in the folder where the demo was started. */
+const typed = (here: ReturnType<typeof place>, command: string) => {
+  const env = { PATH: process.env.PATH ?? '', HOME: join(here.dir, '..', 'home') };
+  const child = spawn('sh', ['-c', `exec ${command}`], { cwd: here.dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let out = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (chunk) => (out += chunk));
+  return {
+    child,
+    ended: new Promise<{ code: number | null; out: string }>((resolve) =>
+      child.once('close', (code) => resolve({ code, out })),
+    ),
+    says: (words: string) => expect.poll(() => out, { timeout: 20_000 }).toContain(words),
+  };
+};
+
+test('what the demo says to type works as it stands there', async () => {
+  const here = place();
+  const demo = here.startWith({ BATON_DEMO_PACE_MS: '300' }, 'demo', 'my demo');
+  let opening = '';
+  await new Promise<void>((resolve) => {
+    demo.child.stdout?.on('data', (text: string) => {
+      opening += text;
+      if (opening.includes('▶')) resolve();
+    });
+  });
+
+  const [status = ''] = commandsIn(opening);
+  const looked = await typed(here, status).ended;
+  const { stdout } = await demo.ended;
+  const [report = '', logs = '', daemon = '', open = ''] = commandsIn(stdout).slice(1);
+  const reported = await typed(here, report).ended;
+  const logged = await typed(here, logs).ended;
+  // Another program may have that port.
+  const running = typed(here, daemon.replace('--port 4711', '--port 0'));
+  await running.says('serving status over HTTP');
+  const opened = await typed(here, open).ended;
+  running.child.kill('SIGTERM');
+
+  expect(looked).toMatchObject({ code: 0, out: expect.stringMatching(/^Running \(\d\)/m) });
+  expect(reported).toMatchObject({ code: 0, out: expect.stringContaining('5 issues worked on, 5 done') });
+  expect(logged).toMatchObject({ code: 0, out: expect.stringContaining('Run 1 of TASK-1') });
+  expect(opened).toMatchObject({ code: 0, out: expect.stringContaining('http://127.0.0.1:') });
+  expect(daemon).toContain('--port 4711');
+  expect((await running.ended).code).toBe(0);
 });
 
 test('with an agent that is not installed the demo says what is missing, and exits 1', async () => {

@@ -56,6 +56,17 @@ describe('what is written', () => {
     expect(parse(readFileSync(join(io.dir, 'backlog/config.yml'), 'utf8'))).toMatchObject({ project_name: 'project' });
   });
 
+  test.each([false, true])('it says how each of its gates is opened (steps: %s)', async (steps) => {
+    const io = repository(world());
+    io.program('codex', '#!/bin/sh\n');
+    await start(io, { yes: true, steps });
+
+    const text = readFileSync(join(io.dir, 'WORKFLOW.md'), 'utf8');
+    const [, approvals = ''] = /((?: {2}#.*\n)+) {2}on_approval_request: decline/.exec(text) ?? [];
+    for (const word of ['decline', 'ask', 'accept', 'baton answer']) expect(approvals).toContain(`\`${word}\``);
+    expect(text).toMatch(/# .*parked.*`baton retry [^`]*`.*\n {2}max_tokens_per_issue:/);
+  });
+
   test('it passes the check', async () => {
     const io = repository(world());
     io.program('codex', '#!/bin/sh\necho codex-cli 1\n');

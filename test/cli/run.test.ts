@@ -15,6 +15,18 @@ function board(settings = ''): Place {
   return here;
 }
 
+test('a file is called the same while it is worked on and in the logs: from the workspace on', async () => {
+  const here = place();
+  here.workflow();
+  here.issue(1, 'Say hello', '- write `hello.txt`: hello\n- write `deep/er/more.txt`: more');
+
+  const shown = await here.baton('run', '--issue', 'TASK-1');
+  const logged = await here.baton('logs', 'TASK-1');
+
+  for (const { stdout } of [shown, logged])
+    expect(stdout.match(/added `[^`]*`/g)).toEqual(['added `hello.txt`', 'added `er/more.txt`']);
+});
+
 describe('baton --once', () => {
   test('gives every eligible issue one run, sums up, and exits 1 because one failed', async () => {
     const here = board();

@@ -36,11 +36,9 @@ describe('the whole daemon', () => {
 
     await daemon.until('a run', (_, event) => event?.type === 'run_exited');
 
-    const warnings = daemon.logLines.filter((line) => line.msg === 'malformed' && line.level === 'warn');
-    expect(warnings).toHaveLength(100);
-    expect(daemon.logLines).toContainEqual(
-      expect.objectContaining({ type: 'malformed', msg: 'more of these are in the transcript only' }),
-    );
+    const warnings = daemon.logLines.filter((line) => line.event === 'malformed' && line.level === 'warn');
+    const more = warnings.filter(({ msg }) => msg === 'more of these are in the transcript only');
+    expect([more.length, warnings.length]).toEqual([1, 101]);
   });
 
   test('a part that never closes does not hold up the end', async () => {

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
@@ -43,6 +43,10 @@ test('a message to a run whose agent has not begun yet comes with the first prom
   await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
 
   expect((await textsOf(daemon))[0]).toBe('Work on AB-1\n\nA message from a person:\nmind the gap');
+  expect(daemon.logLines).toContainEqual(
+    expect.objectContaining({ level: 'info', msg: 'a person said something', run_id: runId }),
+  );
+  expect(JSON.stringify(daemon.logLines)).not.toContain('mind the gap');
   expect(await toldOf(daemon, runId)).toEqual([{ kind: 'message', text: 'mind the gap' }]);
 });
 
@@ -124,6 +128,9 @@ test('what is asked and answered stands in the transcript, and the answer is wha
   await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
 
   expect((await received(daemon)).at(-1)).toMatchObject({ id: 0, result: { decision: 'accept' } });
+  expect(daemon.logLines).toContainEqual(
+    expect.objectContaining({ level: 'info', msg: 'a person answered', question_id: questionId, decision: 'accept' }),
+  );
   expect(await toldOf(daemon, runId)).toEqual([
     { kind: 'asked', question_id: questionId, text: 'Run a command\nCommand: ls', fields: [] },
     {
@@ -153,4 +160,31 @@ agent: { max_turns: 1, input_timeout_ms: 50, on_input_timeout: decline }`,
     result: { decision: 'decline' },
   });
   expect((await toldOf(daemon, runId))[1]).toMatchObject({ by: 'timeout', decision: 'decline' });
+});
+
+test('the prompts in the transcripts are what the agent was sent, also after an answer that came late', async () => {
+  const daemon = await testDaemon({
+    settings: `codex: { command: ${JSON.stringify(ASKS)}, on_approval_request: ask }
+agent: { max_turns: 2, input_timeout_ms: 50 }`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  const parked = () => {
+    const status = daemon.state.claims['1']?.status;
+    return status?.kind === 'parked' ? status.question : null;
+  };
+  await daemon.until('parked with its question', () => parked() !== null);
+
+  daemon.dispatch({
+    ...{ type: 'answer_given', issueId: '1', questionId: parked()?.id ?? '' },
+    answer: { kind: 'decline' },
+  });
+  await daemon.until('parked again', (state) => state.records['1']?.runs === 2 && parked() !== null);
+  const sent = await textsOf(daemon);
+  await daemon.stop();
+
+  const folder = join(daemon.stateDir, 'transcripts');
+  const files = await Promise.all((await readdir(folder)).map((name) => linesOf(join(folder, name))));
+  const prompts = files.sort((a, b) => (a[0].time < b[0].time ? -1 : 1)).flat();
+  expect(prompts.filter(({ kind }) => kind === 'prompt').map(({ data }) => data)).toEqual(sent);
+  expect(sent[1]).toMatch(/^You asked a person:\n[\s\S]*The answer: no/);
 });

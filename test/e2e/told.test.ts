@@ -24,13 +24,15 @@ describe('the log of a run', () => {
     await daemon.stop();
 
     const identity = { issue_id: '1', issue_identifier: 'AB-1', run_id: expect.any(String) };
-    for (const msg of ['run started', 'hook finished', 'turn_completed', 'run ended']) {
+    for (const msg of ['run started', 'hook finished', 'turn completed', 'run ended']) {
       expect(line(daemon, msg)).toMatchObject(identity);
     }
-    for (const msg of ['session_started', 'turn_completed', 'run ended']) {
+    for (const msg of ['turn began', 'turn completed', 'run ended']) {
       expect(line(daemon, msg)).toMatchObject({ session_id: 'thread-1-turn-1' });
     }
-    expect(line(daemon, 'run ended')).toMatchObject({ outcome: 'success', turns: 1 });
+    expect(line(daemon, 'run ended')).toMatchObject({
+      ...{ outcome: 'success', turns: 1, tokens: 110, duration_ms: expect.any(Number) },
+    });
     expect(JSON.stringify(daemon.logLines)).not.toContain('belongs into the transcript');
   });
 
@@ -50,6 +52,19 @@ describe('the log of a run', () => {
 });
 
 describe('a daemon that has nothing to do', () => {
+  test('says first that its last issue is done, once, and then that there is nothing to start', async () => {
+    const daemon = await testDaemon({ settings: `codex: { command: "${agentCommand('moves-issue')}" }` });
+    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+    await daemon.until('removed', (_, event) => event?.type === 'workspace_removed');
+    await daemon.until('a poll', (_, event) => event?.type === 'observed');
+    await daemon.stop();
+
+    const messages = daemon.logLines.map(({ msg }) => msg);
+    expect(messages.indexOf('issue is done')).toBeGreaterThan(0);
+    expect(messages.lastIndexOf('nothing to start')).toBeGreaterThan(messages.indexOf('issue is done'));
+    expect(messages).not.toContain('issue released');
+  });
+
   test('says why once for each reason, however often it polls', async () => {
     const daemon = await testDaemon();
     const reasons = () => daemon.logLines.filter(({ msg }) => msg === 'nothing to start').map(({ detail }) => detail);

@@ -46,3 +46,12 @@ test('a field cannot pass for the identity of the note', () => {
 
   expect(record).toMatchObject({ issue_id: 'mine' });
 });
+
+test('a title is cut to what is needed to recognise it', () => {
+  const record = logged({ level: 'info', message: 'm', fields: { title: '🙂'.repeat(500), detail: 'x'.repeat(500) } });
+
+  expect(record).toMatchObject({ title: `${'🙂'.repeat(119)}…`, detail: 'x'.repeat(500) });
+  expect(logged({ level: 'info', message: 'm', fields: { title: 'A short one' } })).toMatchObject({
+    title: 'A short one',
+  });
+});

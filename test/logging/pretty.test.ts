@@ -49,7 +49,16 @@ describe('a pretty line', () => {
     expect(formatPretty('{"masked":"***"}', { colour: false })).toBe('--:--:--.--- ?      masked=***\n');
   });
 
-  test('cuts a very long value', () => {
-    expect(plain({ data: 'x'.repeat(100_000), msg: 'm' }).length).toBeLessThan(700);
+  test('cuts a very long value, and closes its quotes', () => {
+    const line = plain({ data: 'x y'.repeat(100_000), list: ['x'.repeat(1_000)], last: 1, msg: 'm' });
+
+    expect(line.length).toBeLessThan(1_200);
+    expect(line).toMatch(/ data="[xy ]+…" list=\["x+… last=1\n$/);
+  });
+
+  test('has each escape once, whether the field was harmless before or not', () => {
+    const line = plain({ raw: 'no \u001b[31mway', visible: String.raw`no \u001b[31mway`, path: 'C:\\x', msg: 'm' });
+
+    expect(line).toContain(String.raw`raw="no \u001b[31mway" visible="no \u001b[31mway" path=C:\x`);
   });
 });

@@ -190,3 +190,15 @@ describe('the end of a run is told as', () => {
     expect(describeOutcome(outcome)).toBe(sentence);
   });
 });
+
+test.each([
+  ['/w/TASK-1/NOTES.md', '/w/TASK-1', 'NOTES.md'],
+  ['/w/TASK-1/src/a.ts', '/w/TASK-1', 'src/a.ts'],
+  ['/w/TASK-1/src/deep/a.ts', '/w/TASK-1/', 'deep/a.ts'],
+  ['/w/TASK-10/a.ts', '/w/TASK-1', 'TASK-10/a.ts'],
+  ['/w/TASK-1/NOTES.md', undefined, 'TASK-1/NOTES.md'],
+])('the file %s of the workspace %s is called %s, by whoever tells it', (path, workspace, name) => {
+  const change = ended(patch(added(path, 'a\n')));
+
+  expect(sentenceOf(workspace === undefined ? change : { ...change, workspace })).toBe(`added \`${name}\`, +1 −0`);
+});

@@ -77,6 +77,13 @@ describe('the ready list', () => {
     ]);
   });
 
+  test('has issues of one age in the order of their numbers', () => {
+    const ids = ['T-100', 'T-2', 'T-10', 'T-1', 'T-101', 'T-11'];
+    const core = new Core().put(...ids.map((id) => ({ id })));
+
+    expect(started(core.poll())).toEqual(['T-1', 'T-2', 'T-10', 'T-11', 'T-100', 'T-101']);
+  });
+
   test('within a priority a due retry goes before new issues, which cannot starve it', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put({ id: 'A', created_at: '2026-03-01T00:00:00Z' });
     core.poll();

@@ -29,7 +29,7 @@ test('HTTP 401 in a turn holds everything; once the model lets it in, a probe li
   expect(startOfRun(baton, 2)).toBeGreaterThanOrEqual(Date.parse(held.time) + backoffMs);
   expect(mostAtOnce(baton, lifted.time)).toBe(1);
   expectNobodyBlamed(baton);
-  const sessions = baton.lines('session_started', { issue_identifier: 'TASK-1' });
+  const sessions = baton.lines('turn began', { issue_identifier: 'TASK-1' });
   expect(sessions.length).toBeGreaterThan(2);
   expect(new Set(sessions.map(threadOf)).size).toBe(1);
   expect(model.requestsOf('TASK-1').at(-1)?.input.map(textOf).join()).toContain('The first half is done.');

@@ -44,7 +44,7 @@ test.each(SANDBOXES_TO_KILL)(
     model.script('TASK-1', say('The first half is done.'), LONG_COMMAND, hang);
     const killed = start();
     await until('the model to be silent', 30_000, () => model.requests[2]);
-    const [first] = killed.lines('session_started');
+    const [first] = killed.lines('turn began');
     const tree = descendantsOf(killed.pid);
 
     await killed.kill();
@@ -59,7 +59,7 @@ test.each(SANDBOXES_TO_KILL)(
       expect.objectContaining({ reason: 'resumed', issue_identifier: 'TASK-1' }),
     ]);
     expect(ended).toMatchObject({ outcome: 'success' });
-    expect(threadOf(next.lines('session_started')[0])).toBe(threadOf(first));
+    expect(threadOf(next.lines('turn began')[0])).toBe(threadOf(first));
     const history = model.requests[3]?.input.map(textOf).join('\n');
     for (const words of [
       'Work on TASK-1: Survives',

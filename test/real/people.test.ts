@@ -71,7 +71,7 @@ test('an answer given after kill -9 and a restart goes on on the thread that ask
 
   expect(answered).toEqual({ code: 0, output: 'TASK-1 goes on with your answer, on the same thread.\n' });
   expect(ended.issue_identifier).toBe('TASK-1');
-  expect(second.lines('session_started').map(threadOf)).toEqual(first.lines('session_started').map(threadOf));
+  expect(second.lines('turn began').map(threadOf)).toEqual(first.lines('turn began').map(threadOf));
   const heard = model.requests[1]?.input.map(textOf).join('\n');
   expect(heard).toContain('Work on TASK-1: Ask for more');
   expect(heard).toMatch(/You asked a person:[\s\S]*May I write outside\?[\s\S]*The answer: no\./);
@@ -93,7 +93,7 @@ test('a message of a person reaches codex in its running turn', async () => {
   const ended = await daemon.line('run ended', { issue_identifier: 'TASK-1' });
   await daemon.stop();
 
-  expect(said).toEqual({ code: 0, output: 'It is told to the agent of TASK-1.\n' });
+  expect(said).toEqual({ code: 0, output: 'The agent of TASK-1 is told.\n' });
   expect(ended).toMatchObject({ outcome: 'success', turns: 1 });
   expect(model.requests[0]?.input.map(textOf).join('\n')).not.toContain('Mind the gap');
   expect(model.requests[1]?.input.map(textOf).join('\n')).toContain('Mind the gap between train and platform.');

@@ -88,7 +88,7 @@ test('an issue that was not moved gets a second turn on the same thread, with gu
   await baton.stop();
 
   expect(ended).toMatchObject({ outcome: 'success', turns: 2 });
-  const threads = baton.lines('session_started').map(threadOf);
+  const threads = baton.lines('turn began').map(threadOf);
   expect(threads).toHaveLength(2);
   expect(new Set(threads).size).toBe(1);
   const history = model.requests[1]?.input.map(textOf) ?? [];

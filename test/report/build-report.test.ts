@@ -56,20 +56,24 @@ describe('runs', () => {
     expect(reportOf({ runs: [odd] }).totals.timeMs).toBe(0);
   });
 
-  test('failed by code, the most frequent first; being stopped because the issue moved is no failure', () => {
+  test('failed by code, the most frequent first; being stopped, interrupted or overtaken is no failure', () => {
     const codes = [
       'turn_failed',
       'stall_timeout',
       'stall_timeout',
       'CANCELLED_BY_ORCHESTRATOR',
+      'STOPPED_BY_OPERATOR',
       'INTERRUPTED',
     ] as const;
     const runs = codes.map((code) => run({ end: { outcome: 'cancelled', code } }));
 
-    expect(reportOf({ runs }).totals.failures).toEqual([
+    const { totals } = reportOf({ runs });
+
+    expect(totals.failures).toEqual([
       { code: 'stall_timeout', runs: 2 },
       { code: 'turn_failed', runs: 1 },
     ]);
+    expect(totals.runs).toMatchObject({ failed: 3, cancelled: 3 });
   });
 
   test('of an issue are all named, the oldest first', () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { oneLine, widthOf } from '../../src/report/fit-text.js';
 import { reportMarkdown } from '../../src/report/report-markdown.js';
 import { reportSummary } from '../../src/report/report-summary.js';
+import { reportColumns } from '../../src/report/report-table.js';
 import { reportText } from '../../src/report/report-text.js';
 import { codeOf, ROW_READERS } from './markdown-cells.js';
 import { failed, finished, NOON_MS, PRICING, reportOf, run } from './report-samples.js';
@@ -66,7 +67,7 @@ describe('on a terminal', () => {
       '  2 issues worked on, 1 done',
       '  3 runs: 1 succeeded, 1 failed, 1 not ended yet; 1 after a failure',
       '  failures: 1 turn_failed',
-      '  692k tokens: 2.40M input, 1.80M of it cached, and 92k output',
+      '  692k tokens: 2.4M input, 1.8M of it cached, and 92k output',
       '  cost: at least 1.51 USD',
       '  time: 20 min',
       '',
@@ -115,6 +116,21 @@ describe('on a terminal', () => {
   });
 });
 
+test.each([
+  ['success', null, 'succeeded'],
+  ['failed', 'turn_failed', 'turn_failed'],
+  ['cancelled', 'stall_timeout', 'stall_timeout'],
+  ['cancelled', 'INTERRUPTED', 'interrupted'],
+  ['cancelled', 'STOPPED_BY_OPERATOR', 'stopped'],
+  ['cancelled', 'CANCELLED_BY_ORCHESTRATOR', 'stopped'],
+] as const)('a last run that is %s with %s is shown as %s', (outcome, code, shown) => {
+  const column = reportColumns(reportOf({ runs: [run({ end: { outcome, code } })] })).find(
+    ({ head }) => head.text === 'last run',
+  );
+
+  expect(column?.cells).toEqual([{ text: shown, isForeign: false }]);
+});
+
 describe('as Markdown', () => {
   test('a report is a heading, a list and a table', () => {
     const runs = [run({ author: 'ann', tokens: { input: 1_000_000, cached: 0, output: 0 } })];
@@ -126,13 +142,13 @@ describe('as Markdown', () => {
       '',
       '- 1 issue worked on',
       '- 1 run: 1 succeeded',
-      '- 1.00M tokens: 1.00M input, 0 of it cached, and 0 output',
+      '- 1M tokens: 1M input, 0 of it cached, and 0 output',
       '- cost: 2.00 USD',
       '- time: 10 min',
       '',
       '| author | issues | done | handed over | runs | failed | tokens | USD | time |',
       '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
-      '| `ann` | 1 | 0 | 0 | 1 | 0 | 1.00M | 2.00 | 10 min |',
+      '| `ann` | 1 | 0 | 0 | 1 | 0 | 1M | 2.00 | 10 min |',
       '',
     ]);
   });
@@ -173,7 +189,7 @@ describe('in one paragraph', () => {
     const left = [finished(), finished({ issueId: 'B', state: 'In Review', isTerminal: false })];
 
     expect(reportSummary(reportOf({ runs, finished: left, pricing: PRICING }))).toMatch(
-      /^Since \d{4}-\d\d-\d\d \d\d:\d\d: 2 issues worked on, 1 done \(A\), 1 handed over \(B\)\. 2 runs: 1 succeeded, 1 failed; failures: 1 turn_failed\. 1\.00M tokens, 2\.00 USD, 20 min\.$/,
+      /^Since \d{4}-\d\d-\d\d \d\d:\d\d: 2 issues worked on, 1 done \(A\), 1 handed over \(B\)\. 2 runs: 1 succeeded, 1 failed; failures: 1 turn_failed\. 1M tokens, 2\.00 USD, 20 min\.$/,
     );
   });
 

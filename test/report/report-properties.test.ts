@@ -7,6 +7,7 @@ import { REPORT_BY } from '../../src/report/report.js';
 import { reportJson } from '../../src/report/report-json.js';
 import { reportShape } from '../../src/report/report-shape.js';
 import { reportSummary } from '../../src/report/report-summary.js';
+import { reportColumns } from '../../src/report/report-table.js';
 import { finished, HOUR_MS, NOON_MS, PRICING, reportOf, run } from './report-samples.js';
 
 const issueId = fc.constantFrom('A', 'B', 'C', 'D');
@@ -28,6 +29,8 @@ const someRun: fc.Arbitrary<RunRecord> = fc
       { outcome: 'success' } as const,
       { outcome: 'failed', code: 'turn_failed' } as const,
       { outcome: 'cancelled', code: 'INTERRUPTED' } as const,
+      { outcome: 'cancelled', code: 'STOPPED_BY_OPERATOR' } as const,
+      { outcome: 'cancelled', code: 'stall_timeout' } as const,
       { outcome: 'timeout', code: 'turn_timeout' } as const,
     ),
   })
@@ -129,6 +132,19 @@ describe('whatever happened', () => {
 
         expect(all).toBe(inPeriod.length);
         expect(success + failed + timeout + cancelled + running).toBe(all);
+      }),
+    );
+  });
+
+  test('the failures are the runs that failed or took too long: in the totals, in each line and in the table', () => {
+    fc.assert(
+      fc.property(history, fc.constantFrom('label', 'author', 'day'), (past, by) => {
+        const report = reportOf({ ...past, by });
+        const column = reportColumns(report).find(({ head }) => head.text === 'failed');
+
+        for (const sums of [report.totals, ...report.groups])
+          expect(failures([sums])).toBe(sums.runs.failed + sums.runs.timeout);
+        expect(column?.cells.map(({ text }) => text)).toEqual(report.groups.map((one) => String(failures([one]))));
       }),
     );
   });

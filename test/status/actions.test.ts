@@ -105,9 +105,29 @@ describe('an issue', () => {
     core.fail('A', 'CANCELLED_BY_ORCHESTRATOR');
     core.send({ type: 'workspace_removed', issueId: 'A', report: { ok: true } });
 
-    expect(decided(core, RETRY)).toMatchObject({
-      status: 404,
-      message: expect.stringContaining('Its state is "Done"'),
+    for (const name of ['A', 'a'])
+      expect(decided(core, RETRY, name)).toEqual({
+        status: 409,
+        code: 'not_active',
+        message: expect.stringMatching(
+          /^A is "Done" since \S+, and not worked on any more\. Move it to "Todo" or "In Progress" in the tracker, and it is\.$/,
+        ),
+      });
+  });
+
+  test('with another number is another issue, and no typing error', () => {
+    const core = new Core().put({ id: '1', identifier: 'TASK-1' });
+    core.poll();
+
+    expect(decided(core, STOP, 'TASK-99')).toMatchObject({ message: expect.not.stringContaining('Did you mean') });
+  });
+
+  test('that waits for another says so once', () => {
+    const core = new Core().put('B', { id: 'A', blocked_by: [{ id: 'B', identifier: 'B', state: 'Todo' }] });
+    core.poll();
+
+    expect(decided(core, STOP)).toMatchObject({
+      message: 'A does not run, and is not started: it waits for B (Todo).',
     });
   });
 
@@ -176,13 +196,13 @@ describe('answer', () => {
   const given = (questionId: string, what: object) => event('answer_given', { questionId, answer: what });
   const YES = answer({ decision: 'accept' });
   const NO = answer({ decision: 'decline' });
-  const WORDS = answer({ values: { colour: 'red', size: '' } });
+  const WORDS = answer({ values: { colour: 'red', size: 'L' } });
 
   test.each<[string, () => Core, Action, object]>([
     ['yes to an approval', () => asking(APPROVAL), YES, given('q1', { kind: 'accept' })],
     ['no to an approval', () => asking(APPROVAL), NO, given('q1', { kind: 'decline' })],
     ['yes to one that is parked', () => parkedWith(APPROVAL), YES, given('q1', { kind: 'accept' })],
-    ['words', () => asking(INPUT), WORDS, given('q2', { kind: 'input', values: { colour: 'red', size: '' } })],
+    ['words', () => asking(INPUT), WORDS, given('q2', { kind: 'input', values: { colour: 'red', size: 'L' } })],
     ['words to one that is parked', () => parkedWith(INPUT), WORDS, given('q2', { kind: 'input' })],
     ['no to a question for words', () => asking(INPUT), NO, given('q2', { kind: 'decline' })],
     [
@@ -225,6 +245,12 @@ describe('answer', () => {
       'a field too few',
       () => asking(INPUT),
       answer({ values: { colour: 'red' } }),
+      { status: 400, code: 'INVALID_REQUEST', message: /Not answered: size\. Give each a value, or decline/ },
+    ],
+    [
+      'a field that is left empty',
+      () => asking(INPUT),
+      answer({ values: { colour: 'red', size: ' ' } }),
       { status: 400, code: 'INVALID_REQUEST', message: /Not answered: size/ },
     ],
   ])('%s', (_, arrange, action, expected) => {

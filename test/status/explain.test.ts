@@ -195,7 +195,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     return {
       rules: explain(core, { poll: { ...core.state.poll, failure } }),
       why: `the tracker cannot be read (tracker_request): It is down; next try at ${at(30_000)}`,
-      action: 'Check the network and the endpoint; Baton tries again',
+      action: 'check the network and the endpoint; Baton tries again',
     };
   },
   tracker_read: () => {
@@ -218,12 +218,12 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
   ...Object.fromEntries(
     (
       [
-        ['workflow', 'template_parse_error', 9_000, 'Fix the named line and column'],
-        ['store', 'store_failed', 9_000, 'Check disk space and rights of the state directory'],
-        ['tracker', 'tracker_auth', null, 'Renew the token in the named environment variable'],
-        ['disk', 'low_disk', null, 'Free space, or lower workspace.min_free_mb'],
+        ['workflow', 'template_parse_error', 9_000, 'fix the named line and column'],
+        ['store', 'store_failed', 9_000, 'check disk space and rights of the state directory'],
+        ['tracker', 'tracker_auth', null, 'renew the token in the named environment variable'],
+        ['disk', 'low_disk', null, 'free space, or lower workspace.min_free_mb'],
         ['budget', 'budget_exceeded', 9_000, `raise agent.max_tokens_per_day, or wait until ${at(9_000)}`],
-        ['agent', 'agent_unauthorized', 9_000, 'Log in again'],
+        ['agent', 'agent_unauthorized', 9_000, 'log in again'],
       ] as const satisfies readonly (readonly [HoldSource, ErrorCode, number | null, string])[]
     ).map(([source, code, untilMs, action]) => [
       `no_hold_${source}`,

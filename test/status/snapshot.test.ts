@@ -340,7 +340,7 @@ describe('the snapshot', () => {
     });
     expect(holds).toEqual([hold]);
     expect(why_idle).toBe(
-      `On hold (agent_unauthorized, next try at ${hold.until}): because of agent_unauthorized; Log in again.`,
+      `On hold (agent_unauthorized, next try at ${hold.until}): because of agent_unauthorized; log in again.`,
     );
     expect(ready.every(({ why }: { why: string }) => why.startsWith('on hold (agent_unauthorized'))).toBe(true);
   });
@@ -406,7 +406,7 @@ describe('the snapshot', () => {
     core.tick();
     core.answerPoll({ candidates: { ok: false, code: 'tracker_auth', message: '401' } });
 
-    expect(snap(core).why_idle).toBe('On hold (tracker_auth): 401; Renew the token in the named environment variable.');
+    expect(snap(core).why_idle).toBe('On hold (tracker_auth): 401; renew the token in the named environment variable.');
   });
 
   test('of a pause says since when', () => {

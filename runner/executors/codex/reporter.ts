@@ -1,3 +1,4 @@
+import { fieldsOf } from '../../../src/domain/fields.js';
 import type { RunSignal } from '../../../src/domain/run-signal.js';
 import type { RuntimeEvent, RuntimeEventType, TokenTotals } from '../../../src/domain/runtime-event.js';
 import type { StepContext } from '../executor.js';
@@ -11,7 +12,7 @@ export class Reporter {
   turnId: string | null = null;
   #ended = false;
 
-  constructor(private readonly context: Pick<StepContext, 'emit' | 'clock'>) {}
+  constructor(private readonly context: Pick<StepContext, 'emit' | 'clock' | 'workspace'>) {}
 
   get sessionId(): string | null {
     return this.threadId !== null && this.turnId !== null ? `${this.threadId}-${this.turnId}` : null;
@@ -27,6 +28,7 @@ export class Reporter {
         pid: this.pid,
         ...this.#session(),
         ...rest,
+        ...(namesFiles(data) ? { workspace: this.context.workspace } : {}),
         ...(data === undefined ? {} : { data: rest.method === NOTICES.diff ? boundData(data, WIDE) : boundData(data) }),
       },
     });
@@ -53,6 +55,10 @@ export class Reporter {
       ...(sessionId === null ? {} : { sessionId }),
     };
   }
+}
+
+function namesFiles(data: unknown): boolean {
+  return fieldsOf(fieldsOf(data).item).type === 'fileChange';
 }
 
 interface EventExtra {

@@ -119,10 +119,12 @@ export class CodexSession {
   }
 
   async #carry(turn: Turn, text: string): Promise<void> {
-    const { reporter } = this.deps;
+    const { reporter, context } = this.deps;
     if (this.asking.first) turn.pauseClock();
+    const words = withMessages(text, this.#steering.take());
+    context.promptSent(words);
     const reply = fieldsOf(
-      await Promise.race([this.#client.request(CALLS.turnStart, this.#turnOrder(text)), turn.finished]),
+      await Promise.race([this.#client.request(CALLS.turnStart, this.#turnOrder(words)), turn.finished]),
     );
     const turnId = textOf(fieldsOf(reply.turn).id);
     if (turnId === null) throw new BatonError('response_error', 'the agent started a turn without an id');
@@ -175,7 +177,7 @@ export class CodexSession {
     const sandboxPolicy = sandboxPolicyOf(config.codex, workspace, tmpDir);
     return {
       threadId: this.#threadId,
-      input: textInput(withMessages(text, this.#steering.take())),
+      input: textInput(text),
       cwd: workspace,
       ...(sandboxPolicy === null ? {} : { sandboxPolicy }),
     };

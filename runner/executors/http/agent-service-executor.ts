@@ -32,6 +32,8 @@ class AgentServiceRun {
     const { step, signal } = this.context;
     const url = this.#client.url('v1', 'agents', this.action.agent, 'run');
     const body = this.#request();
+    const { prompt } = this.action.input;
+    if (typeof prompt === 'string') this.context.promptSent(prompt);
     const started = await this.#client.ask({ method: 'POST', url, body, idempotencyKey: step.idempotencyKey, signal });
     const view = viewOf(started);
     return this.#outcomeOf(view.kind === 'running' ? await this.#waitFor(view.runId, started, url) : view);

@@ -99,6 +99,7 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts
     resume: null,
     refreshIssue: async () => null,
     continuationPrompt: () => '',
+    promptSent: () => {},
     controls: { attend: () => () => {} },
   };
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { BatonError } from '../../domain/errors.js';
 import { defaultStateDir } from '../../state-dir.js';
 import { workflowKey } from '../../workflow/workspace-root.js';
@@ -17,6 +17,8 @@ export interface DaemonPlace {
   readonly stateDir: string;
   /** Absolute. `null`: only the state directory was named. */
   readonly workflow: string | null;
+  /** There is no such workflow, and nothing is stored of one: it was probably not meant. */
+  readonly isNowhere: boolean;
   notRunning(cause?: unknown): BatonError;
 }
 
@@ -35,6 +37,7 @@ export async function daemonPlace({ workflow, stateDir }: DaemonTarget, io: Worl
   return {
     stateDir: dir,
     workflow: path,
+    isNowhere: path !== null && !existsSync(path) && !existsSync(join(dir, 'baton.db')),
     notRunning: (cause) => new BatonError('daemon_not_running', whyNot(path, dir, command), {}, { cause }),
   };
 }
@@ -43,5 +46,5 @@ function whyNot(workflow: string | null, stateDir: string, start: string): strin
   if (workflow === null) return `no daemon runs with the state directory ${stateDir}. To start one: ${start}`;
   const where = `no daemon of ${workflow} runs (there is none in ${stateDir})`;
   if (existsSync(workflow)) return `${where}. To start one: ${start}; of one with another --state-dir, name that too`;
-  return `${where}, and there is no such file. Name the workflow file or the --state-dir of the daemon; "baton status" in a folder without a workflow lists them all`;
+  return `there is no ${workflow}, and no daemon of it runs. Name the workflow file or the --state-dir of the daemon; "baton status" in a folder without a workflow lists them all`;
 }

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { type TargetFlags, targetOf, withTarget, withWorkflow } from '../client/target-options.js';
 import type { Io } from '../io.js';
 
 /** The commands that ask a running daemon for something, and the one that tells why an issue does not run. Loaded when they are called. */
@@ -15,28 +16,18 @@ export function addControl(program: Command, io: Io, done: (code: number) => voi
 const ISSUE = 'its identifier';
 const EXIT_CODES = '\nExit codes: 0 done, 1 refused or failed, 2 usage, or no daemon is running.';
 
-interface TargetFlags {
-  readonly workflow?: string;
-  readonly stateDir?: string;
-}
-
-function withTarget(command: Command): Command {
-  return command
-    .option('--workflow <file>', 'the workflow file of the daemon (default: WORKFLOW.md)')
-    .option('--state-dir <dir>', 'the state directory of the daemon, where it is not the default one');
-}
-
 function addExplain(program: Command, io: Io, done: (code: number) => void): void {
-  withTarget(program.command('explain'))
+  const command = program.command('explain').argument('<issue>', ISSUE);
+  withWorkflow(command)
     .description(
       'tell every rule that keeps an issue from running, and what to do about it; works without a daemon, too',
     )
-    .argument('<issue>', ISSUE)
     .option('--json', 'print the rules as JSON')
     .addHelpText('after', '\nExit codes: 0 told, 1 there is no such issue, 2 usage or settings.')
-    .action(async (issue: string, { json = false, ...target }: TargetFlags & { readonly json?: boolean }) => {
+    .action(async (issue: string, workflow: string | undefined, flags: TargetFlags & { readonly json?: boolean }) => {
+      const target = targetOf(workflow, flags, command);
       const { explain } = await import('./explain.js');
-      done(await explain({ issue, json, target }, io));
+      done(await explain({ issue, json: flags.json ?? false, target }, io));
     });
 }
 
@@ -47,11 +38,12 @@ function addChange(
   name: 'stop' | 'retry',
   description: string,
 ): void {
-  withTarget(program.command(name))
+  const command = program.command(name).argument('<issue>', ISSUE);
+  withWorkflow(command)
     .description(description)
-    .argument('<issue>', ISSUE)
     .addHelpText('after', EXIT_CODES)
-    .action(async (issue: string, target: TargetFlags) => {
+    .action(async (issue: string, workflow: string | undefined, flags: TargetFlags) => {
+      const target = targetOf(workflow, flags, command);
       const { change } = await import('./change.js');
       done(await change({ issue, action: name, target }, io));
     });
@@ -64,10 +56,12 @@ function addSwitch(
   name: 'pause' | 'resume',
   description: string,
 ): void {
-  withTarget(program.command(name))
+  const command = program.command(name);
+  withWorkflow(command)
     .description(description)
     .addHelpText('after', EXIT_CODES)
-    .action(async (target: TargetFlags) => {
+    .action(async (workflow: string | undefined, flags: TargetFlags) => {
+      const target = targetOf(workflow, flags, command);
       const { change } = await import('./change.js');
       done(await change({ issue: null, action: name, target }, io));
     });
@@ -89,7 +83,7 @@ function addAnswer(program: Command, io: Io, done: (code: number) => void): void
   withTarget(program.command('answer'))
     .description('answer what an agent asks, now or hours later; without an issue: list what is asked')
     .argument('[issue]', ISSUE)
-    .argument('[text]', 'the answer to a question that has one blank; yes or no')
+    .argument('[text...]', 'the answer to a question that has one blank; yes or no')
     .option('--accept', 'yes')
     .addOption(new Option('--decline', 'no; the agent goes on without').conflicts(['accept', 'field']))
     .addOption(
@@ -99,10 +93,10 @@ function addAnswer(program: Command, io: Io, done: (code: number) => void): void
     )
     .option('--question <id>', 'which one, where several are open')
     .addHelpText('after', `\nOn a terminal, without an answer, it shows the question and asks you.\n${EXIT_CODES}`)
-    .action(async (issue: string | undefined, text: string | undefined, flags: AnswerFlags) => {
+    .action(async (issue: string | undefined, words: readonly string[], flags: AnswerFlags) => {
       const { answer } = await import('./answer.js');
       const { workflow, stateDir, accept = false, decline = false, field: fields = [], question } = flags;
-      const given = { text, accept, decline, fields };
+      const given = { text: words.length === 0 ? undefined : words.join(' '), accept, decline, fields };
       const target = { workflow, stateDir };
       done(await answer({ issue, given, question, target }, io));
     });

@@ -23,7 +23,9 @@ export interface AnswerOptions {
 }
 
 /** Answers what an agent asks. Without an answer a person at a terminal is asked for one. */
-export function answer({ issue, given, question: wanted, target }: AnswerOptions, io: Io): Promise<number> {
+export async function answer({ issue, given, question: wanted, target }: AnswerOptions, io: Io): Promise<number> {
+  if (issue === undefined && (isGiven(given) || wanted !== undefined))
+    return complain(2, 'name the issue that this answers: baton answer <issue>; "baton answer" alone lists them', io);
   return withDaemon(target, io, async (client) => {
     if (issue === undefined) return list(client, io);
     const view = await getIssue(client, issue);

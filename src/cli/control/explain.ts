@@ -93,9 +93,10 @@ function headline({ status, rules, daemon }: Explained): string {
   const failing = rules.filter(({ pass }) => !pass).length;
   const isRunning = status === 'running' || status === 'asking';
   if (failing > 0 && isRunning) return 'It is running, and cannot go on.';
-  if (failing > 0) return `It does not run: ${failing === 1 ? 'one rule keeps it' : `${failing} rules keep it`}.`;
-  if (isRunning) return 'It is running: nothing keeps it.';
-  return daemon ? 'Nothing keeps it: it is about to start.' : 'Nothing would keep it.';
+  if (failing > 0)
+    return `It does not run: ${failing === 1 ? 'one rule keeps' : `${failing} rules keep`} it from running.`;
+  if (isRunning) return 'It is running: nothing is in its way.';
+  return daemon ? 'Nothing is in its way: it is about to start.' : 'Nothing would be in its way.';
 }
 
 function notThere(name: string, { state }: Look): string {

@@ -12,10 +12,14 @@ export interface RulesFrame {
 
 const MAX_LINES = 20;
 
-/** Every rule in a line, those that fail first, each with what to do about it. */
+/** Every rule in a line, those that fail first, with what to do about it; what helps against two is said once. */
 export function renderRules(rules: readonly RuleView[], frame: RulesFrame): string {
   const column = Math.max(...rules.map(({ rule }) => rule.length));
-  const failing = rules.filter(({ pass }) => !pass).flatMap((rule) => failingLines(rule, column, frame));
+  const failed = rules.filter(({ pass }) => !pass);
+  const isSaid = ({ action }: RuleView, at: number) => failed.findIndex((one) => one.action === action) < at;
+  const failing = failed.flatMap((rule, at) =>
+    failingLines(isSaid(rule, at) ? { ...rule, action: null } : rule, column, frame),
+  );
   const passing = rules
     .filter(({ pass }) => pass)
     .map(({ rule }) => `${frame.paint.green('✓')} ${pad(oneLine(rule), column)}  ${frame.paint.dim(wordsOf(rule))}`);
@@ -27,11 +31,11 @@ function failingLines({ rule, why, action }: RuleView, column: number, { nowMs, 
   const fit = (text: string, columns: number) =>
     wrap(oneLine(localTimes(text, nowMs)), Math.max(30, columns), MAX_LINES);
   const [first = '', ...rest] = fit(why ?? '', width - indent.length);
-  const [todo = '', ...more] = fit(action ?? '', width - indent.length - 2);
+  const [todo, ...more] = action === null ? [] : fit(action, width - indent.length - 2);
   return [
     `${paint.red('✗')} ${paint.bold(pad(oneLine(rule), column))}  ${first}`,
     ...rest.map((line) => `${indent}${line}`),
-    `${indent}${paint.cyan('→')} ${todo}`,
+    ...(todo === undefined ? [] : [`${indent}${paint.cyan('→')} ${todo}`]),
     ...more.map((line) => `${indent}  ${line}`),
   ];
 }

@@ -34,5 +34,5 @@ export function isNotRunning(error: unknown): boolean {
 
 /** Of a route about one issue. */
 export function pathOf(issue: string, action?: string): string {
-  return `/api/v1/${encodeURIComponent(issue)}${action === undefined ? '' : `/${action}`}`;
+  return `/api/v1/issues/${encodeURIComponent(issue)}${action === undefined ? '' : `/${action}`}`;
 }

@@ -6,11 +6,13 @@ import type { RunRecord } from '../../domain/run-record.js';
 import { transcriptName } from '../../logging/transcript.js';
 import { isoTime } from '../../status/iso-time.js';
 import { readTimeline } from '../../status/read-timeline.js';
-import { issueShape, type RunView, type Timeline, timelineShape } from '../../status/shapes/issue-shape.js';
+import { type RunView, type Timeline, timelineShape } from '../../status/shapes/issue-shape.js';
 import { stateShape } from '../../status/shapes/state-shape.js';
 import { withStoredCopy } from '../../store/read-stored.js';
 import { openSqliteStore } from '../../store/sqlite-store.js';
 import { ApiError, type DaemonClient } from '../client/daemon-client.js';
+import { getIssue } from '../control/get-issue.js';
+import { pathOf } from '../control/with-daemon.js';
 
 /** A run, as far as its log needs it. */
 export type LoggedRun = Pick<
@@ -18,10 +20,17 @@ export type LoggedRun = Pick<
   'run_id' | 'run_number' | 'reason' | 'started_at' | 'ended_at' | 'outcome' | 'code' | 'message'
 >;
 
+/** An issue under its own name, which may be another than was typed: `task-1` is TASK-1. */
+export interface LoggedIssue {
+  readonly identifier: string;
+  /** The newest first. */
+  readonly runs: readonly LoggedRun[];
+}
+
 /** Where the logs of an issue come from: the daemon, or the files that it has left. */
 export interface LogSource {
-  /** The newest first. `null`: no such issue is known. */
-  runs(): Promise<readonly LoggedRun[] | null>;
+  /** `null`: no such issue is known. From here on the others are about the one that was found. */
+  find(): Promise<LoggedIssue | null>;
   /** `null`: nothing was written down, or it is gone by now. */
   timeline(runId: string): Promise<Timeline | null>;
   /** JSON lines. */
@@ -36,12 +45,17 @@ const NAMES = 1_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export function daemonLogs(client: DaemonClient, issue: string): LogSource {
-  const base = `/api/v1/${encodeURIComponent(issue)}`;
-  const runQuery = (runId: string) => `run=${encodeURIComponent(runId)}`;
+  let name = issue;
+  const pathOfRun = (what: string, runId: string) => `${pathOf(name, what)}?run=${encodeURIComponent(runId)}`;
   return {
-    runs: () => client.get(base, issueShape).then(({ history }) => history, orNull),
-    timeline: (runId) => client.get(`${base}/timeline?${runQuery(runId)}`, timelineShape).catch(orNull),
-    transcript: (runId) => client.text(`${base}/transcript?${runQuery(runId)}`).catch(orNull),
+    async find() {
+      const view = await getIssue(client, issue).catch(orNull);
+      if (view === null) return null;
+      name = view.issue_identifier;
+      return { identifier: name, runs: view.history };
+    },
+    timeline: (runId) => client.get(pathOfRun('timeline', runId), timelineShape).catch(orNull),
+    transcript: (runId) => client.text(pathOfRun('transcript', runId)).catch(orNull),
     async meant() {
       const state = await client.get('/api/v1/state', stateShape);
       const { running, retrying, parked, ready, ineligible, done } = state;
@@ -56,14 +70,14 @@ export function daemonLogs(client: DaemonClient, issue: string): LogSource {
 
 /** Without a daemon: from a copy of its store, and its transcripts. */
 export function storedLogs(stateDir: string, issue: string): LogSource {
-  const pathOf = (runId: string) => join(stateDir, 'transcripts', transcriptName(runId));
+  const fileOf = (runId: string) => join(stateDir, 'transcripts', transcriptName(runId));
   return {
-    async runs() {
-      const { records, known } = await readPast(stateDir, issue);
-      return records.length > 0 || known.includes(issue) ? records.map(toRun) : null;
+    async find() {
+      const { identifier, records } = await readPast(stateDir, issue);
+      return identifier === null ? null : { identifier, runs: records.map(toRun) };
     },
-    timeline: (runId) => readTimeline(pathOf(runId), runId),
-    transcript: (runId) => readWhole(pathOf(runId)),
+    timeline: (runId) => readTimeline(fileOf(runId), runId),
+    transcript: (runId) => readWhole(fileOf(runId)),
     meant: async () => nearestWord(issue, (await readPast(stateDir, issue)).known),
   };
 }
@@ -74,23 +88,26 @@ function orNull(error: unknown): null {
 }
 
 interface Past {
+  /** Of the issue; `null`: nothing is known of it. */
+  readonly identifier: string | null;
   readonly records: readonly RunRecord[];
   readonly known: readonly string[];
 }
 
 async function readPast(stateDir: string, issue: string): Promise<Past> {
-  if (!existsSync(join(stateDir, 'baton.db'))) return { records: [], known: [] };
+  if (!existsSync(join(stateDir, 'baton.db'))) return { identifier: null, records: [], known: [] };
   return withStoredCopy(stateDir, async (dir) => {
     const store = openSqliteStore({ dir, onWarning: () => {} });
     try {
-      const [records, recent, { claims, finished }] = await Promise.all([
-        store.past.runs({ issue, limit: RUNS }),
-        store.past.runs({ limit: NAMES }),
-        store.load(),
-      ]);
+      const [recent, { claims, finished }] = await Promise.all([store.past.runs({ limit: NAMES }), store.load()]);
       const claimed = Object.values(claims).map((claim) => claim.issue);
-      const known = [...claimed, ...finished, ...recent].map(({ identifier }) => identifier);
-      return { records, known: [...new Set(known)] };
+      const known = [...new Set([...claimed, ...finished, ...recent].map((one) => one.identifier))];
+      const alike = known.filter((name) => name.toLowerCase() === issue.toLowerCase());
+      const name = known.includes(issue) || alike.length !== 1 ? issue : (alike[0] ?? issue);
+      const records = await store.past.runs({ issue: name, limit: RUNS });
+      // By its id it is found, too.
+      const identifier = records[0]?.identifier ?? (known.includes(name) ? name : null);
+      return { identifier, records, known };
     } finally {
       await store.close();
     }

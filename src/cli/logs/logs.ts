@@ -18,14 +18,16 @@ export interface LogsOptions extends DaemonTarget, RunChoice {
 
 /** Prints what happened in runs of an issue, by the daemon or, where none runs, from what it has written down. */
 export async function logs(options: LogsOptions, io: Io): Promise<number> {
-  const { workflow, stateDir, issue, follow } = options;
+  const { workflow, stateDir, follow } = options;
   const place = await daemonPlace({ workflow, stateDir }, io);
   let client: DaemonClient | null = null;
   try {
     client = await connectOrNull(options, io);
-    const source = client ? daemonLogs(client, issue) : storedLogs(place.stateDir, issue);
-    const runs = await source.runs();
-    if (runs === null) return await unknown(source, issue, client !== null, io);
+    if (!client && place.isNowhere) return complainOf(place.notRunning(), io);
+    const source = client ? daemonLogs(client, options.issue) : storedLogs(place.stateDir, options.issue);
+    const found = await source.find();
+    if (found === null) return await unknown(source, options.issue, client !== null, io);
+    const { identifier: issue, runs } = found;
     const chosen = chooseRuns(runs, options, issue);
     if (typeof chosen === 'string') return complain(chosen, io);
     if (!client && !follow) say('no daemon is running; this was written down by the last one', io);

@@ -11,6 +11,10 @@ export function addNotify(program: Command, io: Io, done: (code: number) => void
     .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
     .addOption(new Option('--kind <kind>', 'what the sample is about').choices(NOTICE_KINDS).default('asking'))
     .option('--state-dir <dir>', 'the state directory of the daemon, where it is not the default one')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 all of them arrived, 1 one did not, 2 usage, settings, or nowhere to send it.',
+    )
     .action(async (workflowPath: string, { kind, stateDir }: TestFlags) => {
       const { testNotify } = await import('./test-notify.js');
       done(await testNotify({ workflowPath, kind, stateDir }, io));

@@ -14,6 +14,7 @@ export function addReport(program: Command, io: Io, done: (code: number) => void
     .addOption(new Option('--json', 'print it as JSON').conflicts('md'))
     .option('--md', 'print it as Markdown')
     .option('--state-dir <dir>', 'the state directory of the daemon')
+    .addHelpText('after', '\nExit codes: 0 reported, also when there is nothing; 1 the store cannot be read; 2 usage.')
     .action(async (workflowPath: string, { json, md, ...flags }: ReportFlags) => {
       const { report } = await import('./report.js');
       const form = json ? 'json' : md ? 'md' : 'text';

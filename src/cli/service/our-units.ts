@@ -47,10 +47,10 @@ export interface UnitChoice {
 /** The unit that a command means: by its name, or by its workflow. Throws `service_failed`. */
 export async function chooseUnit(places: ServicePlaces, { name, workflowPath, cwd }: UnitChoice): Promise<OurUnit> {
   const all = await ourUnits(places);
-  const known =
-    all.length === 0
-      ? `there are none in ${places.units} (services of the machine are found with --system)`
-      : `there are: ${all.map((unit) => unit.name).join(', ')}`;
+  const isNone = all.length === 0;
+  const known = isNone
+    ? `there are none in ${places.units} (services of the machine are found with --system)`
+    : `there are: ${all.map((unit) => unit.name).join(', ')}`;
   if (name !== undefined) {
     const found = await readUnit(places, name);
     if (found !== null && found !== 'foreign') return found;
@@ -61,8 +61,10 @@ export async function chooseUnit(places: ServicePlaces, { name, workflowPath, cw
   const real = await realpath(path).catch(() => path);
   const [first, ...others] = all.filter(({ mark }) => mark.workflow === real);
   const shown = shorter(path, cwd);
-  if (!first)
-    throw new BatonError('service_failed', `there is no service for ${shown}; ${known}. Choose one with --name`);
+  if (!first) {
+    const next = isNone ? '`baton service install` makes one' : 'Choose one with --name';
+    throw new BatonError('service_failed', `there is no service for ${shown}; ${known}. ${next}`);
+  }
   if (others.length === 0) return first;
   const names = [first, ...others].map((unit) => unit.name).join(', ');
   throw new BatonError('service_failed', `${shown} has several services: ${names}. Choose one with --name`);

@@ -61,6 +61,24 @@ export function withCommand(text: string, command: string, columns: number): str
   return widthOf(line) <= columns ? [line] : [...wrap(text, columns, 4), `  ${command}`];
 }
 
+/** With the full stop that a sentence has. */
+export function withStop(text: string): string {
+  const bare = text.trim();
+  return bare === '' || /[.!?]$/.test(bare) ? bare : `${bare}.`;
+}
+
+/** Facts beside each other, as many as fit on a line. */
+export function joined(texts: readonly string[], width: number): string[] {
+  const lines: string[] = [];
+  for (const text of texts) {
+    const last = lines.at(-1);
+    const longer = `${last} · ${text}`;
+    if (last !== undefined && widthOf(longer) <= width) lines[lines.length - 1] = longer;
+    else lines.push(text);
+  }
+  return lines;
+}
+
 /** Broken wherever the line is full, blanks and all. At least one piece. */
 export function chop(text: string, columns: number): string[] {
   const pieces: string[] = [];

@@ -1,4 +1,5 @@
 import type { Io } from '../io.js';
+import { rowsOf, shownWidth } from './screen-rows.js';
 import { heightOfOutput, isTerminal } from './terminal-size.js';
 
 /** Where a text that changes is shown. */
@@ -29,7 +30,7 @@ function drawInPlace(io: Pick<Io, 'stdout'>, text: () => string): LiveScreen {
   const { stdout } = io;
   let last = '';
   const paced = pace(() => {
-    const next = inPlace(text(), heightOfOutput(io));
+    const next = inPlace(text(), heightOfOutput(io), stdout.columns ?? 80);
     if (next === last) return;
     last = next;
     stdout.write(next);
@@ -38,8 +39,22 @@ function drawInPlace(io: Pick<Io, 'stdout'>, text: () => string): LiveScreen {
     last = '';
     paced.now();
   };
+  // Ctrl-Z: the person gets their own screen, and finds ours again when they come back.
+  let isAway = false;
+  const suspend = () => {
+    isAway = true;
+    stdout.write(LEAVE);
+    process.kill(process.pid, 'SIGSTOP');
+  };
+  const comeBack = () => {
+    if (isAway) stdout.write(ENTER);
+    isAway = false;
+    resized();
+  };
   stdout.write(ENTER);
   stdout.on('resize', resized);
+  process.on('SIGTSTP', suspend);
+  process.on('SIGCONT', comeBack);
   const tick = setInterval(paced.soon, TICK_MS);
   let isOpen = true;
   return {
@@ -50,18 +65,42 @@ function drawInPlace(io: Pick<Io, 'stdout'>, text: () => string): LiveScreen {
       clearInterval(tick);
       paced.end();
       stdout.off('resize', resized);
+      process.off('SIGTSTP', suspend);
+      process.off('SIGCONT', comeBack);
       stdout.write(LEAVE);
     },
   };
 }
 
 /** Every line is written over what stood there; what does not fit would scroll, and is left out. */
-function inPlace(text: string, height: number | null): string {
+function inPlace(text: string, height: number | null, columns: number): string {
   const lines = text.trimEnd().split('\n');
-  const fitting = height === null || lines.length <= height ? lines : lines.slice(0, Math.max(1, height - 1));
-  if (fitting.length < lines.length)
-    fitting.push(`… ${lines.length - fitting.length} more lines: make the window taller`);
-  return `\u001b[H${fitting.map((line) => `${line}\u001b[K`).join('\r\n')}\u001b[J`;
+  const fitting = height === null ? lines : fittingLines(lines, height, columns);
+  const left = lines.length - fitting.length;
+  if (left > 0) fitting.push(`… ${left} more lines: make the window taller`);
+  return `\u001b[H${fitting.map((line) => overwritten(line, columns)).join('\r\n')}\u001b[J`;
+}
+
+/** All of them, or as many as leave a row for how many are left out. */
+function fittingLines(lines: readonly string[], height: number, columns: number): string[] {
+  if (rowsOf(lines.join('\n'), columns) <= height) return [...lines];
+  const fitting: string[] = [];
+  let rows = 1;
+  for (const line of lines) {
+    rows += rowsOf(line, columns);
+    if (rows > height) break;
+    fitting.push(line);
+  }
+  return fitting;
+}
+
+/**
+ * A full row is cleared before it is written: after its last character the cursor still stands on it. What the terminal breaks, a command
+ * that is to be copied, is cleared behind its end.
+ */
+function overwritten(line: string, columns: number): string {
+  const isFull = shownWidth(line) % columns === 0;
+  return `\u001b[K${line}${isFull ? '' : '\u001b[K'}`;
 }
 
 function printAgain({ stdout }: Pick<Io, 'stdout'>, text: () => string, key: () => string): LiveScreen {

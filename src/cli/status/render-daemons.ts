@@ -1,7 +1,9 @@
 import type { StateView } from '../../status/shapes/state-shape.js';
 import type { LockHolder } from '../../store/lock-holder.js';
-import { cut, oneLine, wrap } from './fit-text.js';
+import { countWords } from './count-words.js';
+import { cut, joined, oneLine, wrap } from './fit-text.js';
 import type { Frame } from './frame.js';
+import { needsOf } from './needs-you.js';
 import { localTimes, since } from './say-time.js';
 
 /** A daemon of this user, and what it answered: its state, or why not. */
@@ -13,10 +15,10 @@ export interface FoundDaemon {
 /** A few lines for each. Pure. */
 export function renderDaemons(daemons: readonly FoundDaemon[], frame: Frame): string {
   if (daemons.length === 0) {
-    return `No daemon of yours is running, and there is no WORKFLOW.md in this folder.\nTo make one: ${frame.command} init\n`;
+    return `No daemon of yours is running, and there is no WORKFLOW.md in this folder.\nTo make one: baton init\n`;
   }
   const blocks = daemons.map((one) => daemonLines(one, frame).join('\n'));
-  return `${[...blocks, `More about one of them: ${frame.command} status <workflow>`].join('\n\n')}\n`;
+  return `${[...blocks, `More about one of them: baton status <workflow>`].join('\n\n')}\n`;
 }
 
 function daemonLines({ holder, answer }: FoundDaemon, { nowMs, width, paint }: Frame): string[] {
@@ -26,22 +28,10 @@ function daemonLines({ holder, answer }: FoundDaemon, { nowMs, width, paint }: F
   const told = (text: string, style: 'yellow' | 'red') =>
     wrap(oneLine(text), width - 2, 3).map((row) => `  ${paint[style](row)}`);
   if ('silent' in answer) return [path, ...told(`${pid}; it gives no status: ${answer.silent}`, 'red')];
-  const needs = needsOf(answer);
-  const running = answer.counts.running - answer.counts.asking;
-  const facts = [`${running} running`, ...(needs > 0 ? [] : ['nobody needs you']), `${answer.counts.ready} next`, pid];
-  const first = needs > 0 ? [`  ${paint.yellow(needs === 1 ? '1 needs you' : `${needs} need you`)}`] : [];
+  const style = needsOf(answer) > 0 ? 'yellow' : 'dim';
+  const facts = joined([...countWords(answer), pid], width - 2).map((row) => `  ${paint[style](row)}`);
   const why = whyNothing(answer, nowMs);
-  return [
-    path,
-    ...first,
-    `  ${paint.dim(cut(facts.join(' · '), width - 2))}`,
-    ...(why === null ? [] : told(why, 'yellow')),
-  ];
-}
-
-/** Runs that ask, and issues parked with a question. */
-export function needsOf({ asking, parked }: Pick<StateView, 'asking' | 'parked'>): number {
-  return asking.length + parked.filter(({ question }) => question !== null).length;
+  return [path, ...facts, ...(why === null ? [] : told(why, 'yellow'))];
 }
 
 function whyNothing({ why_idle, hold, paused }: StateView, nowMs: number): string | null {

@@ -1,8 +1,9 @@
 import type { StateView } from '../../status/shapes/state-shape.js';
 import type { Frame } from './frame.js';
+import { ineligibleList } from './ineligible-list.js';
 import { needsYou } from './needs-you.js';
 import { statusHeader } from './status-header.js';
-import { doneList, ineligibleList, nextList, parkedList, runningList, waitingList } from './status-lists.js';
+import { doneList, nextList, parkedList, runningList, waitingList } from './status-lists.js';
 
 /** The state of a daemon for a person at a terminal: who needs them first, then what happens, what comes, what was. Pure. */
 export function renderStatus(view: StateView, frame: Frame): string {

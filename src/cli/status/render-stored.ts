@@ -1,6 +1,6 @@
 import { cut, oneLine, withCommand, wrap } from './fit-text.js';
 import { commandFor, type Entry, type Frame, section } from './frame.js';
-import { needsYou } from './needs-you.js';
+import { neededYou } from './needs-you.js';
 import { together } from './render-status.js';
 import { sayMoment, since } from './say-time.js';
 import { doneList, parkedList, waitingList } from './status-lists.js';
@@ -19,13 +19,13 @@ export interface StoredFacts {
 export function renderStored(view: StoredView, facts: StoredFacts, frame: Frame): string {
   return together([
     storedHeader(view, facts, frame),
-    needsYou(view, frame),
+    neededYou(view, frame),
     section('Interrupted', view.interrupted.map(interruptedEntry), frame, {
       lines: 10,
       note: 'they go on when the daemon is started',
     }),
     waitingList({ ...view, ready: [] }, frame),
-    parkedList(view, frame),
+    parkedList(view, frame, false),
     doneList(view, frame),
   ]);
 }

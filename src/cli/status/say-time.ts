@@ -37,11 +37,16 @@ export function sayMoment(ms: number, nowMs: number): string {
   return `${date.getDate()} ${MONTHS[date.getMonth()]}${year} ${clock}`;
 }
 
-/** Sentences of the daemon name times in UTC; whoever sits at a terminal has a clock on the wall. */
+/**
+ * Sentences of the daemon name times in UTC; whoever sits at a terminal has a clock on the wall, and wants to know how long that is:
+ * `14:05, in 8 s`.
+ */
 export function localTimes(text: string, nowMs: number): string {
   return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g, (time) => {
     const ms = msOf(time);
-    return ms === null ? time : sayMoment(ms, nowMs);
+    if (ms === null) return time;
+    const left = until(time, nowMs);
+    return `${sayMoment(ms, nowMs)}, ${left === null ? `${since(time, nowMs)} ago` : `in ${left}`}`;
   });
 }
 

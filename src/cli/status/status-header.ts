@@ -1,7 +1,9 @@
 import type { HoldView } from '../../status/shapes/entry-shapes.js';
 import type { StateView } from '../../status/shapes/state-shape.js';
-import { cut, oneLine, widthOf, withCommand, wrap } from './fit-text.js';
+import { countWords } from './count-words.js';
+import { cut, joined, oneLine, withCommand, withStop, wrap } from './fit-text.js';
 import { commandFor, type Frame } from './frame.js';
+import { needsPerson } from './needs-you.js';
 import { localTimes, since, until } from './say-time.js';
 import { sayBudget } from './say-tokens.js';
 
@@ -10,10 +12,11 @@ export function statusHeader(view: StateView, frame: Frame): string[] {
   const { paint, width } = frame;
   return [
     paint.bold(cut(oneLine(view.workflow.path), width)),
+    ...joined(countWords(view), width),
     ...joined(facts(view, frame), width).map(paint.dim),
     ...paused(view, frame).map(paint.yellow),
-    ...troubles(view, frame.nowMs).flatMap(({ text, isBad }) =>
-      wrap(oneLine(text), width, 4).map(isBad ? paint.red : paint.yellow),
+    ...[...troubles(view, frame.nowMs), ...workflowTroubles(view)].flatMap(({ text, isBad, margin = '' }) =>
+      wrap(oneLine(text), width - margin.length, 4).map((row) => `${margin}${paint[isBad ? 'red' : 'yellow'](row)}`),
     ),
     ...whyIdle(view, frame).flatMap((text) => wrap(oneLine(text), width, 4).map(paint.yellow)),
   ];
@@ -33,6 +36,7 @@ function facts({ daemon, slots, tokens_today, poll }: StateView, { nowMs }: Fram
 interface Trouble {
   readonly text: string;
   readonly isBad: boolean;
+  readonly margin?: string;
 }
 
 function paused({ paused: pause }: StateView, frame: Frame): string[] {
@@ -42,32 +46,45 @@ function paused({ paused: pause }: StateView, frame: Frame): string[] {
 }
 
 function troubles(view: StateView, nowMs: number): Trouble[] {
-  const { poll, workflow, holds, shutting_down } = view;
+  const { poll, holds, shutting_down } = view;
   const found: Trouble[] = [];
   const bad = (text: string) => void found.push({ text, isBad: true });
   const tell = (text: string) => void found.push({ text, isBad: false });
   if (shutting_down) tell('Shutting down: runs are being stopped.');
-  for (const hold of holds) bad(holdText(hold, nowMs));
+  // The others stand under what needs a person.
+  for (const hold of holds.filter((one) => !needsPerson(one))) bad(holdText(hold, nowMs));
   if (poll.health === 'never' && poll.error === null) tell('The tracker has not been read yet.');
   if (poll.health === 'failed' || poll.error !== null) bad(pollText(view, nowMs));
   if (poll.problems.length > 0)
     tell(
       `${poll.problems.length} in the tracker cannot be read: ${poll.problems[0]}${poll.problems.length > 1 ? '; …' : ''}`,
     );
-  if (workflow.error !== null)
-    bad(
-      `The file as it is now is not in effect, the settings of before are (${workflow.error.code}): ${workflow.error.message}`,
-    );
-  if (workflow.restart_required.length > 0)
-    tell(`Changed, but only in effect after a restart: ${workflow.restart_required.join(', ')}`);
   return found;
 }
+
+/** One fault a line, and none where our own lines begin. Unknown keys come along with the faults, and would be none by themselves. */
+function workflowTroubles({ workflow }: StateView): Trouble[] {
+  const { error, restart_required: changed } = workflow;
+  const faults = (error?.message ?? '').split('\n').map((text) => ({ text, isBad: !NO_EFFECT.test(text) }));
+  const head = `The file as it is now is not in effect, the settings of before are (${error?.code}):`;
+  return [
+    ...(error === null ? [] : [{ text: head, isBad: true }]),
+    ...(error === null
+      ? []
+      : faults.map(({ text, isBad }) => ({ text: isBad ? text : `warning: ${text}`, isBad, margin: '  ' }))),
+    ...(changed.length === 0
+      ? []
+      : [{ text: `Changed, but only in effect after a restart: ${changed.join(', ')}`, isBad: false }]),
+  ];
+}
+
+const NO_EFFECT = /\bunknown key \S+ has no effect\b/;
 
 function holdText({ code, message, action, since: from, until: to, tries }: HoldView, nowMs: number): string {
   const next = until(to, nowMs);
   const tried = tries === 0 ? '' : `, ${tries === 1 ? 'one try' : `${tries} tries`} in vain`;
   const then = next === null ? '' : ` It is tried again in ${next}.`;
-  return `On hold for ${since(from, nowMs) ?? '?'} (${code}${tried}): ${stopped(message)} ${stopped(action)}${then}`;
+  return `On hold for ${since(from, nowMs) ?? '?'} (${code}${tried}): ${withStop(message)} ${withStop(action)}${then}`;
 }
 
 function pollText({ poll }: StateView, nowMs: number): string {
@@ -75,7 +92,7 @@ function pollText({ poll }: StateView, nowMs: number): string {
   const next = until(poll.next, nowMs);
   const code = poll.error_code === null ? '' : ` (${poll.error_code})`;
   const then = next === null ? '' : ` It is tried again in ${next}.`;
-  return `The tracker could not be read${failing === null ? '' : ` for ${failing}`}${code}: ${stopped(poll.error ?? '')}${then}`;
+  return `The tracker could not be read${failing === null ? '' : ` for ${failing}`}${code}: ${withStop(poll.error ?? '')}${then}`;
 }
 
 /** What a hold, a pause or the tracker says is said above. */
@@ -85,22 +102,10 @@ function whyIdle({ why_idle, holds, paused: pause, poll }: StateView, { nowMs }:
     (holds.length > 0 && /^on hold/i.test(why_idle)) ||
     (pause !== null && /^paused/i.test(why_idle)) ||
     (poll.health !== 'ok' && /^the tracker (?:cannot be|has not been) read/i.test(why_idle));
-  return isSaid ? [] : [`Nothing happens: ${localTimes(why_idle, nowMs)}`];
+  return isSaid ? [] : [`Nothing happens: ${inSentence(localTimes(why_idle, nowMs))}`];
 }
 
-/** Facts beside each other, as many as fit on a line. */
-function joined(texts: readonly string[], width: number): string[] {
-  const lines: string[] = [];
-  for (const text of texts) {
-    const last = lines.at(-1);
-    const longer = `${last} · ${text}`;
-    if (last !== undefined && widthOf(longer) <= width) lines[lines.length - 1] = longer;
-    else lines.push(text);
-  }
-  return lines;
-}
-
-function stopped(text: string): string {
-  const bare = text.trim();
-  return bare === '' || /[.!?]$/.test(bare) ? bare : `${bare}.`;
+/** Sentences of the daemon begin with a capital, unless an identifier is their first word. */
+function inSentence(text: string): string {
+  return text.replace(/^(?:No|On|One|Paused|The)\b/, (word) => word.toLowerCase());
 }

@@ -1,13 +1,14 @@
 import type { DoneView, ParkedView, ReadyView, RetryingView, RunningView } from '../../status/shapes/entry-shapes.js';
 import type { StateView } from '../../status/shapes/state-shape.js';
-import { oneLine, wrap } from './fit-text.js';
 import { commandFor, type Entry, type Frame, type Line, section } from './frame.js';
 import { localTimes, since, until } from './say-time.js';
 import { sayBudget, sayCount } from './say-tokens.js';
 
 export function runningList({ running }: Pick<StateView, 'running'>, frame: Frame): string[] {
   const entries = running.map((run) => runningEntry(run, frame));
-  return section('Running', entries, frame, { lines: 20, style: 'green' });
+  const asking = running.filter((run) => run.asking).length;
+  const note = asking === 0 ? {} : { note: asking === 1 ? '1 asks' : `${asking} ask` };
+  return section('Running', entries, frame, { lines: 20, style: 'green', ...note });
 }
 
 /** In the order in which they will start. What keeps all of them is said once. */
@@ -26,9 +27,9 @@ export function waitingList({ retrying, ready }: Pick<StateView, 'retrying' | 'r
   return section('Waiting', entries, frame, { lines: 10 });
 }
 
-/** Without those that need an answer: they stand on top. */
-export function parkedList({ parked }: Pick<StateView, 'parked'>, frame: Frame): string[] {
-  const entries = parked.filter(({ question }) => question === null).map((one) => parkedEntry(one, frame));
+/** Without those that need an answer: they stand on top. `hasDaemon`: there is one that could be told to retry. */
+export function parkedList({ parked }: Pick<StateView, 'parked'>, frame: Frame, hasDaemon = true): string[] {
+  const entries = parked.filter(({ question }) => question === null).map((one) => parkedEntry(one, frame, hasDaemon));
   return section('Parked', entries, frame, { lines: 12, style: 'yellow' });
 }
 
@@ -41,32 +42,26 @@ export function doneList({ done }: Pick<StateView, 'done'>, frame: Frame): strin
   );
 }
 
-/** They are many, and most are none of our business: how many, and the first reasons. */
-export function ineligibleList({ ineligible }: Pick<StateView, 'ineligible'>, frame: Frame): string[] {
-  if (ineligible.length === 0) return [];
-  const shown = frame.all ? ineligible : ineligible.slice(0, 3);
-  const why = shown.map(({ issue_identifier, reasons }) => `${issue_identifier} (${reasons[0]?.why ?? 'no reason'})`);
-  const more = shown.length < ineligible.length ? ', …' : '';
-  const text = `Not eligible (${ineligible.length}): ${localTimes(why.join(', '), frame.nowMs)}${more}`;
-  const rows = wrap(oneLine(text), frame.width, frame.all ? ineligible.length * 4 : 4);
-  return [...rows, `Every rule of one: ${commandFor(frame, 'explain', '<issue>')}`].map(frame.paint.dim);
-}
-
 function runningEntry(run: RunningView, { nowMs }: Frame): Entry {
   const running = since(run.started_at, nowMs);
   const sign = since(run.last_event_at, nowMs);
   const right = [...(running === null ? [] : [running]), sayBudget(run.budget)].join(' · ');
-  const age = sign === null ? '' : ` · ${sign} ago`;
-  return { ...namesOf(run), right, below: [{ text: `${doing(run)}${age}`, maxLines: 2 }] };
+  return { ...namesOf(run), right, below: [{ text: doing(run, sign === null ? null : `${sign} ago`), maxLines: 2 }] };
 }
 
-function doing(run: RunningView): string {
-  const said = run.last_message === null ? '' : `: ${run.last_message}`;
-  if (run.stopping !== null) return `is being stopped (${run.stopping})`;
-  if (run.asking) return 'asks, see above';
+function doing(run: RunningView, ago: string | null): string {
+  const age = ago === null ? '' : ` · ${ago}`;
+  if (run.stopping !== null) return `is being stopped (${run.stopping})${age}`;
+  if (run.asking) return `asks, see above${age}`;
   const probe = run.probe ? 'probes whether the hold is over, ' : '';
-  return `${probe}${where(run)}${said}`;
+  // Nothing came after the beginning of the turn, which is known already.
+  if (TURN_BEGAN.test(run.last_message ?? ''))
+    return `${probe}${where(run)} began${ago === null ? '' : ` ${ago}`}, nothing heard since`;
+  const said = run.last_message === null ? '' : `: ${run.last_message}`;
+  return `${probe}${where(run)}${said}${age}`;
 }
+
+const TURN_BEGAN = /^(?:turn \d+|a turn) began$/;
 
 function where({ phase, step, turn_count }: RunningView): string {
   if (phase === null) return 'is being looked after since a restart';
@@ -98,11 +93,11 @@ function waitingEntry(one: RetryingView, { nowMs }: Frame): Entry {
   return { ...namesOf(one), right, below: one.error === null ? [] : [{ text: `${code}${one.error}`, maxLines: 2 }] };
 }
 
-function parkedEntry(one: ParkedView, frame: Frame): Entry {
+function parkedEntry(one: ParkedView, frame: Frame, hasDaemon: boolean): Entry {
   const age = since(one.since, frame.nowMs);
   const right = `${one.reason}${age === null ? '' : ` · ${age} ago`}`;
   const message: Line = { text: localTimes(one.message, frame.nowMs), maxLines: 2 };
-  return { ...namesOf(one), right, below: [message, ...freedBy(one, frame)] };
+  return { ...namesOf(one), right, below: [message, ...(hasDaemon ? freedBy(one, frame) : [])] };
 }
 
 /** What a person can do about it. The end is to be copied. */

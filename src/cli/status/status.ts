@@ -16,18 +16,16 @@ import { renderStatus } from './render-status.js';
 import { renderStored } from './render-stored.js';
 import { statusOfAll } from './status-of-all.js';
 import { storedView } from './stored-view.js';
-import { widthOfOutput } from './terminal-size.js';
+import { columnsOfOutput, widthOfOutput } from './terminal-size.js';
 import { watchStatus } from './watch-status.js';
 
 export interface StatusOptions extends DaemonTarget {
   readonly watch: boolean;
   readonly json: boolean;
   readonly all: boolean;
-  /** How this person calls Baton. */
-  readonly command: string;
 }
 
-/** 0 with a daemon, 1 without one; where no workflow is meant, of every daemon of this user. */
+/** 0 with a daemon, 1 without one, 2 where there is no such workflow; where none is meant, of every daemon of this user. */
 export async function status(options: StatusOptions, io: Io): Promise<number> {
   const { workflow, stateDir, watch, json } = options;
   const frame = () => frameOf(options, io);
@@ -40,6 +38,8 @@ export async function status(options: StatusOptions, io: Io): Promise<number> {
       );
       return 2;
     }
+    const place = await daemonPlace({ workflow, stateDir }, io);
+    if (place.isNowhere) return complainOf(place.notRunning(), io);
     if (watch) return await watchStatus({ workflow, stateDir }, io, frame);
     return await statusOfOne(options, io, frame());
   } catch (error) {
@@ -75,7 +75,7 @@ async function tellStored(target: DaemonTarget, io: Io, frame: Frame): Promise<v
   const clock = createClock();
   const view = storedView(durable, clock.now());
   clock.close();
-  const start = `${frame.command}${words(target.workflow)}${words(target.stateDir, '--state-dir')}`;
+  const start = `baton${words(target.workflow)}${words(target.stateDir, '--state-dir')}`;
   io.stdout.write(renderStored(view, { place: workflow ?? stateDir, storedAtMs, start }, frame));
 }
 
@@ -93,10 +93,11 @@ async function storedAt(stateDir: string): Promise<number | null> {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-function frameOf({ workflow, stateDir, all, command }: StatusOptions, io: Io): Frame {
+function frameOf({ workflow, stateDir, all }: StatusOptions, io: Io): Frame {
   const target = `${words(workflow, '--workflow')}${words(stateDir, '--state-dir')}`;
   const paint = paintOf(wantsColour(io));
-  return { nowMs: Date.now(), width: widthOfOutput(io), paint, all, command, target };
+  const [width, widest] = [widthOfOutput(io), columnsOfOutput(io)];
+  return { nowMs: Date.now(), width, widest, height: null, paint, all, target };
 }
 
 /** A value in a command, where it was given. */

@@ -6,8 +6,14 @@ const WIDEST = 120;
 /** Of a pipe or a file. */
 const USUAL = 100;
 
-export function widthOfOutput({ stdout }: Pick<Io, 'stdout'>): number {
-  return Math.min(WIDEST, Math.max(NARROWEST, stdout.columns ?? USUAL));
+/** Of sentences. */
+export function widthOfOutput(io: Pick<Io, 'stdout'>): number {
+  return Math.min(WIDEST, columnsOfOutput(io));
+}
+
+/** All that is there. */
+export function columnsOfOutput({ stdout }: Pick<Io, 'stdout'>): number {
+  return Math.max(NARROWEST, stdout.columns ?? USUAL);
 }
 
 export function isTerminal({ stdout }: Pick<Io, 'stdout'>): boolean {

@@ -9,6 +9,8 @@ import { nextState } from './follow-state.js';
 import type { Frame } from './frame.js';
 import { openScreen } from './live-screen.js';
 import { renderStatus } from './render-status.js';
+import { rowsOf } from './screen-rows.js';
+import { heightOfOutput, isTerminal } from './terminal-size.js';
 
 /** Shows the status for as long as somebody looks. A daemon that ends is waited for. Throws `ApiError`. */
 export async function watchStatus(target: DaemonTarget, io: Io, frame: () => Frame): Promise<number> {
@@ -17,7 +19,7 @@ export async function watchStatus(target: DaemonTarget, io: Io, frame: () => Fra
   let gone: string | null = null;
   const screen = openScreen(
     io,
-    () => draw(view, gone, frame()),
+    () => draw(view, gone, frame(), isTerminal(io) ? heightOfOutput(io) : null),
     () => `${view === null ? '' : changeKey(view)} ${gone}`,
   );
   try {
@@ -33,7 +35,7 @@ export async function watchStatus(target: DaemonTarget, io: Io, frame: () => Fra
   }
 }
 
-function draw(view: StateView | null, gone: string | null, frame: Frame): string {
+function draw(view: StateView | null, gone: string | null, frame: Frame, height: number | null): string {
   const { width, paint } = frame;
   const notice = gone === null ? [] : wrap(oneLine(`Nobody is there: ${gone}`), width, 4).map(paint.red);
   const waits =
@@ -42,5 +44,8 @@ function draw(view: StateView | null, gone: string | null, frame: Frame): string
       : `${notice.join('\n')}\n${paint.dim(cut('Waiting for it to come back (Ctrl-C ends this). What follows is what it said last.', width))}\n\n`;
   if (view === null)
     return gone === null ? '' : `${notice.join('\n')}\n${paint.dim('Waiting for it (Ctrl-C ends this).')}\n`;
-  return `${waits}${renderStatus(view, frame)}`;
+  const whole = `${waits}${renderStatus(view, frame)}`;
+  // A window does not scroll: where it is too small, every list gives up some lines rather than the last ones all of theirs.
+  const isTooMuch = height !== null && rowsOf(whole.trimEnd(), frame.widest) > height;
+  return isTooMuch ? `${waits}${renderStatus(view, { ...frame, height })}` : whole;
 }

@@ -111,7 +111,7 @@ describe('the daemon of a workflow', () => {
       `no daemon runs with the state directory ${join(here.dir, 'there')}. To start one: baton --state-dir there`,
     );
     await expect(connectDaemon({}, here)).rejects.toThrow(
-      /WORKFLOW\.md runs .*, and there is no such file\. Name the workflow/,
+      /there is no .*WORKFLOW\.md, and no daemon of it runs\. Name the workflow/,
     );
   });
 

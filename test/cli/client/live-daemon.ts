@@ -47,7 +47,8 @@ export function ioOf(here: Place) {
   return { cwd: here.dir, env: { PATH: process.env.PATH, HOME: homeDir }, homeDir };
 }
 
-function targetOf(args: readonly string[]): { workflow?: string; stateDir?: string } {
+/** Whom the arguments of a daemon name. */
+export function targetOf(args: readonly string[]): { workflow?: string; stateDir?: string } {
   const at = args.indexOf('--state-dir');
   const [first] = args;
   return {

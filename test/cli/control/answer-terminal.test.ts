@@ -1,83 +1,96 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answer } from '../../../src/cli/control/answer.js';
 import type { World } from '../cli-fixture.js';
-import type { Place } from '../command.js';
-import { daemonIn, issue, person, project, received } from './working-daemon.js';
+import { askingProject, asks, daemonIn, person, received, type WorkingDaemon } from './working-daemon.js';
 
 const NOTHING = { text: undefined, accept: false, decline: false, fields: [] };
+const APPROVAL = 'item/commandExecution/requestApproval';
+const INPUT = 'item/tool/requestUserInput';
 
-async function asking(...question: string[]): Promise<{ here: Place; ended: () => Promise<unknown> }> {
-  const here = project('asks', question, 'agent: { max_turns: 1 }');
-  issue(here, 1);
-  const daemon = await daemonIn(here);
-  await daemon.said('run asks a person');
-  return { here, ended: () => daemon.said('run ended') };
-}
+const ask = (io: World, id: number) =>
+  answer({ issue: `TASK-${id}`, given: NOTHING, question: undefined, target: {} }, io);
 
-const replies = (here: Place) =>
-  received(here).flatMap(({ result }) => (result?.decision || result?.answers ? [result] : []));
-const ask = (io: World) => answer({ issue: 'TASK-1', given: NOTHING, question: undefined, target: {} }, io);
+const blanks = (...ids: string[]) =>
+  JSON.stringify({
+    questions: ids.map((id) => ({ id, question: `${id}?`, options: [{ label: 'red' }, { label: 'blue' }] })),
+  });
 
 describe('baton answer on a terminal', () => {
-  test('shows the question in full and asks until it is told yes or no', async () => {
-    const { here, ended } = await asking(
-      'item/commandExecution/requestApproval',
-      '{"command":"ls \\u001b[2J\\n| TASK-9"}',
-    );
+  const here = askingProject('agent: { max_turns: 1 }', afterAll);
+  let daemon: WorkingDaemon;
+  beforeAll(async () => {
+    asks(here, 1, [APPROVAL, '{"command":"ls \\u001b[2J\\n| TASK-9"}']);
+    asks(here, 2, [APPROVAL, '{"command":"ls"}']);
+    asks(here, 3, [INPUT, blanks('a', 'b')]);
+    asks(here, 4, [INPUT, blanks('a')]);
+    asks(here, 5, [INPUT, '{"questions":[{"id":"a","question":"a?"}]}']);
+    daemon = await daemonIn(here);
+    await Promise.all([1, 2, 3, 4, 5].map((id) => daemon.said('run asks a person', id)));
+  });
+
+  const replies = (id: number) =>
+    received(here, `TASK-${id}`).flatMap(({ result }) => (result?.decision || result?.answers ? [result] : []));
+
+  test('shows the question in full and asks until it is told yes or no, saying what it understands', async () => {
     const io = person(here);
 
-    const code = ask(io);
+    const code = ask(io, 1);
     io.stdin.write('maybe\ny\n');
 
     expect(await code).toBe(0);
-    await ended();
+    await daemon.said('run ended', 1);
     expect(io.out()).toMatch(
       /^TASK-1 {2}Title 1\n {2}│ Run a command\n {2}│ Command: ls \\u001b\[2J\n {2}│ \| TASK-9\n/,
     );
     expect(io.out().match(/Accept or decline\?/g)).toHaveLength(2);
+    expect(io.out()).toContain('  "maybe" is neither: a(ccept) or d(ecline); Enter leaves it open\n');
     expect(io.out()).toContain('The agent of TASK-1 has your answer.');
-    expect(replies(here)).toEqual([{ decision: 'accept' }]);
+    expect(replies(1)).toEqual([{ decision: 'accept' }]);
   });
 
-  test('Enter alone, or the end of the input, leaves the question open', async () => {
-    const { here } = await asking('item/commandExecution/requestApproval', '{"command":"ls"}');
+  test('Enter alone, or the end of the input, leaves the question open; what is said then has a line of its own', async () => {
     const [enter, gone] = [person(here), person(here)];
 
     enter.stdin.write('\n');
     gone.stdin.end();
 
     for (const io of [enter, gone]) {
-      expect(await ask(io)).toBe(1);
+      expect(await ask(io, 2)).toBe(1);
       expect(io.err()).toBe('baton: nothing was answered; it is still open\n');
     }
-    expect(replies(here)).toEqual([]);
+    expect(gone.out().endsWith('\n')).toBe(true);
+    expect(replies(2)).toEqual([]);
   });
 
-  test('asks for each blank, with its options by number or in own words', async () => {
-    const questions = ['a', 'b'].map((id) => ({
-      id,
-      question: `${id}?`,
-      options: [{ label: 'red' }, { label: 'blue' }],
-    }));
-    const { here, ended } = await asking('item/tool/requestUserInput', JSON.stringify({ questions }));
+  test('the first blank takes the first thing that is typed, and Enter on a later one throws nothing away', async () => {
     const io = person(here);
 
-    io.stdin.write('\n2\n17 shades of grey\n');
+    io.stdin.write('2\n\n17 shades of grey\n');
 
-    expect(await ask(io)).toBe(0);
-    await ended();
-    expect(io.out()).toMatch(/ {2}1 {2}red\n {2}2 {2}blue\na\? \(a number, or your own words\)/);
-    expect(replies(here)).toEqual([{ answers: { a: { answers: ['blue'] }, b: { answers: ['17 shades of grey'] } } }]);
+    expect(await ask(io, 3)).toBe(0);
+    await daemon.said('run ended', 3);
+    expect(io.out()).toMatch(/ {2}1 {2}red\n {2}2 {2}blue\na\? \(a number or your own words; d declines\)/);
+    expect(io.out()).toContain('  An answer is needed here: what you said so far is kept\n');
+    expect(replies(3)[0]).toEqual({ answers: { a: { answers: ['blue'] }, b: { answers: ['17 shades of grey'] } } });
+  });
+
+  test('one blank is answered in one go', async () => {
+    const io = person(here);
+
+    io.stdin.write('green\n');
+
+    expect(await ask(io, 4)).toBe(0);
+    await daemon.said('run ended', 4);
+    expect(replies(4)[0]).toEqual({ answers: { a: { answers: ['green'] } } });
   });
 
   test('blanks can be declined', async () => {
-    const { here, ended } = await asking('item/tool/requestUserInput', '{"questions":[{"id":"a","question":"a?"}]}');
     const io = person(here);
 
-    io.stdin.write('decline\n');
+    io.stdin.write('d\n');
 
-    expect(await ask(io)).toBe(0);
-    await ended();
-    expect(replies(here)).toEqual([{ answers: {} }]);
+    expect(await ask(io, 5)).toBe(0);
+    await daemon.said('run ended', 5);
+    expect(replies(5)[0]).toEqual({ answers: {} });
   });
 });

@@ -1,6 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answer } from '../../../src/cli/control/answer.js';
+import type { GivenAnswer } from '../../../src/cli/control/answer-request.js';
 import type { Place } from '../command.js';
-import { daemonIn, issue, project, received, untilStored, type WorkingDaemon } from './working-daemon.js';
+import { askingProject, asks, daemonIn, received, told, untilStored, type WorkingDaemon } from './working-daemon.js';
 
 const APPROVAL = ['item/commandExecution/requestApproval', '{"command":"make deploy","reason":"it is tested"}'];
 const INPUT = [
@@ -14,182 +16,111 @@ const INPUT = [
 ];
 const ONE_BLANK = ['item/tool/requestUserInput', '{"questions":[{"id":"name","question":"Which name?"}]}'];
 
-/** TASK-1 has a run, and its agent asks. */
-async function asking(
-  question: readonly string[],
-  agent = 'max_turns: 1',
-): Promise<{ here: Place; daemon: WorkingDaemon }> {
-  const here = project('asks', question, `agent: { ${agent} }`);
-  issue(here, 1);
-  const daemon = await daemonIn(here);
-  await daemon.said('run asks a person');
-  return { here, daemon };
+const NOTHING: GivenAnswer = { text: undefined, accept: false, decline: false, fields: [] };
+
+function give(here: Place, id: number | undefined, given: Partial<GivenAnswer>, question?: string) {
+  const issue = id === undefined ? undefined : `TASK-${id}`;
+  return told(here, (io) => answer({ issue, given: { ...NOTHING, ...given }, question, target: {} }, io));
 }
 
 /** The replies of people that the agent got in its turns. */
-const replies = (here: Place) =>
-  received(here).flatMap(({ result }) => (result?.decision || result?.answers ? [result] : []));
+const replies = (here: Place, id: number) =>
+  received(here, `TASK-${id}`).flatMap(({ result }) => (result?.decision || result?.answers ? [result] : []));
 
-const texts = (here: Place) =>
-  received(here)
+const texts = (here: Place, id: number) =>
+  received(here, `TASK-${id}`)
     .filter(({ method }) => method === 'turn/start')
     .map(({ params }) => params.input[0].text);
 
-const resumed = (here: Place) =>
-  received(here).flatMap(({ method, params }) => (method === 'thread/resume' ? [params.threadId] : []));
+const resumed = (here: Place, id: number) =>
+  received(here, `TASK-${id}`).flatMap(({ method, params }) => (method === 'thread/resume' ? [params.threadId] : []));
 
-const secondRun = (daemon: WorkingDaemon) =>
-  daemon.line(({ msg, reason }) => msg === 'run started' && reason === 'answer');
-/** Its turn has begun: the agent has got its text. */
-const secondTurn = (daemon: WorkingDaemon, runId: unknown) =>
-  daemon.line(({ msg, run_id }) => msg === 'session_started' && run_id === runId);
+/** The run that an answer began has its turn: the agent has got its text. */
+async function secondTurn(daemon: WorkingDaemon, id: number): Promise<void> {
+  const { run_id: runId } = await daemon.line(
+    (one) => one.msg === 'run started' && one.reason === 'answer' && one.issue_identifier === `TASK-${id}`,
+  );
+  await daemon.line(({ msg, run_id }) => msg === 'turn began' && run_id === runId);
+}
 
-describe('an approval that an agent asks for', () => {
-  test('is answered while it runs: the agent gets it in its turn', async () => {
-    const { here, daemon } = await asking(APPROVAL);
+const parked = (daemon: WorkingDaemon, id: number) =>
+  daemon.line((one) => one.msg === 'issue parked' && one.issue_identifier === `TASK-${id}`);
 
+describe('what an agent asks while it runs', () => {
+  const here = askingProject('agent: { max_turns: 1 }', afterAll);
+  let daemon: WorkingDaemon;
+  beforeAll(async () => {
+    for (const id of [1, 2, 3]) asks(here, id, APPROVAL);
+    for (const id of [4, 5]) asks(here, id, INPUT);
+    asks(here, 6, ONE_BLANK);
+    daemon = await daemonIn(here);
+    await Promise.all([1, 2, 3, 4, 5, 6].map((id) => daemon.said('run asks a person', id)));
+  });
+
+  test('an approval is given: the agent gets it in its turn', async () => {
     const answered = await here.baton('answer', 'TASK-1', '--accept');
-    await daemon.said('run ended');
+    await daemon.said('run ended', 1);
 
     expect(answered).toEqual({ code: 0, stdout: 'The agent of TASK-1 has your answer.\n', stderr: '' });
-    expect(replies(here)).toEqual([{ decision: 'accept' }]);
-    expect(resumed(here)).toEqual([]);
+    expect(replies(here, 1)).toEqual([{ decision: 'accept' }]);
+    expect(resumed(here, 1)).toEqual([]);
   });
 
-  test.each([['--decline'], ['no']])('is declined with %s, and the run goes on', async (how) => {
-    const { here, daemon } = await asking(APPROVAL);
+  test('an approval is declined, and the run goes on', async () => {
+    expect((await give(here, 2, { text: 'no' })).code).toBe(0);
 
-    expect((await here.baton('answer', 'TASK-1', how)).code).toBe(0);
-
-    const { outcome } = await daemon.said('run ended');
+    const { outcome } = await daemon.said('run ended', 2);
     expect(outcome).toBe('success');
-    expect(replies(here)).toEqual([{ decision: 'decline' }]);
+    expect(replies(here, 2)).toEqual([{ decision: 'decline' }]);
   });
 
-  test('is answered after it was parked: a new run goes on on the same thread', async () => {
-    const { here, daemon } = await asking(APPROVAL, 'max_turns: 1, input_timeout_ms: 100');
-    await daemon.line(({ msg, reason }) => msg === 'issue parked' && reason === 'input_required');
-
-    const answered = await here.baton('answer', 'TASK-1', '--accept');
-    const { run_id: runId } = await secondRun(daemon);
-    await secondTurn(daemon, runId);
-
-    expect(answered).toMatchObject({ code: 0, stdout: 'TASK-1 goes on with your answer, on the same thread.\n' });
-    expect(resumed(here)).toEqual(['thread-1']);
-    expect(texts(here)[1]).toMatch(
-      /^You asked a person:\nRun a command\nCommand: make deploy\n[\s\S]*The answer: yes\. Go ahead/,
-    );
-  });
-
-  test('is answered after kill -9 and a restart: it goes on on the same thread', async () => {
-    const { here, daemon } = await asking(APPROVAL);
-    // One that is not stored yet is asked again instead.
-    await expect
-      .poll(async () => (await here.baton('state', 'export')).stdout, { timeout: 10_000 })
-      .toContain('deploy');
-    await daemon.kill();
-
-    const next = await daemonIn(here);
-    await next.line(({ msg, reason }) => msg === 'issue parked' && reason === 'input_required');
-    const asked = await here.baton('answer');
-    const answered = await here.baton('answer', 'TASK-1', '--accept');
-    const { run_id: runId } = await secondRun(next);
-    await secondTurn(next, runId);
-
-    expect(asked.stdout).toContain('Command: make deploy');
-    expect(answered.code).toBe(0);
-    expect(resumed(here)).toEqual(['thread-1']);
-    expect(texts(here)[1]).toMatch(/The answer: yes/);
-  });
-
-  test('is answered after it was parked, kill -9, a restart and a pause: the answer is not lost', async () => {
-    const { here, daemon } = await asking(APPROVAL, 'max_turns: 1, input_timeout_ms: 100');
-    await daemon.said('issue parked');
-    await here.baton('pause');
-    const answered = await here.baton('answer', 'TASK-1', '--decline');
-    await untilStored(here, /"reason": "answer"/);
-    await daemon.kill();
-
-    const next = await daemonIn(here);
-    await here.baton('resume');
-    const { run_id: runId } = await secondRun(next);
-    await secondTurn(next, runId);
-
-    expect(answered.code).toBe(0);
-    expect(texts(here)[1]).toMatch(/The answer: no\. Do not do this/);
-  });
-
-  test('is declined by itself where the workflow says so, and the run goes on', async () => {
-    const { here, daemon } = await asking(APPROVAL, 'max_turns: 1, input_timeout_ms: 100, on_input_timeout: decline');
-
-    const { outcome } = await daemon.said('run ended');
-
-    expect(outcome).toBe('success');
-    expect(replies(here)[0]).toEqual({ decision: 'decline' });
-    expect(daemon.lines.map(({ msg }) => msg)).toContain('nobody answered in time, declined');
-  });
-
-  test('cannot be answered with words', async () => {
-    const { here } = await asking(APPROVAL);
-
-    expect(await here.baton('answer', 'TASK-1', 'perhaps')).toMatchObject({
+  test('what does not fit is a mistake of usage, with what to type, whoever would find it', async () => {
+    expect(await give(here, 3, { text: 'perhaps' })).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--accept or --decline'),
+      stderr: 'baton: this question wants --accept or --decline\n',
     });
-    expect(await here.baton('answer', 'TASK-1', '--field', 'x=y')).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/INVALID_REQUEST.*accept or decline/),
+    expect(await give(here, 4, { accept: true })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/wants words.*--field colour=… --field size=…, or --decline\n$/),
     });
-    expect((await here.baton('answer', 'TASK-1', '--accept', '--decline')).code).toBe(2);
+    expect(await give(here, 4, { fields: ['colour=red'] })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/not answered: size; give --field colour=… --field size=…/),
+    });
+    expect((await give(here, 4, { fields: ['colour=red', 'size='] })).stderr).toContain('size is empty');
+    expect((await here.baton('answer', 'TASK-3', '--accept', '--decline')).code).toBe(2);
+    expect(replies(here, 4)).toEqual([]);
   });
-});
 
-describe('words that an agent asks for', () => {
-  test('are given field by field', async () => {
-    const { here, daemon } = await asking(INPUT);
+  test('an answer without an issue is a mistake of usage', async () => {
+    const whose = { code: 2, stdout: '', stderr: expect.stringContaining('name the issue that this answers') };
 
-    const incomplete = await here.baton('answer', 'TASK-1', '--field', 'colour=red');
-    const wrong = await here.baton('answer', 'TASK-1', '--field', 'colour');
-    const answered = await here.baton('answer', 'TASK-1', '--field', 'colour=dark = red', '--field', 'size=');
-    await daemon.said('run ended');
+    expect(await here.baton('answer', '--accept')).toMatchObject(whose);
+    expect(await give(here, undefined, {}, 'q1')).toMatchObject(whose);
+  });
 
-    expect(incomplete).toMatchObject({ code: 1, stderr: expect.stringContaining('Not answered: size') });
-    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('id=value') });
+  test('words are given field by field', async () => {
+    const answered = await give(here, 4, { fields: ['colour=dark = red', 'size=L'] });
+    await daemon.said('run ended', 4);
+
     expect(answered.code).toBe(0);
-    expect(replies(here)).toEqual([{ answers: { colour: { answers: ['dark = red'] }, size: { answers: [''] } } }]);
+    expect(replies(here, 4)).toEqual([{ answers: { colour: { answers: ['dark = red'] }, size: { answers: ['L'] } } }]);
   });
 
-  test('are one argument where there is one blank', async () => {
-    const { here, daemon } = await asking(ONE_BLANK);
+  test('words are the rest of the line where there is one blank', async () => {
+    expect((await here.baton('answer', 'TASK-6', 'Ada', 'Lovelace')).code).toBe(0);
 
-    expect((await here.baton('answer', 'TASK-1', 'Ada Lovelace')).code).toBe(0);
-
-    await daemon.said('run ended');
-    expect(replies(here)).toEqual([{ answers: { name: { answers: ['Ada Lovelace'] } } }]);
+    await daemon.said('run ended', 6);
+    expect(replies(here, 6)[0]).toEqual({ answers: { name: { answers: ['Ada Lovelace'] } } });
   });
 
-  test('can be declined, and are told to an agent that was parked', async () => {
-    const { here, daemon } = await asking(ONE_BLANK, 'max_turns: 1, input_timeout_ms: 100');
-    await daemon.said('issue parked');
+  test('is listed without an issue; without an answer it is shown, exit 2', async () => {
+    const listed = await give(here, undefined, {});
+    const shown = await give(here, 5, {});
 
-    await here.baton('answer', 'TASK-1', '--decline');
-    const { run_id: runId } = await secondRun(daemon);
-    await secondTurn(daemon, runId);
-
-    expect(texts(here)[1]).toMatch(/Which name\?[\s\S]*The answer: none\. Decide for yourself/);
-  });
-});
-
-describe('baton answer', () => {
-  test('without an issue lists what is asked, running or parked; without an answer it shows the question and exits 2', async () => {
-    const { here } = await asking(INPUT);
-
-    const listed = await here.baton('answer');
-    const shown = await here.baton('answer', 'TASK-1');
-
-    const question =
-      'TASK-1  Title 1\n  │ Paint\n  │ Which colour?\n  │ Which size?\n  │ colour: Which colour? (red | blue)\n  │ size: Which size?\n';
-    expect(listed).toEqual({ code: 0, stdout: `${question}  baton answer TASK-1\n`, stderr: '' });
+    const question = 'TASK-5  Title 5\n  │ Paint\n  │ colour: Which colour? (red | blue)\n  │ size: Which size?\n';
+    expect(listed).toMatchObject({ code: 0, stderr: '' });
+    expect(listed.stdout).toContain(`${question}  baton answer TASK-5\n`);
     expect(shown).toEqual({
       code: 2,
       stdout: question,
@@ -197,17 +128,85 @@ describe('baton answer', () => {
     });
   });
 
-  test('says when nothing is asked, or not that', async () => {
-    const { here, daemon } = await asking(APPROVAL);
-    const other = await here.baton('answer', 'TASK-1', '--accept', '--question', 'q9');
-    await here.baton('stop', 'TASK-1');
-    await daemon.said('issue parked');
+  test('is not asked any more once the run is stopped', async () => {
+    const other = await give(here, 3, { accept: true }, 'q9');
+    await here.baton('stop', 'TASK-3');
+    await parked(daemon, 3);
 
     expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/no question q9 is open; open: \S+-q1\n/) });
-    expect(await here.baton('answer', 'TASK-1', '--accept')).toMatchObject({
+    expect(await give(here, 3, { accept: true })).toMatchObject({
       code: 1,
-      stderr: 'baton: nothing is asked about TASK-1\n',
+      stderr: 'baton: nothing is asked about TASK-3\n',
     });
-    expect(await here.baton('answer')).toMatchObject({ code: 0, stdout: 'Nothing is asked.\n' });
   });
+});
+
+describe('what an agent asked that was parked since', () => {
+  const here = askingProject('agent: { max_turns: 1, input_timeout_ms: 100 }', afterAll);
+  let daemon: WorkingDaemon;
+  beforeAll(async () => {
+    asks(here, 1, APPROVAL);
+    asks(here, 2, ONE_BLANK);
+    daemon = await daemonIn(here);
+    await Promise.all([1, 2].map((id) => parked(daemon, id)));
+  });
+
+  test('is answered: a new run goes on on the same thread', async () => {
+    const answered = await give(here, 1, { accept: true });
+    await secondTurn(daemon, 1);
+
+    expect(answered).toMatchObject({ code: 0, stdout: 'TASK-1 goes on with your answer, on the same thread.\n' });
+    expect(resumed(here, 1)).toEqual(['thread-1']);
+    expect(texts(here, 1)[1]).toMatch(
+      /^You asked a person:\nRun a command\nCommand: make deploy\n[\s\S]*The answer: yes\. Go ahead/,
+    );
+  });
+
+  test('is declined, and the agent is told so', async () => {
+    await give(here, 2, { decline: true });
+    await secondTurn(daemon, 2);
+
+    expect(texts(here, 2)[1]).toMatch(/Which name\?[\s\S]*The answer: none\. Decide for yourself/);
+  });
+});
+
+test('neither a question nor its answer is lost by kill -9, a pause and a restart', async () => {
+  const here = askingProject('agent: { max_turns: 1 }');
+  for (const id of [1, 2]) asks(here, id, APPROVAL);
+  const first = await daemonIn(here);
+  await Promise.all([1, 2].map((id) => first.said('run asks a person', id)));
+  // One that is not stored yet is asked again instead.
+  await untilStored(here, /(?:"questions": \[\s*\{[\s\S]*?){2}/);
+  await first.kill();
+
+  const second = await daemonIn(here);
+  await Promise.all([1, 2].map((id) => parked(second, id)));
+  const asked = await give(here, undefined, {});
+  await give(here, 1, { accept: true });
+  await secondTurn(second, 1);
+  await here.baton('pause');
+  const answered = await give(here, 2, { decline: true });
+  await untilStored(here, /"reason": "answer"/);
+  await second.kill();
+  const third = await daemonIn(here);
+  await here.baton('resume');
+  await secondTurn(third, 2);
+
+  expect(asked.stdout).toContain('Command: make deploy');
+  expect(answered.code).toBe(0);
+  expect(resumed(here, 1)).toEqual(['thread-1']);
+  expect(texts(here, 1)[1]).toMatch(/The answer: yes/);
+  expect(texts(here, 2).at(-1)).toMatch(/The answer: no\. Do not do this/);
+});
+
+test('what nobody answers is declined where the workflow says so, and the run goes on', async () => {
+  const here = askingProject('agent: { max_turns: 1, input_timeout_ms: 100, on_input_timeout: decline }');
+  asks(here, 1, APPROVAL);
+  const daemon = await daemonIn(here);
+
+  const { outcome } = await daemon.said('run ended');
+
+  expect(outcome).toBe('success');
+  expect(replies(here, 1)[0]).toEqual({ decision: 'decline' });
+  expect(daemon.lines.map(({ msg }) => msg)).toContain('nobody answered in time, declined');
 });

@@ -1,23 +1,68 @@
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answer } from '../../../src/cli/control/answer.js';
+import { change } from '../../../src/cli/control/change.js';
+import { explain } from '../../../src/cli/control/explain.js';
 import { message } from '../../../src/cli/control/message.js';
+import { logs } from '../../../src/cli/logs/logs.js';
+import type { World } from '../cli-fixture.js';
 import { place } from '../command.js';
-import { daemonIn, issue, person, project, received, untilStored, workflowText } from './working-daemon.js';
+import {
+  daemonIn,
+  issue,
+  person,
+  project,
+  received,
+  told,
+  untilStored,
+  type WorkingDaemon,
+  workflowText,
+} from './working-daemon.js';
 
-describe('baton stop and retry', () => {
-  test('end a run and begin another, and say what comes of it', async () => {
-    const here = project('hangs', ['on']);
-    issue(here, 1);
-    const daemon = await daemonIn(here);
-    await daemon.said('session_started');
+describe('a daemon at work', () => {
+  const here = project('hangs', ['on'], 'agent: { max_concurrent_agents: 2 }', afterAll);
+  let daemon: WorkingDaemon;
+  beforeAll(async () => {
+    for (const id of [1, 2, 3]) issue(here, id);
+    issue(here, 4, 'Four', '[baton]', 'Done');
+    daemon = await daemonIn(here);
+    await Promise.all([1, 2].map((id) => daemon.said('turn began', id)));
+  });
 
+  const asked = (action: 'stop' | 'retry', name: string) =>
+    told(here, (io) => change({ issue: name, action, target: {} }, io));
+
+  test('stop of an issue that has not been started keeps it from being started', async () => {
+    const stopped = await asked('stop', 'TASK-3');
+
+    expect(stopped).toMatchObject({ code: 0, stdout: expect.stringContaining('TASK-3 is not started until') });
+    expect((await here.baton('explain', 'TASK-3')).stdout).toContain('parked as stopped_by_operator');
+  });
+
+  test('message steers the turn of a running agent, with words or from standard input', async () => {
+    const said = await here.baton('message', 'TASK-2', 'mind', 'the gap');
+    const io = person(here);
+    io.stdin.end('and the\nplatform\n');
+    const piped = await message({ issue: 'TASK-2', words: ['-'], target: {} }, io);
+    await asked('stop', 'TASK-2');
+    await daemon.said('issue parked', 2);
+    const late = await told(here, (other) => message({ issue: 'TASK-2', words: ['hello?'], target: {} }, other));
+
+    expect(said).toMatchObject({ code: 0, stdout: 'The agent of TASK-2 is told.\n' });
+    const steers = received(here, 'TASK-2').filter(({ method }) => method === 'turn/steer');
+    expect(steers.map(({ params }) => params.input[0].text)).toEqual(['mind the gap', 'and the\nplatform']);
+    expect(piped).toBe(0);
+    expect(late).toMatchObject({ code: 1, stderr: expect.stringMatching(/^baton: not_running: /) });
+  });
+
+  test('stop and retry end a run and begin another, and say what comes of it', async () => {
     const stopped = await here.baton('stop', 'TASK-1');
-    await daemon.said('issue parked');
-    const again = await here.baton('stop', 'task-1');
-    const explained = await here.baton('explain', 'TASK-1');
-    const retried = await here.baton('retry', 'TASK-1');
-    await daemon.line(({ msg, run_number }) => msg === 'run started' && run_number === 2);
-    const running = await here.baton('retry', 'TASK-1');
+    await daemon.said('issue parked', 1);
+    const again = await asked('stop', 'task-1');
+    const explained = await told(here, (io) => explain({ issue: 'TASK-1', json: false, target: {} }, io));
+    const retried = await here.baton('retry', 'TASK-1', 'WORKFLOW.md');
+    await daemon.line((one) => one.msg === 'run started' && one.run_number === 2);
+    const running = await asked('retry', 'TASK-1');
 
     expect(stopped).toMatchObject({ code: 0, stderr: '' });
     expect(stopped.stdout).toBe(
@@ -27,22 +72,45 @@ describe('baton stop and retry', () => {
     expect(explained.stdout).toMatch(/✗ not_parked\s+parked as stopped_by_operator: .*\n\s+→ `baton retry TASK-1`\n/);
     expect(retried).toMatchObject({ code: 0, stdout: expect.stringContaining('TASK-1 is due now') });
     expect(running).toMatchObject({ code: 1, stderr: expect.stringMatching(/^baton: already_running: /) });
-    expect(await daemon.stop()).toBe(0);
   });
 
-  test('of an issue that has not been started keeps it from being started', async () => {
-    const here = project('hangs', ['on'], 'agent: { max_concurrent_agents: 1 }');
-    issue(here, 1);
-    issue(here, 2);
-    const daemon = await daemonIn(here);
-    await daemon.line(({ msg, issue_id }) => msg === 'run started' && issue_id === 'TASK-1');
+  test.each<[string, (name: string, io: World) => Promise<number>]>([
+    ['stop', (name, io) => change({ issue: name, action: 'stop', target: {} }, io)],
+    ['retry', (name, io) => change({ issue: name, action: 'retry', target: {} }, io)],
+    ['message', (name, io) => message({ issue: name, words: ['x'], target: {} }, io)],
+    ['answer', (name, io) => answer({ issue: name, given: ACCEPTED, question: undefined, target: {} }, io)],
+    ['explain', (name, io) => explain({ issue: name, json: false, target: {} }, io)],
+  ])('%s of an issue that is not there says so, with the one that was meant', async (_, command) => {
+    const result = await told(here, (io) => command('TSAK-1', io));
+    const other = await told(here, (io) => command('TASK-99', io));
 
-    const second = await here.baton('stop', 'TASK-2');
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toMatch(/TSAK-1.*Did you mean TASK-1\?\n$/s);
+    // Another number is another issue.
+    expect(other).toMatchObject({ code: 1, stderr: expect.not.stringContaining('Did you mean') });
+  });
 
-    expect(second).toMatchObject({ code: 0, stdout: expect.stringContaining('TASK-2 is not started until') });
-    expect((await here.baton('explain', 'TASK-2')).stdout).toContain('parked as stopped_by_operator');
+  test('explain of an issue that is done gives each advice once', async () => {
+    const { stdout } = await told(here, (io) => explain({ issue: 'TASK-4', json: false, target: {} }, io));
+
+    expect(stdout).toMatch(/✗ not_terminal .*\n\s+→ move it to .* in the tracker\n✗ active_state /);
+    expect(stdout.match(/→ move it/g)).toHaveLength(1);
+  });
+
+  test('an issue may be called as a route is', async () => {
+    const results = await Promise.all(
+      ['events', 'state', 'stats', 'page'].map((name) => told(here, (io) => logs({ ...LAST, issue: name }, io))),
+    );
+
+    for (const { code, stderr } of results) {
+      expect(code).toBe(1);
+      expect(stderr).toContain('is neither claimed nor among the issues of the last poll');
+    }
   });
 });
+
+const ACCEPTED = { text: undefined, accept: true, decline: false, fields: [] };
+const LAST = { follow: false, raw: false, all: false };
 
 describe('baton pause and resume', () => {
   test('nothing new is started in between, also after kill -9 and a restart', async () => {
@@ -60,77 +128,45 @@ describe('baton pause and resume', () => {
     await second.said('run started');
 
     expect(paused).toMatchObject({ code: 0, stderr: '' });
-    expect(explained.stdout).toMatch(/one rule keeps it[\s\S]*✗ not_paused\s+paused since .*\n\s+→ `baton resume`\n/);
+    expect(explained.stdout).toMatch(
+      /one rule keeps it from running[\s\S]*✗ not_paused\s+paused since .*\n\s+→ `baton resume`\n/,
+    );
     expect(resumed.code).toBe(0);
     expect(second.lines.map(({ msg }) => msg)).toContain('resumed');
   });
 });
 
-describe('baton message', () => {
-  test('steers the turn of a running agent, with words or from standard input', async () => {
-    const here = project('hangs', ['on']);
-    issue(here, 1);
-    const daemon = await daemonIn(here);
-    await daemon.said('session_started');
+test('a message that says nothing is a mistake', async () => {
+  const here = project('hangs');
+  const say = (...words: string[]) => told(here, (io) => message({ issue: 'TASK-1', words, target: {} }, io));
 
-    const said = await here.baton('message', 'TASK-1', 'mind', 'the gap');
-    const io = person(here);
-    io.stdin.end('and the\nplatform\n');
-    const piped = await message({ issue: 'TASK-1', words: ['-'], target: {} }, io);
-    await here.baton('stop', 'TASK-1');
-    await daemon.said('issue parked');
-    const late = await here.baton('message', 'TASK-1', 'hello?');
-
-    expect(said).toMatchObject({ code: 0, stdout: 'It is told to the agent of TASK-1.\n' });
-    const steers = received(here).filter(({ method }) => method === 'turn/steer');
-    expect(steers.map(({ params }) => params.input[0].text)).toEqual(['mind the gap', 'and the\nplatform']);
-    expect(piped).toBe(0);
-    expect(late).toMatchObject({ code: 1, stderr: expect.stringMatching(/^baton: not_running: /) });
+  // Standard input is empty here.
+  expect(await here.baton('message', 'TASK-1', '-')).toMatchObject({
+    code: 2,
+    stderr: 'baton: there is nothing to say\n',
   });
-
-  test('that says nothing is a mistake', async () => {
-    const here = project('hangs');
-
-    // Standard input is empty here.
-    expect(await here.baton('message', 'TASK-1', '-')).toMatchObject({
-      code: 2,
-      stderr: 'baton: there is nothing to say\n',
-    });
-    expect((await here.baton('message', 'TASK-1')).code).toBe(2);
-    expect((await here.baton('message', 'TASK-1', 'x'.repeat(20_001))).stderr).toContain('longer than 20000');
+  expect(await say(' ')).toMatchObject({ code: 2, stderr: 'baton: there is nothing to say\n' });
+  expect(await say('x'.repeat(20_001))).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('longer than 20000'),
   });
-});
-
-describe('an issue that is not there', () => {
-  test.each([['stop'], ['retry'], ['message', 'x'], ['answer', '--accept'], ['explain']])(
-    'baton %s says so, with the one that was meant',
-    async (command, ...more) => {
-      const here = project('hangs', ['on']);
-      issue(here, 12);
-      const daemon = await daemonIn(here);
-      await daemon.said('run started');
-
-      const result = await here.baton(command, 'TSAK-12', ...more);
-
-      expect(result).toMatchObject({ code: 1, stdout: '' });
-      expect(result.stderr).toMatch(/TSAK-12.*Did you mean TASK-12\?\n$/s);
-    },
-  );
 });
 
 describe('without a daemon', () => {
-  test.each([['stop', 'TASK-1'], ['retry', 'TASK-1'], ['answer'], ['message', 'TASK-1', 'x'], ['pause'], ['resume']])(
-    'baton %s says that none is running, and how to start one',
-    async (...words) => {
-      const here = project('hangs');
+  test.each<[string, (io: World) => Promise<number>]>([
+    ['stop', (io) => change({ issue: 'TASK-1', action: 'stop', target: {} }, io)],
+    ['answer', (io) => answer({ issue: undefined, given: NOTHING, question: undefined, target: {} }, io)],
+    ['message', (io) => message({ issue: 'TASK-1', words: ['x'], target: {} }, io)],
+    ['pause', (io) => change({ issue: null, action: 'pause', target: {} }, io)],
+  ])('baton %s says that none is running, and how to start one', async (_, command) => {
+    const { code, stderr } = await told(project('hangs'), command);
 
-      const { code, stderr } = await here.baton(...words);
-
-      expect(code).toBe(2);
-      expect(stderr).toMatch(/^baton: daemon_not_running: .*To start one: baton/);
-    },
-  );
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^baton: daemon_not_running: .*To start one: baton/);
+  });
 });
+
+const NOTHING = { ...ACCEPTED, accept: false };
 
 describe('another folder', () => {
   test('a daemon is found by its workflow or by its state directory', async () => {
@@ -140,9 +176,12 @@ describe('another folder', () => {
 
     const byBoth = await here.baton('pause', '--workflow', 'flows/other.md', '--state-dir', 'kept');
     const byState = await here.baton('resume', '--state-dir', join(here.dir, 'kept'));
+    const byArgument = await here.baton('pause', 'flows/other.md', '--state-dir', 'kept');
+    const byTwo = await here.baton('resume', 'flows/other.md', '--workflow', 'else.md');
     const byWorkflow = await here.baton('pause', '--workflow', 'flows/other.md');
 
-    expect([byBoth.code, byState.code]).toEqual([0, 0]);
+    expect([byBoth.code, byState.code, byArgument.code]).toEqual([0, 0, 0]);
+    expect(byTwo).toMatchObject({ code: 2, stderr: expect.stringContaining('name one workflow') });
     expect(byWorkflow).toMatchObject({ code: 2, stderr: expect.stringContaining('daemon_not_running') });
     expect(await daemon.stop()).toBe(0);
   });

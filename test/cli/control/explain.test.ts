@@ -1,37 +1,41 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { explain } from '../../../src/cli/control/explain.js';
 import { RULE_WORDS } from '../../../src/cli/control/rule-words.js';
 import { explainRules } from '../../../src/status/explain.js';
 import { issue as anIssue } from '../../support/builders.js';
 import { Core } from '../../support/core.js';
-import { daemonIn, issue, project } from './working-daemon.js';
+import type { Place } from '../command.js';
+import { daemonIn, issue, project, told } from './working-daemon.js';
+
+const explained = (here: Place, name: string, json = false) =>
+  told(here, (io) => explain({ issue: name, json, target: {} }, io));
 
 describe('baton explain', () => {
-  test('of an issue that runs: nothing keeps it, and every rule is told', async () => {
-    const here = project('hangs', ['on']);
-    issue(here, 1);
-    const daemon = await daemonIn(here);
+  const board = project('hangs', ['on'], 'agent: { max_concurrent_agents: 1 }', afterAll);
+  beforeAll(async () => {
+    issue(board, 1);
+    issue(board, 2, 'Two', '[]');
+    issue(board, 3, 'Three', '[baton]', 'Draft');
+    board.issue(4, '"\\e[2J\\u202Etitle"', 'x', 'status: "Draft"\nlabels: [baton]');
+    const daemon = await daemonIn(board);
     await daemon.said('run started');
+  });
 
-    const { code, stdout } = await here.baton('explain', 'TASK-1');
+  test('of an issue that runs: nothing keeps it, and every rule is told', async () => {
+    const { code, stdout } = await board.baton('explain', 'TASK-1');
 
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^TASK-1 {2}Title 1 \(To Do\)\nIt is running: nothing keeps it\.\n\n✓ complete /);
+    expect(stdout).toMatch(/^TASK-1 {2}Title 1 \(To Do\)\nIt is running: nothing is in its way\.\n\n✓ complete /);
     expect(stdout).not.toContain('✗');
     expect(stdout.match(/^✓/gm)).toHaveLength(Object.keys(RULE_WORDS).length);
   });
 
   test('of an issue that does not run: what keeps it first, with what to do, in one column', async () => {
-    const here = project('hangs', ['on'], 'agent: { max_concurrent_agents: 1 }');
-    issue(here, 1);
-    issue(here, 2, 'Two', '[]');
-    const daemon = await daemonIn(here);
-    await daemon.said('run started');
-
-    const { stdout } = await here.baton('explain', 'TASK-2');
+    const { stdout } = await explained(board, 'TASK-2');
 
     const lines = stdout.split('\n');
     expect(lines.slice(1, 7)).toEqual([
-      'It does not run: 2 rules keep it.',
+      'It does not run: 2 rules keep it from running.',
       '',
       '✗ required_labels    it lacks the label "baton"',
       '                     → add the label `baton` in the tracker',
@@ -42,15 +46,39 @@ describe('baton explain', () => {
   });
 
   test('of an issue in a state that is not worked on, which no daemon looks at', async () => {
-    const here = project('hangs');
-    issue(here, 1, 'One', '[baton]', 'Draft');
-    await daemonIn(here);
-
-    const { code, stdout } = await here.baton('explain', 'TASK-1');
+    const { code, stdout } = await explained(board, 'TASK-3');
 
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^TASK-1 {2}One \(Draft\)\nIt does not run: one rule keeps it/);
+    expect(stdout).toMatch(/^TASK-3 {2}Three \(Draft\)\nIt does not run: \S+ rules? keeps? it from running/);
     expect(stdout).toContain('✗ active_state       its state "Draft" is not among "To Do", "In Progress"');
+  });
+
+  test('what others wrote cannot move the cursor, with or without a daemon', async () => {
+    const alone = project('hangs');
+    alone.issue(4, '"\\e[2J\\u202Etitle"', 'x', 'status: "Draft"\nlabels: [baton]');
+
+    for (const { stdout } of [await explained(alone, 'TASK-4'), await explained(board, 'TASK-4')]) {
+      expect(stdout).toContain('[2J');
+      for (const control of ['\u001b', '\u202e']) expect(stdout).not.toContain(control);
+    }
+  });
+
+  test('--json tells the same to scripts', async () => {
+    const alone = project('hangs', ['on']);
+    issue(alone, 2, 'Two', '[]');
+
+    const here = JSON.parse((await explained(alone, 'TASK-2', true)).stdout);
+    const asked = JSON.parse((await board.baton('explain', 'TASK-2', '--json')).stdout);
+
+    expect(here).toMatchObject({ issue_identifier: 'TASK-2', state: 'To Do', status: 'unknown', daemon: false });
+    expect(asked).toMatchObject({ status: 'ineligible', daemon: true });
+    for (const { rules } of [here, asked])
+      expect(rules).toContainEqual({
+        rule: 'required_labels',
+        pass: false,
+        why: 'it lacks the label "baton"',
+        action: 'add the label `baton` in the tracker',
+      });
   });
 
   test('without a daemon looks at the tracker, and says so first', async () => {
@@ -59,45 +87,12 @@ describe('baton explain', () => {
     issue(here, 2);
 
     const kept = await here.baton('explain', 'TASK-1');
-    const free = await here.baton('explain', 'TASK-2');
+    const free = await explained(here, 'TASK-2');
 
     expect(kept.code).toBe(0);
     expect(kept.stdout).toMatch(/^No daemon is running\. This is what one would find now:\n\nTASK-1 {2}One/);
     expect(kept.stdout).toContain('✗ required_labels');
-    expect(free.stdout).toContain('\nNothing would keep it.\n');
-  });
-
-  test('--json tells the same to scripts', async () => {
-    const here = project('hangs');
-    issue(here, 1, 'One', '[]');
-
-    const alone = JSON.parse((await here.baton('explain', 'TASK-1', '--json')).stdout);
-    const daemon = await daemonIn(here);
-    await daemon.said('nothing to start');
-    const asked = JSON.parse((await here.baton('explain', 'TASK-1', '--json')).stdout);
-
-    expect(alone).toMatchObject({ issue_identifier: 'TASK-1', state: 'To Do', status: 'unknown', daemon: false });
-    expect(asked).toMatchObject({ status: 'ineligible', daemon: true, rules: alone.rules });
-    expect(asked.rules).toContainEqual({
-      rule: 'required_labels',
-      pass: false,
-      why: 'it lacks the label "baton"',
-      action: 'add the label `baton` in the tracker',
-    });
-  });
-
-  test('what others wrote cannot move the cursor, with or without a daemon', async () => {
-    const here = project('hangs');
-    here.issue(1, '"\\e[2J\\u202Etitle"', 'x', 'status: "Draft"\nlabels: [baton]');
-
-    const alone = await here.baton('explain', 'TASK-1');
-    await daemonIn(here);
-    const asked = await here.baton('explain', 'TASK-1');
-
-    for (const { stdout } of [alone, asked]) {
-      expect(stdout).toContain('[2J');
-      for (const control of ['\u001b', '\u202e']) expect(stdout).not.toContain(control);
-    }
+    expect(free.stdout).toContain('\nNothing would be in its way.\n');
   });
 
   test('a workflow that cannot be read is a mistake of the settings', async () => {

@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
+import { connectDaemon } from '../../../src/cli/client/daemon-client.js';
 import { agentCommand } from '../../support/test-daemon.js';
 import { type World, world } from '../cli-fixture.js';
-import { type Place, place, type Started } from '../command.js';
+import { ioOf, targetOf, until } from '../client/live-daemon.js';
+import { type Place, place, type Result, type Started } from '../command.js';
 
 export type LogLine = { readonly msg: string; readonly [field: string]: unknown };
 
@@ -12,7 +14,8 @@ export interface WorkingDaemon {
   readonly lines: readonly LogLine[];
   /** Settles with the first line, past or future, that is so. */
   line(is: (line: LogLine) => boolean): Promise<LogLine>;
-  said(msg: string): Promise<LogLine>;
+  /** `id`: of an issue. */
+  said(msg: string, id?: number): Promise<LogLine>;
   /** As `kill -9` does. */
   kill(): Promise<void>;
   /** As Ctrl-C does; the exit code. */
@@ -20,10 +23,28 @@ export interface WorkingDaemon {
 }
 
 /** A project on files, with an agent of test/support/agents. */
-export function project(script: string, args: readonly string[] = [], settings = ''): Place {
-  const here = place();
+export function project(
+  script: string,
+  args: readonly string[] = [],
+  settings = '',
+  whenOver?: Parameters<typeof place>[0],
+): Place {
+  const here = place(whenOver);
   here.write('WORKFLOW.md', workflowText(agentCommand(script, ...args), settings));
   return here;
+}
+
+/** One in which the agent of each issue asks what `asks` says of it. */
+export function askingProject(settings: string, whenOver?: Parameters<typeof place>[0]): Place {
+  const here = place(whenOver);
+  here.write('WORKFLOW.md', workflowText('sh ../../questions/$(basename "$PWD").sh', settings));
+  return here;
+}
+
+/** The method of a request to a person, and its parameters. */
+export function asks(here: Place, id: number, question: readonly string[]): void {
+  here.write(`questions/TASK-${id}.sh`, `exec ${agentCommand('asks', ...question)}\n`);
+  issue(here, id);
 }
 
 export function workflowText(command: string, settings = ''): string {
@@ -46,7 +67,12 @@ export function issue(here: Place, id: number, title = `Title ${id}`, labels = '
 export async function daemonIn(here: Place, ...args: string[]): Promise<WorkingDaemon> {
   const { child, ended }: Started = here.start('run', ...args);
   const lines: LogLine[] = [];
-  let onLine = () => {};
+  let waiting: (() => void)[] = [];
+  const onLine = () => {
+    const awake = waiting;
+    waiting = [];
+    for (const wake of awake) wake();
+  };
   let isOver = false;
   void ended.then(() => {
     isOver = true;
@@ -64,7 +90,7 @@ export async function daemonIn(here: Place, ...args: string[]): Promise<WorkingD
       if (found) return found;
       if (isOver) throw new Error(`the daemon ended without that line:\n${lines.map(({ msg }) => msg).join('\n')}`);
       await new Promise<void>((resolve) => {
-        onLine = resolve;
+        waiting.push(resolve);
       });
     }
   };
@@ -72,15 +98,34 @@ export async function daemonIn(here: Place, ...args: string[]): Promise<WorkingD
     child.kill(signal);
     return (await ended).code;
   };
-  const said = (msg: string) => line((one) => one.msg === msg);
+  const said = (msg: string, id?: number) =>
+    line((one) => one.msg === msg && (id === undefined || one.issue_identifier === `TASK-${id}`));
   await said('started');
+  // It listens a moment later.
+  await until('the daemon listens', async () => {
+    const client = await connectDaemon(targetOf(args), ioOf(here)).catch(() => undefined);
+    client?.close();
+    return client;
+  });
   return { lines, line, said, kill: async () => void (await end('SIGKILL')), stop: () => end('SIGINT') };
 }
 
 /** A person in the folder of the project, who sits at a terminal. */
 export function person(here: Place): World {
+  return { ...script(here), isTTY: true };
+}
+
+/** The same without a terminal. In this process: most tests need not wait for a program to start. */
+export function script(here: Place): World {
   const homeDir = join(here.dir, '../home');
-  return { ...world({ isTTY: true }), cwd: here.dir, homeDir, env: { HOME: homeDir } };
+  return { ...world(), cwd: here.dir, homeDir, env: { HOME: homeDir } };
+}
+
+/** What a command prints, and its exit code. */
+export async function told(here: Place, command: (io: World) => Promise<number>): Promise<Result> {
+  const io = script(here);
+  const code = await command(io);
+  return { code, stdout: io.out(), stderr: io.err() };
 }
 
 export interface Received {

@@ -1,49 +1,51 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type LogsOptions, logs } from '../../../src/cli/logs/logs.js';
 import { demoWorkflow, liveDaemon, printed, until, untilToldTo } from '../client/live-daemon.js';
-import { type Place, place } from '../command.js';
+import { type Place, place, type Result } from '../command.js';
+import { told } from '../control/working-daemon.js';
 
-/** One issue whose first run fails and whose second one waits for the test. */
-async function twoRuns(): Promise<Place> {
-  const here = place();
+/** An issue whose first run failed; its second one did the work. */
+function failsOnce(whenOver: Parameters<typeof place>[0]): Place {
+  const here = place(whenOver);
   demoWorkflow(here, 'agent: { max_retry_backoff_ms: 200 }\nhooks: { before_run: "echo ready; echo steady" }');
   here.issue(1, 'Fail, then work', `- fail once\n- write \`a.txt\`: a`);
-  const daemon = await liveDaemon(here);
-  await daemon.state(({ done }) => done.length === 1);
-  await daemon.stop();
   return here;
 }
 
+const LAST = { follow: false, raw: false, all: false };
+const loggedOf = (here: Place, issue: string, options: Partial<LogsOptions> = {}) =>
+  told(here, (io) => logs({ ...LAST, issue, ...options }, io));
+
 describe('baton logs', () => {
-  test('prints the newest run, with or without a daemon, hooks and their output included', async () => {
-    const here = await twoRuns();
+  const here = failsOnce(afterAll);
+  let without: Result;
+  beforeAll(async () => {
+    const first = await liveDaemon(here);
+    await first.state(({ done }) => done.length === 1);
+    await first.stop();
+    without = await here.baton('logs', 'TASK-1');
+  });
 
-    const without = await here.baton('logs', 'TASK-1');
-    const daemon = await liveDaemon(here);
-    const by = await here.baton('logs', 'TASK-1');
-    await daemon.stop();
-
+  test('prints the newest run, hooks and their output included, with or without a daemon', async () => {
     expect(without).toMatchObject({
       code: 0,
       stderr: 'baton: no daemon is running; this was written down by the last one\n',
     });
-    expect(by).toMatchObject({ code: 0, stderr: '' });
-    expect(by.stdout).toBe(without.stdout);
-    expect(by.stdout).toMatch(
+    expect(without.stdout).toMatch(
       /^Run 2 of TASK-1 \(retry\) · \d\d:\d\d · success after \d+ s · \S+\n\d\d:\d\d:\d\d {2}run 2 began \(retry\)\n/,
     );
-    expect(by.stdout).toMatch(/\n\d\d:\d\d:\d\d {2}hook before_run finished .*\n {10}│ ready\n {10}│ steady\n/);
-    expect(by.stdout).toMatch(/ {2}called update_issue \(state: Done\)\n/);
-    expect(by.stdout).toMatch(/ {2}the run finished after 1 turn.*\n$/);
+    expect(without.stdout).toMatch(/\n\d\d:\d\d:\d\d {2}hook before_run finished .*\n {10}│ ready\n {10}│ steady\n/);
+    expect(without.stdout).toMatch(/ {2}called update_issue \(state: Done\)\n/);
+    expect(without.stdout).toMatch(/ {2}the run finished after 1 turn.*\n$/);
   });
 
   test('--run prints another, by number or id, --all every one, --raw the JSON lines', async () => {
-    const here = await twoRuns();
-    const id = / · (\S+)\n/.exec((await here.baton('logs', 'TASK-1', '--run', '1')).stdout)?.[1] ?? '';
+    const id = / · (\S+)\n/.exec((await loggedOf(here, 'TASK-1', { run: '1' })).stdout)?.[1] ?? '';
 
     const byId = await here.baton('logs', 'TASK-1', '--run', id);
-    const all = await here.baton('logs', 'TASK-1', '--all');
-    const raw = await here.baton('logs', 'TASK-1', '--raw', '--run', '1');
-    const none = await here.baton('logs', 'TASK-1', '--run', '7');
+    const all = await loggedOf(here, 'TASK-1', { all: true });
+    const raw = await loggedOf(here, 'TASK-1', { raw: true, run: '1' });
+    const none = await loggedOf(here, 'TASK-1', { run: '7' });
 
     expect(byId.stdout).toMatch(/^Run 1 of TASK-1 · .* · failed \(turn_failed\) after /);
     expect(all.stdout).toMatch(/^Run 1 of TASK-1 .*\n\nRun 2 of TASK-1 /s);
@@ -59,47 +61,42 @@ describe('baton logs', () => {
     });
   });
 
-  test('of an issue that nobody knows says so, and which one may be meant; exit 1', async () => {
-    const here = await twoRuns();
+  test('finds an issue as people type it, and calls it by its own name; one that nobody knows is told, exit 1', async () => {
+    const typed = await loggedOf(here, 'task-1');
+    const unknown = await loggedOf(here, 'TSAK-1');
+    const daemon = await liveDaemon(here);
+    const by = await here.baton('logs', 'task-1', '--workflow', 'WORKFLOW.md');
+    const unknownBy = await loggedOf(here, 'TSAK-1');
+    await daemon.stop();
 
-    const without = await here.baton('logs', 'TSAK-1');
-    await liveDaemon(here);
-    const by = await here.baton('logs', 'TSAK-1');
-
-    expect(without).toMatchObject({
+    expect(typed).toEqual(without);
+    expect(by).toEqual({ code: 0, stdout: without.stdout, stderr: '' });
+    expect(unknown).toMatchObject({
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(/^baton: TSAK-1 has had no run, .*Did you mean TASK-1\?\n$/),
     });
-    expect(by).toMatchObject({
+    expect(unknownBy).toMatchObject({
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(/^baton: TSAK-1 is neither claimed .*Did you mean TASK-1\?\n$/),
     });
   });
 
-  test('of an issue that has not run yet says so', async () => {
-    const here = place();
-    demoWorkflow(here, 'agent: { max_concurrent_agents: 1 }');
-    here.issue(1, 'First', untilToldTo(here));
-    here.issue(2, 'Second', 'x');
-    const daemon = await liveDaemon(here);
-    await daemon.state(({ running }) => running.length === 1);
+  test('with nothing stored at all says what is missing', async () => {
+    const empty = place();
+    demoWorkflow(empty);
 
-    expect(await here.baton('logs', 'TASK-2')).toMatchObject({
-      code: 0,
-      stdout: '',
-      stderr: 'baton: TASK-2 has had no run yet\n',
+    expect(await loggedOf(empty, 'TASK-1')).toMatchObject({
+      code: 1,
+      stderr: 'baton: TASK-1 has had no run, and no daemon is running that could know more\n',
     });
   });
 
-  test('with nothing stored at all says what is missing', async () => {
-    const here = place();
-    demoWorkflow(here);
-
-    expect(await here.baton('logs', 'TASK-1')).toMatchObject({
-      code: 1,
-      stderr: 'baton: TASK-1 has had no run, and no daemon is running that could know more\n',
+  test('outside of a workflow folder says that; exit 2', async () => {
+    expect(await loggedOf(place(), 'TASK-1')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^baton: daemon_not_running: there is no \/.*WORKFLOW\.md/),
     });
   });
 
@@ -148,7 +145,12 @@ describe('baton logs -f', () => {
     const daemon = await liveDaemon(here);
     await daemon.state(({ running }) => running.length === 1);
 
-    const { child, ended } = here.start('logs', 'TASK-2', '-f');
+    expect(await loggedOf(here, 'TASK-2')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'baton: TASK-2 has had no run yet\n',
+    });
+    const { child, ended } = here.start('logs', 'task-2', '-f');
     const text = printed(child);
     let said = '';
     child.stderr?.on('data', (chunk: string) => {

@@ -86,9 +86,9 @@ describe('baton service uninstall', () => {
     expect(here.has(foreign)).toBe(true);
   });
 
-  test('without any service it says where it looked', async () => {
+  test('without any service it says where it looked, and not to choose one', async () => {
     await expect(uninstall(serviceWorld())).rejects.toThrow(
-      failing(/no service for WORKFLOW\.md; there are none in .*--system/),
+      failing(/no service for WORKFLOW\.md; there are none in .*--system\)\. `baton service install` makes one$/),
     );
   });
 });

@@ -41,7 +41,7 @@ describe('a text on a terminal', () => {
     const draws = written.filter((one) => one.startsWith('\u001b[H'));
     expect(draws.length).toBeGreaterThan(2);
     expect(draws.length).toBeLessThanOrEqual(6);
-    expect(draws.at(-1)).toBe('\u001b[Htext 99\u001b[K\u001b[J');
+    expect(draws.at(-1)).toBe('\u001b[H\u001b[Ktext 99\u001b[K\u001b[J');
   });
 
   test('is drawn again when time alone has changed it, and not when nothing has', () => {
@@ -78,9 +78,28 @@ describe('a text on a terminal', () => {
 
     const [, small, tall] = written;
     expect(small).toBe(
-      '\u001b[Ha\u001b[K\r\nb\u001b[K\r\nc\u001b[K\r\n… 3 more lines: make the window taller\u001b[K\u001b[J',
+      '\u001b[H\u001b[Ka\u001b[K\r\n\u001b[Kb\u001b[K\r\n\u001b[Kc\u001b[K\r\n\u001b[K… 3 more lines: make the window taller\u001b[K\u001b[J',
     );
     expect(tall).toContain('f\u001b[K\u001b[J');
+  });
+
+  test('with lines that the terminal breaks does not scroll either', () => {
+    const { stdout, written } = terminal(true, 4);
+    const screen = openScreen(
+      { stdout },
+      () => `top\n\u001b[36m${'x'.repeat(81)}\u001b[0m\n${'y'.repeat(80)}\nend\n`,
+      () => '',
+    );
+    screen.update(true);
+    Object.assign(stdout, { rows: 5 });
+    screen.update(true);
+    screen.close();
+
+    const [, small, tall] = written;
+    expect(small).toContain('… 2 more lines');
+    expect(tall).not.toContain('more lines');
+    // Behind a full row the cursor stands on its last character: clearing from there would take it away.
+    expect(tall).toContain(`\r\n\u001b[K${'y'.repeat(80)}\r\n`);
   });
 
   test('is gone once the screen is closed, and nothing is written after', () => {

@@ -32,15 +32,13 @@ To start it: baton
 Paused for 2 h; this lasts over a start, until: baton resume
 It was on hold (agent_quota): used up
 
-Needs you (2)
+Needs you (2): start the daemon to answer
   A  Title of A
      │ Which one?
-     │ f: One (a | b)
-     baton answer A '<answer>'
+     │ One (a | b)
   C  Title of C                                          parked 20775 d 11 h ago
      │ Which one?
-     │ f: One (a | b)
-     baton answer C '<answer>'
+     │ One (a | b)
 
 Interrupted (1): they go on when the daemon is started
   A  Title of A                                                            run 3
@@ -52,7 +50,6 @@ Waiting (1)
 Parked (1)
   D  Title of D                                        budget · 20775 d 11 h ago
      spent
-     when agent.max_tokens_per_issue is raised, or: baton retry D
 
 Done since yesterday (2)
   id-F  ✓ t                                            1 run, 5 tokens · 1 h ago
@@ -88,13 +85,11 @@ describe('every daemon of a person', () => {
       ready: [readyIssue(5, 'e')],
     });
     const idle = stateWith({ why_idle: 'TASK-9 is parked (no_progress, 3 runs left it as it was).' });
-    const held = stateWith({
-      running: [runningRun(1, 'a')],
-      hold: {
-        ...{ source: 'agent', code: 'agent_quota', message: 'used up', action: 'Wait.' },
-        ...{ since: null, until: null, tries: 0 },
-      },
-    });
+    const hold = {
+      ...{ source: 'agent', code: 'agent_quota', message: 'used up', action: 'Wait.' },
+      ...{ since: null, until: null, tries: 0 },
+    };
+    const held = stateWith({ running: [runningRun(1, 'a')], hold, holds: [hold] });
 
     const text = renderDaemons(
       [
@@ -107,15 +102,14 @@ describe('every daemon of a person', () => {
     );
 
     expect(text).toBe(`/home/me/one/WORKFLOW.md
-  2 need you
-  1 running · 1 next · pid 4242, up 10 min
+  2 need you · 1 running · 1 asking · 1 next · 1 parked · pid 4242, up 10 min
 
 /two/WORKFLOW.md
-  0 running · nobody needs you · 0 next · pid 4242, up 10 min
+  0 running · pid 4242, up 10 min
   TASK-9 is parked (no_progress, 3 runs left it as it was).
 
 /three/WORKFLOW.md
-  1 running · nobody needs you · 0 next · pid 4242, up 10 min
+  1 needs you · 1 running · pid 4242, up 10 min
   On hold (agent_quota): used up
 
 /four/\\u001b[2J

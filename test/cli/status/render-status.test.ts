@@ -62,6 +62,7 @@ const BUSY = stateWith({
 describe('the status of a daemon', () => {
   test('puts first who needs a person, with what to type', () => {
     expect(renderStatus(BUSY, frame())).toBe(`/home/me/project/WORKFLOW.md
+2 need you · 2 running · 1 asking · 2 next · 2 waiting · 2 parked · 2 done
 pid 4242, up 3 h 12 min · 3 of 3 slots taken · 1.2M of 5M tokens today
 tracker read 12 s ago
 
@@ -72,10 +73,10 @@ Needs you (2)
           baton answer TASK-7 --accept  (or --decline)
   TASK-6  Paint the door                                          parked 2 h ago
           │ Which colour?
-          │ colour: The colour (red | blue)
+          │ The colour (red | blue)
           baton answer TASK-6 '<answer>'
 
-Running (3)
+Running (3): 1 asks
   TASK-7   Delete the old index                       4 min · 120k of 10M tokens
            asks, see above · 3 min ago
   TASK-1   Write a greeting in the language of whoe…  4 min · 120k of 10M tokens
@@ -104,14 +105,15 @@ Done since yesterday (2)
   TASK-2  ✓ Add a licence                   1 run, 45.7k tokens · 1 h 30 min ago
   TASK-8  → For review     now In Review · 2 runs, 45.7k tokens · 1 h 30 min ago
 
-Not eligible (2): TASK-20 (it lacks the label "baton"), TASK-21 (TASK-20 blocks
-it)
+Not eligible (2)
+  it lacks the label "baton": TASK-20
+  TASK-20 blocks it: TASK-21
 Every rule of one: baton explain <issue>
 `);
   });
 
   test.each([40, 60, 80, 120])('fits into %i columns', (width) => {
-    const lines = renderStatus(BUSY, frame({ width, all: true })).split('\n');
+    const lines = renderStatus(BUSY, frame({ width, widest: width, all: true })).split('\n');
 
     const commands = lines.filter((line) => /baton (?:answer|retry|explain) /.test(line));
     expect(lines.filter((line) => widthOf(line) > width && !commands.includes(line))).toEqual([]);
@@ -122,10 +124,11 @@ Every rule of one: baton explain <issue>
     const why = `No issue of the tracker is in an active state ("To Do"); it is read again at ${ago(-18)}.`;
 
     expect(renderStatus(stateWith({ why_idle: why }), frame())).toBe(`/home/me/project/WORKFLOW.md
+0 running
 pid 4242, up 3 h 12 min · 0 of 3 slots taken · 1.2M of 5M tokens today
 tracker read 12 s ago
-Nothing happens: No issue of the tracker is in an active state ("To Do"); it is
-read again at ${sayMoment(NOW + 18_000, NOW)}.
+Nothing happens: no issue of the tracker is in an active state ("To Do"); it is
+read again at ${sayMoment(NOW + 18_000, NOW)}, in 18 s.
 `);
   });
 
@@ -138,6 +141,10 @@ read again at ${sayMoment(NOW + 18_000, NOW)}.
           ...{ source: 'agent', code: 'agent_unauthorized', message: 'codex says 401', action: 'Log in again.' },
           ...{ since: ago(300), until: ago(-200), tries: 2 },
         },
+        {
+          ...{ source: 'budget', code: 'budget_exceeded', message: '5M of 5M tokens are spent', action: 'Wait.' },
+          ...{ since: ago(300), until: ago(-200), tries: 0 },
+        },
       ],
       poll: {
         ...stateWith().poll,
@@ -146,26 +153,40 @@ read again at ${sayMoment(NOW + 18_000, NOW)}.
       },
       workflow: {
         ...stateWith().workflow,
-        error: { code: 'workflow_parse_error', message: 'WORKFLOW.md:3:5 is no YAML' },
+        error: {
+          code: 'invalid_workflow_config',
+          message:
+            'WORKFLOW.md:3:5 agent.max_turns must be a number\nWORKFLOW.md:4:1 unknown key agnet has no effect; did you mean agent?',
+        },
         restart_required: ['server.port', 'workspace.root'],
       },
       shutting_down: true,
     });
 
     expect(renderStatus(sick, frame({ target: ' --workflow other.md' }))).toBe(`/home/me/project/WORKFLOW.md
+1 needs you · 0 running
 pid 4242, up 3 h 12 min · 0 of 3 slots taken · 1.2M of 5M tokens today
 Paused for 6 min: nothing new is started. To go on:
   baton resume --workflow other.md
 Shutting down: runs are being stopped.
-On hold for 5 min (agent_unauthorized, 2 tries in vain): codex says 401. Log in
-again. It is tried again in 3 min.
+On hold for 5 min (budget_exceeded): 5M of 5M tokens are spent. Wait. It is
+tried again in 3 min.
 The tracker could not be read for 1 min (tracker_request): connect ECONNREFUSED.
 It is tried again in 18 s.
 2 in the tracker cannot be read: task-3.md: line 4 is no YAML; …
 The file as it is now is not in effect, the settings of before are
-(workflow_parse_error): WORKFLOW.md:3:5 is no YAML
+(invalid_workflow_config):
+  WORKFLOW.md:3:5 agent.max_turns must be a number
+  warning: WORKFLOW.md:4:1 unknown key agnet has no effect; did you mean agent?
 Changed, but only in effect after a restart: server.port, workspace.root
+
+Needs you (1)
+  On hold  agent_unauthorized   for 5 min, 2 tries in vain, tried again in 3 min
+           codex says 401. Log in again.
 `);
+    const coloured = renderStatus(sick, frame({ paint: paintOf(true) }));
+    expect(coloured).toContain('\u001b[31mWORKFLOW.md:3:5 agent');
+    expect(coloured).toContain('\u001b[33mwarning: WORKFLOW.md:4:1');
   });
 
   test('of a thousand issues shows the first ones and how many more there are', () => {
@@ -212,6 +233,7 @@ Changed, but only in effect after a restart: server.port, workspace.root
         runningRun(4, 'd', { stopping: 'stalled' }),
         runningRun(5, 'e', { phase: null }),
         runningRun(6, 'f', { probe: true, turn_count: 0 }),
+        runningRun(7, 'g', { last_message: 'turn 1 began' }),
       ],
     });
 
@@ -224,6 +246,7 @@ Changed, but only in effect after a restart: server.port, workspace.root
       'is being stopped (stalled) · 5 s ago',
       'is being looked after since a restart · 5 s ago',
       'probes whether the hold is over, works · 5 s ago',
+      'turn 1 began 5 s ago, nothing heard since',
     ]);
   });
 
@@ -253,6 +276,70 @@ Changed, but only in effect after a restart: server.port, workspace.root
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
     expect(text.split('\n').filter((line) => line.startsWith('Needs you'))).toEqual(['Needs you (1)']);
     expect(text).toContain("baton answer 'A-1\\u001b]0;x\\u0007$(touch x)' '<answer>'");
+  });
+
+  test('of issues that may not start tells the reasons, and with --all whom they keep', () => {
+    const why = (at: number) => (at % 10 === 0 ? `TASK-${at} blocks it` : 'it lacks the label "baton"');
+    const many = stateWith({
+      ineligible: Array.from({ length: 60 }, (_, at) => ({
+        ...named(at, 'x'),
+        reasons: [{ rule: 'r', why: why(at) }],
+      })),
+    });
+
+    expect(renderStatus(many, frame()).split('\n').slice(-7)).toEqual([
+      'Not eligible (60)',
+      '  it lacks the label "baton" (54): TASK-1, TASK-2, TASK-3, TASK-4, TASK-5, TASK…',
+      '  TASK-0 blocks it: TASK-0',
+      '  TASK-10 blocks it: TASK-10',
+      '  … and 4 more reasons (--all)',
+      'Every rule of one: baton explain <issue>',
+      '',
+    ]);
+    const all = renderStatus(many, frame({ all: true }));
+    for (let at = 0; at < 60; at++) expect(all).toMatch(new RegExp(`TASK-${at}\\b`));
+    expect(all.split('\n').every((line) => widthOf(line) <= 80)).toBe(true);
+  });
+
+  test('cuts no title while the terminal has columns to spare', () => {
+    const long = stateWith({ running: [runningRun(1, `${'x'.repeat(120)} end`), runningRun(2, 'short')] });
+
+    const text = renderStatus(long, frame({ width: 120, widest: 200 }));
+
+    expect(text).toContain('xxx end  4 min · 120k of 10M tokens\n');
+    expect(renderStatus(long, frame({ width: 120, widest: 130 }))).toMatch(/x… {2}4 min .* tokens\n/);
+    expect(text.match(/^.* 4 min · .*$/gm)?.map(widthOf)).toEqual([162, 162]);
+  });
+
+  test('on a small screen that does not scroll every list gives up some of its lines', () => {
+    const asked = BUSY.asking.flatMap((one) => [1, 2, 3].map((id) => ({ ...one, ...named(id, 'Ask') })));
+    const busy = { ...BUSY, asking: asked };
+
+    const lines = renderStatus(busy, frame({ height: 24 })).split('\n');
+
+    expect(lines.slice(4, 12)).toEqual([
+      '',
+      'Needs you (4)',
+      '  TASK-1  Ask                                   asked 3 min ago, parked in 7 min',
+      '          │ May I run `rm -rf index`? · It is in the workspace.',
+      '          baton answer TASK-1 --accept  (or --decline)',
+      '  TASK-2  Ask                                   asked 3 min ago, parked in 7 min',
+      '          │ May I run `rm -rf index`? · It is in the workspace.',
+      '          baton answer TASK-2 --accept  (or --decline)',
+    ]);
+    expect(lines.slice(0, 24).join('\n')).toContain('Running (3): 1 asks\n');
+    expect(lines.length).toBeLessThan(renderStatus(busy, frame()).split('\n').length);
+  });
+
+  test('every row of what an agent asks stands behind its bar', () => {
+    const [asks] = BUSY.asking;
+    const question = { id: 'q', kind: 'approval' as const, text: 'Run a command '.repeat(8).trim(), fields: [] };
+    const long = stateWith({ asking: asks ? [{ ...asks, questions: [question] }] : [] });
+
+    const rows = renderStatus(long, frame()).match(/^.*Run a command.*$/gm);
+
+    expect(rows).toHaveLength(2);
+    expect(rows?.every((row) => row.startsWith('          │ '))).toBe(true);
   });
 
   test('what is wide takes its columns, and a title without end is cut', () => {

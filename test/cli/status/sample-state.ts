@@ -10,7 +10,16 @@ export function ago(seconds: number): string {
 }
 
 export function frame(overrides: Partial<Frame> = {}): Frame {
-  return { nowMs: NOW, width: 80, paint: paintOf(false), all: false, command: 'baton', target: '', ...overrides };
+  return {
+    nowMs: NOW,
+    width: 80,
+    widest: 80,
+    height: null,
+    paint: paintOf(false),
+    all: false,
+    target: '',
+    ...overrides,
+  };
 }
 
 const TOKENS = { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, total_tokens: 0 };

@@ -76,9 +76,15 @@ describe('times', () => {
     expect(sayMoment(noon, noon + 3_600_000)).toBe('12:05');
     expect(sayMoment(noon, noon + 86_400_000)).toBe('18 Nov 12:05');
     expect(sayMoment(noon, new Date(2027, 0, 1).getTime())).toBe('18 Nov 2026 12:05');
-    expect(localTimes(`read at ${new Date(noon).toISOString()}, not 2026-99-99T12:00:00Z`, noon)).toBe(
-      'read at 12:05, not 2026-99-99T12:00:00Z',
-    );
+    expect(localTimes('not at 2026-99-99T12:00:00Z', noon)).toBe('not at 2026-99-99T12:00:00Z');
+  });
+
+  test('in a sentence say how long that is, too', () => {
+    const noon = new Date(2026, 10, 18, 12, 5).getTime();
+    const text = `due at ${new Date(noon).toISOString()}`;
+
+    expect(localTimes(text, noon - 7_900)).toBe('due at 12:05, in 8 s');
+    expect(localTimes(text, noon + 125_000)).toBe('due at 12:05, 2 min ago');
   });
 });
 

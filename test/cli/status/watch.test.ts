@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { demoWorkflow, ioOf, liveDaemon, printed, until, untilToldTo } from '../client/live-daemon.js';
 import { type Place, place } from '../command.js';
 
@@ -8,8 +9,8 @@ const MAIN = fileURLToPath(new URL('../../../dist/src/main.js', import.meta.url)
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 
-function board(): Place {
-  const here = place();
+function board(whenOver?: Parameters<typeof place>[0]): Place {
+  const here = place(whenOver);
   demoWorkflow(here, 'agent: { max_concurrent_agents: 1 }');
   here.issue(1, 'Say hello to everybody who comes along this way today', untilToldTo(here));
   here.issue(2, 'Say more', '- write `more.txt`: more');
@@ -19,7 +20,7 @@ function board(): Place {
 /** A command on a terminal of its own, as a person has one. */
 function onTerminal(here: Place, columns: number, ...args: string[]) {
   const { cwd, env } = ioOf(here);
-  const command = `tty; stty cols ${columns} rows 30; exec '${process.execPath}' '${MAIN}' ${args.join(' ')}`;
+  const command = `tty; echo pid $$; stty cols ${columns} rows 30; exec '${process.execPath}' '${MAIN}' ${args.join(' ')}`;
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
     cwd,
     env: { ...env, TERM: 'xterm', SHELL: '/bin/sh' },
@@ -28,12 +29,20 @@ function onTerminal(here: Place, columns: number, ...args: string[]) {
   child.stdout.setEncoding('utf8');
   const text = printed(child);
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const pid = () => Number(/pid (\d+)/.exec(text())?.[1]);
   return {
     ended,
     text,
     /** What was drawn last. */
     screen: () => text().slice(text().lastIndexOf('\u001b[H')),
     interrupt: () => void child.stdin.write('\u0003'),
+    suspend: () => void child.stdin.write('\u001a'),
+    isStopped: () => / T /.test(readFileSync(`/proc/${pid()}/stat`, 'utf8')),
+    goOn() {
+      // `script` stops too, at some time after what it runs.
+      child.kill('SIGCONT');
+      process.kill(pid(), 'SIGCONT');
+    },
     resize(wide: number) {
       const terminal = /\/dev\/pts\/\d+/.exec(text())?.[0] ?? '';
       execFileSync('stty', ['-F', terminal, 'cols', String(wide)]);
@@ -41,32 +50,14 @@ function onTerminal(here: Place, columns: number, ...args: string[]) {
   };
 }
 
-describe('baton status --watch on a terminal', () => {
-  test('draws in place what changes, and leaves the screen as it was on Ctrl-C', async () => {
-    const here = board();
+describe('baton status --watch', () => {
+  const here = board(afterAll);
+  beforeAll(async () => {
     const daemon = await liveDaemon(here);
     await daemon.state(({ running }) => running.length === 1);
-
-    const watch = onTerminal(here, 80, 'status', '--watch');
-    await until('it shows the run', () => watch.screen().includes('Running (1)') || undefined);
-    here.write('go', '');
-    await until('it shows what is done', () => watch.screen().includes('Done since yesterday (2)') || undefined);
-    watch.interrupt();
-    const code = await watch.ended;
-
-    expect(code).toBe(0);
-    const text = watch.text();
-    expect(text.indexOf(ENTER)).toBeGreaterThan(-1);
-    expect(text.split(ENTER)).toHaveLength(2);
-    expect(text.trimEnd().endsWith(LEAVE)).toBe(true);
-    expect(text).toContain('\u001b[32mRunning (1)\u001b[0m');
   });
 
-  test('follows the width of the window', async () => {
-    const here = board();
-    const daemon = await liveDaemon(here);
-    await daemon.state(({ running }) => running.length === 1);
-
+  test('follows the size of the window, and loses no line of it to commands that the terminal breaks', async () => {
     const watch = onTerminal(here, 100, 'status', '--watch');
     await until('it is wide', () => watch.screen().includes('this way today') || undefined);
     watch.resize(60);
@@ -76,69 +67,65 @@ describe('baton status --watch on a terminal', () => {
     expect(await watch.ended).toBe(0);
   });
 
-  test('waits for a daemon that is gone, and shows the next one', async () => {
-    const here = board();
-    const first = await liveDaemon(here);
-    await first.state(({ running }) => running.length === 1);
-
+  test('gives the screen back on Ctrl-Z, and takes it again afterwards', async () => {
     const watch = onTerminal(here, 80, 'status', '--watch');
     await until('it shows the run', () => watch.screen().includes('Running (1)') || undefined);
-    await first.kill();
-    await until(
-      'it says that nobody is there',
-      () => /Nobody is there: .*Running \(1\)/s.test(watch.screen()) || undefined,
-    );
-    const second = await liveDaemon(here);
-    const { daemon } = await second.state();
-    await until('it shows the second', () => watch.screen().includes(`pid ${daemon.pid}`) || undefined);
+    watch.suspend();
+    await until('it is stopped', () => watch.isStopped() || undefined);
+    await until('it draws again', () => {
+      watch.goOn();
+      return watch.text().split(ENTER).length === 3 || undefined;
+    });
+    await until('it shows the run', () => watch.screen().includes('Running (1)') || undefined);
     watch.interrupt();
 
     expect(await watch.ended).toBe(0);
-    expect(watch.screen()).not.toContain('Nobody is there');
+    expect(watch.text().indexOf(LEAVE)).toBeLessThan(watch.text().lastIndexOf(ENTER));
+    expect(watch.text().trimEnd().endsWith(LEAVE)).toBe(true);
   });
 
-  test('waits for one that was never started, and says how to', async () => {
-    const here = board();
-
+  test('draws what changes in place on a terminal, prints it again into a pipe, and ends when nobody reads', async () => {
     const watch = onTerminal(here, 80, 'status', '--watch');
-    await until('it says so', () => /Nobody is there: .*To start one: baton/s.test(watch.screen()) || undefined);
-    watch.interrupt();
-
-    expect(await watch.ended).toBe(0);
-  });
-});
-
-describe('baton status --watch into a pipe', () => {
-  test('prints the status again whenever it has become another, below a line, in plain text', async () => {
-    const here = board();
-    const daemon = await liveDaemon(here);
-    await daemon.state(({ running }) => running.length === 1);
-
-    const { child, ended } = here.start('status', '--watch');
-    const text = printed(child);
-    await until('it shows the run', () => text().includes('Running (1)') || undefined);
+    const piped = here.start('status', '--watch');
+    const left = here.start('status', '--watch');
+    const [text, leftText] = [printed(piped.child), printed(left.child)];
+    for (const shown of [watch.screen, text, leftText])
+      await until('it shows the run', () => shown().includes('Running (1)') || undefined);
+    left.child.stdout?.destroy();
     here.write('go', '');
-    await until('it shows what is done', () => text().includes('Done since yesterday (2)') || undefined);
-    child.kill('SIGINT');
+    for (const shown of [watch.screen, text])
+      await until('it shows what is done', () => shown().includes('Done since yesterday (2)') || undefined);
+    watch.interrupt();
+    piped.child.kill('SIGINT');
 
-    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+    expect((await left.ended).code).toBe(0);
+    expect(await watch.ended).toBe(0);
+    const drawn = watch.text();
+    expect(drawn.split(ENTER)).toHaveLength(2);
+    expect(drawn.trimEnd().endsWith(LEAVE)).toBe(true);
+    expect(drawn).toContain('\u001b[32mRunning (1)\u001b[0m');
+    expect(await piped.ended).toMatchObject({ code: 0, stderr: '' });
     const parts = text().split(`\n${'─'.repeat(40)}\n\n`);
     expect(parts.length).toBeGreaterThan(1);
     expect(parts.every((part) => part.startsWith('/'))).toBe(true);
     expect(text().replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
   });
+});
 
-  test('ends when nobody reads any more', async () => {
-    const here = board();
-    const daemon = await liveDaemon(here);
-    await daemon.state(({ running }) => running.length === 1);
+test('baton status --watch waits for a daemon that is not there or gone, and shows the next one', async () => {
+  const here = board();
 
-    const { child, ended } = here.start('status', '--watch');
-    const text = printed(child);
-    await until('it shows the run', () => text().includes('Running (1)') || undefined);
-    child.stdout?.destroy();
-    here.write('go', '');
+  const watch = onTerminal(here, 80, 'status', '--watch');
+  await until('it says so', () => /Nobody is there: .*To start one: baton/s.test(watch.screen()) || undefined);
+  const first = await liveDaemon(here);
+  await until('it shows the run', () => watch.screen().includes('Running (1)') || undefined);
+  await first.kill();
+  await until('it is gone', () => /Nobody is there: .*Running \(1\)/s.test(watch.screen()) || undefined);
+  const second = await liveDaemon(here);
+  const { daemon } = await second.state();
+  await until('it shows the second', () => watch.screen().includes(`pid ${daemon.pid}`) || undefined);
+  watch.interrupt();
 
-    expect((await ended).code).toBe(0);
-  });
+  expect(await watch.ended).toBe(0);
+  expect(watch.screen()).not.toContain('Nobody is there');
 });

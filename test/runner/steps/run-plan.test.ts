@@ -51,7 +51,7 @@ function planned(
       stepStarted: () => {},
       stepFinished: () => {},
       warned: () => {},
-      promptRendered: () => {},
+      promptSent: () => {},
     },
     onUnkillable: (runId: string) => void told.push(runId),
     ...changes,

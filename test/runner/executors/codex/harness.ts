@@ -42,6 +42,8 @@ export interface TestRun {
   readonly done: Promise<Outcome>;
   readonly signals: readonly RunSignal[];
   readonly stderr: readonly string[];
+  /** What it was sent to begin a turn, as the executor told it. */
+  readonly prompts: readonly string[];
   readonly clock: FakeClock;
   readonly workspace: string;
   events(type?: RuntimeEventType): RuntimeEvent[];
@@ -69,6 +71,7 @@ export function start(options: RunOptions): TestRun {
   const abort = new AbortController();
   const signals: RunSignal[] = [];
   const stderr: string[] = [];
+  const prompts: string[] = [];
   const watchers = new Set<() => void>();
   const refreshes = [...(options.refreshes ?? [null])];
   let onExit: (status: unknown) => void = () => {};
@@ -130,6 +133,7 @@ export function start(options: RunOptions): TestRun {
         return answer ?? null;
       },
       continuationPrompt: (current, turn) => `go on with ${current.identifier}, turn ${turn}`,
+      promptSent: (text) => void prompts.push(text),
       controls: mailbox,
     },
   );
@@ -152,6 +156,7 @@ export function start(options: RunOptions): TestRun {
     done,
     signals,
     stderr,
+    prompts,
     clock,
     workspace,
     exited: () => exited,

@@ -19,6 +19,16 @@ test('S4-03 S4-06 S4-47 input and tenant go in the body, and nothing that is not
   expect(server.requests[0]?.headers).not.toHaveProperty('idempotency-key');
 });
 
+test('a prompt is told for the transcript as it is sent, and only where one is sent', async () => {
+  const { server, step } = await start(() => done);
+
+  await runAgent(step, { input: { prompt: 'Review AB-1' } });
+  await runAgent(step, { input: { plan: 1 } });
+
+  expect(server.requests[0]?.body).toMatchObject({ input: { prompt: 'Review AB-1' } });
+  expect(step.prompts).toEqual(['Review AB-1']);
+});
+
 test('S4-14 S4-47 a strategy goes in the body, the key in its header', async () => {
   const { server, step } = await start(() => done, { idempotencyKey: 'AB-1:review' });
 
