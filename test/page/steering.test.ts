@@ -120,7 +120,7 @@ test('an agent at work is sent a message, and the timeline tells it live', async
   await page.getByRole('textbox', { name: 'Message to the agent of AB-1' }).fill('use the green paint');
   await page.getByRole('button', { name: 'Send message' }).click();
 
-  await page.getByText('It is told to the agent of AB-1.').waitFor();
+  await page.getByText('The agent of AB-1 is told.').waitFor();
   await page
     .getByRole('region', { name: 'What happened' })
     .getByText(/a person says: use the green paint/)

@@ -335,6 +335,15 @@ describe('explain', () => {
     expect(failing(rules)).toEqual([{ rule: name, pass: false, why, action }]);
   });
 
+  test('of an issue that waits for another that is being worked on says so once', () => {
+    const core = ready({}, { blocked_by: [{ id: 'B', identifier: 'AB-7', state: 'Todo' }] });
+    const other = running().claim('A');
+
+    const rules = explain(core, { claims: { B: { ...other, issue: issue('B') } } });
+
+    expect(failing(rules).map(({ rule }) => rule)).toEqual(['not_blocked']);
+  });
+
   test('of an issue that nothing keeps no rule fails', () => {
     expect(failing(explain(ready()))).toEqual([]);
   });

@@ -21,7 +21,7 @@ export type LoggedRun = Pick<
 >;
 
 /** An issue under its own name, which may be another than was typed: `task-1` is TASK-1. */
-export interface LoggedIssue {
+interface LoggedIssue {
   readonly identifier: string;
   /** The newest first. */
   readonly runs: readonly LoggedRun[];

@@ -13,9 +13,10 @@ export function addReport(program: Command, io: Io, done: (code: number) => void
     .addOption(new Option('--by <what>', 'what a line of it is about').choices(REPORT_BY).default('issue'))
     .addOption(new Option('--json', 'print it as JSON').conflicts('md'))
     .option('--md', 'print it as Markdown')
+    .option('--workflow <file>', 'the same as the argument')
     .option('--state-dir <dir>', 'the state directory of the daemon')
     .addHelpText('after', '\nExit codes: 0 reported, also when there is nothing; 1 the store cannot be read; 2 usage.')
-    .action(async (workflowPath: string, { json, md, ...flags }: ReportFlags) => {
+    .action(async (argument: string, { json, md, workflow: workflowPath = argument, ...flags }: ReportFlags) => {
       const { report } = await import('./report.js');
       const form = json ? 'json' : md ? 'md' : 'text';
       done(await report({ workflowPath, form, ...flags }, io, Date.now()));
@@ -28,4 +29,5 @@ interface ReportFlags {
   readonly json?: boolean;
   readonly md?: boolean;
   readonly stateDir?: string;
+  readonly workflow?: string;
 }

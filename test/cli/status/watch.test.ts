@@ -57,7 +57,7 @@ describe('baton status --watch', () => {
     await daemon.state(({ running }) => running.length === 1);
   });
 
-  test('follows the size of the window, and loses no line of it to commands that the terminal breaks', async () => {
+  test('follows the width of the window', async () => {
     const watch = onTerminal(here, 100, 'status', '--watch');
     await until('it is wide', () => watch.screen().includes('this way today') || undefined);
     watch.resize(60);
