@@ -6,16 +6,16 @@ import { restore } from '../orchestrator/restore.js';
 import { initialState, type State } from '../orchestrator/state.js';
 import type { RunObserver } from '../runner/run-observer.js';
 import { compilePrompts } from '../templates/compile-prompts.js';
-import { dailyReport } from './daemon-daily-report.js';
-import { createExit, type Exit } from './daemon-exit.js';
-import { createIdleLog } from './daemon-idle-log.js';
-import { type Notify, startNotify } from './daemon-notify.js';
-import { openParts, type Parts } from './daemon-parts.js';
-import { startPruning } from './daemon-prune.js';
-import { createServiceNotifier, type ServiceNotifier } from './daemon-service.js';
-import { serviceSentence } from './daemon-service-notice.js';
-import { DaemonStatus } from './daemon-status.js';
-import { followWorkflow } from './daemon-workflow.js';
+import { dailyReport } from './daemon/daily-report.js';
+import { createExit, type Exit } from './daemon/exit.js';
+import { createIdleLog } from './daemon/idle-log.js';
+import { type Notify, startNotify } from './daemon/notify.js';
+import { openParts, type Parts } from './daemon/parts.js';
+import { startPruning } from './daemon/prune.js';
+import { createServiceNotifier, type ServiceNotifier } from './daemon/service.js';
+import { serviceSentence } from './daemon/service-notice.js';
+import { DaemonStatus } from './daemon/status.js';
+import { followWorkflow } from './daemon/workflow.js';
 import type { OrchestratorEvent } from './domain/events.js';
 import { historyEvent } from './domain/history.js';
 import type { Dispatch, Store } from './domain/ports.js';
@@ -223,11 +223,11 @@ async function begin(options: DaemonOptions, parts: Parts, loop: Loop, status: D
     'started',
   );
   loop.dispatch({ type: 'started', leftovers, ...(options.once ? { once: options.once } : {}) });
-  // Nothing waits for it, and its end is waited for by its close.
-  void status.listenSocket();
   await tracker.watch?.({
     onChange: () => loop.dispatch({ type: 'refresh_requested' }),
     onError: ({ message }) =>
       log.warn({ detail: message }, 'tracker cannot be watched, edits are seen at the next poll'),
   });
+  // Last: the work has begun, and commands that look for the daemon come after its start.
+  await status.listenSocket();
 }

@@ -4,7 +4,7 @@ import { afterClosing, restore } from '../../orchestrator/restore.js';
 import { initialState, type State } from '../../orchestrator/state.js';
 import { existingPart, freeDiskMb } from '../../runner/workspace-root.js';
 import { createClock } from '../clock.js';
-import { openTracker } from '../daemon-tracker.js';
+import { openTracker } from '../daemon/tracker.js';
 import type { Clock, Instant } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
 import type { ReadResult } from '../domain/events.js';

@@ -4,7 +4,7 @@ import { workspaceKey } from '../../runner/workspace-path.js';
 import { checkWorkspaceRoot } from '../../runner/workspace-root.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { createClock, type SystemClock } from '../clock.js';
-import { openTracker } from '../daemon-tracker.js';
+import { openTracker } from '../daemon/tracker.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
 import type { Json } from '../domain/json.js';

@@ -46,7 +46,7 @@ describe('the import rule', () => {
     ['runner/executors/codex/client.ts', `import { c } from '../../process.js';`],
     ['runner/contain/spawn.ts', `import { execa } from 'execa';\nimport { spawn } from 'node:child_process';`],
     ['src/daemon.ts', `import { loop } from '../orchestrator/loop.js';\nimport { l } from './logging/logger.js';`],
-    ['src/daemon-parts.ts', `import { run } from '../runner/run-attempt.js';`],
+    ['src/daemon/parts.ts', `import { run } from '../../runner/run-attempt.js';`],
     [
       'src/status/snapshot.ts',
       `import type { State } from '../../orchestrator/state.js';\nimport { RULES } from '../../orchestrator/eligibility.js';`,

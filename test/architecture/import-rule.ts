@@ -62,7 +62,7 @@ function mayImport(from: string, to: string): boolean {
 
 /** `top` sees everything. A file directly in `src` (`src`) is an adapter of its own. Anything else is its folder. */
 function areaOf(path: string): string {
-  if (/^src\/(?:main|daemon|daemon-[^/]*)\.ts$/.test(path) || path.startsWith('src/cli/')) return 'top';
+  if (/^src\/(?:(?:main|daemon)\.ts$|daemon\/)/.test(path) || path.startsWith('src/cli/')) return 'top';
   const folders = posix.dirname(path).split('/');
   return folders.slice(0, folders[0] === 'src' ? 2 : 1).join('/');
 }

@@ -57,7 +57,9 @@ function waitsAsStored({ lives, expectParked }) {
   return pairs(lives).flatMap(({ store, next }) =>
     Object.entries(store.claims).flatMap(([issue, { status }]) => {
       const isRun = next.lines.some(
-        (line) => line.issue_id === issue && /^(run started|issue released|issue is done|issue was handed over)$/.test(line.msg),
+        (line) =>
+          line.issue_id === issue &&
+          /^(run started|issue released|issue is done|issue was handed over)$/.test(line.msg),
       );
       const now = next.after?.store?.claims[issue];
       if (isRun || status.kind !== 'waiting' || !next.after?.store || issue === expectParked) return [];

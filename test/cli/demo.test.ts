@@ -58,7 +58,7 @@ const typed = (here: ReturnType<typeof place>, command: string) => {
 
 test('what the demo says to type works as it stands there', async () => {
   const here = place();
-  const demo = here.startWith({ BATON_DEMO_PACE_MS: '300' }, 'demo', 'my demo');
+  const demo = here.startWith({ BATON_DEMO_PACE_MS: '100' }, 'demo', 'my demo');
   let opening = '';
   await new Promise<void>((resolve) => {
     demo.child.stdout?.on('data', (text: string) => {

@@ -37,7 +37,8 @@ test('a workflow that changes while the daemon starts is what it starts with, an
     ...store,
     // Asked for after the workflow was read and before it is watched.
     get owners() {
-      writeFileSync(path, readFileSync(path, 'utf8').replace('---\n', '---\nagent: { max_turns: 7 }\n'));
+      const text = readFileSync(path, 'utf8');
+      if (!text.includes('max_turns')) writeFileSync(path, text.replace('---\n', '---\nagent: { max_turns: 7 }\n'));
       return owners;
     },
   };

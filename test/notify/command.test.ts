@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { createClock } from '../../src/clock.js';
-import { runNotifyCommand } from '../../src/daemon-notify-command.js';
+import { runNotifyCommand } from '../../src/daemon/notify-command.js';
 import type { Config } from '../../src/domain/config.js';
 import { tryDelivery } from '../../src/notify/try-delivery.js';
 import { forms, livingWith } from '../runner/contain/workbench.js';

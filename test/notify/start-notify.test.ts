@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { createClock } from '../../src/clock.js';
-import { type Notify, startNotify } from '../../src/daemon-notify.js';
+import { type Notify, startNotify } from '../../src/daemon/notify.js';
 import type { NotifyConfig } from '../../src/domain/config.js';
 import type { Question } from '../../src/domain/question.js';
 import { createLogger } from '../../src/logging/logger.js';

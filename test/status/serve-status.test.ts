@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
 import { createClock } from '../../src/clock.js';
-import { DaemonStatus } from '../../src/daemon-status.js';
+import { DaemonStatus } from '../../src/daemon/status.js';
 import type { ServerConfig } from '../../src/domain/config.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';

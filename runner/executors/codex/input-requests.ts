@@ -22,7 +22,9 @@ function userInput(params: Fields): Ask {
       options: listOf(question.options).flatMap((option) => textOf(fieldsOf(option).label) ?? []),
     }),
   );
-  const text = questionText(questions.flatMap((question) => [textOf(question.header), textOf(question.question)]));
+  const text = questionText(
+    questions.flatMap((question) => [textOf(question.header), textOf(question.question), ...described(question)]),
+  );
   return {
     draft: { kind: 'input', text: text === '' ? 'The agent asks for input' : text, fields },
     reply: (answer) => {
@@ -31,6 +33,13 @@ function userInput(params: Fields): Ask {
       return { answers: Object.fromEntries(answered.map((field) => [field.id, { answers: [given[field.id]] }])) };
     },
   };
+}
+
+/** What its options mean, where they say so: a person chooses by their labels. */
+function described(question: Fields): string[] {
+  return listOf(question.options)
+    .map(fieldsOf)
+    .flatMap(({ label, description }) => (textOf(label) && textOf(description) ? [`${label}: ${description}`] : []));
 }
 
 function plainElicitation(params: Fields): Ask {

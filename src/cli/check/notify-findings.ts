@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { notifyEnvironment } from '../../daemon-notify-command.js';
+import { notifyEnvironment } from '../../daemon/notify-command.js';
 import { resolveSecret } from '../../workflow/provider-secrets.js';
 import { askLoginShell } from '../login-shell.js';
 import type { CheckContext } from './check-context.js';

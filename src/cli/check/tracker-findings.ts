@@ -1,6 +1,6 @@
 import { RULES } from '../../../orchestrator/eligibility.js';
 import { initialState } from '../../../orchestrator/state.js';
-import { openTracker } from '../../daemon-tracker.js';
+import { openTracker } from '../../daemon/tracker.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { BatonError, toBatonError } from '../../domain/errors.js';
 import type { Issue } from '../../domain/issue.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
 import { createClock, type SystemClock } from '../../clock.js';
-import { notifyTargets } from '../../daemon-notify-targets.js';
+import { notifyTargets } from '../../daemon/notify-targets.js';
 import type { NoticeKind, Workflow } from '../../domain/config.js';
 import { neutralise, neutraliseJson } from '../../domain/neutralise.js';
 import { createRedactor, type Redactor } from '../../logging/redact.js';

@@ -19,7 +19,8 @@ export class ApiError extends Error {
   }
 }
 
-export const issuePath = (identifier: string, rest = ''): string => `api/v1/issues/${encodeURIComponent(identifier)}${rest}`;
+export const issuePath = (identifier: string, rest = ''): string =>
+  `api/v1/issues/${encodeURIComponent(identifier)}${rest}`;
 export const runPath = (identifier: string, what: 'timeline' | 'transcript', runId: string): string =>
   issuePath(identifier, `/${what}?run=${encodeURIComponent(runId)}`);
 export const eventsPath = (identifier: string | null): string =>

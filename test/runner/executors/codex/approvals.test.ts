@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { inputRequestOf } from '../../../../runner/executors/codex/input-requests.js';
 import type { HostTool } from '../../../../src/domain/ports.js';
 import type { RunSignal } from '../../../../src/domain/run-signal.js';
 import { agent, failureOf, lastMessage, run, start } from './harness.js';
@@ -238,3 +239,11 @@ test('S2-64 an undeclared tool gets a failure, an event, and the session goes on
 function kinds(signals: readonly RunSignal[], types: readonly RunSignal['type'][]): string[] {
   return signals.map((signal) => signal.type).filter((type) => types.includes(type));
 }
+
+test('what the options of a question mean stands in its text: a person chooses by their labels', () => {
+  const options = [{ label: 'red', description: 'hot' }, { label: 'blue', description: '' }, { label: 'green' }, 5];
+  const asked = inputRequestOf('item/tool/requestUserInput', { questions: [{ id: 'c', question: 'Which?', options }] });
+
+  expect(asked?.draft.text).toBe('Which?\nred: hot');
+  expect(asked?.draft.fields[0]?.options).toEqual(['red', 'blue', 'green']);
+});

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import { discoverCapabilities } from '../runner/executors/capability/discover-capabilities.js';
-import { compilePrompts } from '../templates/compile-prompts.js';
-import type { DaemonOptions } from './daemon.js';
-import type { Parts } from './daemon-parts.js';
-import type { Workflow } from './domain/config.js';
-import type { Dispatch } from './domain/ports.js';
-import { allSteps, type Step } from './domain/steps/plan.js';
-import { parseWorkflow } from './workflow/load-workflow.js';
-import { type WorkflowWatcher, watchWorkflow } from './workflow/watch-workflow.js';
-import type { WorkflowBook } from './workflow-book.js';
+import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
+import { compilePrompts } from '../../templates/compile-prompts.js';
+import type { DaemonOptions } from '../daemon.js';
+import type { Workflow } from '../domain/config.js';
+import type { Dispatch } from '../domain/ports.js';
+import { allSteps, type Step } from '../domain/steps/plan.js';
+import { parseWorkflow } from '../workflow/load-workflow.js';
+import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
+import type { WorkflowBook } from '../workflow-book.js';
+import type { Parts } from './parts.js';
 
 /** New settings reach the core as an event; bad ones reach the log, and nothing else. */
 export function followWorkflow(

@@ -1,18 +1,18 @@
-import { createCapabilityExecutor } from '../runner/executors/capability/capability-executor.js';
-import { CapabilityManager } from '../runner/executors/capability/capability-manager.js';
-import { discoverCapabilities } from '../runner/executors/capability/discover-capabilities.js';
-import { createCodexExecutor } from '../runner/executors/codex/codex-executor.js';
-import type { Executors } from '../runner/executors/executors.js';
-import { createExternalExecutor } from '../runner/executors/external/external-executor.js';
-import { createAgentServiceExecutor } from '../runner/executors/http/agent-service-executor.js';
-import { createCodeExecutor } from '../runner/executors/http/code-executor.js';
-import { createLlmExecutor } from '../runner/executors/http/llm-executor.js';
-import { createToolExecutor } from '../runner/executors/http/tool-executor.js';
-import { assertRunnable } from '../runner/steps/assert-runnable.js';
-import type { DaemonOptions } from './daemon.js';
-import type { RunLog } from './daemon-run-log.js';
-import type { Workflow } from './domain/config.js';
-import { resolveSecret } from './workflow/provider-secrets.js';
+import { createCapabilityExecutor } from '../../runner/executors/capability/capability-executor.js';
+import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
+import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
+import { createCodexExecutor } from '../../runner/executors/codex/codex-executor.js';
+import type { Executors } from '../../runner/executors/executors.js';
+import { createExternalExecutor } from '../../runner/executors/external/external-executor.js';
+import { createAgentServiceExecutor } from '../../runner/executors/http/agent-service-executor.js';
+import { createCodeExecutor } from '../../runner/executors/http/code-executor.js';
+import { createLlmExecutor } from '../../runner/executors/http/llm-executor.js';
+import { createToolExecutor } from '../../runner/executors/http/tool-executor.js';
+import { assertRunnable } from '../../runner/steps/assert-runnable.js';
+import type { DaemonOptions } from '../daemon.js';
+import type { Workflow } from '../domain/config.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
+import type { RunLog } from './run-log.js';
 
 /** Everything that can run a step, and what the steps of a workflow need besides. */
 export interface ExecutorParts {

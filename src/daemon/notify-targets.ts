@@ -1,9 +1,9 @@
-import { type CommandPlace, runNotifyCommand } from './daemon-notify-command.js';
-import type { Clock } from './domain/clock.js';
-import type { Redactor } from './logging/redact.js';
-import { postNotice } from './notify/post-notice.js';
-import { notSent, type Target } from './notify/sent.js';
-import { resolveSecret } from './workflow/provider-secrets.js';
+import type { Clock } from '../domain/clock.js';
+import type { Redactor } from '../logging/redact.js';
+import { postNotice } from '../notify/post-notice.js';
+import { notSent, type Target } from '../notify/sent.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
+import { type CommandPlace, runNotifyCommand } from './notify-command.js';
 
 export interface TargetParts extends CommandPlace {
   readonly clock: Clock;

@@ -1,13 +1,13 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { startPruning } from '../src/daemon-prune.js';
-import { createLogger } from '../src/logging/logger.js';
-import { createRedactor } from '../src/logging/redact.js';
-import { createMemoryStore } from '../src/store/memory-store.js';
-import { tempFolder } from './runner/workspaces/temp-folder.js';
-import { LogMonitor } from './support/event-monitor.js';
-import { FakeClock } from './support/fake-clock.js';
+import { startPruning } from '../../src/daemon/prune.js';
+import { createLogger } from '../../src/logging/logger.js';
+import { createRedactor } from '../../src/logging/redact.js';
+import { createMemoryStore } from '../../src/store/memory-store.js';
+import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { LogMonitor } from '../support/event-monitor.js';
+import { FakeClock } from '../support/fake-clock.js';
 
 async function setUp(keepDays: number | null) {
   const transcripts = join(await tempFolder(), 'transcripts');

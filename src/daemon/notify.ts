@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import type { State } from '../orchestrator/state.js';
-import type { Containment } from '../runner/process.js';
-import { startDailyReport } from './daemon-notify-report.js';
-import { notifyTargets } from './daemon-notify-targets.js';
-import type { Clock } from './domain/clock.js';
-import type { Workflow } from './domain/config.js';
-import type { JsonObject } from './domain/json.js';
-import { neutraliseJson } from './domain/neutralise.js';
-import type { Redactor } from './logging/redact.js';
-import { type Collapse, collapse, collapseEnd, NOTHING_COLLAPSED } from './notify/collapse.js';
-import { createNotifier } from './notify/deliver.js';
-import type { Notice } from './notify/notice.js';
-import { noticeJson } from './notify/notice-json.js';
-import { noticesBetween } from './notify/notices-between.js';
+import type { State } from '../../orchestrator/state.js';
+import type { Containment } from '../../runner/process.js';
+import type { Clock } from '../domain/clock.js';
+import type { Workflow } from '../domain/config.js';
+import type { JsonObject } from '../domain/json.js';
+import { neutraliseJson } from '../domain/neutralise.js';
+import type { Redactor } from '../logging/redact.js';
+import { type Collapse, collapse, collapseEnd, NOTHING_COLLAPSED } from '../notify/collapse.js';
+import { createNotifier } from '../notify/deliver.js';
+import type { Notice } from '../notify/notice.js';
+import { noticeJson } from '../notify/notice-json.js';
+import { noticesBetween } from '../notify/notices-between.js';
+import { startDailyReport } from './notify-report.js';
+import { notifyTargets } from './notify-targets.js';
 
 /** States come by the thousand in a second; people read slower. What comes and goes within this time is no news. */
 const LOOK_MS = 250;

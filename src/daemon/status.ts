@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import type { State } from '../orchestrator/state.js';
-import { serveHttp, serveSocket } from './daemon-listen.js';
-import type { Parts } from './daemon-parts.js';
-import { createStatusSource, type OpenedSource } from './daemon-status-source.js';
-import type { ServerConfig, Workflow } from './domain/config.js';
-import { toBatonError } from './domain/errors.js';
-import type { OrchestratorEvent } from './domain/events.js';
-import type { Dispatch } from './domain/ports.js';
-import type { Redactor } from './logging/redact.js';
-import type { StateDir } from './state-dir.js';
-import type { Closable, HttpServer } from './status/http-server.js';
-import { SafeKeeping } from './status/safe-keeping.js';
-import { NO_TOTALS, type Totals, totalsAfter } from './status/totals.js';
-import type { WorkflowFile } from './status/workflow-facts.js';
+import type { State } from '../../orchestrator/state.js';
+import type { ServerConfig, Workflow } from '../domain/config.js';
+import { toBatonError } from '../domain/errors.js';
+import type { OrchestratorEvent } from '../domain/events.js';
+import type { Dispatch } from '../domain/ports.js';
+import type { Redactor } from '../logging/redact.js';
+import type { StateDir } from '../state-dir.js';
+import type { Closable, HttpServer } from '../status/http-server.js';
+import { SafeKeeping } from '../status/safe-keeping.js';
+import { NO_TOTALS, type Totals, totalsAfter } from '../status/totals.js';
+import type { WorkflowFile } from '../status/workflow-facts.js';
+import { serveHttp, serveSocket } from './listen.js';
+import type { Parts } from './parts.js';
+import { createStatusSource, type OpenedSource } from './status-source.js';
 
 export interface StatusParts {
   readonly server: ServerConfig;

@@ -1,14 +1,14 @@
 import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StatusParts } from './daemon-status.js';
-import type { ServerConfig } from './domain/config.js';
-import { BatonError } from './domain/errors.js';
-import { type Closable, type HttpServer, startHttp, startSocket } from './status/http-server.js';
-import { openHttpToken } from './status/http-token.js';
-import type { Route } from './status/route.js';
-import type { StatusSource } from './status/routes.js';
-import { socketAddress } from './status/socket-address.js';
-import { resolveSecret } from './workflow/provider-secrets.js';
+import type { ServerConfig } from '../domain/config.js';
+import { BatonError } from '../domain/errors.js';
+import { type Closable, type HttpServer, startHttp, startSocket } from '../status/http-server.js';
+import { openHttpToken } from '../status/http-token.js';
+import type { Route } from '../status/route.js';
+import type { StatusSource } from '../status/routes.js';
+import { socketAddress } from '../status/socket-address.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
+import type { StatusParts } from './status.js';
 
 /** Page and API on a port. */
 export async function serveHttp(port: number, source: StatusSource, options: StatusParts): Promise<HttpServer> {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { captureOutput } from '../runner/contain/capture-output.js';
-import { detectContainment } from '../runner/contain/detect-containment.js';
-import { SYSTEM_PATH } from '../runner/contain/namespace-command.js';
-import { runContained } from '../runner/contain/run-contained.js';
-import { noticeOf, type Signs, watchdogMs } from './daemon-service-notice.js';
-import type { Clock } from './domain/clock.js';
-import { BatonError, toBatonError } from './domain/errors.js';
+import { captureOutput } from '../../runner/contain/capture-output.js';
+import { detectContainment } from '../../runner/contain/detect-containment.js';
+import { SYSTEM_PATH } from '../../runner/contain/namespace-command.js';
+import { runContained } from '../../runner/contain/run-contained.js';
+import type { Clock } from '../domain/clock.js';
+import { BatonError, toBatonError } from '../domain/errors.js';
+import { noticeOf, type Signs, watchdogMs } from './service-notice.js';
 
 /**
  * The daemon as a service of systemd: says that it is up, that it lives, what it does, and that it stops. Node has no datagram

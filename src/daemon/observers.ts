@@ -1,4 +1,4 @@
-import type { RunObserver } from '../runner/run-observer.js';
+import type { RunObserver } from '../../runner/run-observer.js';
 
 /** The log hears of everything first, then whoever else watches. */
 export function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunObserver {

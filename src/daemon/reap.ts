@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
-import { runOf } from '../orchestrator/state.js';
-import { readBootId, reap, stillAlive } from '../runner/contain/reap.js';
-import { OpenRuns } from '../runner/open-runs.js';
-import type { Durable } from './domain/durable.js';
-import type { Store } from './domain/ports.js';
+import { runOf } from '../../orchestrator/state.js';
+import { readBootId, reap, stillAlive } from '../../runner/contain/reap.js';
+import { OpenRuns } from '../../runner/open-runs.js';
+import type { Durable } from '../domain/durable.js';
+import type { Store } from '../domain/ports.js';
 
 export interface ReapedRuns {
   readonly openRuns: OpenRuns;

@@ -1,11 +1,11 @@
 import { join, relative } from 'node:path';
-import { scaffoldExecutor } from '../runner/executors/capability/scaffold-executor.js';
-import type { CapabilityIndex } from './domain/capabilities.js';
-import { BatonError } from './domain/errors.js';
-import { type Fields, fieldsOf } from './domain/fields.js';
-import type { JsonObject } from './domain/json.js';
-import { listCapabilities } from './status/capability-listing.js';
-import type { CapabilitySource } from './status/capability-routes.js';
+import { scaffoldExecutor } from '../../runner/executors/capability/scaffold-executor.js';
+import type { CapabilityIndex } from '../domain/capabilities.js';
+import { BatonError } from '../domain/errors.js';
+import { type Fields, fieldsOf } from '../domain/fields.js';
+import type { JsonObject } from '../domain/json.js';
+import { listCapabilities } from '../status/capability-listing.js';
+import type { CapabilitySource } from '../status/capability-routes.js';
 
 /** The part of the capability manager that can be asked from outside. */
 export interface CapabilityFinder {

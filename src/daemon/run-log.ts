@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
-import { abortsOnFailure } from '../hooks/hook-policy.js';
-import type { HookReport, RunObserver, StepEnd, StepStart } from '../runner/run-observer.js';
-import { answeredEntry } from '../runner/tell-questions.js';
-import { eventLine, MAX_DETAIL } from './daemon-event-line.js';
-import { RunTokens } from './daemon-run-tokens.js';
-import type { StartOrder } from './domain/effects.js';
-import type { Json } from './domain/json.js';
-import type { Answer, Question } from './domain/question.js';
-import type { RuntimeEvent, RuntimeEventType } from './domain/runtime-event.js';
-import { cutText } from './logging/cut-text.js';
-import type { Redactor } from './logging/redact.js';
-import { openTranscript, type Transcript } from './logging/transcript.js';
-import type { Activity } from './status/activity.js';
+import { abortsOnFailure } from '../../hooks/hook-policy.js';
+import type { HookReport, RunObserver, StepEnd, StepStart } from '../../runner/run-observer.js';
+import { answeredEntry } from '../../runner/tell-questions.js';
+import type { StartOrder } from '../domain/effects.js';
+import type { Json } from '../domain/json.js';
+import type { Answer, Question } from '../domain/question.js';
+import type { RuntimeEvent, RuntimeEventType } from '../domain/runtime-event.js';
+import { cutText } from '../logging/cut-text.js';
+import type { Redactor } from '../logging/redact.js';
+import { openTranscript, type Transcript } from '../logging/transcript.js';
+import type { Activity } from '../status/activity.js';
+import { eventLine, MAX_DETAIL } from './event-line.js';
+import { RunTokens } from './run-tokens.js';
 
 interface OpenRun {
   /** With the identity of the run; a session is bound to a child of it. */

@@ -1,5 +1,5 @@
-import { fieldsOf, textOf } from './domain/fields.js';
-import type { RuntimeEvent, TokenTotals } from './domain/runtime-event.js';
+import { fieldsOf, textOf } from '../domain/fields.js';
+import type { RuntimeEvent, TokenTotals } from '../domain/runtime-event.js';
 
 const MAX_THREADS = 1_000;
 

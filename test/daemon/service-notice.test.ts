@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { noticeOf, serviceSentence, watchdogMs } from '../src/daemon-service-notice.js';
-import { Core } from './support/core.js';
+import { noticeOf, serviceSentence, watchdogMs } from '../../src/daemon/service-notice.js';
+import { Core } from '../support/core.js';
 
 describe('a notice', () => {
   test('says what is to be said, and a status that is new', () => {

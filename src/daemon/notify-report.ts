@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Clock } from './domain/clock.js';
-import { fieldsOf, listOf } from './domain/fields.js';
-import type { JsonObject } from './domain/json.js';
-import { nextReportAtMs, reportTodayMs, withDay } from './notify/daily-report.js';
-import type { ReportNotice } from './notify/notice.js';
-import { readPrivateFile, writePrivateFile } from './status/private-file.js';
+import type { Clock } from '../domain/clock.js';
+import { fieldsOf, listOf } from '../domain/fields.js';
+import type { JsonObject } from '../domain/json.js';
+import { nextReportAtMs, reportTodayMs, withDay } from '../notify/daily-report.js';
+import type { ReportNotice } from '../notify/notice.js';
+import { readPrivateFile, writePrivateFile } from '../status/private-file.js';
 
 /** A wall clock that jumps, by sleep or by hand, is noticed within this time. */
 const LOOK_MS = 60_000;

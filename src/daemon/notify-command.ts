@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, realpath } from 'node:fs/promises';
-import { type CapturedOutput, captureOutput } from '../runner/contain/capture-output.js';
-import { spawnContained } from '../runner/contain/spawn-contained.js';
-import { type Environment, environmentFor } from '../runner/environment.js';
-import type { Containment } from '../runner/process.js';
-import type { Workflow } from './domain/config.js';
-import { toBatonError } from './domain/errors.js';
-import { notSent, type Sent } from './notify/sent.js';
+import { type CapturedOutput, captureOutput } from '../../runner/contain/capture-output.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
+import { type Environment, environmentFor } from '../../runner/environment.js';
+import type { Containment } from '../../runner/process.js';
+import type { Workflow } from '../domain/config.js';
+import { toBatonError } from '../domain/errors.js';
+import { notSent, type Sent } from '../notify/sent.js';
 
 const MAX_OUTPUT_BYTES = 16 * 1024;
 const MAX_SHOWN_LENGTH = 300;

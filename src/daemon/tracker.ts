@@ -1,7 +1,7 @@
-import type { DaemonOptions } from './daemon.js';
-import type { TrackerConfig } from './domain/config.js';
-import type { Tracker } from './domain/ports.js';
-import { resolveSecret } from './workflow/provider-secrets.js';
+import type { DaemonOptions } from '../daemon.js';
+import type { TrackerConfig } from '../domain/config.js';
+import type { Tracker } from '../domain/ports.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
 
 type TrackerSource = Pick<DaemonOptions, 'loaded' | 'trackers' | 'env' | 'redactor'>;
 

@@ -6,10 +6,10 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createClock } from '../src/clock.js';
-import { createServiceNotifier } from '../src/daemon-service.js';
+import { createClock } from '../../src/clock.js';
+import { createServiceNotifier } from '../../src/daemon/service.js';
 
-const child = (name: string) => fileURLToPath(new URL(`support/children/${name}`, import.meta.url));
+const child = (name: string) => fileURLToPath(new URL(`../support/children/${name}`, import.meta.url));
 const SENDER = child('send-datagram.pl');
 const REAL = spawnSync('systemd-notify', ['--version']).status === 0;
 

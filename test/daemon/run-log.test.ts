@@ -2,16 +2,16 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { RunLog } from '../src/daemon-run-log.js';
-import type { StartOrder } from '../src/domain/effects.js';
-import { cancelled, failure, type Outcome, success } from '../src/domain/outcome.js';
-import type { RuntimeEvent, RuntimeEventType } from '../src/domain/runtime-event.js';
-import { RUNTIME_EVENT_TYPES } from '../src/domain/runtime-event.js';
-import { createLogger, type LogLevel } from '../src/logging/logger.js';
-import { createRedactor } from '../src/logging/redact.js';
-import { Activity } from '../src/status/activity.js';
-import { issue } from './support/builders.js';
-import { LogMonitor } from './support/event-monitor.js';
+import { RunLog } from '../../src/daemon/run-log.js';
+import type { StartOrder } from '../../src/domain/effects.js';
+import { cancelled, failure, type Outcome, success } from '../../src/domain/outcome.js';
+import type { RuntimeEvent, RuntimeEventType } from '../../src/domain/runtime-event.js';
+import { RUNTIME_EVENT_TYPES } from '../../src/domain/runtime-event.js';
+import { createLogger, type LogLevel } from '../../src/logging/logger.js';
+import { createRedactor } from '../../src/logging/redact.js';
+import { Activity } from '../../src/status/activity.js';
+import { issue } from '../support/builders.js';
+import { LogMonitor } from '../support/event-monitor.js';
 
 const order = (runId: string, resume: StartOrder['resume'] = null): StartOrder => ({
   ...{ runId, workflowHash: 'h', issue: issue('A'), number: 1, reason: 'first', attempt: null, resume },
