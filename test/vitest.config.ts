@@ -9,7 +9,7 @@ export default defineConfig({
     // Forks, not threads: a child's death signal is tied to the thread that spawned it.
     pool: 'forks',
     // Most tests wait for processes, not for a core.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // No test mocks a module or keeps state in one, so that files may share a process: a third less work.
     isolate: false,
     testTimeout: 30_000,

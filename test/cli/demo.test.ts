@@ -4,39 +4,6 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { place, processesIn } from './command.js';
 
-test('the demo finishes five issues, keeps their work, tells where it is, and leaves no process', async () => {
-  const here = place();
-
-  const { code, stdout, stderr } = await here.baton('demo');
-
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  // Two at a time: the third begins after one of the first two has ended.
-  expect(stdout.indexOf('TASK-4   ▶')).toBeGreaterThan(stdout.search(/[✓✗]/));
-  expect(stdout).toMatch(
-    /TASK-3 {3}✗ failed.*\nTASK-3 {5}tries again in [\d.]+ s\n[\s\S]*TASK-3 {3}▶ .*\(run 2, retry\)/,
-  );
-  expect(stdout).toMatch(/TASK-4 {5}turn 2 began/);
-  expect(stdout.indexOf('TASK-2   ▶')).toBeGreaterThan(stdout.indexOf('TASK-1   ✓'));
-  expect(stdout).toContain('All 5 issues are done.');
-  expect(stdout).toContain('git -C baton-demo/project.git log --all');
-  const repository = join(here.dir, 'baton-demo', 'project.git');
-  const branches = execFileSync('git', ['-C', repository, 'branch', '--format=%(refname:short)'], { encoding: 'utf8' });
-  expect(branches.trim().split('\n')).toEqual([
-    'baton/TASK-1',
-    'baton/TASK-2',
-    'baton/TASK-3',
-    'baton/TASK-4',
-    'baton/TASK-5',
-    'main',
-  ]);
-  expect(execFileSync('git', ['-C', repository, 'show', 'baton/TASK-1:greeting.txt'], { encoding: 'utf8' })).toContain(
-    'Hello',
-  );
-  for (const name of readdirSync(join(here.dir, 'baton-demo/backlog/tasks')))
-    expect(here.read(`baton-demo/backlog/tasks/${name}`)).toContain('status: Done');
-  expect(processesIn(here.dir)).toEqual([]);
-});
-
 /** Lines that stand alone, for people to copy. */
 const commandsIn = (text: string) => Array.from(text.matchAll(/^ {4,6}(node .+)$/gm), ([, command]) => command ?? '');
 
@@ -56,9 +23,9 @@ const typed = (here: ReturnType<typeof place>, command: string) => {
   };
 };
 
-test('what the demo says to type works as it stands there', async () => {
+test('the demo finishes five issues, keeps their work, tells where it is, leaves no process, and what it says to type works', async () => {
   const here = place();
-  const demo = here.startWith({ BATON_DEMO_PACE_MS: '100' }, 'demo', 'my demo');
+  const demo = here.startWith({ BATON_DEMO_PACE_MS: '50' }, 'demo', 'my demo');
   let opening = '';
   await new Promise<void>((resolve) => {
     demo.child.stdout?.on('data', (text: string) => {
@@ -69,7 +36,8 @@ test('what the demo says to type works as it stands there', async () => {
 
   const [status = ''] = commandsIn(opening);
   const looked = await typed(here, status).ended;
-  const { stdout } = await demo.ended;
+  const { code, stdout, stderr } = await demo.ended;
+  const left = processesIn(here.dir);
   const [report = '', logs = '', daemon = '', open = ''] = commandsIn(stdout).slice(1);
   const reported = await typed(here, report).ended;
   const logged = await typed(here, logs).ended;
@@ -85,6 +53,33 @@ test('what the demo says to type works as it stands there', async () => {
   expect(opened).toMatchObject({ code: 0, out: expect.stringContaining('http://127.0.0.1:') });
   expect(daemon).toContain('--port 4711');
   expect((await running.ended).code).toBe(0);
+
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  // Two at a time: the third begins after one of the first two has ended.
+  expect(stdout.indexOf('TASK-4   ▶')).toBeGreaterThan(stdout.search(/[✓✗]/));
+  expect(stdout).toMatch(
+    /TASK-3 {3}✗ failed.*\nTASK-3 {5}tries again in [\d.]+ s\n[\s\S]*TASK-3 {3}▶ .*\(run 2, retry\)/,
+  );
+  expect(stdout).toMatch(/TASK-4 {5}turn 2 began/);
+  expect(stdout.indexOf('TASK-2   ▶')).toBeGreaterThan(stdout.indexOf('TASK-1   ✓'));
+  expect(stdout).toContain('All 5 issues are done.');
+  expect(stdout).toContain("git -C 'my demo/project.git' log --all");
+  const repository = join(here.dir, 'my demo', 'project.git');
+  const branches = execFileSync('git', ['-C', repository, 'branch', '--format=%(refname:short)'], { encoding: 'utf8' });
+  expect(branches.trim().split('\n')).toEqual([
+    'baton/TASK-1',
+    'baton/TASK-2',
+    'baton/TASK-3',
+    'baton/TASK-4',
+    'baton/TASK-5',
+    'main',
+  ]);
+  expect(execFileSync('git', ['-C', repository, 'show', 'baton/TASK-1:greeting.txt'], { encoding: 'utf8' })).toContain(
+    'Hello',
+  );
+  for (const name of readdirSync(join(here.dir, 'my demo/backlog/tasks')))
+    expect(here.read(`my demo/backlog/tasks/${name}`)).toContain('status: Done');
+  expect(left).toEqual([]);
 });
 
 test('with an agent that is not installed the demo says what is missing, and exits 1', async () => {

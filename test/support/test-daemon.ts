@@ -129,7 +129,7 @@ export function workflowText({
 tracker:
   kind: memory
   provider: ${provider}
-polling: { interval_ms: 200 }
+polling: { interval_ms: 50 }
 workspace: { root: workspaces, min_free_mb: 1 }
 ${settings}
 ---
