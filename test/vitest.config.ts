@@ -1,11 +1,17 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
+/** What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives. `npm run test:long`; CI runs it too. */
+const LONG = ['test/cli/recover/**/*.test.ts', 'test/e2e/killed.test.ts', 'test/sim/*.test.ts'];
+/** These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`). */
+const ELSEWHERE = ['test/real/**', 'test/page/**'];
+
+const isLong = process.env.BATON_TEST_LONG === '1';
+
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    include: ['test/**/*.test.ts'],
-    // These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`).
-    exclude: [...configDefaults.exclude, 'test/real/**', 'test/page/**'],
+    include: isLong ? LONG : ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...ELSEWHERE, ...(isLong ? [] : LONG)],
     // Forks, not threads: a child's death signal is tied to the thread that spawned it.
     pool: 'forks',
     // Most tests wait for processes, not for a core.
