@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { HttpServer } from '../../src/status/http-server.js';
 import { ask, start } from './http-fixture.js';
 
@@ -214,4 +217,29 @@ describe('closing', () => {
 
     expect((await ask(next, '/healthz')).status).toBe(200);
   });
+});
+
+test.runIf(existsSync('/proc/self/fd'))('a download that is broken off closes its file', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'baton-download-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const path = join(dir, 'r.jsonl');
+  writeFileSync(path, 'x'.repeat(20_000_000));
+  const isOpen = () =>
+    readdirSync('/proc/self/fd').some((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === path;
+      } catch {
+        return false; // closed while we looked
+      }
+    });
+  const server = await start({ source: { transcript: async () => path } });
+  const client = new Client(server);
+  await client.say('GET /api/v1/A/transcript HTTP/1.1', `Host: localhost:${server.port}`, '');
+  await client.hears(/xxx/);
+  client.socket.pause();
+  expect(isOpen()).toBe(true);
+
+  client.socket.destroy();
+
+  await expect.poll(isOpen).toBe(false);
 });

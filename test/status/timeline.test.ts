@@ -7,7 +7,7 @@ import { success } from '../../src/domain/outcome.js';
 import { Activity } from '../../src/status/activity.js';
 import { readTimeline } from '../../src/status/read-timeline.js';
 import { timelineEntryShape } from '../../src/status/shapes/issue-shape.js';
-import { type TranscriptLine, timelineEntry } from '../../src/status/timeline.js';
+import { planOf, type TranscriptLine, timelineEntry } from '../../src/status/timeline.js';
 
 const TIME = '2026-01-01T00:00:00.000Z';
 const line = (kind: string, data: unknown): TranscriptLine => ({ time: TIME, kind, data });
@@ -68,6 +68,9 @@ describe('the timeline of a run', () => {
     const ran = timelineEntry(notice('item/completed', { item: command }));
     const long = timelineEntry(message('word '.repeat(10_000)));
 
+    const cut = notice('turn/plan/updated', { plan: [{ step: 'a', status: 'pending' }, '… (5 more)'] });
+
+    expect(planOf(cut)).toEqual([{ step: 'a', status: 'pending' }]);
     expect([hook?.detail, ran?.detail]).toEqual(['a\nb\nc', 'x\ny']);
     expect(long?.detail).toMatch(/more characters\)$/);
     expect(long?.detail?.length).toBeLessThan(9_000);

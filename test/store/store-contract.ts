@@ -116,6 +116,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(ids(await past.runs({ sinceMs: 20, limit: 1 }))).toEqual(['r3']);
       expect(ids(await past.runs({ issue: 'A', limit: 9 }))).toEqual(['r3', 'r1']);
       expect(ids(await past.runs({ issue: 'id-B', limit: 9 }))).toEqual(['r2']);
+      expect(await past.runs({ issue: 'id-B\0x', limit: 9 })).toEqual([]);
       expect(await past.runs({ issue: 'A', sinceMs: 30, limit: 9 })).toEqual([runs[2]]);
       const left = (await past.finished({ sinceMs: 50, limit: 9 })).map(({ issueId, state }) => [issueId, state]);
       expect(left).toEqual([
