@@ -8,7 +8,7 @@ import { fill } from './fill.js';
 import { type Fresh, issuesRead, NOTHING_FRESH, observed } from './observe.js';
 import { beginOnce, finishOnce, onceEnded, onceObserved } from './once.js';
 import { orderPersist, persisted, persistFailed } from './persist.js';
-import { pollIfDue } from './poll.js';
+import { limitUntil, pollIfDue } from './poll.js';
 import * as requests from './requests.js';
 import { closeLeftRuns } from './restore.js';
 import { runEnded } from './run-end.js';
@@ -94,6 +94,8 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
       return workspaceRemoved(draft, event.issueId, event.report, now);
     case 'refresh_requested':
       return requests.refreshRequested(draft, now);
+    case 'change_announced':
+      return requests.changeAnnounced(draft, now);
     case 'stop_requested':
       return requests.stopRequested(draft, event.issueId, now);
     case 'retry_requested':
@@ -116,6 +118,7 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
 function begin(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, now: Instant): void {
   draft.replace('leftovers', Object.fromEntries(event.leftovers.map((one) => [one.issueId, { notBeforeMs: 0 }])));
   closeLeftRuns(draft);
+  if (event.limitedUntilMs !== undefined) limitUntil(draft, event.limitedUntilMs, now);
   if (event.once) beginOnce(draft, event.once.only, now);
 }
 
@@ -139,7 +142,9 @@ function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport, 
 function setBack(draft: Draft, byMs: number): void {
   const { poll, holds, claims, leftovers } = draft.state;
   const lastOkAtMs = poll.lastOkAtMs === null ? null : poll.lastOkAtMs - byMs;
-  draft.set({ poll: { ...poll, nextAtMs: poll.nextAtMs - byMs, lastOkAtMs } });
+  // At worst the tracker is asked once too early; else a limit of a minute lasts for as long as the clock was set back.
+  const rateLimit = poll.rateLimit && { ...poll.rateLimit, resetAtMs: poll.rateLimit.resetAtMs - byMs };
+  draft.set({ poll: { ...poll, nextAtMs: poll.nextAtMs - byMs, lastOkAtMs, rateLimit } });
   for (const [id, { notBeforeMs }] of Object.entries(leftovers))
     draft.put('leftovers', id, { notBeforeMs: notBeforeMs - byMs });
   for (const source of ['agent', 'workflow', 'store'] as const) {

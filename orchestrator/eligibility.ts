@@ -35,8 +35,10 @@ export const RULES: readonly Rule[] = [
   {
     name: 'dispatchable',
     passes: (issue) => issue.dispatchable,
-    why: () => 'the tracker says that it is not ours to work on',
-    action: () => 'see in the tracker who it is assigned to, and what it is',
+    why: ({ held_back }) =>
+      held_back === null ? 'the tracker says that it is not ours to work on' : `it ${held_back}`,
+    action: () =>
+      'look at it in the tracker: who it is assigned to, and who changed it; docs/trackers.md tells the rules',
   },
   {
     name: 'not_blocked',
@@ -57,7 +59,8 @@ export const RULES: readonly Rule[] = [
     name: 'trusted_author',
     passes: isTrusted,
     why: (issue) => `its author ${issue.author?.login ?? '?'} is not trusted`,
-    action: () => 'let somebody whom the tracker calls a member write it again, if it is harmless',
+    action: () =>
+      'read it; if it is harmless, let somebody who is trusted write it again, or open tracker.trust (docs/trackers.md)',
   },
   {
     name: 'required_labels',

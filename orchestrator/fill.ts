@@ -70,7 +70,11 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
     ...claim,
     issue,
     status: { kind: 'running', run },
-    live: { issueSeq: seq, run: newLiveRun('claiming', state.persist.orderedSeq + 1, state.config, now) },
+    live: {
+      issueSeq: seq,
+      refusals: claim?.live.refusals ?? 0,
+      run: newLiveRun('claiming', state.persist.orderedSeq + 1, state.config, now),
+    },
   });
 }
 

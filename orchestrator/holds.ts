@@ -45,8 +45,13 @@ export function mainHold(state: State): { source: HoldSource; hold: Hold } | nul
 }
 
 /** Starts or prolongs the hold that `error` calls for. A failed probe waits longer, or until the reset that was named. */
-export function holdFor(draft: Draft, error: OutcomeError, now: Instant, probedIssueId: string | null): void {
-  const source = SOURCE_OF[error.code] ?? 'agent';
+export function holdFor(
+  draft: Draft,
+  error: OutcomeError,
+  now: Instant,
+  probedIssueId: string | null,
+  source: HoldSource = SOURCE_OF[error.code] ?? 'agent',
+): void {
   const before = draft.state.holds[source];
   const tries = (before?.tries ?? 0) + (before && probedIssueId !== null ? 1 : 0);
   const backoff = backoffMs(tries + 1, draft.state.config.agent.maxRetryBackoffMs, `${source}:${tries}`);

@@ -1,13 +1,13 @@
 import type { Instant } from '../src/domain/clock.js';
 import type { Observation, OrchestratorEvent, ReadResult } from '../src/domain/events.js';
 import type { Issue } from '../src/domain/issue.js';
+import type { RateLimit } from '../src/domain/ports.js';
 import { standingOf } from '../src/domain/standing.js';
 import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
-import { cadenceMs } from './poll.js';
+import { bothLimits, cadenceMs, isUsedUp, limitUntil } from './poll.js';
 import { reconcile } from './reconcile.js';
 import { removeWorkspace } from './run-end.js';
-import type { PollState } from './state.js';
 
 /** What was read just now: these may be started without asking again. */
 export interface Fresh {
@@ -31,10 +31,11 @@ export function observed(draft: Draft, observation: Observation, now: Instant): 
     tellProblems(draft, candidates.problems ?? []);
   }
 
-  const failure = !refresh.ok ? refresh : !candidates.ok ? candidates : null;
-  const rateLimit = (candidates.ok && candidates.rateLimit) || (refresh.ok && refresh.rateLimit) || null;
-  settlePoll(draft, failure, rateLimit, now);
-  if (failure !== null || !refresh.ok || !candidates.ok) return NOTHING_FRESH;
+  const failure = gravest([refresh, candidates]);
+  const rateLimit = bothLimits(limitOf(candidates), limitOf(refresh));
+  settlePoll(draft, failure, rateLimit, seq, now);
+  const isOutdated = seq <= draft.state.poll.trustSeq;
+  if (failure !== null || !refresh.ok || !candidates.ok || isOutdated) return NOTHING_FRESH;
   return { seq, ids: new Set([...refresh.issues, ...candidates.issues].map((issue) => issue.id)) };
 }
 
@@ -58,7 +59,7 @@ export function issuesRead(
     else if (seq > draft.state.candidatesSeq) updateCandidate(draft, id, found.get(id) ?? null, seq);
     else found.delete(id);
   }
-  return { seq, ids: new Set(found.keys()) };
+  return seq <= draft.state.poll.trustSeq ? NOTHING_FRESH : { seq, ids: new Set(found.keys()) };
 }
 
 function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered, seq: number, now: Instant): void {
@@ -126,28 +127,63 @@ function postpone(draft: Draft, id: string, now: Instant): void {
   }
 }
 
-function settlePoll(draft: Draft, failure: Failure | null, rateLimit: PollState['rateLimit'], now: Instant): void {
+function settlePoll(draft: Draft, failure: Failure | null, told: RateLimit | null, seq: number, now: Instant): void {
   if (failure !== null) noteFailure(draft, failure, now);
   const { poll, config } = draft.state;
-  const limit = failure === null ? rateLimit : poll.rateLimit;
-  const next = { ...poll, inFlightSeq: null, again: false, rateLimit: limit };
-  const nextAtMs = poll.again ? now.wallMs : now.wallMs + cadenceMs(config.polling.intervalMs, limit, now);
+  // A run was refused while this poll was on its way: that is the newer word.
+  const isOld = poll.limitSeq >= seq && isUsedUp(poll.rateLimit, now);
+  const limit = failure === null && !isOld ? told : poll.rateLimit;
+  const next = { ...poll, inFlightSeq: null, again: null, rateLimit: limit };
+  const paceMs = cadenceMs(config.polling.intervalMs, limit, now);
+  const isLow = paceMs > config.polling.intervalMs;
+  const isWished = !isUsedUp(limit, now) && (poll.again === 'person' || (poll.again === 'tracker' && !isLow));
+  const nextAtMs = isWished ? now.wallMs : now.wallMs + paceMs;
   if (failure === null) {
-    draft.set({ poll: { ...next, nextAtMs, lastOkAtMs: now.wallMs, failure: null } });
+    const slowMs = isLow ? paceMs : null;
+    draft.set({ poll: { ...next, nextAtMs, slowMs, lastOkAtMs: now.wallMs, failure: null } });
+    tellPace(draft, poll.slowMs, limit, now);
     if (poll.failure) draft.note('info', 'tracker can be read again');
-    liftHold(draft, 'tracker', 'the tracker answers again');
+    tokenIsTaken(draft);
   } else {
     draft.set({ poll: { ...next, nextAtMs } });
   }
 }
 
+/** The tracker can be read with this token: whoever it refuses once more has a trouble of its own. */
+function tokenIsTaken(draft: Draft): void {
+  if (!draft.state.holds.tracker) return;
+  for (const claim of Object.values(draft.state.claims)) {
+    const { status } = claim;
+    const isRefused = status.kind === 'waiting' && status.error?.code === 'tracker_auth';
+    // One that had not begun holds the daemon by itself, see run-failed.ts.
+    if (isRefused && status.resume !== null) draft.putClaim({ ...claim, suspect: true });
+  }
+  liftHold(draft, 'tracker', 'the tracker answers again');
+}
+
+function tellPace(draft: Draft, before: number | null, limit: RateLimit | null, now: Instant): void {
+  const { slowMs } = draft.state.poll;
+  if (before !== null && slowMs === null) draft.note('info', 'polling at the usual pace again');
+  if (before !== null || slowMs === null || limit === null) return;
+  const resetsInS = Math.ceil((limit.resetAtMs - now.wallMs) / 1000);
+  const fields = { every_s: Math.ceil(slowMs / 1000), remaining: limit.remaining, resets_in_s: resetsInS };
+  draft.note('info', 'polling more slowly, the quota of the tracker runs low', { fields });
+}
+
+/** Of two failures the one that says when to come again, else the one about the token: the rest may pass by itself. */
+function gravest(results: readonly ReadResult[]): Failure | null {
+  const failures = results.flatMap((result) => (result.ok ? [] : [result]));
+  const weight = ({ code, resetAtMs }: Failure) => resetAtMs ?? (code === 'tracker_auth' ? 1 : 0);
+  return failures.reduce<Failure | null>((worst, one) => (worst && weight(worst) >= weight(one) ? worst : one), null);
+}
+
 function noteFailure(draft: Draft, failure: Failure, now: Instant): void {
-  const { poll } = draft.state;
   const { code, message, resetAtMs } = failure;
+  if (resetAtMs !== undefined) limitUntil(draft, resetAtMs, now);
+  const { poll } = draft.state;
   const isNews = poll.failure?.code !== code;
   const sinceMs = poll.failure?.sinceMs ?? now.wallMs;
-  const rateLimit = resetAtMs !== undefined ? { remaining: 0, resetAtMs } : poll.rateLimit;
-  draft.set({ poll: { ...poll, rateLimit, failure: { code, message, sinceMs } } });
+  draft.set({ poll: { ...poll, failure: { code, message, sinceMs } } });
   if (isNews) draft.note('warn', 'tracker cannot be read', { fields: { code, detail: message } });
   if (code === 'tracker_auth') holdFor(draft, { code, message, retryable: false }, now, null);
 }
@@ -158,6 +194,10 @@ function watchDisk(draft: Draft, freeMb: number | null, now: Instant): void {
   if (freeMb >= minFreeMb) return liftHold(draft, 'disk', 'there is space again');
   const message = `${Math.floor(freeMb)} MB free for workspaces, workspace.min_free_mb is ${minFreeMb}`;
   holdFor(draft, { code: 'low_disk', message, retryable: false }, now, null);
+}
+
+function limitOf(result: ReadResult): RateLimit | null {
+  return result.ok ? (result.rateLimit ?? null) : null;
 }
 
 function byId(issues: readonly Issue[]): Map<string, Issue> {

@@ -5,7 +5,7 @@ import type { Outcome } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
 import { isEligible } from './eligibility.js';
 import { mainHold, permitOf, probeNow } from './holds.js';
-import { pollIfDue } from './poll.js';
+import { isRateLimited, pollIfDue } from './poll.js';
 import { refreshRequested, retryRequested } from './requests.js';
 import { pick, readyList } from './select.js';
 import { startBlocker } from './start-blocker.js';
@@ -75,6 +75,11 @@ export function finishOnce(draft: Draft, now: Instant): void {
   if (once.isOver) {
     draft.set({ shutdown: { deadlineAwakeMs: now.awakeMs + config.runtime.shutdownTimeoutMs, exited: false } });
   } else if (once.lookBackAfterSeq === null && isWorkedOff(draft.state, now)) {
+    // Nobody may look back before the reset, and nobody waits for it either.
+    if (isRateLimited(draft.state, now)) {
+      draft.set({ once: { ...once, isOver: true } });
+      return finishOnce(draft, now);
+    }
     draft.set({ once: { ...once, lookBackAfterSeq: draft.state.seq } });
     refreshRequested(draft, now);
     pollIfDue(draft, now);

@@ -9,6 +9,8 @@ import { withinLimit } from '../src/domain/time-limit.js';
 
 /** A tracker that does not answer for this long is as good as down; the next poll must not wait for it. */
 const READ_TIMEOUT_MS = 60_000;
+/** A board of many pages takes its time; whether each of them comes is for the adapter to watch. */
+const LIST_TIMEOUT_MS = 5 * 60_000;
 
 export interface PerformPorts {
   readonly clock: Clock;
@@ -32,7 +34,7 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
     await ports.checkWorkflow();
     const [refresh, candidates, freeDiskMb] = await Promise.all([
       readByIds(ports, ids),
-      read(ports.clock, (signal) => ports.tracker.issuesByStates(states, signal)),
+      read(ports.clock, LIST_TIMEOUT_MS, (signal) => ports.tracker.issuesByStates(states, signal)),
       freeDisk(ports),
     ]);
     return { seq, asked: ids, refresh, candidates, freeDiskMb };
@@ -102,7 +104,7 @@ function unreadable({ seq, ids }: Extract<Effect, { type: 'poll' }>, error: unkn
 
 async function readByIds({ clock, tracker }: PerformPorts, ids: readonly string[]): Promise<ReadResult> {
   if (ids.length === 0) return { ok: true, issues: [], unknown: [] };
-  return read(clock, (signal) => tracker.issuesByIds(ids, signal));
+  return read(clock, READ_TIMEOUT_MS, (signal) => tracker.issuesByIds(ids, signal));
 }
 
 /** A disk that hangs must not end the polling. */
@@ -112,10 +114,14 @@ function freeDisk({ clock, runner, workflow }: PerformPorts): Promise<number | n
 }
 
 /** Never rejects, and never takes longer than the limit. */
-async function read(clock: Clock, ask: (signal: AbortSignal) => Promise<IssueBatch>): Promise<ReadResult> {
-  const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_TIMEOUT_MS / 1000} s`);
+async function read(
+  clock: Clock,
+  limitMs: number,
+  ask: (signal: AbortSignal) => Promise<IssueBatch>,
+): Promise<ReadResult> {
+  const late = () => new BatonError('tracker_request', `the tracker did not answer within ${limitMs / 1000} s`);
   try {
-    return { ok: true, ...(await withinLimit(clock, READ_TIMEOUT_MS, ask, late)) };
+    return { ok: true, ...(await withinLimit(clock, limitMs, ask, late)) };
   } catch (error) {
     return failed(error);
   }

@@ -8,7 +8,7 @@ import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { ledgerChanges } from './ledger.js';
 import { onceStarted } from './once.js';
-import { putBack } from './run-end.js';
+import { putBack } from './run-failed.js';
 import { type ById, runOf, type State } from './state.js';
 
 /**

@@ -3,22 +3,45 @@ import type { RateLimit } from '../src/domain/ports.js';
 import type { Draft } from './draft.js';
 import type { State } from './state.js';
 
-/** What one poll may cost: a page or two of candidates and a batch of ids. */
-const REQUESTS_PER_POLL = 5;
+/** What one poll may cost, where nobody counted: a page or two of candidates and a batch of ids. */
+const UNCOUNTED_COST = 5;
+/** Runs ask the tracker as well, between polls and through their tools: as much again is left to them. */
+const SHARE_OF_RUNS = 2;
 
 /** Spreads what is left of a quota over the time until its reset; past the reset it has no say any more. */
 export function cadenceMs(intervalMs: number, rateLimit: RateLimit | null, now: Instant): number {
   if (rateLimit === null || rateLimit.resetAtMs <= now.wallMs) return intervalMs;
   const untilResetMs = rateLimit.resetAtMs - now.wallMs;
-  const pollsLeft = Math.floor(rateLimit.remaining / REQUESTS_PER_POLL);
+  const { cost } = rateLimit;
+  const costOfPoll = cost === undefined ? UNCOUNTED_COST : Math.max(1, cost) * SHARE_OF_RUNS;
+  const pollsLeft = Math.floor(rateLimit.remaining / costOfPoll);
   return pollsLeft <= 0
     ? Math.max(intervalMs, untilResetMs)
     : Math.max(intervalMs, Math.ceil(untilResetMs / pollsLeft));
 }
 
-export function isRateLimited(state: State, now: Instant): boolean {
-  const { rateLimit } = state.poll;
+/** What two reads of one poll say together: the scarcer quota, and what both cost. */
+export function bothLimits(one: RateLimit | null, other: RateLimit | null): RateLimit | null {
+  if (one === null || other === null) return one ?? other;
+  const scarcer = other.remaining < one.remaining ? other : one;
+  const isCounted = one.cost !== undefined && other.cost !== undefined;
+  return isCounted ? { ...scarcer, cost: (one.cost ?? 0) + (other.cost ?? 0) } : scarcer;
+}
+
+export function isRateLimited({ poll }: Pick<State, 'poll'>, now: Instant): boolean {
+  return isUsedUp(poll.rateLimit, now);
+}
+
+export function isUsedUp(rateLimit: RateLimit | null, now: Instant): boolean {
   return rateLimit !== null && rateLimit.remaining <= 0 && rateLimit.resetAtMs > now.wallMs;
+}
+
+/** The tracker refused to be asked before that, whoever asked. Of two such times the later counts. */
+export function limitUntil(draft: Draft, toldMs: number, now: Instant): void {
+  const { poll, seq } = draft.state;
+  const resetAtMs = isRateLimited(draft.state, now) ? Math.max(poll.rateLimit?.resetAtMs ?? 0, toldMs) : toldMs;
+  const nextAtMs = Math.max(poll.nextAtMs, resetAtMs);
+  draft.set({ poll: { ...poll, rateLimit: { remaining: 0, resetAtMs }, limitSeq: seq, nextAtMs } });
 }
 
 export function pollIfDue(draft: Draft, now: Instant): void {

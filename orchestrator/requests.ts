@@ -5,6 +5,7 @@ import type { Answer } from '../src/domain/question.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { liftHold, probeNow } from './holds.js';
+import { cadenceMs, isRateLimited } from './poll.js';
 import { unpark } from './reconcile.js';
 import { park, waitUntil } from './rest.js';
 import { requestStop } from './run-end.js';
@@ -97,15 +98,27 @@ export function resumeRequested(draft: Draft): void {
 }
 
 export function refreshRequested(draft: Draft, now: Instant): void {
-  const { poll } = draft.state;
-  draft.set({ poll: poll.inFlightSeq === null ? { ...poll, nextAtMs: now.wallMs } : { ...poll, again: true } });
+  pollSoon(draft, 'person', now);
 }
 
-/** New settings apply to what starts next; a shorter interval at once. */
+/** The tracker says that something changed. Whoever must save its quota hears it at the next poll. */
+export function changeAnnounced(draft: Draft, now: Instant): void {
+  const { poll } = draft.state;
+  if (poll.slowMs === null && !isRateLimited(draft.state, now)) pollSoon(draft, poll.again ?? 'tracker', now);
+}
+
+function pollSoon(draft: Draft, again: 'person' | 'tracker', now: Instant): void {
+  const { poll } = draft.state;
+  draft.set({ poll: poll.inFlightSeq === null ? { ...poll, nextAtMs: now.wallMs } : { ...poll, again } });
+}
+
+/** New settings apply to what starts next; a shorter interval at once, as far as the quota allows. */
 export function configChanged(draft: Draft, config: Config, workflowHash: string, now: Instant): void {
   const { poll } = draft.state;
-  const nextAtMs = Math.min(poll.nextAtMs, now.wallMs + config.polling.intervalMs);
-  draft.set({ config, workflowHash, poll: { ...poll, nextAtMs } });
+  const paceMs = cadenceMs(config.polling.intervalMs, poll.rateLimit, now);
+  const nextAtMs = Math.min(poll.nextAtMs, now.wallMs + paceMs);
+  const trustSeq = isSameTrust(draft.state.config, config) ? poll.trustSeq : draft.state.seq;
+  draft.set({ config, workflowHash, poll: { ...poll, nextAtMs, trustSeq } });
   liftHold(draft, 'workflow', 'the workflow has changed');
   for (const [issueId, claim] of Object.entries(draft.state.claims)) {
     if (claim.status.kind !== 'parked') continue;
@@ -113,6 +126,12 @@ export function configChanged(draft: Draft, config: Config, workflowHash: string
     const isFreed = reason === 'configuration' || (reason === 'budget' && hasBudget(draft.state, issueId, config));
     if (isFreed) unpark(draft, claim, reason, 'poll', now);
   }
+}
+
+/** Adapters judge by these when they read. */
+function isSameTrust({ tracker: before }: Config, { tracker: after }: Config): boolean {
+  const rule = ({ trust, requiredLabels }: Config['tracker']) => JSON.stringify([trust, requiredLabels]);
+  return rule(before) === rule(after);
 }
 
 export function shutdownRequested(draft: Draft, now: Instant): void {
@@ -150,6 +169,6 @@ function newClaim(draft: Draft, issueId: string): Claim | undefined {
     idleRuns: 0,
     suspect: false,
     status,
-    live: { issueSeq: draft.state.candidatesSeq, run: null },
+    live: { issueSeq: draft.state.candidatesSeq, refusals: 0, run: null },
   };
 }

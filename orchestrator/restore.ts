@@ -60,7 +60,7 @@ function revive(claim: DurableClaim, config: Config, wallMs: number, latestMs: n
   return {
     ...claim,
     status: status.kind === 'waiting' ? waitingSince(status, wallMs, latestMs) : status,
-    live: { issueSeq: 0, run: status.kind === 'running' ? leftRun(status.run, config) : null },
+    live: { issueSeq: 0, refusals: 0, run: status.kind === 'running' ? leftRun(status.run, config) : null },
   };
 }
 

@@ -1,6 +1,6 @@
 import { fraction } from './hash.js';
 
-const FIRST_BACKOFF_MS = 10_000;
+export const FIRST_BACKOFF_MS = 10_000;
 export const CONTINUATION_MS = 1_000;
 const JITTER = 0.1;
 

@@ -1,4 +1,4 @@
-import type { Claim, ClaimError, ParkReason, ResumeThread, RunFacts } from '../src/domain/claim.js';
+import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { StopReason } from '../src/domain/effects.js';
 import { scopeOf } from '../src/domain/errors.js';
@@ -9,9 +9,10 @@ import { standingOf } from '../src/domain/standing.js';
 import { closeAccount } from './account.js';
 import type { Draft } from './draft.js';
 import { finish } from './finish.js';
-import { holdFor, probeInconclusive, probeSucceeded } from './holds.js';
+import { probeSucceeded } from './holds.js';
 import { park, waitUntil } from './rest.js';
-import { backoffMs, CONTINUATION_MS } from './retry.js';
+import { CONTINUATION_MS } from './retry.js';
+import { failed, interrupted, putBack } from './run-failed.js';
 
 /** A later, weightier reason to stop replaces an earlier one: it says what happens after the exit. */
 const WEIGHT: { readonly [reason in StopReason]: number } = {
@@ -62,7 +63,8 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
   closeAccount(draft, claim, run, outcome, now);
   const hasBegun = claim.live.run?.stage !== 'claiming';
   // Answers asked for before the exit tell nothing about what the run has changed.
-  const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), run: null } };
+  const refusals = outcome.state !== 'success' && isLimit(outcome.error) ? claim.live.refusals : 0;
+  const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), refusals, run: null } };
   if (claim.status.kind === 'parked') {
     const question = run.questions[0] ?? claim.status.question;
     draft.putClaim({ ...idle, status: { ...claim.status, run: null, question } });
@@ -102,8 +104,12 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
       return failed(draft, idle, run, stallError(outcome), now);
     case null:
       if (outcome.state === 'success') return succeeded(draft, idle, run, now);
-      return failed(draft, idle, run, outcome.error, now);
+      return failed(draft, idle, run, outcome.error, now, claim.live.run?.phase === 'preparing');
   }
+}
+
+function isLimit({ code }: OutcomeError): boolean {
+  return code === 'tracker_rate_limited';
 }
 
 export function removeWorkspace(draft: Draft, issue: Issue): void {
@@ -111,34 +117,6 @@ export function removeWorkspace(draft: Draft, issue: Issue): void {
   if (issue.id in draft.state.removals) return;
   draft.put('removals', issue.id, issue.identifier);
   draft.order({ type: 'remove_workspace', issue });
-}
-
-/** Not its fault: it goes on as if it had not been stopped, on its thread where there is one. */
-function interrupted(draft: Draft, claim: Claim, run: RunFacts, now: Instant, error: ClaimError | null = null): void {
-  const resume = resumeOf(run);
-  waitUntil(draft, claim, now, {
-    dueAtMs: now.wallMs,
-    ...(resume?.answer
-      ? ({ reason: 'answer', cause: 'answer' } as const)
-      : ({ reason: 'resumed', cause: 'retry' } as const)),
-    attempt: run.attempt,
-    resume,
-    error,
-  });
-}
-
-/** It never got to the agent: what it was to be, it still is. */
-export function putBack(
-  draft: Draft,
-  claim: Claim,
-  run: RunFacts,
-  now: Instant,
-  error: ClaimError | null = null,
-  delayMs = 0,
-): void {
-  const { reason, attempt, resume } = run;
-  const { cause } = run.account;
-  waitUntil(draft, claim, now, { dueAtMs: now.wallMs + delayMs, reason, cause, attempt, resume, error });
 }
 
 function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
@@ -154,84 +132,12 @@ function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): voi
   draft.noteOn(claim, 'debug', 'run finished, looking again soon', { run_number: run.number });
 }
 
-function failed(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
-  const scope = scopeOf(error.code);
-  if (scope === 'daemon' && !claim.suspect) {
-    holdFor(draft, error, now, run.probe ? claim.issue.id : null);
-    // What the agent has done and been told so far is in its thread: paid for once, and not to be said twice.
-    const goOn = run.threadId === null ? putBack : interrupted;
-    return goOn(draft, claim, run, now, pickError(error));
-  }
-  if (run.probe) probeInconclusive(draft, now);
-  if (error.code === 'issue_taken') return waitForOther(draft, claim, run, error, now);
-  if (scope === 'park') {
-    const reason = PARKED_BY[error.code] ?? 'configuration';
-    return park(draft, claim, reason, error.message, now, { question: error.question ?? null, threadId: run.threadId });
-  }
-  backOff(draft, { ...claim, failures: claim.failures + 1 }, run, error, now);
-}
-
-/** Nothing is wrong with it, and nothing was done: however long another daemon takes, it is no failure of the issue. */
-function waitForOther(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
-  const delayMs = draft.state.config.agent.maxRetryBackoffMs;
-  putBack(draft, claim, run, now, pickError(error), delayMs);
-  draft.noteOn(claim, 'warn', 'issue is taken, looking again later', { detail: error.message, delay_ms: delayMs });
-}
-
-function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
-  const { maxAttempts, maxRetryBackoffMs } = draft.state.config.agent;
-  const { failures } = claim;
-  if (maxAttempts > 0 && failures >= maxAttempts) {
-    return park(
-      draft,
-      claim,
-      'too_many_failures',
-      `${failures} runs failed, the last with ${error.code}: ${error.message}`,
-      now,
-    );
-  }
-  const delayMs = backoffMs(failures, maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
-  // An answer that no turn has taken yet must not be lost with the run that was to carry it.
-  const resume = run.threadId === null ? run.resume : null;
-  const reason = resume?.answer ? 'answer' : 'retry';
-  waitUntil(draft, claim, now, {
-    dueAtMs: now.wallMs + delayMs,
-    reason,
-    cause: reason,
-    attempt: failures,
-    error: pickError(error),
-    resume,
-  });
-  draft.noteOn(claim, 'warn', 'run failed, retrying', {
-    code: error.code,
-    detail: error.message,
-    failures,
-    delay_ms: delayMs,
-    run_number: run.number,
-  });
-}
-
-const PARKED_BY: { readonly [code: string]: ParkReason } = {
-  turn_input_required: 'input_required',
-  STOPPED_BY_OPERATOR: 'stopped_by_operator',
-  budget_exceeded: 'budget',
-  unkillable: 'unkillable',
-};
-
 /** A stall while the model service was out of reach is the service's fault; the executor can tell. */
 function stallError(outcome: Outcome): OutcomeError {
   if (outcome.state !== 'success' && scopeOf(outcome.error.code) === 'daemon') return outcome.error;
   return { code: 'stall_timeout', message: 'no progress for codex.stall_timeout_ms', retryable: false };
 }
 
-function resumeOf(run: RunFacts): ResumeThread | null {
-  return run.threadId === null ? run.resume : { threadId: run.threadId, answer: run.answered };
-}
-
 function questionOf(outcome: Outcome): Question | null {
   return outcome.state === 'success' ? null : (outcome.error.question ?? null);
-}
-
-function pickError({ code, message }: OutcomeError): ClaimError {
-  return { code, message };
 }

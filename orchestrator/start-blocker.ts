@@ -18,5 +18,6 @@ export function startBlocker(state: State, now: Instant): StartBlocker | null {
   if (isRateLimited(state, now)) return 'rate_limited';
   if (poll.failure !== null) return 'poll_failed';
   if (poll.lastOkAtMs === null) return 'not_polled_yet';
-  return now.wallMs - poll.lastOkAtMs > 2 * config.polling.intervalMs ? 'poll_too_old' : null;
+  const paceMs = Math.max(config.polling.intervalMs, poll.slowMs ?? 0);
+  return now.wallMs - poll.lastOkAtMs > 2 * paceMs ? 'poll_too_old' : null;
 }

@@ -53,17 +53,23 @@ export interface State {
 
 export type ById<T> = { readonly [issueId: string]: T };
 
-export interface PollState {
+interface PollState {
   readonly inFlightSeq: number | null;
   readonly nextAtMs: number;
   readonly lastOkAtMs: number | null;
   /** "Cannot see", as against "no work". */
   readonly failure: { readonly code: ErrorCode; readonly message: string; readonly sinceMs: number } | null;
   readonly rateLimit: RateLimit | null;
+  /** The newest question when the tracker last refused: what was asked up to then may be answered, and says nothing against it. */
+  readonly limitSeq: number;
+  /** The time between polls while a low quota stretches it; `null`: the usual pace. */
+  readonly slowMs: number | null;
   /** What the last list of candidates could not read, a sentence each. */
   readonly problems: readonly string[];
-  /** Someone asked for a poll while one was in flight. */
-  readonly again: boolean;
+  /** Who asked for a poll while one was in flight: a person has it at once, the tracker only while its quota lasts. */
+  readonly again: 'person' | 'tracker' | null;
+  /** The newest question when it last changed whom to trust: an answer to what was asked up to then is by the old rule. */
+  readonly trustSeq: number;
 }
 
 export interface Once {
@@ -128,8 +134,11 @@ export function initialState(
       lastOkAtMs: null,
       failure: null,
       rateLimit: null,
+      limitSeq: 0,
+      slowMs: null,
       problems: [],
-      again: false,
+      again: null,
+      trustSeq: 0,
     },
     read: null,
     seq: 0,

@@ -102,6 +102,8 @@ export interface ClaimLive {
   /** The read that brought `issue`; an older answer that arrives later is ignored. */
   readonly issueSeq: number;
   readonly run: LiveRun | null;
+  /** Runs in a row that ended because the tracker limits our requests. */
+  readonly refusals: number;
 }
 
 export interface LiveRun {

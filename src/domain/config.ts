@@ -14,6 +14,7 @@ export interface Config {
   /** `keepDays: null`: for ever. */
   readonly store: { readonly keepDays: number | null };
   readonly capabilities: CapabilitiesConfig;
+  readonly webhooks: WebhooksConfig;
   readonly notify: NotifyConfig;
   readonly pricing: PricingConfig;
 }
@@ -25,7 +26,11 @@ export interface TrackerConfig {
   readonly activeStates: readonly string[];
   readonly terminalStates: readonly string[];
   readonly requiredLabels: readonly string[];
+  /** Whose issues are worked on: members of the project, anyone, or these logins; `null`: nobody wrote it, the adapter's default. */
+  readonly trust: Trust | null;
 }
+
+export type Trust = 'members' | 'anyone' | readonly string[];
 
 export const HOOK_NAMES = ['after_create', 'before_run', 'after_run', 'before_remove'] as const;
 export type HookName = (typeof HOOK_NAMES)[number];
@@ -91,6 +96,15 @@ export interface ServerConfig {
   readonly allowedHosts: readonly string[];
   /** As written: a `$NAME` stays one. `null`: a token of the daemon's own, asked for changes only. */
   readonly token: string | null;
+}
+
+/** A listener of its own, on which the tracker may say that something has changed. */
+export interface WebhooksConfig {
+  /** `null`: none. */
+  readonly port: number | null;
+  readonly host: string;
+  /** As written: a `$NAME` stays one. */
+  readonly secret: string | null;
 }
 
 /** What people can be told about. */

@@ -14,6 +14,8 @@ export type OrchestratorEvent =
       readonly leftovers: readonly { readonly issueId: string; readonly identifier: string }[];
       /** Work everything off once and leave; `only` one issue, by the name that a person typed. */
       readonly once?: { readonly only: string | null };
+      /** The tracker refused to be asked before that. */
+      readonly limitedUntilMs?: number;
     }
   | { readonly type: 'config_changed'; readonly config: Config; readonly workflowHash: string }
   /** Time passed. Acts on whatever is due and on nothing else: a stale timer does no harm. */
@@ -33,6 +35,8 @@ export type OrchestratorEvent =
   /** The process tree is gone. */
   | { readonly type: 'run_exited'; readonly runId: string; readonly outcome: Outcome }
   | { readonly type: 'workspace_removed'; readonly issueId: string; readonly report: RemovalReport }
+  /** The tracker told by itself that issues have changed: an early poll, unless its quota is low. */
+  | { readonly type: 'change_announced' }
   // What people ask for
   | { readonly type: 'refresh_requested' }
   | { readonly type: 'stop_requested'; readonly issueId: string }

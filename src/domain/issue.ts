@@ -16,8 +16,10 @@ export interface Issue {
   readonly labels: readonly string[];
   readonly blocked_by: readonly Blocker[];
   readonly comments: readonly Comment[];
-  /** The adapter's own verdict: false while a blocker is open, it is assigned elsewhere, … */
+  /** The adapter's own verdict: false when it is assigned elsewhere, was edited by a stranger, … */
   readonly dispatchable: boolean;
+  /** Why `dispatchable` is false, going on from "it …"; `null` where there is nothing to say. */
+  readonly held_back: string | null;
   readonly native_ref: string | null;
   readonly created_at: string | null;
   readonly updated_at: string | null;

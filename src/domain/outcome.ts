@@ -44,7 +44,8 @@ export function failure(code: ErrorCode, message: string, extra: FailureExtra = 
 }
 
 export function failureOf(error: BatonError, extra: FailureExtra = {}): FailedOutcome {
-  return failure(error.code, error.message, extra);
+  const { resetAtMs } = error.details;
+  return failure(error.code, error.message, { ...(typeof resetAtMs === 'number' ? { resetAtMs } : {}), ...extra });
 }
 
 /** Why the signal of a step is aborted: its run must stop, or only the step itself. */

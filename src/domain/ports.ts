@@ -4,7 +4,7 @@ import type { StartOrder, StopReason } from './effects.js';
 import type { OrchestratorEvent, RemovalReport } from './events.js';
 import type { FinishedIssue } from './finished.js';
 import type { HistoryEvent } from './history.js';
-import type { Issue } from './issue.js';
+import type { Comment, Issue } from './issue.js';
 import type { JsonObject } from './json.js';
 import type { Answer } from './question.js';
 import type { RunRecord } from './run-record.js';
@@ -21,10 +21,18 @@ export interface Tracker {
   issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch>;
   /** The names of the states into which an issue can be moved, as far as they are known by now; empty: not known. */
   readonly states: readonly string[];
+  /** What of an issue can be changed, as far as it is known by now; absent: all of it. */
+  readonly changes?: readonly (keyof IssueChange)[];
   /** Moves an issue, comments on it, or both. What the tracker will not do is `tracker_refused`, with the reason for the agent. */
   update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate>;
   /** Tools of this tracker that agents may call besides `update_issue`; they run on the host. */
   tools(): readonly HostTool[];
+  /** Asked once before the first poll. Throws `invalid_tracker_config` for what must not start; whatever else it throws is left to the polls. */
+  prepare?(signal: AbortSignal): Promise<void>;
+  /** The newest comments of people who are trusted, oldest first, for a run that begins. Absent: issues carry them already. */
+  readComments?(issue: Issue, signal: AbortSignal): Promise<readonly Comment[]>;
+  /** What `baton check` wants to know of the living tracker: a good token and scope, and the names of the states. */
+  inspect?(signal: AbortSignal): Promise<TrackerFacts>;
   /** Calls back whenever issues may have changed, until `close`. Absent: only polls tell. Never throws. */
   watch?(callbacks: WatchCallbacks): Promise<void>;
   close(): Promise<void>;
@@ -37,6 +45,17 @@ export interface IssueBatch {
   readonly rateLimit?: RateLimit;
   /** What could not be read as an issue, a sentence each, with its place: told to people, and nothing else comes of it. */
   readonly problems?: readonly string[];
+}
+
+export interface TrackerFacts {
+  /** As whom the token is known there; `null`: the tracker does not tell. */
+  readonly user: string | null;
+  /** What is looked at, as the tracker calls it. */
+  readonly target: string;
+  /** Every state that an issue can be in; empty: not known. */
+  readonly states: readonly string[];
+  /** What works but is not as it should be, a sentence each. */
+  readonly warnings: readonly string[];
 }
 
 /** At least one of the two. */
@@ -59,6 +78,8 @@ export interface WatchCallbacks {
 export interface RateLimit {
   readonly remaining: number;
   readonly resetAtMs: number;
+  /** What this very read took of it; absent: not known. */
+  readonly cost?: number;
 }
 
 export interface HostTool {
@@ -73,6 +94,8 @@ export interface HostToolResult {
   readonly text: string;
   /** The state into which the tool moved the run's own issue. */
   readonly movedTo?: string;
+  /** The tracker refused it, and will until then. */
+  readonly limitedUntilMs?: number;
 }
 
 /** What outlives the process. Writes are ordered; a resolved `write` is safe on disk. */

@@ -85,7 +85,7 @@ export const SETUP_ERRORS = {
     'issue',
     false,
     'The tracker limits our requests',
-    'Nothing: Baton waits for the named reset.',
+    'Nothing: Baton waits for the named reset, and counts no failure.',
   ),
 
   // Workspace
@@ -167,7 +167,7 @@ export const SETUP_ERRORS = {
   port_in_use: facts(
     'daemon',
     false,
-    'The port of page and API is taken',
-    'Give another with `--port` or server.port; 0 takes any free one.',
+    'A port to listen on is taken',
+    'Give another with `--port`, server.port or webhooks.port; 0 takes any free one.',
   ),
 } as const satisfies Record<string, ErrorFacts>;

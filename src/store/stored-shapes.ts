@@ -45,6 +45,8 @@ const issue = z.looseObject({
   blocked_by: z.array(z.looseObject({ id: textOrNull, identifier: textOrNull, state: textOrNull })),
   comments: z.array(z.looseObject({ author: textOrNull, body: text, created_at: textOrNull })),
   dispatchable: z.boolean(),
+  // Stored by a version that did not know it.
+  held_back: z.string().nullable().default(null),
   native_ref: textOrNull,
   created_at: textOrNull,
   updated_at: textOrNull,

@@ -81,6 +81,14 @@ describe('eligibility', () => {
     expect(rule?.why(blocked, core().state)).toBe('it waits for AB-7 (Todo), 9 (not found)');
   });
 
+  test('SEC-9a an issue that the tracker holds back says why', () => {
+    const held = issue({ dispatchable: false, held_back: 'was last edited by eve, who is not trusted' });
+    const rule = RULES.find(({ name }) => name === 'dispatchable');
+
+    expect(rule?.why(held, core().state)).toBe('it was last edited by eve, who is not trusted');
+    expect(rule?.action(held, core().state)).toContain('who changed it');
+  });
+
   test('an issue whose blockers are all finished is free', () => {
     const board = core().put({
       id: 'A',

@@ -13,6 +13,7 @@ export interface AgentHost {
   next(delayMs: number, act: () => void): void;
   reaches(point: string): boolean;
   finish(outcome: Outcome): void;
+  lookAfterTurn(): void;
 }
 
 /** An agent with one turn, in which it does what its kind does. */
@@ -57,10 +58,10 @@ export class SimAgent {
       case 'changes':
         coverage.mark('agent: works on, issue changed');
         board.edit(id);
-        return this.host.finish(success(null));
+        return this.host.lookAfterTurn();
       case 'idles':
         coverage.mark('agent: good run, nothing changed');
-        return this.host.finish(success(null));
+        return this.host.lookAfterTurn();
       case 'crashes':
         coverage.mark('agent: crashes');
         return this.host.finish(failure('port_exit', 'the agent exited with 139'));

@@ -24,6 +24,7 @@ function actionsOf(world: World): readonly (readonly [number, () => void])[] {
     [when(has.people, 20), () => people(world)],
     [when(has.operators, 16), () => operators(world)],
     [when(has.tracker, 12), () => trackerMood(world)],
+    [when(has.tracker, 12), () => announce(world)],
     [when(has.store, 8), () => storeMood(world)],
     [when(has.service, 8), () => serviceMood(world)],
     [when(has.clock, 5), () => clocks(world)],
@@ -67,6 +68,14 @@ function trackerMood(world: World): void {
   const tracker = world.random.pick(['down', 'locked', 'limited', 'slow', 'vague', 'split'] as const);
   world.moods = { ...world.moods, tracker };
   world.tell(() => `the tracker is ${tracker}`);
+}
+
+/** With a webhook. */
+function announce(world: World): void {
+  const { life } = world;
+  if (!life || life.isDead) return;
+  world.happened('tracker: announces a change', '');
+  life.dispatch({ type: 'change_announced' });
 }
 
 function storeMood(world: World): void {

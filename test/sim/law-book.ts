@@ -7,6 +7,7 @@ import { StoredStates } from './check-restart.js';
 import { describeEvent } from './describe-event.js';
 import type { Breach, LawName } from './laws.js';
 import type { Life } from './life.js';
+import { LimitBook } from './limit-book.js';
 import { markReached } from './reached.js';
 import { RunBooks } from './run-books.js';
 import { TrackerWords } from './tracker-words.js';
@@ -23,6 +24,7 @@ export class LawBook {
   events = 0;
   readonly words = new TrackerWords();
   readonly runBooks = new RunBooks();
+  readonly limits = new LimitBook();
   readonly #stored = new StoredStates();
   readonly #numbers = new Map<string, number>();
   readonly #runIds = new Set<string>();
@@ -50,6 +52,7 @@ export class LawBook {
     if (event.type === 'config_changed') this.#limitsChanged(life);
     if (event.type === 'shutdown_requested') this.#mustLeave(life);
     if (event.type === 'run_exited') this.#exited(event.runId, before);
+    this.limits.decided(this, before, event, after, effects, world.time.wallMs);
     checkWhole(this, after);
     if (event.type === 'observed') checkWaits(this, world, after);
     this.runBooks.decided(this, event, after);
@@ -61,6 +64,7 @@ export class LawBook {
     this.words.check(this, before, event, after);
     for (const claim of checkClaims(this, world, life, this.#isPaused, before, after)) {
       const { maxConcurrentAgents } = life.workflow.config.agent;
+      this.limits.claimed(this, claim.runId, world.time.wallMs);
       this.#allowed.set(claim.runId, maxConcurrentAgents);
       this.#silence.set(claim.runId, { limitMs: life.workflow.config.codex.stallTimeoutMs, sinceMs: 0 });
     }
@@ -94,6 +98,7 @@ export class LawBook {
     this.#numbers.set(issue.id, number);
     this.#allowed.delete(runId);
     this.words.started(issue.id);
+    this.limits.runStarted(runId, this.world.time.wallMs);
   }
 
   stopAsked(runId: string, reason: StopReason, life: Life): void {
@@ -154,6 +159,7 @@ export class LawBook {
     const { disk, time } = this.world;
     this.#isPaused = disk.durable.pausedSinceMs !== null;
     this.words.restarted();
+    this.limits.restarted();
     this.#stored.check(this, disk, state, life.number, time.instant(0));
     this.runBooks.restarted(disk.durable, life.workflow.config.agent.onInputTimeout);
   }

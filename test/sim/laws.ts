@@ -21,6 +21,11 @@ export const LAWS = {
     'a question that was open when the daemon died is there again once its run is closed, where the workflow parks',
   held_starts_nothing: 'a daemon that is paused, on hold, blind or leaving starts nothing new, a probe aside',
   not_before_due: 'a retry does not start before its time',
+  limit_is_kept:
+    'after the tracker has refused to be asked, nothing is asked or claimed before the reset, a poll aside that a person asked for',
+  tracker_is_no_fault:
+    'a run that ends for a limit of the tracker, or before it began because the tracker could not be read, counts as no failure',
+  refused_not_hot: 'an issue whose run the tracker ended does not run again at once, whatever reset was named',
   waits_bounded:
     'no issue and no hold waits longer than the longest backoff, whatever the clock does; a reset that was named aside',
   stall_is_silence: 'a run is stopped as stalled only after that long a silence, sleep aside',

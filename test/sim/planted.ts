@@ -1,5 +1,6 @@
 import type { Plant } from './plant.js';
 import { CLOCKS } from './planted-clocks.js';
+import { LIMITS } from './planted-limits.js';
 import { STORE_AND_RESTART } from './planted-memory.js';
 import { PORTS } from './planted-ports.js';
 import { WORDS } from './planted-words.js';
@@ -10,4 +11,4 @@ export interface Planted {
 }
 
 /** Bugs as people make them, each in one wrapper. The laws must find every one. */
-export const PLANTED: readonly Planted[] = [...PORTS, ...CLOCKS, ...STORE_AND_RESTART, ...WORDS];
+export const PLANTED: readonly Planted[] = [...PORTS, ...CLOCKS, ...STORE_AND_RESTART, ...WORDS, ...LIMITS];

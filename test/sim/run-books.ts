@@ -25,7 +25,8 @@ export class RunBooks {
     if (onInputTimeout !== 'park') return;
     for (const [issueId, { status }] of Object.entries(claims)) {
       const question = status.kind === 'running' ? status.run.questions[0] : undefined;
-      if (status.kind === 'running' && question)
+      // Whoever was told to stop it stops it.
+      if (status.kind === 'running' && status.run.wish === null && question)
         this.#asking.set(status.run.runId, { issueId, questionId: question.id });
     }
   }

@@ -1,13 +1,21 @@
 import type { StartOrder, StopReason } from '../../src/domain/effects.js';
-import { cancelled, failure, type Outcome } from '../../src/domain/outcome.js';
+import { BatonError, type ErrorCode } from '../../src/domain/errors.js';
+import { cancelled, failure, failureOf, type Outcome, success } from '../../src/domain/outcome.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { type AgentHost, SimAgent } from './agent.js';
 import { drawStop, type StopKind } from './agent-kinds.js';
+import type { Fault } from './coverage.js';
 import type { Life } from './life.js';
+import { troubleOf } from './tracker.js';
 import type { Tree } from './trees.js';
 import type { World } from './world.js';
 
 const KILL_WAIT_MS = 30_000;
+const COMMENTS_LIMIT_MS = 60_000;
+const COMMENTS: { readonly [code in ErrorCode]?: Fault } = {
+  tracker_auth: 'run: the tracker refuses its comments',
+  tracker_rate_limited: 'run: the tracker limits its comments',
+};
 
 /**
  * One run as the runner carries it through: workspace, hooks, agent, `after_run`, gone. What it does next is always one timer of
@@ -35,7 +43,27 @@ export class SimRun implements AgentHost {
   begin(): void {
     if (this.reaches('run started')) return;
     this.emit({ type: 'phase', phase: 'preparing' });
-    this.next(this.world.random.wait(5, 3_000), () => this.#prepare());
+    this.next(this.world.random.wait(5, 3_000), () => this.#readComments());
+  }
+
+  /** Before anything else; a run that has not heard what people said does not begin. */
+  #readComments(): void {
+    const { random, coverage, moods } = this.world;
+    const trouble = random.chance(0.5) ? troubleOf(this.world) : null;
+    if (trouble) {
+      coverage.mark(COMMENTS[trouble.code] ?? 'run: comments cannot be read');
+      return this.next(random.wait(1, 5_000), () => this.#refused(trouble));
+    }
+    if (moods.tracker !== 'slow' || !random.chance(0.3)) return this.#prepare();
+    coverage.mark('run: comments never come');
+    const late = new BatonError('tracker_request', 'the tracker did not tell the comments within 60 s');
+    this.next(COMMENTS_LIMIT_MS, () => this.#refused(late));
+  }
+
+  #refused(trouble: BatonError): void {
+    // A token that is refused once counts from then on.
+    if (trouble.code !== 'tracker_auth') this.world.laws.limits.runEnds(this.order.runId, resetOf(trouble));
+    this.#gone(failureOf(trouble));
   }
 
   stop(reason: StopReason): void {
@@ -102,6 +130,16 @@ export class SimRun implements AgentHost {
     });
   }
 
+  /** Its turn was good; then the issue is read again. */
+  lookAfterTurn(): void {
+    const { moods, random, coverage, laws } = this.world;
+    const trouble = moods.tracker === 'limited' && random.chance(0.3) ? troubleOf(this.world) : null;
+    if (!trouble) return this.finish(success(null));
+    coverage.mark('agent: the tracker limits the look after its turn');
+    laws.limits.runEnds(this.order.runId, resetOf(trouble));
+    this.finish(failureOf(trouble));
+  }
+
   /** The agent is gone; `after_run` is next. */
   finish(outcome: Outcome): void {
     if (this.#isFinishing) return;
@@ -149,4 +187,8 @@ export class SimRun implements AgentHost {
       if (!this.life.isDead) act();
     });
   }
+}
+
+function resetOf({ details }: BatonError): number | null {
+  return typeof details.resetAtMs === 'number' ? details.resetAtMs : null;
 }

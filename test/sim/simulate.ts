@@ -129,6 +129,7 @@ function restOf(world: World): string[] {
     ...Object.keys(state.runs).map((runId) => `the run ${runId} has its slot`),
     ...Object.keys(state.removals).map((id) => `the workspace of ${id} is being removed`),
     ...[...disk.owing.keys()].map((runId) => `${runId} owes its after_run`),
+    ...(state.poll.slowMs !== null ? ['polls are slow'] : []),
     ...(state.persist.settledSeq < state.persist.orderedSeq ? ['not everything is stored'] : []),
     ...[...board.issues.values()]
       .filter((issue) => standingOf(issue, workflow.config.tracker) === 'active')

@@ -31,13 +31,17 @@ export class TrackerWords {
     this.#left.delete(issueId);
   }
 
+  seqOf(ids: readonly string[]): number {
+    return this.#seqOf.get(ids) ?? 0;
+  }
+
   listed(batch: IssueBatch): void {
     this.#listed = batch.issues;
   }
 
   /** Said, but nothing comes of it before the whole answer has reached the core. */
   told(ids: readonly string[], batch: IssueBatch): void {
-    this.#pending.set(this.#seqOf.get(ids) ?? 0, { ids, batch });
+    this.#pending.set(this.seqOf(ids), { ids, batch });
   }
 
   #heard(seq: number): void {

@@ -7,8 +7,15 @@ import type { World } from './world.js';
 
 export type TrackerPort = Pick<Tracker, 'issuesByStates' | 'issuesByIds'>;
 
-/** Later than this nobody listens any more. */
-const ANSWER_LIMIT_MS = 60_000;
+/** Later than this nobody listens any more; a list of many pages may take longer. */
+const READ_LIMIT_MS = 60_000;
+const LIST_LIMIT_MS = 300_000;
+
+/** One question: how long it is waited for, and who is told of a refusal. */
+interface Asked {
+  readonly limitMs: number;
+  refused(resetAtMs: number): void;
+}
 
 /** A tracker that is flaky, slow and a liar when the world is in the mood for it. */
 export function simTracker(world: World, life: Life): TrackerPort {
@@ -21,8 +28,10 @@ export function simTracker(world: World, life: Life): TrackerPort {
         ...limitTold(world),
       });
       const askedMs = time.nowMs;
-      return answer(world, life, look).then((batch) => {
-        if (time.nowMs - askedMs < ANSWER_LIMIT_MS) laws.words.listed(batch);
+      const seq = laws.limits.pollSeq;
+      const refused = (resetAtMs: number) => laws.limits.refused(seq, resetAtMs);
+      return answer(world, life, look, { limitMs: LIST_LIMIT_MS, refused }).then((batch) => {
+        if (time.nowMs - askedMs < LIST_LIMIT_MS) laws.words.listed(batch);
         return batch;
       });
     },
@@ -38,8 +47,9 @@ export function simTracker(world: World, life: Life): TrackerPort {
         const isShown = (id: string) => !unknown.includes(id) && !hidden.includes(id);
         return { issues: ids.flatMap((id) => (isShown(id) ? (issues.get(id) ?? []) : [])), unknown };
       };
-      return answer(world, life, look).then((batch) => {
-        if (time.nowMs - askedMs < ANSWER_LIMIT_MS) laws.words.told(ids, batch);
+      const refused = (resetAtMs: number) => laws.limits.refused(laws.words.seqOf(ids), resetAtMs);
+      return answer(world, life, look, { limitMs: READ_LIMIT_MS, refused }).then((batch) => {
+        if (time.nowMs - askedMs < READ_LIMIT_MS) laws.words.told(ids, batch);
         return batch;
       });
     },
@@ -51,17 +61,23 @@ function answer(
   world: World,
   life: Life,
   look: (issues: ReadonlyMap<string, Issue>) => IssueBatch,
+  { limitMs, refused }: Asked,
 ): Promise<IssueBatch> {
   const { random, coverage, time, board, moods } = world;
-  const trouble = troubleOf(world);
-  if (trouble && random.chance(0.6)) {
-    return later(world, life, random.wait(1, 5_000), () => Promise.reject(trouble()));
+  if (random.chance(0.6)) {
+    const trouble = troubleOf(world);
+    if (trouble) {
+      return later(world, life, random.wait(1, 5_000), () => {
+        if (typeof trouble.details.resetAtMs === 'number') refused(trouble.details.resetAtMs);
+        return Promise.reject(trouble);
+      });
+    }
   }
   let delayMs = random.wait(1, 1_000);
   if (moods.tracker === 'slow') {
     const isTooLate = random.chance(0.3);
-    coverage.mark(isTooLate ? 'tracker: answers after 60 s' : 'tracker: slow');
-    delayMs = isTooLate ? random.int(60_001, 90_000) : random.int(2_000, 59_000);
+    coverage.mark(isTooLate ? 'tracker: answers too late' : 'tracker: slow');
+    delayMs = isTooLate ? limitMs + random.int(1, 30_000) : random.int(2_000, 59_000);
   }
   if (random.chance(0.5)) return later(world, life, delayMs, () => Promise.resolve(look(board.issues)));
   // It looked when it was asked; what has happened since then it does not know.
@@ -76,18 +92,21 @@ function answer(
   });
 }
 
-function troubleOf({ moods, coverage, time, random }: World): (() => BatonError) | null {
+/** What the tracker says instead of an answer, to whoever asks: the daemon, or one of its runs. */
+export function troubleOf({ moods, coverage, time, random }: World): BatonError | null {
   switch (moods.tracker) {
     case 'down':
       coverage.mark('tracker: request fails');
-      return () => new BatonError('tracker_request', 'connection refused');
+      return new BatonError('tracker_request', 'connection refused');
     case 'locked':
       coverage.mark('tracker: refuses the login');
-      return () => new BatonError('tracker_auth', 'the token is not valid');
+      return new BatonError('tracker_auth', 'the token is not valid');
     case 'limited': {
       coverage.mark('tracker: rate limit reached');
-      const resetAtMs = time.wallMs + random.int(1_000, 120_000);
-      return () => new BatonError('tracker_rate_limited', 'too many requests', { resetAtMs });
+      const isOver = random.chance(0.3);
+      if (isOver) coverage.mark('tracker: names a reset that is over');
+      const resetAtMs = time.wallMs + (isOver ? -random.int(0, 60_000) : random.int(1_000, 120_000));
+      return new BatonError('tracker_rate_limited', 'too many requests', { resetAtMs });
     }
     default:
       return null;
@@ -97,7 +116,8 @@ function troubleOf({ moods, coverage, time, random }: World): (() => BatonError)
 function limitTold({ moods, random, coverage, time }: World): { rateLimit?: RateLimit } {
   if (moods.tracker !== 'limited') return {};
   coverage.mark('tracker: rate limit told');
-  return { rateLimit: { remaining: random.int(0, 40), resetAtMs: time.wallMs + random.int(1_000, 300_000) } };
+  const cost = random.chance(0.5) ? { cost: random.int(0, 10) } : {};
+  return { rateLimit: { remaining: random.int(0, 40), resetAtMs: time.wallMs + random.int(1_000, 300_000), ...cost } };
 }
 
 function later<T>(world: World, life: Life, delayMs: number, tell: () => Promise<T>): Promise<T> {

@@ -29,6 +29,7 @@ export function issue(overrides: string | Partial<Issue> = {}): Issue {
     blocked_by: [],
     comments: [],
     dispatchable: true,
+    held_back: null,
     native_ref: null,
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
@@ -96,6 +97,7 @@ const DEFAULT_CONFIG: Config = {
     activeStates: ['Todo', 'In Progress'],
     terminalStates: ['Done', 'Cancelled'],
     requiredLabels: [],
+    trust: null,
   },
   polling: { intervalMs: 30_000 },
   workspace: { root: '/project/workspaces', minFreeMb: 2048, keepDays: 14 },
@@ -128,6 +130,7 @@ const DEFAULT_CONFIG: Config = {
     stallTimeoutMs: 300_000,
   },
   server: { port: null, host: '127.0.0.1', allowedHosts: [], token: null },
+  webhooks: { port: null, host: '127.0.0.1', secret: null },
   runtime: {
     env: 'allowlist',
     envAllow: [],

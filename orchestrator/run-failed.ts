@@ -1,0 +1,150 @@
+import type { Claim, ClaimError, ParkReason, ResumeThread, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import { type ErrorCode, scopeOf } from '../src/domain/errors.js';
+import type { OutcomeError } from '../src/domain/outcome.js';
+import type { Draft } from './draft.js';
+import { holdFor, probeInconclusive } from './holds.js';
+import { limitUntil } from './poll.js';
+import { park, waitUntil } from './rest.js';
+import { backoffMs, FIRST_BACKOFF_MS } from './retry.js';
+
+/** Whose fault it was decides: the daemon holds, the tracker is waited for, a person is asked, or the issue backs off. */
+export function failed(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  error: OutcomeError,
+  now: Instant,
+  isUnbegun = false,
+): void {
+  const scope = scopeOf(error.code);
+  const isOfAll = scope === 'daemon' || (isUnbegun && OUTAGES.has(error.code));
+  if (isOfAll && !claim.suspect) {
+    // That polls are answered says nothing about comments: only a run that gets through does.
+    const source = isUnbegun && error.code === 'tracker_auth' ? 'agent' : undefined;
+    holdFor(draft, error, now, run.probe ? claim.issue.id : null, source);
+    // What the agent has done and been told so far is in its thread: paid for once, and not to be said twice.
+    const goOn = run.threadId === null ? putBack : interrupted;
+    return goOn(draft, claim, run, now, pickError(error));
+  }
+  if (run.probe) probeInconclusive(draft, now);
+  if (error.code === 'issue_taken') return waitForOther(draft, claim, run, error, now);
+  if (error.code === 'tracker_rate_limited') return waitForTracker(draft, claim, run, error, now);
+  if (scope === 'park') {
+    const reason = PARKED_BY[error.code] ?? 'configuration';
+    return park(draft, claim, reason, error.message, now, { question: error.question ?? null, threadId: run.threadId });
+  }
+  backOff(draft, { ...claim, failures: claim.failures + 1 }, run, error, now);
+}
+
+/** Nothing is wrong with it, and nothing was done: however long another daemon takes, it is no failure of the issue. */
+function waitForOther(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
+  const delayMs = draft.state.config.agent.maxRetryBackoffMs;
+  putBack(draft, claim, run, now, pickError(error), delayMs);
+  draft.noteOn(claim, 'warn', 'issue is taken, looking again later', { detail: error.message, delay_ms: delayMs });
+}
+
+/** The limit meets every issue alike and none is at fault: it goes on where it was, once the tracker may be asked again. */
+function waitForTracker(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
+  // One that names a time which is over would else be asked again at once, for ever.
+  const resetAtMs = error.resetAtMs ?? now.wallMs + draft.state.config.polling.intervalMs;
+  limitUntil(draft, Math.max(resetAtMs, now.wallMs + FIRST_BACKOFF_MS), now);
+  if (run.threadId === null) putBack(draft, claim, run, now, pickError(error));
+  else {
+    // Each has cost a turn: one whose tracker refuses it again and again comes ever more seldom.
+    const refusals = claim.live.refusals + 1;
+    const delayMs = backoffMs(refusals, draft.state.config.agent.maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
+    const refused = { ...claim, live: { ...claim.live, refusals } };
+    interrupted(draft, refused, run, now, pickError(error), delayMs);
+  }
+  draft.noteOn(claim, 'warn', 'tracker limits our requests, going on later', { detail: error.message });
+}
+
+function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
+  const { maxAttempts, maxRetryBackoffMs } = draft.state.config.agent;
+  const { failures } = claim;
+  if (maxAttempts > 0 && failures >= maxAttempts) {
+    return park(
+      draft,
+      claim,
+      'too_many_failures',
+      `${failures} runs failed, the last with ${error.code}: ${error.message}`,
+      now,
+    );
+  }
+  const delayMs = backoffMs(failures, maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
+  // An answer that no turn has taken yet must not be lost with the run that was to carry it.
+  const resume = run.threadId === null ? run.resume : null;
+  const reason = resume?.answer ? 'answer' : 'retry';
+  waitUntil(draft, claim, now, {
+    dueAtMs: now.wallMs + delayMs,
+    reason,
+    cause: reason,
+    attempt: failures,
+    error: pickError(error),
+    resume,
+  });
+  draft.noteOn(claim, 'warn', 'run failed, retrying', {
+    code: error.code,
+    detail: error.message,
+    failures,
+    delay_ms: delayMs,
+    run_number: run.number,
+  });
+}
+
+/**
+ * Of a run that has not begun: nobody could read what was said about its issue, and an outage of that must not park the whole board.
+ * What came and makes no sense (`tracker_response`) is the trouble of its issue.
+ */
+const OUTAGES: ReadonlySet<ErrorCode> = new Set(['tracker_request', 'tracker_status']);
+
+const PARKED_BY: { readonly [code: string]: ParkReason } = {
+  turn_input_required: 'input_required',
+  STOPPED_BY_OPERATOR: 'stopped_by_operator',
+  budget_exceeded: 'budget',
+  unkillable: 'unkillable',
+};
+
+/** Not its fault: it goes on as if it had not been stopped, on its thread where there is one. */
+export function interrupted(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  now: Instant,
+  error: ClaimError | null = null,
+  delayMs = 0,
+): void {
+  const resume = resumeOf(run);
+  waitUntil(draft, claim, now, {
+    dueAtMs: now.wallMs + delayMs,
+    ...(resume?.answer
+      ? ({ reason: 'answer', cause: 'answer' } as const)
+      : ({ reason: 'resumed', cause: 'retry' } as const)),
+    attempt: run.attempt,
+    resume,
+    error,
+  });
+}
+
+/** It never got to the agent: what it was to be, it still is. */
+export function putBack(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  now: Instant,
+  error: ClaimError | null = null,
+  delayMs = 0,
+): void {
+  const { reason, attempt, resume } = run;
+  const { cause } = run.account;
+  waitUntil(draft, claim, now, { dueAtMs: now.wallMs + delayMs, reason, cause, attempt, resume, error });
+}
+
+function resumeOf(run: RunFacts): ResumeThread | null {
+  return run.threadId === null ? run.resume : { threadId: run.threadId, answer: run.answered };
+}
+
+function pickError({ code, message }: OutcomeError): ClaimError {
+  return { code, message };
+}

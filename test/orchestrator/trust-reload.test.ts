@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import type { Config } from '../../src/domain/config.js';
+import type { DeepPartial } from '../support/builders.js';
+import { config } from '../support/builders.js';
+import { Core, ofType, started } from '../support/core.js';
+
+const STRANGER = { login: 'eve', trusted: true };
+
+function reload(core: Core, overrides: DeepPartial<Config>): void {
+  core.send({ type: 'config_changed', config: config(overrides), workflowHash: 'hash-2' });
+}
+
+describe('whom to trust changes while a question is on its way', () => {
+  test.each<DeepPartial<Config>>([{ tracker: { trust: 'members' } }, { tracker: { trust: ['ann'] } }])(
+    'what the answer calls trusted is read once more before it starts: %j',
+    (change) => {
+      const core = new Core({ tracker: { trust: 'anyone' } }).put({ id: 'A', author: STRANGER });
+      core.send({ type: 'refresh_requested' });
+      reload(core, change);
+
+      const effects = core.answerPoll();
+
+      expect(started(effects)).toEqual([]);
+      core.change('A', { author: { login: 'eve', trusted: false } });
+      expect(started(core.answerReads())).toEqual([]);
+    },
+  );
+
+  test('the read before a start as well', () => {
+    const core = new Core({ tracker: { trust: 'anyone' }, agent: { maxConcurrentAgents: 1 } }).put('A', {
+      id: 'B',
+      author: STRANGER,
+    });
+    core.poll();
+    core.exit('A');
+    reload(core, { tracker: { trust: 'members' }, agent: { maxConcurrentAgents: 1 } });
+
+    const effects = core.answerRead();
+
+    expect(started(effects)).toEqual([]);
+    expect(ofType(effects, 'read_issues')).toHaveLength(1);
+  });
+
+  test('another setting delays nothing', () => {
+    const core = new Core({ tracker: { trust: 'anyone' } }).put({ id: 'A', author: STRANGER });
+    core.send({ type: 'refresh_requested' });
+    reload(core, { tracker: { trust: 'anyone' }, agent: { maxTurns: 7 } });
+
+    expect(started(core.answerPoll())).toEqual(['A']);
+  });
+});

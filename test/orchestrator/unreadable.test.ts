@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import type { ErrorCode } from '../../src/domain/errors.js';
+import { Core, ofType, starts } from '../support/core.js';
+
+const HOUR = 3_600_000;
+const SECOND = 1_000;
+
+/** Polls are answered, and every run ends like this before it has begun: what people said about its issue cannot be read. */
+function playHour(core: Core, end: (issueId: string) => void, untilMs = HOUR): { runs: number; polls: number } {
+  const count = () => ({ runs: starts(core.effects).length, polls: ofType(core.effects, 'poll').length });
+  const before = count();
+  core.tick();
+  while (core.nowMs < untilMs) {
+    core.advance(SECOND);
+    if (core.state.poll.inFlightSeq !== null) core.answerPoll();
+    core.answerReads();
+    for (const issueId of Object.values(core.state.runs)) end(issueId);
+  }
+  const after = count();
+  return { runs: after.runs - before.runs, polls: after.polls - before.polls };
+}
+
+const BOARD = ['A', 'B', 'C', 'D', 'E'];
+const CODES = ['tracker_request', 'tracker_status', 'tracker_auth'] as const;
+
+describe('an hour in which no comments can be read', () => {
+  test.each(CODES)(
+    'burns no failures and parks nobody: the daemon holds, and one issue at a time tries: %s',
+    (code) => {
+      const core = new Core().put(...BOARD);
+
+      const { runs } = playHour(core, (id) => core.fail(id, code));
+
+      expect(BOARD.map((id) => [core.standing(id), core.claim(id).failures])).toEqual(BOARD.map(() => ['waiting', 0]));
+      expect(core.state.holds.agent?.code).toBe(code);
+      // All that started before it was known, then one at 10, 20, 40 … 300 s.
+      expect(runs).toBeLessThan(BOARD.length + 18);
+    },
+  );
+
+  test('ends with the first that can be read: then everybody runs, with a number and a reason as if nothing had been', () => {
+    const core = new Core().put(...BOARD);
+    playHour(core, (id) => core.fail(id, 'tracker_status'));
+    const probe = () => Object.values(core.state.runs)[0] ?? '';
+    core.nowMs += (core.state.holds.agent?.untilMs ?? 0) - core.now.wallMs;
+    core.poll();
+
+    core.signal(probe(), { type: 'phase', phase: 'agent' });
+    core.usage(probe(), 'thread', 10, 5);
+    core.answerReads();
+
+    expect(BOARD.map((id) => core.standing(id))).toEqual(BOARD.map(() => 'running'));
+    expect(core.latest('start_run').order).toMatchObject({ reason: 'first', attempt: null });
+  });
+
+  test('of one issue alone is its own trouble: others go on, and it is parked after its attempts', () => {
+    const core = new Core().put('bad', 'good');
+
+    playHour(core, (id) => {
+      if (id === 'bad') return core.fail(id, 'tracker_status');
+      core.signal(id, { type: 'phase', phase: 'agent' });
+      core.usage(id, `thread-${core.nowMs}`, 1, 1);
+      core.change('good', { description: String(core.nowMs) });
+      return core.exit(id);
+    });
+
+    expect(core.standing('bad')).toBe('parked: too_many_failures');
+    expect(core.standing('good')).not.toMatch(/parked/);
+    expect(core.state.holds).toEqual({});
+  });
+
+  test('of a run that has begun counts as before: what it did has cost something', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'phase', phase: 'agent' });
+
+    core.fail('A', 'tracker_request');
+
+    expect(core.claim('A').failures).toBe(1);
+    expect(core.state.holds).toEqual({});
+  });
+});
+
+test('comments that come and make no sense are the trouble of their issue at once, and hold nobody up', () => {
+  const core = new Core().put('A', 'B');
+  core.poll();
+
+  core.fail('A', 'tracker_response');
+
+  expect([core.claim('A').failures, core.standing('B')]).toEqual([1, 'running']);
+  expect(core.state.holds).toEqual({});
+});
+
+describe('an hour in which the tracker refuses the comments', () => {
+  test.each<[ErrorCode, number]>([
+    ['tracker_rate_limited', 60],
+    ['tracker_rate_limited', 600],
+  ])('because of a limit costs one run per issue and reset, and no failure: %s, %i s', (code, resetS) => {
+    const core = new Core().put(...BOARD);
+
+    const { runs } = playHour(core, (id) => core.fail(id, code, { resetAtMs: core.now.wallMs + resetS * SECOND }));
+
+    expect(runs).toBeLessThanOrEqual(BOARD.length * (HOUR / SECOND / resetS + 1));
+    expect(BOARD.map((id) => [core.standing(id), core.claim(id).failures])).toEqual(BOARD.map(() => ['waiting', 0]));
+    expect(core.state.holds).toEqual({});
+  });
+
+  test.each([
+    ['now', 0],
+    ['an hour ago', -HOUR],
+  ])('with a reset that is over makes no hot loop: %s', (_, awayMs) => {
+    const core = new Core().put('A');
+
+    const { runs, polls } = playHour(core, (id) =>
+      core.fail(id, 'tracker_rate_limited', { resetAtMs: core.now.wallMs + awayMs }),
+    );
+
+    expect(runs).toBeLessThanOrEqual(361);
+    expect(runs).toBeGreaterThan(100);
+    expect(polls).toBeLessThanOrEqual(361);
+  });
+
+  test('for a token that polls did without for a while, too, holds on: that those are answered again says nothing of comments', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.fail('A', 'tracker_auth');
+    core.advance(30_000);
+    core.answerPoll({ candidates: { ok: false, code: 'tracker_auth', message: 'no' } });
+
+    core.advance(30_000);
+    core.answerPoll();
+
+    expect(core.state.holds).toMatchObject({ agent: { code: 'tracker_auth' } });
+    expect(core.claim('A').suspect).toBe(false);
+  });
+});
