@@ -25,6 +25,7 @@ export function normaliseIssue(raw: RawIssue): Issue {
     comments: list(raw.comments).flatMap(comment),
     // Absent means yes. What is neither yes nor absent must not start a run.
     dispatchable: raw.dispatchable === undefined || raw.dispatchable === null || raw.dispatchable === true,
+    held_back: text(raw.held_back),
     native_ref: text(raw.native_ref),
     created_at: time(raw.created_at),
     updated_at: time(raw.updated_at),
@@ -57,9 +58,15 @@ function webAddress(value: unknown): string | null {
   return address !== null && /^https?:\/\//i.test(address) && URL.canParse(address) ? address : null;
 }
 
-/** UTC, so that texts sort as times do. */
+/** As most trackers write it, on a day that every month has. */
+const PLAIN_UTC = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{3})?Z$/;
+
+/** UTC, so that texts sort as times do. Twenty thousand may come with a poll, and to parse one takes a microsecond. */
 function time(value: unknown): string | null {
-  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  if (typeof value !== 'string') return null;
+  const plain = PLAIN_UTC.exec(value);
+  if (plain !== null) return plain[1] === undefined ? `${value.slice(0, -1)}.000Z` : value;
+  const ms = Date.parse(value);
   return Number.isNaN(ms) ? null : new Date(ms).toISOString();
 }
 
@@ -71,8 +78,12 @@ function author(value: unknown): Issue['author'] {
 }
 
 function labels(value: unknown): string[] {
-  const names = list(value).flatMap((label) => (typeof label === 'string' ? [label.trim().toLowerCase()] : []));
-  return [...new Set(names)].filter((name) => name !== '');
+  const names = new Set<string>();
+  for (const label of list(value)) {
+    const name = typeof label === 'string' ? label.trim().toLowerCase() : '';
+    if (name !== '') names.add(name);
+  }
+  return [...names];
 }
 
 function blocker(value: unknown): Blocker[] {

@@ -1,6 +1,8 @@
 import type { TrackerConfig } from '../domain/config.js';
 import { BatonError } from '../domain/errors.js';
 import type { Tracker } from '../domain/ports.js';
+import type { ProgramProcess, TrackerProgram } from './program.js';
+import type { VerifyWebhook } from './webhooks/verify-webhook.js';
 
 /** One kind of tracker that `tracker.kind` can name. */
 export interface TrackerEntry {
@@ -9,17 +11,23 @@ export interface TrackerEntry {
   readonly defaults: Tracker['defaults'];
   /** Throws `BatonError`: `invalid_tracker_config` or `missing_tracker_secret`. Does not talk to the tracker yet. */
   create(options: TrackerOptions): Tracker;
+  /** Absent: Baton knows no webhooks of this kind. */
+  readonly verifyWebhook?: VerifyWebhook;
 }
 
-interface TrackerOptions {
+export interface TrackerOptions {
   readonly config: TrackerConfig;
-  /** The states that count right now: WORKFLOW.md may name others while the tracker lives. */
-  states(): Pick<TrackerConfig, 'activeStates' | 'terminalStates'>;
+  /** The settings in force right now: states, labels and trust may change while the tracker lives, the provider may not. */
+  settings(): TrackerConfig;
   readonly env: { readonly [name: string]: string | undefined };
   /** The folder of WORKFLOW.md: relative paths of the provider's settings start there. */
   readonly dir: string;
   /** The value of the environment variable `name`; `null` when it is missing or empty. Whatever is read here gets masked in logs. */
   secret(name: string): string | null;
+  /** Takes every known secret out of a text. */
+  mask(text: string): string;
+  /** Starts a program of the operator's, contained, in `dir`. Only for kinds that have one. */
+  start(program: TrackerProgram): Promise<ProgramProcess>;
 }
 
 export interface TrackerRegistry {

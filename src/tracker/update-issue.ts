@@ -13,17 +13,17 @@ const TIME_LIMIT_MS = 60_000;
  */
 export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates }: TrackerConfig): HostTool {
   const states = tracker.states.length > 0 ? tracker.states : [...activeStates, ...terminalStates];
+  const changes = tracker.changes ?? ['state', 'comment'];
+  const mayMove = changes.includes('state');
+  const mayComment = changes.includes('comment');
+  const state = { type: 'string', description: `One of: ${states.join(', ')}.` };
+  const comment = { type: 'string', description: 'What was done, or what a person must know. Markdown.' };
   return {
     name: NAME,
-    description:
-      'Move the issue you are working on to another state, comment on it, or both. ' +
-      `States: ${states.join(', ')}. Work is over once the issue is in another state than: ${activeStates.join(', ')}.`,
+    description: `${deeds(mayMove, mayComment)} States: ${states.join(', ')}. Work is over once the issue is in another state than: ${activeStates.join(', ')}.`,
     inputSchema: {
       type: 'object',
-      properties: {
-        state: { type: 'string', description: `One of: ${states.join(', ')}.` },
-        comment: { type: 'string', description: 'What was done, or what a person must know. Markdown.' },
-      },
+      properties: { ...(mayMove ? { state } : {}), ...(mayComment ? { comment } : {}) },
       additionalProperties: false,
     },
     async call(input, { issue }) {
@@ -36,10 +36,29 @@ export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates
         return { success: true, text: `${said}The issue is now in "${state}".`, movedTo: state };
       } catch (error) {
         if (error instanceof BatonError && error.code === 'tracker_refused') return refused(error.message);
-        throw error;
+        const limitedUntilMs = limitIn(error);
+        if (limitedUntilMs === null) throw error;
+        return { ...refused(`${(error as BatonError).message} ${END_YOUR_TURN}`), limitedUntilMs };
       }
     },
   };
+}
+
+/** Said to an agent whose tool is refused until a time: to try again and again costs turns and changes nothing. */
+export const END_YOUR_TURN = 'Do not try again: end your turn, and you will go on after that.';
+
+/** Until when the tracker refuses whoever asks; `null`: it is something else. */
+export function limitIn(error: unknown): number | null {
+  if (!(error instanceof BatonError) || error.code !== 'tracker_rate_limited') return null;
+  const { resetAtMs } = error.details;
+  return typeof resetAtMs === 'number' ? resetAtMs : Date.now();
+}
+
+function deeds(mayMove: boolean, mayComment: boolean): string {
+  if (mayMove && mayComment) return 'Move the issue you are working on to another state, comment on it, or both.';
+  if (mayMove) return 'Move the issue you are working on to another state. This tracker takes no comments.';
+  if (mayComment) return 'Comment on the issue you are working on. In this tracker only people move issues.';
+  return 'Does nothing: in this tracker only people move issues and comment on them.';
 }
 
 /** The change, or a sentence that tells the agent what is wrong with its call. */

@@ -21,6 +21,7 @@ describe('a normalised issue', () => {
       blocked_by: [],
       comments: [],
       dispatchable: true,
+      held_back: null,
       native_ref: null,
       created_at: null,
       updated_at: null,
@@ -37,6 +38,7 @@ describe('a normalised issue', () => {
       blocked_by: [{ id: 'i2', identifier: 'AB-2', state: 'Todo' }],
       comments: [{ author: null, body: 'hello', created_at: null }],
       dispatchable: false,
+      held_back: null,
     });
 
     expect(normaliseIssue(whole)).toEqual(whole);
@@ -56,8 +58,18 @@ describe('a normalised issue', () => {
     expect(normalised({ labels: [' Zeta', 'api', 'API ', '', '  ', 7, null, 'zeta'] }).labels).toEqual(['zeta', 'api']);
   });
 
-  test('has times in UTC, so that they sort as texts', () => {
-    expect(normalised({ created_at: '2026-01-01T02:00:00+02:00' }).created_at).toBe('2026-01-01T00:00:00.000Z');
+  test.each([
+    ['2026-01-01T02:00:00+02:00', '2026-01-01T00:00:00.000Z'],
+    ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000Z'],
+    ['2026-01-01T00:00:00.5Z', '2026-01-01T00:00:00.500Z'],
+    ['2026-01-01T00:00:00.123Z', '2026-01-01T00:00:00.123Z'],
+    ['2026-12-31T23:59:59Z', '2026-12-31T23:59:59.000Z'],
+    ['2026-01-01T00:00:60Z', null],
+    ['2026-02-30T00:00:00Z', '2026-03-02T00:00:00.000Z'],
+    ['2026-01-31T24:00:00Z', '2026-02-01T00:00:00.000Z'],
+    ['2026-13-01T00:00:00Z', null],
+  ])('has times in UTC, so that they sort as texts: %s', (written, told) => {
+    expect(normalised({ created_at: written }).created_at).toBe(told);
   });
 
   test.each(['id', 'identifier', 'title', 'state'] as const)('cannot be made without %s', (field) => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { BatonError } from '../../src/domain/errors.js';
 import { updateIssueTool } from '../../src/tracker/update-issue.js';
 import { config, issue } from '../support/builders.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
@@ -43,6 +44,33 @@ describe('the tool update_issue', () => {
 
     expect(result).toEqual({ success: false, text: expect.stringContaining(text) });
     expect([tracker.get('A').state, tracker.get('B').state, tracker.comments]).toEqual(['Todo', 'Todo', []]);
+  });
+
+  test('a limit of the tracker says until when, and that to try again is no use', async () => {
+    const tracker = new MemoryTracker([issue('A')]);
+    tracker.update = () => Promise.reject(new BatonError('tracker_rate_limited', 'Later.', { resetAtMs: 77 }));
+
+    const result = await toolOn(tracker)({ state: 'Done' });
+
+    expect(result).toEqual({
+      success: false,
+      text: expect.stringMatching(/^Later\. .*end your turn/),
+      limitedUntilMs: 77,
+    });
+  });
+
+  test.each([
+    [['state', 'comment'], ['state', 'comment'], /comment on it, or both/],
+    [['state'], ['state'], /takes no comments/],
+    [['comment'], ['comment'], /only people move/],
+    [[], [], /Does nothing/],
+  ] as const)('of a tracker in which %j can be changed it offers no more', (changes, offered, words) => {
+    const tracker = Object.assign(new MemoryTracker(), { changes });
+
+    const { inputSchema, description } = updateIssueTool(tracker, config().tracker);
+
+    expect(Object.keys(inputSchema.properties ?? {})).toEqual(offered);
+    expect(description).toMatch(words);
   });
 
   test('what the tracker refuses is told to the agent in its own words', async () => {

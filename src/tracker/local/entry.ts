@@ -18,9 +18,9 @@ export function localTrackerWith(nowMs: () => number): TrackerEntry {
   return {
     kind: KIND,
     defaults: DEFAULTS,
-    create({ config, states, env, dir }) {
+    create({ config, settings, env, dir }) {
       const folder = path.resolve(dir, withHome(pathOf(config.provider), env.HOME || homedir()));
-      return new LocalTracker({ folder, scope: `${KIND}:${realOrSame(folder)}`, states, nowMs });
+      return new LocalTracker({ folder, scope: `${KIND}:${realOrSame(folder)}`, settings, nowMs });
     },
   };
 }

@@ -18,7 +18,7 @@ interface LocalTrackerOptions {
   readonly folder: string;
   readonly scope: string;
   /** Asked anew each time: the settings may change. */
-  states(): Pick<TrackerConfig, 'activeStates' | 'terminalStates'>;
+  settings(): Pick<TrackerConfig, 'activeStates' | 'terminalStates'>;
   /** How long a file has been missing is measured on this. */
   readonly nowMs: () => number;
 }
@@ -114,7 +114,7 @@ export class LocalTracker implements Tracker {
   }
 
   #batch(cards: readonly Card[], unknown: readonly string[], board: Board): IssueBatch {
-    const states = this.#options.states();
+    const states = this.#options.settings();
     const issues = cards.map((card) => cardToIssue(card, board, this.#sightings, states));
     const isDone = (card: Card) => includesState(states.terminalStates, stateOf(card, states));
     const circles = dependencyCircles(board.cards.keys(), (id) => {
@@ -126,7 +126,7 @@ export class LocalTracker implements Tracker {
   }
 
   #stateOf(card: Card): string {
-    return stateOf(card, this.#options.states());
+    return stateOf(card, this.#options.settings());
   }
 
   async #update(issueId: string, { state, comment }: IssueChange, signal: AbortSignal): Promise<IssueUpdate> {
@@ -160,7 +160,7 @@ export class LocalTracker implements Tracker {
 
   /** The tracker's own spelling of a state. */
   #spelling(state: string, { task }: Card): string {
-    const { activeStates, terminalStates } = this.#options.states();
+    const { activeStates, terminalStates } = this.#options.settings();
     const allowed = [...this.#statuses, ...activeStates, ...terminalStates];
     const found = allowed.find((each) => stateKey(each) === stateKey(state));
     if (found !== undefined) return found;

@@ -72,13 +72,16 @@ export function trackerIn(
     activeStates: ['To Do', 'In Progress'],
     terminalStates: ['Done', 'Dropped'],
     requiredLabels: [],
+    trust: null,
   };
   return localTrackerWith(nowMs).create({
     config,
-    states: states ?? (() => config),
+    settings: () => ({ ...config, ...states?.() }),
     env: { HOME: dir },
     dir,
     secret: () => null,
+    mask: (text) => text,
+    start: () => Promise.reject(new Error('a local tracker starts nothing')),
   });
 }
 

@@ -34,6 +34,7 @@ describe('what Backlog.md wrote', () => {
         { author: null, body: '## Final Summary\n\nsum', created_at: null },
       ],
       dispatchable: true,
+      held_back: null,
       native_ref: path.join(folder, 'tasks/task-1 - First.md'),
       created_at: '2026-11-16T04:25:00.000Z',
       updated_at: '2026-11-16T04:26:00.000Z',

@@ -1,0 +1,93 @@
+import { stateKey } from '../domain/issue.js';
+import type { ProviderSettings } from './provider-settings.js';
+
+/** The states of trackers that know but two of their own, and in which people make the others with labels. */
+export interface OwnStates {
+  /** As people call the tracker. */
+  readonly tracker: string;
+  readonly open: string;
+  readonly closed: string;
+}
+
+/** A state that the tracker does not know: an open issue is in it as long as it carries the label. */
+export interface LabelState {
+  readonly name: string;
+  readonly label: string;
+}
+
+export interface StateFound {
+  readonly state: string;
+  /** The labels that made it so, if more than one could have. */
+  readonly rivals: readonly string[];
+}
+
+/** Every state that an issue can be in: open, those that labels stand for, closed. */
+export class LabelStates {
+  constructor(
+    private readonly own: OwnStates,
+    private readonly labelled: readonly LabelState[],
+  ) {}
+
+  get names(): readonly string[] {
+    return [this.own.open, ...this.labelled.map(({ name }) => name), this.own.closed];
+  }
+
+  get labels(): readonly string[] {
+    return this.labelled.map(({ label }) => label);
+  }
+
+  /** The state in our spelling; `null`: there is none of that name. */
+  named(state: string): string | null {
+    return this.names.find((name) => stateKey(name) === stateKey(state)) ?? null;
+  }
+
+  /** `null`: that state has no label. */
+  labelOf(state: string): string | null {
+    return this.labelled.find(({ name }) => stateKey(name) === stateKey(state))?.label ?? null;
+  }
+
+  /** Of several labels the last listed wins: lists go from the beginning of the work to its end. */
+  of(isOpen: boolean, labels: readonly string[]): StateFound {
+    const { open, closed } = this.own;
+    if (!isOpen) return { state: closed, rivals: [] };
+    if (this.labelled.length === 0) return { state: open, rivals: [] };
+    const keys = new Set(labels.map(stateKey));
+    const found = this.labelled.filter(({ label }) => keys.has(stateKey(label)));
+    const rivals = found.length > 1 ? found.map(({ label }) => label) : [];
+    return { state: found.at(-1)?.name ?? open, rivals };
+  }
+
+  /** The label that puts an open issue with these labels into its state; `null`: none does. */
+  labelFor(labels: readonly string[]): string | null {
+    return this.labelOf(this.of(true, labels).state);
+  }
+
+  /** Which of an issue's labels are states, as they are spelled there. */
+  among(labels: readonly string[]): readonly string[] {
+    const keys = new Set(this.labels.map(stateKey));
+    return labels.filter((label) => keys.has(stateKey(label)));
+  }
+}
+
+/** `state_labels`: a list of labels that are states, or a map of states and their labels. */
+export function labelStatesOf(settings: ProviderSettings, { tracker, open, closed }: OwnStates): readonly LabelState[] {
+  const found: LabelState[] = settings.isMap('state_labels')
+    ? [...settings.map('state_labels')].map(([name, label]) => ({ name: name.trim(), label: label.trim() }))
+    : settings.list('state_labels').map((label) => ({ name: label, label }));
+  const names = new Set([open, closed]);
+  const labels = new Set<string>();
+  for (const { name, label } of found) {
+    if (name === '' || label === '') throw settings.wrong('state_labels', 'holds an empty name');
+    if (names.has(stateKey(name))) {
+      const isTaken = [open, closed].includes(stateKey(name));
+      const why = isTaken
+        ? `names "${name}", which ${tracker} knows without a label`
+        : `names the state "${name}" twice`;
+      throw settings.wrong('state_labels', why);
+    }
+    if (labels.has(stateKey(label))) throw settings.wrong('state_labels', `uses the label "${label}" for two states`);
+    names.add(stateKey(name));
+    labels.add(stateKey(label));
+  }
+  return found;
+}

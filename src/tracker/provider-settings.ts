@@ -1,0 +1,137 @@
+import { BatonError } from '../domain/errors.js';
+import type { Json } from '../domain/json.js';
+import { nearestWord } from '../domain/nearest-word.js';
+import type { TrackerOptions } from './registry.js';
+
+export interface Token {
+  readonly value: string;
+  /** Where it comes from, for people: the name of a variable, or of a key. */
+  readonly from: string;
+}
+
+/** What a raw tool may do: nothing (there is none), read, or everything. */
+export type RawToolMode = 'off' | 'read_only' | 'on';
+
+/** `tracker.provider`, key by key. Throws `invalid_tracker_config` for what makes no sense, `missing_tracker_secret` for a missing token. */
+export class ProviderSettings {
+  readonly #options: Pick<TrackerOptions, 'config' | 'secret'>;
+
+  constructor(options: Pick<TrackerOptions, 'config' | 'secret'>, keys: readonly string[]) {
+    this.#options = options;
+    const { kind, provider } = options.config;
+    const stranger = Object.keys(provider).find((key) => !keys.includes(key));
+    if (stranger === undefined) return;
+    const near = nearestWord(stranger, keys);
+    const hint = near === null ? `It takes: ${keys.join(', ')}.` : `Did you mean tracker.provider.${near}?`;
+    const isA = kind === 'local' ? 'the local tracker' : kind;
+    throw new BatonError('invalid_tracker_config', `tracker.provider.${stranger} is no setting of ${isA}. ${hint}`);
+  }
+
+  /**
+   * `$NAME` stands for that variable. One that is not set is an error, unless there is something to take `instead`: what was written to narrow the work must not widen it
+   * where a daemon is started without its variables.
+   */
+  text(key: string, instead = ''): string | null {
+    const written = this.#written(key);
+    if (written === null) return null;
+    if (typeof written !== 'string' && typeof written !== 'number') throw this.wrong(key, 'must be a text');
+    const variable = variableIn(written);
+    const named = variable === null ? String(written) : this.#options.secret(variable);
+    const value = (named?.trim() || (variable === null ? '' : instead)).trim();
+    if (/\p{Cc}/u.test(value)) throw this.wrong(key, 'holds control characters');
+    if (value === '' && variable !== null) {
+      const unset = `tracker.provider.${key} stands for ${variable}, which is not set or empty. Set ${variable} where the daemon is started, or take the key out.`;
+      throw new BatonError('missing_tracker_secret', unset, { variable });
+    }
+    return value === '' ? null : value;
+  }
+
+  needText(key: string, example: string): string {
+    const value = this.text(key);
+    if (value !== null) return value;
+    const { kind } = this.#options.config;
+    const message = `${kind} needs tracker.provider.${key}: write for instance \`${key}: ${example}\`.`;
+    throw new BatonError('invalid_tracker_config', message);
+  }
+
+  list(key: string): readonly string[] {
+    const written = this.#written(key);
+    if (written === null) return [];
+    const items = Array.isArray(written) ? written : [written];
+    return items.map((item) => {
+      if ((typeof item !== 'string' && typeof item !== 'number') || String(item).trim() === '')
+        throw this.wrong(key, 'must be a list of texts');
+      return String(item).trim();
+    });
+  }
+
+  /** Texts by name. */
+  map(key: string): ReadonlyMap<string, string> {
+    const written = this.#written(key);
+    if (written === null) return new Map();
+    if (typeof written !== 'object' || Array.isArray(written)) throw this.wrong(key, 'must be a map of texts');
+    return new Map(
+      Object.entries(written).map(([name, value]) => {
+        if (typeof value !== 'string' && typeof value !== 'number')
+          throw this.wrong(`${key}.${name}`, 'must be a text');
+        return [name, String(value)];
+      }),
+    );
+  }
+
+  isMap(key: string): boolean {
+    const written = this.#written(key);
+    return typeof written === 'object' && written !== null && !Array.isArray(written);
+  }
+
+  rawTool(fallback: RawToolMode): RawToolMode {
+    const written = this.#written('raw_tool');
+    if (written === null) return fallback;
+    if (written === true || written === 'on') return 'on';
+    if (written === false || written === 'off') return 'off';
+    if (written === 'read_only') return 'read_only';
+    throw this.wrong('raw_tool', 'must be true, false or read_only');
+  }
+
+  /** The token under `key`, else in the first of `variables` that is set. */
+  token(key: string, variables: readonly string[]): Token {
+    const written = this.#written(key);
+    const given = written === null ? null : String(written).trim();
+    const variable = variableIn(given);
+    const names = variable !== null ? [variable] : given === null ? variables : [];
+    for (const name of names) {
+      const value = this.#options.secret(name)?.trim();
+      if (value) return this.#checked({ value, from: name });
+    }
+    if (given !== null && given !== '' && variable === null) {
+      return this.#checked({ value: given, from: `tracker.provider.${key}` });
+    }
+    const { kind } = this.#options.config;
+    const [name = 'TOKEN'] = names;
+    const other = variable === null ? `, or name another variable with tracker.provider.${key}: $NAME` : '';
+    const message = `${kind} needs a token, and ${name} is not set or empty. Set ${name} where the daemon is started${other}.`;
+    throw new BatonError('missing_tracker_secret', message, { variable: name });
+  }
+
+  wrong(key: string, problem: string): BatonError {
+    const written = this.#written(key);
+    const got = written === null || /token|key|secret|password/i.test(key) ? '' : `, got ${JSON.stringify(written)}`;
+    return new BatonError('invalid_tracker_config', `tracker.provider.${key} ${problem}${got}.`);
+  }
+
+  #checked(token: Token): Token {
+    if (/^[\x21-\x7e]+$/.test(token.value)) return token;
+    const message = `The token in ${token.from} has blanks or characters that cannot be sent. Copy it again.`;
+    throw new BatonError('invalid_tracker_config', message);
+  }
+
+  #written(key: string): Json {
+    const { provider } = this.#options.config;
+    return Object.hasOwn(provider, key) ? (provider[key] ?? null) : null;
+  }
+}
+
+/** The name in a value that is wholly `$NAME`. */
+function variableIn(written: Json): string | null {
+  return typeof written === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(written.trim())?.[1] ?? null) : null;
+}

@@ -1,0 +1,61 @@
+import { HISTORY_QUERY } from '../../../src/tracker/github/edit-histories.js';
+import type { FakeAnswer, FakeRequest } from './fake-server.js';
+import type { FakeTracker } from './fake-tracker.js';
+
+type FakeActor = string | null;
+
+/** What happened to an issue; times as GitHub writes them. */
+export interface FakeHistory {
+  readonly edited?: { readonly at: string; readonly by: FakeActor };
+  readonly renamed?: readonly { readonly at: string; readonly by: FakeActor }[];
+  readonly labelled?: readonly { readonly at: string; readonly label: string }[];
+  /** When the answering server heard of the issue last; absent: just now. */
+  readonly updatedAt?: string;
+}
+
+/** Answers the one query that there is, in GitHub's shape; the query itself is held against the published schema elsewhere. */
+export function answerHistories(
+  { body }: FakeRequest,
+  histories: ReadonlyMap<string, FakeHistory>,
+  board: FakeTracker['board'],
+): FakeAnswer {
+  const { query, variables } = body;
+  if (query !== HISTORY_QUERY) return { body: { errors: [{ message: 'the fake does not know this query' }] } };
+  const ids = variables.ids as string[];
+  if (ids.length > 100) return { body: { errors: [{ type: 'ARGUMENT_LIMIT', message: 'at most 100 ids' }] } };
+  const missing = ids.filter((nodeId) => !board.has(numberIn(nodeId)));
+  if (missing.length > 0) {
+    const errors = missing.map((id) => ({ type: 'NOT_FOUND', message: `Could not resolve to a node of '${id}'` }));
+    return { body: { data: { nodes: ids.map(() => null) }, errors } };
+  }
+  return {
+    body: { data: { nodes: ids.map((nodeId) => nodeOf(numberIn(nodeId), histories, board)) } },
+    headers: { 'x-ratelimit-resource': 'graphql' },
+  };
+}
+
+function numberIn(nodeId: string): string {
+  return nodeId.replace('I_kwDOA', '');
+}
+
+function nodeOf(id: string, histories: ReadonlyMap<string, FakeHistory>, board: FakeTracker['board']) {
+  const { edited, renamed = [], labelled = [], updatedAt } = histories.get(id) ?? {};
+  const items = [
+    ...labelled.map(({ at, label }) => ({ __typename: 'LabeledEvent', createdAt: at, label: { name: label } })),
+    ...renamed.map(({ at, by }) => ({ __typename: 'RenamedTitleEvent', createdAt: at, actor: actorOf(by) })),
+  ];
+  return {
+    __typename: 'Issue',
+    updatedAt: updatedAt ?? board.get(id)?.updatedAt,
+    lastEditedAt: edited?.at ?? null,
+    editor: edited === undefined ? null : actorOf(edited.by),
+    timelineItems: { nodes: items.sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt)) },
+  };
+}
+
+/** GraphQL leaves the `[bot]` out. */
+function actorOf(login: FakeActor) {
+  if (login === null) return null;
+  const isBot = login.endsWith('[bot]');
+  return { __typename: isBot ? 'Bot' : 'User', login: isBot ? login.slice(0, -'[bot]'.length) : login };
+}

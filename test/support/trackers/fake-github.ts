@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto';
+import { githubTracker } from '../../../src/tracker/github/entry.js';
+import { answerHistories, type FakeHistory } from './fake-github-histories.js';
+import { commentShape, issueShape, repositoryShape, WEB } from './fake-github-shapes.js';
+import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';
+import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
+
+/** What GitHub knows besides the board; tests change it by hand. */
+export interface GithubWorld {
+  readonly repo: string;
+  isPublic: boolean;
+  hasIssues: boolean;
+  isArchived: boolean;
+  /** The name that the repository has now, where it was renamed. */
+  renamedTo: string | null;
+  /** What the token's owner may do there. */
+  permissions: { readonly push: boolean; readonly triage: boolean };
+  /** `null`: the token of an app. */
+  user: string | null;
+  /** Labels that stand for states: an open issue of the board is in that state while it carries one. */
+  readonly stateLabels: string[];
+  /** Every label that exists. */
+  readonly labels: string[];
+  /** Ids on the board that are pull requests. */
+  readonly pulls: Set<string>;
+  /** Ids that went to another repository. */
+  readonly transferred: Set<string>;
+  /** Issues of other repositories that block one, by its id. */
+  readonly foreignBlockers: Map<string, { readonly repo: string; readonly number: number; readonly state: string }[]>;
+  readonly locked: Set<string>;
+  /** Whether the server offers dependencies of issues. */
+  hasDependencies: boolean;
+  readonly assignees: Map<string, readonly string[]>;
+  readonly histories: Map<string, FakeHistory>;
+  readonly quota: { remaining: number; readonly resetAtSeconds: number };
+}
+
+export interface FakeGithub extends FakeTracker {
+  readonly world: GithubWorld;
+}
+
+const TOKEN = 'github_pat_11FAKE0000canary0000token';
+const REPO = 'octo-org/widgets';
+export const REPO_ID = 1_296_269;
+
+type Route = (asked: FakeRequest, world: GithubWorld, board: FakeTracker['board'], parts: string[]) => FakeAnswer;
+
+/** Speaks like api.github.com: its shapes, its pages, its errors. What it does not know it refuses. */
+export async function startFakeGithub(root = ''): Promise<FakeGithub> {
+  const board: FakeTracker['board'] = new Map();
+  const world = newWorld();
+  const highest = { number: 0 };
+  const server = await fakeServer((asked) => {
+    const answer = guarded(asked) ?? answerTo(asked, root, world, board, highest);
+    return withHeaders(answer, asked, world);
+  });
+  const next = addTo(board, () => naming(highest), 'open');
+  return {
+    ...{ kind: 'github', entry: githubTracker, server, board, world, add: next },
+    provider: { repo: REPO, endpoint: `${server.url}${root}` },
+    ...{ variable: 'GITHUB_TOKEN', token: TOKEN },
+  };
+}
+
+function naming(highest: { number: number }) {
+  highest.number++;
+  return { id: String(highest.number), identifier: `GH-${highest.number}` };
+}
+
+function newWorld(): GithubWorld {
+  return {
+    ...{ repo: REPO, isPublic: false, hasIssues: true, isArchived: false, renamedTo: null, user: 'baton-bot' },
+    ...{ permissions: { push: true, triage: true }, stateLabels: ['In progress', 'Review'], labels: [] },
+    ...{ pulls: new Set<string>(), transferred: new Set<string>(), locked: new Set<string>() },
+    ...{ foreignBlockers: new Map(), hasDependencies: true, assignees: new Map(), histories: new Map() },
+    quota: { remaining: 4_990, resetAtSeconds: Math.floor(Date.now() / 1000) + 1_800 },
+  };
+}
+
+function guarded({ headers, url }: FakeRequest): FakeAnswer | null {
+  if (headers.authorization !== `Bearer ${TOKEN}`) return refusal(401, 'Bad credentials');
+  if (!headers['user-agent']) return refusal(403, 'Request forbidden by administrative rules.');
+  if (url.pathname.endsWith('/graphql')) return null;
+  if (headers.accept !== 'application/vnd.github+json') return refusal(415, 'Unsupported Accept header');
+  return headers['x-github-api-version'] === '2022-11-28' ? null : refusal(400, 'No such API version');
+}
+
+function answerTo(
+  asked: FakeRequest,
+  root: string,
+  world: GithubWorld,
+  board: FakeTracker['board'],
+  highest: { readonly number: number },
+): FakeAnswer {
+  const { method, url } = asked;
+  const graphql = `${root.replace(/\/v3$/, '')}/graphql`;
+  if (method === 'POST' && url.pathname === graphql) return answerHistories(asked, world.histories, board);
+  if (!url.pathname.startsWith(`${root}/`)) return notFound();
+  const parts = url.pathname
+    .slice(root.length + 1)
+    .split('/')
+    .map(decodeURIComponent);
+  if (method === 'GET' && parts.join('/') === 'user') {
+    if (world.user === null) return refusal(403, 'Resource not accessible by integration');
+    return { body: { login: world.user, id: 1, type: 'User' } };
+  }
+  const isNumbered = parts[0] === 'repositories' && parts[1] === String(REPO_ID);
+  const isNamed = parts[0] === 'repos' && `${parts[1]}/${parts[2]}`.toLowerCase() === REPO;
+  if (!isNamed && !isNumbered) return notFound();
+  const rest = parts.slice(isNumbered ? 2 : 3);
+  if (world.renamedTo !== null && isNamed) {
+    const location = `http://${asked.headers.host}${root}/repositories/${REPO_ID}${rest.map((part) => `/${part}`).join('')}${url.search}`;
+    return { status: method === 'GET' ? 301 : 307, headers: { location }, body: { message: 'Moved Permanently' } };
+  }
+  const [, number] = rest;
+  if (rest[0] === 'issues' && number !== undefined && !board.has(number)) {
+    return Number(number) <= highest.number ? refusal(410, 'This issue was deleted') : notFound();
+  }
+  if (rest[0] === 'issues' && number !== undefined && world.transferred.has(number)) {
+    const location = `http://${asked.headers.host}${root}/repositories/999/issues/7`;
+    return { status: 301, headers: { location }, body: { message: 'Moved Permanently', url: location } };
+  }
+  if (rest[0] === 'issues' && !world.hasIssues) return refusal(410, 'Issues are disabled for this repo');
+  const pattern = [method, ...rest.map((part, n) => (n === 1 && /^\d+$/.test(part) ? ':n' : part))];
+  if (pattern[2] === ':n' && pattern[3] === 'labels' && pattern.length === 5) pattern[4] = ':label';
+  return ROUTES[pattern.join(' ')]?.(asked, world, board, rest) ?? notFound();
+}
+
+const ROUTES: { readonly [pattern: string]: Route } = {
+  GET: (_asked, world) => ({ body: repositoryShape(world, REPO_ID) }),
+  'GET labels': (asked, { labels }) =>
+    paged(
+      asked,
+      [],
+      labels.map((name, id) => ({ id, name, color: 'ededed' })),
+    ),
+  'GET issues': (asked, world, board) => {
+    const { searchParams } = asked.url;
+    const state = searchParams.get('state') ?? 'open';
+    const needed = (searchParams.get('labels') ?? '').split(',').filter((label) => label !== '');
+    const found = [...board.values()]
+      .map((issue) => issueShape(issue, world, board))
+      .filter((shape) => {
+        const carried = shape.labels.map(({ name }) => name.toLowerCase());
+        return (
+          (state === 'all' || shape.state === state) && needed.every((name) => carried.includes(name.toLowerCase()))
+        );
+      });
+    if (searchParams.get('sort') !== 'created' || searchParams.get('direction') !== 'asc') found.reverse();
+    return paged(asked, ['state', 'labels', 'sort', 'direction'], found);
+  },
+  'GET issues :n': (_asked, world, board, [, id]) => ({ body: issueShape(theIssue(board, id), world, board) }),
+  'GET issues :n dependencies blocked_by': (asked, world, board, [, id = '']) => {
+    if (!world.hasDependencies) return notFound();
+    const own = theIssue(board, id).blockedBy.map((each) => issueShape(theIssue(board, each), world, board));
+    const foreign = (world.foreignBlockers.get(id) ?? []).map(({ repo, number, state }) => ({
+      ...{ number, state, title: 'Elsewhere', repository_url: `${WEB}/repos/${repo}`, labels: [{ name: 'Review' }] },
+    }));
+    return paged(asked, [], [...own, ...foreign]);
+  },
+  'GET issues :n comments': (asked, _world, board, [, id]) =>
+    paged(asked, [], theIssue(board, id).comments.map(commentShape)),
+  'POST issues :n comments': ({ body }, world, board, [, id = '']) => {
+    if (world.locked.has(id)) return refusal(403, 'Unable to create comment because issue is locked.');
+    if (typeof body?.body !== 'string' || body.body === '') return refusal(422, 'Validation Failed');
+    const comment = {
+      author: world.user ?? 'app',
+      isMember: true,
+      body: body.body,
+      createdAt: new Date().toISOString(),
+    };
+    theIssue(board, id).comments.push(comment);
+    return { status: 201, body: commentShape(comment, 0) };
+  },
+  'GET issues :n labels': (asked, world, board, [, id]) =>
+    paged(asked, [], issueShape(theIssue(board, id), world, board).labels),
+  'POST issues :n labels': ({ body }, world, board, [, id]) => {
+    const issue = theIssue(board, id);
+    for (const name of body.labels as string[]) addLabel(issue, name, world);
+    return { body: issueShape(issue, world, board).labels };
+  },
+  'DELETE issues :n labels :label': (_asked, world, board, [, id, , name = '']) => {
+    const issue = theIssue(board, id);
+    const before = issueShape(issue, world, board).labels.length;
+    removeLabel(issue, name, world);
+    const { labels } = issueShape(issue, world, board);
+    return labels.length === before ? refusal(404, 'Label does not exist') : { body: labels };
+  },
+  'PATCH issues :n': ({ body }, world, board, [, id]) => {
+    const issue = theIssue(board, id);
+    const { state, ...rest } = body;
+    if (!['open', 'closed'].includes(state) || Object.keys(rest).some((key) => key !== 'state_reason'))
+      return refusal(422, 'Validation Failed');
+    const { labels } = issueShape(issue, world, board);
+    issue.state = state;
+    issue.labels = [];
+    for (const { name } of labels) addLabel(issue, name, world);
+    return { body: issueShape(issue, world, board) };
+  },
+  'POST pulls': () => ({ status: 201, body: { number: 99, title: 'A pull request' } }),
+};
+
+function theIssue(board: FakeTracker['board'], id = ''): FakeIssue {
+  const issue = board.get(id);
+  if (!issue) throw new Error(`the fake has no issue ${id}`);
+  return issue;
+}
+
+/** The board has one state where GitHub has labels: the first that stands for one is it. */
+function addLabel(issue: FakeIssue, name: string, { stateLabels }: GithubWorld): void {
+  if (issue.state === 'open' && stateLabels.includes(name)) issue.state = name;
+  else if (issue.state !== name && !issue.labels.includes(name)) issue.labels.push(name);
+}
+
+function removeLabel(issue: FakeIssue, name: string, world: GithubWorld): void {
+  const isSame = (each: string) => each.toLowerCase() === name.toLowerCase();
+  issue.labels = issue.labels.filter((each) => !isSame(each));
+  if (!isSame(issue.state)) return;
+  issue.state = 'open';
+  const rest = issue.labels;
+  issue.labels = [];
+  for (const label of rest) addLabel(issue, label, world);
+}
+
+/** Further pages are named by the number of the repository, as GitHub does. */
+function paged({ url, headers }: FakeRequest, known: readonly string[], all: readonly unknown[]): FakeAnswer {
+  const stranger = [...url.searchParams.keys()].find((key) => ![...known, 'per_page', 'page'].includes(key));
+  if (stranger !== undefined) return refusal(400, `the fake does not know the field ${stranger}`);
+  const size = Number(url.searchParams.get('per_page') ?? 30);
+  if (!(size >= 1 && size <= 100)) return refusal(400, 'per_page is out of range');
+  const page = Number(url.searchParams.get('page') ?? 1);
+  const last = Math.ceil(all.length / size);
+  const link = (to: number, rel: string) => {
+    const address = new URL(`http://${headers.host}${url.pathname}${url.search}`);
+    address.pathname = address.pathname.replace(/\/repos\/[^/]+\/[^/]+/, `/repositories/${REPO_ID}`);
+    address.searchParams.set('page', String(to));
+    return `<${address.href}>; rel="${rel}"`;
+  };
+  const links = [
+    ...(page > 1 ? [link(page - 1, 'prev')] : []),
+    ...(page < last ? [link(page + 1, 'next'), link(last, 'last')] : []),
+    ...(page > 1 ? [link(1, 'first')] : []),
+  ];
+  const body = all.slice((page - 1) * size, page * size);
+  return { body, ...(links.length === 0 ? {} : { headers: { link: links.join(', ') } }) };
+}
+
+function withHeaders(answer: FakeAnswer, { method, headers }: FakeRequest, { quota }: GithubWorld): FakeAnswer {
+  if (answer === 'hang') return answer;
+  const etag = `W/"${createHash('sha256')
+    .update(JSON.stringify(answer.body ?? null))
+    .digest('hex')}"`;
+  const isSame = method === 'GET' && (answer.status ?? 200) === 200 && headers['if-none-match'] === etag;
+  if (!isSame) quota.remaining--;
+  const limits = {
+    'x-ratelimit-limit': '5000',
+    'x-ratelimit-remaining': String(quota.remaining),
+    'x-ratelimit-reset': String(quota.resetAtSeconds),
+    'x-ratelimit-used': String(5_000 - quota.remaining),
+    'x-ratelimit-resource': 'core',
+  };
+  // A 304 repeats no Link, and is not counted.
+  if (isSame) return { status: 304, headers: { etag, ...limits } };
+  return { ...answer, headers: { ...(method === 'GET' ? { etag } : {}), ...limits, ...answer.headers } };
+}
+
+function notFound(): FakeAnswer {
+  return refusal(404, 'Not Found');
+}
+
+function refusal(status: number, message: string): FakeAnswer {
+  return { status, body: { message, documentation_url: 'https://docs.github.com/rest', status: String(status) } };
+}

@@ -1,0 +1,6 @@
+import { onQuestion, replyAsUsual } from './lines.mjs';
+
+onQuestion((question) => {
+  replyAsUsual(question);
+  replyAsUsual(question);
+});

@@ -1,0 +1,193 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { endpointOf } from '../../../src/tracker/http/endpoint.js';
+import { quotaIn, resetOf } from '../../../src/tracker/http/quota.js';
+import { TrackerHttp } from '../../../src/tracker/http/tracker-http.js';
+import { type FakeAnswer, type FakeRequest, fakeServer } from '../../support/trackers/fake-server.js';
+
+const NEVER = new AbortController().signal;
+const READ_QUOTA = quotaIn('x-left', 'x-reset', 'seconds');
+
+async function opened(
+  answer: (request: FakeRequest) => FakeAnswer,
+  more: { isCachedFree?: boolean; maxBytes?: number } = {},
+) {
+  const server = await fakeServer(answer);
+  const http = new TrackerHttp({
+    ...{ name: 'Test', base: endpointOf(`${server.url}/api`, 'key'), headers: { authorization: 'Bearer t0ken-t0ken' } },
+    ...{
+      tokenFrom: 'TEST_TOKEN',
+      readQuota: READ_QUOTA,
+      mask: (text: string) => text.replaceAll('t0ken-t0ken', '***'),
+      ...more,
+    },
+  });
+  onTestFinished(() => http.close());
+  return { server, http };
+}
+
+test('a conditional read is sent the ETag, and a 304 is the very answer of before', async () => {
+  const { server, http } = await opened(({ headers }) =>
+    headers['if-none-match'] === '"v1"' ? { status: 304 } : { headers: { etag: '"v1"' }, body: { n: 1 } },
+  );
+
+  const first = await http.reading(NEVER).get('/x?a=1', { isConditional: true });
+  const second = await http.reading(NEVER).get('/x?a=1', { isConditional: true });
+  const other = await http.reading(NEVER).get('/x?a=2', { isConditional: true });
+
+  expect(second.body).toBe(first.body);
+  expect(second.status).toBe(200);
+  expect(other.body).not.toBe(first.body);
+  expect(server.requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"', undefined]);
+});
+
+test('a whole answer can be asked for, and is the one that is known from then on', async () => {
+  let links = 0;
+  const { server, http } = await opened(({ headers }) =>
+    headers['if-none-match'] === '"v1"'
+      ? { status: 304 }
+      : { headers: { etag: '"v1"', link: `page ${++links}` }, body: [] },
+  );
+  const ask = (isRenewed: boolean) => http.reading(NEVER).get('/x', { isConditional: true, isRenewed });
+
+  const answers = [await ask(false), await ask(false), await ask(true), await ask(false)];
+
+  expect(answers.map(({ isCached, headers }) => [isCached, headers.link])).toEqual([
+    [false, 'page 1'],
+    [true, 'page 1'],
+    [false, 'page 2'],
+    [true, 'page 2'],
+  ]);
+  expect(server.requests.map(({ headers }) => headers['if-none-match'])).toEqual([
+    undefined,
+    '"v1"',
+    undefined,
+    '"v1"',
+  ]);
+});
+
+test('an answer behind a redirect is known under the address that was asked for, and under no other', async () => {
+  const { server, http } = await opened(({ url }) =>
+    url.pathname === '/api/old'
+      ? { status: 302, headers: { location: '/api/new' } }
+      : { headers: { etag: '"v1"' }, body: { n: 1 } },
+  );
+
+  await http.reading(NEVER).get('/old', { isConditional: true });
+  await http.reading(NEVER).get('/new', { isConditional: true });
+
+  expect(server.requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined, undefined]);
+});
+
+test('a 304 that nobody asked for is an error', async () => {
+  const { http } = await opened(() => ({ status: 304 }));
+
+  await expect(http.reading(NEVER).get('/x', { isConditional: true })).rejects.toMatchObject({
+    code: 'tracker_status',
+  });
+});
+
+test('what a read costs is counted, and cached answers only where they are not free', async () => {
+  const quota = { 'x-left': '40', 'x-reset': String(Math.floor(Date.now() / 1000) + 100) };
+  const answer = ({ headers }: FakeRequest): FakeAnswer =>
+    headers['if-none-match'] ? { status: 304, headers: quota } : { headers: { etag: '"v"', ...quota }, body: [] };
+  const costs: (number | undefined)[] = [];
+  for (const isCachedFree of [true, false]) {
+    const { http } = await opened(answer, { isCachedFree });
+    await http.reading(NEVER).get('/x', { isConditional: true });
+    const reading = http.reading(NEVER);
+    await reading.get('/x', { isConditional: true });
+    expect(reading.rateLimit.rateLimit?.remaining).toBe(40);
+    costs.push(reading.rateLimit.rateLimit?.cost);
+  }
+
+  expect(costs).toEqual([0, 1]);
+});
+
+test('a redirect on the same host is followed for reads and refused for changes', async () => {
+  const { server, http } = await opened(({ url }) =>
+    url.pathname === '/api/old' ? { status: 301, headers: { location: '/api/new' } } : { body: { ok: true } },
+  );
+
+  const { body } = await http.reading(NEVER).get('/old');
+  const change = http.reading(NEVER).ask({ method: 'POST', path: '/old', body: {} });
+
+  expect(body).toEqual({ ok: true });
+  await expect(change).rejects.toMatchObject({ code: 'tracker_status' });
+  expect(server.requests.filter(({ method }) => method === 'POST')).toHaveLength(1);
+});
+
+test('redirects in circles end', async () => {
+  const { http } = await opened(() => ({ status: 302, headers: { location: '/api/x' } }));
+
+  await expect(http.reading(NEVER).get('/x')).rejects.toThrow(/circles/);
+});
+
+test('a whole URL of another origin is never asked', async () => {
+  const elsewhere = await fakeServer(() => ({ body: {} }));
+  const { http } = await opened(() => ({ body: {} }));
+
+  await expect(http.reading(NEVER).get(new URL(elsewhere.url))).rejects.toMatchObject({ code: 'tracker_response' });
+  expect(elsewhere.requests).toEqual([]);
+});
+
+test('an answer that is too large is cut off', async () => {
+  const { http } = await opened(() => ({ body: 'x'.repeat(5_000) }), { maxBytes: 1_000 });
+
+  await expect(http.reading(NEVER).get('/x')).rejects.toThrow(/more than 1000 bytes/);
+});
+
+test('the token goes out, and never comes back in an error', async () => {
+  const { server, http } = await opened(() => ({ status: 500, raw: 'you sent t0ken-t0ken' }));
+
+  const error = await http
+    .reading(NEVER)
+    .get('/t0ken-t0ken')
+    .catch((thrown: Error) => thrown);
+
+  expect(server.requests[0]?.headers.authorization).toBe('Bearer t0ken-t0ken');
+  expect((error as Error).message).not.toContain('t0ken-t0ken');
+});
+
+const NOW = 1_700_000_000_000;
+test.each([
+  [{ 'retry-after': '5' }, 5_000],
+  [{ 'retry-after': new Date(NOW + 60_000).toUTCString() }, 60_000],
+  [{ 'x-left': '0', 'x-reset': String(NOW / 1000 + 90) }, 90_000],
+  [{}, 60_000],
+  [{ 'retry-after': 'soon' }, 60_000],
+  [{ 'x-left': '0', 'x-reset': '1' }, 60_000],
+  [{ 'x-left': '0', 'x-reset': '999999999999' }, 24 * 3_600_000],
+  [{ 'x-left': '4000', 'x-reset': String(NOW / 1000 + 3_000) }, 60_000],
+  [{ 'x-left': '-1', 'x-reset': String(NOW / 1000 + 90) }, 60_000],
+  [{ 'retry-after': '-5' }, 60_000],
+  [{ 'retry-after': '1e9' }, 60_000],
+  [{ 'retry-after': '7', 'x-left': '0', 'x-reset': String(NOW / 1000 + 90) }, 7_000],
+  [{ 'retry-after': '999999999' }, 24 * 3_600_000],
+])('a limit under %j lasts %i ms', (headers, ms) => {
+  expect(resetOf(headers, READ_QUOTA, NOW) - NOW).toBe(ms);
+});
+
+test.each([
+  { 'x-left': 'NaN', 'x-reset': '1' },
+  { 'x-left': '1e3', 'x-reset': '1' },
+  { 'x-left': '9'.repeat(30), 'x-reset': '1' },
+  { 'x-left': '-1', 'x-reset': '1' },
+  { 'x-left': '10', 'x-reset': '' },
+  { 'x-left': '10' },
+  { 'x-reset': '10' },
+])('a quota that makes no sense is none: %j', (headers) => {
+  expect(READ_QUOTA(headers, NOW)).toBeNull();
+});
+
+test('a server that is busy and says until when is no broken one', async () => {
+  const { http } = await opened(({ url }) => ({
+    status: 503,
+    ...(url.pathname === '/api/busy' ? { headers: { 'retry-after': '120' } } : {}),
+  }));
+
+  const busy = http.reading(NEVER).get('/busy');
+  const broken = http.reading(NEVER).get('/broken');
+
+  await expect(busy).rejects.toMatchObject({ code: 'tracker_rate_limited' });
+  await expect(broken).rejects.toMatchObject({ code: 'tracker_status' });
+});
