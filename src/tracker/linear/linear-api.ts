@@ -1,0 +1,111 @@
+import { BatonError } from '../../domain/errors.js';
+import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
+import { badStatus, saidIn, tooManyRequests } from '../http/bad-status.js';
+import { graphql } from '../http/graphql.js';
+import { type HttpAnswer, type HttpReading, TrackerHttp } from '../http/tracker-http.js';
+import type { Token } from '../provider-settings.js';
+import { MAX_ANSWER_BYTES } from '../raw-tool.js';
+import { linearQuota } from './linear-quota.js';
+
+export const NAME = 'Linear';
+
+/** Nobody says when the limit ends. */
+const UNTOLD_WAIT_MS = 60_000;
+/** No query may cost more: with less left it is the quota that was met, and otherwise a limit that ends earlier. */
+const MAX_POINTS = 10_000;
+
+export interface LinearApiOptions {
+  /** The whole address, with the path of the API. */
+  readonly endpoint: URL;
+  readonly token: Token;
+  mask(text: string): string;
+}
+
+export interface Question {
+  readonly query: string;
+  readonly variables: { readonly [name: string]: unknown };
+  /** A change, or a question about one issue: what Linear finds wrong with it is `tracker_refused`. */
+  readonly mayRefuse?: boolean;
+}
+
+/** Linear's GraphQL API: one address, one key, and its errors in our words. */
+export class LinearApi {
+  readonly #options: LinearApiOptions;
+  readonly #http: TrackerHttp;
+  readonly #path: string;
+
+  constructor(options: LinearApiOptions) {
+    const { endpoint, token } = options;
+    this.#options = options;
+    this.#path = endpoint.pathname;
+    this.#http = new TrackerHttp({
+      name: NAME,
+      base: new URL(endpoint.origin),
+      headers: { authorization: authorizationOf(token.value) },
+      tokenFrom: token.from,
+      readQuota: linearQuota,
+      mask: options.mask,
+    });
+  }
+
+  get tokenFrom(): string {
+    return this.#options.token.from;
+  }
+
+  reading(signal: AbortSignal): HttpReading {
+    return this.#http.reading(signal);
+  }
+
+  /** The `data` of the answer. */
+  ask(reading: HttpReading, { query, variables, mayRefuse = false }: Question): Promise<Fields> {
+    const { mask } = this.#options;
+    const classify = (error: Fields) => this.#known(error, reading, mayRefuse);
+    return graphql({ reading, name: NAME, path: this.#path, query, variables, mask, classify });
+  }
+
+  /** The answer as it is, errors and all. */
+  send(body: { readonly query: string; readonly variables: Fields }, signal: AbortSignal): Promise<HttpAnswer> {
+    return this.reading(signal).ask({
+      method: 'POST',
+      path: this.#path,
+      body,
+      accept: [400],
+      maxBytes: MAX_ANSWER_BYTES,
+    });
+  }
+
+  close(): void {
+    this.#http.close();
+  }
+
+  /** Linear says what is wrong by `extensions.code` and, in words, by `extensions.type`; the status is 200 or 400. */
+  #known(error: Fields, reading: HttpReading, mayRefuse: boolean): BatonError | null {
+    const { code, type, userPresentableMessage } = fieldsOf(error.extensions);
+    const is = (...names: readonly string[]) => names.some((name) => name === code || name === type);
+    const message = textOf(error.message) ?? '';
+    const { mask } = this.#options;
+    const where = { name: NAME, method: 'POST', path: this.#path, tokenFrom: this.tokenFrom };
+    if (is('RATELIMITED', 'ratelimited')) return tooManyRequests(where, resetOf(reading));
+    if (is('AUTHENTICATION_ERROR', 'authentication error')) {
+      return badStatus(where, 401, JSON.stringify({ message }), mask);
+    }
+    if (is('FORBIDDEN', 'forbidden')) return badStatus(where, 403, JSON.stringify({ message }), mask);
+    const isRefusal =
+      is('INPUT_ERROR', 'ENTITY_NOT_FOUND', 'invalid input', 'user error') || message.startsWith('Entity not found');
+    if (!mayRefuse || !isRefusal) return null;
+    const said = saidIn(JSON.stringify({ message: textOf(userPresentableMessage) ?? message }), mask);
+    return new BatonError('tracker_refused', `Linear refuses: ${said}`);
+  }
+}
+
+/** A personal key is sent as it is; what an OAuth application got is a bearer token. */
+function authorizationOf(token: string): string {
+  return token.startsWith('lin_oauth_') ? `Bearer ${token}` : token;
+}
+
+/** What the headers of the refusal said was noted with the answer. */
+function resetOf(reading: HttpReading): number {
+  const nowMs = Date.now();
+  const { remaining = MAX_POINTS, resetAtMs = 0 } = reading.rateLimit.rateLimit ?? {};
+  return remaining < MAX_POINTS && resetAtMs > nowMs ? resetAtMs : nowMs + UNTOLD_WAIT_MS;
+}
