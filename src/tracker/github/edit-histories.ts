@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import { BatonError } from '../../domain/errors.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
+import { tooManyRequests } from '../http/bad-status.js';
+import { graphql } from '../http/graphql.js';
+import type { HttpReading } from '../http/tracker-http.js';
+import { type Act, type EditHistory, labelKey } from './changed-by-stranger.js';
+import { GITHUB, type GithubApi } from './github-api.js';
+import type { GithubIssue } from './github-issue.js';
+
+/** Only GraphQL tells who edited a description. */
+export const HISTORY_QUERY = `query BatonEditHistories($ids: [ID!]!) {
+  nodes(ids: $ids) {
+    __typename
+    ... on Issue {
+      updatedAt
+      lastEditedAt
+      editor { __typename login }
+      timelineItems(last: 100, itemTypes: [LABELED_EVENT, RENAMED_TITLE_EVENT]) {
+        nodes {
+          __typename
+          ... on LabeledEvent { createdAt label { name } }
+          ... on RenamedTitleEvent { createdAt actor { __typename login } }
+        }
+      }
+    }
+  }
+}`;
+
+/** As many issues as one question is about. */
+const BATCH = 50;
+const MAX_KEPT = 5_000;
+/** The wait where GitHub does not name its end. */
+const UNTOLD_WAIT_MS = 60_000;
+
+/** `unreadable`: there is none. `late`: it is older than the issue as it was read, and may lack the very change that matters. */
+export type HistoryFound = EditHistory | 'unreadable' | 'late';
+
+/**
+ * Who changed which issue, asked once per version of it. A version is the time of its last change together with its text: that time counts whole seconds, and two
+ * changes may share one.
+ */
+export class EditHistories {
+  readonly #kept = new Map<string, { readonly version: string; readonly history: EditHistory }>();
+
+  constructor(private readonly api: GithubApi) {}
+
+  /** By number. */
+  async read(issues: readonly GithubIssue[], reading: HttpReading): Promise<ReadonlyMap<number, HistoryFound>> {
+    const found = new Map<number, HistoryFound>();
+    const asked: Asked[] = [];
+    for (const issue of issues) {
+      const { number, nodeId } = issue;
+      if (number === null) continue;
+      const kept = nodeId === null ? undefined : this.#kept.get(nodeId);
+      if (nodeId === null) found.set(number, 'unreadable');
+      else if (kept?.version === versionOf(issue)) found.set(number, kept.history);
+      else asked.push({ number, nodeId, issue });
+    }
+    for (let at = 0; at < asked.length; at += BATCH) {
+      const batch = asked.slice(at, at + BATCH);
+      const nodes = await this.#ask(batch, reading);
+      for (const [n, { number, nodeId, issue }] of batch.entries()) {
+        const history = historyIn(fieldsOf(nodes[n]), issue);
+        found.set(number, history);
+        if (typeof history !== 'string') this.#keep(nodeId, { version: versionOf(issue), history });
+      }
+    }
+    return found;
+  }
+
+  /** One node for each, in the order in which they were asked for. */
+  async #ask(batch: readonly Asked[], reading: HttpReading): Promise<readonly unknown[]> {
+    const { api } = this;
+    const { nodes } = await graphql({
+      ...{ reading, name: GITHUB, path: api.graphqlPath, query: HISTORY_QUERY },
+      variables: { ids: batch.map(({ nodeId }) => nodeId) },
+      mask: (text) => api.mask(text),
+      classify: ({ type }) => (type === 'RATE_LIMITED' ? limited(api, reading) : null),
+    });
+    if (Array.isArray(nodes) && nodes.length === batch.length) return nodes;
+    const message = `${GITHUB} answered a question about ${batch.length} issues with something else.`;
+    throw new BatonError('tracker_response', `${message} Check tracker.provider.endpoint.`);
+  }
+
+  #keep(nodeId: string, entry: { readonly version: string; readonly history: EditHistory }): void {
+    this.#kept.delete(nodeId);
+    this.#kept.set(nodeId, entry);
+    for (const [oldest] of this.#kept) {
+      if (this.#kept.size <= MAX_KEPT) break;
+      this.#kept.delete(oldest);
+    }
+  }
+}
+
+interface Asked {
+  readonly number: number;
+  readonly nodeId: string;
+  readonly issue: GithubIssue;
+}
+
+function versionOf({ updatedAt, fields }: GithubIssue): string {
+  const text = JSON.stringify([updatedAt, fields.title, fields.body]);
+  return createHash('sha256').update(text).digest('base64');
+}
+
+function historyIn(node: Fields, { updatedAt }: GithubIssue): HistoryFound {
+  const atMs = timeOf(node.updatedAt);
+  const items = fieldsOf(node.timelineItems).nodes;
+  if (node.__typename !== 'Issue' || atMs === null || !Array.isArray(items)) return 'unreadable';
+  if (atMs < Date.parse(updatedAt ?? '')) return 'late';
+  const labelledAtMs = new Map<string, number>();
+  let lastRename: Act | null = null;
+  for (const item of listOf(items).map(fieldsOf)) {
+    const itemAtMs = timeOf(item.createdAt);
+    if (itemAtMs === null) return 'unreadable';
+    const label = textOf(fieldsOf(item.label).name);
+    if (item.__typename === 'LabeledEvent' && label !== null) {
+      labelledAtMs.set(labelKey(label), Math.max(itemAtMs, labelledAtMs.get(labelKey(label)) ?? 0));
+    } else if (item.__typename === 'RenamedTitleEvent' && itemAtMs >= (lastRename?.atMs ?? 0)) {
+      lastRename = { by: actorIn(item.actor), atMs: itemAtMs };
+    }
+  }
+  const editedAtMs = timeOf(node.lastEditedAt);
+  const lastEdit = editedAtMs === null ? null : { by: actorIn(node.editor), atMs: editedAtMs };
+  return { lastEdit, lastRename, labelledAtMs };
+}
+
+/** REST calls a bot `name[bot]`, GraphQL `name`, which may be a person's as well. */
+function actorIn(actor: unknown): string | null {
+  const { __typename, login } = fieldsOf(actor);
+  const name = textOf(login);
+  return name !== null && __typename === 'Bot' ? `${name}[bot]` : name;
+}
+
+function timeOf(value: unknown): number | null {
+  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
+function limited({ graphqlPath }: GithubApi, reading: HttpReading): BatonError {
+  const where = { name: GITHUB, method: 'POST', path: graphqlPath, tokenFrom: '' };
+  return tooManyRequests(where, reading.rateLimit.rateLimit?.resetAtMs ?? Date.now() + UNTOLD_WAIT_MS);
+}

@@ -1,0 +1,67 @@
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
+import type { Writer } from '../trust.js';
+
+/** An issue as GitHub tells it, as far as it can be read. What is wrong with it comes out when it is normalised. */
+export interface GithubIssue {
+  /** `null`: this is no issue at all. */
+  readonly number: number | null;
+  readonly nodeId: string | null;
+  readonly isPullRequest: boolean;
+  /** `null`: neither open nor closed. */
+  readonly isOpen: boolean | null;
+  readonly isLocked: boolean;
+  /** As they are spelled there. */
+  readonly labels: readonly string[];
+  readonly assignees: readonly string[];
+  readonly author: Writer & { readonly isMember: boolean };
+  readonly createdAt: string | null;
+  readonly updatedAt: string | null;
+  /** How many other issues it waits or waited for. */
+  readonly blockers: number;
+  /** How many of them are open. */
+  readonly openBlockers: number;
+  readonly comments: number;
+  readonly fields: Fields;
+}
+
+export function readGithubIssue(value: unknown): GithubIssue {
+  const fields = fieldsOf(value);
+  const { number, state, labels, assignees, assignee } = fields;
+  const { total_blocked_by: total, blocked_by: open } = fieldsOf(fields.issue_dependencies_summary);
+  const people = listOf(assignees).length > 0 ? listOf(assignees) : [assignee];
+  return {
+    number: isNumber(number) ? number : null,
+    nodeId: textOf(fields.node_id),
+    isPullRequest: fields.pull_request !== undefined && fields.pull_request !== null,
+    isOpen: state === 'open' ? true : state === 'closed' ? false : null,
+    isLocked: fields.locked === true,
+    labels: listOf(labels).flatMap((label) => textOf(label) ?? textOf(fieldsOf(label).name) ?? []),
+    assignees: people.flatMap((person) => loginOf(person) ?? []),
+    author: writerOf(fields),
+    createdAt: textOf(fields.created_at),
+    updatedAt: textOf(fields.updated_at),
+    blockers: Math.max(count(total), count(open)),
+    openBlockers: count(open),
+    comments: count(fields.comments),
+    fields,
+  };
+}
+
+const MEMBERS = new Set(['OWNER', 'MEMBER', 'COLLABORATOR']);
+
+/** Who wrote an issue or a comment. Only a plain yes makes a member: whoever contributed once is none. */
+export function writerOf({ user, author_association: association }: Fields): Writer & { readonly isMember: boolean } {
+  return { login: loginOf(user), isMember: typeof association === 'string' && MEMBERS.has(association) };
+}
+
+export function loginOf(user: unknown): string | null {
+  return textOf(fieldsOf(user).login);
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+function count(value: unknown): number {
+  return isNumber(value) ? value : 0;
+}

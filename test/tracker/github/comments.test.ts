@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { type FakeGithub, startFakeGithub } from '../../support/trackers/fake-github.js';
+import { openFake } from '../../support/trackers/fake-tracker.js';
+
+const NEVER = new AbortController().signal;
+
+function said(count: number, isMember: (n: number) => boolean) {
+  return Array.from({ length: count }, (_, n) => ({
+    ...{ author: isMember(n) ? 'ann' : 'eve', isMember: isMember(n), body: `word ${n}` },
+    createdAt: new Date(Date.UTC(2026, 1, 1) + n * 60_000).toISOString(),
+  }));
+}
+
+async function told(fake: FakeGithub, trust: 'members' | 'anyone' | null = null) {
+  const tracker = openFake(fake, { config: { trust } });
+  const [issue] = (await tracker.issuesByIds(['1'], NEVER)).issues;
+  if (!issue) throw new Error('it is there');
+  const comments = (await tracker.readComments?.(issue, NEVER)) ?? [];
+  const pages = fake.server.requests
+    .filter(({ url }) => url.pathname.endsWith('/comments'))
+    .map(({ url }) => url.searchParams.get('page'));
+  return { bodies: comments.map(({ body }) => body), comments, pages };
+}
+
+test('of 250 comments the last page is read, and the one before where that is too little', async () => {
+  const many = await startFakeGithub();
+  many.add({ comments: said(250, () => true) });
+  const few = await startFakeGithub();
+  few.add({ comments: said(210, () => true) });
+
+  const ofMany = await told(many);
+  const ofFew = await told(few);
+
+  expect(ofMany.pages).toEqual(['3']);
+  expect([ofMany.bodies[0], ofMany.bodies.at(-1)]).toEqual(['word 220', 'word 249']);
+  expect(ofFew.pages).toEqual(['3', '2']);
+  expect([ofFew.bodies[0], ofFew.bodies.at(-1), ofFew.bodies.length]).toEqual(['word 180', 'word 209', 30]);
+});
+
+test('strangers do not reach a run, unless anyone may', async () => {
+  const fake = await startFakeGithub();
+  fake.add({ comments: said(6, (n) => n % 2 === 0) });
+
+  const members = await told(fake);
+  const anyone = await told(fake, 'anyone');
+
+  expect(members.bodies).toEqual(['word 0', 'word 2', 'word 4']);
+  expect(anyone.bodies).toHaveLength(6);
+});
+
+test('strangers who write five pages full do not hide what members said before, and nobody reads for ever', async () => {
+  const some = await startFakeGithub();
+  some.add({ comments: said(550, (n) => n < 20) });
+  const many = await startFakeGithub();
+  many.add({ comments: said(1_500, (n) => n < 20) });
+
+  expect((await told(some)).bodies).toEqual(Array.from({ length: 20 }, (_, n) => `word ${n}`));
+  expect((await told(many)).pages).toHaveLength(10);
+});
+
+test('strangers who write a page full do not hide what members said before', async () => {
+  const fake = await startFakeGithub();
+  fake.add({ comments: said(150, (n) => n < 20) });
+
+  const { bodies, comments } = await told(fake);
+
+  expect(bodies).toEqual(Array.from({ length: 20 }, (_, n) => `word ${n}`));
+  expect(comments[0]).toEqual({ author: 'ann', body: 'word 0', created_at: '2026-02-01T00:00:00.000Z' });
+});
+
+test('an issue without comments costs one question, which is free', async () => {
+  const fake = await startFakeGithub();
+  fake.add();
+
+  const { bodies, pages } = await told(fake);
+
+  expect([bodies, pages]).toEqual([[], []]);
+});
+
+test('what is no list of comments is an error', async () => {
+  const fake = await startFakeGithub();
+  fake.add({ comments: said(1, () => true) });
+  fake.server.fault = ({ url }) => (url.pathname.endsWith('/comments') ? { body: {} } : null);
+
+  await expect(told(fake)).rejects.toMatchObject({ code: 'tracker_response' });
+});

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { type FakeGithub, startFakeGithub } from '../../support/trackers/fake-github.js';
+import { openFake } from '../../support/trackers/fake-tracker.js';
+
+const NEVER = new AbortController().signal;
+const LABELLED = '2026-02-01T10:00:00Z';
+const BEFORE = '2026-02-01T09:00:00Z';
+const AFTER = '2026-02-01T11:00:00Z';
+
+function trackerOf(fake: FakeGithub) {
+  return openFake(fake, { config: { trust: 'anyone', requiredLabels: ['baton'] } });
+}
+
+async function strange() {
+  const fake = await startFakeGithub();
+  const issue = fake.add({ author: 'mallory', isMember: false, labels: ['Baton'], updatedAt: AFTER });
+  fake.world.histories.set(issue.id, { labelled: [{ at: LABELLED, label: 'Baton' }] });
+  return { fake, issue };
+}
+
+describe('anyone, where a label makes the state in which work begins', () => {
+  test.each([
+    ['before the label was put on is started', BEFORE, true],
+    ['after the label was put on is not', AFTER, false],
+  ])('an issue that its author changed %s', async (_what, at, dispatchable) => {
+    const fake = await startFakeGithub();
+    const { id } = fake.add({ author: 'mallory', isMember: false, state: 'Review', updatedAt: AFTER });
+    fake.world.histories.set(id, { labelled: [{ at: LABELLED, label: 'Review' }], edited: { at, by: 'mallory' } });
+    const tracker = openFake(fake, { config: { trust: 'anyone' }, provider: { state_labels: ['Review'] } });
+
+    const { issues } = await tracker.issuesByStates(['Review'], NEVER);
+
+    expect(issues[0]?.dispatchable).toBe(dispatchable);
+  });
+});
+
+describe('GraphQL in trouble', () => {
+  const onGraphql = (fake: FakeGithub, body: unknown, headers: { [name: string]: string } = {}) => {
+    fake.server.fault = ({ url }) => (url.pathname === '/graphql' ? { body, headers } : null);
+  };
+
+  test.each([
+    ['an error', { data: null, errors: [{ message: 'Something went wrong' }] }],
+    ['no data', {}],
+    ['no list', { data: { nodes: null } }],
+    ['too few', { data: { nodes: [] } }],
+  ])('%s is an error', async (_what, body) => {
+    const { fake } = await strange();
+    onGraphql(fake, body);
+
+    const read = trackerOf(fake).issuesByStates(['open'], NEVER);
+
+    await expect(read).rejects.toMatchObject({ code: 'tracker_response' });
+  });
+
+  test.each([
+    ['nothing', null],
+    ['no issue', { __typename: 'PullRequest' }],
+    ['no time', { __typename: 'Issue', timelineItems: { nodes: [] } }],
+    ['no events', { __typename: 'Issue', updatedAt: AFTER }],
+    [
+      'an event without time',
+      { __typename: 'Issue', updatedAt: AFTER, timelineItems: { nodes: [{ __typename: 'LabeledEvent' }] } },
+    ],
+  ])('an issue of which it tells %s is held back', async (_what, node) => {
+    const { fake } = await strange();
+    onGraphql(fake, { data: { nodes: [node] } });
+
+    const { issues } = await trackerOf(fake).issuesByStates(['open'], NEVER);
+
+    expect(issues[0]).toMatchObject({ dispatchable: false, held_back: expect.stringContaining('history') });
+  });
+
+  test('its own rate limit says until when', async () => {
+    const { fake } = await strange();
+    const reset = Math.floor(Date.now() / 1000) + 900;
+    onGraphql(
+      fake,
+      { errors: [{ type: 'RATE_LIMITED', message: 'API rate limit exceeded' }] },
+      { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) },
+    );
+
+    const read = trackerOf(fake).issuesByStates(['open'], NEVER);
+
+    await expect(read).rejects.toMatchObject({ code: 'tracker_rate_limited', details: { resetAtMs: reset * 1000 } });
+  });
+});
+
+test('GitHub Enterprise Server has GraphQL beside its REST API', async () => {
+  const fake = await startFakeGithub('/api/v3');
+  const { id } = fake.add({ author: 'mallory', isMember: false, labels: ['baton'] });
+  for (let n = 0; n < 120; n++) fake.add({ labels: ['baton'] });
+  fake.world.histories.set(id, { edited: { at: AFTER, by: 'mallory' } });
+
+  const { issues } = await trackerOf(fake).issuesByStates(['open'], NEVER);
+
+  expect(issues).toHaveLength(121);
+  expect(issues[0]?.dispatchable).toBe(false);
+  const asked = fake.server.requests.map(({ url }) => url.pathname).filter((path) => path.endsWith('/graphql'));
+  expect(asked).toEqual(['/api/graphql']);
+});

@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/domain/json.js';
+import { startFakeGithub } from '../../support/trackers/fake-github.js';
+import type { FakeIssue } from '../../support/trackers/fake-tracker.js';
+import { openFake } from '../../support/trackers/fake-tracker.js';
+
+const NEVER = new AbortController().signal;
+
+async function mapped(fields: Partial<FakeIssue>, provider: JsonObject = {}) {
+  const fake = await startFakeGithub();
+  const { id } = fake.add(fields);
+  const tracker = openFake(fake, { provider });
+  const [issue] = (await tracker.issuesByIds([id], NEVER)).issues;
+  if (!issue) throw new Error('it is there');
+  return issue;
+}
+
+test('every field of an issue has its place', async () => {
+  const issue = await mapped({
+    title: 'Fix the build',
+    description: '  It is red.',
+    labels: ['Baton', 'bug'],
+    author: 'ann',
+    assignee: 'bob',
+    priority: 2,
+  });
+
+  expect(issue).toEqual({
+    id: '1',
+    identifier: 'GH-1',
+    title: 'Fix the build',
+    description: '  It is red.',
+    priority: 2,
+    state: 'open',
+    branch_name: null,
+    url: 'https://github.com/octo-org/widgets/issues/1',
+    assignee_id: 'bob',
+    author: { login: 'ann', trusted: true },
+    labels: ['baton', 'bug', 'p2'],
+    blocked_by: [],
+    comments: [],
+    dispatchable: true,
+    held_back: null,
+    native_ref: 'I_kwDOA1',
+    created_at: '2026-01-01T00:01:00.000Z',
+    updated_at: '2026-01-01T00:01:00.000Z',
+  });
+});
+
+test('an issue without a description, whose author is gone, is one', async () => {
+  const issue = await mapped({ description: null, author: 'ghost', isMember: false });
+
+  expect(issue).toMatchObject({
+    description: null,
+    author: { login: expect.stringContaining('gone'), trusted: false },
+  });
+});
+
+test.each([
+  [['p1'], 1],
+  [['P4'], 4],
+  [['priority: p2'], 2],
+  [['priority/p3'], 3],
+  [['Priority: High'], 2],
+  [['priority-urgent'], 1],
+  [['priority: low', 'priority: medium'], 3],
+  [['p0', 'p5', 'high', 'priority', 'prio: 1', 'top1'], null],
+])('the labels %j are the priority %s', async (labels, priority) => {
+  expect((await mapped({ labels })).priority).toBe(priority);
+});
+
+describe('names of issues', () => {
+  test.each(['7', '#7', 'GH-7', 'gh-7', ' 7 '])('%j is issue 7', async (name) => {
+    const fake = await startFakeGithub();
+    for (let n = 0; n < 7; n++) fake.add();
+
+    const { issues } = await openFake(fake).issuesByIds([name], NEVER);
+
+    expect(issues.map(({ identifier }) => identifier)).toEqual(['GH-7']);
+  });
+
+  test('one issue by all its names is read once', async () => {
+    const fake = await startFakeGithub();
+    fake.add();
+
+    const { issues } = await openFake(fake).issuesByIds(['1', '#1', 'GH-1', '01'], NEVER);
+
+    expect(issues).toHaveLength(1);
+    expect(fake.server.requests).toHaveLength(1);
+  });
+
+  test.each(['', '0', 'ABC-1', '../1', '1/labels', '-1', '1e3', '9999999999999999'])(
+    '%j names nothing and is not asked for',
+    async (name) => {
+      const fake = await startFakeGithub();
+      fake.add();
+
+      const { issues, unknown } = await openFake(fake).issuesByIds([name], NEVER);
+
+      expect([issues, unknown]).toEqual([[], []]);
+      expect(fake.server.requests).toEqual([]);
+    },
+  );
+});
+
+test('a pull request is no issue: not in lists, not by its number, not for changes', async () => {
+  const fake = await startFakeGithub();
+  const issue = fake.add();
+  const pull = fake.add();
+  fake.world.pulls.add(pull.id);
+  const tracker = openFake(fake);
+
+  const list = await tracker.issuesByStates(['open'], NEVER);
+  const byId = await tracker.issuesByIds([pull.id], NEVER);
+
+  expect(list.issues.map(({ id }) => id)).toEqual([issue.id]);
+  expect(list.problems).toEqual([]);
+  expect([byId.issues, byId.unknown]).toEqual([[], []]);
+  await expect(tracker.update(pull.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({
+    code: 'tracker_refused',
+    message: expect.stringContaining('pull request'),
+  });
+  expect(pull.comments).toEqual([]);
+});
+
+describe('assignee', () => {
+  test.each([
+    ['baton-bot', ['baton-bot'], null],
+    ['@Baton-Bot', ['ann', 'baton-bot'], null],
+    ['me', ['baton-bot'], null],
+    ['baton-bot', ['bob'], 'is assigned to bob, not to baton-bot'],
+    ['me', ['ann', 'bob'], 'is assigned to ann and bob, not to baton-bot'],
+    ['me', [], 'is assigned to nobody, not to baton-bot'],
+  ])('wanted %s, assigned to %j: %s', async (assignee, people, heldBack) => {
+    const fake = await startFakeGithub();
+    const { id } = fake.add();
+    fake.world.assignees.set(id, people);
+
+    const { issues } = await openFake(fake, { provider: { assignee } }).issuesByStates(['open'], NEVER);
+
+    expect(issues[0]).toMatchObject({ held_back: heldBack, dispatchable: heldBack === null });
+  });
+
+  test('who "me" is gets asked once', async () => {
+    const fake = await startFakeGithub();
+    fake.add();
+    const tracker = openFake(fake, { provider: { assignee: 'me' } });
+
+    for (let n = 0; n < 3; n++) await tracker.issuesByStates(['open'], NEVER);
+
+    expect(fake.server.requests.filter(({ url }) => url.pathname === '/user')).toHaveLength(1);
+  });
+
+  test('"me" needs a token of somebody', async () => {
+    const fake = await startFakeGithub();
+    fake.world.user = null;
+
+    const read = openFake(fake, { provider: { assignee: 'me' } }).issuesByIds(['1'], NEVER);
+
+    await expect(read).rejects.toMatchObject({
+      code: 'invalid_tracker_config',
+      message: expect.stringContaining('tracker.provider.assignee'),
+    });
+  });
+});
+
+describe('blockers', () => {
+  test('one of another repository has its whole name, and its labels are no states', async () => {
+    const fake = await startFakeGithub();
+    const { id } = fake.add();
+    fake.world.foreignBlockers.set(id, [
+      { repo: 'octo-org/core', number: 5, state: 'open' },
+      { repo: 'octo-org/core', number: 6, state: 'closed' },
+    ]);
+
+    const { issues } = await openFake(fake, { provider: { state_labels: ['Review'] } }).issuesByIds([id], NEVER);
+
+    expect(issues[0]?.blocked_by).toEqual([
+      { id: 'octo-org/core#5', identifier: 'octo-org/core#5', state: 'open' },
+      { id: 'octo-org/core#6', identifier: 'octo-org/core#6', state: 'closed' },
+    ]);
+  });
+
+  test('one in a state of labels is in that state', async () => {
+    const fake = await startFakeGithub();
+    const blocker = fake.add({ state: 'Review' });
+    const { id } = fake.add({ blockedBy: [blocker.id] });
+
+    const { issues } = await openFake(fake, { provider: { state_labels: ['Review'] } }).issuesByStates(['open'], NEVER);
+
+    expect(issues.find((issue) => issue.id === id)?.blocked_by).toEqual([
+      { id: '1', identifier: 'GH-1', state: 'Review' },
+    ]);
+  });
+
+  test('more than a page of them come', async () => {
+    const fake = await startFakeGithub();
+    const blockers = Array.from({ length: 120 }, () => fake.add({ state: 'closed' }).id);
+    const { id } = fake.add({ blockedBy: blockers });
+
+    const { issues } = await openFake(fake).issuesByIds([id], NEVER);
+
+    expect(issues[0]?.blocked_by).toHaveLength(120);
+  });
+
+  test('an issue without them costs no question', async () => {
+    const fake = await startFakeGithub();
+    const { id } = fake.add();
+
+    await openFake(fake).issuesByIds([id], NEVER);
+
+    expect(fake.server.requests).toHaveLength(1);
+  });
+
+  test('a server that does not offer them has none', async () => {
+    const fake = await startFakeGithub();
+    const blocker = fake.add();
+    const { id } = fake.add({ blockedBy: [blocker.id] });
+    fake.world.hasDependencies = false;
+
+    const { issues } = await openFake(fake).issuesByIds([id], NEVER);
+
+    expect(issues[0]?.blocked_by).toEqual([]);
+  });
+
+  test.each([
+    [{ body: [] }, 'an issue that the token does not see'],
+    [{ status: 404, body: {} }, 'an issue that the token does not see'],
+  ])('one that GitHub counts and does not show is an open one: %j', async (answer, identifier) => {
+    const fake = await startFakeGithub();
+    const { id } = fake.add({ blockedBy: [fake.add().id, fake.add({ state: 'closed' }).id] });
+    fake.server.fault = ({ url }) => (url.pathname.endsWith('/blocked_by') ? answer : null);
+
+    const { issues } = await openFake(fake).issuesByIds([id], NEVER);
+
+    expect(issues[0]?.blocked_by).toEqual([{ id: null, identifier, state: null }]);
+  });
+
+  test.each([{ body: {} }, { body: [{ title: 'no number' }] }, { body: [7] }])(
+    'an answer of the wrong shape is no missing blocker: %j',
+    async (answer) => {
+      const fake = await startFakeGithub();
+      const blocker = fake.add();
+      const { id } = fake.add({ blockedBy: [blocker.id] });
+      fake.server.fault = ({ url }) => (url.pathname.endsWith('/blocked_by') ? answer : null);
+
+      await expect(openFake(fake).issuesByIds([id], NEVER)).rejects.toMatchObject({ code: 'tracker_response' });
+    },
+  );
+});
+
+test('an answer about another issue than the one asked for is none', async () => {
+  const fake = await startFakeGithub();
+  fake.add();
+  fake.server.fault = () => ({ body: { number: 2, title: 'Another', state: 'open' } });
+
+  await expect(openFake(fake).issuesByIds(['1'], NEVER)).rejects.toMatchObject({ code: 'tracker_response' });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/domain/json.js';
+import { startFakeGithub } from '../../support/trackers/fake-github.js';
+import { openFake } from '../../support/trackers/fake-tracker.js';
+
+const NEVER = new AbortController().signal;
+const LABELS: JsonObject = { state_labels: ['In progress', 'Review'] };
+
+async function board() {
+  const fake = await startFakeGithub();
+  fake.add({ state: 'open' });
+  fake.add({ state: 'In progress' });
+  fake.add({ state: 'Review' });
+  fake.add({ state: 'closed', labels: ['Review'] });
+  return fake;
+}
+
+async function queryOf(states: readonly string[], requiredLabels: readonly string[] = []) {
+  const fake = await board();
+  const { issues } = await openFake(fake, { provider: LABELS, config: { requiredLabels } }).issuesByStates(
+    states,
+    NEVER,
+  );
+  const asked = fake.server.requests.find(({ url }) => url.pathname.endsWith('/issues'));
+  const query = asked?.url.searchParams;
+  return { ids: issues.map(({ id }) => id), state: query?.get('state'), labels: query?.get('labels') ?? null };
+}
+
+describe('states of labels', () => {
+  test('an open issue is in the state of its label, a closed one is closed whatever it carries', async () => {
+    const fake = await board();
+
+    const { issues } = await openFake(fake, { provider: LABELS }).issuesByIds(['1', '2', '3', '4'], NEVER);
+
+    expect(issues.map(({ state }) => state)).toEqual(['open', 'In progress', 'Review', 'closed']);
+    expect(issues[1]?.labels).toContain('in progress');
+  });
+
+  test('without state_labels a label is only a label', async () => {
+    const { issues } = await openFake(await board()).issuesByIds(['2'], NEVER);
+
+    expect(issues[0]?.state).toBe('open');
+  });
+
+  test('a map gives states other names than their labels', async () => {
+    const fake = await startFakeGithub();
+    fake.add({ labels: ['status: DOING'] });
+    const tracker = openFake(fake, { provider: { state_labels: { Doing: 'status: doing' } } });
+
+    const { issues } = await tracker.issuesByStates(['doing'], NEVER);
+
+    expect(issues.map(({ state }) => state)).toEqual(['Doing']);
+    expect(tracker.states).toEqual(['open', 'Doing', 'closed']);
+  });
+
+  test('of several labels the last listed wins, and that is told', async () => {
+    const fake = await startFakeGithub();
+    fake.add({ state: 'Review', labels: ['In progress'] });
+    const tracker = openFake(fake, { provider: LABELS });
+
+    const { issues, problems } = await tracker.issuesByStates(['review'], NEVER);
+    const other = await tracker.issuesByStates(['in progress'], NEVER);
+
+    expect(issues.map(({ state }) => state)).toEqual(['Review']);
+    expect(problems).toEqual([expect.stringMatching(/GH-1 .*"In progress" and "Review".*counts as "Review"/)]);
+    expect(other.issues).toEqual([]);
+  });
+
+  test('a state that does not exist is told, and nothing is asked for it alone', async () => {
+    const fake = await board();
+    const tracker = openFake(fake, { provider: LABELS });
+
+    const alone = await tracker.issuesByStates(['Reveiw'], NEVER);
+    const asked = fake.server.requests.length;
+    const mixed = await tracker.issuesByStates(['Reveiw', 'open'], NEVER);
+
+    expect([alone.issues, asked]).toEqual([[], 0]);
+    expect(alone.problems).toEqual([expect.stringMatching(/"Reveiw".*Review/)]);
+    expect(mixed.issues).toHaveLength(1);
+    expect(mixed.problems).toEqual(alone.problems);
+  });
+});
+
+describe('GitHub is asked for no more than needed', () => {
+  test.each([
+    [['open'], [], { ids: ['1'], state: 'open', labels: null }],
+    [['closed'], [], { ids: ['4'], state: 'closed', labels: null }],
+    [['open', 'closed'], [], { ids: ['1', '4'], state: 'all', labels: null }],
+    [['Review'], [], { ids: ['3'], state: 'open', labels: 'Review' }],
+    [['Review', 'In progress'], [], { ids: ['2', '3'], state: 'open', labels: null }],
+    [['Review', 'closed'], [], { ids: ['3', '4'], state: 'all', labels: null }],
+    [['open'], ['baton', 'go'], { ids: [], state: 'open', labels: 'baton,go' }],
+    [['Review'], ['baton'], { ids: [], state: 'open', labels: 'baton,Review' }],
+    [['open'], ['ready, set', 'go'], { ids: [], state: 'open', labels: 'go' }],
+    [['open'], ['ready, set'], { ids: ['1'], state: 'open', labels: null }],
+  ])('states %j, required labels %j', async (states, required, asked) => {
+    expect(await queryOf(states, required)).toEqual(asked);
+  });
+
+  test('labels that come into force later are asked for at once', async () => {
+    const fake = await startFakeGithub();
+    fake.add();
+    fake.add({ labels: ['Baton'] });
+    let requiredLabels: string[] = [];
+    const tracker = openFake(fake, { settings: () => ({ requiredLabels }) });
+
+    const before = await tracker.issuesByStates(['open'], NEVER);
+    requiredLabels = ['baton'];
+    const after = await tracker.issuesByStates(['open'], NEVER);
+
+    expect(before.issues.map(({ id }) => id)).toEqual(['1', '2']);
+    expect(after.issues.map(({ id }) => id)).toEqual(['2']);
+  });
+});
+
+describe('settings', () => {
+  test.each([
+    [['Open'], 'GitHub knows'],
+    [{ Closed: 'x' }, 'GitHub knows'],
+    [['Doing', 'doing '], 'twice'],
+    [{ Doing: 'x', Done: 'X' }, 'two states'],
+    [{ Doing: ' ' }, 'empty'],
+    [{ Doing: 7, Done: ['x'] }, 'must be a text'],
+    [[['x']], 'list of texts'],
+  ])('state_labels %j are refused', async (state_labels, why) => {
+    const fake = await startFakeGithub();
+
+    const open = () => openFake(fake, { provider: { state_labels } as JsonObject });
+
+    expect(open).toThrow(expect.objectContaining({ code: 'invalid_tracker_config' }));
+    expect(open).toThrow(why);
+  });
+
+  test.each([
+    ...['widgets', 'octo-org/', '/widgets', 'octo-org/widgets/issues', 'octo-org/..', 'octo-org/.', 'o/w.git'],
+    ...['https://github.com/octo-org/widgets', 'octo org/widgets', 'octo-org/wid%2fgets', '-octo/widgets', 'o/w?x'],
+  ])('repo %j is refused', async (repo) => {
+    const fake = await startFakeGithub();
+
+    expect(() => openFake(fake, { provider: { repo } })).toThrow(
+      expect.objectContaining({ code: 'invalid_tracker_config', message: expect.stringContaining('owner/name') }),
+    );
+  });
+
+  test("the address of GitHub's pages is not that of its API", async () => {
+    const fake = await startFakeGithub();
+
+    expect(() => openFake(fake, { provider: { endpoint: 'https://github.com' } })).toThrow('https://api.github.com');
+  });
+
+  test('GH_TOKEN will do where GITHUB_TOKEN is not set', async () => {
+    const fake = await startFakeGithub();
+    fake.add();
+    const tracker = openFake(fake, { env: { GITHUB_TOKEN: '', GH_TOKEN: fake.token } });
+
+    expect((await tracker.issuesByStates(['open'], NEVER)).issues).toHaveLength(1);
+  });
+
+  test('the scope is the same however the repository is spelled, and another for another one', async () => {
+    const fake = await startFakeGithub();
+    const scopeOf = (repo: string) => openFake(fake, { provider: { repo, endpoint: 'https://api.github.com' } }).scope;
+
+    expect(scopeOf('octo-org/widgets')).toBe('github:api.github.com/octo-org/widgets');
+    expect(scopeOf('Octo-Org/Widgets')).toBe(scopeOf('octo-org/widgets'));
+    expect(scopeOf('octo-org/gadgets')).not.toBe(scopeOf('octo-org/widgets'));
+  });
+});
