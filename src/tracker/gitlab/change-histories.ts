@@ -1,0 +1,167 @@
+import { fieldsOf, textOf } from '../../domain/fields.js';
+import type { HttpReading } from '../http/tracker-http.js';
+import { inParallel } from '../in-parallel.js';
+import {
+  type Act,
+  type ChangeHistory,
+  isOpenToStrangers,
+  lastLabel,
+  PARTS,
+  type Rules,
+} from './changed-by-stranger.js';
+import type { GitlabApi } from './gitlab-api.js';
+import { type GitlabIssue, labelKey, usernameOf } from './gitlab-issue.js';
+import { isExplained, isSameText, type Version, versionOf } from './issue-version.js';
+import { readList, readPage } from './read-list.js';
+
+/** `unreadable`: nobody can tell. `late`: it was changed just now, and GitLab notes by whom only after that. `later`: its turn comes with another poll. */
+export type HistoryFound = ChangeHistory | 'unreadable' | 'late' | 'later';
+
+export interface HistoryOrder {
+  readonly reading: HttpReading;
+  readonly rules: Rules;
+  /** How many issues may be asked about that nobody asked about before. */
+  readonly limit: number;
+}
+
+interface Kept {
+  readonly version: Version;
+  readonly history: ChangeHistory;
+  /** It was read so long after the change that no note about that could still be on its way. */
+  readonly isSettled: boolean;
+}
+
+interface Asked {
+  readonly iid: number;
+  readonly issue: GitlabIssue;
+  readonly version: Version;
+  readonly kept: Kept | undefined;
+  /** Its text may be somebody's about whom there is no note yet. */
+  readonly isDoubtful: boolean;
+}
+
+const AT_ONCE = 4;
+const MAX_KEPT = 5_000;
+/** Of a hundred notes each. Whoever writes more than that hides something. */
+const MAX_PAGES = 10;
+/** As long as a change and the note about it can be apart, clocks included. */
+const YOUNG_FOR_MS = 10_000;
+const SETTLED_AFTER_MS = 60_000;
+
+const RENAME = /^changed title from/;
+/** Whoever ticks a box can change all of the text with it, and GitLab notes the box only. */
+const EDIT = /^(?:changed the description|marked the (?:checklist item|task) )/;
+
+/**
+ * Who changed which issue, from the notes that GitLab writes by itself. Asked once per version of an issue, and again while that is so young that a note may still be
+ * on its way. What was found once holds on as long as the text is the same: a run is not ended because somebody commented.
+ */
+export class ChangeHistories {
+  readonly #kept = new Map<number, Kept>();
+
+  constructor(private readonly api: GitlabApi) {}
+
+  /** By number. */
+  async read(issues: readonly GitlabIssue[], order: HistoryOrder): Promise<ReadonlyMap<number, HistoryFound>> {
+    const found = new Map<number, HistoryFound>();
+    const asked: Asked[] = [];
+    for (const issue of issues) {
+      const { iid } = issue;
+      if (iid === null) continue;
+      const version = versionOf(issue, order.rules);
+      const last = this.#kept.get(iid);
+      const kept = last?.version.depth === version.depth ? last : undefined;
+      const isSame = kept !== undefined && isSameText(kept.version, version);
+      const isDoubtful = ageMs(issue) < YOUNG_FOR_MS && isOpenToStrangers(issue, order.rules);
+      if (isSame && kept.isSettled && kept.version.updatedAt === version.updatedAt) found.set(iid, kept.history);
+      else if (kept === undefined && isDoubtful) found.set(iid, 'late');
+      else if (asked.length < order.limit) asked.push({ iid, issue, version, kept, isDoubtful });
+      else found.set(iid, isSame ? kept.history : 'later');
+    }
+    await inParallel(asked, AT_ONCE, async (each) => {
+      found.set(each.iid, await this.#look(each, order));
+    });
+    return found;
+  }
+
+  async #look({ iid, issue, version, kept, isDoubtful }: Asked, order: HistoryOrder): Promise<HistoryFound> {
+    const history = await this.#ask(iid, issue, order);
+    if (history === 'unreadable') return history;
+    if (isDoubtful && !(kept && isExplained(version, history, kept))) return 'late';
+    this.#keep(iid, { version, history, isSettled: ageMs(issue) >= SETTLED_AFTER_MS });
+    return history;
+  }
+
+  async #ask(iid: number, issue: GitlabIssue, { reading, rules }: HistoryOrder): Promise<ChangeHistory | 'unreadable'> {
+    if (rules.trust !== 'anyone') {
+      const hasBoth = (found: readonly Act[]) => PARTS.every((part) => found.some(({ what }) => what === part));
+      const changes = await this.#changes(iid, reading, hasBoth);
+      return changes === null ? 'unreadable' : { changes, labelledAtMs: new Map() };
+    }
+    const labelledAtMs = await this.#labels(iid, reading);
+    const { atMs } = lastLabel(issue, labelledAtMs, rules);
+    const changes = await this.#changes(iid, reading, (_, oldestMs) => oldestMs < atMs);
+    return changes === null ? 'unreadable' : { changes, labelledAtMs };
+  }
+
+  /** The newest first, as far back as `isEnough` says; `null`: there is no end to them. */
+  async #changes(
+    iid: number,
+    reading: HttpReading,
+    isEnough: (found: readonly Act[], oldestMs: number) => boolean,
+  ): Promise<readonly Act[] | null> {
+    const found: Act[] = [];
+    const query = Object.entries({ sort: 'desc', order_by: 'created_at', activity_filter: 'only_activity' });
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const { items, next } = await readPage(this.api, reading, { segments: ['issues', iid, 'notes'], query }, page);
+      let oldestMs = Number.POSITIVE_INFINITY;
+      for (const { system, body, author, created_at: at } of items.map(fieldsOf)) {
+        const atMs = timeOf(at);
+        if (system !== true) continue;
+        if (atMs === null) return null;
+        oldestMs = Math.min(oldestMs, atMs);
+        const text = textOf(body) ?? '';
+        const what = RENAME.test(text) ? 'title' : EDIT.test(text) ? 'description' : null;
+        if (what !== null) found.push({ what, by: usernameOf(author), atMs });
+      }
+      if (next === null || isEnough(found, oldestMs)) return found;
+    }
+    return null;
+  }
+
+  async #labels(iid: number, reading: HttpReading): Promise<ReadonlyMap<string, number>> {
+    const events = await readList(this.api, reading, {
+      segments: ['issues', iid, 'resource_label_events'],
+      read: fieldsOf,
+      idOf: ({ id }) => (Number.isSafeInteger(id) ? String(id) : null),
+    });
+    const labelledAtMs = new Map<string, number>();
+    for (const { action, label, created_at: at } of events) {
+      const name = textOf(fieldsOf(label).name);
+      const atMs = timeOf(at);
+      if (action !== 'add' || name === null || atMs === null) continue;
+      labelledAtMs.set(labelKey(name), Math.max(atMs, labelledAtMs.get(labelKey(name)) ?? 0));
+    }
+    return labelledAtMs;
+  }
+
+  #keep(iid: number, entry: Kept): void {
+    this.#kept.delete(iid);
+    this.#kept.set(iid, entry);
+    for (const [oldest] of this.#kept) {
+      if (this.#kept.size <= MAX_KEPT) break;
+      this.#kept.delete(oldest);
+    }
+  }
+}
+
+/** Without a date nobody knows: then it is old, and its notes are read each time it changes. */
+function ageMs({ updatedAt }: GitlabIssue): number {
+  const atMs = timeOf(updatedAt);
+  return atMs === null ? Number.POSITIVE_INFINITY : Date.now() - atMs;
+}
+
+function timeOf(value: unknown): number | null {
+  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}

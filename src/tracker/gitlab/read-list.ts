@@ -1,0 +1,60 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { BatonError } from '../../domain/errors.js';
+import type { HttpReading } from '../http/tracker-http.js';
+import { type Page, readPages } from '../read-pages.js';
+import { GITLAB, type GitlabApi } from './gitlab-api.js';
+
+export interface PageOrder {
+  /** Below the project. */
+  readonly segments: readonly (string | number)[];
+  readonly query?: readonly (readonly [name: string, value: string])[];
+}
+
+export interface ListOrder<Item> extends PageOrder {
+  /** Called page by page, so that a long list does not hold everything else up. */
+  read(value: unknown): Item;
+  idOf(item: Item): string | null;
+}
+
+const PAGE_SIZE = 100;
+
+/** A whole list of the project. */
+export function readList<Item>(api: GitlabApi, reading: HttpReading, order: ListOrder<Item>): Promise<readonly Item[]> {
+  return readPages<Item, number>({
+    name: GITLAB,
+    first: 1,
+    read: async (page) => {
+      const { items, next } = await readPage(api, reading, order, page);
+      return { items: items.map(order.read), next };
+    },
+    idOf: order.idOf,
+  });
+}
+
+/** Throws `tracker_response`: what is no list is not an empty one. */
+export async function readPage(
+  api: GitlabApi,
+  reading: HttpReading,
+  { segments, query = [] }: PageOrder,
+  page: number,
+): Promise<Page<unknown, number>> {
+  const asked = new URLSearchParams([
+    ...query.map(([name, value]): [string, string] => [name, value]),
+    ['per_page', String(PAGE_SIZE)],
+    ['page', String(page)],
+  ]);
+  const path = `${api.projectPath(...segments)}?${asked}`;
+  const { body, headers } = await reading.get(path, { isConditional: true });
+  if (Array.isArray(body)) return { items: body, next: nextPage(headers, page, body.length) };
+  const message = `${GITLAB} answered without a list of ${segments.join('/')}. Check tracker.provider.endpoint.`;
+  throw new BatonError('tracker_response', message);
+}
+
+/** A full page is followed by another look, whatever its headers say: they may be those of an answer from before. */
+function nextPage(headers: IncomingHttpHeaders, page: number, count: number): number | null {
+  const told = String(headers['x-next-page'] ?? '').trim();
+  if (told === '') return count >= PAGE_SIZE ? page + 1 : null;
+  if (told === String(page + 1)) return page + 1;
+  const message = `The pages of ${GITLAB} do not fit together: page ${page} is followed by something else than page ${page + 1}. Baton reads them again at the next poll.`;
+  throw new BatonError('tracker_pagination', message);
+}

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest';
+import type { Trust } from '../../../src/domain/config.js';
+import { gitlabTrackerWith } from '../../../src/tracker/gitlab/entry.js';
+import { type FakeGitlab, startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
+import { openFake } from '../../support/trackers/fake-tracker.js';
+
+const NEVER = new AbortController().signal;
+
+function trackerOf(fake: FakeGitlab, trust: Trust | null = null) {
+  return openFake(fake, { config: { trust } });
+}
+
+function asked({ server }: FakeGitlab, part: string) {
+  return server.requests.filter(({ url }) => url.pathname.endsWith(part));
+}
+
+describe('SEC-9a by default members are trusted, and nobody else', () => {
+  test.each([
+    ['an owner', { level: 50 }, true],
+    ['a reporter', { level: 20 }, true],
+    ['a planner', { level: 15 }, true],
+    ['a guest', { level: 10 }, false],
+    ['somebody with minimal access', { level: 5 }, false],
+    ['a developer who is blocked', { level: 30, state: 'blocked' }, false],
+    ['a developer who is yet to be accepted', { level: 30, membership: 'awaiting' }, false],
+  ])('%s', async (_who, member, trusted) => {
+    const fake = await startFakeGitlab();
+    fake.add({ author: 'Eve', isMember: false });
+    fake.world.members.set('eve', member);
+
+    const { issues } = await trackerOf(fake).issuesByStates(['opened'], NEVER);
+
+    expect(issues[0]?.author).toEqual({ login: 'Eve', trusted });
+  });
+
+  test.each([[null], [{}], [{ username: 7 }], ['ann']])('an author that is %j is nobody', async (author) => {
+    const fake = await startFakeGitlab();
+    fake.server.fault = ({ url }) =>
+      url.pathname.endsWith('/issues') ? { body: [{ iid: 1, title: 'T', state: 'opened', author }] } : null;
+
+    const { issues } = await trackerOf(fake).issuesByIds(['1'], NEVER);
+
+    expect(issues[0]?.author).toEqual({ login: expect.stringContaining('gone'), trusted: false });
+  });
+
+  test('members by inheritance and invitation are asked for, to the last page', async () => {
+    const fake = await startFakeGitlab();
+    for (let n = 0; n < 250; n++) fake.world.members.set(`user-${n}`, { level: 30 });
+    fake.add({ author: 'user-249', isMember: false });
+
+    const { issues } = await trackerOf(fake).issuesByStates(['opened'], NEVER);
+
+    expect(issues[0]?.author?.trusted).toBe(true);
+    expect(asked(fake, '/members/all')).toHaveLength(3);
+  });
+
+  test.each([
+    [{ status: 403, body: { message: '403 Forbidden' } }, 'tracker_auth'],
+    [{ body: { message: 'hm' } }, 'tracker_response'],
+  ])('a list of members that cannot be read makes nobody trusted: %j', async (answer, code) => {
+    const fake = await startFakeGitlab();
+    fake.add();
+    fake.server.fault = ({ url }) => (url.pathname.endsWith('/members/all') ? answer : null);
+
+    await expect(trackerOf(fake).issuesByStates(['opened'], NEVER)).rejects.toMatchObject({ code });
+  });
+});
+
+describe('the list of members', () => {
+  async function withClock() {
+    const clock = { nowMs: 0 };
+    const fake = { ...(await startFakeGitlab()), entry: gitlabTrackerWith(() => clock.nowMs) };
+    fake.add({ author: 'ann' });
+    fake.add({ author: 'eve', isMember: false });
+    const tracker = trackerOf(fake);
+    const trusted = async () => {
+      const { issues } = await tracker.issuesByStates(['opened'], NEVER);
+      return issues.flatMap(({ author }) => (author?.trusted ? author.login : []));
+    };
+    return { clock, fake, trusted };
+  }
+
+  test('is good for five minutes, strangers or not', async () => {
+    const { clock, fake, trusted } = await withClock();
+
+    for (; clock.nowMs < 5 * 60_000; clock.nowMs += 60_000) expect(await trusted()).toEqual(['ann']);
+
+    expect(asked(fake, '/members/all')).toHaveLength(1);
+  });
+
+  test('whoever left is no member after five minutes, whoever came is one', async () => {
+    const { clock, fake, trusted } = await withClock();
+    await trusted();
+
+    fake.world.members.set('ann', { level: 0 }).set('eve', { level: 30 });
+    clock.nowMs = 5 * 60_000;
+
+    expect(await trusted()).toEqual(['eve']);
+  });
+
+  test('is read at once for somebody who was not asked about before', async () => {
+    const { fake, trusted } = await withClock();
+    await trusted();
+
+    fake.add({ author: 'new', isMember: true });
+
+    expect(await trusted()).toEqual(['ann', 'new']);
+    expect(asked(fake, '/members/all')).toHaveLength(2);
+  });
+});
+
+describe('other trust', () => {
+  test('anyone is trusted where that is written, and no list is read', async () => {
+    const fake = await startFakeGitlab();
+    fake.add({ author: 'eve', isMember: false, updatedAt: '2026-02-01T10:00:00.000Z' });
+
+    const { issues } = await trackerOf(fake, 'anyone').issuesByStates(['opened'], NEVER);
+
+    expect(issues[0]).toMatchObject({ dispatchable: true, author: { login: 'eve', trusted: true } });
+    expect([asked(fake, '/members/all'), asked(fake, '/notes')]).toEqual([[], []]);
+  });
+
+  test('a list of logins is all that counts', async () => {
+    const fake = await startFakeGitlab();
+    fake.add({ author: 'ann' });
+    fake.add({ author: 'Eve', isMember: false });
+
+    const { issues } = await trackerOf(fake, ['eve']).issuesByStates(['opened'], NEVER);
+
+    expect(issues.map(({ author }) => author?.trusted)).toEqual([false, true]);
+    expect(asked(fake, '/members/all')).toEqual([]);
+  });
+
+  test('trust that changes is in force with the next read', async () => {
+    const fake = await startFakeGitlab();
+    fake.add({ author: 'eve', isMember: false });
+    let trust: Trust = 'members';
+    const tracker = openFake(fake, { settings: () => ({ trust }) });
+
+    const before = await tracker.issuesByStates(['opened'], NEVER);
+    trust = ['eve'];
+    const after = await tracker.issuesByStates(['opened'], NEVER);
+
+    expect([before, after].map(({ issues }) => issues[0]?.author?.trusted)).toEqual([false, true]);
+  });
+});
