@@ -1,0 +1,76 @@
+import { BatonError } from '../../domain/errors.js';
+import { endpointOf } from '../http/endpoint.js';
+import { ProviderSettings, type RawToolMode } from '../provider-settings.js';
+import type { TrackerOptions } from '../registry.js';
+import { ownClause } from './jql.js';
+
+const KEYS = ['endpoint', 'site', 'email', 'api_token', 'auth', 'project', 'jql', 'assignee', 'raw_tool'];
+
+export interface JiraSettings {
+  readonly base: URL;
+  /** Where people look at issues, without a slash at its end; `null`: not known. */
+  readonly site: string | null;
+  /** The `Authorization` header. */
+  readonly authorization: string;
+  /** Where the token comes from, for people. */
+  readonly tokenFrom: string;
+  readonly email: string | null;
+  readonly project: string | null;
+  /** As one clause of JQL. */
+  readonly ownClause: string | null;
+  readonly assignee: string | null;
+  readonly rawTool: RawToolMode;
+}
+
+export function readJiraSettings(options: Pick<TrackerOptions, 'config' | 'secret'>): JiraSettings {
+  const settings = new ProviderSettings(options, KEYS);
+  const base = endpointOf(settings.needText('endpoint', 'https://yourteam.atlassian.net'), 'tracker.provider.endpoint');
+  const project = projectIn(settings);
+  const jql = settings.text('jql');
+  if (project === null && jql === null) {
+    const message = 'jira needs tracker.provider.project, the key of a project such as ABC, or tracker.provider.jql.';
+    throw new BatonError('invalid_tracker_config', message);
+  }
+  const clause = jql === null ? null : ownClause(jql);
+  const rawTool = settings.rawTool('off');
+  if (rawTool !== 'off' && project === null) {
+    const message = 'tracker.provider.raw_tool needs tracker.provider.project: a tool cannot be held to a JQL alone.';
+    throw new BatonError('invalid_tracker_config', message);
+  }
+  const isBearer = authIn(settings) === 'bearer';
+  const email = isBearer ? settings.text('email') : settings.needText('email', 'baton@example.org');
+  if (!isBearer && email?.includes(':')) throw settings.wrong('email', 'must be the address of an account');
+  const token = settings.token('api_token', ['JIRA_API_TOKEN']);
+  const basic = () => `Basic ${Buffer.from(`${email}:${token.value}`).toString('base64')}`;
+  return {
+    ...{ base, site: siteOf(settings, base), email, project, rawTool },
+    authorization: isBearer ? `Bearer ${token.value}` : basic(),
+    tokenFrom: token.from,
+    ownClause: clause,
+    assignee: settings.text('assignee'),
+  };
+}
+
+function projectIn(settings: ProviderSettings): string | null {
+  const written = settings.text('project');
+  if (written === null) return null;
+  if (!/^[A-Za-z][A-Za-z0-9_]{0,99}$/.test(written))
+    throw settings.wrong('project', 'must be the key of a project, such as ABC');
+  return written.toUpperCase();
+}
+
+function authIn(settings: ProviderSettings): 'basic' | 'bearer' {
+  const written = settings.text('auth') ?? 'basic';
+  if (written === 'basic' || written === 'bearer') return written;
+  throw settings.wrong('auth', 'must be basic or bearer');
+}
+
+/** Tokens with scopes go to Atlassian's gateway, which shows nobody an issue. */
+const GATEWAY = 'api.atlassian.com';
+
+function siteOf(settings: ProviderSettings, base: URL): string | null {
+  const written = settings.text('site');
+  if (written === null && base.hostname === GATEWAY) return null;
+  const site = written === null ? base : endpointOf(written, 'tracker.provider.site');
+  return site.href.replace(/\/+$/, '');
+}
