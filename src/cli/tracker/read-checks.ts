@@ -1,0 +1,175 @@
+import type { Fields } from '../../domain/fields.js';
+import { stateKey } from '../../domain/issue.js';
+import { type Description, descriptionIn } from '../../tracker/command/read-result.js';
+import type { Heard } from './conversation.js';
+import { commentFault, nameOf, optionalFaults, recordFault } from './record-faults.js';
+import {
+  askForIssues,
+  type Check,
+  isUnsupported,
+  listIn,
+  NO_ISSUES,
+  optionalResultIn,
+  resultIn,
+  wordIn,
+} from './test-bench.js';
+import { fail, passed, skipped, told } from './verdict.js';
+
+export const NO_SUCH = 'baton-test-no-such-thing';
+const MAX_IDS = 50;
+const MAX_FAULTS = 3;
+
+/** The first one finds out whether there is any talking to the program at all. */
+export const READ_CHECKS: readonly Check[] = [
+  {
+    law: 'answers issues_by_states with a list of issues',
+    async see(bench) {
+      const heard = await bench.talk.ask('issues_by_states', { states: bench.states });
+      const sent = listIn(resultIn(heard), 'issues', heard);
+      // The others are good enough to go on with.
+      bench.records = sent.filter((record) => recordFault(record) === null);
+      failForRecords(sent, heard);
+      const ids = sent.map((record) => wordIn(record, 'id'));
+      const twice = ids.find((id, at) => ids.indexOf(id) < at);
+      if (twice !== undefined) fail(`sent the id ${twice} twice`, 'An id belongs to one issue for ever.', heard);
+      return passed(`${ids.length} in ${bench.states.join(', ')}`);
+    },
+  },
+  {
+    law: 'describes its states, or says that it does not know `describe`',
+    async see(bench) {
+      const heard = await bench.talk.ask('describe', {});
+      const result = optionalResultIn(heard);
+      if (result === null) return told('it does not, so that `baton check` cannot check the states of WORKFLOW.md');
+      bench.description = described(result, heard);
+      const { states, methods } = bench.description;
+      if (bench.records.length === 0 && states.length > 0) {
+        bench.records = (await askForIssues(bench, 'issues_by_states', { states: [...states] })).records;
+      }
+      const unnamed = bench.records.find((record) => !hasState(states, wordIn(record, 'state')));
+      if (states.length > 0 && unnamed !== undefined) {
+        const why = `did not tell the state "${wordIn(unnamed, 'state')}", in which ${nameOf(unnamed)} is`;
+        fail(why, 'List every state that an issue can be in.', heard);
+      }
+      return passed(`${states.join(', ')}${methods === null ? '' : `; methods ${methods.join(', ')}`}`);
+    },
+  },
+  {
+    law: 'gives optional fields in a form that can be read',
+    async see({ records }) {
+      if (records.length === 0) return skipped(NO_ISSUES);
+      const faults = records.flatMap(optionalFaults);
+      const shown = faults.slice(0, MAX_FAULTS).join('; ');
+      const more = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : '';
+      if (faults.length > 0) fail(`sent what counts as absent: ${shown}${more}`, 'Correct it, or leave the field out.');
+      return passed();
+    },
+  },
+  {
+    law: 'sends only issues in the states that it was asked for',
+    async see(bench) {
+      const found = bench.records[0];
+      for (const state of [...(found ? [wordIn(found, 'state')] : []), NO_SUCH]) {
+        const { heard, records } = await askForIssues(bench, 'issues_by_states', { states: [state] });
+        const stray = records.find((record) => stateKey(wordIn(record, 'state')) !== stateKey(state));
+        if (stray === undefined) continue;
+        const why = `sent ${nameOf(stray)}, which is in "${wordIn(stray, 'state')}", when asked for "${state}"`;
+        fail(why, 'Send what is in one of the asked states; where there is none, an empty list.', heard);
+      }
+      return passed();
+    },
+  },
+  {
+    law: 'knows a state by its letters, be they large or small',
+    async see(bench) {
+      const state = wordIn(bench.records[0] ?? {}, 'state');
+      if (state === '') return skipped(NO_ISSUES);
+      const other = state === state.toUpperCase() ? state.toLowerCase() : state.toUpperCase();
+      const { heard, records } = await askForIssues(bench, 'issues_by_states', { states: [other] });
+      if (records.length > 0) return passed();
+      const why = `found no issue in "${other}", but some in "${state}"`;
+      return fail(why, 'Compare states in small letters: WORKFLOW.md may spell them in another way.', heard);
+    },
+  },
+  {
+    law: 'finds issues by their ids',
+    async see(bench) {
+      const ids = bench.records.slice(0, MAX_IDS).map((record) => wordIn(record, 'id'));
+      if (ids.length === 0) return skipped(NO_ISSUES);
+      const { heard, records } = await askForIssues(bench, 'issues_by_ids', { ids });
+      failForRecords(records, heard);
+      const found = new Set(records.map((record) => wordIn(record, 'id')));
+      const missing = ids.find((id) => !found.has(id));
+      if (missing === undefined) return passed();
+      const why = `did not find ${missing}, which it had sent before`;
+      return fail(
+        why,
+        'Ids come as texts, "7" for 7. One that is left out counts as gone, and its run is stopped.',
+        heard,
+      );
+    },
+  },
+  {
+    law: 'leaves an id out that does not exist',
+    async see(bench) {
+      const known = bench.records.slice(0, 1).map((record) => wordIn(record, 'id'));
+      const { heard, records } = await askForIssues(bench, 'issues_by_ids', { ids: [NO_SUCH, ...known] });
+      const strays = records.filter((record) => !known.includes(wordIn(record, 'id')));
+      const action = 'What is gone stands neither in `issues` nor in `unknown`; the others are answered all the same.';
+      const { unknown } = resultIn(heard);
+      if (Array.isArray(unknown) && unknown.includes(NO_SUCH)) fail('named it in `unknown`', action, heard);
+      return strays.length === 0 ? passed() : fail(`sent ${nameOf(strays[0])}, which nobody asked for`, action, heard);
+    },
+  },
+  {
+    law: 'answers no ids with no issues',
+    async see(bench) {
+      const { heard, records } = await askForIssues(bench, 'issues_by_ids', { ids: [] });
+      return records.length === 0 ? passed() : fail(`sent ${records.length}`, 'Send an empty list.', heard);
+    },
+  },
+  {
+    law: 'answers `unsupported` to a method that it does not know',
+    async see({ talk }) {
+      const heard = await talk.ask(NO_SUCH, {});
+      if (isUnsupported(heard.answer)) return passed();
+      const why = typeof heard.answer === 'string' ? heard.answer : 'answered something else';
+      return fail(
+        why,
+        'Answer {"id": …, "error": {"code": "unsupported"}}: later versions of Baton may ask more.',
+        heard,
+      );
+    },
+  },
+  {
+    law: 'answers `comments` with a list of comments, or says that it does not know it',
+    async see(bench) {
+      const [record] = bench.records;
+      if (record === undefined) return skipped(NO_ISSUES);
+      const heard = await bench.talk.ask('comments', { issue_id: wordIn(record, 'id') });
+      const result = optionalResultIn(heard);
+      if (result === null) return told('it does not, so that agents read those that come with issues, if any');
+      const comments = listIn(result, 'comments', heard);
+      const fault = comments.map(commentFault).find((each) => each !== null);
+      if (fault) fail(fault, 'A comment is {"author": …, "body": "…", "created_at": "2026-01-31T12:00:00Z"}.', heard);
+      return passed(`${comments.length} of ${nameOf(record)}`);
+    },
+  },
+];
+
+function failForRecords(records: readonly Fields[], heard: Heard): void {
+  const fault = records.map(recordFault).find((each) => each !== null);
+  if (fault) fail(fault, 'Every issue needs all of id, identifier, title and state.', heard);
+}
+
+function described(result: Fields, heard: Heard): Description {
+  try {
+    return descriptionIn(result);
+  } catch {
+    return fail('described something as `states` or `methods` that is no list of texts', 'Correct it.', heard);
+  }
+}
+
+function hasState(states: readonly string[], state: string): boolean {
+  return states.some((each) => stateKey(each) === stateKey(state));
+}

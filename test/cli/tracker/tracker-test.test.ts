@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { livingWith } from '../../runner/contain/workbench.js';
+import { commandOf } from '../../tracker/command/program-fixture.js';
+import { type World, world } from '../cli-fixture.js';
+import { BOARD, batonTrackerTest, putExample } from './tracker-cli.js';
+
+const boardOf = (io: World) => JSON.parse(readFileSync(join(io.dir, 'board.json'), 'utf8'));
+
+const workflow = (provider: string, more = '') => `---
+tracker:
+  kind: command
+  active_states: [Ready]
+  terminal_states: [Done]
+  provider: ${provider}
+${more}---
+Work on {{ issue.identifier }}.
+`;
+
+describe('the example that ships', () => {
+  test('has forty lines at most, and keeps the protocol, changes too', async () => {
+    const io = world();
+    const command = putExample(io);
+
+    const code = await batonTrackerTest(io, command, '--write', '1');
+
+    expect(io.out()).toMatch(/It keeps the protocol: 16 checks passed\.\n$/);
+    expect(io.out()).toContain('✓ moves an issue to another state, and back: "Todo", "In Progress", "Todo"');
+    expect(code).toBe(0);
+    expect(io.err()).toBe('');
+    expect(boardOf(io).issues[0]).toMatchObject({ state: 'Todo', comments: [{ author: 'baton' }] });
+    expect(livingWith(io.dir)).toEqual([]);
+    expect(readFileSync(join(io.dir, 'json-file.mjs'), 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(40);
+  });
+
+  test('nothing is changed unless somebody names an issue', async () => {
+    const io = world();
+    const command = putExample(io);
+
+    const code = await batonTrackerTest(io, command);
+
+    expect(code).toBe(0);
+    expect(io.out().match(/ {2}- .*: skipped: that changes an issue; name one .* --write <id>/g)).toHaveLength(3);
+    expect(io.out()).toMatch(/13 checks passed, 3 skipped\.\n$/);
+    expect(boardOf(io)).toEqual(BOARD);
+  });
+
+  test('its states are learned from it where no issue is in the usual ones', async () => {
+    const io = world();
+    const command = putExample(io, {
+      states: ['Ready'],
+      issues: [{ id: '7', identifier: 'A', title: 'T', state: 'Ready' }],
+    });
+
+    const code = await batonTrackerTest(io, command);
+
+    expect(code).toBe(0);
+    expect(io.out()).toContain('✓ answers issues_by_states with a list of issues: 0 in Todo,');
+    expect(io.out()).toContain('✓ finds issues by their ids\n');
+  });
+});
+
+describe('other programs that keep the protocol', () => {
+  test('one that exits after each answer is told what that costs', async () => {
+    const io = world();
+
+    const code = await batonTrackerTest(io, commandOf('exits-after-each', 'late'));
+
+    expect(code).toBe(0);
+    expect(io.out()).toContain('· was given two requests at once: it answered 13\n      Baton waits for each answer');
+    expect(io.out()).toMatch(/· was started: (\d+) times for \1 answers\n {6}That is fine, but/);
+  });
+
+  test('an empty board leaves checks out, and says how to fill it', async () => {
+    const io = world();
+
+    const code = await batonTrackerTest(io, putExample(io, { states: [], issues: [] }), '--states', 'Here, There');
+
+    expect(code).toBe(0);
+    expect(io.out()).toContain('0 in Here, There');
+    expect(io.out()).toContain('- finds issues by their ids: skipped: no issue came');
+  });
+});
+
+describe('a failed check says what was sent, what came, and what to do', () => {
+  test('on lines of their own', async () => {
+    const io = world();
+
+    const code = await batonTrackerTest(io, commandOf('faulty', 'sends everything'));
+
+    expect(code).toBe(1);
+    expect(io.out()).toContain(
+      [
+        '  ✗ sends only issues in the states that it was asked for: it sent X-2, which is in "Done", when asked for "Todo"',
+        '      sent  {"v":1,"id":15,"method":"issues_by_states","params":{"states":["Todo"]}}',
+        '      came  {"id":15,"result":{"issues":[{"id":"1",',
+      ].join('\n'),
+    );
+    expect(io.out()).toContain('      Send what is in one of the asked states; where there is none, an empty list.\n');
+    expect(io.out()).toMatch(/1 of 14 checks failed, 3 skipped\.\n$/);
+  });
+
+  test('also of processes that say too much, stay too long or leave others', async () => {
+    const io = world();
+    const faulty = commandOf('faulty', 'parts badly', io.dir);
+
+    const code = await batonTrackerTest(io, faulty);
+
+    expect(code).toBe(1);
+    expect(io.out()).toContain('  ✗ writes nothing but answers: it wrote 2 lines\n');
+    expect(io.out()).toMatch(/came {2}\{"id":5,.* ⏎ by the way\n {6}Write nothing but answers to stdout/);
+    expect(io.out()).toContain('  ✗ leaves no process behind: it left 1 process behind\n');
+    expect(livingWith(io.dir)).toEqual([]);
+  });
+
+  test('one that does not end is ended', async () => {
+    const io = world();
+
+    const code = await batonTrackerTest(io, commandOf('faulty', 'stays for ever', io.dir));
+
+    expect(code).toBe(1);
+    expect(io.out()).toContain('  ✗ exits when its stdin ends: it was still there after 1 s\n');
+    expect(livingWith(io.dir)).toEqual([]);
+  });
+});
+
+describe('the program of a workflow', () => {
+  test('gets its settings: folder, environment, states', async () => {
+    const io = world({ env: { MY_BOARD: 'board.json', OTHER: 'kept-away' } });
+    const command = putExample(io, { states: ['Ready', 'Done'], issues: [] }).replace(' board.json', ' $BOARD');
+    const text = workflow(`{ command: '[ -z "$OTHER" ] && exec ${command}', env: { BOARD: $MY_BOARD } }`);
+    io.write('WORKFLOW.md', text);
+    io.write('other/flow.md', workflow('{ command: no-such-program }'));
+
+    const codes = [await batonTrackerTest(io), await batonTrackerTest(io, 'other/flow.md')];
+
+    expect(codes).toEqual([0, 1]);
+    expect(io.out()).toContain('0 in Ready, Done');
+  });
+
+  test('SEC-20 what it is given as a secret is told nowhere', async () => {
+    const io = world({ env: { MY_TOKEN: 'canary-4711-secret' } });
+    io.write('WORKFLOW.md', workflow(`{ command: "${commandOf('tells-secrets')}", env: { TOKEN: $MY_TOKEN } }`));
+
+    const code = await batonTrackerTest(io);
+
+    expect(code).toBe(1);
+    expect(io.out()).toContain('it answered with the error auth (bad token ***, hidden (none)');
+    expect(io.out() + io.err()).not.toContain('canary');
+    expect(io.out()).not.toContain('\u001b');
+  });
+});
+
+describe('what cannot be tested', () => {
+  test.each([
+    ['a workflow that is not there', [], 'missing_workflow_file'],
+    ['a workflow of another tracker', ['local.md'], 'has tracker.kind "local", which is no program'],
+    ['a secret that is not set', ['secret.md'], 'env.TOKEN stands for NOT_SET, which is not set'],
+    ['an empty command', ['  '], 'the command is empty'],
+    ['a limit of nothing', ['true', '--limit', '0'], 'It must be a number of seconds'],
+    ['states without a name', ['true', '--states', 'Todo,,'], 'It must be names of states'],
+    ['an issue without a name', ['true', '--write', ' '], 'It must be the id of an issue'],
+  ])('%s is told, with 2', async (_, args, words) => {
+    const io = world();
+    io.write('local.md', '---\ntracker: { kind: local }\n---\nGo.\n');
+    io.write('secret.md', workflow('{ command: x, env: { TOKEN: $NOT_SET } }'));
+
+    expect(await batonTrackerTest(io, ...args)).toBe(2);
+    expect(io.err()).toContain(words);
+    expect(io.out()).toBe('');
+  });
+});
