@@ -6,15 +6,18 @@ import { restore } from '../orchestrator/restore.js';
 import { initialState, type State } from '../orchestrator/state.js';
 import type { RunObserver } from '../runner/run-observer.js';
 import { compilePrompts } from '../templates/compile-prompts.js';
+import { begin } from './daemon/begin.js';
 import { dailyReport } from './daemon/daily-report.js';
 import { createExit, type Exit } from './daemon/exit.js';
 import { createIdleLog } from './daemon/idle-log.js';
+import { Inbox } from './daemon/inbox.js';
 import { type Notify, startNotify } from './daemon/notify.js';
 import { openParts, type Parts } from './daemon/parts.js';
 import { startPruning } from './daemon/prune.js';
 import { createServiceNotifier, type ServiceNotifier } from './daemon/service.js';
 import { serviceSentence } from './daemon/service-notice.js';
 import { DaemonStatus } from './daemon/status.js';
+import { openWebhooks } from './daemon/webhooks.js';
 import { followWorkflow } from './daemon/workflow.js';
 import type { OrchestratorEvent } from './domain/events.js';
 import { historyEvent } from './domain/history.js';
@@ -43,6 +46,8 @@ export interface DaemonOptions {
   readonly port?: number;
   /** What `--backend` said: for agent steps with `backend: auto`. */
   readonly backend?: string;
+  /** Somebody wants it to end before it is there: then it does not wait for a tracker that is silent. */
+  readonly signal?: AbortSignal;
   /** Work everything off once and leave; `only` one issue, by its name. */
   readonly once?: { readonly only: string | null };
   /** For those who watch runs. */
@@ -62,8 +67,8 @@ export interface Daemon {
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   compilePrompts(options.loaded.workflow);
   let loop: Loop | null = null;
-  // What changes in the workflow before there is a loop is what the loop begins with.
-  const dispatch: Dispatch = (event) => loop?.dispatch(event);
+  const inbox = new Inbox();
+  const { dispatch } = inbox;
   const book = new WorkflowBook(options.loaded.workflow, Date.now());
   const parts = await openParts(options, book, dispatch);
   const exit = createExit(options.log, parts, () => loop?.close());
@@ -82,7 +87,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const notify = openNotify(options, parts, book, status);
     exit.closeFirst(notify);
     watchers.push((_, before, after) => notify.decided(before, after));
-    await begin(options, parts, started, status);
+    // Who works everything off and leaves waits for no news, and must not fail over the port of the daemon beside it.
+    const webhooks = options.once ? null : await listenForWebhooks(options, parts, dispatch);
+    if (webhooks) exit.closeFirst(webhooks);
+    await begin(options, parts, { loop: started, inbox, status });
     exit.closeFirst(service);
     void service.ready();
     return {
@@ -202,32 +210,9 @@ function openNotify(options: DaemonOptions, parts: Parts, book: WorkflowBook, st
   });
 }
 
-async function begin(options: DaemonOptions, parts: Parts, loop: Loop, status: DaemonStatus): Promise<void> {
-  const { log, loaded, redactor } = options;
-  const { store, tracker } = parts;
-  const { config, path } = loaded.workflow;
-  // Before anything runs: a port that is taken is a mistake to be told, not a run to be ended.
-  const port = options.port ?? config.server.port;
-  if (port !== null) await status.listenHttp(port);
-  for (const detail of redactor.ignored) log.warn({ detail }, 'a secret is not masked');
-  await parts.openRuns.keepOnly(new Set(Object.keys(loop.state.runs)));
-  const leftovers = (await store.owners.all()).filter((owner) => owner.scope === tracker.scope);
-  log.info(
-    {
-      version: options.version,
-      workflow: path,
-      tracker: tracker.kind,
-      workspaces: parts.root,
-      state_dir: options.stateDir.path,
-    },
-    'started',
-  );
-  loop.dispatch({ type: 'started', leftovers, ...(options.once ? { once: options.once } : {}) });
-  await tracker.watch?.({
-    onChange: () => loop.dispatch({ type: 'refresh_requested' }),
-    onError: ({ message }) =>
-      log.warn({ detail: message }, 'tracker cannot be watched, edits are seen at the next poll'),
-  });
-  // Last: the work has begun, and commands that look for the daemon come after its start.
-  await status.listenSocket();
+function listenForWebhooks({ loaded, trackers, env, log }: DaemonOptions, { clock }: Parts, dispatch: Dispatch) {
+  const { config } = loaded.workflow;
+  const entry = trackers.entry(config.tracker.kind);
+  const announce = () => dispatch({ type: 'change_announced' });
+  return openWebhooks({ config, entry, env, clock, log, announce });
 }

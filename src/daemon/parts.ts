@@ -15,6 +15,7 @@ import { createClock, type SystemClock } from '../clock.js';
 import type { DaemonOptions } from '../daemon.js';
 import type { TrackerConfig } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
+import { BatonError } from '../domain/errors.js';
 import type { Dispatch, IssueLocks, Store, Tracker } from '../domain/ports.js';
 import { defaultConfigDir } from '../state-dir.js';
 import { Activity } from '../status/activity.js';
@@ -56,7 +57,18 @@ export interface Parts {
 export async function openParts(options: DaemonOptions, book: WorkflowBook, dispatch: Dispatch): Promise<Parts> {
   const { stateDir, homeDir } = options;
   const { workflow } = options.loaded;
-  const tracker = openTracker(options, () => book.current.config.tracker);
+  let containment: Containment | null = null;
+  const tracker = openTracker(options, {
+    settings: () => book.current.config.tracker,
+    containment: async () => {
+      if (containment === null)
+        throw new BatonError('internal_error', 'The tracker was asked before the daemon is up.');
+      return containment;
+    },
+  });
+  const onContained = (found: Containment) => {
+    containment = found;
+  };
   const root = await openWorkspaceRoot({
     root: workflow.config.workspace.root,
     workflowDir: workflow.dir,
@@ -78,13 +90,13 @@ export async function openParts(options: DaemonOptions, book: WorkflowBook, disp
       await stateLock.release();
     },
   };
-  return openLocked(options, dispatch, { tracker, root, locks }).catch(async (error: unknown) => {
+  return openLocked(options, dispatch, { tracker, root, locks, onContained }).catch(async (error: unknown) => {
     await locks.release();
     throw error;
   });
 }
 
-type Locked = Pick<Parts, 'tracker' | 'root' | 'locks'>;
+type Locked = Pick<Parts, 'tracker' | 'root' | 'locks'> & { onContained(containment: Containment): void };
 type Stored = Locked & Pick<Parts, 'clock' | 'store'>;
 
 async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Locked): Promise<Parts> {
@@ -118,6 +130,7 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const durable = await store.load();
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
   const containment = { ...detected, trace: openRuns };
+  stored.onContained(containment);
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
   const activity = new Activity();
   const runLog = new RunLog(log, stateDir.transcripts, redactor, activity);

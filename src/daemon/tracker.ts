@@ -1,15 +1,22 @@
+import type { Containment } from '../../runner/process.js';
 import type { DaemonOptions } from '../daemon.js';
 import type { TrackerConfig } from '../domain/config.js';
 import type { Tracker } from '../domain/ports.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
+import { startTrackerProgram } from './tracker-program.js';
 
 type TrackerSource = Pick<DaemonOptions, 'loaded' | 'trackers' | 'env' | 'redactor'>;
 
-/** Whatever is read as a secret is masked from then on. `states`: of the settings in force, where these may change. */
-export function openTracker(
-  { loaded, trackers, env, redactor }: TrackerSource,
-  states = (): TrackerConfig => loaded.workflow.config.tracker,
-): Tracker {
+export interface TrackerSurroundings {
+  /** Of the settings in force, where these may change. */
+  settings?(): TrackerConfig;
+  /** How a tracker's program is contained; asked when one is started. */
+  containment(): Promise<Containment>;
+}
+
+/** Whatever is read as a secret is masked from then on. */
+export function openTracker(source: TrackerSource, around: TrackerSurroundings): Tracker {
+  const { loaded, trackers, env, redactor } = source;
   const { config, dir, secretNames } = loaded.workflow;
   const secret = (name: string) => {
     const value = resolveSecret(`$${name}`, env);
@@ -18,5 +25,11 @@ export function openTracker(
   };
   for (const name of secretNames) secret(name);
   for (const literal of loaded.literalSecrets) redactor.add(literal);
-  return trackers.entry(config.tracker.kind).create({ config: config.tracker, states, env, dir, secret });
+  return trackers.entry(config.tracker.kind).create({
+    ...{ config: config.tracker, env, dir, secret },
+    settings: around.settings ?? (() => config.tracker),
+    mask: (text) => redactor.mask(text),
+    start: async (program) =>
+      startTrackerProgram(program, { workflow: loaded.workflow, env, containment: await around.containment() }),
+  });
 }
