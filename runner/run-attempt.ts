@@ -15,6 +15,7 @@ import { lastLook } from './last-look.js';
 import type { OpenRuns } from './open-runs.js';
 import type { Containment } from './process.js';
 import { promptValues } from './prompt-values.js';
+import { withComments } from './read-comments.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { RunObserver } from './run-observer.js';
 import { runPlan, tellRendered } from './steps/run-plan.js';
@@ -28,7 +29,7 @@ export interface RunDeps {
   readonly clock: Clock;
   readonly containment: Containment;
   readonly workspaces: Workspaces;
-  readonly tracker: Pick<Tracker, 'issuesByIds'>;
+  readonly tracker: Pick<Tracker, 'issuesByIds' | 'readComments'>;
   /** What agents may call on the host, under the settings that a run starts with. */
   tools(workflow: Workflow): readonly HostTool[];
   readonly executors: Executors;
@@ -73,7 +74,7 @@ export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outco
     giveBack = await deps.issueLocks.take(attempt.order.issue);
     deps.openRuns.begin(attempt.order.runId, attempt.order.issue.id);
     folder = await makeRunFolder(deps.tmpRoot, attempt.order.runId);
-    return await inWorkspace(attempt, deps, folder);
+    return await inWorkspace(await withComments(attempt, deps), deps, folder);
   } catch (error) {
     return outcomeOf(error, attempt.signal);
   } finally {

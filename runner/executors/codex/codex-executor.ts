@@ -97,6 +97,7 @@ class CodexRun {
       const issue = await this.context.refreshIssue();
       if (issue === null) return success(this.#output('issue_moved'));
       this.#issue = issue;
+      session.tools.endIfLimited();
       if (session.turns >= this.action.maxTurns) return success(this.#output('max_turns'));
       text = this.context.continuationPrompt(issue, session.turns + 1);
     }

@@ -39,6 +39,7 @@ const INTERRUPT_WAIT_MS = 500;
 export class CodexSession {
   readonly log: MessageLog;
   readonly asking: Asking;
+  readonly tools: HostTools;
   readonly #client: AppServerClient;
   readonly #steering: Steering;
   readonly #leave: (unheard: readonly string[]) => void;
@@ -58,10 +59,11 @@ export class CodexSession {
       turnEnded: (turn) => this.#turn?.end(turn),
       requestResolved: (requestId) => this.asking.withdraw(requestId),
     });
+    this.tools = new HostTools(context.tools, context.runId, reporter, deps.issueNow);
     const requests = new ServerRequests({
       policy: context.config.codex.onApprovalRequest,
       asking: this.asking,
-      tools: new HostTools(context.tools, context.runId, reporter, deps.issueNow),
+      tools: this.tools,
       reporter,
       changesOf: (itemId) => this.log.changesOf(itemId),
       onInputRequired: (question) => this.#requireInput(question),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { inputRequestOf } from '../../../../runner/executors/codex/input-requests.js';
 import type { HostTool } from '../../../../src/domain/ports.js';
 import type { RunSignal } from '../../../../src/domain/run-signal.js';
+import { issue } from '../../../support/builders.js';
 import { agent, failureOf, lastMessage, run, start } from './harness.js';
 
 const COMMAND = [
@@ -211,6 +212,16 @@ test('a host tool runs on the host for the run’s own issue, and a move of the 
     { type: 'moved_issue', state: 'Done' },
     { type: 'host_calls', open: 0 },
   ]);
+});
+
+test('a tool that the tracker refuses for its limit ends the run after that turn, with the time to go on', async () => {
+  const { outcome } = await run({
+    command: asks(CALL),
+    tools: [tool(async () => ({ success: false, text: 'later', limitedUntilMs: 77 }))],
+    refreshes: [issue('AB-1')],
+  });
+
+  expect(outcome).toMatchObject({ state: 'failed', error: { code: 'tracker_rate_limited', resetAtMs: 77 } });
 });
 
 test('a host tool that throws is an answer to the agent, not the end of the run', async () => {

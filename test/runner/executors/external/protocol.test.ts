@@ -119,13 +119,13 @@ describe.each(forms)('with isolation %s', (form) => {
 });
 
 test('S0-43 S0-44 what it prints is in the transcript, and JSON on stdout changes nothing', async () => {
-  const json = '{"state":"failed","output":{"exit_code":9}}';
+  const json = '{"state":"failed","output":{"exit_code":"from-stdout"}}';
   const step = await externalStep({ definition: bash(`cat >/dev/null; echo '${json}'; echo hint >&2`) });
 
   const outcome = await step.run();
 
   expect(outcome).toMatchObject({ state: 'success', output: { exit_code: 0 } });
-  expect(JSON.stringify(outcome)).not.toContain('9}');
+  expect(JSON.stringify(outcome)).not.toContain('from-stdout');
   expect(step.audits).toEqual([
     {
       kind: 'external_output',
