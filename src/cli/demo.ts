@@ -31,7 +31,7 @@ export async function demo({ folder, agent, version }: DemoOptions, io: Io): Pro
   const log = createLogger({ level: 'info', redactor, stream: null, file: { path: logFile } });
   const stateDir = join(made.dir, 'state');
   const teller = new RunTeller(io.stdout, redactor);
-  const stopOnSignals = hearSignals();
+  const signals = hearSignals();
   endOnFault(log);
   let tellEnd = (_end: Ending): void => {};
   const ended = new Promise<Ending>((resolve) => {
@@ -54,7 +54,7 @@ export async function demo({ folder, agent, version }: DemoOptions, io: Io): Pro
     },
   });
   void ended.then(() => daemon.dispatch({ type: 'shutdown_requested' }));
-  stopOnSignals(daemon);
+  signals.stop(daemon);
   const code = await daemon.exited;
   const end = await Promise.race([ended, STOPPED]);
   io.stdout.write(closing(made, end, io));

@@ -29,7 +29,7 @@ const GROUPS: readonly (readonly [heading: string, names: readonly string[]])[] 
     ['status', 'logs', 'explain', 'answer', 'message', 'stop', 'retry', 'pause', 'resume', 'refresh', 'open'],
   ],
   ['For every day:', ['service', 'report', 'notify']],
-  [LAST_GROUP, ['render', 'state', 'recover', 'executor', 'capability']],
+  [LAST_GROUP, ['render', 'state', 'recover', 'executor', 'tracker', 'capability']],
 ];
 
 /** Before the commands are made: they take it over. */

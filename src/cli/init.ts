@@ -6,21 +6,23 @@ import { neutralise } from '../domain/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
-import { INSTALL_CODEX } from './check/agent-findings.js';
 import { Abandoned } from './init/ask.js';
-import { backlogFiles, EXAMPLE_ISSUE } from './init/backlog-files.js';
-import { lookAround, type Surroundings } from './init/choices.js';
+import { backlogFiles } from './init/backlog-files.js';
+import { lookAround } from './init/choices.js';
 import { type Decisions, decideStarter } from './init/decide-starter.js';
 import { fillStarter } from './init/fill-starter.js';
-import { STARTER_SKILL, starterSkill } from './init/starter-skill.js';
+import { farewell, remarks } from './init/say-written.js';
+import { STARTER_SKILL, starterSkill, trackerProgram } from './init/shipped-files.js';
 import { type NewFile, writeNew } from './init/write-new.js';
-import { shellWord, shorter } from './invocation.js';
+import { shorter } from './invocation.js';
 import type { Io } from './io.js';
 
 export interface InitOptions {
   /** Where WORKFLOW.md is to be. */
   readonly dir: string;
   readonly tracker?: string | undefined;
+  /** Which project of the tracker: its address, or how the tracker names it. */
+  readonly project?: string | undefined;
   readonly agent?: string | undefined;
   readonly label?: string | undefined;
   /** `none`: no repository. */
@@ -35,6 +37,8 @@ export interface InitOptions {
   /** Shell command of the agent that ships with Baton. */
   readonly demoAgentCommand?: string | undefined;
 }
+
+const REFUSALS: ReadonlySet<string> = new Set(['invalid_workflow_config', 'invalid_tracker_config']);
 
 /** Writes a first WORKFLOW.md, and for the local tracker a first issue. Never overwrites; on any failure nothing is left. */
 export async function init(
@@ -52,7 +56,7 @@ export async function init(
     const files = await filesFor(dir, decisions, options.steps ?? false, io, registry);
     await writeNew(dir, files);
     for (const text of remarks(around, decisions)) complain(text);
-    io.stdout.write(farewell(files, dir, options, decisions, io));
+    io.stdout.write(farewell({ files, dir, command: options.command, decisions, io }));
     return 0;
   } catch (error) {
     if (error instanceof Abandoned) {
@@ -60,7 +64,7 @@ export async function init(
       complain('nobody answered; nothing was written');
       return 1;
     }
-    if (error instanceof BatonError && error.code === 'invalid_workflow_config') {
+    if (error instanceof BatonError && REFUSALS.has(error.code)) {
       complain(error.message);
       return 2;
     }
@@ -99,64 +103,38 @@ async function filesFor(
   io: Io,
   registry: TrackerRegistry,
 ): Promise<NewFile[]> {
-  const { tracker, agent, label, repoUrl, baseBranch } = decisions;
+  const { tracker, project, agent, label, repoUrl, baseBranch } = decisions;
   const resultsDir = join(dir, 'baton-results');
-  const values = { label, command: agent.command, repoUrl, baseBranch, resultsDir };
-  const text = fillStarter(tracker, values, hasSteps);
-  const path = join(dir, 'WORKFLOW.md');
-  // What we write must load: an odd name of a folder or branch is our business, not the person's.
+  const values = { tracker, project, label, command: agent.command, repoUrl, baseBranch, resultsDir };
+  const text = fillStarter(values, hasSteps);
+  await refuseFaulty(join(dir, 'WORKFLOW.md'), text, io, registry);
+  const isNew = async (path: string) => !(await isThere(join(dir, path)));
+  const makesBacklog = tracker.kind === 'local' && (await isNew('backlog'));
+  const program = tracker.kind === 'command' ? trackerProgram(label, repoUrl !== null) : [];
+  const areProgramsNew = await Promise.all(program.map(({ path }) => isNew(path)));
+  const makesSkill = hasSteps && (await isNew(STARTER_SKILL));
+  return [
+    ...(makesBacklog ? backlogFiles(basename(dir), label, repoUrl !== null, Date.now()) : []),
+    ...program.filter((_, index) => areProgramsNew[index]),
+    ...(makesSkill ? starterSkill() : []),
+    { path: 'WORKFLOW.md', text },
+  ];
+}
+
+/** What we write must load, and the tracker must take it: an odd name of a folder or branch is our business, not the person's. */
+async function refuseFaulty(path: string, text: string, io: Io, registry: TrackerRegistry): Promise<void> {
   const trackerKinds = new Map(registry.kinds.map((kind) => [kind, registry.entry(kind).defaults]));
   const source = { path, bytes: Buffer.from(text), hash: '' };
   const { workflow } = await parseWorkflow(source, { env: io.env, homeDir: io.homeDir, trackerKinds });
   compilePrompts(workflow);
-  const isNewBacklog = tracker === 'local' && !(await isThere(join(dir, 'backlog')));
-  const backlog = isNewBacklog ? backlogFiles(basename(dir), label, repoUrl !== null, Date.now()) : [];
-  const isSkillNew = hasSteps && !(await isThere(join(dir, STARTER_SKILL)));
-  return [...backlog, ...(isSkillNew ? starterSkill() : []), { path: 'WORKFLOW.md', text }];
-}
-
-/** What a person should know before the first run. */
-function remarks({ git, agents }: Surroundings, { repoUrl, hadSecret, agent }: Decisions): string[] {
-  const said: string[] = [];
-  if (hadSecret) {
-    said.push(
-      'the address of the repository held a login: it was left out. Let git log in by ssh or a credential helper',
-    );
-  }
-  if (repoUrl === null) {
-    const nothing = git.top === null ? 'this is not a git repository' : 'there is no repository to work on';
-    const why = git.hasGit ? (git.refusal ?? nothing) : 'git is not installed';
-    const works = 'agents start in empty folders, and what they make is copied to baton-results';
-    const first = git.hasGit ? '`git init`, commit' : 'install git';
-    said.push(`${why}: ${works}. To work on code: ${first}, remove WORKFLOW.md and run init again`);
-  } else if (repoUrl === git.top) {
-    said.push(
-      'there is no remote: agents clone this folder, and their work arrives here as branches named baton/<issue>',
-    );
-    if (!git.hasCommits) said.push('there are no commits yet: make the first one before the first run');
-    else if (git.branch === null) said.push('no branch is checked out: check one out before the first run');
-  }
-  const isCodexMissing = agents.some(({ name, isInstalled }) => name === 'codex' && !isInstalled);
-  const missing = 'codex is not found by a login shell (`bash -lc`), which is what starts agents';
-  const remedy = `${INSTALL_CODEX}, or set PATH in ~/.profile`;
-  if (!agent.isInstalled) said.push(`${missing}. ${remedy}`);
-  else if (agent.name === 'demo' && isCodexMissing) {
-    said.push(
-      `${missing}: the demo agent does the work, which only plays. For real work: ${remedy}; then --agent codex`,
-    );
-  }
-  return said;
-}
-
-function farewell(files: readonly NewFile[], dir: string, options: InitOptions, decisions: Decisions, io: Io): string {
-  const paths = files.map(({ path }) => `  ${shorter(join(dir, path), io.cwd)}\n`).join('');
-  const path = shorter(join(dir, 'WORKFLOW.md'), io.cwd);
-  const file = path === 'WORKFLOW.md' ? '' : ` ${shellWord(path)}`;
-  const next = files.some(({ path: one }) => one.startsWith('backlog')) ? `--issue ${EXAMPLE_ISSUE}` : '--dry-run';
-  const { label, agent } = decisions;
-  const who = agent.name === 'demo' ? 'the demo agent' : agent.name;
-  const what = `\nIssues with the label ${JSON.stringify(label)} are worked on by ${who}, two at a time.\n`;
-  return `Wrote\n${paths}${what}Next:\n  ${options.command} check${file}\n  ${options.command} run${file} ${next}\n`;
+  const config = workflow.config.tracker;
+  const tracker = registry.entry(config.kind).create({
+    ...{ config, env: io.env, dir: workflow.dir, settings: () => config, mask: (said: string) => said },
+    // Nothing is asked yet: whether the variables are set is for the check to say.
+    secret: () => 'not-needed-yet',
+    start: () => Promise.reject(new Error('nothing is started yet')),
+  });
+  await tracker.close();
 }
 
 function isThere(path: string): Promise<boolean> {

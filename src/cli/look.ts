@@ -13,6 +13,7 @@ import type { IssueBatch, Tracker } from '../domain/ports.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import type { Io } from './io.js';
 import type { OpenedWorkflow } from './open-workflow.js';
+import { lookingOnly } from './tracker-surroundings.js';
 
 /** What a daemon that starts now would know. */
 export interface Look {
@@ -28,18 +29,21 @@ const READ_LIMIT_MS = 60_000;
 /** Polls once and shows what came of it. Makes no folder, stores nothing, starts nothing. */
 export async function lookOnce<T>(opened: OpenedWorkflow, io: Io, show: (look: Look) => T | Promise<T>): Promise<T> {
   const redactor = createRedactor();
-  const tracker = openTracker({ ...opened, env: io.env, redactor });
   const clock = createClock();
   try {
-    const state = await poll(opened, tracker, clock);
+    const tracker = openTracker({ ...opened, env: io.env, redactor }, lookingOnly(clock));
     const issueById = async (id: string) => {
       const found = await read(() => tracker.issuesByIds([id], AbortSignal.timeout(READ_LIMIT_MS)));
       return (found.ok && found.issues[0]) || null;
     };
-    return await show({ state, now: clock.now(), redactor, issueById });
+    try {
+      const state = await poll(opened, tracker, clock);
+      return await show({ state, now: clock.now(), redactor, issueById });
+    } finally {
+      await tracker.close();
+    }
   } finally {
     clock.close();
-    await tracker.close();
   }
 }
 

@@ -13,6 +13,7 @@ import { addRecover } from './recover/add-recover.js';
 import { addReport } from './report/add-report.js';
 import { addService } from './service/add-service.js';
 import { addWatching } from './status/add-watching.js';
+import { addTracker } from './tracker/add-tracker.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
 
@@ -56,6 +57,7 @@ function buildProgram(io: Io, version: string, done: (code: number) => void): Co
   addState(program, io, done);
   addRecover(program, io, done);
   addExecutor(program, io, done);
+  addTracker(program, io, done);
   addCapability(program, io, done);
   groupCommands(program);
   return program;
@@ -129,7 +131,8 @@ function addInit(program: Command, io: Io, done: (code: number) => void): void {
     .command('init')
     .description('write a WORKFLOW.md for a repository, and a first issue; never overwrites anything')
     .argument('[folder]', 'the folder of the repository', '.')
-    .option('--tracker <kind>', 'where issues come from')
+    .option('--tracker <kind>', 'where issues come from: local, linear, github, gitlab, jira, redmine or command')
+    .option('--project <address>', 'which project of the tracker: the address of its page, or owner/name')
     .option('--agent <agent>', 'who does the work: codex or demo')
     .option('--label <label>', 'the label without which no issue is started')
     .option('--repo-url <url>', 'what each workspace is cloned from; none: nothing is cloned')
@@ -149,6 +152,7 @@ function addInit(program: Command, io: Io, done: (code: number) => void): void {
 
 interface InitFlags {
   readonly tracker?: string;
+  readonly project?: string;
   readonly agent?: string;
   readonly label?: string;
   readonly repoUrl?: string;

@@ -18,6 +18,7 @@ import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { type LoadedWorkflow, loadWorkflow } from '../workflow/load-workflow.js';
 import type { Io } from './io.js';
+import { lookingOnly } from './tracker-surroundings.js';
 
 export interface RenderOptions {
   readonly workflowPath: string;
@@ -44,8 +45,8 @@ export async function render(
     const path = resolve(io.cwd, options.workflowPath);
     const loaded = await loadWorkflow(path, { env: io.env, homeDir: io.homeDir, trackerKinds });
     const prompt = compilePrompt(loaded.workflow.prompt);
-    const tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor });
-    const found = await find(options.issue, tracker, loaded, clock).finally(() => closed(tracker, clock));
+    const tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor }, lookingOnly(clock));
+    const found = await findWithComments(options.issue, tracker, loaded, clock).finally(() => closed(tracker, clock));
     if (!isIssue(found)) {
       io.stderr.write(`baton: ${neutralise(redactor.mask(unknown(options.issue, found, loaded)))}\n`);
       return 1;
@@ -63,6 +64,16 @@ export async function render(
   }
 }
 
+/** As a run gets it: with what people said about it. */
+async function findWithComments(wanted: string, tracker: Tracker, loaded: LoadedWorkflow, clock: SystemClock) {
+  const found = await find(wanted, tracker, loaded, clock);
+  if (!isIssue(found) || !tracker.readComments) return found;
+  const ask = async (signal: AbortSignal) => (await tracker.readComments?.(found, signal)) ?? [];
+  return { ...found, comments: await withinLimit(clock, READ_LIMIT_MS, ask, late) };
+}
+
+const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_LIMIT_MS / 1000} s`);
+
 /** The issue, or the identifiers that were looked through. */
 async function find(
   wanted: string,
@@ -70,7 +81,6 @@ async function find(
   { workflow }: LoadedWorkflow,
   clock: SystemClock,
 ): Promise<Issue | readonly string[]> {
-  const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_LIMIT_MS / 1000} s`);
   const { activeStates } = workflow.config.tracker;
   const active = await withinLimit(
     clock,

@@ -42,7 +42,7 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
     redactor,
     file: options.logFile === undefined ? null : { path: options.logFile },
   });
-  const stopOnSignals = hearSignals();
+  const signals = hearSignals();
   endOnFault(log);
   const daemon = await startDaemon({
     ...opened,
@@ -53,11 +53,12 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
     env: io.env,
     homeDir: io.homeDir,
     version,
+    signal: signals.early,
     ...(port === undefined ? {} : { port }),
     ...(backend === undefined ? {} : { backend }),
     ...(teller ? { once: { only: issue }, observer: teller } : {}),
   });
-  stopOnSignals(daemon);
+  signals.stop(daemon);
   const code = await daemon.exited;
   if (!isBounded) return code;
   const clock = createClock();
@@ -70,19 +71,29 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
  * The first signal stops in order, the second at once. Called before anything is opened: a signal that comes before the daemon
  * is there waits for it, for to die half-way would leave things behind.
  */
-export function hearSignals(): (daemon: Daemon) => void {
+export function hearSignals(): Signals {
   let daemon: Daemon | null = null;
-  let isEarly = false;
+  const early = new AbortController();
   const hear = () => {
     if (daemon) daemon.dispatch({ type: 'shutdown_requested' });
-    else if (isEarly) process.exit(1);
-    isEarly = true;
+    else if (early.signal.aborted) process.exit(1);
+    early.abort();
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, hear);
-  return (started) => {
-    daemon = started;
-    if (isEarly) daemon.dispatch({ type: 'shutdown_requested' });
+  return {
+    early: early.signal,
+    stop(started) {
+      daemon = started;
+      if (early.signal.aborted) daemon.dispatch({ type: 'shutdown_requested' });
+    },
   };
+}
+
+interface Signals {
+  /** Aborted by the first signal. */
+  readonly early: AbortSignal;
+  /** From now on signals stop this daemon; one that came before does at once. */
+  stop(daemon: Daemon): void;
 }
 
 /** Whatever state we are in then cannot be trusted; what is stored can, and our children end with us. */

@@ -5,7 +5,7 @@ import type { LinePeer } from './line-peer.js';
 import type { Step } from './read-instructions.js';
 import { runChild } from './run-child.js';
 import { TurnVoice } from './turn-voice.js';
-import { doneState, UPDATE_ISSUE } from './update-issue-call.js';
+import { finishing, UPDATE_ISSUE } from './update-issue-call.js';
 import { commandItem, type TurnStatus, turnError, turnShape } from './wire-shapes.js';
 import { fileChange, writeText } from './workspace-files.js';
 
@@ -110,7 +110,7 @@ export class DemoTurn {
       return;
     }
     const comment = `The demo agent did this:\n\n${this.thread.report.map((line) => `- ${line}`).join('\n')}`;
-    const call = { namespace: null, tool: UPDATE_ISSUE, arguments: { state: doneState(tool), comment } };
+    const call = { namespace: null, tool: UPDATE_ISSUE, arguments: finishing(tool, comment) };
     const open = { status: 'inProgress', contentItems: null, success: null, durationMs: null };
     const reply = await this.#voice.item(
       (id) => ({ type: 'dynamicToolCall', id, ...call, ...open }),

@@ -19,7 +19,8 @@ export function buildConfig(
   positions: Positions,
   warn: (problem: Problem) => void,
 ): Config {
-  const { polling, workspace, hooks, agent, codex, server, runtime, store, capabilities, notify, pricing } = settings;
+  const { polling, workspace, hooks, agent, codex, server, runtime, store, capabilities } = settings;
+  const { webhooks, notify, pricing } = settings;
   return {
     tracker: trackerConfig(settings.tracker, defaults, positions, warn),
     polling: { intervalMs: polling.interval_ms },
@@ -68,6 +69,7 @@ export function buildConfig(
     },
     store: { keepDays: store.keep_days || null },
     capabilities: { connectTimeoutMs: capabilities.connect_timeout_ms, modules: capabilities.modules },
+    webhooks: { port: webhooks.port, host: webhooks.host, secret: webhooks.secret },
     notify: { url: notify.url, command: notify.command, on: notify.on, reportAt: notify.report_at },
     pricing: {
       currency: pricing.currency,
@@ -101,6 +103,7 @@ function trackerConfig(
     activeStates,
     terminalStates,
     requiredLabels: tracker.required_labels.map((label) => label.trim().toLowerCase()),
+    trust: tracker.trust,
   };
 }
 

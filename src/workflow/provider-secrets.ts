@@ -55,10 +55,15 @@ export function findProviderSecrets(kind: string, provider: JsonObject): Provide
 }
 
 /** Secrets outside of the tracker: a webhook's URL is all that it takes to write into somebody's channel. */
-export function findOwnSecrets({ server, notify }: Pick<Config, 'server' | 'notify'>): ProviderSecrets {
+export function findOwnSecrets({
+  server,
+  notify,
+  webhooks,
+}: Pick<Config, 'server' | 'notify' | 'webhooks'>): ProviderSecrets {
   const written = [
     { path: ['server', 'token'], value: server.token },
     { path: ['notify', 'url'], value: notify.url },
+    { path: ['webhooks', 'secret'], value: webhooks.secret },
   ];
   const names = written.flatMap(({ value }) => variableName(value) ?? []);
   const literals = written.flatMap(({ path, value }) =>

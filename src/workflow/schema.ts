@@ -16,12 +16,12 @@ import {
   text,
   textList,
   textOrMap,
+  trust,
 } from './setting-types.js';
 
 /** Flat keys of older Symphony files; they are moved into `tracker.provider`. */
 export const FLAT_PROVIDER_KEYS = ['endpoint', 'api_key', 'project_slug', 'assignee'] as const;
 
-const laterWork = z.json().optional();
 const flatKey = z.json().optional().meta({ deprecated: true, description: 'Belongs under tracker.provider.' });
 
 const tracker = {
@@ -30,6 +30,11 @@ const tracker = {
   active_states: setting(stateList, null, 'States whose issues are worked on.'),
   terminal_states: setting(stateList, null, 'States whose issues are done; their workspaces are removed.'),
   required_labels: setting(textList, [], 'Labels that an issue must all have.'),
+  trust: setting(
+    trust,
+    null,
+    'Whose issues are worked on: members, anyone, or a list of logins. Default: members for github and gitlab.',
+  ),
   endpoint: flatKey,
   api_key: flatKey,
   project_slug: flatKey,
@@ -97,6 +102,16 @@ const server = {
   ),
 };
 
+const webhooks = {
+  port: setting(
+    port,
+    null,
+    'Port on which the tracker may say that something has changed; 0: any free one; absent: off.',
+  ),
+  host: setting(text, '127.0.0.1', 'Address to listen on for webhooks.'),
+  secret: setting(text, null, 'What the tracker signs its webhooks with: $NAME.'),
+};
+
 const runtime = {
   env: setting(oneOf(['allowlist', 'inherit']), 'allowlist', 'Which variables agents and hooks get.'),
   env_allow: setting(textList, [], 'Names and globs added to the list.'),
@@ -150,7 +165,7 @@ const pricing = {
 /** Every section with its keys: one definition for validation, "did you mean" and the JSON Schema. */
 export const SECTIONS = {
   ...{ tracker, polling, workspace, hooks, agent, codex, server, runtime, store, capabilities },
-  ...{ notify, pricing },
+  ...{ notify, pricing, webhooks },
 };
 
 /** What a run does. Read by `steps/`, with faults of its own; the JSON Schema knows it in full. */
@@ -162,13 +177,7 @@ const plan = {
   services: z.json().optional(),
 };
 
-const later = { webhooks: laterWork };
-
-export const TOP_LEVEL_KEYS: readonly string[] = [
-  ...Object.keys(SECTIONS),
-  ...Object.keys(plan),
-  ...Object.keys(later),
-];
+export const TOP_LEVEL_KEYS: readonly string[] = [...Object.keys(SECTIONS), ...Object.keys(plan)];
 
 /** Unknown keys pass: they are for a later version, or a mistake that is warned about. */
 export const frontMatterSchema = z.looseObject({
@@ -182,10 +191,10 @@ export const frontMatterSchema = z.looseObject({
   runtime: section(runtime),
   store: section(store),
   capabilities: section(capabilities),
+  webhooks: section(webhooks),
   notify: section(notify),
   pricing: section(pricing),
   ...plan,
-  ...later,
 });
 
 export type Settings = z.output<typeof frontMatterSchema>;

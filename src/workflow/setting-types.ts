@@ -75,6 +75,11 @@ export const stateList = z
   .union([textList, z.string().transform((value) => value.split(','))], { error: 'must be a list of state names' })
   .transform((states) => states.map((state) => state.trim()).filter((state) => state !== ''));
 
+const trustRule = 'must be members, anyone, or a list of logins';
+export const trust = z.union([z.enum(['members', 'anyone']), z.array(text, { error: trustRule }).min(1, trustRule)], {
+  error: trustRule,
+});
+
 export const jsonMap = z.record(z.string(), z.json(), { error: 'must be a map' });
 
 /** What is passed on as it is. */

@@ -1,15 +1,16 @@
 import type { Config, Workflow } from '../domain/config.js';
 import type { Json } from '../domain/json.js';
 
-const RESTART_ONLY = /^(tracker\.kind|tracker\.provider\..*|workspace\.root|server\..*|runtime\.isolation)$/;
+const RESTART_ONLY =
+  /^(tracker\.kind|tracker\.provider\..*|workspace\.root|server\..*|webhooks\..*|runtime\.isolation)$/;
 
 /** What agents may do, and what runs on this machine: a change of these is worth a second look. */
 const SECURITY =
-  /^(hooks\.(after_create|before_run|after_run|before_remove|env_allow)|codex\.(command|approval_policy|thread_sandbox|turn_sandbox_policy|on_approval_request)|runtime\.(env|env_allow|isolation)|capabilities\.modules|notify\.(url|command)|server\.token)$/;
+  /^(hooks\.(after_create|before_run|after_run|before_remove|env_allow)|codex\.(command|approval_policy|thread_sandbox|turn_sandbox_policy|on_approval_request)|runtime\.(env|env_allow|isolation)|capabilities\.modules|notify\.(url|command)|server\.token|webhooks\.secret|tracker\.(trust|required_labels))$/;
 
 /** Scripts, commands and provider settings may hold secrets: that they changed is told, never what they are. */
 const NAME_ONLY =
-  /^(hooks\.(after_create|before_run|after_run|before_remove)|codex\.command|tracker\.provider\..*|notify\.(url|command)|server\.token)$/;
+  /^(hooks\.(after_create|before_run|after_run|before_remove)|codex\.command|tracker\.provider\..*|notify\.(url|command)|server\.token|webhooks\.secret)$/;
 
 /**
  * What of `next` can take effect while the daemon runs. `running` is what is in effect now. A key that needs a restart keeps its
@@ -26,6 +27,7 @@ export function withoutRestart(running: Workflow, next: Workflow): { effective: 
       : running.config.tracker,
     workspace: { ...next.config.workspace, root: running.config.workspace.root },
     server: running.config.server,
+    webhooks: running.config.webhooks,
     runtime: { ...next.config.runtime, isolation: running.config.runtime.isolation },
   };
   // Both: the running provider needs the old names, and the new ones are secrets already.

@@ -45,9 +45,10 @@ export function place(whenOver: (undo: () => void) => void = onTestFinished): Pl
     for (const child of children) child.kill('SIGKILL');
     rmSync(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   });
-  const [dir, home] = [join(base, 'project'), join(base, 'home')];
-  for (const folder of [dir, home]) mkdirSync(folder);
-  const env = { PATH: process.env.PATH ?? '', HOME: home, BATON_DEMO_PACE_MS: '0' };
+  const [dir, home, tmp] = [join(base, 'project'), join(base, 'home'), join(base, 'tmp')];
+  for (const folder of [dir, home, tmp]) mkdirSync(folder);
+  // What a daemon that is killed leaves goes with the rest.
+  const env = { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: tmp, BATON_DEMO_PACE_MS: '0' };
   const launch = (stdout: 'pipe' | number, args: readonly string[], more = {}) => {
     const options = { cwd: dir, env: { ...env, ...more } };
     const child = spawn(process.execPath, [MAIN, ...args], { ...options, stdio: ['ignore', stdout, 'pipe'] });

@@ -39,7 +39,6 @@ test('a spent quota is told once, and who waits for it', () => {
   const core = once(new Core().put('A'));
   core.rateLimit = { remaining: 0, resetAtMs: core.now.wallMs + 3_600_000 };
   core.answerPoll();
-  core.answerPoll();
 
   expect(summaryOf(core.state, core.now)).toMatch(
     /^Nothing was started\.\nWhy: the tracker limits our requests until .*\n {2}– A {2}not started: see above\n$/,

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { sentenceOf } from '../../src/narrate/sentence-of.js';
 import { failureOf, lastMessage, run, tempFolder } from '../runner/executors/codex/harness.js';
 import { issue } from '../support/builders.js';
-import { board, compiledAgent, gitFolder } from './demo-agent.js';
+import { board, compiledAgent, gitFolder, toolFor } from './demo-agent.js';
 
 /** The demo agent, driven by the client that drives the real codex. */
 const agent = compiledAgent();
@@ -38,6 +38,18 @@ test('it does what the bullets say, tells every step, and moves its issue on', a
     'said: All done: wrote `a/greeting.txt`; ran `cat a/greeting.txt`.',
     'the turn is complete',
   ]);
+});
+
+test.each([
+  ['New, In Progress, Resolved, Feedback, Closed, Rejected', 'Resolved'],
+  ['open, closed', 'closed'],
+  ['Ready, Shipped', 'Shipped'],
+])('of the states %s it takes %s for finished work', async (states, finished) => {
+  const { tools, asked } = toolFor(states);
+
+  await go('- write `a.txt`: 1', { tools });
+
+  expect(asked).toMatchObject([{ state: finished }]);
 });
 
 test('a command really runs: its output, exit code and time are reported', async () => {

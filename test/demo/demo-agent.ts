@@ -35,6 +35,20 @@ export function board(): { readonly tracker: MemoryTracker; readonly tools: read
   return { tracker, tools: [updateIssueTool(tracker, config().tracker)] };
 }
 
+/** The tool as a tracker with these states offers it, and what it was called with. */
+export function toolFor(states: string): { readonly tools: readonly HostTool[]; readonly asked: unknown[] } {
+  const asked: unknown[] = [];
+  const tools = board().tools.map((tool) => ({
+    ...tool,
+    inputSchema: { type: 'object', properties: { state: { type: 'string', description: `One of: ${states}.` } } },
+    async call(input: unknown) {
+      asked.push(input);
+      return { success: true, text: 'Moved.' };
+    },
+  }));
+  return { tools, asked };
+}
+
 /** A folder with a git repository in it, as workspaces have. */
 export async function gitFolder(): Promise<{ readonly path: string; changes(): Promise<string[]>; remove(): void }> {
   const path = mkdtempSync(join(tmpdir(), 'baton-demo-'));

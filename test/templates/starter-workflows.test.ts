@@ -1,27 +1,73 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { fillStarter } from '../../src/cli/init/fill-starter.js';
+import { STARTER_KINDS } from '../../src/cli/init/starter-kinds.js';
+import { includesState } from '../../src/domain/standing.js';
+import { ADAPTERS } from '../../src/tracker/adapters.js';
+import { loadWorkflow } from '../../src/workflow/load-workflow.js';
+import { compilePrompts } from '../../templates/compile-prompts.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { issue } from '../support/builders.js';
-import { load, writeWorkflow } from '../workflow/workflow-fixture.js';
+import { optionsWith, writeWorkflow } from '../workflow/workflow-fixture.js';
 
-const FOLDER = fileURLToPath(new URL('../../templates/workflows', import.meta.url));
+const CASES = STARTER_KINDS.flatMap((tracker) =>
+  [false, true].map((hasSteps) => ({ kind: tracker.kind, tracker, hasSteps })),
+);
 
-test.each(readdirSync(FOLDER))(
-  'the starter %s is a valid workflow: no warning, a gate, a prompt that renders',
-  async (name) => {
-    const { workflow } = await load(writeWorkflow(readFileSync(join(FOLDER, name), 'utf8')));
+const OWN = {
+  ...{ project: null, label: 'baton', command: 'codex app-server', resultsDir: '/results' },
+  ...{ repoUrl: 'git@example.org:team/project.git', baseBranch: null },
+};
 
-    const prompt = compilePrompt(workflow.prompt).render({
-      issue: issue('AB-1'),
-      attempt: null,
-      run: { id: 'r', number: 1, reason: 'first', workspace: '/w' },
-      workflow: { path: '/p/WORKFLOW.md', dir: '/p' },
-    });
+const trackerKinds = new Map(ADAPTERS.map(({ kind, defaults }) => [kind, defaults]));
+
+async function load(text: string) {
+  return (await loadWorkflow(writeWorkflow(text), { ...optionsWith(), trackerKinds })).workflow;
+}
+
+const comment = { author: 'ann', body: 'Use the other colour.', created_at: null };
+
+function rendered(prompt: Parameters<typeof compilePrompt>[0], comments: (typeof comment)[]): string {
+  return compilePrompt(prompt).render({
+    issue: issue({ id: 'AB-1', comments }),
+    attempt: null,
+    run: { id: 'r', number: 1, reason: 'first', workspace: '/w' },
+    workflow: { path: '/p/WORKFLOW.md', dir: '/p' },
+  });
+}
+
+test.each(CASES)(
+  'the starter for $kind is a valid workflow: no warning, a gate, a prompt with what people said (steps: $hasSteps)',
+  async ({ kind, tracker, hasSteps }) => {
+    const text = fillStarter({ ...OWN, tracker }, hasSteps);
+
+    const workflow = await load(text);
+
+    compilePrompts(workflow);
     expect(workflow.warnings).toEqual([]);
-    expect(workflow.config.tracker.requiredLabels).toEqual(['baton']);
+    expect(workflow.config.tracker).toMatchObject({ kind, requiredLabels: ['baton'] });
     expect(workflow.config.agent.maxConcurrentAgents).toBe(2);
-    expect(prompt).toContain('AB-1');
+    expect(rendered(workflow.prompt, [comment])).toMatch(
+      /AB-1[\s\S]*said about it, oldest first:[\s\S]*ann: Use the other colour\./,
+    );
+    expect(rendered(workflow.prompt, [])).not.toMatch(/said about it|ann:/);
+    expect(text).not.toMatch(/<tracker>|<repository>/);
+  },
+);
+
+test.each(CASES)(
+  'in the starter for $kind the states are those of the tracker, and finished work leaves the active ones (steps: $hasSteps)',
+  async ({ kind, tracker, hasSteps }) => {
+    const text = fillStarter({ ...OWN, tracker }, hasSteps);
+
+    const { config } = await load(text);
+
+    const { defaults } = ADAPTERS.find((entry) => entry.kind === kind) ?? {};
+    const { activeStates, terminalStates } = config.tracker;
+    expect(activeStates).toEqual(defaults?.activeStates);
+    expect(defaults?.terminalStates).toEqual(expect.arrayContaining([...terminalStates]));
+    expect(text).toContain(`move the issue to "${tracker.done}"`);
+    expect(includesState(activeStates, tracker.done)).toBe(false);
+    // Redmine's Resolved waits for a person.
+    expect(includesState(terminalStates, tracker.done)).toBe(kind !== 'redmine');
   },
 );

@@ -44,6 +44,7 @@ test('an OpenAI Symphony file runs unchanged: flat Linear keys, quoted numbers, 
     activeStates: ['Todo', 'In Progress'],
     terminalStates: ['Done', 'Closed'],
     requiredLabels: [],
+    trust: null,
   });
   expect(workflow.config.polling.intervalMs).toBe(5000);
   expect(workflow.config.workspace.root).toBe('/home/someone/code/workspaces');

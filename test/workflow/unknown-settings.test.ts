@@ -19,12 +19,6 @@ test('an unknown key is kept and warned about at every level, and never fails', 
   expect(frontMatter).toMatchObject({ agnet: { a: 1 }, agent: { zzz: 1 } });
 });
 
-test('keys of later work are accepted without a warning', async () => {
-  const { workflow } = await loadSettings('tracker: {kind: local}\nwebhooks: {x: 1}');
-
-  expect(workflow.warnings).toEqual([]);
-});
-
 test('whatever the settings are, nothing but BatonError is thrown', async () => {
   const key = fc.constantFrom(
     'tracker',

@@ -1,5 +1,5 @@
 import type { Containment } from '../../../runner/process.js';
-import type { SystemClock } from '../../clock.js';
+import type { Clock } from '../../domain/clock.js';
 import type { Redactor } from '../../logging/redact.js';
 import type { TrackerRegistry } from '../../tracker/registry.js';
 import type { LoadedWorkflow } from '../../workflow/load-workflow.js';
@@ -23,7 +23,7 @@ export interface CheckContext extends WorkflowText {
   readonly loaded: LoadedWorkflow;
   readonly registry: TrackerRegistry;
   readonly redactor: Redactor;
-  readonly clock: SystemClock;
+  readonly clock: Clock;
   /** How agents and hooks are started here. */
   readonly containment: Containment;
 }

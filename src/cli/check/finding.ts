@@ -13,7 +13,7 @@ export const GROUPS = [
 ] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** One thing that `check` has to tell. A note without advice is good news. */
+/** One thing that `check` has to tell. A note without advice is good news, or an issue that waits (`not_…`). */
 export interface Finding {
   readonly level: 'error' | 'warning' | 'note';
   readonly group: Group;

@@ -38,8 +38,10 @@ function entryOf(finding: Finding, paint: Paint): string {
   return advice === null ? first : `${first}\n      ${neutralise(advice)}`;
 }
 
-function markOf({ level, advice }: Finding, paint: Paint): string {
+function markOf({ level, code, advice }: Finding, paint: Paint): string {
   if (level === 'error') return paint('red', '✗');
+  // An issue that waits is neither good news nor a fault.
+  if (code.startsWith('not_')) return paint('dim', '·');
   return level === 'warning' || advice !== null ? paint('yellow', '!') : paint('green', '✓');
 }
 

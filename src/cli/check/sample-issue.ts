@@ -16,6 +16,7 @@ export const BARE_ISSUE: Issue = {
   blocked_by: [],
   comments: [],
   dispatchable: true,
+  held_back: null,
   native_ref: null,
   created_at: null,
   updated_at: null,

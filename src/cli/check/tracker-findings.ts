@@ -1,16 +1,19 @@
 import { RULES } from '../../../orchestrator/eligibility.js';
 import { initialState } from '../../../orchestrator/state.js';
 import { openTracker } from '../../daemon/tracker.js';
+import { webhookSettings } from '../../daemon/webhooks.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { BatonError, toBatonError } from '../../domain/errors.js';
 import type { Issue } from '../../domain/issue.js';
 import type { Json } from '../../domain/json.js';
-import type { IssueBatch, Tracker } from '../../domain/ports.js';
+import type { IssueBatch, Tracker, TrackerFacts } from '../../domain/ports.js';
+import { includesState } from '../../domain/standing.js';
 import { withinLimit } from '../../domain/time-limit.js';
 import type { KeyPath } from '../../workflow/positions.js';
 import { variableName } from '../../workflow/provider-secrets.js';
 import type { CheckContext } from './check-context.js';
 import { type Finding, reporter } from './finding.js';
+import { factFindings } from './tracker-fact-findings.js';
 
 const READ_LIMIT_MS = 15_000;
 const CLOSE_LIMIT_MS = 5_000;
@@ -27,44 +30,84 @@ export interface TrackerReport {
 export async function trackerFindings(context: CheckContext): Promise<TrackerReport> {
   const { file, at, loaded, registry, io, redactor } = context;
   const report = reporter('Tracker', file);
-  const kindAt = at(['tracker', 'kind']);
   const failed = (thrown: unknown, findings: readonly Finding[]): TrackerReport => {
     const error = toBatonError(thrown);
-    const where = error.code === 'missing_tracker_secret' ? at(['tracker', 'provider']) : kindAt;
     const others = findings.filter(({ message }) => !isToldBy(error, message));
-    const own = report('error', error.code, where, error.message, ERRORS[error.code].action);
+    const own = report('error', error.code, at(keyOf(error)), error.message, adviceOn(error));
     return { findings: [...others, own], active: null, eligible: null };
   };
-  const unset = unsetVariables(context);
+  const found = [...unsetVariables(context), ...webhookFindings(context)];
   let tracker: Tracker;
   try {
-    tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor });
+    tracker = openTracker(
+      { loaded, trackers: registry, env: io.env, redactor },
+      { containment: () => Promise.resolve(context.containment) },
+    );
   } catch (error) {
-    return failed(error, unset);
+    return failed(error, found);
   }
   try {
-    const batch = await read(tracker, context);
-    return { ...candidateFindings(context, tracker, batch, unset), active: batch.issues.length };
+    const facts = await factsOf(tracker, context);
+    if (facts !== null) found.push(...factFindings(facts, context));
+    const states = existing(loaded.workflow.config.tracker.activeStates, facts);
+    // That none of them exists is told already.
+    if (states.length === 0) return { findings: found, active: null, eligible: null };
+    const batch = await read(tracker, states, context);
+    return { ...candidateFindings(context, tracker, { states, batch }, found), active: batch.issues.length };
   } catch (error) {
-    return failed(error, unset);
+    return failed(error, found);
   } finally {
     // Everything is found: a tracker that does not close ends with the process.
     await withinLimit(context.clock, CLOSE_LIMIT_MS, () => tracker.close(), late).catch(() => {});
   }
 }
 
-function read(tracker: Tracker, { clock, loaded }: CheckContext): Promise<IssueBatch> {
-  const { activeStates } = loaded.workflow.config.tracker;
-  return withinLimit(clock, READ_LIMIT_MS, (signal) => tracker.issuesByStates(activeStates, signal), late);
+/** The setting that an error is about, by the first one that it names. */
+function keyOf({ code, message }: BatonError): KeyPath {
+  if (code === 'missing_tracker_secret') return ['tracker', 'provider'];
+  const [named] = code === 'invalid_tracker_config' ? (/\btracker\.(?:provider\.)?\w+/.exec(message) ?? []) : [];
+  return named?.split('.') ?? ['tracker', 'kind'];
+}
+
+/** Adapters say themselves what is wrong with a token, and it is not always the token: a right, a membership, a service that is off. */
+function adviceOn({ code }: BatonError): string | null {
+  return code === 'tracker_auth' || code === 'missing_tracker_secret' ? null : ERRORS[code].action;
+}
+
+/** What a start would refuse. Whether the port is free is known only then. */
+function webhookFindings({ file, at, loaded, registry, io }: CheckContext): Finding[] {
+  const { config } = loaded.workflow;
+  try {
+    webhookSettings({ config, entry: registry.entry(config.tracker.kind), env: io.env });
+    return [];
+  } catch (thrown) {
+    const { code, message } = toBatonError(thrown);
+    return [reporter('Tracker', file)('error', code, at(['webhooks']), message, ERRORS[code].action)];
+  }
+}
+
+function factsOf(tracker: Tracker, { clock }: CheckContext): Promise<TrackerFacts | null> {
+  const ask = async (signal: AbortSignal) => (await tracker.inspect?.(signal)) ?? null;
+  return withinLimit(clock, READ_LIMIT_MS, ask, late);
+}
+
+/** What is not there is told once, by `factFindings`, and not again by the adapter. */
+function existing(states: readonly string[], facts: TrackerFacts | null): readonly string[] {
+  if (facts === null || facts.states.length === 0) return states;
+  return states.filter((state) => includesState(facts.states, state));
+}
+
+function read(tracker: Tracker, states: readonly string[], { clock }: CheckContext): Promise<IssueBatch> {
+  return withinLimit(clock, READ_LIMIT_MS, (signal) => tracker.issuesByStates(states, signal), late);
 }
 
 const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_LIMIT_MS / 1000} s`);
 
 function candidateFindings(
   { file, at, loaded, clock }: CheckContext,
-  tracker: Tracker,
-  batch: IssueBatch,
-  unset: readonly Finding[],
+  { kind, scope }: Tracker,
+  { states, batch }: { readonly states: readonly string[]; readonly batch: IssueBatch },
+  others: readonly Finding[],
 ) {
   const { workflow } = loaded;
   const report = reporter('Tracker', file);
@@ -72,14 +115,10 @@ function candidateFindings(
   const refused = batch.issues.map((issue) => ({ issue, rule: RULES.find((rule) => !rule.passes(issue, state)) }));
   const eligible = refused.filter(({ rule }) => rule === undefined).length;
   const kindAt = at(['tracker', 'kind']);
+  const where = scope.startsWith(`${kind}:`) ? scope : `${kind} (${scope})`;
   const findings = [
-    ...unset,
-    report(
-      'note',
-      'tracker_read',
-      kindAt,
-      `${tracker.kind} (${tracker.scope}) has ${count(batch.issues.length)} in ${workflow.config.tracker.activeStates.join(', ')}`,
-    ),
+    ...others,
+    report('note', 'tracker_read', kindAt, `${where} has ${count(batch.issues.length)} in ${states.join(', ')}`),
     ...(batch.problems ?? []).map((text) =>
       report('warning', 'tracker_problem', kindAt, text, 'Correct it in the tracker.'),
     ),
@@ -88,7 +127,8 @@ function candidateFindings(
   if (eligible === 0 && unlabelled.length > 0) {
     const labels = workflow.config.tracker.requiredLabels.map((label) => JSON.stringify(label)).join(' and ');
     const message = `none would start: ${names(unlabelled)} ${unlabelled.length === 1 ? 'lacks' : 'lack'} the label`;
-    const advice = `Put the label ${labels} on what Baton may work on.`;
+    const give = kind === 'redmine' ? `Give the category ${labels} to` : `Put the label ${labels} on`;
+    const advice = `${give} what Baton may work on.`;
     findings.push(report('note', 'label_gate', at(['tracker', 'required_labels']), message, advice));
   }
   for (const { issue, rule } of refused.filter(({ rule }) => rule && rule.name !== 'required_labels').slice(0, SHOWN)) {

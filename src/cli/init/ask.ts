@@ -6,7 +6,7 @@ import type { Io } from '../io.js';
 export class Abandoned extends Error {}
 
 export interface Questions {
-  /** The answer; an empty one is the default. Throws `Abandoned`. */
+  /** The answer; an empty one is the default, if there is any. Throws `Abandoned`. */
   ask(question: string, fallback: string): Promise<string>;
   close(): void;
 }
@@ -27,7 +27,7 @@ export function openQuestions(io: Io): Questions {
   });
   return {
     async ask(question, fallback) {
-      reader.setPrompt(`${question} [${neutralise(fallback)}] `);
+      reader.setPrompt(fallback === '' ? `${question} ` : `${question} [${neutralise(fallback)}] `);
       // Answers that were piped in may be here already when the input has ended.
       if (!isClosed) reader.prompt();
       while (lines.length === 0) {

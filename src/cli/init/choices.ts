@@ -5,8 +5,8 @@ import { createClock } from '../../clock.js';
 import type { TrackerRegistry } from '../../tracker/registry.js';
 import type { Io } from '../io.js';
 import { askLoginShell } from '../login-shell.js';
-import { STARTER_KINDS } from './fill-starter.js';
 import { type GitFacts, gitFacts } from './git-facts.js';
+import { STARTER_KINDS } from './starter-kinds.js';
 
 export interface AgentChoice {
   readonly name: string;
@@ -31,7 +31,8 @@ export async function lookAround(
   const codex = { name: 'codex', command: 'codex app-server', isInstalled: hasCodex };
   const demo = { name: 'demo', command: demoAgentCommand ?? '', isInstalled: demoAgentCommand !== undefined };
   const agents = demo.isInstalled ? (hasCodex ? [codex, demo] : [demo, codex]) : [codex];
-  return { git, agents, trackers: STARTER_KINDS.filter((kind) => registry.kinds.includes(kind)) };
+  const trackers = STARTER_KINDS.map(({ kind }) => kind).filter((kind) => registry.kinds.includes(kind));
+  return { git, agents, trackers };
 }
 
 /** By the shell that would start it: a codex that only the terminal finds is not installed for the daemon. */

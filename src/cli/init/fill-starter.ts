@@ -3,10 +3,15 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { BatonError } from '../../domain/errors.js';
 import { shellWord } from '../invocation.js';
+import type { ProjectPlace } from './project-address.js';
+import type { StarterKind } from './starter-kinds.js';
 
 const STARTERS = new URL('../../../templates/workflows/', import.meta.url);
 
 export interface StarterValues {
+  readonly tracker: StarterKind;
+  /** `null`: the settings of the tracker stay as they are. */
+  readonly project: ProjectPlace | null;
   readonly label: string;
   /** Shell command of the agent. */
   readonly command: string;
@@ -18,13 +23,11 @@ export interface StarterValues {
   readonly resultsDir: string;
 }
 
-/** The tracker kinds for which a starter workflow ships. */
-export const STARTER_KINDS: readonly string[] = ['local'];
-
-/** A starter workflow with the given values in the place of its own, with or without `steps:`. The prompt stays as it is. */
-export function fillStarter(kind: string, values: StarterValues, hasSteps = false): string {
-  const name = `${kind}-${hasSteps ? 'steps' : 'codex'}.md`;
-  let text = readFileSync(fileURLToPath(new URL(name, STARTERS)), 'utf8');
+/** The starter workflow with the tracker's section and the given values in the place of its own, with or without `steps:`. */
+export function fillStarter(values: StarterValues, hasSteps = false): string {
+  const { tracker, repoUrl, baseBranch } = values;
+  const name = hasSteps ? 'steps.md' : 'one-agent.md';
+  let text = read(name);
   const put = (own: string, given: string, times = 1) => {
     const parts = text.split(own);
     if (parts.length !== times + 1) {
@@ -32,16 +35,31 @@ export function fillStarter(kind: string, values: StarterValues, hasSteps = fals
     }
     text = parts.join(given);
   };
+  put('"Done"', `"${tracker.done}"`);
+  put('TASK-1', tracker.example, 2);
+  put('# <tracker>\n', `${trackerSection(tracker.kind, values.project)}\n`);
   put('required_labels: [baton]', `required_labels: [${yamlText(values.label)}]`);
   put('command: codex app-server', `command: ${yamlText(values.command)}`);
   const hooks = /^ {2}# <repository>\n([\s\S]*?)^ {2}# <\/repository>\n/m.exec(text);
-  const { repoUrl, baseBranch } = values;
   put(hooks?.[0] ?? '# <repository>', repoUrl === null ? copyHooks(values.resultsDir) : (hooks?.[1] ?? ''));
   if (repoUrl !== null) {
     const base = baseBranch === null ? '' : `\n    export BATON_BASE_BRANCH=${shellWord(baseBranch)}`;
     put('BATON_REPO_URL=git@example.org:team/project.git', `BATON_REPO_URL=${shellWord(repoUrl)}${base}`, 2);
   }
   return text;
+}
+
+function trackerSection(kind: string, project: ProjectPlace | null): string {
+  const section = read(`trackers/${kind}.yaml`);
+  return section.replace(/^ {4}(\w+): .*\n/gm, (line, key: string) => {
+    const given = project?.provider[key];
+    if (given === undefined) return line;
+    return given === null ? '' : `    ${key}: ${yamlText(given)}\n`;
+  });
+}
+
+function read(name: string): string {
+  return readFileSync(fileURLToPath(new URL(name, STARTERS)), 'utf8');
 }
 
 function copyHooks(resultsDir: string): string {
@@ -56,5 +74,5 @@ function copyHooks(resultsDir: string): string {
 
 /** Plain where YAML takes the plain word for the same text, else quoted. JSON's quotes are YAML's, too. */
 function yamlText(text: string): string {
-  return /^[A-Za-z][\w ./-]*\w$/.test(text) && parse(text) === text ? text : JSON.stringify(text);
+  return /^[A-Za-z][\w ./:-]*\w$/.test(text) && parse(text) === text ? text : JSON.stringify(text);
 }

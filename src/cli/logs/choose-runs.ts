@@ -16,7 +16,9 @@ export function chooseRuns(
   if (run === undefined) return runs.slice(0, 1);
   const byNumber = /^\d+$/.test(run) ? runs.filter(({ run_number }) => run_number === Number(run)) : [];
   const exact = byNumber.length > 0 ? byNumber : runs.filter(({ run_id }) => run_id === run);
-  const found = exact.length > 0 ? exact : runs.filter(({ run_id }) => run_id.startsWith(run));
+  // An id may begin with any digit: the number of a run that is not there must not show another one.
+  const isNumber = /^\d{1,4}$/.test(run);
+  const found = exact.length > 0 || isNumber ? exact : runs.filter(({ run_id }) => run_id.startsWith(run));
   if (found.length === 1) return found;
   if (found.length > 1)
     return `several runs of ${issue} begin with ${run}: ${found.map(({ run_id }) => run_id).join(', ')}`;

@@ -4,7 +4,7 @@ import { countWords } from './count-words.js';
 import { cut, joined, oneLine, withCommand, withStop, wrap } from './fit-text.js';
 import { commandFor, type Frame } from './frame.js';
 import { needsPerson } from './needs-you.js';
-import { localTimes, since, until } from './say-time.js';
+import { localTimes, sayDuration, since, until } from './say-time.js';
 import { sayBudget } from './say-tokens.js';
 
 /** Which daemon this is and how it is, and everything that keeps it as a whole from working. */
@@ -55,9 +55,13 @@ function troubles(view: StateView, nowMs: number): Trouble[] {
   for (const hold of holds.filter((one) => !needsPerson(one))) bad(holdText(hold, nowMs));
   if (poll.health === 'never' && poll.error === null) tell('The tracker has not been read yet.');
   if (poll.health === 'failed' || poll.error !== null) bad(pollText(view, nowMs));
+  if (poll.slowed_to_ms !== null)
+    tell(`The quota of the tracker runs low: it is read every ${sayDuration(poll.slowed_to_ms)} until that is reset.`);
   if (poll.problems.length > 0)
     tell(
-      `${poll.problems.length} in the tracker cannot be read: ${poll.problems[0]}${poll.problems.length > 1 ? '; …' : ''}`,
+      poll.problems.length === 1
+        ? `One thing in the tracker needs a look: ${poll.problems[0]}`
+        : `${poll.problems.length} things in the tracker need a look: ${poll.problems[0]}; …`,
     );
   return found;
 }

@@ -51,5 +51,5 @@ export function storedView(durable: Durable, now: Instant): StoredView {
 }
 
 function withoutLife(claim: DurableClaim): Claim {
-  return { ...claim, live: { issueSeq: 0, run: null } };
+  return { ...claim, live: { issueSeq: 0, refusals: 0, run: null } };
 }

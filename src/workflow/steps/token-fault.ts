@@ -47,6 +47,7 @@ const ISSUE: { readonly [field in keyof Issue]: true } = {
   blocked_by: true,
   comments: true,
   dispatchable: true,
+  held_back: true,
   native_ref: true,
   created_at: true,
   updated_at: true,

@@ -94,7 +94,7 @@ describe('the log of a run', () => {
 });
 
 describe('the runs that are meant', () => {
-  const runs = [run(12), run(2, { run_id: 'abd-7' }), run(1)];
+  const runs = [run(12), run(3, { run_id: '5678ef-7' }), run(2, { run_id: 'abd-7' }), run(1)];
 
   test('are the newest, all from the oldest on, or the one that is named', () => {
     const chosen = (choice: { run?: string; all?: boolean }) => {
@@ -103,13 +103,14 @@ describe('the runs that are meant', () => {
     };
 
     expect(chosen({})).toEqual([12]);
-    expect(chosen({ all: true })).toEqual([1, 2, 12]);
+    expect(chosen({ all: true })).toEqual([1, 2, 3, 12]);
     expect(chosen({ run: '2' })).toEqual([2]);
     expect(chosen({ run: 'abd-7' })).toEqual([2]);
     expect(chosen({ run: 'abd' })).toEqual([2]);
     expect(chosen({ run: 'abc-1' })).toEqual([1]);
     expect(chosen({ run: 'abc' })).toBe('several runs of TASK-1 begin with abc: abc-12, abc-1');
-    expect(chosen({ run: '5' })).toBe('TASK-1 has no run 5; there are 1, 2, 12');
+    expect(chosen({ run: '5' })).toBe('TASK-1 has no run 5; there are 1, 2, 3, 12');
+    expect(chosen({ run: '5678e' })).toEqual([3]);
   });
 
   test('of an issue without runs are none', () => {

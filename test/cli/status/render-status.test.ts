@@ -173,7 +173,7 @@ On hold for 5 min (budget_exceeded): 5M of 5M tokens are spent. Wait. It is
 tried again in 3 min.
 The tracker could not be read for 1 min (tracker_request): connect ECONNREFUSED.
 It is tried again in 18 s.
-2 in the tracker cannot be read: task-3.md: line 4 is no YAML; …
+2 things in the tracker need a look: task-3.md: line 4 is no YAML; …
 The file as it is now is not in effect, the settings of before are
 (invalid_workflow_config):
   WORKFLOW.md:3:5 agent.max_turns must be a number

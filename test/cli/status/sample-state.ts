@@ -59,6 +59,7 @@ export function stateWith(parts: Partial<StateView> = {}): StateView {
       error_code: null,
       failing_since: null,
       problems: [],
+      slowed_to_ms: null,
       rate_limit: null,
     },
     workflow: {

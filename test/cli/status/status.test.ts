@@ -49,7 +49,7 @@ describe('baton status', () => {
     expect(without.code).toBe(1);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /\n\nNeeds you \(1\)\n {2}TASK-1 {2}Delete the index +asked \d+ s ago, parked in 1 h\n( {10}│ .*\n)+ {10}baton answer TASK-1 --accept --state-dir 'my state' {2}\(or --decline\)\n/,
+      /\n\nNeeds you \(1\)\n {2}TASK-1 {2}Delete the index +asked \d+ s ago, parked in (1 h|59 min)\n( {10}│ .*\n)+ {10}baton answer TASK-1 --accept --state-dir 'my state' {2}\(or --decline\)\n/,
     );
     expect(stdout).toMatch(/^\/.*\n1 needs you · 1 asking\n/);
     expect(stdout).toContain('rm -rf index');

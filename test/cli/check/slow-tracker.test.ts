@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { trackerFindings } from '../../../src/cli/check/tracker-findings.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { startFakeGithub } from '../../support/trackers/fake-github.js';
+import { contextFor } from './tracker-context.js';
+
+const LIMIT_MS = 15_000;
+
+test('a tracker that never answers is given up after a while, and that is told', async () => {
+  const fake = await startFakeGithub();
+  fake.server.fault = () => 'hang';
+  const clock = new FakeClock();
+
+  const finding = trackerFindings(await contextFor(fake, { clock }));
+  await expect.poll(() => fake.server.requests.length).toBe(1);
+  clock.advance(LIMIT_MS);
+  const { findings, active } = await finding;
+
+  expect(active).toBeNull();
+  expect(findings).toMatchObject([
+    { level: 'error', code: 'tracker_request', line: 3, message: 'the tracker did not answer within 15 s' },
+  ]);
+});
+
+test('what a tracker said before it fell silent is told, too', async () => {
+  const fake = await startFakeGithub();
+  fake.server.fault = ({ url }) => (url.pathname.endsWith('/issues') ? 'hang' : null);
+  const clock = new FakeClock();
+
+  const finding = trackerFindings(await contextFor(fake, { clock }));
+  await expect.poll(() => fake.server.requests.some(({ url }) => url.pathname.endsWith('/issues'))).toBe(true);
+  clock.advance(LIMIT_MS);
+  const { findings } = await finding;
+
+  expect(findings.map(({ code }) => code)).toEqual(['tracker_access', 'tracker_warning', 'tracker_request']);
+});
