@@ -71,9 +71,11 @@ function byIssue<T extends { readonly issueId: string }>(all: readonly T[]): Map
   return found;
 }
 
-/** It may leave several times, with runs in between. */
+/** It may leave several times, with runs in between. Of two at once the one that is final counts, in whichever order they come. */
 function lastOf(finished: readonly FinishedIssue[]): FinishedIssue | null {
-  return [...finished].sort((a, b) => a.runs - b.runs || a.atMs - b.atMs).at(-1) ?? null;
+  const byTime = (a: FinishedIssue, b: FinishedIssue) =>
+    a.runs - b.runs || a.atMs - b.atMs || Number(a.isTerminal) - Number(b.isTerminal);
+  return [...finished].sort(byTime).at(-1) ?? null;
 }
 
 function byNumber(a: RunRecord, b: RunRecord): number {

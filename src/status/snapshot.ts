@@ -163,6 +163,7 @@ function pollEntry({ poll }: State): StateView['poll'] {
     error_code: failure?.code ?? null,
     failing_since: failure ? isoTime(failure.sinceMs) : null,
     problems: [...poll.problems],
+    slowed_to_ms: poll.slowMs,
     rate_limit: rateLimit ? { remaining: rateLimit.remaining, reset_at: isoTime(rateLimit.resetAtMs) } : null,
   };
 }

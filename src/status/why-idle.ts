@@ -88,8 +88,8 @@ function unreadable({ poll }: State): string[] {
   if (first === undefined) return [];
   return [
     poll.problems.length === 1
-      ? `one thing in the tracker cannot be read (${first})`
-      : `${poll.problems.length} things in the tracker cannot be read (${first}; …)`,
+      ? `one thing in the tracker needs a look (${first})`
+      : `${poll.problems.length} things in the tracker need a look (${first}; …)`,
   ];
 }
 

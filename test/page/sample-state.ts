@@ -101,6 +101,7 @@ export function emptyState(): StateView {
       error_code: null,
       failing_since: null,
       problems: [],
+      slowed_to_ms: null,
       rate_limit: null,
     },
     workflow: {

@@ -124,6 +124,13 @@ describe('issues', () => {
     expect(reportOf({ runs, finished: [done, review] }).totals.issues).toEqual({ workedOn: 1, done: 1, handedOver: 0 });
   });
 
+  test('that left twice at the same moment went where it is final, in whichever order that is told', () => {
+    const twice = [finished({ isTerminal: false }), finished({ isTerminal: true })];
+
+    for (const left of [twice, [...twice].reverse()])
+      expect(reportOf({ finished: left }).totals.issues).toMatchObject({ done: 1, handedOver: 0 });
+  });
+
   test('that were handed over and are back have not left, whatever the clock says', () => {
     const review = finished({ state: 'In Review', isTerminal: false, runs: 1 });
     const back = run({ number: 2, startedAtMs: NOON_MS - 2 * HOUR_MS, end: null });

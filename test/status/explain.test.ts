@@ -65,7 +65,7 @@ function parked(reason: ParkReason, more: object = {}): Claim {
     idleRuns: 0,
     suspect: false,
     status: { ...status, ...more } as Claim['status'],
-    live: { issueSeq: 0, run: null },
+    live: { issueSeq: 0, refusals: 0, run: null },
   };
 }
 
@@ -94,7 +94,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
   dispatchable: () => ({
     rules: explain(ready({}, { dispatchable: false })),
     why: 'the tracker says that it is not ours to work on',
-    action: 'see in the tracker who it is assigned to, and what it is',
+    action: 'look at it in the tracker: who it is assigned to, and who changed it; docs/trackers.md tells the rules',
   }),
   not_blocked: () => ({
     rules: explain(ready({}, { blocked_by: [{ id: '7', identifier: 'AB-7', state: 'Todo' }] })),
@@ -113,7 +113,8 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
   trusted_author: () => ({
     rules: explain(ready({}, { author: { login: 'eve', trusted: false } })),
     why: 'its author eve is not trusted',
-    action: 'let somebody whom the tracker calls a member write it again, if it is harmless',
+    action:
+      'read it; if it is harmless, let somebody who is trusted write it again, or open tracker.trust (docs/trackers.md)',
   }),
   required_labels: () => ({
     rules: explain(ready({}, { labels: [] })),

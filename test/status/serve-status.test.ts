@@ -211,7 +211,7 @@ describe('the HTTP side of a daemon', () => {
 
     expect(status).toBe(202);
     expect(refreshShape.parse(json).coalesced).toBe(true);
-    expect(core.state.poll.again).toBe(true);
+    expect(core.state.poll.again).toBe('person');
   });
 
   test('an issue that has left is still known by its runs, with its history; stats have every day', async () => {

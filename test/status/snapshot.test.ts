@@ -60,6 +60,7 @@ describe('the snapshot', () => {
         error_code: null,
         failing_since: null,
         problems: [],
+        slowed_to_ms: null,
         rate_limit: null,
       },
       workflow: {
@@ -438,7 +439,7 @@ describe('the snapshot', () => {
 
     const { poll, why_idle } = snap(core);
     expect(poll.problems).toEqual(['a.md: no title']);
-    expect(why_idle).toBe('One thing in the tracker cannot be read (a.md: no title).');
+    expect(why_idle).toBe('One thing in the tracker needs a look (a.md: no title).');
   });
 
   test('tells all kinds of idleness at once', () => {

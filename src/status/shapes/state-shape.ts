@@ -61,6 +61,8 @@ export const stateShape = z.strictObject({
     error_code: textOrNull,
     failing_since: timeOrNull,
     problems: z.array(text),
+    /** The time between readings while a low quota stretches it. */
+    slowed_to_ms: count.nullable(),
     rate_limit: z.strictObject({ remaining: count, reset_at: timeOrNull }).nullable(),
   }),
   workflow: z.strictObject({

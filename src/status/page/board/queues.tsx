@@ -122,8 +122,10 @@ const ParkedRow = memo(function Row({ entry }: { readonly entry: ParkedView }) {
 
 export const Done = memo(function Group({ done }: { readonly done: readonly DoneView[] }) {
   if (done.length === 0) return null;
+  // As the report has it: what waits for a review is not done.
+  const title = done.every(({ terminal }) => terminal) ? 'Done' : 'Done or handed over';
   return (
-    <Section id="done" title="Done" count={done.length} note="since yesterday">
+    <Section id="done" title={title} count={done.length} note="since yesterday">
       <Rows entries={done} row={(entry) => <DoneRow key={entry.issue_id} entry={entry} />} />
     </Section>
   );

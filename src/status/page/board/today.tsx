@@ -1,6 +1,7 @@
 import type { StateView } from '../../shapes/state-shape.js';
 import { shortCount } from '../model/numbers.js';
 import { agentLimits } from '../model/rate-limits.js';
+import { span } from '../model/relative-time.js';
 import { shownLine } from '../model/shown-text.js';
 import { Bar, BudgetBar } from '../parts/budget-bar.js';
 import { memo } from '../parts/memo.js';
@@ -75,6 +76,7 @@ const Tracker = memo(function Facts({ poll }: Part<'poll'>) {
         {poll.rate_limit === null ? null : (
           <span class="faint">
             {shortCount(poll.rate_limit.remaining)} requests left, reset <Ago at={poll.rate_limit.reset_at} />
+            {poll.slowed_to_ms === null ? '' : `; read every ${span(poll.slowed_to_ms)} to save them`}
           </span>
         )}
       </dd>

@@ -79,6 +79,7 @@ function restart({ workflow }: StateView): Notice[] {
 
 function unreadable({ poll }: StateView): Notice[] {
   if (poll.problems.length === 0) return [];
-  const title = `${counted(poll.problems.length, 'thing')} in the tracker cannot be read`;
+  const { length } = poll.problems;
+  const title = `${counted(length, 'thing')} in the tracker ${length === 1 ? 'needs' : 'need'} a look`;
   return [{ ...NONE, id: 'problems', tone: 'warn', title, text: poll.problems.slice(0, 5).join('\n') }];
 }

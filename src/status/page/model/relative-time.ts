@@ -21,6 +21,11 @@ export function elapsed(from: string | null, toMs: number): string {
   return ms === null ? '' : exactSpan(Math.max(0, toMs - ms));
 }
 
+/** A span by itself: `6 min`. */
+export function span(ms: number): string {
+  return roughSpan(Math.max(SECOND, ms));
+}
+
 /** What is left until a moment; `null` when it is over or unknown. */
 export function timeLeft(until: string | null, nowMs: number): string | null {
   const ms = parseTime(until);
