@@ -1,7 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives. `npm run test:long`; CI runs it too. */
-const LONG = ['test/cli/recover/**/*.test.ts', 'test/e2e/killed.test.ts', 'test/sim/*.test.ts'];
+/** What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives, one's own tracker programs. `npm run test:long`; CI runs it too. */
+const LONG = [
+  ...['test/cli/recover/**/*.test.ts', 'test/e2e/killed.test.ts', 'test/sim/*.test.ts'],
+  ...['test/cli/tracker/**/*.test.ts', 'test/cli/init/init-command.test.ts', 'test/e2e/command-tracker.test.ts'],
+];
 /** These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`). */
 const ELSEWHERE = ['test/real/**', 'test/page/**'];
 

@@ -1,11 +1,11 @@
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { check } from '../../src/cli/check.js';
-import { exportState } from '../../src/store/export-state.js';
 import { memoryRegistry, world } from '../cli/cli-fixture.js';
+import { spellingsOf, writtenBy } from '../support/leaks.js';
 import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
 /** Each with something that JSON or a URI spells in another way, and of different lengths, so that base64 cuts them elsewhere. */
@@ -14,22 +14,6 @@ const CANARIES = {
   RUNNER_TOKEN: 'svc/canary+"00002==',
   EXECUTOR_KEY: 'exe canary\\"000003',
   LITERAL: 'lit/canary+0000004',
-};
-
-const spellingsOf = (secret: string) => {
-  const base64 = (offset: number) =>
-    Buffer.concat([Buffer.from('x'.repeat(offset)), Buffer.from(secret)])
-      .toString('base64')
-      .slice(4, -4);
-  return [
-    secret,
-    JSON.stringify(secret).slice(1, -1),
-    encodeURIComponent(secret),
-    base64(0),
-    base64(1),
-    base64(2),
-    Buffer.from(secret).toString('base64url').slice(4, -4),
-  ];
 };
 
 /** Which of them a text holds, in whatever spelling. */
@@ -118,14 +102,7 @@ async function daemonAfter(steps: string, { status = 400, more = '' } = {}): Pro
 
 /** Where of all that can be read of a daemon afterwards a canary stands. */
 async function leaksOf(daemon: TestDaemon): Promise<string[]> {
-  const url = String(daemon.logLines.find((line) => line.msg === 'serving status over HTTP')?.url);
-  const written = new Map<string, string>();
-  for (const path of ['/api/v1/state', '/api/v1/AB-1', '/']) written.set(path, await (await fetch(url + path)).text());
-  await daemon.stop();
-  const folder = join(daemon.stateDir, 'transcripts');
-  for (const name of await readdir(folder)) written.set(name, await readFile(join(folder, name), 'utf8'));
-  written.set('the log', JSON.stringify(daemon.logLines));
-  written.set('the store', JSON.stringify(await exportState(daemon.stateDir)));
+  const written = await writtenBy(daemon, 'AB-1');
   return [...written].flatMap(([place, text]) => found(text).map((what) => `${place}: ${what}`));
 }
 

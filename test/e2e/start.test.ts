@@ -72,7 +72,7 @@ test('a signal while the daemon starts ends it in order', async () => {
 test('a signal that comes before the daemon is there is kept for it', () => {
   const known = process.listeners('SIGHUP');
   const events: unknown[] = [];
-  const stopOnSignals = hearSignals();
+  const signals = hearSignals();
   onTestFinished(() => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       const added = process.listeners(signal).at(-1);
@@ -81,7 +81,7 @@ test('a signal that comes before the daemon is there is kept for it', () => {
   });
 
   process.emit('SIGHUP', 'SIGHUP');
-  stopOnSignals({ dispatch: (event: unknown) => events.push(event) } as unknown as Daemon);
+  signals.stop({ dispatch: (event: unknown) => events.push(event) } as unknown as Daemon);
 
   expect(events).toEqual([{ type: 'shutdown_requested' }]);
 });

@@ -7,6 +7,8 @@ declare module 'vitest' {
     /** Entry points of the installed packages, to be run by node. */
     codex: string;
     backlog: string;
+    /** Debian's Redmine is installed. */
+    hasRedmine: boolean;
   }
 }
 
@@ -20,4 +22,17 @@ export function setup(project: TestProject): void {
   const { codex, backlog } = JSON.parse(answer);
   project.provide('codex', codex);
   project.provide('backlog', backlog);
+  project.provide('hasRedmine', installRedmine());
+}
+
+/** Where it cannot be installed its tests are skipped, and the installer has said why; not in CI. */
+function installRedmine(): boolean {
+  const installer = fileURLToPath(new URL('install-redmine.mjs', import.meta.url));
+  try {
+    execFileSync(process.execPath, [installer], { stdio: ['ignore', 'ignore', 'inherit'] });
+    return true;
+  } catch (error) {
+    if (process.env.CI) throw error;
+    return false;
+  }
 }

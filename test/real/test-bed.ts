@@ -36,6 +36,11 @@ export interface TestBedOptions {
   readonly settings?: string;
   /** Further keys of `codex`, as YAML of one line. */
   readonly codex?: string;
+  /** Where issues come from, as YAML of one line; the board, where nothing is said. */
+  readonly tracker?: string;
+  readonly prompt?: string;
+  /** What the daemon is started with besides. */
+  readonly env?: { readonly [name: string]: string };
 }
 
 /**
@@ -69,6 +74,7 @@ export async function testBed(options: TestBedOptions = {}): Promise<TestBed> {
     CODEX_HOME: codexHome,
     CODEX_MOCK_KEY: API_KEY,
     GIT_CONFIG_NOSYSTEM: '1',
+    ...options.env,
   };
   return {
     dir,
@@ -93,21 +99,24 @@ export async function testBed(options: TestBedOptions = {}): Promise<TestBed> {
   };
 }
 
-function workflow({ settings = '', codex }: TestBedOptions): string {
+const BOARD = '{ kind: local, provider: { path: ./backlog } }';
+const PROMPT = `Work on {{ issue.identifier }}: {{ issue.title }}
+
+{{ issue.description }}
+
+Call update_issue with the state Done when you are finished.`;
+
+function workflow({ settings = '', codex, tracker = BOARD, prompt = PROMPT }: TestBedOptions): string {
   // With full paths: a login shell may set another PATH than ours.
   const command = [process.execPath, inject('codex'), 'app-server'].map((word) => `'${word}'`).join(' ');
   return `---
-tracker: { kind: local, provider: { path: ./backlog } }
+tracker: ${tracker}
 polling: { interval_ms: 500 }
 workspace: { root: workspaces, min_free_mb: 1 }
 codex: { read_timeout_ms: 20000, command: "${command}"${codex ? `, ${codex}` : ''} }
 ${settings}
 ---
-Work on {{ issue.identifier }}: {{ issue.title }}
-
-{{ issue.description }}
-
-Call update_issue with the state Done when you are finished.
+${prompt}
 `;
 }
 

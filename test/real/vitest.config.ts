@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** `npm run test:real`: the built product with the real Codex and the real Backlog.md. */
+/** `npm run test:real`: the built product with the real Codex, the real Backlog.md and a real Redmine. */
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,

@@ -7,11 +7,12 @@ import type { State } from '../../orchestrator/state.js';
 import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
 import { type Daemon, startDaemon } from '../../src/daemon.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
+import type { JsonObject } from '../../src/domain/json.js';
 import type { Store } from '../../src/domain/ports.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { openStateDir } from '../../src/state-dir.js';
-import { createTrackerRegistry } from '../../src/tracker/registry.js';
+import { createTrackerRegistry, type TrackerEntry } from '../../src/tracker/registry.js';
 import { loadWorkflow } from '../../src/workflow/load-workflow.js';
 import { MemoryTracker } from './memory-tracker.js';
 
@@ -35,6 +36,11 @@ export interface TestDaemonOptions {
   readonly tracker?: MemoryTracker;
   /** YAML of `tracker.provider`. */
   readonly provider?: string;
+  /** A tracker of the product in place of the board in memory. */
+  readonly adapter?: {
+    readonly entry: TrackerEntry /** What stands below `tracker:`, as JSON. */;
+    readonly section: JsonObject;
+  };
   readonly store?: Store;
   /** Called with the folder of the test before the daemon starts. */
   before?(dir: string): Promise<void>;
@@ -55,9 +61,10 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
   await writeFile(workflowPath, workflowText(options));
   await options.before?.(dir);
   const tracker = options.tracker ?? new MemoryTracker();
-  const trackers = createTrackerRegistry([{ kind: 'memory', defaults: tracker.defaults, create: () => tracker }]);
+  const entry = options.adapter?.entry ?? { kind: 'memory', defaults: tracker.defaults, create: () => tracker };
+  const trackers = createTrackerRegistry([entry]);
   const env = { PATH: process.env.PATH ?? '', HOME: home, ...options.env };
-  const trackerKinds = new Map([['memory', tracker.defaults]]);
+  const trackerKinds = new Map([[entry.kind, entry.defaults]]);
   const capabilities = (projectDir: string) => discoverCapabilities({ projectDir, homeDir: home });
   const loaded = await loadWorkflow(workflowPath, { env, homeDir: home, trackerKinds, capabilities });
   const stateDir = await openStateDir(join(dir, 'state'));
@@ -124,11 +131,11 @@ export function workflowText({
   settings = '',
   body = 'Work on {{ issue.identifier }}',
   provider = '{}',
+  adapter,
 }: TestDaemonOptions): string {
+  const tracker = adapter ? JSON.stringify(adapter.section) : `{ kind: memory, provider: ${provider} }`;
   return `---
-tracker:
-  kind: memory
-  provider: ${provider}
+tracker: ${tracker}
 polling: { interval_ms: 50 }
 workspace: { root: workspaces, min_free_mb: 1 }
 ${settings}

@@ -1,0 +1,35 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exportState } from '../../src/store/export-state.js';
+import type { TestDaemon } from './test-daemon.js';
+
+/** A secret as JSON, URIs and base64 spell it, wherever it stands in what was encoded. */
+export function spellingsOf(secret: string): readonly string[] {
+  const base64 = (offset: number) =>
+    Buffer.concat([Buffer.from('x'.repeat(offset)), Buffer.from(secret)])
+      .toString('base64')
+      .slice(4, -4);
+  return [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret),
+    base64(0),
+    base64(1),
+    base64(2),
+    Buffer.from(secret).toString('base64url').slice(4, -4),
+  ];
+}
+
+/** Everything that can be read of a daemon with `server.port`, by where it stands; stops it. */
+export async function writtenBy(daemon: TestDaemon, identifier: string): Promise<ReadonlyMap<string, string>> {
+  const url = String(daemon.logLines.find((line) => line.msg === 'serving status over HTTP')?.url);
+  const written = new Map<string, string>();
+  for (const path of ['/api/v1/state', `/api/v1/issues/${encodeURIComponent(identifier)}`, '/'])
+    written.set(path, await (await fetch(url + path)).text());
+  await daemon.stop();
+  const folder = join(daemon.stateDir, 'transcripts');
+  for (const name of await readdir(folder)) written.set(name, await readFile(join(folder, name), 'utf8'));
+  written.set('the log', JSON.stringify(daemon.logLines));
+  written.set('the store', JSON.stringify(await exportState(daemon.stateDir)));
+  return written;
+}
