@@ -118,7 +118,11 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
 function begin(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, now: Instant): void {
   draft.replace('leftovers', Object.fromEntries(event.leftovers.map((one) => [one.issueId, { notBeforeMs: 0 }])));
   closeLeftRuns(draft);
-  if (event.limitedUntilMs !== undefined) limitUntil(draft, event.limitedUntilMs, now);
+  if (event.limitedUntilMs !== undefined) {
+    limitUntil(draft, event.limitedUntilMs, now);
+    const resetsInS = Math.ceil((event.limitedUntilMs - now.wallMs) / 1000);
+    draft.note('warn', 'tracker limits our requests, waiting for the reset', { fields: { resets_in_s: resetsInS } });
+  }
   if (event.once) beginOnce(draft, event.once.only, now);
 }
 

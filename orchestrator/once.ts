@@ -72,14 +72,13 @@ export function finishOnce(draft: Draft, now: Instant): void {
   const { once, claims, read, removals, shutdown, config } = draft.state;
   if (once === null || shutdown !== null || read !== null || Object.keys(removals).length > 0) return;
   if (Object.values(claims).some(({ status }) => status.kind === 'running')) return;
-  if (once.isOver) {
-    draft.set({ shutdown: { deadlineAwakeMs: now.awakeMs + config.runtime.shutdownTimeoutMs, exited: false } });
-  } else if (once.lookBackAfterSeq === null && isWorkedOff(draft.state, now)) {
-    // Nobody may look back before the reset, and nobody waits for it either.
-    if (isRateLimited(draft.state, now)) {
-      draft.set({ once: { ...once, isOver: true } });
-      return finishOnce(draft, now);
-    }
+  const isLookingBack = once.lookBackAfterSeq !== null;
+  // Nobody may look back before the reset, and nobody waits for it either.
+  const isForbidden = draft.state.poll.inFlightSeq === null && isRateLimited(draft.state, now);
+  if (once.isOver || (isForbidden && (isLookingBack || isWorkedOff(draft.state, now)))) {
+    const deadlineAwakeMs = now.awakeMs + config.runtime.shutdownTimeoutMs;
+    draft.set({ once: { ...once, isOver: true }, shutdown: { deadlineAwakeMs, exited: false } });
+  } else if (!isLookingBack && isWorkedOff(draft.state, now)) {
     draft.set({ once: { ...once, lookBackAfterSeq: draft.state.seq } });
     refreshRequested(draft, now);
     pollIfDue(draft, now);
@@ -128,7 +127,7 @@ export function isCalled({ id, identifier }: Issue, name: string): boolean {
 
 /** Nothing runs; is there nothing left that could? */
 function isWorkedOff(state: State, now: Instant): boolean {
-  if (state.once?.due === null) return state.poll.failure !== null;
+  if (state.once?.due === null) return state.poll.failure !== null || isRateLimited(state, now);
   // Of a poll that is too old the last look makes a new one, and with it everything goes on.
   return startBlocker(state, now) !== null || permitOf(state, now) === 'none' || pick(state, now).length === 0;
 }
