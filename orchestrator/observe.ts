@@ -156,7 +156,7 @@ function tokenIsTaken(draft: Draft): void {
     const { status } = claim;
     const isRefused = status.kind === 'waiting' && status.error?.code === 'tracker_auth';
     // One that had not begun holds the daemon by itself, see run-failed.ts.
-    if (isRefused && status.resume !== null) draft.putClaim({ ...claim, suspect: true });
+    if (isRefused && claim.live.isRefusedInRun) draft.putClaim({ ...claim, suspect: true });
   }
   liftHold(draft, 'tracker', 'the tracker answers again');
 }

@@ -25,7 +25,9 @@ export function failed(
     holdFor(draft, error, now, run.probe ? claim.issue.id : null, source);
     // What the agent has done and been told so far is in its thread: paid for once, and not to be said twice.
     const goOn = run.threadId === null ? putBack : interrupted;
-    return goOn(draft, claim, run, now, pickError(error));
+    const isRefusedInRun = error.code === 'tracker_auth' && !isUnbegun;
+    const refused = isRefusedInRun ? { ...claim, live: { ...claim.live, isRefusedInRun } as const } : claim;
+    return goOn(draft, refused, run, now, pickError(error));
   }
   if (run.probe) probeInconclusive(draft, now);
   if (error.code === 'issue_taken') return waitForOther(draft, claim, run, error, now);
@@ -49,14 +51,11 @@ function waitForTracker(draft: Draft, claim: Claim, run: RunFacts, error: Outcom
   // One that names a time which is over would else be asked again at once, for ever.
   const resetAtMs = error.resetAtMs ?? now.wallMs + draft.state.config.polling.intervalMs;
   limitUntil(draft, Math.max(resetAtMs, now.wallMs + FIRST_BACKOFF_MS), now);
-  if (run.threadId === null) putBack(draft, claim, run, now, pickError(error));
-  else {
-    // Each has cost a turn: one whose tracker refuses it again and again comes ever more seldom.
-    const refusals = claim.live.refusals + 1;
-    const delayMs = backoffMs(refusals, draft.state.config.agent.maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
-    const refused = { ...claim, live: { ...claim.live, refusals } };
-    interrupted(draft, refused, run, now, pickError(error), delayMs);
-  }
+  // One that is refused again and again comes ever more seldom: each time may have cost a turn, and all the others have to wait for it.
+  const refusals = claim.live.refusals + 1;
+  const delayMs = backoffMs(refusals, draft.state.config.agent.maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
+  const goOn = run.threadId === null ? putBack : interrupted;
+  goOn(draft, { ...claim, live: { ...claim.live, refusals } }, run, now, pickError(error), delayMs);
   draft.noteOn(claim, 'warn', 'tracker limits our requests, going on later', { detail: error.message });
 }
 
@@ -142,7 +141,8 @@ export function putBack(
 }
 
 function resumeOf(run: RunFacts): ResumeThread | null {
-  return run.threadId === null ? run.resume : { threadId: run.threadId, answer: run.answered };
+  if (run.threadId === null) return run.resume;
+  return { threadId: run.threadId, answer: run.answered, heardAtMs: run.startedAtMs };
 }
 
 function pickError({ code, message }: OutcomeError): ClaimError {

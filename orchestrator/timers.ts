@@ -1,5 +1,8 @@
 import type { Clock } from '../src/domain/clock.js';
 
+/** Due times go by the wall clock, timers stand still while the machine sleeps: whoever wakes up looks within a minute. */
+const LONGEST_MS = 60_000;
+
 /**
  * The only timer of the orchestrator. It says that time has passed, not what is due: `decide` finds that out itself, so a
  * timer that was set for something that no longer matters does nothing.
@@ -15,10 +18,11 @@ export class WakeTimer {
   }
 
   /** Replaces what was set before; `null` sets nothing. */
-  set(delayMs: number | null): void {
+  set(wantedMs: number | null): void {
     this.#pending?.cancel();
     this.#pending = null;
-    if (delayMs === null) return;
+    if (wantedMs === null) return;
+    const delayMs = Math.min(wantedMs, LONGEST_MS);
     const cancel = this.#clock.after(delayMs, () => {
       this.#pending = null;
       this.#onRing();

@@ -69,6 +69,8 @@ export type ParkReason = (typeof PARK_REASONS)[number];
 export interface ResumeThread {
   readonly threadId: string;
   readonly answer: { readonly question: Question; readonly answer: Answer } | null;
+  /** When its last run began, and read what people had said; absent: nobody knows. */
+  readonly heardAtMs?: number;
 }
 
 export interface RunFacts {
@@ -104,6 +106,8 @@ export interface ClaimLive {
   readonly run: LiveRun | null;
   /** Runs in a row that ended because the tracker limits our requests. */
   readonly refusals: number;
+  /** Its last run had begun when the tracker refused our token. */
+  readonly isRefusedInRun?: true;
 }
 
 export interface LiveRun {

@@ -65,7 +65,13 @@ const answer = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('input'), values: z.record(text, text) }),
 ]);
 
-const resume = z.looseObject({ threadId: text, answer: z.looseObject({ question, answer }).nullable() }).nullable();
+const resume = z
+  .looseObject({
+    threadId: text,
+    answer: z.looseObject({ question, answer }).nullable(),
+    heardAtMs: z.exactOptional(number),
+  })
+  .nullable();
 
 const totals = z.looseObject({ input: number, cached: number, output: number });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { bothLimits, cadenceMs } from '../../orchestrator/poll.js';
 import { config } from '../support/builders.js';
 import { Core, ofType, started, starts } from '../support/core.js';
+import { at } from '../support/fake-clock.js';
 
 const HOUR = 3_600_000;
 
@@ -263,7 +264,8 @@ describe('a run that met the limit of the tracker', () => {
     const effects = core.answerPoll();
 
     expect(core.standing('B')).toBe('running');
-    expect(starts(effects)).toMatchObject([{ reason: 'resumed', resume: { threadId: 'thread' } }]);
+    const heardAtMs = at(0).wallMs;
+    expect(starts(effects)).toMatchObject([{ reason: 'resumed', resume: { threadId: 'thread', heardAtMs } }]);
   });
 });
 

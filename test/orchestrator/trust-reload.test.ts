@@ -41,6 +41,18 @@ describe('whom to trust changes while a question is on its way', () => {
     expect(ofType(effects, 'read_issues')).toHaveLength(1);
   });
 
+  test('an answer by the rule before it stops nobody; the next one does, by the rule that holds', () => {
+    const core = new Core({ tracker: { trust: 'anyone' } }).put({ id: 'A', author: STRANGER });
+    core.poll();
+    reload(core, { tracker: { trust: 'members' } });
+    core.send({ type: 'refresh_requested' });
+    reload(core, { tracker: { trust: 'anyone' } });
+    core.change('A', { author: { login: 'eve', trusted: false } });
+
+    expect(ofType(core.answerPoll(), 'stop_run')).toEqual([]);
+    expect(ofType(core.poll(), 'stop_run')).toHaveLength(1);
+  });
+
   test('another setting delays nothing', () => {
     const core = new Core({ tracker: { trust: 'anyone' } }).put({ id: 'A', author: STRANGER });
     core.send({ type: 'refresh_requested' });

@@ -115,8 +115,8 @@ describe('an hour in which the tracker refuses the comments', () => {
       core.fail(id, 'tracker_rate_limited', { resetAtMs: core.now.wallMs + awayMs }),
     );
 
-    expect(runs).toBeLessThanOrEqual(361);
-    expect(runs).toBeGreaterThan(100);
+    expect(runs).toBeLessThanOrEqual(30);
+    expect(runs).toBeGreaterThan(10);
     expect(polls).toBeLessThanOrEqual(361);
   });
 
@@ -131,6 +131,37 @@ describe('an hour in which the tracker refuses the comments', () => {
     core.answerPoll();
 
     expect(core.state.holds).toMatchObject({ agent: { code: 'tracker_auth' } });
+    expect(core.claim('A').suspect).toBe(false);
+  });
+
+  test('of one issue alone lets the others have the only slot', () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
+    const ran = new Set<string>();
+
+    playHour(core, (id) => {
+      ran.add(id);
+      if (id === 'A') core.fail(id, 'tracker_rate_limited', { resetAtMs: core.now.wallMs + 60 * SECOND });
+    });
+
+    expect([...ran]).toEqual(['A', 'B']);
+  });
+
+  test('to a run that goes on with its thread makes it no suspect: it had not begun', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'phase', phase: 'agent' });
+    core.signal('A', { type: 'session', threadId: 't', turnId: 'u', turn: 1 });
+    core.fail('A', 'tracker_rate_limited', { resetAtMs: core.now.wallMs + 10_000 });
+    core.nowMs += 15_000;
+    core.poll();
+    core.send({ type: 'refresh_requested' });
+    const refused = { ok: false, code: 'tracker_auth', message: 'no' } as const;
+    core.answerPoll({ candidates: refused, refresh: refused });
+    core.fail('A', 'tracker_auth');
+
+    core.nowMs += 60_000;
+    core.poll();
+
     expect(core.claim('A').suspect).toBe(false);
   });
 });

@@ -41,6 +41,7 @@ const question = {
   fields: [{ id: 'f', label: 'One', options: ['a', 'b'] }],
 } as const;
 const resume = {
+  heardAtMs: 4,
   threadId: 't0',
   answer: { question, answer: { kind: 'input', values: { f: 'a' } } },
 } as const;

@@ -1,3 +1,4 @@
+import type { Comment, Issue } from '../../../src/domain/issue.js';
 import type { Answer, Question } from '../../../src/domain/question.js';
 import type { RenderedAgentCli } from '../../../src/domain/steps/plan.js';
 import type { StepContext } from '../executor.js';
@@ -6,8 +7,24 @@ import type { StepContext } from '../executor.js';
 export function openingText({ prompt }: RenderedAgentCli, context: StepContext, resumed: boolean): string {
   const given = context.resume?.answer ?? null;
   const answer = given ? answerText(given.question, given.answer) : null;
-  if (resumed) return answer ?? context.continuationPrompt(context.issue, 1);
-  return answer === null ? prompt : `${prompt}\n\n${answer}`;
+  if (!resumed) return answer === null ? prompt : `${prompt}\n\n${answer}`;
+  const text = answer ?? context.continuationPrompt(context.issue, 1);
+  const unheard = unheardComments(context.issue, context.resume?.heardAtMs ?? null);
+  return unheard.length === 0 ? text : `${text}\n\n${commentsText(unheard)}`;
+}
+
+/** The clocks of trackers and ours differ. */
+const CLOCKS_APART_MS = 60_000;
+
+/** What was said while the thread stood still. Of what nobody dated nobody knows. */
+function unheardComments({ comments }: Issue, heardAtMs: number | null): readonly Comment[] {
+  if (heardAtMs === null) return comments;
+  return comments.filter(({ created_at: at }) => at === null || Date.parse(at) > heardAtMs - CLOCKS_APART_MS);
+}
+
+function commentsText(comments: readonly Comment[]): string {
+  const said = comments.map(({ author, body }) => `${author ?? 'Somebody'}: ${body}`);
+  return ['What was said about the issue meanwhile, oldest first:', ...said].join('\n\n');
 }
 
 export function withMessages(text: string, messages: readonly string[]): string {

@@ -26,6 +26,7 @@ export function agent(name: string, ...args: readonly string[]): string {
 }
 
 export interface RunOptions {
+  readonly comments?: Issue['comments'];
   readonly command: string;
   readonly config?: DeepPartial<Config>;
   readonly step?: Partial<RenderedAgentCli> & { readonly resume?: StepContext['resume']; readonly index?: number };
@@ -100,7 +101,7 @@ export function start(options: RunOptions): TestRun {
     {
       runId: 'run-1',
       attempt: null,
-      issue: issue({ identifier: 'AB-1', title: 'Make it so' }),
+      issue: issue({ identifier: 'AB-1', title: 'Make it so', comments: options.comments ?? [] }),
       workflow: workflow(),
       config: settings,
       step: { id: 'agent', index, timeoutMs: null, idempotencyKey: null },
