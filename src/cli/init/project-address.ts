@@ -55,7 +55,7 @@ export function guessProject(kind: string, remoteUrl: string | null): string | n
 }
 
 function githubProject(written: string): ProjectPlace | null {
-  const address = addressIn(written);
+  const address = placeIn(written);
   const [owner, repo] = address?.parts ?? namesIn(written) ?? [];
   if (owner === undefined || repo === undefined) return null;
   const name = `${owner}/${repo}`;
@@ -66,7 +66,7 @@ function githubProject(written: string): ProjectPlace | null {
 }
 
 function gitlabProject(written: string): ProjectPlace | null {
-  const address = addressIn(written);
+  const address = placeIn(written);
   const parts = address?.parts ?? namesIn(written) ?? [];
   // What follows the dash is a page of the project.
   const end = parts.indexOf('-');
@@ -106,6 +106,11 @@ function redmineProject(written: string): ProjectPlace | null {
   if (address === null || at === -1 || project === undefined) return null;
   const endpoint = [address.origin, ...address.parts.slice(0, at)].join('/');
   return { provider: { endpoint, project }, name: `${project} at ${address.host}` };
+}
+
+/** `git.example.org/group/project` is a place elsewhere, and no project at the usual host: the token would go there. A dot in a bare name of two parts is part of it. */
+function placeIn(written: string): Address | null {
+  return addressIn(written) ?? (written.split('/').length > 2 ? pageIn(written) : null);
 }
 
 /** The address of a page, be it without `https://`. */
