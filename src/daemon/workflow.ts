@@ -6,6 +6,7 @@ import type { Workflow } from '../domain/config.js';
 import type { Dispatch } from '../domain/ports.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
 import type { WorkflowBook } from '../workflow-book.js';
 import type { Parts } from './parts.js';
@@ -42,6 +43,11 @@ export function followWorkflow(
     },
     onChange: ({ workflow, changes, restartRequired, literalSecrets }) => {
       for (const secret of literalSecrets) redactor.add(secret);
+      // A hook may be given them by name, and print them.
+      for (const name of workflow.secretNames) {
+        const value = resolveSecret(`$${name}`, env);
+        if (value !== null) redactor.add(value);
+      }
       log.info({ changes }, 'workflow changed, applies to what starts next');
       tellWarnings(workflow.warnings);
       tellBackend(log, workflow);

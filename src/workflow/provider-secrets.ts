@@ -4,6 +4,8 @@ import { formatPath, type KeyPath } from './positions.js';
 
 const REFERENCE = /^\$([A-Za-z_][A-Za-z0-9_]*)$/;
 const SECRET_KEY = /(token|api[_-]?key|secret|password|passphrase|authorization)$/i;
+/** What people also call the variables of a tracker's program that let it in: BOARD_PAT, MY_KEY. */
+const SECRET_VARIABLE = /(?:^|_)(?:key|pat|auth|pass|pwd|credentials?)$/i;
 
 /** Variables that hold the secret of a tracker even when WORKFLOW.md does not name them. */
 const WELL_KNOWN: ReadonlyMap<string, readonly string[]> = new Map([
@@ -80,8 +82,14 @@ export function literalSecretWarning(path: KeyPath, value: string): string {
 
 function literalSecret(path: KeyPath, value: Json): string | null {
   if ((typeof value !== 'string' && typeof value !== 'number') || String(value).trim() === '') return null;
-  if (path.some((part) => typeof part === 'string' && isSecretKey(part))) return String(value);
+  if (isHeldBySecretKey(path)) return String(value);
   return typeof value === 'string' && URL.canParse(value) ? passwordOf(new URL(value)) : null;
+}
+
+function isHeldBySecretKey(path: KeyPath): boolean {
+  const [, , key, variable] = path;
+  if (key === 'env' && typeof variable === 'string' && SECRET_VARIABLE.test(variable)) return true;
+  return path.some((part) => typeof part === 'string' && isSecretKey(part));
 }
 
 function passwordOf(url: URL): string | null {

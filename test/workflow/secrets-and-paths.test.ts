@@ -87,6 +87,14 @@ test('SEC-21 a literal token is warned about without showing it, and handed over
   expect(workflow.warnings.join()).not.toMatch(/canary|1234567/);
 });
 
+test('SEC-21 what a tracker program is given to be let in counts as a secret by what people call it, and nothing else does', async () => {
+  const { literalSecrets } = await loadSettings(
+    'tracker: {kind: local, provider: {env: {BOARD_PAT: canary1, AUTH: canary2, MY_KEY: canary3, LANG: C.UTF-8, BOARD_KEYS: many}}}',
+  );
+
+  expect([...literalSecrets].sort()).toEqual(['canary1', 'canary2', 'canary3']);
+});
+
 test('a shell-like reference with braces in place of a token is told to be literal', async () => {
   const { workflow } = await loadSettings(`tracker: {kind: linear, api_key: "\${LINEAR_API_KEY}"}`);
 
