@@ -5,12 +5,10 @@ import { BatonError, toBatonError } from '../src/domain/errors.js';
 import type { Observation, ReadResult, RemovalReport } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
 import type { Dispatch, IssueBatch, Runner, Store, Tracker } from '../src/domain/ports.js';
-import { withinLimit } from '../src/domain/time-limit.js';
+import { LIST_LIMIT_MS, withinLimit } from '../src/domain/time-limit.js';
 
 /** A tracker that does not answer for this long is as good as down; the next poll must not wait for it. */
 const READ_TIMEOUT_MS = 60_000;
-/** A board of many pages takes its time; whether each of them comes is for the adapter to watch. */
-const LIST_TIMEOUT_MS = 5 * 60_000;
 
 export interface PerformPorts {
   readonly clock: Clock;
@@ -34,7 +32,7 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
     await ports.checkWorkflow();
     const [refresh, candidates, freeDiskMb] = await Promise.all([
       readByIds(ports, ids),
-      read(ports.clock, LIST_TIMEOUT_MS, (signal) => ports.tracker.issuesByStates(states, signal)),
+      read(ports.clock, LIST_LIMIT_MS, (signal) => ports.tracker.issuesByStates(states, signal)),
       freeDisk(ports),
     ]);
     return { seq, asked: ids, refresh, candidates, freeDiskMb };

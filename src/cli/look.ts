@@ -10,6 +10,7 @@ import { toBatonError } from '../domain/errors.js';
 import type { ReadResult } from '../domain/events.js';
 import type { Issue } from '../domain/issue.js';
 import type { IssueBatch, Tracker } from '../domain/ports.js';
+import { LIST_LIMIT_MS } from '../domain/time-limit.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import type { Io } from './io.js';
 import type { OpenedWorkflow } from './open-workflow.js';
@@ -53,10 +54,9 @@ async function poll(opened: OpenedWorkflow, tracker: Tracker, clock: Clock): Pro
   const fresh = initialState(config, hash, randomBytes(4).toString('hex'), wallMs);
   const state = afterClosing(restore(fresh, await opened.storedState(), wallMs), clock.now());
   const asked = Object.keys(state.claims);
-  const signal = AbortSignal.timeout(READ_LIMIT_MS);
   const [refresh, candidates, freeMb] = await Promise.all([
-    asked.length === 0 ? NOTHING : read(() => tracker.issuesByIds(asked, signal)),
-    read(() => tracker.issuesByStates(config.tracker.activeStates, signal)),
+    asked.length === 0 ? NOTHING : read(() => tracker.issuesByIds(asked, AbortSignal.timeout(READ_LIMIT_MS))),
+    read(() => tracker.issuesByStates(config.tracker.activeStates, AbortSignal.timeout(LIST_LIMIT_MS))),
     // The root may not have been made yet.
     existingPart(config.workspace.root).then(freeDiskMb, () => null),
   ]);

@@ -12,7 +12,7 @@ import { nearestWord } from '../domain/nearest-word.js';
 import { neutralise, neutraliseLines } from '../domain/neutralise.js';
 import type { Tracker } from '../domain/ports.js';
 import { renderValue } from '../domain/steps/tokens.js';
-import { withinLimit } from '../domain/time-limit.js';
+import { LIST_LIMIT_MS, withinLimit } from '../domain/time-limit.js';
 import { createRedactor } from '../logging/redact.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
@@ -72,7 +72,8 @@ async function findWithComments(wanted: string, tracker: Tracker, loaded: Loaded
   return { ...found, comments: await withinLimit(clock, READ_LIMIT_MS, ask, late) };
 }
 
-const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_LIMIT_MS / 1000} s`);
+const late = (limitMs = READ_LIMIT_MS) =>
+  new BatonError('tracker_request', `the tracker did not answer within ${limitMs / 1000} s`);
 
 /** The issue, or the identifiers that were looked through. */
 async function find(
@@ -84,9 +85,9 @@ async function find(
   const { activeStates } = workflow.config.tracker;
   const active = await withinLimit(
     clock,
-    READ_LIMIT_MS,
+    LIST_LIMIT_MS,
     (signal) => tracker.issuesByStates(activeStates, signal),
-    late,
+    () => late(LIST_LIMIT_MS),
   );
   const isSame = (text: string) => text.toLowerCase() === wanted.toLowerCase();
   const among = (issues: readonly Issue[]) =>

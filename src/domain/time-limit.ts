@@ -1,5 +1,8 @@
 import type { Clock } from './clock.js';
 
+/** For a whole list of a tracker: a board of many pages takes its time; whether each of them comes is for the adapter to watch. */
+export const LIST_LIMIT_MS = 5 * 60_000;
+
 /**
  * Gives `ask` at most `limitMs`: then its signal is aborted and `onLate` answers in its place, even when `ask` ignores the
  * signal. An outer signal aborts it too; what `ask` throws is thrown.

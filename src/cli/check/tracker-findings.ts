@@ -8,7 +8,7 @@ import type { Issue } from '../../domain/issue.js';
 import type { Json } from '../../domain/json.js';
 import type { IssueBatch, Tracker, TrackerFacts } from '../../domain/ports.js';
 import { includesState } from '../../domain/standing.js';
-import { withinLimit } from '../../domain/time-limit.js';
+import { LIST_LIMIT_MS, withinLimit } from '../../domain/time-limit.js';
 import type { KeyPath } from '../../workflow/positions.js';
 import { variableName } from '../../workflow/provider-secrets.js';
 import type { CheckContext } from './check-context.js';
@@ -16,6 +16,8 @@ import { type Finding, reporter } from './finding.js';
 import { factFindings } from './tracker-fact-findings.js';
 
 const READ_LIMIT_MS = 15_000;
+/** A large board has many pages, and somebody waits for the answer. */
+const LOOK_LIMIT_MS = 60_000;
 const CLOSE_LIMIT_MS = 5_000;
 const SHOWN = 5;
 
@@ -53,6 +55,12 @@ export async function trackerFindings(context: CheckContext): Promise<TrackerRep
     // That none of them exists is told already.
     if (states.length === 0) return { findings: found, active: null, eligible: null };
     const batch = await read(tracker, states, context);
+    if (batch === null) {
+      const message = `the tracker answers, but its list was not there within ${LOOK_LIMIT_MS / 1000} s`;
+      const advice = `The daemon gives it ${LIST_LIMIT_MS / 60_000} minutes. A required label may make it shorter.`;
+      found.push(report('warning', 'tracker_slow', at(['tracker', 'kind']), message, advice));
+      return { findings: found, active: null, eligible: null };
+    }
     return { ...candidateFindings(context, tracker, { states, batch }, found), active: batch.issues.length };
   } catch (error) {
     return failed(error, found);
@@ -97,8 +105,20 @@ function existing(states: readonly string[], facts: TrackerFacts | null): readon
   return states.filter((state) => includesState(facts.states, state));
 }
 
-function read(tracker: Tracker, states: readonly string[], { clock }: CheckContext): Promise<IssueBatch> {
-  return withinLimit(clock, READ_LIMIT_MS, (signal) => tracker.issuesByStates(states, signal), late);
+/** `null`: it takes too long to wait for here, which is no fault. */
+async function read(tracker: Tracker, states: readonly string[], { clock }: CheckContext): Promise<IssueBatch | null> {
+  const tooLong = new Error('it takes too long');
+  try {
+    return await withinLimit(
+      clock,
+      LOOK_LIMIT_MS,
+      (signal) => tracker.issuesByStates(states, signal),
+      () => tooLong,
+    );
+  } catch (error) {
+    if (error === tooLong) return null;
+    throw error;
+  }
 }
 
 const late = () => new BatonError('tracker_request', `the tracker did not answer within ${READ_LIMIT_MS / 1000} s`);
