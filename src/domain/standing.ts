@@ -30,6 +30,16 @@ export function missingLabels(issue: Issue, tracker: TrackerConfig): string[] {
 }
 
 export function includesState(states: readonly string[], state: string): boolean {
-  const key = stateKey(state);
-  return states.some((candidate) => stateKey(candidate) === key);
+  return keysOf(states).has(stateKey(state));
+}
+
+/** Settings are frozen, and a poll asks about tens of thousands of issues: their keys are made once. */
+const KEYS = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function keysOf(states: readonly string[]): ReadonlySet<string> {
+  const known = KEYS.get(states);
+  if (known) return known;
+  const keys = new Set(states.map(stateKey));
+  if (Object.isFrozen(states)) KEYS.set(states, keys);
+  return keys;
 }

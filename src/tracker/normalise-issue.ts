@@ -1,4 +1,5 @@
 import { BatonError } from '../domain/errors.js';
+import { foundIn, listOf } from '../domain/fields.js';
 import type { Blocker, Comment, Issue } from '../domain/issue.js';
 
 /** What an adapter found, field by field, unchecked. */
@@ -21,8 +22,8 @@ export function normaliseIssue(raw: RawIssue): Issue {
     assignee_id: text(raw.assignee_id),
     author: author(raw.author),
     labels: labels(raw.labels),
-    blocked_by: list(raw.blocked_by).flatMap(blocker),
-    comments: list(raw.comments).flatMap(comment),
+    blocked_by: foundIn(raw.blocked_by, blocker),
+    comments: foundIn(raw.comments, comment),
     // Absent means yes. What is neither yes nor absent must not start a run.
     dispatchable: raw.dispatchable === undefined || raw.dispatchable === null || raw.dispatchable === true,
     held_back: text(raw.held_back),
@@ -79,30 +80,26 @@ function author(value: unknown): Issue['author'] {
 
 function labels(value: unknown): string[] {
   const names = new Set<string>();
-  for (const label of list(value)) {
+  for (const label of listOf(value)) {
     const name = typeof label === 'string' ? label.trim().toLowerCase() : '';
     if (name !== '') names.add(name);
   }
   return [...names];
 }
 
-function blocker(value: unknown): Blocker[] {
+function blocker(value: unknown): Blocker | null {
   const found = {
     id: text(field(value, 'id')),
     identifier: text(field(value, 'identifier')),
     state: text(field(value, 'state')),
   };
-  return found.id === null && found.identifier === null ? [] : [found];
+  return found.id === null && found.identifier === null ? null : found;
 }
 
-function comment(value: unknown): Comment[] {
+function comment(value: unknown): Comment | null {
   const content = body(field(value, 'body'));
-  if (content === null) return [];
-  return [{ author: text(field(value, 'author')), body: content, created_at: time(field(value, 'created_at')) }];
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  if (content === null) return null;
+  return { author: text(field(value, 'author')), body: content, created_at: time(field(value, 'created_at')) };
 }
 
 function field(value: unknown, name: string): unknown {

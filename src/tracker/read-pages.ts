@@ -37,6 +37,9 @@ export async function readPages<Item, Cursor extends string | number>(
       const id = order.idOf(item);
       if (id === null) anonymous.push(item);
       else {
+        const { size } = found;
+        found.set(id, item);
+        if (found.size > size) continue;
         found.delete(id);
         found.set(id, item);
       }

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
+import { type Fields, fieldsOf, foundIn, listOf, textOf } from '../../domain/fields.js';
 import type { Writer } from '../trust.js';
 
 /** An issue as GitHub tells it, as far as it can be read. What is wrong with it comes out when it is normalised. */
@@ -21,12 +21,13 @@ export interface GithubIssue {
   /** How many of them are open. */
   readonly openBlockers: number;
   readonly comments: number;
-  readonly fields: Fields;
+  /** What is taken over as it is. The rest of a record is many times as large, and would be kept with it. */
+  readonly fields: Pick<Fields, 'title' | 'body' | 'html_url' | 'created_at' | 'updated_at'>;
 }
 
 export function readGithubIssue(value: unknown): GithubIssue {
   const fields = fieldsOf(value);
-  const { number, state, labels, assignees, assignee } = fields;
+  const { number, state, labels, assignees, assignee, title, body, html_url, created_at, updated_at } = fields;
   const { total_blocked_by: total, blocked_by: open } = fieldsOf(fields.issue_dependencies_summary);
   const people = listOf(assignees).length > 0 ? listOf(assignees) : [assignee];
   return {
@@ -35,15 +36,15 @@ export function readGithubIssue(value: unknown): GithubIssue {
     isPullRequest: fields.pull_request !== undefined && fields.pull_request !== null,
     isOpen: state === 'open' ? true : state === 'closed' ? false : null,
     isLocked: fields.locked === true,
-    labels: listOf(labels).flatMap((label) => textOf(label) ?? textOf(fieldsOf(label).name) ?? []),
-    assignees: people.flatMap((person) => loginOf(person) ?? []),
+    labels: foundIn(labels, nameOfLabel),
+    assignees: foundIn(people, loginOf),
     author: writerOf(fields),
-    createdAt: textOf(fields.created_at),
-    updatedAt: textOf(fields.updated_at),
+    createdAt: textOf(created_at),
+    updatedAt: textOf(updated_at),
     blockers: Math.max(count(total), count(open)),
     openBlockers: count(open),
     comments: count(fields.comments),
-    fields,
+    fields: { title, body, html_url, created_at, updated_at },
   };
 }
 
@@ -56,6 +57,11 @@ export function writerOf({ user, author_association: association }: Fields): Wri
 
 export function loginOf(user: unknown): string | null {
   return textOf(fieldsOf(user).login);
+}
+
+/** Old servers tell labels by name alone. */
+function nameOfLabel(label: unknown): string | null {
+  return textOf(label) ?? textOf(fieldsOf(label).name);
 }
 
 function isNumber(value: unknown): value is number {

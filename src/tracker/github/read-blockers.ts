@@ -1,5 +1,5 @@
 import { BatonError } from '../../domain/errors.js';
-import { textOf } from '../../domain/fields.js';
+import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { Blocker } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
@@ -44,12 +44,12 @@ async function readSeen(
 }
 
 function blockerIn(value: unknown, { fullName }: GithubApi, states: LabelStates): Blocker {
-  const { number, isOpen, labels, fields } = readGithubIssue(value);
+  const { number, isOpen, labels } = readGithubIssue(value);
   if (number === null) {
     const message = 'GitHub named a blocker without a number. Check tracker.provider.endpoint.';
     throw new BatonError('tracker_response', message);
   }
-  const [, repo = fullName] = /\/repos\/([^/]+\/[^/]+)$/.exec(textOf(fields.repository_url) ?? '') ?? [];
+  const [, repo = fullName] = /\/repos\/([^/]+\/[^/]+)$/.exec(textOf(fieldsOf(value).repository_url) ?? '') ?? [];
   if (repo.toLowerCase() === fullName.toLowerCase()) {
     const state = isOpen === null ? null : states.of(isOpen, labels).state;
     return { id: String(number), identifier: identifierOf(number), state };

@@ -18,7 +18,8 @@ export async function readByStates(states: readonly string[], order: ReadOrder):
   const mapped = await readList(api, reading, {
     segments: ['issues'],
     query: { ...filterFor(states, order), sort: 'created', direction: 'asc' },
-    read: (value) => mapWanted(readGithubIssue(value), wanted, mapping),
+    parse: readGithubIssue,
+    read: (github) => mapWanted(github, wanted, mapping),
     idOf: ({ github: { number } }) => (number === null ? null : String(number)),
   });
   return batchOf(mapped, order);

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
+import { type Fields, fieldsOf, foundIn, listOf, textOf } from '../../domain/fields.js';
 
 /** An issue as GitLab tells it, as far as it can be read. What is wrong with it comes out when it is normalised. */
 export interface GitlabIssue {
@@ -14,6 +14,7 @@ export interface GitlabIssue {
   readonly author: string | null;
   readonly createdAt: string | null;
   readonly updatedAt: string | null;
+  /** What is taken over as it is. The rest of a record is many times as large, and would be kept with it. */
   readonly fields: Fields;
 }
 
@@ -22,18 +23,24 @@ const NO_WORK = new Set(['test_case', 'requirement']);
 export function readGitlabIssue(value: unknown): GitlabIssue {
   const fields = fieldsOf(value);
   const { iid, state, labels, assignees, assignee } = fields;
+  const { title, description, web_url, discussion_locked, references, created_at, updated_at } = fields;
   const people = listOf(assignees).length > 0 ? listOf(assignees) : [assignee];
   return {
     iid: Number.isSafeInteger(iid) && (iid as number) > 0 ? (iid as number) : null,
     isOpen: state === 'opened' ? true : state === 'closed' ? false : null,
     isWork: !NO_WORK.has(String(fields.issue_type).toLowerCase()),
-    labels: listOf(labels).flatMap((label) => textOf(label) ?? textOf(fieldsOf(label).name) ?? []),
-    assignees: people.flatMap((person) => usernameOf(person) ?? []),
+    labels: foundIn(labels, nameOfLabel),
+    assignees: foundIn(people, usernameOf),
     author: usernameOf(fields.author),
-    createdAt: textOf(fields.created_at),
-    updatedAt: textOf(fields.updated_at),
-    fields,
+    createdAt: textOf(created_at),
+    updatedAt: textOf(updated_at),
+    fields: { title, description, web_url, discussion_locked, references, created_at, updated_at },
   };
+}
+
+/** With details they are told as objects. */
+function nameOfLabel(label: unknown): string | null {
+  return textOf(label) ?? textOf(fieldsOf(label).name);
 }
 
 export function usernameOf(user: unknown): string | null {

@@ -37,10 +37,8 @@ export async function readByStates(states: readonly string[], order: ReadOrder):
   const read = await readList(api, reading, {
     segments: ['issues'],
     query: Object.entries({ state, scope: 'all', order_by: 'created_at', sort: 'asc' }),
-    read: (value) => {
-      const gitlab = readGitlabIssue(value);
-      return { iid: gitlab.iid, mapped: mapWanted(gitlab, wanted, mapping) };
-    },
+    parse: readGitlabIssue,
+    read: (gitlab) => ({ iid: gitlab.iid, mapped: mapWanted(gitlab, wanted, mapping) }),
     idOf: ({ iid }) => (iid === null ? null : String(iid)),
   });
   if (read.length === 0) await project.proveGone(reading);
@@ -66,7 +64,8 @@ export async function readByNumbers(iids: readonly number[], order: ReadOrder): 
     const answer = await readList(api, reading, {
       segments: ['issues'],
       query: [...batch.map((iid) => ['iids[]', String(iid)] as const), ['scope', 'all'], ['state', 'all']],
-      read: readGitlabIssue,
+      parse: readGitlabIssue,
+      read: (gitlab) => gitlab,
       idOf: ({ iid }) => (iid === null ? null : String(iid)),
     });
     records.push(...answer.filter(({ iid }) => iid === null || asked.has(iid)));

@@ -4,47 +4,54 @@ import type { HttpReading } from '../http/tracker-http.js';
 import { type Page, readPages } from '../read-pages.js';
 import { GITLAB, type GitlabApi } from './gitlab-api.js';
 
-export interface PageOrder {
+export interface PageOrder<Record = unknown> {
   /** Below the project. */
   readonly segments: readonly (string | number)[];
   readonly query?: readonly (readonly [name: string, value: string])[];
+  /** What is kept of a record for as long as GitLab does not send it again; absent: all of it. */
+  parse?(value: unknown): Record;
 }
 
-export interface ListOrder<Item> extends PageOrder {
+export interface ListOrder<Item, Record = unknown> extends PageOrder<Record> {
   /** Called page by page, so that a long list does not hold everything else up. */
-  read(value: unknown): Item;
+  read(record: Record): Item;
   idOf(item: Item): string | null;
 }
 
 const PAGE_SIZE = 100;
 
 /** A whole list of the project. */
-export function readList<Item>(api: GitlabApi, reading: HttpReading, order: ListOrder<Item>): Promise<readonly Item[]> {
+export function readList<Item, Record>(
+  api: GitlabApi,
+  reading: HttpReading,
+  order: ListOrder<Item, Record>,
+): Promise<readonly Item[]> {
   return readPages<Item, number>({
     name: GITLAB,
     first: 1,
     read: async (page) => {
       const { items, next } = await readPage(api, reading, order, page);
-      return { items: items.map(order.read), next };
+      return { items: items.map((record) => order.read(record)), next };
     },
     idOf: order.idOf,
   });
 }
 
 /** Throws `tracker_response`: what is no list is not an empty one. */
-export async function readPage(
+export async function readPage<Record>(
   api: GitlabApi,
   reading: HttpReading,
-  { segments, query = [] }: PageOrder,
+  { segments, query = [], parse }: PageOrder<Record>,
   page: number,
-): Promise<Page<unknown, number>> {
+): Promise<Page<Record, number>> {
   const asked = new URLSearchParams([
     ...query.map(([name, value]): [string, string] => [name, value]),
     ['per_page', String(PAGE_SIZE)],
     ['page', String(page)],
   ]);
   const path = `${api.projectPath(...segments)}?${asked}`;
-  const { body, headers } = await reading.get(path, { isConditional: true });
+  const digest = (body: unknown) => (parse && Array.isArray(body) ? body.map((value) => parse(value)) : body);
+  const { body, headers } = await reading.get(path, { isConditional: true, digest });
   if (Array.isArray(body)) return { items: body, next: nextPage(headers, page, body.length) };
   const message = `${GITLAB} answered without a list of ${segments.join('/')}. Check tracker.provider.endpoint.`;
   throw new BatonError('tracker_response', message);

@@ -33,6 +33,8 @@ export interface HttpRequest {
   readonly body?: unknown;
   /** Ask only for what has changed since the last answer. For GET. */
   readonly isConditional?: boolean;
+  /** What of a good answer is kept under its ETag and handed over, for lists whose records say much more than is wanted. */
+  digest?(body: unknown): unknown;
   /** Ask for the whole answer though it may not have changed, and keep that in place of the last one. */
   readonly isRenewed?: boolean;
   /** Statuses besides 2xx that are answers and no errors. */
@@ -44,7 +46,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Parsed JSON; `null` where there was no body. After a 304 the same object as before. */
+  /** Parsed JSON, or its digest; `null` where there was no body. After a 304 the same object as before. */
   readonly body: unknown;
   /** It came as a 304. */
   readonly isCached: boolean;
@@ -100,9 +102,10 @@ export class TrackerHttp {
       }
       const isGood = (status >= 200 && status < 300) || request.accept?.includes(status) === true;
       if (!isGood) throw this.#bad(method, url, raw);
-      const body = readJsonBody(raw.body, (problem) =>
+      const whole = readJsonBody(raw.body, (problem) =>
         this.#fault('tracker_response', method, url, `answered ${status}, and the answer ${problem}`),
       );
+      const body = request.digest && status === 200 ? request.digest(whole) : whole;
       if (request.isConditional && status === 200 && typeof headers.etag === 'string') {
         this.#cache.put(first.href, { etag: headers.etag, answer: { body, headers }, bytes: raw.body.length });
       }
@@ -225,7 +228,7 @@ export class HttpReading {
     return answer;
   }
 
-  get(path: string | URL, more: Pick<HttpRequest, 'isConditional' | 'isRenewed' | 'accept'> = {}): Promise<HttpAnswer> {
+  get(path: string | URL, more: Omit<HttpRequest, 'method' | 'path' | 'body'> = {}): Promise<HttpAnswer> {
     return this.ask({ path, ...more });
   }
 
