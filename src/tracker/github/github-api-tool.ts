@@ -44,7 +44,7 @@ export function githubApiTool({ api, mode, stateOf }: GithubApiToolOptions): Hos
       if (known === undefined) throw new ToolRefusal(`method must be one of: ${methods.join(', ')}.`);
       if (typeof path !== 'string') throw new ToolRefusal('path must be a text such as /issues/12/labels.');
       if (known === 'GET' && body !== undefined && body !== null) throw new ToolRefusal('GET takes no body.');
-      const { segments, query } = scopedPath(path, known !== 'GET', api.repo);
+      const { segments, query } = scopedPath({ method: known, path, body }, api.repo);
       return send(api.reading(signal), known, `${api.repoPath(...segments)}${query}`, body);
     },
   });

@@ -1,9 +1,16 @@
 import { ToolRefusal } from '../raw-tool.js';
 import { parseRestPath } from '../rest-path.js';
 import type { RepoName } from './github-api.js';
+import { checkChange, type Method } from './tool-changes.js';
 
 /** What an agent may reach, below its repository. */
 export const REACHABLE = ['issues', 'labels', 'milestones', 'assignees', 'pulls'];
+
+export interface ScopedCall {
+  readonly method: Method;
+  readonly path: string;
+  readonly body: unknown;
+}
 
 export interface ScopedPath {
   /** Below the repository. */
@@ -14,10 +21,10 @@ export interface ScopedPath {
 
 /**
  * The part below the repository of a path that an agent wrote. Throws `ToolRefusal`: an agent that was talked into something by an issue must not change code, settings
- * or secrets with the host's token, nor speak for a person who reviews.
+ * or secrets with the host's token, reach another repository, set another agent to work, nor speak for a person who reviews.
  */
-export function scopedPath(written: string, isChange: boolean, { owner, name }: RepoName): ScopedPath {
-  const parsed = parseRestPath(written);
+export function scopedPath({ method, path, body }: ScopedCall, { owner, name }: RepoName): ScopedPath {
+  const parsed = parseRestPath(path);
   if (typeof parsed === 'string') throw new ToolRefusal(`${parsed}: write for instance /issues/12/labels.`);
   const { query } = parsed;
   const segments = belowRepo(parsed.segments, `${owner}/${name}`);
@@ -28,12 +35,9 @@ export function scopedPath(written: string, isChange: boolean, { owner, name }: 
     const message = `github_api reaches ${REACHABLE.map((each) => `/${each}`).join(', ')} of ${owner}/${name} and nothing else: no code, no settings, no secrets, no other repository.`;
     throw new ToolRefusal(message);
   }
-  if (first === 'pulls' && isChange && !isHarmless(segments)) {
-    const message = `github_api opens, edits and comments pull requests, and asks for reviewers; to merge, update, approve or dismiss is left to people.`;
-    throw new ToolRefusal(message);
-  }
-  if ((first === 'labels' || first === 'milestones') && isChange && segments.length > 1) {
-    const message = `github_api makes labels and milestones; to rename or delete one, which every issue of the repository would feel, is left to people.`;
+  if (method !== 'GET') checkChange(method, segments, query, body);
+  else if (first === 'issues' && !isOfThisRepo(segments)) {
+    const message = `github_api reads issues with their comments, labels and reactions. Timelines, parents, sub-issues and dependencies may show issues of other repositories.`;
     throw new ToolRefusal(message);
   }
   return { segments, query };
@@ -46,10 +50,9 @@ function belowRepo(segments: readonly string[], fullName: string): readonly stri
   return `${owner}/${name}`.toLowerCase() === fullName.toLowerCase() ? rest : [];
 }
 
-/** Named one by one, since what GitHub adds later may do anything. */
-function isHarmless([, which = '', what, ...more]: readonly string[]): boolean {
-  if (which === '') return true;
-  if (which === 'comments') return what !== undefined;
-  if (!/^\d+$/.test(which)) return false;
-  return what === undefined || what === 'comments' || (what === 'requested_reviewers' && more.length === 0);
+/** Named one by one: whatever leads from an issue to others shows their whole text, and the token may see more than this repository. */
+function isOfThisRepo([, which = '', what = '', ...more]: readonly string[]): boolean {
+  if (which === 'comments') return more.length === 0 || more.join('/') === 'reactions';
+  if (!/^\d*$/.test(which)) return false;
+  return what === '' || (['comments', 'labels', 'reactions'].includes(what) && more.length === 0);
 }
