@@ -72,7 +72,12 @@ function checkChange({ method, body }: ScopedCall, segments: readonly string[], 
     const message = `gitlab_api changes nothing below /${first} but: ${allowed.join(', ') || 'nothing'}. To merge, rebase, approve, move or promote is left to people.`;
     throw new ToolRefusal(message);
   }
-  if (['labels', 'milestones'].includes(first) && segments.length === 2) {
+  // Which label is to be renamed can be said in the body as well as in the path.
+  if (
+    ['labels', 'milestones'].includes(first) &&
+    below === undefined &&
+    !(method === 'POST' && segments.length === 1)
+  ) {
     const message = `gitlab_api makes ${first}; to rename, close or delete one, which every issue of the project would feel, is left to people.`;
     throw new ToolRefusal(message);
   }

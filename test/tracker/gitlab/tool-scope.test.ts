@@ -31,8 +31,12 @@ describe('what the tool reaches', () => {
     ['POST', '/issues/1/notes', { body: 'See /etc/hosts.' }],
     ['POST', '/issues/1/links', { target_project_id: 'acme/tools/widgets', target_issue_iid: 2, link_type: 'blocks' }],
     ['PUT', '/issues/1', { title: 'Better', description: 'Words.' }],
+    ['POST', '/labels', { name: 'bug', color: '#ff0000' }],
+    ['POST', '/labels/bug/subscribe', {}],
+    ['POST', '/milestones', { title: '1.0' }],
   ])('%s %s %j', async (method, path, body) => {
     const { fake, call } = await toolOf();
+    fake.server.fault = ({ method: asked }) => (asked === 'GET' ? null : { body: {} });
 
     expect((await call({ method, path, body })).success).toBe(true);
     expect(fake.server.requests[0]).toMatchObject({ method, body });
@@ -91,6 +95,11 @@ describe('SEC-22 what the tool does not reach is refused, and nothing is sent', 
     ['PUT', '/projects/acme%2Ftools%2Fwidgets/merge_requests/5/merge'],
     ['PUT', '/labels/baton/promote'],
     ['PUT', '/labels/baton'],
+    ['PUT', '/labels'],
+    ['PATCH', '/labels'],
+    ['DELETE', '/labels'],
+    ['POST', '/labels/baton'],
+    ['PUT', '/milestones'],
     ['PUT', '/milestones/1'],
     ['POST', '/milestones/1/promote'],
     ['DELETE', '/issues/1'],
