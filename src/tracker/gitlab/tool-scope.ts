@@ -51,10 +51,16 @@ export function scopedPath(call: ScopedCall, project: string): ScopedPath {
     throw new ToolRefusal('path holds a slash that is written as %2F. Name labels with a slash by their id.');
   // GitLab takes `;` for `&`.
   const given = [...new URLSearchParams(query.replaceAll(';', '&')).keys(), ...Object.keys(fieldsOf(call.body))];
-  const identity = given.find((name) => IDENTITIES.includes(name.replace(/\[.*$/s, '').toLowerCase()));
+  const identity = given.find((name) => IDENTITIES.includes(plainName(name)));
   if (identity !== undefined) throw new ToolRefusal(`${identity} is not allowed: gitlab_api acts as itself.`);
   if (call.method !== 'GET') checkChange(call, segments, query, project);
   return { segments, query };
+}
+
+/** What GitLab takes for the name of a parameter: brackets before it count for nothing, and those after it begin a list. */
+function plainName(name: string): string {
+  const [, plain = ''] = /^[[\]]*([^[\]]*)/.exec(name) ?? [];
+  return plain.trim().toLowerCase();
 }
 
 /** Both `/issues/12` and `/projects/group%2Fproject/issues/12` are understood. */

@@ -73,6 +73,13 @@ describe('SEC-22 what the tool does not reach is refused, and nothing is sent', 
     ...['//evil.example/issues/1', 'https://evil.example/issues/1', 'issues/1', '\\issues\\1', '/issues/1#x', ''],
     ...['/issues//1', '/issues/1\n', '/issues%3fx', '/issues/1?x=\u0000'],
     ...['/issues/1?sudo=root', '/issues/1?a=1;sudo=root', '/issues/1?%73udo=root', '/issues/1?SUDO[]=1'],
+    ...[
+      '/issues?[sudo]=root',
+      '/issues?%5Bsudo%5D=root',
+      '/issues?[][[sudo=root',
+      '/issues?sudo]=root',
+      '/issues?]sudo=1',
+    ],
     ...['/issues/1?private_token=x', '/issues/1?access_token=x', '/issues/1?job_token=x'],
   ])('%j', async (path) => {
     const { fake, call } = await toolOf();
