@@ -32,6 +32,8 @@ const CHANGEABLE: { readonly [first: string]: readonly string[] } = {
 
 /** Parameters by which somebody would act as another, with whatever else he is given. */
 const IDENTITIES = ['sudo', 'private_token', 'access_token', 'job_token'];
+/** An epic belongs to a group, and whoever hangs an issue below one changes it. */
+const EPICS = ['epic_id', 'epic_iid'];
 
 /**
  * The part below the project of a path that an agent wrote. Throws `ToolRefusal`: an agent that was talked into something by an issue must not change code, settings,
@@ -94,6 +96,8 @@ function checkChange({ method, body }: ScopedCall, segments: readonly string[], 
   const target = fieldsOf(body).target_project_id;
   if (target !== undefined && String(target).toLowerCase() !== project.toLowerCase())
     throw new ToolRefusal(`target_project_id must be ${project}, the project of gitlab_api.`);
+  const epic = Object.keys(fieldsOf(body)).find((name) => EPICS.includes(plainName(name)));
+  if (epic !== undefined) throw new ToolRefusal(`${epic} is not allowed: epics are outside of ${project}.`);
   const { confidential = true } = fieldsOf(body);
   if (method === 'PUT' && confidential !== true)
     throw new ToolRefusal('To show to others what is confidential is left to people.');
