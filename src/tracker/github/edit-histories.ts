@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
-import { tooManyRequests } from '../http/bad-status.js';
-import { graphql } from '../http/graphql.js';
 import type { HttpReading } from '../http/tracker-http.js';
+import { askNodes, loginIn } from './ask-nodes.js';
 import { type Act, type EditHistory, labelKey } from './changed-by-stranger.js';
-import { GITHUB, type GithubApi } from './github-api.js';
+import type { GithubApi } from './github-api.js';
 import type { GithubIssue } from './github-issue.js';
 
 /** Only GraphQL tells who edited a description. */
@@ -30,8 +28,6 @@ export const HISTORY_QUERY = `query BatonEditHistories($ids: [ID!]!) {
 /** As many issues as one question is about. */
 const BATCH = 50;
 const MAX_KEPT = 5_000;
-/** The wait where GitHub does not name its end. */
-const UNTOLD_WAIT_MS = 60_000;
 
 /** `unreadable`: there is none. `late`: it is older than the issue as it was read, and may lack the very change that matters. */
 export type HistoryFound = EditHistory | 'unreadable' | 'late';
@@ -59,28 +55,15 @@ export class EditHistories {
     }
     for (let at = 0; at < asked.length; at += BATCH) {
       const batch = asked.slice(at, at + BATCH);
-      const nodes = await this.#ask(batch, reading);
+      const ids = batch.map(({ nodeId }) => nodeId);
+      const nodes = await askNodes(this.api, reading, HISTORY_QUERY, ids);
       for (const [n, { number, nodeId, issue }] of batch.entries()) {
-        const history = historyIn(fieldsOf(nodes[n]), issue);
+        const history = historyIn(nodes[n] ?? {}, issue);
         found.set(number, history);
         if (typeof history !== 'string') this.#keep(nodeId, { version: versionOf(issue), history });
       }
     }
     return found;
-  }
-
-  /** One node for each, in the order in which they were asked for. */
-  async #ask(batch: readonly Asked[], reading: HttpReading): Promise<readonly unknown[]> {
-    const { api } = this;
-    const { nodes } = await graphql({
-      ...{ reading, name: GITHUB, path: api.graphqlPath, query: HISTORY_QUERY },
-      variables: { ids: batch.map(({ nodeId }) => nodeId) },
-      mask: (text) => api.mask(text),
-      classify: ({ type }) => (type === 'RATE_LIMITED' ? limited(api, reading) : null),
-    });
-    if (Array.isArray(nodes) && nodes.length === batch.length) return nodes;
-    const message = `${GITHUB} answered a question about ${batch.length} issues with something else.`;
-    throw new BatonError('tracker_response', `${message} Check tracker.provider.endpoint.`);
   }
 
   #keep(nodeId: string, entry: { readonly version: string; readonly history: EditHistory }): void {
@@ -118,27 +101,15 @@ function historyIn(node: Fields, { updatedAt }: GithubIssue): HistoryFound {
     if (item.__typename === 'LabeledEvent' && label !== null) {
       labelledAtMs.set(labelKey(label), Math.max(itemAtMs, labelledAtMs.get(labelKey(label)) ?? 0));
     } else if (item.__typename === 'RenamedTitleEvent' && itemAtMs >= (lastRename?.atMs ?? 0)) {
-      lastRename = { by: actorIn(item.actor), atMs: itemAtMs };
+      lastRename = { by: loginIn(item.actor), atMs: itemAtMs };
     }
   }
   const editedAtMs = timeOf(node.lastEditedAt);
-  const lastEdit = editedAtMs === null ? null : { by: actorIn(node.editor), atMs: editedAtMs };
+  const lastEdit = editedAtMs === null ? null : { by: loginIn(node.editor), atMs: editedAtMs };
   return { lastEdit, lastRename, labelledAtMs };
-}
-
-/** REST calls a bot `name[bot]`, GraphQL `name`, which may be a person's as well. */
-function actorIn(actor: unknown): string | null {
-  const { __typename, login } = fieldsOf(actor);
-  const name = textOf(login);
-  return name !== null && __typename === 'Bot' ? `${name}[bot]` : name;
 }
 
 function timeOf(value: unknown): number | null {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
   return Number.isNaN(ms) ? null : ms;
-}
-
-function limited({ graphqlPath }: GithubApi, reading: HttpReading): BatonError {
-  const where = { name: GITHUB, method: 'POST', path: graphqlPath, tokenFrom: '' };
-  return tooManyRequests(where, reading.rateLimit.rateLimit?.resetAtMs ?? Date.now() + UNTOLD_WAIT_MS);
 }

@@ -20,6 +20,7 @@ interface GithubApiOptions {
 export const GITHUB = 'GitHub';
 /** GitHub asks for few requests at a time. */
 export const AT_ONCE = 6;
+export const githubQuota = quotaIn('x-ratelimit-remaining', 'x-ratelimit-reset', 'seconds');
 
 /** Where things are in GitHub's API, and how it is asked. */
 export class GithubApi {
@@ -47,7 +48,7 @@ export class GithubApi {
         authorization: `Bearer ${token.value}`,
       },
       tokenFrom: token.from,
-      readQuota: quotaIn('x-ratelimit-remaining', 'x-ratelimit-reset', 'seconds'),
+      readQuota: githubQuota,
       mask,
       isRateLimit,
       isCachedFree: true,

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import { shown } from '../shown-words.js';
@@ -12,18 +13,23 @@ export interface GraphqlRequest {
   readonly variables: { readonly [name: string]: unknown };
   mask(text: string): string;
   /** Turns an error of the tracker's own into one of ours; `null`: it is nothing in particular. */
-  classify?(error: Fields): BatonError | null;
+  classify?(error: Fields, headers: IncomingHttpHeaders): BatonError | null;
 }
 
 /** The `data` of an answer. An error is one, whatever the status says. */
 export async function graphql(request: GraphqlRequest): Promise<Fields> {
   const { reading, name, path, query, variables } = request;
   // Providers send errors with 400 as well, and say more in them than the status does.
-  const { body, status } = await reading.ask({ method: 'POST', path, body: { query, variables }, accept: [400] });
+  const { body, status, headers } = await reading.ask({
+    method: 'POST',
+    path,
+    body: { query, variables },
+    accept: [400],
+  });
   const { data, errors } = fieldsOf(body);
   const problems = listOf(errors).map(fieldsOf);
   for (const problem of problems) {
-    const known = request.classify?.(problem) ?? null;
+    const known = request.classify?.(problem, headers) ?? null;
     if (known !== null) throw known;
   }
   if (problems.length > 0 || (errors !== undefined && errors !== null && !Array.isArray(errors))) {

@@ -71,18 +71,33 @@ describe('GraphQL in trouble', () => {
     expect(issues[0]).toMatchObject({ dispatchable: false, held_back: expect.stringContaining('history') });
   });
 
-  test('its own rate limit says until when', async () => {
+  const LIMITED = { type: 'RATE_LIMITED', message: 'API rate limit exceeded' };
+  const quota = (remaining: number) => ({
+    'x-ratelimit-remaining': String(remaining),
+    'x-ratelimit-reset': String(Math.floor(Date.now() / 1000) + 900),
+  });
+  test.each<[string, object, { [name: string]: string }, number]>([
+    ['until the quota is full again', LIMITED, quota(0), 900],
+    [
+      'by its newer name',
+      { type: 'RATE_LIMIT', code: 'graphql_rate_limit', message: 'Already exceeded.' },
+      quota(0),
+      900,
+    ],
+    ['by words alone', { message: 'You have exceeded a secondary rate limit.' }, {}, 60],
+    ['as Retry-After says', LIMITED, { ...quota(0), 'retry-after': '30' }, 30],
+    ['for a minute where much is left: it is another limit', LIMITED, quota(4_000), 60],
+  ])('its own limit is a wait: %s', async (_how, error, headers, seconds) => {
     const { fake } = await strange();
-    const reset = Math.floor(Date.now() / 1000) + 900;
-    onGraphql(
-      fake,
-      { errors: [{ type: 'RATE_LIMITED', message: 'API rate limit exceeded' }] },
-      { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) },
-    );
+    onGraphql(fake, { data: { nodes: [null] }, errors: [error] }, headers);
 
-    const read = trackerOf(fake).issuesByStates(['open'], NEVER);
+    const thrown = await trackerOf(fake)
+      .issuesByStates(['open'], NEVER)
+      .catch((error: unknown) => error);
 
-    await expect(read).rejects.toMatchObject({ code: 'tracker_rate_limited', details: { resetAtMs: reset * 1000 } });
+    expect(thrown).toMatchObject({ code: 'tracker_rate_limited' });
+    const { resetAtMs } = (thrown as { details: { resetAtMs: number } }).details;
+    expect(Math.abs(resetAtMs - Date.now() - seconds * 1000)).toBeLessThan(5_000);
   });
 });
 
