@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
-import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import { tooManyRequests } from '../http/bad-status.js';
 import { graphql } from '../http/graphql.js';
 import { resetOf } from '../http/quota.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { GITHUB, type GithubApi, githubQuota } from './github-api.js';
 
-/** What GitHub's GraphQL API tells of nodes, one for each id, in the order in which they were asked for. */
+/** What GitHub's GraphQL API tells of nodes, one for each id, in the order in which they were asked for; nothing of one that is not there. */
 export async function askNodes(
   api: GithubApi,
   reading: HttpReading,
@@ -18,6 +18,7 @@ export async function askNodes(
     ...{ reading, name: GITHUB, path: api.graphqlPath, query, variables: { ids } },
     mask: (text) => api.mask(text),
     classify: (error, headers) => (isLimit(error) ? limited(api, headers) : null),
+    isToldByData: ({ type, path }) => type === 'NOT_FOUND' && listOf(path)[0] === 'nodes',
   });
   if (Array.isArray(nodes) && nodes.length === ids.length) return nodes.map(fieldsOf);
   const message = `${GITHUB} answered a question about ${ids.length} nodes with something else.`;

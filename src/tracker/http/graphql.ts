@@ -14,6 +14,8 @@ export interface GraphqlRequest {
   mask(text: string): string;
   /** Turns an error of the tracker's own into one of ours; `null`: it is nothing in particular. */
   classify?(error: Fields, headers: IncomingHttpHeaders): BatonError | null;
+  /** The data say it as well, by what is missing in them: such an error fails nothing. */
+  isToldByData?(error: Fields): boolean;
 }
 
 /** The `data` of an answer. An error is one, whatever the status says. */
@@ -32,8 +34,9 @@ export async function graphql(request: GraphqlRequest): Promise<Fields> {
     const known = request.classify?.(problem, headers) ?? null;
     if (known !== null) throw known;
   }
-  if (problems.length > 0 || (errors !== undefined && errors !== null && !Array.isArray(errors))) {
-    const said = problems.map(({ message }) => textOf(message) ?? 'no reason given').join('; ');
+  const failures = problems.filter((problem) => request.isToldByData?.(problem) !== true);
+  if (failures.length > 0 || (errors !== undefined && errors !== null && !Array.isArray(errors))) {
+    const said = failures.map(({ message }) => textOf(message) ?? 'no reason given').join('; ');
     throw new BatonError('tracker_response', `${name} refused a query: ${shown(said, (text) => request.mask(text))}`);
   }
   if (status === 400) throw new BatonError('tracker_status', `${name}: POST ${path} answered 400.`, { status });

@@ -23,13 +23,20 @@ export function answerHistories(
   if (query !== HISTORY_QUERY) return { body: { errors: [{ message: 'the fake does not know this query' }] } };
   const ids = variables.ids as string[];
   if (ids.length > 100) return { body: { errors: [{ type: 'ARGUMENT_LIMIT', message: 'at most 100 ids' }] } };
-  const missing = ids.filter((nodeId) => !board.has(numberIn(nodeId)));
-  if (missing.length > 0) {
-    const errors = missing.map((id) => ({ type: 'NOT_FOUND', message: `Could not resolve to a node of '${id}'` }));
-    return { body: { data: { nodes: ids.map(() => null) }, errors } };
-  }
+  const errors = ids.flatMap((id, n) =>
+    board.has(numberIn(id))
+      ? []
+      : [
+          {
+            type: 'NOT_FOUND',
+            path: ['nodes', n],
+            message: `Could not resolve to a node with the global id of '${id}'`,
+          },
+        ],
+  );
+  const nodes = ids.map((id) => (board.has(numberIn(id)) ? nodeOf(numberIn(id), histories, board) : null));
   return {
-    body: { data: { nodes: ids.map((nodeId) => nodeOf(numberIn(nodeId), histories, board)) } },
+    body: { data: { nodes }, ...(errors.length === 0 ? {} : { errors }) },
     headers: { 'x-ratelimit-resource': 'graphql' },
   };
 }

@@ -42,6 +42,11 @@ describe('GraphQL in trouble', () => {
   test.each([
     ['an error', { data: null, errors: [{ message: 'Something went wrong' }] }],
     ['no data', {}],
+    [
+      'something else that is not found',
+      { data: { nodes: [null] }, errors: [{ type: 'NOT_FOUND', path: ['viewer'] }] },
+    ],
+    ['nothing but what is not found', { data: null, errors: [{ type: 'NOT_FOUND', path: ['nodes'] }] }],
     ['no list', { data: { nodes: null } }],
     ['too few', { data: { nodes: [] } }],
   ])('%s is an error', async (_what, body) => {
@@ -69,6 +74,25 @@ describe('GraphQL in trouble', () => {
     const { issues } = await trackerOf(fake).issuesByStates(['open'], NEVER);
 
     expect(issues[0]).toMatchObject({ dispatchable: false, held_back: expect.stringContaining('history') });
+  });
+
+  test('one issue that it does not find holds no other up', async () => {
+    const { fake } = await strange();
+    const lost = fake.add({ author: 'mallory', isMember: false, labels: ['baton'] });
+    const shown = (await trackerOf(fake).issuesByStates(['open'], NEVER)).issues;
+    // Deleted between the two questions.
+    fake.server.fault = ({ url }) => {
+      if (url.pathname === '/graphql') fake.board.delete(lost.id);
+      return null;
+    };
+
+    const { issues } = await trackerOf(fake).issuesByStates(['open'], NEVER);
+
+    expect(shown.map(({ dispatchable }) => dispatchable)).toEqual([true, true]);
+    expect(issues.map(({ id, dispatchable }) => [id, dispatchable])).toEqual([
+      ['1', true],
+      [lost.id, false],
+    ]);
   });
 
   const LIMITED = { type: 'RATE_LIMITED', message: 'API rate limit exceeded' };
