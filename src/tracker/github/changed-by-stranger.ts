@@ -9,10 +9,12 @@ export interface Act {
 
 /** What happened to an issue, as far as it matters for trust. */
 export interface EditHistory {
-  /** Of the description. */
-  readonly lastEdit: Act | null;
-  /** Of the title. */
-  readonly lastRename: Act | null;
+  /** Of the description, the oldest first. */
+  readonly edits: readonly Act[];
+  /** Of the title, the oldest first. */
+  readonly renames: readonly Act[];
+  /** Since when, that time left out, nothing is missing above and below. */
+  readonly completeSinceMs: number;
   /** By label, trimmed and in lower case: when it was last put on. */
   readonly labelledAtMs: ReadonlyMap<string, number>;
 }
@@ -58,24 +60,28 @@ export function changedByStranger(issue: Judged, history: EditHistory, rules: Ru
   return rules.trust === 'anyone' ? afterLabel(issue, history, rules) : byUnlisted(history, rules.trust);
 }
 
-function byUnlisted({ lastEdit, lastRename }: EditHistory, trust: Trust): string | null {
+function byUnlisted({ edits, renames }: EditHistory, trust: Trust): string | null {
   for (const [act, what] of [
-    [lastEdit, 'edited'],
-    [lastRename, 'renamed'],
+    [edits.at(-1), 'edited'],
+    [renames.at(-1), 'renamed'],
   ] as const) {
-    if (act !== null && isTrustedWriter({ login: act.by, isMember: null }, trust) !== true)
+    if (act !== undefined && isTrustedWriter({ login: act.by, isMember: null }, trust) !== true)
       return `was last ${what} by ${nameOf(act)}, who is not trusted`;
   }
   return null;
 }
 
-function afterLabel(issue: Judged, { lastEdit, lastRename, labelledAtMs }: EditHistory, rules: Rules): string | null {
+/** All that happened since counts: who edits after a stranger has not said yes to what that one wrote. */
+function afterLabel(issue: Judged, history: EditHistory, rules: Rules): string | null {
   const { author } = issue;
+  const { edits, renames, completeSinceMs, labelledAtMs } = history;
   const label = lastLabel(issue, labelledAtMs, rules);
   // In the same second nobody knows what came first.
-  const changed = [lastEdit, lastRename].find((act) => act !== null && act.atMs >= label.atMs && isAuthor(act, author));
-  if (!changed) return null;
-  return `was changed by ${nameOf(changed)}, who is no member, after the label "${label.name}" was put on it`;
+  const changed = [...edits, ...renames].find((act) => act.atMs >= label.atMs && isAuthor(act, author));
+  if (changed)
+    return `was changed by ${nameOf(changed)}, who is no member, after the label "${label.name}" was put on it`;
+  if (label.atMs > completeSinceMs) return null;
+  return `was changed so often that GitHub does not tell who did so after the label "${label.name}" was put on it`;
 }
 
 /** The yes is complete with the last of the labels. One that nobody was seen to put on was there from the beginning. */

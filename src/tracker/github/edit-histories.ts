@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { askNodes, loginIn } from './ask-nodes.js';
-import { type Act, type EditHistory, labelKey } from './changed-by-stranger.js';
+import { askNodes } from './ask-nodes.js';
+import type { EditHistory } from './changed-by-stranger.js';
 import type { GithubApi } from './github-api.js';
 import type { GithubIssue } from './github-issue.js';
+import { historyIn } from './history-in.js';
 
 /** Only GraphQL tells who edited a description. */
 export const HISTORY_QUERY = `query BatonEditHistories($ids: [ID!]!) {
@@ -14,7 +14,13 @@ export const HISTORY_QUERY = `query BatonEditHistories($ids: [ID!]!) {
       updatedAt
       lastEditedAt
       editor { __typename login }
+      includesCreatedEdit
+      userContentEdits(first: 100) {
+        totalCount
+        nodes { editedAt editor { __typename login } }
+      }
       timelineItems(last: 100, itemTypes: [LABELED_EVENT, RENAMED_TITLE_EVENT]) {
+        pageInfo { hasPreviousPage }
         nodes {
           __typename
           ... on LabeledEvent { createdAt label { name } }
@@ -58,7 +64,7 @@ export class EditHistories {
       const ids = batch.map(({ nodeId }) => nodeId);
       const nodes = await askNodes(this.api, reading, HISTORY_QUERY, ids);
       for (const [n, { number, nodeId, issue }] of batch.entries()) {
-        const history = historyIn(nodes[n] ?? {}, issue);
+        const history = historyIn(nodes[n] ?? {}, issue.updatedAt);
         found.set(number, history);
         if (typeof history !== 'string') this.#keep(nodeId, { version: versionOf(issue), history });
       }
@@ -85,31 +91,4 @@ interface Asked {
 function versionOf({ updatedAt, fields }: GithubIssue): string {
   const text = JSON.stringify([updatedAt, fields.title, fields.body]);
   return createHash('sha256').update(text).digest('base64');
-}
-
-function historyIn(node: Fields, { updatedAt }: GithubIssue): HistoryFound {
-  const atMs = timeOf(node.updatedAt);
-  const items = fieldsOf(node.timelineItems).nodes;
-  if (node.__typename !== 'Issue' || atMs === null || !Array.isArray(items)) return 'unreadable';
-  if (atMs < Date.parse(updatedAt ?? '')) return 'late';
-  const labelledAtMs = new Map<string, number>();
-  let lastRename: Act | null = null;
-  for (const item of listOf(items).map(fieldsOf)) {
-    const itemAtMs = timeOf(item.createdAt);
-    if (itemAtMs === null) return 'unreadable';
-    const label = textOf(fieldsOf(item.label).name);
-    if (item.__typename === 'LabeledEvent' && label !== null) {
-      labelledAtMs.set(labelKey(label), Math.max(itemAtMs, labelledAtMs.get(labelKey(label)) ?? 0));
-    } else if (item.__typename === 'RenamedTitleEvent' && itemAtMs >= (lastRename?.atMs ?? 0)) {
-      lastRename = { by: loginIn(item.actor), atMs: itemAtMs };
-    }
-  }
-  const editedAtMs = timeOf(node.lastEditedAt);
-  const lastEdit = editedAtMs === null ? null : { by: loginIn(node.editor), atMs: editedAtMs };
-  return { lastEdit, lastRename, labelledAtMs };
-}
-
-function timeOf(value: unknown): number | null {
-  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(ms) ? null : ms;
 }

@@ -6,7 +6,8 @@ type FakeActor = string | null;
 
 /** What happened to an issue; times as GitHub writes them. */
 export interface FakeHistory {
-  readonly edited?: { readonly at: string; readonly by: FakeActor };
+  /** The oldest first. */
+  readonly edited?: readonly { readonly at: string; readonly by: FakeActor }[];
   readonly renamed?: readonly { readonly at: string; readonly by: FakeActor }[];
   readonly labelled?: readonly { readonly at: string; readonly label: string }[];
   /** When the answering server heard of the issue last; absent: just now. */
@@ -46,17 +47,25 @@ function numberIn(nodeId: string): string {
 }
 
 function nodeOf(id: string, histories: ReadonlyMap<string, FakeHistory>, board: FakeTracker['board']) {
-  const { edited, renamed = [], labelled = [], updatedAt } = histories.get(id) ?? {};
+  const { edited = [], renamed = [], labelled = [], updatedAt } = histories.get(id) ?? {};
+  const issue = board.get(id);
   const items = [
     ...labelled.map(({ at, label }) => ({ __typename: 'LabeledEvent', createdAt: at, label: { name: label } })),
     ...renamed.map(({ at, by }) => ({ __typename: 'RenamedTitleEvent', createdAt: at, actor: actorOf(by) })),
-  ];
+  ].sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
+  const last = edited.at(-1);
+  // With the first edit comes one that holds what was there before.
+  const created = { at: issue?.createdAt ?? '', by: issue?.author ?? null };
+  const edits = (last === undefined ? [] : [created, ...edited]).map(({ at, by }) => ({
+    editedAt: at,
+    editor: actorOf(by),
+  }));
   return {
-    __typename: 'Issue',
-    updatedAt: updatedAt ?? board.get(id)?.updatedAt,
-    lastEditedAt: edited?.at ?? null,
-    editor: edited === undefined ? null : actorOf(edited.by),
-    timelineItems: { nodes: items.sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt)) },
+    ...{ __typename: 'Issue', updatedAt: updatedAt ?? issue?.updatedAt },
+    ...{ lastEditedAt: last?.at ?? null, editor: actorOf(last?.by ?? null), includesCreatedEdit: last !== undefined },
+    // The newest first, unlike the timeline.
+    userContentEdits: { totalCount: edits.length, nodes: edits.reverse().slice(0, 100) },
+    timelineItems: { pageInfo: { hasPreviousPage: items.length > 100 }, nodes: items.slice(-100) },
   };
 }
 

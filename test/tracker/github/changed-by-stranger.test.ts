@@ -19,8 +19,10 @@ interface Case {
   /** The label that makes its state. */
   readonly stateLabel?: string;
   readonly trust: Trust;
-  readonly edit?: Act;
-  readonly rename?: Act;
+  readonly edit?: Act | readonly Act[];
+  readonly rename?: Act | readonly Act[];
+  /** Seconds after the issue was made, from which on nothing is missing. */
+  readonly completeSince?: number;
   /** Seconds after the issue was made. */
   readonly labelled?: { readonly [label: string]: number };
 }
@@ -34,9 +36,10 @@ function rulesOf({ trust, requiredLabels = ['baton'], stateLabel }: Case): Rules
 }
 
 function verdict(told: Case): string | null {
-  const { edit, rename, labelled = { baton: 10 } } = told;
+  const { edit = [], rename = [], labelled = { baton: 10 }, completeSince = Number.NEGATIVE_INFINITY } = told;
   const labelledAtMs = new Map(Object.entries(labelled).map(([label, seconds]) => [label, CREATED + seconds * 1000]));
-  const history = { lastEdit: edit ?? null, lastRename: rename ?? null, labelledAtMs };
+  const completeSinceMs = CREATED + completeSince * 1000;
+  const history = { edits: [edit].flat(), renames: [rename].flat(), labelledAtMs, completeSinceMs };
   return changedByStranger(judged(told), history, rulesOf(told));
 }
 
@@ -60,6 +63,27 @@ describe('anyone may write, a label says yes', () => {
       'somebody with write access edited it, its author renamed it',
       { trust: 'anyone', edit: at(12, 'ann'), rename: at(11, 'mallory') },
       AFTER,
+    ],
+    [
+      'its author edited it after, and then somebody with write access',
+      { trust: 'anyone', edit: [at(11, 'mallory'), at(12, 'ann')] },
+      AFTER,
+    ],
+    [
+      'its author renamed it after, and then somebody with write access',
+      { trust: 'anyone', rename: [at(11, 'mallory'), at(12, 'ann')] },
+      AFTER,
+    ],
+    [
+      'its author edited it before, and somebody with write access after',
+      { trust: 'anyone', edit: [at(9, 'mallory'), at(12, 'ann')] },
+      null,
+    ],
+    ['nothing is missing since before the label', { trust: 'anyone', edit: at(12, 'ann'), completeSince: 9 }, null],
+    [
+      'what happened right after the label is not told any more',
+      { trust: 'anyone', edit: at(12, 'ann'), completeSince: 10 },
+      'was changed so often that GitHub does not tell who did so after the label "baton" was put on it',
     ],
     [
       'somebody unknown edited it after',
@@ -134,6 +158,7 @@ describe('a list of logins', () => {
     ['nobody changed it', { trust, author: 'ann' }, null],
     ['its author edited it', { trust, author: 'ann', edit: at(11, 'ANN') }, null],
     ['somebody else on the list edited it', { trust, author: 'ann', edit: at(11, 'bob') }, null],
+    ['the last word counts', { trust, author: 'ann', edit: [at(11, 'carol'), at(12, 'bob')], completeSince: 12 }, null],
     ['a bot on the list edited it', { trust, author: 'ann', edit: at(11, 'ci[bot]') }, null],
     [
       'a person with the name of that bot edited it',

@@ -25,7 +25,7 @@ describe('anyone, where a label makes the state in which work begins', () => {
   ])('an issue that its author changed %s', async (_what, at, dispatchable) => {
     const fake = await startFakeGithub();
     const { id } = fake.add({ author: 'mallory', isMember: false, state: 'Review', updatedAt: AFTER });
-    fake.world.histories.set(id, { labelled: [{ at: LABELLED, label: 'Review' }], edited: { at, by: 'mallory' } });
+    fake.world.histories.set(id, { labelled: [{ at: LABELLED, label: 'Review' }], edited: [{ at, by: 'mallory' }] });
     const tracker = openFake(fake, { config: { trust: 'anyone' }, provider: { state_labels: ['Review'] } });
 
     const { issues } = await tracker.issuesByStates(['Review'], NEVER);
@@ -129,7 +129,7 @@ test('GitHub Enterprise Server has GraphQL beside its REST API', async () => {
   const fake = await startFakeGithub('/api/v3');
   const { id } = fake.add({ author: 'mallory', isMember: false, labels: ['baton'] });
   for (let n = 0; n < 120; n++) fake.add({ labels: ['baton'] });
-  fake.world.histories.set(id, { edited: { at: AFTER, by: 'mallory' } });
+  fake.world.histories.set(id, { edited: [{ at: AFTER, by: 'mallory' }] });
 
   const { issues } = await trackerOf(fake).issuesByStates(['open'], NEVER);
 
