@@ -5,6 +5,7 @@ import {
   type Act,
   type ChangeHistory,
   isOpenToStrangers,
+  isUntouched,
   lastLabel,
   PARTS,
   type Rules,
@@ -35,13 +36,15 @@ interface Asked {
   readonly iid: number;
   readonly issue: GitlabIssue;
   readonly version: Version;
+  /** What is comparable to it. */
   readonly kept: Kept | undefined;
   /** Its text may be somebody's about whom there is no note yet. */
   readonly isDoubtful: boolean;
 }
 
 const AT_ONCE = 4;
-const MAX_KEPT = 5_000;
+const MAX_KEPT = 20_000;
+const NOTHING: ChangeHistory = { changes: [], labelledAtMs: new Map() };
 /** Of a hundred notes each. Whoever writes more than that hides something. */
 const MAX_PAGES = 10;
 /** As long as a change and the note about it can be apart, clocks included. */
@@ -54,7 +57,8 @@ const EDIT = /^(?:changed the description|marked the (?:checklist item|task) )/;
 
 /**
  * Who changed which issue, from the notes that GitLab writes by itself. Asked once per version of an issue, and again while that is so young that a note may still be
- * on its way. What was found once holds on as long as the text is the same: a run is not ended because somebody commented.
+ * on its way. What was found once holds on as long as the text is the same: a run is not ended because somebody commented. So an issue that nobody has touched yet is
+ * kept, too, without a question.
  */
 export class ChangeHistories {
   readonly #kept = new Map<number, Kept>();
@@ -68,15 +72,24 @@ export class ChangeHistories {
     for (const issue of issues) {
       const { iid } = issue;
       if (iid === null) continue;
-      const version = versionOf(issue, order.rules);
       const last = this.#kept.get(iid);
-      const kept = last?.version.depth === version.depth ? last : undefined;
-      const isSame = kept !== undefined && isSameText(kept.version, version);
+      if (isUntouched(issue)) {
+        found.set(iid, NOTHING);
+        if (last?.version.updatedAt !== issue.updatedAt)
+          this.#keep(iid, { version: versionOf(issue, order.rules), history: NOTHING, isSettled: true });
+        continue;
+      }
+      const version = versionOf(issue, order.rules);
+      const isDeepEnough = last?.version.depth === version.depth;
+      const isSame = last !== undefined && isSameText(last.version, version);
+      // Of another text a history of another depth proves nothing: a note that it did not reach back to would pass for a new one.
+      const kept = isDeepEnough || isSame ? last : undefined;
       const isDoubtful = ageMs(issue) < YOUNG_FOR_MS && isOpenToStrangers(issue, order.rules);
-      if (isSame && kept.isSettled && kept.version.updatedAt === version.updatedAt) found.set(iid, kept.history);
+      const isKnown = isSame && isDeepEnough;
+      if (isKnown && last.isSettled && last.version.updatedAt === version.updatedAt) found.set(iid, last.history);
       else if (kept === undefined && isDoubtful) found.set(iid, 'late');
       else if (asked.length < order.limit) asked.push({ iid, issue, version, kept, isDoubtful });
-      else found.set(iid, isSame ? kept.history : 'later');
+      else found.set(iid, isKnown ? last.history : 'later');
     }
     await inParallel(asked, AT_ONCE, async (each) => {
       found.set(each.iid, await this.#look(each, order));

@@ -38,7 +38,7 @@ export interface Rules {
 export function needsHistory(issue: Judged, rules: Rules): boolean {
   const { trust, requiredLabels, isMember } = rules;
   // It cannot start without them, whoever changed it.
-  if (!hasLabels(issue, requiredLabels) || isUntouched(issue)) return false;
+  if (!hasLabels(issue, requiredLabels)) return false;
   if (trust === 'members') return isMember(issue.author);
   if (trust === 'anyone') return startLabels(issue, rules).length > 0;
   return isTrustedWriter({ login: issue.author, isMember: null }, trust) === true;
@@ -95,7 +95,7 @@ export function startLabels(
 }
 
 /** Every change moves the time of the last one. */
-function isUntouched({ createdAt, updatedAt }: Judged): boolean {
+export function isUntouched({ createdAt, updatedAt }: Judged): boolean {
   return createdAt !== null && createdAt === updatedAt;
 }
 
