@@ -4,8 +4,10 @@ import { inParallel } from '../in-parallel.js';
 import {
   type Act,
   type ChangeHistory,
+  isAsWritten,
   isOpenToStrangers,
   isUntouched,
+  type Labelling,
   lastLabel,
   PARTS,
   type Rules,
@@ -44,7 +46,7 @@ interface Asked {
 
 const AT_ONCE = 4;
 const MAX_KEPT = 20_000;
-const NOTHING: ChangeHistory = { changes: [], labelledAtMs: new Map() };
+const NOTHING: ChangeHistory = { changes: [], labelled: new Map() };
 /** Of a hundred notes each. Whoever writes more than that hides something. */
 const MAX_PAGES = 10;
 /** As long as a change and the note about it can be apart, clocks included. */
@@ -57,8 +59,8 @@ const EDIT = /^(?:changed the description|marked the (?:checklist item|task) )/;
 
 /**
  * Who changed which issue, from the notes that GitLab writes by itself. Asked once per version of an issue, and again while that is so young that a note may still be
- * on its way. What was found once holds on as long as the text is the same: a run is not ended because somebody commented. So an issue that nobody has touched yet is
- * kept, too, without a question.
+ * on its way. What was found once holds on as long as the text is the same: a run is not ended because somebody commented. So an issue that is still as it was
+ * written is kept, too, without a question.
  */
 export class ChangeHistories {
   readonly #kept = new Map<number, Kept>();
@@ -73,7 +75,7 @@ export class ChangeHistories {
       const { iid } = issue;
       if (iid === null) continue;
       const last = this.#kept.get(iid);
-      if (isUntouched(issue)) {
+      if (isAsWritten(issue, order.rules)) {
         found.set(iid, NOTHING);
         if (last?.version.updatedAt !== issue.updatedAt)
           this.#keep(iid, { version: versionOf(issue, order.rules), history: NOTHING, isSettled: true });
@@ -109,12 +111,13 @@ export class ChangeHistories {
     if (rules.trust !== 'anyone') {
       const hasBoth = (found: readonly Act[]) => PARTS.every((part) => found.some(({ what }) => what === part));
       const changes = await this.#changes(iid, reading, hasBoth);
-      return changes === null ? 'unreadable' : { changes, labelledAtMs: new Map() };
+      return changes === null ? 'unreadable' : { changes, labelled: new Map() };
     }
-    const labelledAtMs = await this.#labels(iid, reading);
-    const { atMs } = lastLabel(issue, labelledAtMs, rules);
+    const labelled = await this.#labels(iid, reading);
+    if (isUntouched(issue)) return { changes: [], labelled };
+    const { atMs } = lastLabel(issue, labelled, rules);
     const changes = await this.#changes(iid, reading, (_, oldestMs) => oldestMs < atMs);
-    return changes === null ? 'unreadable' : { changes, labelledAtMs };
+    return changes === null ? 'unreadable' : { changes, labelled };
   }
 
   /** The newest first, as far back as `isEnough` says; `null`: there is no end to them. */
@@ -142,20 +145,21 @@ export class ChangeHistories {
     return null;
   }
 
-  async #labels(iid: number, reading: HttpReading): Promise<ReadonlyMap<string, number>> {
+  async #labels(iid: number, reading: HttpReading): Promise<ChangeHistory['labelled']> {
     const events = await readList(this.api, reading, {
       segments: ['issues', iid, 'resource_label_events'],
       read: fieldsOf,
       idOf: ({ id }) => (Number.isSafeInteger(id) ? String(id) : null),
     });
-    const labelledAtMs = new Map<string, number>();
-    for (const { action, label, created_at: at } of events) {
+    const labelled = new Map<string, Labelling>();
+    for (const { action, label, user, created_at: at } of events) {
       const name = textOf(fieldsOf(label).name);
       const atMs = timeOf(at);
       if (action !== 'add' || name === null || atMs === null) continue;
-      labelledAtMs.set(labelKey(name), Math.max(atMs, labelledAtMs.get(labelKey(name)) ?? 0));
+      const before = labelled.get(labelKey(name));
+      if (before === undefined || atMs >= before.atMs) labelled.set(labelKey(name), { by: usernameOf(user), atMs });
     }
-    return labelledAtMs;
+    return labelled;
   }
 
   #keep(iid: number, entry: Kept): void {

@@ -17,9 +17,11 @@ export const PARTS: readonly Part[] = ['title', 'description'];
 export interface ChangeHistory {
   /** The newest first; those before the last label was put on may be missing. */
   readonly changes: readonly Act[];
-  /** By `labelKey`: when it was last put on. */
-  readonly labelledAtMs: ReadonlyMap<string, number>;
+  /** By `labelKey`: who put it on last. */
+  readonly labelled: ReadonlyMap<string, Labelling>;
 }
+
+export type Labelling = Omit<Act, 'what'>;
 
 export type Judged = Pick<GitlabIssue, 'author' | 'assignees' | 'labels' | 'createdAt' | 'updatedAt'>;
 
@@ -33,7 +35,7 @@ export interface Rules {
 
 /**
  * On GitLab an issue can be changed by members, by its author, and by those to whom it is assigned. Whoever did so may be none of them any more, so that only its history
- * tells. Under `anyone` a label is what a member says yes with, and a stranger could change the text after that.
+ * tells. Under `anyone` a label is what a member says yes with; but guests can label what they write as they write it, and a stranger could change the text after that.
  */
 export function needsHistory(issue: Judged, rules: Rules): boolean {
   const { trust, requiredLabels, isMember } = rules;
@@ -64,8 +66,14 @@ function lastByStranger({ changes }: ChangeHistory, { trust, isMember }: Rules):
   return `has a ${stranger.what} that was last changed by ${who}`;
 }
 
-function afterLabel(issue: Judged, { changes, labelledAtMs }: ChangeHistory, rules: Rules): string | null {
-  const label = lastLabel(issue, labelledAtMs, rules);
+function afterLabel(issue: Judged, { changes, labelled }: ChangeHistory, rules: Rules): string | null {
+  // A label that nobody was seen to put on was put on by the author.
+  const unsaid = startLabels(issue, rules).find((name) => {
+    const labelling = labelled.get(labelKey(name));
+    return !rules.isMember(labelling === undefined ? issue.author : labelling.by);
+  });
+  if (unsaid !== undefined) return `carries the label "${unsaid}", which no member has put on it`;
+  const label = lastLabel(issue, labelled, rules);
   // At the same time nobody knows what came first.
   const changed = changes.find(({ by, atMs }) => atMs >= label.atMs && !rules.isMember(by));
   if (!changed) return null;
@@ -75,12 +83,12 @@ function afterLabel(issue: Judged, { changes, labelledAtMs }: ChangeHistory, rul
 /** The yes is complete with the last of the labels. One that nobody was seen to put on was there from the beginning. */
 export function lastLabel(
   issue: Judged,
-  labelledAtMs: ChangeHistory['labelledAtMs'],
+  labelled: ChangeHistory['labelled'],
   rules: Rules,
 ): { readonly name: string; readonly atMs: number } {
   const createdAtMs = Date.parse(issue.createdAt ?? '') || 0;
   return startLabels(issue, rules)
-    .map((name) => ({ name, atMs: labelledAtMs.get(labelKey(name)) ?? createdAtMs }))
+    .map((name) => ({ name, atMs: labelled.get(labelKey(name))?.atMs ?? createdAtMs }))
     .reduce((last, each) => (each.atMs > last.atMs ? each : last));
 }
 
@@ -92,6 +100,11 @@ export function startLabels(
   if (requiredLabels.length > 0) return requiredLabels;
   const label = stateLabelOf(labels);
   return label === null ? [] : [label];
+}
+
+/** Nobody but its author had a hand in it, who may say yes where one is needed: no history could tell more. */
+export function isAsWritten(issue: Judged, { trust, isMember }: Rules): boolean {
+  return isUntouched(issue) && (trust !== 'anyone' || isMember(issue.author));
 }
 
 /** Every change moves the time of the last one. */

@@ -1,4 +1,4 @@
-import type { GitlabWorld } from './fake-gitlab.js';
+import type { FakeLabelEvent, GitlabWorld } from './fake-gitlab.js';
 import type { FakeIssue, FakeTracker } from './fake-tracker.js';
 
 const WEB = 'https://gitlab.example.org';
@@ -72,13 +72,10 @@ export function noteShape(author: string, body: string, at: string, isSystem: bo
   };
 }
 
-export function labelEventShape(
-  { at, label, action = 'add' }: { readonly at: string; readonly label: string; readonly action?: string },
-  n: number,
-) {
+export function labelEventShape({ at, label, by = 'ann', action = 'add' }: FakeLabelEvent, n: number) {
   return {
     id: n + 1,
-    user: userShape('ann'),
+    user: userShape(by),
     created_at: at,
     resource_type: 'Issue',
     resource_id: 253,

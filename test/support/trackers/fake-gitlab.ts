@@ -6,6 +6,14 @@ import { issueShape, labelEventShape, memberShapes, noteShapes, projectShape } f
 import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';
 import { addTo, type FakeTracker } from './fake-tracker.js';
 
+export interface FakeLabelEvent {
+  readonly at: string;
+  readonly label: string;
+  /** Ann, unless told otherwise. */
+  readonly by?: string;
+  readonly action?: string;
+}
+
 /** What GitLab knows besides the board; tests change it by hand. */
 export interface GitlabWorld {
   readonly project: string;
@@ -31,7 +39,7 @@ export interface GitlabWorld {
   readonly members: Map<string, { readonly level: number; readonly state?: string; readonly membership?: string }>;
   /** What GitLab wrote about an issue by itself, by id. */
   readonly activity: Map<string, { readonly at: string; readonly by: string; readonly body: string }[]>;
-  readonly labelEvents: Map<string, { readonly at: string; readonly label: string; readonly action?: string }[]>;
+  readonly labelEvents: Map<string, FakeLabelEvent[]>;
   /** The first field of a query that this edition does not have. */
   missingField: string | null;
   /** Blockers in other projects, by id of the blocked. */
