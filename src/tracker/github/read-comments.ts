@@ -1,8 +1,9 @@
 import type { Trust } from '../../domain/config.js';
-import { fieldsOf } from '../../domain/fields.js';
+import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { Comment } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { isTrustedWriter, MAX_COMMENTS, trustedComments, type WrittenComment } from '../trust.js';
+import { isTrustedWriter, MAX_COMMENTS, trustedComments } from '../trust.js';
+import { type GithubComment, withoutForeignWords } from './comment-editors.js';
 import type { GithubApi } from './github-api.js';
 import { writerOf } from './github-issue.js';
 import { readOne } from './read-issues.js';
@@ -20,12 +21,13 @@ export async function readComments(
 ): Promise<readonly Comment[]> {
   const issue = await readOne(number, { api, reading });
   const lastPage = Math.ceil((issue?.comments ?? 0) / PAGE_SIZE);
-  const trusted: WrittenComment[] = [];
+  const trusted: GithubComment[] = [];
   for (let page = lastPage; page > Math.max(0, lastPage - MAX_PAGES) && trusted.length < MAX_COMMENTS; page--) {
     const written = await readPage(number, page, api, reading);
     trusted.unshift(...written.filter((comment) => isTrustedWriter(comment, trust) !== false));
   }
-  return trustedComments(trusted, trust);
+  if (trust === 'members' || trust === 'anyone') return trustedComments(trusted, trust);
+  return trustedComments(await withoutForeignWords(trusted.slice(-MAX_COMMENTS), api, reading, trust), trust);
 }
 
 async function readPage(
@@ -33,7 +35,7 @@ async function readPage(
   page: number,
   api: GithubApi,
   reading: HttpReading,
-): Promise<readonly WrittenComment[]> {
+): Promise<readonly GithubComment[]> {
   const segments = ['issues', number, 'comments'];
   const path = `${api.repoPath(...segments)}?per_page=${PAGE_SIZE}&page=${page}`;
   const { body } = await reading.get(path, { isConditional: true });
@@ -42,6 +44,7 @@ async function readPage(
     const { body: text, created_at: at } = fields;
     return {
       ...writerOf(fields),
+      nodeId: textOf(fields.node_id),
       body: typeof text === 'string' ? text : '',
       created_at: typeof at === 'string' ? at : null,
     };

@@ -50,10 +50,11 @@ export function issueShape(issue: FakeIssue, world: GithubWorld, board: FakeTrac
   };
 }
 
-export function commentShape(comment: FakeIssue['comments'][number], n: number) {
+export function commentShape(comment: FakeIssue['comments'][number], n: number, id = '') {
   const { author, isMember, body, createdAt } = comment;
   return {
     id: 9_000_000 + n,
+    node_id: `IC_kwDOA${id}_${n}`,
     body,
     user: userShape(author),
     author_association: isMember ? 'COLLABORATOR' : 'NONE',

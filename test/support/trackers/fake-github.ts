@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { githubTracker } from '../../../src/tracker/github/entry.js';
-import { answerHistories, type FakeHistory } from './fake-github-histories.js';
+import { answerGraphql, type FakeActor, type FakeHistory } from './fake-github-graphql.js';
 import { commentShape, issueShape, repositoryShape, WEB } from './fake-github-shapes.js';
 import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';
 import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
@@ -32,6 +32,8 @@ export interface GithubWorld {
   hasDependencies: boolean;
   readonly assignees: Map<string, readonly string[]>;
   readonly histories: Map<string, FakeHistory>;
+  /** Who edited a comment last, by its text. */
+  readonly commentEditors: Map<string, FakeActor>;
   readonly quota: { remaining: number; readonly resetAtSeconds: number };
 }
 
@@ -73,6 +75,7 @@ function newWorld(): GithubWorld {
     ...{ permissions: { push: true, triage: true }, stateLabels: ['In progress', 'Review'], labels: [] },
     ...{ pulls: new Set<string>(), transferred: new Set<string>(), locked: new Set<string>() },
     ...{ foreignBlockers: new Map(), hasDependencies: true, assignees: new Map(), histories: new Map() },
+    commentEditors: new Map(),
     quota: { remaining: 4_990, resetAtSeconds: Math.floor(Date.now() / 1000) + 1_800 },
   };
 }
@@ -94,7 +97,7 @@ function answerTo(
 ): FakeAnswer {
   const { method, url } = asked;
   const graphql = `${root.replace(/\/v3$/, '')}/graphql`;
-  if (method === 'POST' && url.pathname === graphql) return answerHistories(asked, world.histories, board);
+  if (method === 'POST' && url.pathname === graphql) return answerGraphql(asked, world, board);
   if (!url.pathname.startsWith(`${root}/`)) return notFound();
   const parts = url.pathname
     .slice(root.length + 1)
@@ -159,7 +162,11 @@ const ROUTES: { readonly [pattern: string]: Route } = {
     return paged(asked, [], [...own, ...foreign]);
   },
   'GET issues :n comments': (asked, _world, board, [, id]) =>
-    paged(asked, [], theIssue(board, id).comments.map(commentShape)),
+    paged(
+      asked,
+      [],
+      theIssue(board, id).comments.map((comment, n) => commentShape(comment, n, id)),
+    ),
   'POST issues :n comments': ({ body }, world, board, [, id = '']) => {
     if (world.locked.has(id)) return refusal(403, 'Unable to create comment because issue is locked.');
     if (typeof body?.body !== 'string' || body.body === '') return refusal(422, 'Validation Failed');

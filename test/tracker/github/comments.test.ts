@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { Trust } from '../../../src/domain/config.js';
 import { type FakeGithub, startFakeGithub } from '../../support/trackers/fake-github.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 
@@ -11,7 +12,7 @@ function said(count: number, isMember: (n: number) => boolean) {
   }));
 }
 
-async function told(fake: FakeGithub, trust: 'members' | 'anyone' | null = null) {
+async function told(fake: FakeGithub, trust: Trust | null = null) {
   const tracker = openFake(fake, { config: { trust } });
   const [issue] = (await tracker.issuesByIds(['1'], NEVER)).issues;
   if (!issue) throw new Error('it is there');
@@ -66,6 +67,67 @@ test('strangers who write a page full do not hide what members said before', asy
 
   expect(bodies).toEqual(Array.from({ length: 20 }, (_, n) => `word ${n}`));
   expect(comments[0]).toEqual({ author: 'ann', body: 'word 0', created_at: '2026-02-01T00:00:00.000Z' });
+});
+
+describe('a list of logins leaves out members, who can edit what others wrote', () => {
+  async function edited(editors: { readonly [body: string]: string | null }) {
+    const fake = await startFakeGithub();
+    fake.add({ comments: said(4, () => true) });
+    for (const [body, by] of Object.entries(editors)) fake.world.commentEditors.set(body, by);
+    return fake;
+  }
+
+  test('what somebody else edited last does not reach a run, nor what nobody knows who edited', async () => {
+    const fake = await edited({ 'word 0': 'Ann', 'word 1': 'carol', 'word 2': null });
+
+    expect((await told(fake, ['ann'])).bodies).toEqual(['word 0', 'word 3']);
+    expect((await told(fake, ['ann', 'carol'])).bodies).toEqual(['word 0', 'word 1', 'word 3']);
+  });
+
+  test('a bot on the list is no person of that name', async () => {
+    const fake = await edited({ 'word 0': 'ci', 'word 1': 'ci[bot]' });
+
+    expect((await told(fake, ['ann', 'ci[bot]'])).bodies).toEqual(['word 1', 'word 2', 'word 3']);
+  });
+
+  test('it is the text of which the editor is told that reaches a run', async () => {
+    const fake = await edited({});
+    fake.server.fault = ({ body }) => {
+      const [comment] = fake.board.get('1')?.comments ?? [];
+      if (body?.query?.includes('BatonCommentEditors') && comment) comment.body = 'before the edit';
+      return null;
+    };
+
+    expect((await told(fake, ['ann'])).bodies[0]).toBe('before the edit');
+  });
+
+  test.each([
+    ['nothing', null],
+    ['something else', { __typename: 'Issue', body: 'x', lastEditedAt: null }],
+    ['no text', { __typename: 'IssueComment', lastEditedAt: null }],
+    ['not whether it was edited', { __typename: 'IssueComment', body: 'x' }],
+  ])('a comment of which GitHub tells %s is left out', async (_what, node) => {
+    const fake = await startFakeGithub();
+    fake.add({ comments: said(1, () => true) });
+    fake.server.fault = ({ body }) =>
+      body?.query?.includes('BatonCommentEditors') ? { body: { data: { nodes: [node] } } } : null;
+
+    expect((await told(fake, ['ann'])).bodies).toEqual([]);
+  });
+
+  test('thirty are one question, and under any other trust there is none', async () => {
+    const fake = await startFakeGithub();
+    fake.add({ comments: said(50, () => true) });
+    const questions = () => fake.server.requests.filter(({ body }) => body?.query?.includes('BatonCommentEditors'));
+
+    await told(fake, 'members');
+    await told(fake, 'anyone');
+    const before = questions().length;
+    const { bodies } = await told(fake, ['ann']);
+
+    expect([before, bodies.length, bodies[0]]).toEqual([0, 30, 'word 20']);
+    expect(questions().map(({ body }) => body.variables.ids.length)).toEqual([30]);
+  });
 });
 
 test('an issue without comments costs one question, which is free', async () => {
