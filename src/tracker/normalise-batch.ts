@@ -15,19 +15,34 @@ const AT_ONCE = 200;
 
 /** For lists: what cannot be read as an issue is told and skipped, so that one bad record does not stop all work. */
 export async function normaliseList(raws: Iterable<RawIssue>): Promise<NormalisedList> {
+  const tried: Tried[] = [];
+  for (const raw of raws) {
+    if (tried.push(tryNormalise(raw)) % AT_ONCE === 0) await othersTurn();
+  }
+  return listed(tried);
+}
+
+/** An issue, or why there is none. */
+export type Tried = Issue | BatonError;
+
+/** To be called page by page: what a tracker sent is larger than what is made of it, and need not be kept until the last page is there. */
+export function tryNormalise(raw: RawIssue): Tried {
+  try {
+    return normaliseIssue(raw);
+  } catch (error) {
+    if (error instanceof BatonError) return error;
+    throw error;
+  }
+}
+
+export function listed(tried: readonly Tried[]): NormalisedList {
   const issues: Issue[] = [];
   const problems: string[] = [];
   let untold = 0;
-  let count = 0;
-  for (const raw of raws) {
-    if (++count % AT_ONCE === 0) await othersTurn();
-    try {
-      issues.push(normaliseIssue(raw));
-    } catch (error) {
-      if (!(error instanceof BatonError)) throw error;
-      if (problems.length < MAX_PROBLEMS) problems.push(error.message);
-      else untold++;
-    }
+  for (const one of tried) {
+    if (!(one instanceof BatonError)) issues.push(one);
+    else if (problems.length < MAX_PROBLEMS) problems.push(one.message);
+    else untold++;
   }
   return { issues, problems: untold === 0 ? problems : [...problems, `… and ${untold} more of the kind.`] };
 }

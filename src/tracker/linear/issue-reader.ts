@@ -1,7 +1,8 @@
+import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
-import { stateKey } from '../../domain/issue.js';
+import { type Issue, stateKey } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import type { RawIssue } from '../normalise-issue.js';
+import { listed, type NormalisedList, type Tried, tryNormalise } from '../normalise-batch.js';
 import { readPages } from '../read-pages.js';
 import { type LinearApi, NAME } from './linear-api.js';
 import type { LinearScope, ScopeReader } from './linear-scope.js';
@@ -20,10 +21,10 @@ export interface ReadOrder {
   readonly reader: Reader;
 }
 
-/** Made of each node when its page comes: ten thousand whole nodes are not kept until the last page is there. */
+/** Made of each node when its page comes. */
 interface Found {
   readonly id: string | null;
-  readonly raw: RawIssue;
+  readonly tried: Tried;
   readonly isCutOff: boolean;
   readonly isPutAway: boolean;
 }
@@ -40,22 +41,19 @@ export class IssueReader {
     private readonly scopes: ScopeReader,
   ) {}
 
-  async byStates(states: readonly string[], order: ReadOrder): Promise<readonly RawIssue[]> {
+  /** What is no issue is told and skipped. */
+  async byStates(states: readonly string[], order: ReadOrder): Promise<NormalisedList> {
     const wanted = new Map(states.map((state) => [stateKey(state), state.trim()]));
     const names = [...wanted.values()].map((name) => ({ name: { eqIgnoreCase: name } }));
     const first = Math.min(PAGE.issues, Math.max(MIN_PAGE, this.#expected));
     const found = await this.#read([{ state: { or: names } }], first, order);
     this.#expected = found.length + SPARE;
-    return found.filter((raw) => {
-      const state = textOf(raw.state);
-      // Without a state it is told as a problem, not left out.
-      return state === null || wanted.has(stateKey(state));
-    });
+    return listed(found.filter((one) => one instanceof BatonError || wanted.has(stateKey(one.state))));
   }
 
-  /** By id or identifier. What can be neither is no issue of Linear's. */
-  async byRefs(refs: readonly string[], order: ReadOrder): Promise<readonly RawIssue[]> {
-    const found = new Map<string | null, RawIssue>();
+  /** By id or identifier. What can be neither is no issue of Linear's. Throws where one that was told makes no sense. */
+  async byRefs(refs: readonly string[], order: ReadOrder): Promise<readonly Issue[]> {
+    const found = new Map<string, Issue>();
     const asked = [...new Set(refs.map((ref) => ref.trim()))].filter((ref) => isId(ref) || numbered(ref) !== null);
     for (let at = 0; at < asked.length; at += PAGE.ids) {
       const batch = asked.slice(at, at + PAGE.ids);
@@ -64,14 +62,17 @@ export class IssueReader {
         ...(ids.length === 0 ? [] : [{ id: { in: ids } }]),
         ...batch.flatMap((ref) => numbered(ref) ?? []),
       ];
-      for (const raw of await this.#read([{ or: either }], batch.length, order)) found.set(textOf(raw.id), raw);
+      for (const one of await this.#read([{ or: either }], batch.length, order)) {
+        if (one instanceof BatonError) throw one;
+        found.set(one.id, one);
+      }
     }
     return [...found.values()];
   }
 
-  async #read(conditions: readonly Fields[], first: number, order: ReadOrder): Promise<readonly RawIssue[]> {
+  async #read(conditions: readonly Fields[], first: number, order: ReadOrder): Promise<readonly Tried[]> {
     const found = await this.#pages(conditions, { first, nested: PAGE.nested }, order);
-    const cutOff = found.flatMap((one) => (one.isCutOff && one.id !== null ? [one.id] : []));
+    const cutOff = found.filter(isCutShort).map(({ id }) => id);
     const whole = new Map<string, Found>();
     for (let at = 0; at < cutOff.length; at += PAGE.deepIssues) {
       const ids = cutOff.slice(at, at + PAGE.deepIssues);
@@ -79,8 +80,8 @@ export class IssueReader {
       for (const one of await this.#pages([{ id: { in: ids } }], page, order)) whole.set(one.id ?? '', one);
     }
     // One that was not there any more when it was read again has left the scope.
-    const all = found.flatMap((one) => (one.isCutOff && one.id !== null ? (whole.get(one.id) ?? []) : [one]));
-    return all.flatMap((one) => (one.isPutAway ? [] : [one.raw]));
+    const all = found.map((one) => (isCutShort(one) ? whole.get(one.id) : one));
+    return all.filter((one) => one !== undefined && !one.isPutAway).map((one) => (one as Found).tried);
   }
 
   async #pages(
@@ -118,7 +119,7 @@ export class IssueReader {
         });
         this.scopes.assertShown(scope, data);
         return {
-          items: nodesOf(data, 'issues').map((node) => foundIn(fieldsOf(node), reader)),
+          items: nodesOf(data, 'issues').map((node) => readNode(fieldsOf(node), reader)),
           next: nextCursor(data, 'issues'),
         };
       },
@@ -126,9 +127,13 @@ export class IssueReader {
   }
 }
 
-function foundIn(node: Fields, reader: Reader): Found {
-  const raw = nodeToIssue(node, reader);
-  return { id: textOf(node.id), raw, isCutOff: isCutOff(node), isPutAway: isPutAway(node) };
+function isCutShort(found: Found): found is Found & { readonly id: string } {
+  return found.isCutOff && found.id !== null;
+}
+
+function readNode(node: Fields, reader: Reader): Found {
+  const tried = tryNormalise(nodeToIssue(node, reader));
+  return { id: textOf(node.id), tried, isCutOff: isCutOff(node), isPutAway: isPutAway(node) };
 }
 
 /** Linear answers what is no UUID with an error for the whole question. */

@@ -1,8 +1,6 @@
 import type { Trust } from '../../domain/config.js';
 import type { Comment, Issue } from '../../domain/issue.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
-import { normaliseList } from '../normalise-batch.js';
-import { normaliseIssue } from '../normalise-issue.js';
 import type { TrackerOptions } from '../registry.js';
 import { changeIssue } from './change-issue.js';
 import { graphqlTool } from './graphql-tool.js';
@@ -50,8 +48,7 @@ export class LinearTracker implements Tracker {
     if (states.length === 0) return { issues: [], unknown: [] };
     const scope = await this.#scopes.get(this.#api.reading(signal));
     const reading = this.#api.reading(signal);
-    const raws = await this.#issues.byStates(states, { scope, reading, reader: this.#reader(scope) });
-    const { issues, problems } = await normaliseList(raws);
+    const { issues, problems } = await this.#issues.byStates(states, { scope, reading, reader: this.#reader(scope) });
     this.#scopes.noteStates(issues.map(({ state }) => state));
     return { issues, unknown: [], problems, ...reading.rateLimit };
   }
@@ -60,8 +57,7 @@ export class LinearTracker implements Tracker {
     if (ids.length === 0) return { issues: [], unknown: [] };
     const scope = await this.#scopes.get(this.#api.reading(signal));
     const reading = this.#api.reading(signal);
-    const raws = await this.#issues.byRefs(ids, { scope, reading, reader: this.#reader(scope) });
-    const issues = raws.map(normaliseIssue);
+    const issues = await this.#issues.byRefs(ids, { scope, reading, reader: this.#reader(scope) });
     this.#scopes.noteStates(issues.map(({ state }) => state));
     return { issues, unknown: [], ...reading.rateLimit };
   }

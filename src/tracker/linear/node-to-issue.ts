@@ -1,5 +1,5 @@
 import type { Trust } from '../../domain/config.js';
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
+import { type Fields, fieldsOf, foundIn, textOf } from '../../domain/fields.js';
 import type { RawIssue } from '../normalise-issue.js';
 import { assignedElsewhere, linearAuthor, writerOf } from './linear-people.js';
 import { PAGE } from './queries.js';
@@ -31,8 +31,8 @@ export function nodeToIssue(node: Fields, { trust, assignee }: Reader): RawIssue
     url: node.url,
     assignee_id: fieldsOf(node.assignee).id,
     author: linearAuthor(writer, trust),
-    labels: connected(node.labels).map(({ name }) => name),
-    blocked_by: connected(node.inverseRelations).flatMap(blocker),
+    labels: foundIn(fieldsOf(node.labels).nodes, (label) => textOf(fieldsOf(label).name)),
+    blocked_by: foundIn(fieldsOf(node.inverseRelations).nodes, (relation) => blocker(fieldsOf(relation))),
     dispatchable: heldBack === null,
     held_back: heldBack,
     created_at: node.createdAt,
@@ -61,16 +61,12 @@ function unreadable(node: Fields): string | null {
   return isThere ? null : 'came from Linear without its labels or relations';
 }
 
-function connected(connection: unknown): readonly Fields[] {
-  return listOf(fieldsOf(connection).nodes).map(fieldsOf);
-}
-
 /** `inverseRelations` are those in which the other issue comes first: it blocks this one. */
-function blocker({ type, issue }: Fields): readonly Fields[] {
-  if (textOf(type)?.trim().toLowerCase() !== 'blocks') return [];
+function blocker({ type, issue }: Fields): Fields | null {
+  if (textOf(type)?.trim().toLowerCase() !== 'blocks') return null;
   const other = fieldsOf(issue);
   // Nobody will finish it any more.
-  if (isPutAway(other)) return [];
+  if (isPutAway(other)) return null;
   const { id, identifier, state } = other;
-  return [{ id, identifier, state: fieldsOf(state).name }];
+  return { id, identifier, state: fieldsOf(state).name };
 }

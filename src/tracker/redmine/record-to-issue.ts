@@ -62,10 +62,12 @@ const PRIORITIES: ReadonlyMap<string, number> = new Map([
 
 /** Redmine has no labels: what it sorts issues by stands in for them. It does not say which custom fields are lists. */
 function labelsOf(record: Fields, named: ReadonlySet<string>): readonly unknown[] {
-  const fields = listOf(record.custom_fields).map(fieldsOf);
-  const chosen = fields.filter(({ name, multiple }) =>
-    named.size === 0 ? multiple === true : named.has(textOf(name)?.trim().toLowerCase() ?? ''),
-  );
-  const values = chosen.flatMap(({ value }) => (Array.isArray(value) ? value : [value]));
-  return [fieldsOf(record.tracker).name, fieldsOf(record.category).name, ...values];
+  const labels: unknown[] = [fieldsOf(record.tracker).name, fieldsOf(record.category).name];
+  for (const field of listOf(record.custom_fields)) {
+    const { name, multiple, value } = fieldsOf(field);
+    const isChosen = named.size === 0 ? multiple === true : named.has(textOf(name)?.trim().toLowerCase() ?? '');
+    if (isChosen && Array.isArray(value)) labels.push(...value);
+    else if (isChosen) labels.push(value);
+  }
+  return labels;
 }

@@ -1,5 +1,5 @@
 import type { TrackerConfig } from '../../domain/config.js';
-import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
+import { type Fields, fieldsOf, foundIn, textOf } from '../../domain/fields.js';
 import type { Comment, Issue } from '../../domain/issue.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading, TrackerHttp } from '../http/tracker-http.js';
@@ -147,7 +147,7 @@ export class RedmineTracker implements Tracker {
   /** How these records become issues, once all that takes a question is known. */
   async #mapper(records: readonly Fields[], reading: HttpReading): Promise<(record: Fields) => RawIssue> {
     const { base, labelFields, assignee } = this.#options;
-    const names = new Set(records.flatMap(({ status }) => textOf(fieldsOf(status).name) ?? []));
+    const names = new Set(foundIn(records, (record) => textOf(fieldsOf(fieldsOf(record).status).name)));
     const { me } = await this.#facts.knowing([...names], reading);
     const authors = records.map(({ author }) => personIn(author));
     const assignees = records.map(({ assigned_to: to }) => personIn(to));
