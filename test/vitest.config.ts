@@ -1,9 +1,16 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives, one's own tracker programs. `npm run test:long`; CI runs it too. */
+/**
+ * What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives, programs of one's own that misbehave, and how time grows
+ * with size. `npm run test:long`; CI runs it too.
+ */
 const LONG = [
-  ...['test/cli/recover/**/*.test.ts', 'test/e2e/killed.test.ts', 'test/sim/*.test.ts'],
+  ...['test/cli/recover/**/*.test.ts', 'test/hooks/*git*.test.ts', 'test/hooks/commit-and-push.test.ts'],
+  ...['test/e2e/killed.test.ts', 'test/sim/*.test.ts'],
   ...['test/cli/tracker/**/*.test.ts', 'test/cli/init/init-command.test.ts', 'test/e2e/command-tracker.test.ts'],
+  ...['test/tracker/command/process.test.ts', 'test/tracker/command/surroundings.test.ts'],
+  ...['test/runner/executors/external/conformance.test.ts', 'test/runner/executors/external/envelope-pipe.test.ts'],
+  ...['test/tracker/local/many-problems.test.ts', 'test/tracker/local/dependency-circles.test.ts'],
 ];
 /** These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`). */
 const ELSEWHERE = ['test/real/**', 'test/page/**'];
