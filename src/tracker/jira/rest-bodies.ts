@@ -32,12 +32,14 @@ export function planEdit(body: unknown, scope: RestScope): BodyPlan {
   const { fields, update } = fieldsOf(body);
   if (isOdd(body) || isOdd(fields) || isOdd(update)) throw new ToolRefusal('body, fields and update must be objects.');
   for (const name of [...Object.keys(fieldsOf(fields)), ...Object.keys(fieldsOf(update))]) {
-    const plain = name.trim().toLowerCase();
+    const plain = plainName(name);
+    if (plain === 'attachment') throw new ToolRefusal('Files are out of reach of this tool.');
     if (plain === 'project') throw new ToolRefusal('An issue cannot be moved to another project with this tool.');
     if (plain === 'issuelinks') throw new ToolRefusal('Links are made with POST /issueLink.');
     if (plain === 'parent' && (name !== 'parent' || Object.hasOwn(fieldsOf(update), name)))
       throw new ToolRefusal('A parent is set with fields.parent.');
   }
+  checkOperations(fieldsOf(fields), fieldsOf(update));
   const { parent = null } = fieldsOf(fields);
   if (parent === null) return { issues: [], write: () => body };
   const issue = issueNamedBy(parent, 'fields.parent', scope);
@@ -55,6 +57,28 @@ export function planLink(body: Fields, scope: RestScope): BodyPlan {
     issues: [inward, outward],
     write: (idOf) => ({ ...body, inwardIssue: { id: idOf(inward) }, outwardIssue: { id: idOf(outward) } }),
   };
+}
+
+/** What others wrote is theirs: their numbers would lead to any issue. */
+const ONLY_ADDED = ['comment', 'worklog'];
+
+/** `edit` reaches by a number what may lie elsewhere, and `copy` takes from whatever issue it names. */
+function checkOperations(fields: Fields, update: Fields): void {
+  const set = Object.keys(fields).find((name) => ONLY_ADDED.includes(plainName(name)));
+  if (set !== undefined) throw new ToolRefusal(`${set} cannot be set: write update.${plainName(set)} with add.`);
+  for (const [name, written] of Object.entries(update)) {
+    const allowed = ONLY_ADDED.includes(plainName(name)) ? ['add'] : ['add', 'set', 'remove'];
+    const isGood = (each: unknown) => {
+      const names = Object.keys(fieldsOf(each));
+      return names.length > 0 && names.every((operation) => allowed.includes(operation));
+    };
+    if (Array.isArray(written) && written.every(isGood)) continue;
+    throw new ToolRefusal(`update.${name.slice(0, 100)} must be a list of operations: ${allowed.join(', ')}.`);
+  }
+}
+
+function plainName(name: string): string {
+  return name.trim().toLowerCase();
 }
 
 /** One name only: of two, nobody knows which one Jira takes. */

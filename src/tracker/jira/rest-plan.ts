@@ -25,11 +25,12 @@ export interface RestPlan {
 
 interface Below {
   readonly methods: readonly Method[];
-  /** What a further part of the path may be. */
-  readonly next?: RegExp;
+  /** What a further part of the path may be, and what may be done with that. */
+  readonly one?: { readonly name: RegExp; readonly methods: readonly Method[] };
 }
 
-const ALL: Below = { methods: ['GET', 'POST', 'PUT', 'DELETE'], next: /^\d+$/ };
+/** Only one by one: without a number in the path Jira changes and deletes whatever the body or the query names. */
+const ALL: Below = { methods: ['GET', 'POST'], one: { name: /^\d+$/, methods: ['GET', 'PUT', 'DELETE'] } };
 const CHOSEN: Below = { methods: ['GET', 'POST', 'DELETE'] };
 const READ: Below = { methods: ['GET'] };
 
@@ -38,14 +39,14 @@ const BELOW_ISSUE: ReadonlyMap<string, Below> = new Map([
   ...['comment', 'worklog', 'remotelink'].map((part) => [part, ALL] as const),
   ...['watchers', 'votes'].map((part) => [part, CHOSEN] as const),
   ...['changelog', 'editmeta'].map((part) => [part, READ] as const),
-  ['properties', { methods: ['GET', 'PUT', 'DELETE'], next: /^[\w-][\w.:-]*$/ }],
+  ['properties', { ...READ, one: { name: /^[\w-][\w.:-]*$/, methods: ['GET', 'PUT', 'DELETE'] } }],
   ['transitions', { methods: ['GET', 'POST'] }],
 ]);
 const ITSELF: Below = { methods: ['GET', 'PUT'] };
 
 /** The same for everybody who may use Jira. */
 const CATALOGUES: ReadonlyMap<string, Below> = new Map([
-  ...['status', 'priority', 'issuetype'].map((part) => [part, { ...READ, next: /^\d+$/ }] as const),
+  ...['status', 'priority', 'issuetype'].map((part) => [part, { ...READ, one: { name: /^\d+$/, ...READ } }] as const),
   ...['field', 'myself'].map((part) => [part, READ] as const),
 ]);
 
@@ -98,9 +99,9 @@ function planIssue({ method, body }: RestCall, segments: readonly string[], quer
 }
 
 function mayReach(below: Below | undefined, method: Method, rest: readonly string[]): boolean {
-  if (below === undefined || !below.methods.includes(method)) return false;
   const [next, ...more] = rest;
-  return more.length === 0 && (next === undefined || below.next?.test(next) === true);
+  const found = next === undefined ? below : below?.one?.name.test(next) === true ? below.one : undefined;
+  return more.length === 0 && found?.methods.includes(method) === true;
 }
 
 function planned(
