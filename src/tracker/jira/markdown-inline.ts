@@ -26,9 +26,10 @@ function lineToAdf(line: string, marks: readonly AdfMark[]): readonly AdfInline[
   };
   for (let at = 0; at < line.length; ) {
     const found = spanAt(line, at, marks);
-    if (found === null) {
-      plain += line.charAt(at);
-      at++;
+    if (found === null || found.nodes === null) {
+      const end = found?.end ?? at + 1;
+      plain += line.slice(at, end);
+      at = end;
       continue;
     }
     flush();
@@ -40,7 +41,8 @@ function lineToAdf(line: string, marks: readonly AdfMark[]): readonly AdfInline[
 }
 
 interface Span {
-  readonly nodes: readonly AdfInline[];
+  /** `null`: up to its end it is what is written. */
+  readonly nodes: readonly AdfInline[] | null;
   readonly end: number;
 }
 
@@ -92,13 +94,24 @@ function linkAt(line: string, at: number, marks: readonly AdfMark[]): Span | nul
   return { nodes: lineToAdf(inner, [...marks, { type: 'link', attrs: { href } }]), end: at + whole.length };
 }
 
-/** An address that nobody made a link of: Jira would not either. */
+/**
+ * An address that nobody made a link of: Jira would not either. What looks like one and is none is passed over as a whole: it would be looked at again
+ * from each of its `http://`.
+ */
 function addressAt(line: string, at: number, marks: readonly AdfMark[]): Span | null {
   if (/\w/.test(line.charAt(at - 1)) || !/^https?:\/\//.test(line.slice(at, at + 8))) return null;
-  const written = /^[^\s<>"'`*|\\^{}[\]()]+/.exec(line.slice(at, at + 2_000))?.[0].replace(/[.,;:!?]+$/, '') ?? '';
+  const whole = /^[^\s<>"'`*|\\^{}[\]()]+/.exec(line.slice(at, at + 2_000))?.[0] ?? '';
+  const written = withoutPoints(whole);
   const href = hrefOf(written);
-  if (href === null) return null;
+  if (href === null) return { nodes: null, end: at + whole.length };
   return { nodes: textNode(written, [...marks, { type: 'link', attrs: { href } }]), end: at + written.length };
+}
+
+/** Points at the end belong to the sentence. */
+function withoutPoints(text: string): string {
+  let end = text.length;
+  while (end > 0 && '.,;:!?'.includes(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
 }
 
 function hrefOf(written: string): string | null {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { adfToMarkdown } from '../../../src/tracker/jira/adf-to-markdown.js';
 import { markdownToAdf } from '../../../src/tracker/jira/markdown-to-adf.js';
+import { growthOf } from '../../support/growth.js';
 import { wrongInAdf } from '../../support/trackers/fake-jira-adf.js';
 
 const text = (words: string, ...marks: object[]) => ({
@@ -180,5 +181,18 @@ describe('time', () => {
 
     expect(performance.now() - began).toBeLessThan(3_000);
     expect(document.content.length).toBeGreaterThan(0);
+  });
+
+  test.each<[string, (count: number) => string]>([
+    ['addresses that are none', (count) => 'http://%'.repeat(count / 8)],
+    ['marks behind what is no address', (count) => `http://%${':'.repeat(count)}a`],
+    ['both', (count) => `${'http://%'.repeat(count / 16)}${':'.repeat(count / 2)}a`],
+  ])('grows with the length of its lines, of %s', async (_, line) => {
+    const write = async (count: number) => {
+      const markdown = `${line(count)}\n`.repeat(40);
+      return () => markdownToAdf(markdown);
+    };
+
+    expect(await growthOf(write, 480)).toBeLessThan(10);
   });
 });
