@@ -18,9 +18,9 @@ export function inlineNode(value: unknown, budget: AdfBudget, depth: number): st
   if (depth > MAX_DEPTH) return plainText(value, budget);
   if (!budget.takeNode()) return '';
   const node = nodeOf(value);
-  if (node.type === 'hardBreak') return '\n';
+  if (node.type === 'hardBreak') return budget.takeText('\n');
   const own = node.text === null ? wordFor(node) : node.text;
-  if (own !== null) return marked(budget.takeText(own), node.marks);
+  if (own !== null) return marked(budget.takeText(own), node.marks, budget);
   return inline(node.content, budget, depth + 1);
 }
 
@@ -62,7 +62,7 @@ function dayOf(timestamp: unknown): string | null {
   return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString().slice(0, 10) : null;
 }
 
-function marked(text: string, marks: readonly unknown[]): string {
+function marked(text: string, marks: readonly unknown[], budget: AdfBudget): string {
   if (marks.length === 0 || text.trim() === '') return text;
   // Nobody writes more marks than there are.
   const all = new Map(marks.slice(0, 20).map((mark) => [textOf(fieldsOf(mark).type), fieldsOf(fieldsOf(mark).attrs)]));
@@ -77,7 +77,7 @@ function marked(text: string, marks: readonly unknown[]): string {
   if (all.has('strong')) core = `**${core}**`;
   if (href !== null)
     core = `[${core}](${href.replace(/[\s()<>]/g, (character) => encodeURIComponent(character).replace(/[()]/g, percent))})`;
-  return `${text.slice(0, start)}${core}${text.slice(end)}`;
+  return budget.take(core.length - (end - start)) ? `${text.slice(0, start)}${core}${text.slice(end)}` : text;
 }
 
 /** Of what a link may be: other schemes run something where they are clicked on. */

@@ -26,10 +26,15 @@ export function nodeOf(value: unknown): AdfNode {
 const MAX_NODES = 20_000;
 const MAX_CHARS = 100_000;
 
-/** What one document may still cost. */
+/**
+ * What one document may still cost. All that is written counts: words, addresses, and what stands before each line, since many lines in many lists are
+ * mostly that.
+ */
 export class AdfBudget {
   #nodes = MAX_NODES;
   #chars = MAX_CHARS;
+  /** How much stands before each line here. */
+  #indent = 0;
   #isSpent = false;
 
   get isSpent(): boolean {
@@ -43,14 +48,34 @@ export class AdfBudget {
     return !this.#isSpent;
   }
 
+  /** False when so much may not be written any more. */
+  take(chars: number): boolean {
+    if (chars > this.#chars) this.#isSpent = true;
+    if (!this.#isSpent) this.#chars -= chars;
+    return !this.#isSpent;
+  }
+
   /** The text, or as much of it as may still be told. */
   takeText(text: string): string {
-    if (this.#isSpent) return '';
-    if (text.length > this.#chars) this.#isSpent = true;
+    let end = 0;
+    while (end < text.length && !this.#isSpent) {
+      const newline = text.indexOf('\n', end);
+      const next = newline === -1 ? text.length : newline + 1;
+      const left = this.#chars;
+      if (this.take(next - end + (newline === -1 ? 0 : this.#indent))) end = next;
+      else end += Math.min(left, next - end);
+    }
     // No half of a character at its end.
-    const kept = this.#isSpent ? text.slice(0, this.#chars).replace(/[\ud800-\udbff]$/, '') : text;
-    this.#chars -= kept.length;
-    return kept;
+    return end === text.length ? text : text.slice(0, end).replace(/[\ud800-\udbff]$/, '');
+  }
+
+  /** What is written meanwhile has so much before each of its lines. */
+  within(width: number, write: () => string): string {
+    this.take(width);
+    this.#indent += width;
+    const text = write();
+    this.#indent -= width;
+    return text;
   }
 }
 

@@ -30,7 +30,7 @@ const BLOCKS: ReadonlyMap<string, BlockWriter> = new Map<string, BlockWriter>([
   ['heading', heading],
   ['bulletList', (node, budget, depth) => list(node, budget, depth, () => '- ')],
   ['decisionList', (node, budget, depth) => list(node, budget, depth, () => '- ')],
-  ['orderedList', (node, budget, depth) => list(node, budget, depth, (_, n) => `${firstNumber(node) + n}. `)],
+  ['orderedList', (node, budget, depth) => list(node, budget, depth, (_, n) => `${numberOf(node, n)}. `)],
   [
     'taskList',
     (node, budget, depth) => list(node, budget, depth, ({ attrs }) => (attrs.state === 'DONE' ? '- [x] ' : '- [ ] ')),
@@ -38,12 +38,8 @@ const BLOCKS: ReadonlyMap<string, BlockWriter> = new Map<string, BlockWriter>([
   ['taskItem', children],
   ['decisionItem', children],
   ['codeBlock', codeBlock],
-  ['blockquote', (node, budget, depth) => prefixed(children(node, budget, depth), '> ')],
-  [
-    'panel',
-    (node, budget, depth) =>
-      prefixed(`**${textOf(node.attrs.panelType) ?? 'note'}**\n${children(node, budget, depth)}`, '> '),
-  ],
+  ['blockquote', (node, budget, depth) => quoted(budget, () => children(node, budget, depth))],
+  ['panel', (node, budget, depth) => quoted(budget, () => panel(node, budget, depth))],
   ['expand', expand],
   ['nestedExpand', expand],
   ['rule', () => '---'],
@@ -55,6 +51,11 @@ const BLOCKS: ReadonlyMap<string, BlockWriter> = new Map<string, BlockWriter>([
 /** Blocks one after the other; what stands between them and is no block becomes a paragraph. */
 function blocks(nodes: readonly unknown[], budget: AdfBudget, depth: number): string {
   const parts: string[] = [];
+  const add = (part: string) => {
+    if (part.trim() === '') return;
+    if (parts.length > 0) budget.takeText('\n\n');
+    parts.push(part);
+  };
   let line = '';
   for (const each of nodes) {
     if (budget.isSpent) break;
@@ -64,12 +65,13 @@ function blocks(nodes: readonly unknown[], budget: AdfBudget, depth: number): st
       line += inlineNode(each, budget, depth + 1);
       continue;
     }
-    parts.push(line);
+    add(line);
     line = '';
-    if (depth > MAX_DEPTH) parts.push(plainText(each, budget));
-    else if (budget.takeNode()) parts.push(write(node, budget, depth));
+    if (depth > MAX_DEPTH) add(plainText(each, budget));
+    else if (budget.takeNode()) add(write(node, budget, depth));
   }
-  return [...parts, line].filter((part) => part.trim() !== '').join('\n\n');
+  add(line);
+  return parts.join('\n\n');
 }
 
 function children({ content }: AdfNode, budget: AdfBudget, depth: number): string {
@@ -96,20 +98,23 @@ function list(
   for (const each of content) {
     if (budget.isSpent) break;
     const item = nodeOf(each);
-    const text = blocks([each], budget, depth + 1);
     // Jira nests lists of tasks beside their items, not within them.
-    if (item.type === 'taskList') lines.push(indented(text, '  ', '  '));
-    else {
-      const marker = markerOf(item, number++);
-      lines.push(indented(text, marker, ' '.repeat(marker.startsWith('- ') ? 2 : marker.length)));
-    }
+    const marker = item.type === 'taskList' ? '  ' : markerOf(item, number++);
+    const others = ' '.repeat(marker.startsWith('- ') ? 2 : marker.length);
+    if (lines.length > 0) budget.takeText('\n');
+    const text = budget.within(others.length, () => blocks([each], budget, depth + 1));
+    lines.push(indented(text, marker, others));
   }
   return lines.join('\n');
 }
 
-function firstNumber({ attrs }: AdfNode): number {
+/** Markdown knows numbers of nine digits. */
+const MAX_NUMBER = 999_999_999;
+
+function numberOf({ attrs }: AdfNode, n: number): number {
   const { order } = attrs;
-  return Number.isSafeInteger(order) && (order as number) >= 0 ? (order as number) : 1;
+  const first = Number.isSafeInteger(order) && (order as number) >= 0 ? (order as number) : 1;
+  return Math.min(first + n, MAX_NUMBER);
 }
 
 /** Between more backticks than any line of the code begins with. */
@@ -117,31 +122,41 @@ function codeBlock({ attrs, content }: AdfNode, budget: AdfBudget): string {
   const code = content.map((child) => plainText(child, budget)).join('');
   let fence = '```';
   while (code.includes(fence)) fence += '`'.repeat(fence.length);
-  const language = (textOf(attrs.language) ?? '').replace(/[^\w+#.-]/g, '');
+  const language = budget.takeText((textOf(attrs.language) ?? '').replace(/[^\w+#.-]/g, ''));
+  budget.takeText('\n\n');
   return `${fence}${language}\n${code}\n${fence}`;
 }
 
 function expand(node: AdfNode, budget: AdfBudget, depth: number): string {
   const title = textOf(node.attrs.title);
-  const content = children(node, budget, depth);
-  return title === null ? content : `**${title.replace(/\s+/g, ' ')}**\n\n${content}`;
+  if (title === null) return children(node, budget, depth);
+  const told = budget.takeText(title.replace(/\s+/g, ' '));
+  return `**${told}**${budget.takeText('\n\n')}${children(node, budget, depth)}`;
+}
+
+function panel(node: AdfNode, budget: AdfBudget, depth: number): string {
+  const type = budget.takeText((textOf(node.attrs.panelType) ?? 'note').replace(/\s+/g, ' '));
+  return `**${type}**${budget.takeText('\n')}${children(node, budget, depth)}`;
 }
 
 /** A picture, with what is written below it. */
 function media({ content }: AdfNode, budget: AdfBudget, depth: number): string {
   const told = content.map((child) => inlineNode(child, budget, depth + 1)).filter((text) => text !== '');
-  return told.length === 0 ? attachment(null) : told.join('\n');
+  budget.takeText('\n'.repeat(told.length));
+  return told.length === 0 ? budget.takeText(attachment(null)) : told.join('\n');
 }
 
 function table({ content }: AdfNode, budget: AdfBudget, depth: number): string {
   const rows: (readonly string[])[] = [];
   for (const row of content) {
     if (!budget.takeNode()) break;
+    budget.takeText('\n');
     const cells: string[] = [];
     for (const cell of nodeOf(row).content) {
-      if (budget.isSpent) break;
+      if (!budget.take(' | '.length)) break;
       const text = blocks([cell], budget, depth + 1);
-      cells.push(text.replace(/\n+/g, ' ').replaceAll('|', '\\|'));
+      // A table within this one has escaped its own: to do it again at each level would add up.
+      cells.push(text.replace(/\n+/g, ' ').replace(/(?<!\\)\|/g, '\\|'));
     }
     rows.push(cells);
   }
@@ -152,8 +167,8 @@ function table({ content }: AdfNode, budget: AdfBudget, depth: number): string {
   return [line(head), line(Array.from({ length: columns }, () => '---')), ...body.map(line)].join('\n');
 }
 
-function prefixed(text: string, prefix: string): string {
-  return indented(text, prefix, prefix);
+function quoted(budget: AdfBudget, write: () => string): string {
+  return indented(budget.within(2, write), '> ', '> ');
 }
 
 function indented(text: string, first: string, others: string): string {
