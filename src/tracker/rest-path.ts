@@ -9,6 +9,8 @@ export interface RestPath {
 export function parseRestPath(written: string): RestPath | string {
   if (!written.startsWith('/') || written.startsWith('//')) return 'path must begin with one slash';
   if (written.length > 2_000) return 'path is too long';
+  // It cannot be encoded, and would be replaced by something else on its way.
+  if (/\p{Cs}/u.test(written)) return 'path holds half a character';
   const at = written.indexOf('?');
   const path = at === -1 ? written : written.slice(0, at);
   const query = at === -1 ? '' : written.slice(at);

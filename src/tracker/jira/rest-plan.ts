@@ -59,7 +59,6 @@ export function planRest(call: RestCall, scope: RestScope): RestPlan {
   const { method, body } = call;
   const parsed = parseRestPath(call.path);
   if (typeof parsed === 'string') throw new ToolRefusal(`${parsed}.`);
-  if (/\p{Cs}/u.test(call.path)) throw new ToolRefusal('path holds half a character.');
   if (method === 'GET' && body !== undefined) throw new ToolRefusal('GET takes no body.');
   const segments = withoutPrefix(parsed.segments);
   const [first = '', second] = segments;
