@@ -6,6 +6,8 @@ import type { HostTool, HostToolResult } from '../domain/ports.js';
 import { END_YOUR_TURN, limitIn } from './update-issue.js';
 
 const TIME_LIMIT_MS = 60_000;
+/** For the look at the issue before a change: it must not use up the time of the change. */
+const LOOK_LIMIT_MS = 10_000;
 const MAX_INPUT_CHARS = 200_000;
 const MAX_RESULT_CHARS = 100_000;
 /** What is much longer than an agent will be told need not be read at all: looking for secrets in it would hold everything else up. */
@@ -17,17 +19,22 @@ export interface RawToolOptions {
   readonly inputSchema: JsonObject;
   /** Takes every known secret out of a text. */
   mask(text: string): string;
-  /** Throws `ToolRefusal` for a call that is not allowed, `BatonError` for what the tracker would not do. */
-  call(input: Fields, signal: AbortSignal): Promise<RawResult>;
+  /** What may be sent. Throws `ToolRefusal` for a call that is not allowed, as sending it may `BatonError` for what the tracker would not do. */
+  plan(input: Fields, signal: AbortSignal): RawCall | Promise<RawCall>;
   /** The state of an issue now, to tell whether a change has moved it; `null`: not known. */
   stateOf(issueId: string, signal: AbortSignal): Promise<string | null>;
+}
+
+/** A call that is allowed, and not yet sent. */
+export interface RawCall {
+  /** It may change something. */
+  readonly isChange: boolean;
+  send(): Promise<RawResult>;
 }
 
 export interface RawResult {
   /** The tracker took it. */
   readonly ok: boolean;
-  /** It may have changed something. */
-  readonly isChange: boolean;
   /** What the tracker answered. */
   readonly body: unknown;
   readonly status?: number;
@@ -47,6 +54,14 @@ export function rawTool(options: RawToolOptions): HostTool {
     text: fitted(mask(JSON.stringify(value))),
   });
   const failed = (code: string, message: string) => answer(false, { error: { code, message } });
+  const told = ({ ok, body = null, status }: RawResult) => {
+    try {
+      return answer(ok, status === undefined ? body : { status, body });
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return failed('tracker_response', 'The answer cannot be told: it is too deep.');
+    }
+  };
   return {
     name,
     description,
@@ -55,16 +70,15 @@ export function rawTool(options: RawToolOptions): HostTool {
       if (typeof input !== 'object' || input === null || Array.isArray(input)) {
         return failed('invalid_input', `${name} takes an object.`);
       }
-      if (JSON.stringify(input).length > MAX_INPUT_CHARS) {
-        return failed('invalid_input', `The input has more than ${MAX_INPUT_CHARS} characters.`);
-      }
       const signal = AbortSignal.timeout(TIME_LIMIT_MS);
       try {
-        const { ok, isChange, body, status } = await options.call(fieldsOf(input), signal);
-        const told = answer(ok, status === undefined ? (body ?? null) : { status, body: body ?? null });
-        if (!isChange) return told;
-        const moved = await movedTo(issue.id, issue.state, options, signal);
-        return moved === null ? told : { ...told, movedTo: moved };
+        if (JSON.stringify(input).length > MAX_INPUT_CHARS) {
+          return failed('invalid_input', `The input has more than ${MAX_INPUT_CHARS} characters.`);
+        }
+        const { isChange, send } = await options.plan(fieldsOf(input), signal);
+        if (!isChange) return told(await send());
+        const { result, movedTo } = await watched(issue.id, send, options, signal);
+        return movedTo === null ? told(result) : { ...told(result), movedTo };
       } catch (error) {
         if (error instanceof ToolRefusal) return failed('refused', error.message);
         const limitedUntilMs = limitIn(error);
@@ -72,25 +86,34 @@ export function rawTool(options: RawToolOptions): HostTool {
           return { ...failed(error.code, `${error.message} ${END_YOUR_TURN}`), limitedUntilMs };
         }
         if (error instanceof BatonError) return failed(error.code, error.message);
-        // What is nested deeper than can be written down again.
-        if (error instanceof RangeError)
-          return failed('tracker_response', 'The answer cannot be told: it is too deep.');
+        if (error instanceof RangeError) return failed('invalid_input', 'The input is nested too deeply to be sent.');
         throw error;
       }
     },
   };
 }
 
-/** A run whose own tool moved its issue may end its turn; so it must be known that the tool did it. */
-async function movedTo(
+interface Watched {
+  readonly result: RawResult;
+  readonly movedTo: string | null;
+}
+
+/**
+ * Makes a change, and tells where it has moved the run's own issue: a run whose own tool did that may end its turn. The issue is looked at before and
+ * after, since a person may have moved it while nobody looked. What cannot be looked at is changed all the same, and the next poll finds where it is.
+ */
+async function watched(
   issueId: string,
-  before: string,
+  send: RawCall['send'],
   { stateOf }: RawToolOptions,
   signal: AbortSignal,
-): Promise<string | null> {
-  // What the agent asked for is done: that it cannot be read again is for the next poll to find.
-  const now = await stateOf(issueId, signal).catch(() => null);
-  return now !== null && stateKey(now) !== stateKey(before) ? now : null;
+): Promise<Watched> {
+  const look = (until: AbortSignal) => stateOf(issueId, until).catch(() => null);
+  const before = await look(AbortSignal.any([signal, AbortSignal.timeout(LOOK_LIMIT_MS)]));
+  const result = await send();
+  const after = before === null ? null : await look(signal);
+  const isMoved = before !== null && after !== null && stateKey(before) !== stateKey(after);
+  return { result, movedTo: isMoved ? after : null };
 }
 
 function fitted(json: string): string {

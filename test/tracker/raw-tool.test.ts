@@ -7,15 +7,21 @@ import { issue } from '../support/builders.js';
 const TOKEN = 'canary-token-0123456789';
 const OWN = issue({ id: 'A', state: 'Todo' });
 
-function toolWith(result: RawResult | Error, stateOf: () => Promise<string | null> = async () => 'Todo') {
+function toolWith(
+  result: RawResult | Error,
+  { isChange = false, stateOf = async (): Promise<string | null> => 'Todo' } = {},
+) {
   const redactor = createRedactor([TOKEN]);
   const tool = rawTool({
     ...{ name: 'x_api', description: 'd', inputSchema: {}, stateOf },
     mask: (text) => redactor.mask(text),
-    call: async () => {
-      if (result instanceof Error) throw result;
-      return result;
-    },
+    plan: () => ({
+      isChange,
+      send: async () => {
+        if (result instanceof Error) throw result;
+        return result;
+      },
+    }),
   });
   return async (input: unknown = {}) => {
     const told = await tool.call(input, { issue: OWN, runId: 'r' });
@@ -23,7 +29,7 @@ function toolWith(result: RawResult | Error, stateOf: () => Promise<string | nul
   };
 }
 
-const read = (body: unknown): RawResult => ({ ok: true, isChange: false, body });
+const read = (body: unknown): RawResult => ({ ok: true, body });
 
 test.each([
   [new ToolRefusal('not there'), 'refused', 'not there'],
@@ -87,13 +93,40 @@ test('too much is not sent', async () => {
   expect(json.error.code).toBe('invalid_input');
 });
 
-test.each([
-  ['moved', true, async () => 'Done', 'Done'],
-  ['not moved', true, async () => ' todo', undefined],
-  ['cannot be read again', true, async () => Promise.reject(new Error('down')), undefined],
-  ['was only read', false, async () => 'Done', undefined],
-])('an issue that %s', async (_what, isChange, stateOf, movedTo) => {
-  const told = await toolWith({ ok: true, isChange, body: {} }, stateOf)();
+test('input that is nested too deeply is a failure that can be read', async () => {
+  const body = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+
+  const { success, json } = await toolWith(read(null))({ body });
+
+  expect([success, json.error.code]).toEqual([false, 'invalid_input']);
+});
+
+const DOWN = new Error('down');
+test.each<[string, boolean, readonly (string | Error)[], string | undefined]>([
+  ['that the change moved has moved', true, ['Todo', 'Done'], 'Done'],
+  ['that is spelt otherwise has not', true, ['Todo', ' todo'], undefined],
+  ['that a person had moved before has not', true, ['Done', 'Done'], undefined],
+  ['that cannot be read before is changed all the same', true, [DOWN, 'Done'], undefined],
+  ['that cannot be read again is changed all the same', true, ['Todo', DOWN], undefined],
+  ['that was only read has not', false, ['Todo', 'Done'], undefined],
+])('an issue %s', async (_what, isChange, looks, movedTo) => {
+  let look = 0;
+  const stateOf = async () => {
+    const seen = looks[look++] ?? DOWN;
+    if (seen instanceof Error) throw seen;
+    return seen;
+  };
+
+  const told = await toolWith({ ok: true, body: {} }, { isChange, stateOf })();
 
   expect([told.success, told.movedTo]).toEqual([true, movedTo]);
+});
+
+test('a change is told to have moved the issue, however deep its answer is', async () => {
+  const states = ['Todo', 'Done'];
+  const body = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+
+  const told = await toolWith({ ok: true, body }, { isChange: true, stateOf: async () => states.shift() ?? null })();
+
+  expect([told.json.error.code, told.movedTo]).toEqual(['tracker_response', 'Done']);
 });

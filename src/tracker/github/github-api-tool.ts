@@ -36,7 +36,7 @@ export function githubApiTool({ api, mode, stateOf }: GithubApiToolOptions): Hos
     },
     mask: (text) => api.mask(text),
     stateOf,
-    call: ({ method, path, body, ...rest }, signal) => {
+    plan: ({ method, path, body, ...rest }, signal) => {
       const [stranger] = Object.keys(rest);
       if (stranger !== undefined)
         throw new ToolRefusal(`${NAME} takes method, path and body, not ${stranger.slice(0, 100)}.`);
@@ -45,7 +45,8 @@ export function githubApiTool({ api, mode, stateOf }: GithubApiToolOptions): Hos
       if (typeof path !== 'string') throw new ToolRefusal('path must be a text such as /issues/12/labels.');
       if (known === 'GET' && body !== undefined && body !== null) throw new ToolRefusal('GET takes no body.');
       const { segments, query } = scopedPath({ method: known, path, body }, api.repo);
-      return send(api.reading(signal), known, `${api.repoPath(...segments)}${query}`, body);
+      const target = `${api.repoPath(...segments)}${query}`;
+      return { isChange: known !== 'GET', send: () => send(api.reading(signal), known, target, body) };
     },
   });
 }
@@ -63,5 +64,5 @@ async function send(
     ...{ method, path, accept: TOLD, maxBytes: MAX_ANSWER_BYTES },
     ...(given === undefined || given === null ? {} : { body: given }),
   });
-  return { ok: status < 300, isChange: method !== 'GET', body, status };
+  return { ok: status < 300, body, status };
 }

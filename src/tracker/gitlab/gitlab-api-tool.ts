@@ -38,7 +38,7 @@ export function gitlabApiTool({ api, project, mode, stateOf }: GitlabApiToolOpti
     },
     mask: (text) => api.mask(text),
     stateOf,
-    call: async ({ method, path, body = null, ...rest }, signal) => {
+    plan: async ({ method, path, body = null, ...rest }, signal) => {
       const [stranger] = Object.keys(rest);
       if (stranger !== undefined)
         throw new ToolRefusal(`${NAME} takes method, path and body, not ${stranger.slice(0, 100)}.`);
@@ -51,7 +51,8 @@ export function gitlabApiTool({ api, project, mode, stateOf }: GitlabApiToolOpti
       const reading = api.reading(signal);
       const isMergeRequest = known === 'POST' && segments.join('/') === 'merge_requests';
       const given = isMergeRequest ? { ...body, target_project_id: await targetOf(api, project, reading) } : body;
-      return send(reading, known, `${api.projectPath(...segments)}${query}`, given);
+      const target = `${api.projectPath(...segments)}${query}`;
+      return { isChange: known !== 'GET', send: () => send(reading, known, target, given) };
     },
   });
 }
@@ -78,5 +79,5 @@ async function send(
     accept: TOLD,
     ...(given === null ? {} : { body: given }),
   });
-  return { ok: status < 300, isChange: method !== 'GET', body, status };
+  return { ok: status < 300, body, status };
 }

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import type { HostTool } from '../../domain/ports.js';
 import type { Method } from '../http/send.js';
-import { MAX_ANSWER_BYTES, type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
+import { MAX_ANSWER_BYTES, type RawCall, rawTool, ToolRefusal } from '../raw-tool.js';
 import { ID } from './issue-name.js';
 import { API, type JiraApi, type JiraCalls, misshapen } from './jira-api.js';
 import type { PlaceReader } from './place.js';
@@ -44,7 +44,7 @@ export function jiraRestTool(options: JiraRestToolOptions): HostTool {
       additionalProperties: false,
     },
     mask: (text) => api.mask(text),
-    call: (input, signal) => callRest(input, signal, options),
+    plan: (input, signal) => planCall(input, signal, options),
     async stateOf(issueId, signal) {
       const { body } = await api.calls(signal).get(`/issue/${encodeURIComponent(issueId)}?fields=status`);
       return textOf(fieldsOf(fieldsOf(fieldsOf(body).fields).status).name);
@@ -52,7 +52,7 @@ export function jiraRestTool(options: JiraRestToolOptions): HostTool {
   });
 }
 
-async function callRest(input: Fields, signal: AbortSignal, options: JiraRestToolOptions): Promise<RawResult> {
+async function planCall(input: Fields, signal: AbortSignal, options: JiraRestToolOptions): Promise<RawCall> {
   const { method: written, path, body: given, ...rest } = input;
   const [stranger] = Object.keys(rest);
   if (stranger !== undefined)
@@ -74,9 +74,11 @@ async function callRest(input: Fields, signal: AbortSignal, options: JiraRestToo
   if (plan.item !== null) await checkItem(calls, plan.item, idOf(plan.item.issue));
   const order = plan.write(idOf);
   const sent = { method, ...order, path: `${API}${order.path}` };
-  const answer = await calls.ask({ ...sent, accept: REFUSALS, maxBytes: MAX_ANSWER_BYTES });
-  const ok = answer.status < 400;
-  return { ok, isChange: ok && method !== 'GET', body: answer.body, status: answer.status };
+  const send = async () => {
+    const { status, body } = await calls.ask({ ...sent, accept: REFUSALS, maxBytes: MAX_ANSWER_BYTES });
+    return { ok: status < 400, body, status };
+  };
+  return { isChange: method !== 'GET', send };
 }
 
 /** The id of an issue, once Jira has said that it is in the project. */

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import type { HostTool } from '../../domain/ports.js';
 import type { RawToolMode } from '../provider-settings.js';
-import { type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
+import { type RawCall, rawTool, ToolRefusal } from '../raw-tool.js';
 import { operationsIn } from './graphql-operation.js';
 import type { LinearApi } from './linear-api.js';
 import { STATE_QUERY } from './queries.js';
@@ -37,7 +37,7 @@ export function graphqlTool({ api, mode, mask }: GraphqlToolOptions): HostTool {
       additionalProperties: false,
     },
     mask,
-    call: (input, signal) => call(api, isReadOnly, input, signal),
+    plan: (input, signal) => plan(api, isReadOnly, input, signal),
     stateOf: async (id, signal) => {
       const { issue } = await api.ask(api.reading(signal), { query: STATE_QUERY, variables: { id } });
       return textOf(fieldsOf(fieldsOf(issue).state).name);
@@ -49,7 +49,7 @@ export function graphqlTool({ api, mode, mask }: GraphqlToolOptions): HostTool {
   };
 }
 
-async function call(api: LinearApi, isReadOnly: boolean, input: Fields, signal: AbortSignal): Promise<RawResult> {
+function plan(api: LinearApi, isReadOnly: boolean, input: Fields, signal: AbortSignal): RawCall {
   const query = textOf(input.query);
   if (query === null || query.trim() === '')
     throw new ToolRefusal(`${NAME} needs query: a text with one GraphQL operation.`);
@@ -69,8 +69,11 @@ async function call(api: LinearApi, isReadOnly: boolean, input: Fields, signal: 
       'Only queries are allowed here (tracker.provider.raw_tool is read_only). Use update_issue to move or comment on your issue.',
     );
   }
-  const { body } = await api.send({ query, variables: fieldsOf(variables) }, signal);
-  return { ok: isGood(body), isChange: kind === 'mutation', body };
+  const send = async () => {
+    const { body } = await api.send({ query, variables: fieldsOf(variables) }, signal);
+    return { ok: isGood(body), body };
+  };
+  return { isChange: kind === 'mutation', send };
 }
 
 /** Errors come with 200 as well, beside what could be answered. */

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import type { HostTool } from '../../domain/ports.js';
-import type { HttpReading } from '../http/tracker-http.js';
-import { MAX_ANSWER_BYTES, type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
+import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
+import { MAX_ANSWER_BYTES, type RawCall, type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
 import { notMoved } from './change-issue.js';
 import { identifierOf, issueNumberOf, numberIn } from './issue-number.js';
 import { readWhole } from './journals.js';
@@ -43,7 +43,7 @@ export function redmineTool(options: RedmineToolOptions): HostTool {
       additionalProperties: false,
     },
     mask,
-    call: (input, signal) => call(input, methods, options.reading(signal), scope),
+    plan: (input, signal) => plan(input, methods, options.reading(signal), scope),
     async stateOf(issueId, signal) {
       const number = issueNumberOf(issueId);
       if (number === null) return null;
@@ -53,7 +53,7 @@ export function redmineTool(options: RedmineToolOptions): HostTool {
   });
 }
 
-async function call(input: Fields, methods: readonly string[], reading: HttpReading, scope: Scope): Promise<RawResult> {
+async function plan(input: Fields, methods: readonly string[], reading: HttpReading, scope: Scope): Promise<RawCall> {
   const method = methodOf(input.method, methods);
   if (typeof input.path !== 'string') throw new ToolRefusal('path must be a text, such as "/issues.json".');
   const { route, query } = toolRoute(input.path, scope);
@@ -65,14 +65,17 @@ async function call(input: Fields, methods: readonly string[], reading: HttpRead
 
   const search = query.size === 0 ? '' : `?${query}`;
   const request = { method, path: `${route.path}${search}`, ...(sent ? { body: sent.body } : {}), accept: REFUSALS };
-  const { status, body } = await reading.ask({ ...request, maxBytes: MAX_ANSWER_BYTES });
+  return { isChange: method !== 'GET', send: () => send(request, route.number, reading) };
+}
 
-  if (method === 'PUT' && status < 300) {
-    const wanted = fieldsOf(fieldsOf(sent?.body).issue).status_id;
-    const left = await leftBehind(route.number, wanted, reading);
-    if (left !== null) return { ok: false, isChange: true, status, body: { errors: [left] } };
+async function send(request: HttpRequest, number: number | null, reading: HttpReading): Promise<RawResult> {
+  const { status, body } = await reading.ask({ ...request, maxBytes: MAX_ANSWER_BYTES });
+  if (request.method === 'PUT' && status < 300) {
+    const wanted = fieldsOf(fieldsOf(request.body).issue).status_id;
+    const left = await leftBehind(number, wanted, reading);
+    if (left !== null) return { ok: false, status, body: { errors: [left] } };
   }
-  return { ok: status < 300, isChange: method !== 'GET', status, body: withoutKey(body) };
+  return { ok: status < 300, status, body: withoutKey(body) };
 }
 
 function methodOf(written: unknown, methods: readonly string[]): Method {

@@ -30,7 +30,9 @@ describe('what the tool reaches', () => {
     const { success } = await call({ method: 'DELETE', path: '/issues/1/labels/area%2Fcore' });
 
     expect(success).toBe(true);
-    expect(fake.server.requests[0]?.url.pathname).toBe('/repos/octo-org/widgets/issues/1/labels/area%2Fcore');
+    expect(fake.server.requests.find(({ method }) => method === 'DELETE')?.url.pathname).toBe(
+      '/repos/octo-org/widgets/issues/1/labels/area%2Fcore',
+    );
   });
 
   test('a pull request can be opened', async () => {

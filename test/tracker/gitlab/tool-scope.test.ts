@@ -39,7 +39,7 @@ describe('what the tool reaches', () => {
     fake.server.fault = ({ method: asked }) => (asked === 'GET' ? null : { body: {} });
 
     expect((await call({ method, path, body })).success).toBe(true);
-    expect(fake.server.requests[0]).toMatchObject({ method, body });
+    expect(fake.server.requests.filter((sent) => sent.method !== 'GET')).toMatchObject([{ method, body }]);
   });
 });
 
