@@ -1,6 +1,6 @@
 import { BatonError } from '../../domain/errors.js';
-import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
-import { badStatus, saidIn, tooManyRequests } from '../http/bad-status.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
+import { type AskedWhere, badStatus, saidIn, tooManyRequests } from '../http/bad-status.js';
 import { graphql } from '../http/graphql.js';
 import { type HttpAnswer, type HttpReading, TrackerHttp } from '../http/tracker-http.js';
 import type { Token } from '../provider-settings.js';
@@ -63,15 +63,14 @@ export class LinearApi {
     return graphql({ reading, name: NAME, path: this.#path, query, variables, mask, classify });
   }
 
-  /** The answer as it is, errors and all. */
-  send(body: { readonly query: string; readonly variables: Fields }, signal: AbortSignal): Promise<HttpAnswer> {
-    return this.reading(signal).ask({
-      method: 'POST',
-      path: this.#path,
-      body,
-      accept: [400],
-      maxBytes: MAX_ANSWER_BYTES,
-    });
+  /** The answer as it is, errors and all; but a limit of Linear's is one, by whatever status it comes. */
+  async send(body: { readonly query: string; readonly variables: Fields }, signal: AbortSignal): Promise<HttpAnswer> {
+    const reading = this.reading(signal);
+    const request = { method: 'POST', path: this.#path, body, accept: [400], maxBytes: MAX_ANSWER_BYTES } as const;
+    const answer = await reading.ask(request);
+    if (listOf(fieldsOf(answer.body).errors).some((error) => isNamed(fieldsOf(error), ...LIMIT)))
+      throw tooManyRequests(this.#where, resetOf(reading));
+    return answer;
   }
 
   close(): void {
@@ -80,12 +79,11 @@ export class LinearApi {
 
   /** Linear says what is wrong by `extensions.code` and, in words, by `extensions.type`; the status is 200 or 400. */
   #known(error: Fields, reading: HttpReading, mayRefuse: boolean): BatonError | null {
-    const { code, type, userPresentableMessage } = fieldsOf(error.extensions);
-    const is = (...names: readonly string[]) => names.some((name) => name === code || name === type);
+    const is = (...names: readonly string[]) => isNamed(error, ...names);
     const message = textOf(error.message) ?? '';
     const { mask } = this.#options;
-    const where = { name: NAME, method: 'POST', path: this.#path, tokenFrom: this.tokenFrom };
-    if (is('RATELIMITED', 'ratelimited')) return tooManyRequests(where, resetOf(reading));
+    const where = this.#where;
+    if (is(...LIMIT)) return tooManyRequests(where, resetOf(reading));
     if (is('AUTHENTICATION_ERROR', 'authentication error')) {
       return badStatus(where, 401, JSON.stringify({ message }), mask);
     }
@@ -93,9 +91,21 @@ export class LinearApi {
     const isRefusal =
       is('INPUT_ERROR', 'ENTITY_NOT_FOUND', 'invalid input', 'user error') || message.startsWith('Entity not found');
     if (!mayRefuse || !isRefusal) return null;
+    const { userPresentableMessage } = fieldsOf(error.extensions);
     const said = saidIn(JSON.stringify({ message: textOf(userPresentableMessage) ?? message }), mask);
     return new BatonError('tracker_refused', `Linear refuses: ${said}`);
   }
+
+  get #where(): AskedWhere {
+    return { name: NAME, method: 'POST', path: this.#path, tokenFrom: this.tokenFrom };
+  }
+}
+
+const LIMIT = ['RATELIMITED', 'ratelimited'];
+
+function isNamed({ extensions }: Fields, ...names: readonly string[]): boolean {
+  const { code, type } = fieldsOf(extensions);
+  return names.some((name) => name === code || name === type);
 }
 
 /** A personal key is sent as it is; what an OAuth application got is a bearer token. */

@@ -171,6 +171,21 @@ describe('failures', () => {
     expect([success, told.error.code]).toEqual([false, code]);
   });
 
+  test.each([
+    ['429', { status: 429, body: {} }],
+    ['a 400 that says so', { status: 400, body: { errors: [{ message: 'x', extensions: { code: 'RATELIMITED' } }] } }],
+    ['a 200 that says so', { body: { data: null, errors: [{ message: 'x', extensions: { type: 'ratelimited' } }] } }],
+  ])('a limit is one by %s: the agent is to end its turn', async (_what, answer) => {
+    const { fake, call } = await withTool();
+    const resetAtMs = Date.now() + 600_000;
+    const headers = { 'x-ratelimit-requests-remaining': '0', 'x-ratelimit-requests-reset': String(resetAtMs) };
+    fake.server.fault = () => ({ ...answer, headers });
+
+    const { success, told, limitedUntilMs } = await call({ query: READ });
+
+    expect([success, told.error?.code, limitedUntilMs]).toEqual([false, 'tracker_rate_limited', resetAtMs]);
+  });
+
   test.each([[{ data: null }], [{}], [[]], [7], [{ data: { a: 1 }, errors: 'odd' }]])(
     '%j is no success',
     async (body) => {
