@@ -4,6 +4,7 @@ import { type Fields, textOf } from '../../domain/fields.js';
 import { type Issue, stateKey } from '../../domain/issue.js';
 import type { JsonObject } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
+import { afterComment } from '../after-comment.js';
 import type { ProgramError } from './answer.js';
 import type { Question } from './asked.js';
 import { DescriptionBook } from './description-book.js';
@@ -88,13 +89,9 @@ export class CommandTracker implements Tracker {
     const now = target ?? (await this.#stateOf(issueId, signal));
     if (comment !== undefined) await this.#change('comment', { issue_id: issueId, body: comment }, signal);
     if (target === null) return { state: now };
-    try {
-      const moved = await this.#change('move', { issue_id: issueId, state: target }, signal);
-      return { state: textOf(moved.state) ?? target };
-    } catch (error) {
-      if (comment === undefined || !(error instanceof BatonError)) throw error;
-      throw new BatonError(error.code, `The comment was made, but the move failed. ${error.message}`, error.details);
-    }
+    const move = () => this.#change('move', { issue_id: issueId, state: target }, signal);
+    const moved = await afterComment(comment, move);
+    return { state: textOf(moved.state) ?? target };
   }
 
   tools(): readonly HostTool[] {

@@ -1,6 +1,7 @@
 import { BatonError } from '../../domain/errors.js';
 import { fieldsOf } from '../../domain/fields.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
+import { afterComment } from '../after-comment.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import type { GithubApi } from './github-api.js';
@@ -33,7 +34,7 @@ export async function changeIssue(issueId: string, change: IssueChange, order: C
   }
   const changing = new IssueChanging(number, issue, order);
   if (change.comment !== undefined) await changing.comment(change.comment);
-  if (target !== null) await changing.moveTo(target, isOpen);
+  if (target !== null) await afterComment(change.comment, () => changing.moveTo(target, isOpen));
   return { state: target ?? states.of(isOpen, issue.labels).state };
 }
 

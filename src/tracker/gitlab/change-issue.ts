@@ -1,6 +1,7 @@
 import { BatonError } from '../../domain/errors.js';
 import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
+import { afterComment } from '../after-comment.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import type { GitlabApi } from './gitlab-api.js';
@@ -31,7 +32,8 @@ export async function changeIssue(issueId: string, change: IssueChange, order: C
   const now = stateOf(issue, states);
   const changing = new IssueChanging(iid, issue, order);
   if (change.comment !== undefined) await changing.comment(change.comment);
-  return { state: target === null ? now : await changing.moveTo(target) };
+  if (target === null) return { state: now };
+  return { state: await afterComment(change.comment, () => changing.moveTo(target)) };
 }
 
 /** What GitLab will not do of a change is for the agent to hear; all else is for the operator. */

@@ -2,6 +2,7 @@ import { BatonError } from '../../domain/errors.js';
 import { fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
+import { afterComment } from '../after-comment.js';
 import type { HttpAnswer } from '../http/tracker-http.js';
 import { ISSUE } from './issue-name.js';
 import { type JiraCalls, misshapen } from './jira-api.js';
@@ -31,12 +32,11 @@ export async function changeIssue(
     if (isRefusal(answer)) throw refused(`Jira did not take the comment on ${key}`, calls.said(answer));
   }
   if (transition === null) return { state: now };
-  const answer = await calls.post(`${path}/transitions`, { transition: { id: transition.id } }, REFUSALS);
-  if (isRefusal(answer)) {
-    const done = comment === undefined ? '' : ' The comment is written; do not repeat it.';
+  await afterComment(comment, async () => {
+    const answer = await calls.post(`${path}/transitions`, { transition: { id: transition.id } }, REFUSALS);
     const what = `Jira did not move ${key} from "${now}" to "${transition.to}"`;
-    throw refused(what, `${calls.said(answer)}${done}`);
-  }
+    if (isRefusal(answer)) throw refused(what, calls.said(answer));
+  });
   return { state: transition.to };
 }
 

@@ -2,6 +2,7 @@ import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
+import { afterComment } from '../after-comment.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LinearApi } from './linear-api.js';
 import { isPutAway } from './node-to-issue.js';
@@ -29,7 +30,7 @@ export async function changeIssue(
   const target = state === undefined ? null : targetOf(state, node, shown);
   if (comment !== undefined) await commentOn(api, reading, { id, shown, comment });
   if (target === null || target.id === now.id) return { state: before };
-  return { state: await move(api, reading, { id, shown, target }) };
+  return { state: await afterComment(comment, () => move(api, reading, { id, shown, target })) };
 }
 
 interface State {

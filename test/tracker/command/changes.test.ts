@@ -83,7 +83,7 @@ describe('a change', () => {
     const error = await errorOf(tracker.update('1', { state: 'Done', comment: 'x' }, NEVER));
 
     expect(error.code).toBe('tracker_auth');
-    expect(error.message).toMatch(/^The comment was made, but the move failed\. /);
+    expect(error.message).toMatch(/^The comment is written, do not repeat it; but the move failed\. /);
   });
 
   test('what the program said that it lacks is not asked of it', async () => {

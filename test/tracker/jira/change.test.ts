@@ -59,7 +59,7 @@ describe('a move', () => {
     const refused = await errorOf(update({ state: 'Done', comment: 'Finished.' }));
 
     expect(refused.code).toBe('tracker_refused');
-    expect(refused.message).toMatch(/Resolution is required\. The comment is written; do not repeat it\.$/);
+    expect(refused.message).toMatch(/^The comment is written, do not repeat it; .*Resolution is required\.$/);
     expect([issue.state, issue.comments.length, changes()]).toEqual(['To Do', 1, ['comment', 'transitions']]);
   });
 
