@@ -46,9 +46,11 @@ export class People {
   async isOneOf(id: number, names: readonly string[], reading: HttpReading): Promise<boolean> {
     const wanted = names.map((name) => name.trim().replace(/^@/, '').toLowerCase());
     if (wanted.includes(String(id))) return true;
-    if (wanted.every((name) => /^\d+$/.test(name))) return false;
+    // Digits are a number and nothing else: where people register, one could choose somebody's number as a login.
+    const logins = wanted.filter((name) => !/^\d+$/.test(name));
+    if (logins.length === 0) return false;
     const login = await this.#loginOf(id, reading);
-    return login !== null && wanted.includes(login.toLowerCase());
+    return login !== null && logins.includes(login.toLowerCase());
   }
 
   async #readMembers(reading: HttpReading): Promise<ReadonlySet<number>> {

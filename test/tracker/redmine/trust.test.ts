@@ -62,6 +62,14 @@ test('people are named by login or by number', async () => {
   expect(await trustedOf(fake, ['ann', String(fake.idOf('gia'))])).toEqual([true, true, false]);
 });
 
+test('digits name a number, and nobody who chose them as a login', async () => {
+  const fake = await board();
+  const number = String(fake.idOf('ann'));
+  fake.add({ author: number, isMember: false });
+
+  expect(await trustedOf(fake, ['gia', number])).toEqual([true, true, false, false]);
+});
+
 test('the name that is shown is good for nothing: everybody chooses it', async () => {
   const fake = await board();
 
