@@ -67,6 +67,8 @@ export interface IssueChange {
 export interface IssueUpdate {
   /** Where the issue is now, in the tracker's own spelling. */
   readonly state: string;
+  /** The tracker took the change, but nobody could look whether it made it: why, as a sentence. */
+  readonly doubt?: string;
 }
 
 export interface WatchCallbacks {

@@ -30,7 +30,10 @@ export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates
       const change = parseChange(input);
       if (typeof change === 'string') return refused(change);
       try {
-        const { state } = await tracker.update(issue.id, change, AbortSignal.timeout(TIME_LIMIT_MS));
+        const { state, doubt } = await tracker.update(issue.id, change, AbortSignal.timeout(TIME_LIMIT_MS));
+        // A move that was none after all harms nobody: it counts only once the issue is seen there.
+        if (doubt !== undefined)
+          return { success: true, text: doubt, ...(change.state === undefined ? {} : { movedTo: state }) };
         const said = change.comment === undefined ? '' : 'Commented. ';
         if (change.state === undefined) return { success: true, text: `${said}The issue is in "${state}".` };
         return { success: true, text: `${said}The issue is now in "${state}".`, movedTo: state };

@@ -20,6 +20,18 @@ describe('the tool update_issue', () => {
     expect(tracker.comments).toEqual([{ issueId: 'A', comment: 'ready' }]);
   });
 
+  test('a change that nobody could look at is told as one, with the doubt in place of a claim', async () => {
+    const tracker = new MemoryTracker([issue('A')]);
+    const update = async () => ({ state: 'Done', doubt: 'Taken, but not seen.' });
+    const doubtful = Object.assign(tracker, { update });
+
+    const moved = await toolOn(doubtful)({ state: 'Done' });
+    const commented = await toolOn(doubtful)({ comment: 'x' });
+
+    expect(moved).toEqual({ success: true, text: 'Taken, but not seen.', movedTo: 'Done' });
+    expect(commented).toEqual({ success: true, text: 'Taken, but not seen.' });
+  });
+
   test('a comment alone is no move', async () => {
     const tracker = new MemoryTracker([issue('A')]);
 

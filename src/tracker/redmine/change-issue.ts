@@ -1,4 +1,4 @@
-import { BatonError } from '../../domain/errors.js';
+import { BatonError, toBatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
@@ -33,9 +33,13 @@ export async function changeIssue(issueId: string, change: IssueChange, options:
 
   await put(number, { ...(moves ? { status_id: status.id } : {}), ...noteOf(change) }, options);
 
-  const after = await readWhole(reading, number, 'journals,allowed_statuses');
-  const isSaid =
-    change.comment === undefined || notesIn(after).some(({ id, person }) => id > lastNote && person.id === me.id);
+  const look = await lookAgain(number, async () => {
+    const issue = await readWhole(reading, number, 'journals,allowed_statuses');
+    return { issue, notes: change.comment === undefined ? [] : notesIn(issue) };
+  });
+  if ('doubt' in look) return { state: status?.name ?? before, doubt: look.doubt };
+  const { issue: after, notes } = look.found;
+  const isSaid = change.comment === undefined || notes.some(({ id, person }) => id > lastNote && person.id === me.id);
   const state = textOf(fieldsOf(after.status).name) ?? before;
   const isMoved = !moves || stateKey(state) === stateKey(status.name);
   if (isMoved && isSaid) return { state };
@@ -81,6 +85,23 @@ async function put(number: number, issue: object, { reading, mask }: ChangeOptio
   const said = body === null ? '' : saidIn(JSON.stringify(body), mask);
   const reason = said === '' ? `it answered ${status}` : said;
   throw refused(`Redmine changed nothing on ${identifierOf(number)}: ${reason}.`);
+}
+
+export type SecondLook<Found> = { readonly found: Found } | { readonly doubt: string };
+
+/**
+ * A change is made though nobody can look at it afterwards: then there is a sentence that says so. A limit is thrown all the same, with that sentence in
+ * it, since the run is to wait for its end.
+ */
+export async function lookAgain<Found>(number: number, look: () => Promise<Found>): Promise<SecondLook<Found>> {
+  try {
+    return { found: await look() };
+  } catch (error) {
+    const { code, message, details } = toBatonError(error);
+    const told = `Redmine took the change of ${identifierOf(number)}, do not repeat it; but the issue could not be read again, so it is not known whether all of it was done. ${message}`;
+    if (code === 'tracker_rate_limited') throw new BatonError(code, told, details, { cause: error });
+    return { doubt: told };
+  }
 }
 
 /** Why an issue is still in `state`, as far as it can be told, and where it may go. `allowed_statuses` is there from Redmine 5.0 on. */

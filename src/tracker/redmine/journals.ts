@@ -29,8 +29,13 @@ export function notesIn(issue: Fields): readonly Note[] {
     const id = numberIn(journal.id);
     const text = textOf(journal.notes);
     if (id === null || text === null) return [];
-    const isPrivate = journal.private_notes === true;
-    return [{ id, person: personIn(journal.user), text, createdAt: textOf(journal.created_on), isPrivate }];
+    const person = personIn(journal.user);
+    return [{ id, person, text, createdAt: textOf(journal.created_on), isPrivate: isPrivate(journal) }];
   });
   return notes.sort((a, b) => a.id - b.id);
+}
+
+/** For those who have a right to it: an agent may repeat what it hears. */
+export function isPrivate(journal: Fields): boolean {
+  return journal.private_notes === true;
 }

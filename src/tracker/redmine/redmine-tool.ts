@@ -2,10 +2,11 @@ import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import type { HostTool } from '../../domain/ports.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
 import { MAX_ANSWER_BYTES, type RawCall, type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
-import { notMoved } from './change-issue.js';
+import { lookAgain, notMoved } from './change-issue.js';
 import { identifierOf, issueNumberOf, numberIn } from './issue-number.js';
 import { readWhole } from './journals.js';
 import { issuesByNumber, type Scope } from './read-issues.js';
+import { fitToTell } from './tool-answer.js';
 import { toolBody } from './tool-body.js';
 import { type ToolRoute, toolRoute } from './tool-paths.js';
 
@@ -70,12 +71,13 @@ async function plan(input: Fields, methods: readonly string[], reading: HttpRead
 
 async function send(request: HttpRequest, number: number | null, reading: HttpReading): Promise<RawResult> {
   const { status, body } = await reading.ask({ ...request, maxBytes: MAX_ANSWER_BYTES });
-  if (request.method === 'PUT' && status < 300) {
-    const wanted = fieldsOf(fieldsOf(request.body).issue).status_id;
-    const left = await leftBehind(number, wanted, reading);
-    if (left !== null) return { ok: false, status, body: { errors: [left] } };
+  if (request.method === 'PUT' && status < 300 && number !== null) {
+    const wanted = fieldsOf(fieldsOf(request.body).issue).status_id ?? null;
+    const look = wanted === null ? { found: null } : await lookAgain(number, () => leftBehind(number, wanted, reading));
+    if ('doubt' in look) return { ok: true, status, body: { warnings: [look.doubt] } };
+    if (look.found !== null) return { ok: false, status, body: { errors: [look.found] } };
   }
-  return { ok: status < 300, status, body: withoutKey(body) };
+  return { ok: status < 300, status, body: fitToTell(body) };
 }
 
 function methodOf(written: unknown, methods: readonly string[]): Method {
@@ -112,19 +114,10 @@ function notInside(what: string, { project }: Scope): ToolRefusal {
 }
 
 /** Redmine says yes to a move that its workflow does not allow, and leaves the issue where it is. */
-async function leftBehind(number: number | null, wanted: unknown, reading: HttpReading): Promise<string | null> {
-  if (number === null || wanted === undefined || wanted === null) return null;
+async function leftBehind(number: number, wanted: unknown, reading: HttpReading): Promise<string | null> {
   const issue = await readWhole(reading, number, 'allowed_statuses');
   const { id, name } = fieldsOf(issue.status);
   return String(id) === String(wanted)
     ? null
     : notMoved(number, textOf(name) ?? String(id), `status ${String(wanted)}`, issue);
-}
-
-/** Redmine tells everybody their own key. */
-function withoutKey(body: unknown): unknown {
-  const { user } = fieldsOf(body);
-  if (fieldsOf(user).api_key === undefined) return body;
-  const { api_key: _, ...rest } = fieldsOf(user);
-  return { ...fieldsOf(body), user: rest };
 }

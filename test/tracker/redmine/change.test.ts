@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { startFakeRedmine } from '../../support/trackers/fake-redmine.js';
+import { type FakeRedmine, startFakeRedmine } from '../../support/trackers/fake-redmine.js';
+import type { FakeAnswer } from '../../support/trackers/fake-server.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 import { errorOf } from '../contract/tracker-contract.js';
 
@@ -107,6 +108,44 @@ test.each([
   fake.server.fault = ({ method }) => (method === 'PUT' ? { status, raw: '' } : null);
 
   expect((await errorOf(tracker.update('1', { comment: 'x' }, NEVER))).code).toBe(code);
+});
+
+const seenNoMore = (fake: FakeRedmine, answer: FakeAnswer) => {
+  let isChanged = false;
+  fake.server.fault = ({ method }) => {
+    if (method === 'GET') return isChanged ? answer : null;
+    isChanged = true;
+    return null;
+  };
+};
+
+test.each<[string, FakeAnswer]>([
+  ['a broken server', { status: 502, raw: '' }],
+  ['half an answer', { raw: '{"issue": {}}', cutAt: 4 }],
+  ['nonsense', { body: { issue: 7 } }],
+  ['an issue without its journals', { body: { issue: { id: 1 } } }],
+])('a change that cannot be looked at afterwards is made, and told with a doubt: %s', async (_, answer) => {
+  const { fake, issue, tracker } = await oneIssue();
+  seenNoMore(fake, answer);
+
+  const told = await tracker.update('1', { state: 'In Progress', comment: 'Begun.' }, NEVER);
+
+  expect(told).toEqual({
+    state: 'In Progress',
+    doubt: expect.stringMatching(/took the change of RM-1, do not repeat/),
+  });
+  expect([issue.state, issue.comments.length]).toEqual(['In Progress', 1]);
+});
+
+test('a limit that is met afterwards stays one, and says that the change is made', async () => {
+  const { fake, tracker } = await oneIssue();
+  seenNoMore(fake, { status: 429, headers: { 'retry-after': '600' }, raw: '' });
+
+  const error = await errorOf(tracker.update('1', { comment: 'Begun.' }, NEVER));
+
+  expect(error.code).toBe('tracker_rate_limited');
+  expect(Number(error.details.resetAtMs)).toBeGreaterThan(Date.now());
+  expect(error.message).toMatch(/^Redmine took the change of RM-1, do not repeat it; .* limits our requests until/);
 });
 
 test.each(['2', '#2', 'RM-2', '7', 'nonsense', '../1'])('what is not in the project is not changed: %s', async (id) => {

@@ -16,8 +16,8 @@ export async function toolOf(provider: JsonObject = {}) {
   if (!tool || !issue) throw new Error('both are there');
   fake.server.requests.length = 0;
   const call = async (method: string, path: string, body?: object) => {
-    const { success, text, movedTo } = await tool.call({ method, path, body }, { issue, runId: 'r' });
-    return { success, movedTo, told: JSON.parse(text) };
+    const { success, text, movedTo, limitedUntilMs } = await tool.call({ method, path, body }, { issue, runId: 'r' });
+    return { success, movedTo, limitedUntilMs, told: JSON.parse(text) };
   };
   const changes = () => fake.server.requests.filter(({ method }) => method !== 'GET');
   return { fake, tool, call, changes };

@@ -124,6 +124,47 @@ test('SEC-20 the key is not told, which Redmine would', async () => {
   expect(told.body.user).not.toHaveProperty('api_key');
 });
 
+test.each([true, 'read_only'])('private notes are not told, whatever the tool may do: %s', async (raw_tool) => {
+  const { fake, call } = await toolOf({ raw_tool });
+  const said = (body: string) => ({ author: 'ann', isMember: true, body, createdAt: '2026-02-01T00:00:00Z' });
+  fake.board.get('1')?.comments.push(said('Aloud.'), said('Psst.'));
+  fake.privateNotes.add('Psst.');
+
+  const one = await call('GET', '/issues/1.json?include=journals');
+  const journals = [{ notes: 'Aloud.', private_notes: false }, { notes: 'Psst.', private_notes: true }, { notes: '' }];
+  fake.server.fault = ({ url }) =>
+    url.searchParams.get('include') === 'journals' ? { body: { issues: [{ id: 1, journals }, { id: 2 }] } } : null;
+  const many = await call('GET', '/issues.json?include=journals');
+
+  expect(JSON.stringify(one.told)).toContain('Aloud.');
+  expect(JSON.stringify([one.told, many.told])).not.toContain('Psst.');
+  expect(many.told.body.issues).toEqual([{ id: 1, journals: [journals[0], journals[2]] }, { id: 2 }]);
+});
+
+test('a move that cannot be looked at afterwards is told with a warning', async () => {
+  const { fake, call } = await toolOf();
+  fake.server.fault = ({ url }) => (url.search.includes('allowed_statuses') ? { status: 502, raw: '' } : null);
+
+  const { success, movedTo, told } = await call('PUT', '/issues/1.json', { issue: { status_id: 3 } });
+
+  expect({ success, movedTo }).toEqual({ success: true, movedTo: 'Resolved' });
+  expect(told).toEqual({ status: 204, body: { warnings: [expect.stringMatching(/took the change of RM-1, do not/)] } });
+});
+
+test('a limit that is met after a move ends the turn, and says that the change is made', async () => {
+  const { fake, call } = await toolOf();
+  fake.server.fault = ({ url }) => (url.search.includes('allowed_statuses') ? { status: 429, raw: '' } : null);
+
+  const { success, limitedUntilMs, told } = await call('PUT', '/issues/1.json', { issue: { status_id: 3 } });
+
+  expect(success).toBe(false);
+  expect(limitedUntilMs).toBeGreaterThan(Date.now());
+  expect(told.error).toMatchObject({
+    code: 'tracker_rate_limited',
+    message: expect.stringMatching(/took the change of RM-1, do not repeat it; .* end your turn/),
+  });
+});
+
 test('read_only takes GET and nothing else', async () => {
   const { tool, call, changes } = await toolOf({ raw_tool: 'read_only' });
 
