@@ -27,12 +27,17 @@ export function writerOf({ user, external, bot }: WriterFields): Writer {
   const outside = textOf(fieldsOf(external).name);
   const robot = textOf(fieldsOf(bot).userDisplayName) ?? textOf(fieldsOf(bot).name);
   if (textOf(id) === null) return { login: outside ?? robot, names: () => [], isMember: false };
-  const isOwnWord = typeof external !== 'object' || external === null;
+  // What came through an integration is not the word of the member under whose account it was filed.
+  const isOwnWord = !isThere(external) && !isThere(bot);
   return {
-    login: isOwnWord ? textOf(displayName) : outside,
+    login: isOwnWord ? textOf(displayName) : (outside ?? robot),
     names: () => (isOwnWord ? [displayName, email, id].flatMap((name) => textOf(name) ?? []) : []),
     isMember: isOwnWord && active === true && guest === false && app !== true,
   };
+}
+
+function isThere(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 export function isTrusted(writer: Writer, trust: Trust): boolean {

@@ -29,6 +29,8 @@ export interface LinearExtra {
   relations?: { readonly type: string; readonly id: string }[];
   /** Somebody from outside on whose behalf a member's name stands there. */
   requester?: string;
+  /** An integration that filed it under a member's name. */
+  bot?: string;
 }
 
 /** The world behind the API. An author that begins with @ is from outside, one that begins with bot: is an integration. */
@@ -96,7 +98,7 @@ export function issueRecord(world: LinearWorld, issue: FakeIssue) {
     creator: isAccount(issue.author) ? userRecord(world, issue.author, issue.isMember) : null,
     externalUserCreator: externalRecord(issue.author),
     asksExternalUserRequester: extra.requester === undefined ? null : externalRecord(extra.requester),
-    botActor: botRecord(issue.author),
+    botActor: botRecord(extra.bot ?? issue.author),
     labels: (page: PageArguments) =>
       connection(
         issue.labels.map((name) => ({ id: `label-${name}`, name })),

@@ -54,6 +54,19 @@ describe('who wrote an issue', () => {
     },
   );
 
+  test.each<[Trust]>([['members'], [['ann', 'zendesk']]])(
+    'what an integration filed under the name of a member is not the word of the member: %j',
+    async (trust) => {
+      const fake = await startFakeLinear();
+      const { id } = fake.add();
+      fake.extra.set(id, { bot: 'bot:Zendesk' });
+
+      const { issue } = await readOne(fake, id, trust);
+
+      expect(issue.author).toEqual({ login: 'Zendesk', trusted: false });
+    },
+  );
+
   test.each(['ann', ' ANN ', '@ann', 'ann@example.org', 'user-ann'])('a list may name Ann as %j', async (name) => {
     expect((await authorUnder([name], {}))?.trusted).toBe(true);
   });
