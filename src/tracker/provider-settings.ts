@@ -93,21 +93,20 @@ export class ProviderSettings {
     throw this.wrong('raw_tool', 'must be true, false or read_only');
   }
 
-  /** The token under `key`, else in the first of `variables` that is set. */
-  token(key: string, variables: readonly string[]): Token {
-    const written = this.#written(key);
-    const given = written === null ? null : String(written).trim();
+  /** The token under `key`, else in the first of `variables` that is set; where `key` names a variable that is not set, in the first of `instead`. */
+  token(key: string, variables: readonly string[], instead: readonly string[] = []): Token {
+    const given = String(this.#written(key) ?? '').trim();
     const variable = variableIn(given);
-    const names = variable !== null ? [variable] : given === null ? variables : [];
+    const names = variable !== null ? [variable, ...instead] : given === '' ? variables : [];
     for (const name of names) {
       const value = this.#options.secret(name)?.trim();
       if (value) return this.#checked({ value, from: name });
     }
-    if (given !== null && given !== '' && variable === null) {
+    if (given !== '' && variable === null) {
       return this.#checked({ value: given, from: `tracker.provider.${key}` });
     }
     const { kind } = this.#options.config;
-    const [name = 'TOKEN'] = names;
+    const [name = key] = names;
     const other = variable === null ? `, or name another variable with tracker.provider.${key}: $NAME` : '';
     const message = `${kind} needs a token, and ${name} is not set or empty. Set ${name} where the daemon is started${other}.`;
     throw new BatonError('missing_tracker_secret', message, { variable: name });

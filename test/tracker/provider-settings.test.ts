@@ -48,6 +48,14 @@ test('the token comes from its key, else from the first variable that is set', (
   });
 });
 
+test('an empty key is none: the usual variables are looked at, and named', () => {
+  expect(settings({ token: ' ' }, { GH_TOKEN: 'b' }).token('token', ['GITHUB_TOKEN', 'GH_TOKEN'])).toEqual({
+    value: 'b',
+    from: 'GH_TOKEN',
+  });
+  expect(() => settings({ token: '' }).token('token', ['GITHUB_TOKEN'])).toThrow(/GITHUB_TOKEN is not set/);
+});
+
 test('a token that is missing names its variable, one that cannot be sent is refused without being told', () => {
   expect(() => settings({}).token('token', ['GITHUB_TOKEN'])).toThrow(/GITHUB_TOKEN is not set/);
   expect(() => settings({ token: '$OWN' }, { GITHUB_TOKEN: 'x' }).token('token', ['GITHUB_TOKEN'])).toThrow(

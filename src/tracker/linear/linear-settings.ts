@@ -45,7 +45,8 @@ export function linearSettings(options: Pick<TrackerOptions, 'config' | 'secret'
   }
   return {
     endpoint: addressOf(settings.text('endpoint') ?? DEFAULT_ENDPOINT),
-    token: settings.token('api_key', [VARIABLE]),
+    // As in Symphony, also where the file names a variable that is not set.
+    token: settings.token('api_key', [VARIABLE], [VARIABLE]),
     project,
     team,
     assignee: assigneeOf(settings, options),

@@ -335,7 +335,9 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       const { fake } = await setUp();
 
       const byDefault = () => openFake(fake, { env: { [fake.variable]: '' } });
-      const byName = () => openFake(fake, { provider: { [facts.tokenKey]: '$OTHER_TOKEN' } });
+      // For Linear, as in Symphony, the usual variable would count instead.
+      const env: { readonly [name: string]: string } = kind === 'linear' ? { [fake.variable]: '' } : {};
+      const byName = () => openFake(fake, { provider: { [facts.tokenKey]: '$OTHER_TOKEN' }, env });
 
       expect(byDefault).toThrow(expect.objectContaining({ code: 'missing_tracker_secret' }));
       expect(byDefault).toThrow(fake.variable);

@@ -176,6 +176,19 @@ describe('the key', () => {
     expect(await sent(`lin_oauth_${fake.token}`)).toBe(`Bearer lin_oauth_${fake.token}`);
   });
 
+  test('as in Symphony LINEAR_API_KEY counts where the variable that the file names is not set', async () => {
+    const fake = await startFakeLinear();
+    const provider = { api_key: '$MY_KEY' };
+    const sent = async (env: { readonly [name: string]: string }) => {
+      await openFake(fake, { provider, env }).inspect?.(NEVER);
+      return fake.server.requests.at(-1)?.headers.authorization;
+    };
+
+    expect(await sent({})).toBe(fake.token);
+    expect(await sent({ MY_KEY: fake.token, LINEAR_API_KEY: 'another' })).toBe(fake.token);
+    expect(() => openFake(fake, { provider, env: { LINEAR_API_KEY: '' } })).toThrow(/MY_KEY is not set or empty/);
+  });
+
   test('an address without a path means that of the API', async () => {
     const fake = await startFakeLinear();
 
