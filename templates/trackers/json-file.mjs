@@ -13,7 +13,7 @@ const error = (code, message) => ({ error: { code, message } });
 const methods = {
   describe: (_, { states }) => ({ result: { target: file, states, methods: Object.keys(methods) } }),
   issues_by_states: ({ states }, { issues }) => ({ result: { issues: issues.filter(isIn(states)) } }),
-  issues_by_ids: ({ ids }, { issues }) => ({ result: { issues: issues.filter(({ id }) => ids.includes(id)) } }),
+  issues_by_ids: ({ ids }, { issues }) => ({ result: { issues: issues.filter(({ id }) => ids.includes(String(id))) } }),
   comment({ issue_id, body }, board) {
     const said = { author: 'baton', body, created_at: new Date().toISOString() };
     return change(board, issue_id, ({ comments = [] }) => ({ comments: [...comments, said] }));
@@ -25,7 +25,7 @@ const methods = {
 };
 
 function change(board, id, edit) {
-  const issue = board.issues.find((each) => each.id === id);
+  const issue = board.issues.find((each) => String(each.id) === String(id));
   if (!issue) return error('not_found', `There is no issue ${id}.`);
   Object.assign(issue, edit(issue));
   writeFileSync(`${file}.new`, `${JSON.stringify(board, null, 2)}\n`);

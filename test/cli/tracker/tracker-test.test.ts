@@ -34,6 +34,20 @@ describe('the example that ships', () => {
     expect(readFileSync(join(io.dir, 'json-file.mjs'), 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(40);
   });
 
+  test('its ids may be numbers', async () => {
+    const io = world();
+    const command = putExample(io, {
+      ...BOARD,
+      issues: BOARD.issues.map((each) => ({ ...each, id: Number(each.id) })),
+    });
+
+    const code = await batonTrackerTest(io, command, '--write', '1');
+
+    expect(io.out()).toMatch(/It keeps the protocol: 16 checks passed\.\n$/);
+    expect(code).toBe(0);
+    expect(boardOf(io).issues[0]).toMatchObject({ id: 1, comments: [{ author: 'baton' }] });
+  });
+
   test('nothing is changed unless somebody names an issue', async () => {
     const io = world();
     const command = putExample(io);
@@ -70,6 +84,18 @@ describe('other programs that keep the protocol', () => {
     expect(code).toBe(0);
     expect(io.out()).toContain('· was given two requests at once: it answered 13\n      Baton waits for each answer');
     expect(io.out()).toMatch(/· was started: (\d+) times for \1 answers\n {6}That is fine, but/);
+  });
+
+  test('one that leaves a moment after each answer gets changes while it is new', async () => {
+    const io = world();
+    const command = `head -n 1 | ${putExample(io)}; sleep 0.1`;
+
+    const code = await batonTrackerTest(io, command, '--write', '1');
+
+    expect(io.out()).toContain('✓ comments on an issue');
+    expect(io.out()).toContain('✓ moves an issue to another state, and back: "Todo", "In Progress", "Todo"');
+    expect(code).toBe(0);
+    expect(boardOf(io).issues[0].comments).toHaveLength(1);
   });
 
   test('an empty board leaves checks out, and says how to fill it', async () => {
