@@ -12,7 +12,7 @@ import {
   type TestBench,
   wordIn,
 } from './test-bench.js';
-import { fail, passed, skipped, told } from './verdict.js';
+import { CheckEnd, fail, passed, skipped, told } from './verdict.js';
 
 const UNASKED = 'that changes an issue; name one that may be changed with --write <id>';
 const MARK = 'baton tracker test';
@@ -71,12 +71,16 @@ async function moveThere(bench: TestBench, { id, state, others }: Move) {
     const heard = await bench.talk.ask('move', { issue_id: id, state: other });
     if (isUnsupported(heard.answer)) return told('it does not, so that agents cannot move issues');
     if (errorCodeOf(heard) === 'refused') continue;
-    resultIn(heard);
-    await expectState(bench, id, other);
-    const back = await bench.talk.ask('move', { issue_id: id, state });
-    if (errorCodeOf(back) !== null) fail(`could not move it back from "${other}"`, 'Move it back by hand.', back);
-    resultIn(back);
-    await expectState(bench, id, state);
+    try {
+      resultIn(heard);
+      await expectState(bench, id, other);
+      const back = await bench.talk.ask('move', { issue_id: id, state });
+      if (errorCodeOf(back) !== null) fail(`could not move it back from "${other}"`, 'Let it go both ways.', back);
+      resultIn(back);
+      await expectState(bench, id, state);
+    } catch (error) {
+      throw error instanceof CheckEnd ? await afterPutBack(bench, { id, state }, error) : error;
+    }
     return passed(`"${state}", "${other}", "${state}"`);
   }
   if (others.length === 0)
@@ -89,6 +93,20 @@ async function expectState(bench: TestBench, id: string, state: string): Promise
   const now = wordIn(records[0] ?? {}, 'state');
   if (stateKey(now) === stateKey(state)) return;
   fail(`said that it had moved ${id} to "${state}", but it is in "${now}"`, 'Move it before you answer.', heard);
+}
+
+/** Whatever went wrong with a move, the issue is not left where nobody wanted it; or its owner is told. */
+async function afterPutBack(bench: TestBench, { id, state }: Omit<Move, 'others'>, end: CheckEnd): Promise<CheckEnd> {
+  const isBack = () =>
+    expectState(bench, id, state).then(
+      () => true,
+      () => false,
+    );
+  if (await isBack()) return end;
+  await bench.talk.ask('move', { issue_id: id, state }).catch(() => null);
+  if (await isBack()) return end;
+  const { verdict } = end;
+  return new CheckEnd({ ...verdict, action: `${verdict.action ?? ''} Move ${id} back to "${state}" by hand.`.trim() });
 }
 
 async function recordToChange(bench: TestBench, id: string): Promise<Fields> {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../domain/json.js';
 import type { Answer } from '../../tracker/command/answer.js';
-import { lineOf } from '../../tracker/command/asked.js';
+import { isChange, lineOf } from '../../tracker/command/asked.js';
 import { NoAnswer, ProgramSession } from '../../tracker/command/program-session.js';
 import type { ProgramProcess } from '../../tracker/program.js';
 import { lastLines } from '../../tracker/shown-words.js';
@@ -28,7 +28,7 @@ const MAX_KEPT_BYTES = 20_000;
 
 /**
  * Questions to a program, one at a time, with the care of a daemon for what it does in between: one that exits after an answer is
- * started again, and one that goes wrong is stopped. Other than there, every word is kept to be shown.
+ * started again, and one that goes wrong is stopped; a change is never asked twice. Other than there, every word is kept to be shown.
  */
 export class Conversation {
   readonly #options: ConversationOptions;
@@ -59,8 +59,9 @@ export class Conversation {
     const id = this.#nextId;
     this.#nextId += ID_STEP;
     const sent = lineOf(id, { method, params });
+    const isRepeatable = !isChange({ method });
     for (;;) {
-      const session = await this.#usable();
+      const session = await this.#usable(isRepeatable);
       const isFirst = session.answers === 0;
       const askedAtMs = performance.now();
       try {
@@ -71,8 +72,8 @@ export class Conversation {
         return { sent, came: wordsOf(answer), answer };
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error;
-        // It was on its way out when it was asked.
-        if (error.isSilentEnd && !isFirst) continue;
+        // It was on its way out when it was asked. A change may have been made all the same.
+        if (error.isSilentEnd && !isFirst && isRepeatable) continue;
         const problem = `${error.message}${this.#saidOn(session.stderrText())}`;
         await this.close();
         return { sent, came: error.line?.toString('utf8', 0, MAX_KEPT_BYTES) ?? null, answer: problem };
@@ -85,8 +86,9 @@ export class Conversation {
     this.#session = null;
   }
 
-  async #usable(): Promise<ProgramSession> {
-    if (this.#session?.isUsable) return this.#session;
+  /** What is not asked twice goes only to a process that is new, or has answered again after its first answer: it stays. */
+  async #usable(mayBeLeaving: boolean): Promise<ProgramSession> {
+    if (this.#session?.isUsable && (mayBeLeaving || this.#session.answers !== 1)) return this.#session;
     await this.close();
     this.#session = new ProgramSession(await this.#options.start());
     this.#starts++;

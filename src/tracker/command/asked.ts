@@ -12,7 +12,7 @@ export interface Question {
 }
 
 /** What may have happened although nobody heard so: never asked twice. */
-export function isChange({ method }: Question): boolean {
+export function isChange({ method }: { readonly method: string }): boolean {
   return method === 'comment' || method === 'move';
 }
 

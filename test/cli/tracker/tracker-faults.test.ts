@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
 import { CHANGE_CHECKS } from '../../../src/cli/tracker/change-checks.js';
@@ -7,17 +9,21 @@ import type { Check } from '../../../src/cli/tracker/test-bench.js';
 import { startTrackerProgram } from '../../../src/daemon/tracker-program.js';
 import { livingWith, realClock } from '../../runner/contain/workbench.js';
 import { commandOf } from '../../tracker/command/program-fixture.js';
-import { world } from '../cli-fixture.js';
+import { type World, world } from '../cli-fixture.js';
 
 interface Asked {
   readonly checks?: readonly Check[];
   readonly writeId?: string;
   readonly limitMs?: number;
+  readonly io?: World;
 }
 
+/** The changes that a program was asked for: number, method, state. */
+const changesIn = ({ dir }: World) => readFileSync(join(dir, 'changes'), 'utf8').trimEnd().split('\n');
+
 /** What the checks say about a program, without those that they pass. */
-async function findings(script: string, { checks = READ_CHECKS, writeId, limitMs = 10_000 }: Asked = {}) {
-  const { dir, env } = world();
+async function findings(script: string, { checks = READ_CHECKS, writeId, limitMs = 10_000, io = world() }: Asked = {}) {
+  const { dir, env } = io;
   const config = { runtime: { env: 'allowlist', envAllow: [] }, hooks: { envAllow: [] } } as const;
   const containment = await detectContainment({ isolation: 'none', hide: [], clock: realClock });
   const start = async () => {
@@ -80,6 +86,37 @@ describe('one fault is one failed check', () => {
     const found = await findings(commandOf('faulty', fault), { checks: CHANGE_CHECKS, writeId: '1' });
 
     expect(found).toEqual([expect.objectContaining({ mark: 'failed', law: expect.stringContaining(law), why })]);
+  });
+
+  test('one that dies at a change is not asked for it once more, and found out', async () => {
+    const io = world();
+    const checks = [...READ_CHECKS, ...CHANGE_CHECKS];
+
+    const found = await findings(commandOf('faulty', 'dies at changes unless it is new'), { checks, writeId: '1', io });
+
+    const why = 'it exited with code 1 before it had answered';
+    expect(found.map((each) => [each.law, each.why])).toEqual([
+      ['comments on an issue', why],
+      ['moves an issue to another state, and back', why],
+    ]);
+    const numbers = changesIn(io).map((line) => line.split(' ')[0]);
+    expect(numbers).toEqual([...new Set(numbers)]);
+  });
+
+  test('an issue that went elsewhere is moved back all the same', async () => {
+    const io = world();
+
+    const [found] = await findings(commandOf('faulty', 'moves elsewhere'), { checks: CHANGE_CHECKS, writeId: '1', io });
+
+    expect(found?.why).toBe('it said that it had moved 1 to "Done", but it is in "Doing"');
+    expect(found?.action).toBe('Move it before you answer.');
+    expect(changesIn(io)).toEqual(expect.arrayContaining([expect.stringMatching(/move Todo$/)]));
+  });
+
+  test('an issue that cannot be moved back is left to a person', async () => {
+    const [found] = await findings(commandOf('faulty', 'goes one way'), { checks: CHANGE_CHECKS, writeId: '1' });
+
+    expect(found?.action).toMatch(/ Move 1 back to "Todo" by hand\.$/);
   });
 
   test('a tracker that lets issues go nowhere is told, and no fault', async () => {

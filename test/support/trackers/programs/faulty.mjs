@@ -1,12 +1,14 @@
 // A good program but for one thing, which argv[2] names.
 import { spawn } from 'node:child_process';
-import { writeSync } from 'node:fs';
+import { appendFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { fail, issue, note, onQuestion, reply, write } from './lines.mjs';
 
 const [, , fault, dir] = process.argv;
 const board = [issue('1'), issue('2', { state: 'Done' })];
 const said = [];
 let answered = 0;
+let asked = 0;
 
 const key = (state) => (fault === 'knows no letters' ? state : state.trim().toLowerCase());
 const isIn = (states) => (each) => states.map(key).includes(key(each.state));
@@ -30,7 +32,7 @@ const methods = {
     const found = board.find(({ id }) => id === issue_id);
     if (fault === 'goes one way' && state === 'Todo') return { error: { code: 'failed', message: 'one way' } };
     if (fault === 'refuses moves') return { error: { code: 'refused' } };
-    if (fault !== 'moves nothing') found.state = state;
+    if (fault !== 'moves nothing') found.state = fault === 'moves elsewhere' && state === 'Done' ? 'Doing' : state;
     return {};
   },
 };
@@ -48,6 +50,11 @@ if (fault === 'parts badly') {
 if (fault === 'stays for ever') setInterval(() => {}, 1_000);
 
 onQuestion(({ id, method, params }) => {
+  if (method === 'comment' || method === 'move') {
+    appendFileSync(join(dir, 'changes'), `${id} ${method} ${params.state ?? ''}\n`);
+    if (fault === 'dies at changes unless it is new' && asked > 0) process.exit(1);
+  }
+  asked++;
   const answer = methods[method]?.(params);
   const own = fault === 'counts requests' ? ++answered : id;
   if (answer?.error) return write(`${JSON.stringify({ id, ...answer })}\n`);
