@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { inParallel } from '../in-parallel.js';
@@ -45,6 +46,8 @@ interface Asked {
 }
 
 const AT_ONCE = 4;
+/** So many take some milliseconds; then agents and timers have their turn. */
+const LOOKED_AT_AT_ONCE = 500;
 const MAX_KEPT = 20_000;
 const NOTHING: ChangeHistory = { changes: [], labelled: new Map() };
 /** Of a hundred notes each. Whoever writes more than that hides something. */
@@ -71,7 +74,8 @@ export class ChangeHistories {
   async read(issues: readonly GitlabIssue[], order: HistoryOrder): Promise<ReadonlyMap<number, HistoryFound>> {
     const found = new Map<number, HistoryFound>();
     const asked: Asked[] = [];
-    for (const issue of issues) {
+    for (const [n, issue] of issues.entries()) {
+      if (n % LOOKED_AT_AT_ONCE === LOOKED_AT_AT_ONCE - 1) await othersTurn();
       const { iid } = issue;
       if (iid === null) continue;
       const last = this.#kept.get(iid);

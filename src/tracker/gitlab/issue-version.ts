@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type ChangeHistory, PARTS, type Part, type Rules, startLabels } from './changed-by-stranger.js';
 import type { GitlabIssue } from './gitlab-issue.js';
 
@@ -12,12 +12,34 @@ export interface Version {
 
 export function versionOf(issue: GitlabIssue, rules: Rules): Version {
   const { updatedAt, fields } = issue;
+  const title = new Digest(fields.title);
+  const description = new Digest(fields.description);
   return {
     updatedAt,
-    title: digestOf(fields.title),
-    description: digestOf(fields.description),
+    get title() {
+      return title.text;
+    },
+    get description() {
+      return description.text;
+    },
     depth: rules.trust === 'anyone' ? JSON.stringify(startLabels(issue, rules)) : '',
   };
+}
+
+/** Made when it is first compared: of most issues of a large board it never is. */
+class Digest {
+  #made: string | null = null;
+  #of: unknown;
+
+  constructor(of: unknown) {
+    this.#of = of;
+  }
+
+  get text(): string {
+    this.#made ??= hash('sha256', JSON.stringify(this.#of ?? null), 'base64');
+    this.#of = null;
+    return this.#made;
+  }
 }
 
 export function isSameText(one: Version, other: Version): boolean {
@@ -37,10 +59,4 @@ export function isExplained(
 
 function newestMs({ changes }: ChangeHistory, part: Part): number {
   return changes.find(({ what }) => what === part)?.atMs ?? 0;
-}
-
-function digestOf(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(value ?? null))
-    .digest('base64');
 }
