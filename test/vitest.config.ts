@@ -9,7 +9,9 @@ const LONG = [
   ...['test/e2e/killed.test.ts', 'test/sim/*.test.ts'],
   ...['test/cli/tracker/**/*.test.ts', 'test/cli/init/init-command.test.ts', 'test/e2e/command-tracker.test.ts'],
   ...['test/tracker/command/process.test.ts', 'test/tracker/command/surroundings.test.ts'],
-  ...['test/runner/executors/external/conformance.test.ts', 'test/runner/executors/external/envelope-pipe.test.ts'],
+  ...['conformance', 'ends', 'envelope-pipe'].map((name) => `test/runner/executors/external/${name}.test.ts`),
+  ...['test/runner/workspaces/workspace-save.test.ts', 'test/cli/own-workflow.test.ts', 'test/cli/bad-places.test.ts'],
+  ...['test/cli/init/init-steps.test.ts', 'test/e2e/steps-stopped.test.ts', 'test/e2e/notify.test.ts'],
   ...['test/tracker/local/many-problems.test.ts', 'test/tracker/local/dependency-circles.test.ts'],
 ];
 /** These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`). */
