@@ -36,13 +36,13 @@ export function tryNormalise(raw: RawIssue): Tried {
 }
 
 export function listed(tried: readonly Tried[]): NormalisedList {
-  const issues: Issue[] = [];
-  const problems: string[] = [];
-  let untold = 0;
-  for (const one of tried) {
-    if (!(one instanceof BatonError)) issues.push(one);
-    else if (problems.length < MAX_PROBLEMS) problems.push(one.message);
-    else untold++;
-  }
-  return { issues, problems: untold === 0 ? problems : [...problems, `… and ${untold} more of the kind.`] };
+  const issues = tried.filter((one): one is Issue => !(one instanceof BatonError));
+  const problems = tried.filter((one) => one instanceof BatonError).map(({ message }) => message);
+  return { issues, problems: someOf(problems) };
+}
+
+/** Each is told to people, and nobody reads more. */
+export function someOf(problems: readonly string[]): readonly string[] {
+  const rest = problems.length - MAX_PROBLEMS;
+  return rest <= 0 ? problems : [...problems.slice(0, MAX_PROBLEMS), `… and ${rest} more of the kind.`];
 }

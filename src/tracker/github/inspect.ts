@@ -4,6 +4,7 @@ import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
+import { missingLabels, namedLabels } from '../missing-labels.js';
 import type { GithubApi } from './github-api.js';
 import { loginOf } from './github-issue.js';
 import { readList } from './read-list.js';
@@ -57,18 +58,12 @@ function aboutRepository({ fullName, hasIssues, isArchived, mayChange }: Reposit
 
 async function aboutLabels(order: Pick<InspectOrder, 'api' | 'reading' | 'states' | 'settings'>) {
   const { api, reading, states, settings } = order;
-  const needed = new Map([
-    ...states.labels.map((label) => [label, 'tracker.provider.state_labels'] as const),
-    ...settings.requiredLabels.map((label) => [label, 'tracker.required_labels'] as const),
-  ]);
-  if (needed.size === 0) return [];
+  const named = namedLabels(states, settings.requiredLabels);
+  if (named.size === 0) return [];
   const labels = await readList(api, reading, {
     segments: ['labels'],
     read: (value) => textOf(fieldsOf(value).name),
     idOf: (name) => name,
   });
-  const existing = new Set(labels.map((name) => name?.trim().toLowerCase()));
-  return [...needed]
-    .filter(([label]) => !existing.has(label.trim().toLowerCase()))
-    .map(([label, key]) => `${api.fullName} has no label "${label}", which ${key} names.`);
+  return missingLabels(named, labels, api.fullName);
 }

@@ -2,14 +2,13 @@ import { BatonError } from '../../domain/errors.js';
 import { stateKey } from '../../domain/issue.js';
 import type { IssueBatch } from '../../domain/ports.js';
 import { inParallel } from '../in-parallel.js';
+import { someOf } from '../normalise-batch.js';
 import { completeIssues, type Mapped, type ReadOrder } from './complete-issues.js';
 import { AT_ONCE, GITHUB } from './github-api.js';
 import { type GithubIssue, readGithubIssue } from './github-issue.js';
 import { CLOSED } from './own-states.js';
 import { readList } from './read-list.js';
 import { type Mapping, stateRivalry, toIssue } from './to-issue.js';
-
-const MAX_PROBLEMS = 100;
 
 /** `states`: in the spelling of `LabelStates`, at least one. */
 export async function readByStates(states: readonly string[], order: ReadOrder): Promise<IssueBatch> {
@@ -82,10 +81,4 @@ async function batchOf(mapped: readonly Mapped[], order: ReadOrder): Promise<Iss
     issue === null ? (problem ?? []) : (stateRivalry(github, mapping.states) ?? []),
   );
   return { issues: await completeIssues(mapped, order), unknown: [], problems: someOf(problems), ...reading.rateLimit };
-}
-
-/** Each is told to people, and nobody reads more. */
-function someOf(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - MAX_PROBLEMS;
-  return rest <= 0 ? problems : [...problems.slice(0, MAX_PROBLEMS), `… and ${rest} more of the kind.`];
 }

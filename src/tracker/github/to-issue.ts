@@ -1,5 +1,6 @@
 import type { Trust } from '../../domain/config.js';
 import type { Issue } from '../../domain/issue.js';
+import { assignedElsewhere } from '../assigned-elsewhere.js';
 import type { LabelStates } from '../label-states.js';
 import { normaliseIssue } from '../normalise-issue.js';
 import { priorityOf } from '../priority-of-labels.js';
@@ -44,10 +45,4 @@ export function stateRivalry({ number, isOpen, labels }: GithubIssue, states: La
   if (rivals.length === 0) return null;
   const names = rivals.map((label) => `"${label}"`).join(' and ');
   return `${identifierOf(number)} carries the state labels ${names}. It counts as "${state}"; take the others off.`;
-}
-
-function assignedElsewhere(assignees: readonly string[], wanted: string): string | null {
-  if (assignees.some((login) => login.toLowerCase() === wanted.toLowerCase())) return null;
-  const whom = assignees.length === 0 ? 'nobody' : assignees.join(' and ');
-  return `is assigned to ${whom}, not to ${wanted}`;
 }

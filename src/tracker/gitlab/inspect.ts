@@ -3,8 +3,9 @@ import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
+import { missingLabels, namedLabels } from '../missing-labels.js';
 import type { GitlabApi } from './gitlab-api.js';
-import { labelKey, usernameOf } from './gitlab-issue.js';
+import { usernameOf } from './gitlab-issue.js';
 import type { Project, ProjectFacts } from './project.js';
 import { readList } from './read-list.js';
 
@@ -53,18 +54,12 @@ async function aboutLabels(
   { api, reading, states, settings }: Omit<InspectOrder, 'project'>,
   { fullPath }: ProjectFacts,
 ): Promise<readonly string[]> {
-  const needed = new Map([
-    ...states.labels.map((label) => [label, 'tracker.provider.state_labels'] as const),
-    ...settings.requiredLabels.map((label) => [label, 'tracker.required_labels'] as const),
-  ]);
-  if (needed.size === 0) return [];
+  const named = namedLabels(states, settings.requiredLabels);
+  if (named.size === 0) return [];
   const labels = await readList(api, reading, {
     segments: ['labels'],
     read: (value) => textOf(fieldsOf(value).name),
     idOf: (name) => name,
   });
-  const existing = new Set(labels.flatMap((name) => (name === null ? [] : [labelKey(name)])));
-  return [...needed]
-    .filter(([label]) => !existing.has(labelKey(label)))
-    .map(([label, key]) => `${fullPath} has no label "${label}", which ${key} names.`);
+  return missingLabels(named, labels, fullPath);
 }

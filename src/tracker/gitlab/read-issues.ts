@@ -2,6 +2,7 @@ import { BatonError } from '../../domain/errors.js';
 import { stateKey } from '../../domain/issue.js';
 import type { IssueBatch } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
+import { someOf } from '../normalise-batch.js';
 import { type CompleteOrder, completeIssues, type FoundIssue } from './complete-issues.js';
 import { GITLAB, type GitlabApi } from './gitlab-api.js';
 import { type GitlabIssue, readGitlabIssue } from './gitlab-issue.js';
@@ -27,7 +28,6 @@ interface Mapped {
 const BATCH = 50;
 /** Each takes a request or two, the first time. */
 const MAX_HISTORIES = 200;
-const MAX_PROBLEMS = 100;
 
 /** `states`: in the spelling of `LabelStates`, at least one. */
 export async function readByStates(states: readonly string[], order: ReadOrder): Promise<IssueBatch> {
@@ -99,10 +99,4 @@ function mapWanted(gitlab: GitlabIssue, wanted: ReadonlySet<string>, mapping: Ma
     if (!(error instanceof BatonError)) throw error;
     return { gitlab, found: null, problem: error.message };
   }
-}
-
-/** Each is told to people, and nobody reads more. */
-function someOf(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - MAX_PROBLEMS;
-  return rest <= 0 ? problems : [...problems.slice(0, MAX_PROBLEMS), `… and ${rest} more of the kind.`];
 }
