@@ -30,6 +30,9 @@ const CHANGEABLE: { readonly [first: string]: readonly string[] } = {
   boards: ['lists'],
 };
 
+/** What is listed below these may be of other projects, and is shown with all its text. */
+const FOREIGN = ['links', 'related_merge_requests', 'closed_by', 'closes_issues', 'related_issues'];
+
 /** Parameters by which somebody would act as another, with whatever else he is given. */
 const IDENTITIES = ['sudo', 'private_token', 'access_token', 'job_token'];
 /** An epic belongs to a group, and whoever hangs an issue below one changes it. */
@@ -55,6 +58,8 @@ export function scopedPath(call: ScopedCall, project: string): ScopedPath {
   const given = [...new URLSearchParams(query.replaceAll(';', '&')).keys(), ...Object.keys(fieldsOf(call.body))];
   const identity = given.find((name) => IDENTITIES.includes(plainName(name)));
   if (identity !== undefined) throw new ToolRefusal(`${identity} is not allowed: gitlab_api acts as itself.`);
+  if (call.method === 'GET' && FOREIGN.includes(segments[2] ?? ''))
+    throw new ToolRefusal(`/${segments[2]} is not shown: it may be of other projects than ${project}.`);
   if (call.method !== 'GET') checkChange(call, segments, query, project);
   return { segments, query };
 }

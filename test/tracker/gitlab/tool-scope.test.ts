@@ -92,6 +92,18 @@ describe('SEC-22 what the tool does not reach is refused, and nothing is sent', 
   });
 
   test.each([
+    ...['/issues/1/links', '/issues/1/related_merge_requests', '/issues/1/closed_by'],
+    ...['/merge_requests/5/closes_issues', '/merge_requests/5/related_issues?per_page=1'],
+  ])('nor is what may be of other projects: GET %s', async (path) => {
+    const { fake, call } = await toolOf();
+
+    const { success, told } = await call({ method: 'GET', path });
+
+    expect([success, told.error.code]).toEqual([false, 'refused']);
+    expect(fake.server.requests).toEqual([]);
+  });
+
+  test.each([
     ['PUT', '/merge_requests/5/merge'],
     ['PUT', '/merge_requests/5/rebase'],
     ['POST', '/merge_requests/5/approve'],
