@@ -1,18 +1,17 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
- * What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives, programs of one's own that misbehave, and how time grows
- * with size. `npm run test:long`; CI runs it too.
+ * What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives, programs of one's own (executors, capabilities, trackers, notices),
+ * locks and mounts, and how time grows with size. `npm run test:long`; CI runs it too.
  */
 const LONG = [
-  ...['test/cli/recover/**/*.test.ts', 'test/hooks/*git*.test.ts', 'test/hooks/commit-and-push.test.ts'],
-  ...['test/e2e/killed.test.ts', 'test/sim/*.test.ts'],
-  ...['test/cli/tracker/**/*.test.ts', 'test/cli/init/init-command.test.ts', 'test/e2e/command-tracker.test.ts'],
-  ...['test/tracker/command/process.test.ts', 'test/tracker/command/surroundings.test.ts'],
-  ...['conformance', 'ends', 'envelope-pipe'].map((name) => `test/runner/executors/external/${name}.test.ts`),
-  ...['test/runner/workspaces/workspace-save.test.ts', 'test/cli/own-workflow.test.ts', 'test/cli/bad-places.test.ts'],
-  ...['test/cli/init/init-steps.test.ts', 'test/e2e/steps-stopped.test.ts', 'test/e2e/notify.test.ts'],
-  ...['test/tracker/local/many-problems.test.ts', 'test/tracker/local/dependency-circles.test.ts'],
+  ...['test/cli/recover/**/*.test.ts', 'test/hooks/{git-scripts,commit-and-push}.test.ts'],
+  ...['test/runner/workspaces/workspace-save.test.ts', 'test/cli/own-workflow.test.ts'],
+  ...['test/e2e/{killed,steps-stopped,notify,command-tracker}.test.ts', 'test/sim/*.test.ts'],
+  ...['test/runner/executors/{external,capability}/*.test.ts', 'test/cli/{executor,capability,tracker}/**/*.test.ts'],
+  ...['test/tracker/command/*.test.ts', 'test/notify/command.test.ts', 'test/cli/init/init-{command,steps}.test.ts'],
+  ...['test/store/instance-lock.test.ts', 'test/runner/contain/hidden-state.test.ts', 'test/cli/bad-places.test.ts'],
+  ...['test/tracker/local/{many-problems,dependency-circles}.test.ts', 'test/daemon/tracker-reload.test.ts'],
 ];
 /** These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`). */
 const ELSEWHERE = ['test/real/**', 'test/page/**'];

@@ -307,6 +307,9 @@ function judge({ core, runs, offered, ...world }: World, only: string | null): v
 /** Still to be worked on, as far as the daemon could see. */
 function isThere(core: Core, id: string): boolean {
   const { claims, candidates } = core.state;
-  const issue = candidates[id] ?? (claims[id]?.status.kind === 'waiting' ? claims[id].issue : undefined);
+  const isWaiting = claims[id]?.status.kind === 'waiting';
+  // Wherever it was seen last: of one that waits and that the tracker cannot tell of, nobody knows that it is done.
+  if (isWaiting && core.unknown.has(id)) return true;
+  const issue = candidates[id] ?? (isWaiting ? claims[id]?.issue : undefined);
   return issue !== undefined && ['Todo', 'In Progress'].includes(issue.state) && issue.blocked_by.length === 0;
 }
