@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openPage } from './browser.js';
 import { runningIssue, timelineOf } from './sample-issue.js';
 import { ago, INPUT, named, stateWith, workingDay } from './sample-state.js';
@@ -66,7 +66,9 @@ test('an earlier run is chosen from the list, with its outcome and its cost', as
 });
 
 test('a transcript is saved as a file, also where looking needs the token', async () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'baton-page-')), 'transcript.jsonl');
+  const folder = mkdtempSync(join(tmpdir(), 'baton-page-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'transcript.jsonl');
   writeFileSync(file, '{"kind":"run_began"}\n');
   const { page } = await openIssue({ isOwnToken: true, source: { transcript: async () => file } });
 
