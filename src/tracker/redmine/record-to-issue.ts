@@ -6,7 +6,8 @@ import { identifierOf, numberIn } from './issue-number.js';
 import { type Judge, type Person, personIn } from './people.js';
 
 export interface RecordContext {
-  readonly base: URL;
+  /** Where people look at it, without a slash at the end. */
+  readonly site: string;
   /** Custom fields whose values are labels, in lower case; empty: all that take several values. */
   readonly labelFields: ReadonlySet<string>;
   readonly judge: Judge;
@@ -30,7 +31,7 @@ export function recordToIssue(record: Fields, context: RecordContext): RawIssue 
     description: record.description,
     priority: PRIORITIES.get(textOf(fieldsOf(record.priority).name)?.toLowerCase() ?? '') ?? null,
     state: fieldsOf(record.status).name,
-    url: number === null ? null : `${context.base.href.replace(/\/$/, '')}/issues/${number}`,
+    url: number === null ? null : `${context.site}/issues/${number}`,
     assignee_id: assignee.id,
     // Judged already: Redmine's people are known by number, not by the name that is shown.
     author: authorIn(author, context),

@@ -152,7 +152,7 @@ export class RedmineTracker implements Tracker {
     const authors = records.map(({ author }) => personIn(author));
     const assignees = records.map(({ assigned_to: to }) => personIn(to));
     const context = {
-      base,
+      site: base.href.replace(/\/$/, ''),
       labelFields: new Set(labelFields.map((name) => name.toLowerCase())),
       judge: await this.#people.judge(authors, this.#trust, reading),
       heldBack: await heldBackBy(assignee, assignees, { me, people: this.#people, reading }),
