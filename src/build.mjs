@@ -15,7 +15,8 @@ for (const folder of ['src', 'orchestrator', 'runner', 'hooks', 'templates']) {
   cpSync(join(root, folder), join(root, 'dist', folder), {
     recursive: true,
     filter: (path) =>
-      ASSET_ENDINGS.has(extname(path)) && !/(?:README\.md|build\.mjs|bundle\.mjs|status\/page)$/.test(path),
+      ASSET_ENDINGS.has(extname(path)) &&
+      !/(?:README\.md|build\.mjs|bundle\.mjs|forget-old-files\.(?:d\.mts|mjs)|status\/page)$/.test(path),
   });
 }
 await buildPage(join(root, 'dist/src/status/page'));

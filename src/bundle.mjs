@@ -1,8 +1,9 @@
 // Puts what is compiled into a few files: a command that reads six hundred small ones takes more than twice as long to begin. The entries
 // keep their places, everything else goes to dist/chunks. Packages are taken in, too, with their licences; but not the one with native code.
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
+import { forgetOldFiles } from './forget-old-files.mjs';
 
 const ENTRIES = ['src/main', 'src/demo/agent'];
 /** A daemon that was started before a build still loads chunks of its own when it first needs them. */
@@ -23,7 +24,7 @@ export async function bundle(dist) {
       ...{ dir: dist, format: 'esm' },
       ...{ entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js' },
     });
-    forgetOld(chunks, new Set(output.map(({ fileName }) => join(dist, fileName))));
+    forgetOldFiles(chunks, new Set(output.map(({ fileName }) => basename(fileName))), KEEP_MS);
     const packages = new Set(output.flatMap(({ moduleIds = [] }) => moduleIds.flatMap((id) => packageOf(id) ?? [])));
     writeFileSync(
       join(dist, 'THIRD-PARTY-LICENCES.txt'),
@@ -53,13 +54,6 @@ function keepPlaces(dist) {
       return code.replaceAll('__DIST__', `new URL(${up}, import.meta.url)`);
     },
   };
-}
-
-function forgetOld(chunks, current) {
-  for (const name of readdirSync(chunks)) {
-    const file = join(chunks, name);
-    if (!current.has(file) && Date.now() - statSync(file).mtimeMs > KEEP_MS) rmSync(file);
-  }
 }
 
 /** The folder of the package that a module belongs to; `null`: it is ours. */

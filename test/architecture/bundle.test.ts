@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { forgetOldFiles } from '../../src/forget-old-files.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -29,4 +31,19 @@ test('no built file names a folder of the machine that built it', () => {
 
   expect(files.length).toBeGreaterThan(20);
   expect(naming).toEqual([]);
+});
+
+test('a build takes away what is old and of no use to it, and nothing that a daemon of yesterday may still load', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-chunks-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const daysAgo = { 'new.js': 0, 'used.js': 30, 'yesterday.js': 1, 'old.js': 30 };
+  for (const [name, days] of Object.entries(daysAgo)) {
+    writeFileSync(join(folder, name), '');
+    const atS = Date.now() / 1000 - days * 86_400;
+    utimesSync(join(folder, name), atS, atS);
+  }
+
+  forgetOldFiles(folder, new Set(['new.js', 'used.js']), 7 * 86_400_000);
+
+  expect(readdirSync(folder).sort()).toEqual(['new.js', 'used.js', 'yesterday.js']);
 });

@@ -40,6 +40,28 @@ test('a conditional read is sent the ETag, and a 304 is the very answer of befor
   expect(server.requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"', undefined]);
 });
 
+test('what is kept under an ETag is the digest of an answer, made once and only of a good one', async () => {
+  const { http } = await opened(({ url, headers }) => {
+    if (url.pathname === '/api/gone') return { status: 404, body: { said: 'no' } };
+    return headers['if-none-match'] === '"v1"'
+      ? { status: 304 }
+      : { headers: { etag: '"v1"' }, body: { n: 1, more: 2 } };
+  });
+  const digested: unknown[] = [];
+  const digest = (body: unknown) => {
+    digested.push(body);
+    return { digest: (body as { n: number }).n };
+  };
+  const ask = (path: string) => http.reading(NEVER).get(path, { isConditional: true, digest, accept: [404] });
+
+  const [first, second, gone] = [await ask('/x'), await ask('/x'), await ask('/gone')];
+
+  expect(first.body).toEqual({ digest: 1 });
+  expect(second.body).toBe(first.body);
+  expect(gone.body).toEqual({ said: 'no' });
+  expect(digested).toHaveLength(1);
+});
+
 test('a whole answer can be asked for, and is the one that is known from then on', async () => {
   let links = 0;
   const { server, http } = await opened(({ headers }) =>

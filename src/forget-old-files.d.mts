@@ -1,0 +1,1 @@
+export function forgetOldFiles(folder: string, current: ReadonlySet<string>, maxAgeMs: number): void;
