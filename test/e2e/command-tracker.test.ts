@@ -36,6 +36,15 @@ printf '{"id":%s,"result":{"issues":[]}}\\n' "$id"
 
 const STATE = ['--state-dir', 'state'] as const;
 
+/** The end of one may have been the end of others: a namespace goes with its first process. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 /** Tests side by side: each says by its own context when it is over. */
 function workplace({ onTestFinished }: TestContext, command: string, settings = ''): Place {
   const here = place(onTestFinished);
@@ -56,7 +65,7 @@ Go on with {{ issue.identifier }}
   onTestFinished(() => {
     for (const line of processesIn(here.dir)) {
       const pid = Number(line.trim().split(' ')[0]);
-      if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+      if (pid !== process.pid) killIfThere(pid);
     }
   });
   return here;
