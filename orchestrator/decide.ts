@@ -4,7 +4,7 @@ import type { OrchestratorEvent, RemovalReport } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
 import { meetDeadlines } from './deadlines.js';
 import { Draft } from './draft.js';
-import { fill } from './fill.js';
+import { fill } from './dispatch.js';
 import { type Fresh, issuesRead, NOTHING_FRESH, observed } from './observe.js';
 import { beginOnce, finishOnce, onceEnded, onceObserved } from './once.js';
 import { orderPersist, persisted, persistFailed } from './persist.js';
@@ -12,7 +12,7 @@ import { limitUntil, pollIfDue } from './poll.js';
 import * as requests from './requests.js';
 import { closeLeftRuns } from './restore.js';
 import { runEnded } from './run-end.js';
-import { signalled, unkillable } from './signals.js';
+import { signalled, unkillable } from './run-signals.js';
 import { runOf, type State } from './state.js';
 
 export interface Decision {

@@ -1,5 +1,5 @@
 import { type DayLedger, LEDGER_DAYS, type Ledger, type Spending } from '../src/domain/durable.js';
-import { addTokens } from './account.js';
+import { addTokens } from './run-record.js';
 
 const EMPTY_DAY: DayLedger = { tokens: 0, issues: {} };
 const NOTHING: Spending = { input: 0, cached: 0, output: 0, tokens: 0 };

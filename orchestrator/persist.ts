@@ -3,7 +3,7 @@ import type { Instant } from '../src/domain/clock.js';
 import type { DurableChange, DurableClaim } from '../src/domain/durable.js';
 import { failure } from '../src/domain/outcome.js';
 import type { RunRecord } from '../src/domain/run-record.js';
-import { closeAccount, runRecord } from './account.js';
+import { closeAccount, runRecord } from './run-record.js';
 import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { ledgerChanges } from './ledger.js';

@@ -8,7 +8,7 @@ import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { finish } from './finish.js';
 import { changeHash } from './hash.js';
-import { park, waitUntil } from './rest.js';
+import { park, waitUntil } from './park-and-wait.js';
 import { continuationMs } from './retry.js';
 import { removeWorkspace, requestStop } from './run-end.js';
 import { recordOf } from './state.js';

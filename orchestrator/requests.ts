@@ -7,9 +7,9 @@ import { hasBudget } from './eligibility.js';
 import { liftHold, probeNow } from './holds.js';
 import { cadenceMs, isRateLimited } from './poll.js';
 import { unpark } from './reconcile.js';
-import { park, waitUntil } from './rest.js';
+import { park, waitUntil } from './park-and-wait.js';
 import { requestStop } from './run-end.js';
-import { closeQuestion } from './signals.js';
+import { closeQuestion } from './run-signals.js';
 import { recordOf } from './state.js';
 
 /** What people and the workflow file ask for. Each is safe at any moment and when asked twice. */

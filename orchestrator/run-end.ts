@@ -6,11 +6,11 @@ import type { Issue } from '../src/domain/issue.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
 import type { Question } from '../src/domain/question.js';
 import { standingOf } from '../src/domain/standing.js';
-import { closeAccount } from './account.js';
+import { closeAccount } from './run-record.js';
 import type { Draft } from './draft.js';
 import { finish } from './finish.js';
 import { probeSucceeded } from './holds.js';
-import { park, waitUntil } from './rest.js';
+import { park, waitUntil } from './park-and-wait.js';
 import { CONTINUATION_MS } from './retry.js';
 import { failed, interrupted, putBack } from './run-failed.js';
 

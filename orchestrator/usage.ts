@@ -2,7 +2,7 @@ import type { Claim, IssueRecord, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Spending } from '../src/domain/durable.js';
 import type { TokenTotals } from '../src/domain/runtime-event.js';
-import { addTokens, withAccount } from './account.js';
+import { addTokens, withAccount } from './run-record.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { spend, tokensOn } from './ledger.js';

@@ -8,11 +8,11 @@ import type { Issue } from '../src/domain/issue.js';
 import { captureOutput } from './contain/capture-output.js';
 import { spawnContained } from './contain/spawn-contained.js';
 import { environmentFor } from './environment.js';
-import type { ContainedProcess, Containment, StopResult } from './process.js';
+import type { ContainedProcess, Containment, StopResult } from './contain/process.js';
 import type { RunObserver } from './run-observer.js';
 import { untilGone } from './until-gone.js';
-import type { Workspace } from './workspace-folder.js';
-import type { Workspaces } from './workspaces.js';
+import type { Workspace } from './workspace/workspace-folder.js';
+import type { Workspaces } from './workspace/workspaces.js';
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
 const DRAIN_MS = 1_000;

@@ -1,6 +1,6 @@
 import { copyFile, lstat, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { neutraliseJson } from '../src/domain/neutralise.js';
+import { neutraliseJson } from '../src/text/neutralise.js';
 import {
   BUNDLE_FILE,
   PARTIAL_PREFIX,

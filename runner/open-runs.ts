@@ -1,6 +1,6 @@
 import type { OpenRun, OpenRunStore, RecordedProcess } from '../src/domain/ports.js';
 import type { ProcessIdentity } from './contain/proc-table.js';
-import type { ProcessTrace } from './process.js';
+import type { ProcessTrace } from './contain/process.js';
 
 const NOTE_AFTER_MS = 200;
 

@@ -13,14 +13,14 @@ import type { Executors } from './executors/executors.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
 import { lastLook } from './last-look.js';
 import type { OpenRuns } from './open-runs.js';
-import type { Containment } from './process.js';
+import type { Containment } from './contain/process.js';
 import { promptValues } from './prompt-values.js';
 import { withComments } from './read-comments.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { RunObserver } from './run-observer.js';
 import { runPlan, tellRendered } from './steps/run-plan.js';
-import type { Workspace } from './workspace-folder.js';
-import type { Workspaces } from './workspaces.js';
+import type { Workspace } from './workspace/workspace-folder.js';
+import type { Workspaces } from './workspace/workspaces.js';
 
 /** The part of a shutdown that agents and `after_run` may take; the rest is for ending hooks that go on. */
 const SHUTDOWN_SHARE = 0.7;

@@ -10,11 +10,11 @@ import type { RunSignal } from '../src/domain/run-signal.js';
 import { closeRun } from './close-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
 import { filterProgress } from './progress-filter.js';
-import { type RemovalDeps, removeWorkspaces } from './remove-workspace.js';
+import { type RemovalDeps, removeWorkspaces } from './workspace/remove-workspace.js';
 import { type Attempt, type RunDeps, runAttempt } from './run-attempt.js';
 import { RunMailbox } from './run-mailbox.js';
 import { answeredEntry, askedEntry } from './tell-questions.js';
-import { freeDiskMb } from './workspace-root.js';
+import { freeDiskMb } from './workspace/workspace-root.js';
 
 export type RunPoolDeps = Omit<RemovalDeps, 'onUnkillable'> & { readonly dispatch: Dispatch };
 

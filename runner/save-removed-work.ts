@@ -5,10 +5,10 @@ import { captureOutput } from './contain/capture-output.js';
 import { spawnContained } from './contain/spawn-contained.js';
 import { environmentFor } from './environment.js';
 import { pruneSaved, removePartials } from './keep-saved.js';
-import type { Containment } from './process.js';
+import type { Containment } from './contain/process.js';
 import type { RunObserver } from './run-observer.js';
-import type { Workspace } from './workspace-folder.js';
-import { type RunScript, saveWork } from './workspace-save.js';
+import type { Workspace } from './workspace/workspace-folder.js';
+import { type RunScript, saveWork } from './workspace/save-work.js';
 
 const MAX_OUTPUT_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;

@@ -1,4 +1,4 @@
-import type { ContainedProcess } from './process.js';
+import type { ContainedProcess } from './contain/process.js';
 
 /**
  * A process whose `stop` settles only once nothing of it is left, and says meanwhile that it cannot be killed. Its output

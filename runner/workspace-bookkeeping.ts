@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BatonError } from '../src/domain/errors.js';
-import type { FolderIdentity } from './process.js';
+import type { FolderIdentity } from './contain/process.js';
 import { BOOKKEEPING_FOLDER } from './workspace-path.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { WorkspaceOwner } from '../src/domain/ports.js';
-import type { DirectoryIdentity } from './process.js';
+import type { DirectoryIdentity } from './contain/process.js';
 
 /** Who asks for a folder. */
 export interface Claimant {

@@ -5,7 +5,7 @@ import { chmodSync, cpSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bundle } from './bundle.mjs';
-import { buildPage } from './status/page/build-page.mjs';
+import { buildPage } from './page/build-page.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const ASSET_ENDINGS = new Set(['', '.liquid', '.md', '.mjs', '.mts', '.sh', '.sql', '.yaml']);
@@ -16,10 +16,10 @@ for (const folder of ['src', 'orchestrator', 'runner', 'hooks', 'templates']) {
     recursive: true,
     filter: (path) =>
       ASSET_ENDINGS.has(extname(path)) &&
-      !/(?:README\.md|build\.mjs|bundle\.mjs|forget-old-files\.(?:d\.mts|mjs)|status\/page)$/.test(path),
+      !/(?:README\.md|build\.mjs|bundle\.mjs|forget-old-files\.(?:d\.mts|mjs)|src\/page)$/.test(path),
   });
 }
-await buildPage(join(root, 'dist/src/status/page'));
+await buildPage(join(root, 'dist/src/page'));
 
 const built = (file) => import(pathToFileURL(join(root, 'dist', file)).href);
 const { frontMatterJsonSchema } = await built('src/workflow/json-schema.js');

@@ -51,7 +51,7 @@ async function end(code: number): Promise<never> {
 
 main(process.argv).then(end, async (error: Error & { code?: string }) => {
   const code = error.name === 'BatonError' ? `${error.code}: ` : '';
-  const { neutraliseLines } = await import('./domain/neutralise.js');
+  const { neutraliseLines } = await import('./text/neutralise.js');
   process.stderr.write(`baton: ${code}${neutraliseLines(error.message)}\n`);
   process.exit(2);
 });

@@ -1,7 +1,7 @@
 import { filters, LiquidError } from 'liquidjs';
 import type { PromptSource } from '../src/domain/config.js';
 import { BatonError } from '../src/domain/errors.js';
-import { nearestWord } from '../src/domain/nearest-word.js';
+import { nearestWord } from '../src/text/nearest-word.js';
 
 type TemplateErrorCode = 'template_parse_error' | 'template_render_error';
 

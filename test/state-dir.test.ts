@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStateDir } from '../src/state-dir.js';
-import { tempFolder } from './runner/workspaces/temp-folder.js';
+import { tempFolder } from './runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from './support/as-ordinary-user.js';
 
 test('a folder that others use is not made our own', async () => {

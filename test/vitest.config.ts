@@ -6,7 +6,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
  */
 const LONG = [
   ...['test/cli/recover/**/*.test.ts', 'test/hooks/{git-scripts,commit-and-push}.test.ts'],
-  ...['test/runner/workspaces/workspace-save.test.ts', 'test/cli/own-workflow.test.ts'],
+  ...['test/runner/workspace/workspace-save.test.ts', 'test/cli/own-workflow.test.ts'],
   ...['test/e2e/{killed,steps-stopped,notify,command-tracker}.test.ts', 'test/sim/*.test.ts'],
   ...['test/runner/executors/{external,capability}/*.test.ts', 'test/cli/{executor,capability,tracker}/**/*.test.ts'],
   ...['test/tracker/command/*.test.ts', 'test/notify/command.test.ts', 'test/cli/init/init-{command,steps}.test.ts'],
@@ -14,7 +14,7 @@ const LONG = [
   ...['test/tracker/local/{many-problems,dependency-circles}.test.ts', 'test/daemon/tracker-reload.test.ts'],
 ];
 /** These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`). */
-const ELSEWHERE = ['test/real/**', 'test/page/**'];
+const ELSEWHERE = ['test/real/**', 'test/page/*.test.ts'];
 
 const isLong = process.env.BATON_TEST_LONG === '1';
 

@@ -1,4 +1,4 @@
-import type { ContainedProcess, ExitStatus } from '../process.js';
+import type { ContainedProcess, ExitStatus } from './process.js';
 import { type DrainOptions, drain } from './bounded-drain.js';
 
 export interface CapturedOutput {

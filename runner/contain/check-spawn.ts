@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
-import type { DirectoryIdentity, HiddenDirectory } from '../process.js';
+import type { DirectoryIdentity, HiddenDirectory } from './process.js';
 
 /** Linux refuses a single string of 128 KiB. */
 const MAX_VALUE_BYTES = 100_000;

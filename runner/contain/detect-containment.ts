@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../src/domain/clock.js';
 import type { RuntimeConfig } from '../../src/domain/config.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
-import type { Containment, HiddenDirectory, NamespaceContainment } from '../process.js';
+import type { Containment, HiddenDirectory, NamespaceContainment } from './process.js';
 import { captureOutput } from './capture-output.js';
 import { SYSTEM_PATH } from './namespace-command.js';
 import { runContained } from './run-contained.js';

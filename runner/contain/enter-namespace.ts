@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
-import type { ExitStatus } from '../process.js';
+import type { ExitStatus } from './process.js';
 import { drain } from './bounded-drain.js';
 import { firstOfNamespace } from './namespace-tree.js';
 import type { ProcessIdentity } from './proc-table.js';

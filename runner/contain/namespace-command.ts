@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { HiddenDirectory } from '../process.js';
+import type { HiddenDirectory } from './process.js';
 
 const INIT_SCRIPT = fileURLToPath(new URL('init.sh', import.meta.url));
 

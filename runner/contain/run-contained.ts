@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
-import type { ContainedProcess, Containment, NamespaceContainment, SpawnSpec } from '../process.js';
+import type { ContainedProcess, Containment, NamespaceContainment, SpawnSpec } from './process.js';
 import { checkEnvironment, checkNotHidden, checkWorkspace } from './check-spawn.js';
 import { commandStatus, enterNamespace } from './enter-namespace.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './find-marked.js';

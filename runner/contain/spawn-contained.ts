@@ -1,4 +1,4 @@
-import type { ContainedProcess, Containment, SpawnSpec } from '../process.js';
+import type { ContainedProcess, Containment, SpawnSpec } from './process.js';
 import { shellText } from './check-spawn.js';
 import { runContained } from './run-contained.js';
 

@@ -4,7 +4,7 @@ import { Duplex, Readable, type Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { execa } from 'execa';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
-import type { ExitStatus } from '../process.js';
+import type { ExitStatus } from './process.js';
 import type { CommandLine } from './namespace-command.js';
 
 /** A process as the system gave it to us, in a session of its own. */

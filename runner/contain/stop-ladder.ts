@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../src/domain/clock.js';
-import type { StopLadder, StopResult } from '../process.js';
+import type { StopLadder, StopResult } from './process.js';
 import type { ProcessTree } from './process-tree.js';
 import { TimeLimit } from './time-limit.js';
 

@@ -9,7 +9,7 @@ import type { Answer } from '../../src/domain/question.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import type { RenderedAction } from '../../src/domain/steps/plan.js';
 import type { Environment } from '../environment.js';
-import type { ContainedProcess } from '../process.js';
+import type { ContainedProcess } from '../contain/process.js';
 
 /**
  * What runs a step. One interface for every kind. `execute` never throws, ends soon after `context.signal` is aborted with

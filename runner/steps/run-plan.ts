@@ -7,7 +7,7 @@ import type { Scope } from '../../src/domain/steps/tokens.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { promptValues } from '../prompt-values.js';
 import type { Attempt, RunDeps } from '../run-attempt.js';
-import type { Workspace } from '../workspace-folder.js';
+import type { Workspace } from '../workspace/workspace-folder.js';
 import { deriveSignal } from './derived-signal.js';
 import { executeSteps } from './execute-steps.js';
 import { Pulse } from './pulse.js';

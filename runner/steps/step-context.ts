@@ -8,7 +8,7 @@ import { promptValues } from '../prompt-values.js';
 import { reread } from '../reread-issue.js';
 import type { Attempt, RunDeps } from '../run-attempt.js';
 import { untilGone } from '../until-gone.js';
-import type { Workspace } from '../workspace-folder.js';
+import type { Workspace } from '../workspace/workspace-folder.js';
 import type { ContextRequest } from './step-run.js';
 import type { StepThreads } from './step-threads.js';
 

@@ -1,12 +1,12 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
-import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
-import type { Containment } from '../../runner/process.js';
+import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
+import type { Containment } from '../../runner/contain/process.js';
 import { createClock, type SystemClock } from '../clock.js';
 import { ERRORS } from '../domain/error-table.js';
 import { BatonError } from '../domain/errors.js';
-import { neutraliseJson } from '../domain/neutralise.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import { defaultStateDir } from '../state-dir.js';
 import { ADAPTERS } from '../tracker/adapters.js';

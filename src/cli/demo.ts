@@ -1,19 +1,19 @@
 import { join, resolve } from 'node:path';
 import { mainHold } from '../../orchestrator/holds.js';
 import type { State } from '../../orchestrator/state.js';
-import { startDaemon } from '../daemon.js';
+import { startDaemon } from '../daemon/daemon.js';
 import { demoAgentCommand } from '../demo/demo-agent-command.js';
 import { ERRORS } from '../domain/error-table.js';
-import { neutralise } from '../domain/neutralise.js';
+import { neutralise } from '../text/neutralise.js';
 import { createLogger } from '../logging/logger.js';
 import { createRedactor } from '../logging/redact.js';
 import { defaultLockDir, openStateDir } from '../state-dir.js';
-import { type Demo, makeDemo } from './demo/make-demo.js';
+import { type Demo, makeDemo } from './make-demo.js';
 import { invocation, shellWord, shorter } from './invocation.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
 import { endOnFault, hearSignals } from './run.js';
-import { RunTeller } from './tell-runs.js';
+import { RunTeller } from './run-view.js';
 
 export interface DemoOptions {
   readonly folder: string;

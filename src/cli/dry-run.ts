@@ -1,12 +1,12 @@
 import type { State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
-import { neutralise } from '../domain/neutralise.js';
-import { failedRules, lineUp, obstacleToAll } from '../status/start-order.js';
+import { neutralise } from '../text/neutralise.js';
+import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
 import type { Io } from './io.js';
-import { lookOnce } from './look.js';
+import { lookOnce } from './simulate-poll.js';
 import { openWorkflow } from './open-workflow.js';
-import { localTimes } from './status/say-time.js';
+import { localTimes } from '../text/format-duration.js';
 
 export interface DryRunOptions {
   readonly workflowPath: string;

@@ -1,19 +1,19 @@
 import { lstat, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { compilePrompts } from '../../templates/compile-prompts.js';
+import { compilePrompts } from '../../templates/prompts.js';
 import { BatonError } from '../domain/errors.js';
-import { neutralise } from '../domain/neutralise.js';
+import { neutralise } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
-import { Abandoned } from './init/ask.js';
+import { Abandoned } from './ask.js';
 import { backlogFiles } from './init/backlog-files.js';
 import { lookAround } from './init/choices.js';
 import { type Decisions, decideStarter } from './init/decide-starter.js';
 import { fillStarter } from './init/fill-starter.js';
 import { farewell, remarks } from './init/say-written.js';
 import { STARTER_SKILL, starterSkill, trackerProgram } from './init/shipped-files.js';
-import { type NewFile, writeNew } from './init/write-new.js';
+import { type NewFile, writeNew } from './init/write-files.js';
 import { shorter } from './invocation.js';
 import type { Io } from './io.js';
 

@@ -1,4 +1,4 @@
-import type { Containment } from '../../runner/process.js';
+import type { Containment } from '../../runner/contain/process.js';
 import { runShell } from './run-shell.js';
 
 const TIME_LIMIT_MS = 15_000;

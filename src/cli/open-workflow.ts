@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
+import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import type { Durable } from '../domain/durable.js';
 import { defaultStateDir } from '../state-dir.js';
 import { readStored } from '../store/read-stored.js';

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { nearestWord } from '../domain/nearest-word.js';
+import { nearestWord } from '../text/nearest-word.js';
 import type { LogLevel } from '../logging/logger.js';
-import { addCapability } from './capability/add-capability.js';
+import { addCapability } from './program-tools.js';
 import { addControl } from './control/add-control.js';
 import { addExecutor } from './executor/add-executor.js';
 import { describeHelp, groupCommands } from './help-text.js';
@@ -12,7 +12,7 @@ import { addNotify } from './notify/add-notify.js';
 import { addRecover } from './recover/add-recover.js';
 import { addReport } from './report/add-report.js';
 import { addService } from './service/add-service.js';
-import { addWatching } from './status/add-watching.js';
+import { addWatching } from './program-watch.js';
 import { addTracker } from './tracker/add-tracker.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];

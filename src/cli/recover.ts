@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { createClock } from '../clock.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
-import { neutralise } from '../domain/neutralise.js';
+import { neutralise } from '../text/neutralise.js';
 import { defaultStateDir } from '../state-dir.js';
 import { workflowKey } from '../workflow/workspace-root.js';
 import { shellWord, shorter } from './invocation.js';
@@ -13,7 +13,7 @@ import { chooseFolder, chooseRepository, ofIssue } from './recover/choose-saved.
 import { type Restored, restoreRepository } from './recover/restore-repository.js';
 import { type FoundRepository, type SavedFolder, savedFolders } from './recover/saved-folders.js';
 import { openTargetGit, WrongCall } from './recover/target-git.js';
-import { tellRestored } from './recover/tell-restored.js';
+import { tellRestored } from './recover-view.js';
 import { tellSaved } from './recover/tell-saved.js';
 
 export interface RecoverOptions {

@@ -3,7 +3,7 @@ import { lstat, realpath } from 'node:fs/promises';
 import { captureOutput } from '../../runner/contain/capture-output.js';
 import { runContained } from '../../runner/contain/run-contained.js';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
-import type { Containment } from '../../runner/process.js';
+import type { Containment } from '../../runner/contain/process.js';
 import { toBatonError } from '../domain/errors.js';
 
 const MAX_OUTPUT_BYTES = 256 * 1024;

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import { onceExitCode } from '../../orchestrator/once.js';
 import { createClock } from '../clock.js';
-import type { Daemon } from '../daemon.js';
+import type { Daemon } from '../daemon/daemon.js';
 import { createLogger, type LogLevel } from '../logging/logger.js';
 import { createRedactor } from '../logging/redact.js';
 import { defaultLockDir, openStateDir } from '../state-dir.js';
 import { hangingLines } from './hanging-lines.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { RunTeller } from './tell-runs.js';
+import { RunTeller } from './run-view.js';
 import { summaryOf } from './tell-summary.js';
 
 export interface RunOptions {
@@ -31,7 +31,7 @@ export interface RunOptions {
 export async function run(options: RunOptions, io: Io): Promise<number> {
   const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
   // Only now: whoever gave a wrong path should not wait for the engine.
-  const { startDaemon } = await import('../daemon.js');
+  const { startDaemon } = await import('../daemon/daemon.js');
   const { issue = null, once, port, backend, version } = options;
   const isBounded = once || issue !== null;
   const redactor = createRedactor();

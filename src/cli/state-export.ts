@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { toBatonError } from '../domain/errors.js';
-import { neutraliseJson, neutraliseLines } from '../domain/neutralise.js';
+import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
 import { exportState } from '../store/export-state.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';

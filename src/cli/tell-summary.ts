@@ -2,9 +2,9 @@ import { isCalled, onceResults, passedOver } from '../../orchestrator/once.js';
 import type { OnceResult, State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
-import { nearestWord } from '../domain/nearest-word.js';
-import { neutralise } from '../domain/neutralise.js';
-import { failedRules, lineUp, obstacleToAll } from '../status/start-order.js';
+import { nearestWord } from '../text/nearest-word.js';
+import { neutralise } from '../text/neutralise.js';
+import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
 
 /** What came of a daemon that worked everything off once, for the person who started it. */
 export function summaryOf(state: State, now: Instant): string {

@@ -1,7 +1,7 @@
 import type { Loop } from '../../orchestrator/loop.js';
-import type { DaemonOptions } from '../daemon.js';
+import type { DaemonOptions } from './daemon.js';
 import type { Inbox } from './inbox.js';
-import type { Parts } from './parts.js';
+import type { Parts } from './resources.js';
 import { prepareTracker } from './prepare-tracker.js';
 import type { DaemonStatus } from './status.js';
 

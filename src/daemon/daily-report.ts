@@ -3,7 +3,7 @@ import type { PricingConfig } from '../domain/config.js';
 import type { JsonObject } from '../domain/json.js';
 import type { StoredPast } from '../domain/ports.js';
 import { buildReport } from '../report/build-report.js';
-import { localDay } from '../report/local-time.js';
+import { localDay } from '../text/local-time.js';
 import { pastSince } from '../report/past-since.js';
 import { reportJson } from '../report/report-json.js';
 import { reportSummary } from '../report/report-summary.js';

@@ -1,7 +1,7 @@
 import { textOf } from '../domain/fields.js';
 import type { RuntimeEvent, RuntimeEventType } from '../domain/runtime-event.js';
 import { cutText } from '../logging/cut-text.js';
-import { sentenceOf } from '../narrate/sentence-of.js';
+import { sentenceOf } from '../text/run-sentences.js';
 
 /** What the log has of an event of an agent: numbers and names, and one short sentence. All else belongs into the transcript. */
 export interface EventLine {

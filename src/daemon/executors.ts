@@ -1,6 +1,6 @@
 import { createCapabilityExecutor } from '../../runner/executors/capability/capability-executor.js';
 import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
-import { discoverCapabilities } from '../../runner/executors/capability/discover-capabilities.js';
+import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createCodexExecutor } from '../../runner/executors/codex/codex-executor.js';
 import type { Executors } from '../../runner/executors/executors.js';
 import { createExternalExecutor } from '../../runner/executors/external/external-executor.js';
@@ -9,7 +9,7 @@ import { createCodeExecutor } from '../../runner/executors/http/code-executor.js
 import { createLlmExecutor } from '../../runner/executors/http/llm-executor.js';
 import { createToolExecutor } from '../../runner/executors/http/tool-executor.js';
 import { assertRunnable } from '../../runner/steps/assert-runnable.js';
-import type { DaemonOptions } from '../daemon.js';
+import type { DaemonOptions } from './daemon.js';
 import type { Workflow } from '../domain/config.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import type { RunLog } from './run-log.js';

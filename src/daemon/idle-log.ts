@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
-import { lineUp } from '../status/start-order.js';
-import { whyIdle } from '../status/why-idle.js';
+import { lineUp } from '../api/start-order.js';
+import { whyIdle } from '../api/why-idle.js';
 
 /** Times change with every poll; a reason that differs in nothing else is the same. */
 const TIMES = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;

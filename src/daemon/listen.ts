@@ -2,11 +2,11 @@ import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ServerConfig } from '../domain/config.js';
 import { BatonError } from '../domain/errors.js';
-import { type Closable, type HttpServer, startHttp, startSocket } from '../status/http-server.js';
+import { type Closable, type HttpServer, startHttp, startSocket } from '../api/server.js';
 import { openHttpToken } from '../status/http-token.js';
-import type { Route } from '../status/route.js';
-import type { StatusSource } from '../status/routes.js';
-import { socketAddress } from '../status/socket-address.js';
+import type { Route } from '../api/route.js';
+import type { StatusSource } from '../api/routes.js';
+import { socketAddress } from '../api/socket-address.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import type { StatusParts } from './status.js';
 

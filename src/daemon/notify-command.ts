@@ -3,7 +3,7 @@ import { lstat, realpath } from 'node:fs/promises';
 import { type CapturedOutput, captureOutput } from '../../runner/contain/capture-output.js';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { type Environment, environmentFor } from '../../runner/environment.js';
-import type { Containment } from '../../runner/process.js';
+import type { Containment } from '../../runner/contain/process.js';
 import type { Workflow } from '../domain/config.js';
 import { toBatonError } from '../domain/errors.js';
 import { notSent, type Sent } from '../notify/sent.js';

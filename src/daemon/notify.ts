@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { State } from '../../orchestrator/state.js';
-import type { Containment } from '../../runner/process.js';
+import type { Containment } from '../../runner/contain/process.js';
 import type { Clock } from '../domain/clock.js';
 import type { Workflow } from '../domain/config.js';
 import type { JsonObject } from '../domain/json.js';
-import { neutraliseJson } from '../domain/neutralise.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import type { Redactor } from '../logging/redact.js';
 import { type Collapse, collapse, collapseEnd, NOTHING_COLLAPSED } from '../notify/collapse.js';
 import { createNotifier } from '../notify/deliver.js';

@@ -9,7 +9,7 @@ import type { RuntimeEvent, RuntimeEventType } from '../domain/runtime-event.js'
 import { cutText } from '../logging/cut-text.js';
 import type { Redactor } from '../logging/redact.js';
 import { openTranscript, type Transcript } from '../logging/transcript.js';
-import type { Activity } from '../status/activity.js';
+import type { Activity } from '../api/activity.js';
 import { eventLine, MAX_DETAIL } from './event-line.js';
 import { RunTokens } from './run-tokens.js';
 

@@ -1,6 +1,6 @@
 import { mainHold } from '../../orchestrator/holds.js';
 import { isAsking, type State } from '../../orchestrator/state.js';
-import { whyNotReady } from '../status/why-idle.js';
+import { whyNotReady } from '../api/why-idle.js';
 
 /** What a notice to systemd says. */
 export interface Signs {

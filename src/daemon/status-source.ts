@@ -1,14 +1,14 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { localDay } from '../clock.js';
-import { neutraliseJson } from '../domain/neutralise.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import { transcriptName } from '../logging/transcript.js';
 import { findIssue } from '../status/find-issue.js';
-import type { Metrics } from '../status/metrics.js';
-import type { StatusSource } from '../status/routes.js';
+import type { Metrics } from '../api/metrics.js';
+import type { StatusSource } from '../api/routes.js';
 import type { Stats } from '../status/shapes/issue-shape.js';
 import { SharedText } from '../status/shared-text.js';
-import type { Totals } from '../status/totals.js';
+import type { Totals } from '../api/totals.js';
 import { capabilityApi } from './capability-api.js';
 import type { StatusParts } from './status.js';
 
@@ -35,15 +35,15 @@ const STATS_FRESH_MS = 5_000;
 export async function createStatusSource(options: StatusParts, { totals, stored }: Watched): Promise<OpenedSource> {
   const [{ Feed }, { createMetrics }, { snapshotOf }, { issueView }, { readTimeline }, { readPageFiles }, views] =
     await Promise.all([
-      import('../status/feed.js'),
-      import('../status/metrics.js'),
-      import('../status/snapshot.js'),
-      import('../status/issue-view.js'),
-      import('../status/read-timeline.js'),
+      import('../api/stream.js'),
+      import('../api/metrics.js'),
+      import('../api/snapshot.js'),
+      import('../api/issue-view.js'),
+      import('../api/read-timeline.js'),
       import('../status/page-files.js'),
       Promise.all([
         import('../status/stats.js'),
-        import('../status/why-idle.js'),
+        import('../api/why-idle.js'),
         import('../status/workflow-facts.js'),
       ]),
     ]);

@@ -6,12 +6,12 @@ import type { OrchestratorEvent } from '../domain/events.js';
 import type { Dispatch } from '../domain/ports.js';
 import type { Redactor } from '../logging/redact.js';
 import type { StateDir } from '../state-dir.js';
-import type { Closable, HttpServer } from '../status/http-server.js';
+import type { Closable, HttpServer } from '../api/server.js';
 import { SafeKeeping } from '../status/safe-keeping.js';
-import { NO_TOTALS, type Totals, totalsAfter } from '../status/totals.js';
+import { NO_TOTALS, type Totals, totalsAfter } from '../api/totals.js';
 import type { WorkflowFile } from '../status/workflow-facts.js';
 import { serveHttp, serveSocket } from './listen.js';
-import type { Parts } from './parts.js';
+import type { Parts } from './resources.js';
 import { createStatusSource, type OpenedSource } from './status-source.js';
 
 export interface StatusParts {

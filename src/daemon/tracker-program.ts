@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import type { Writable } from 'node:stream';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { environmentFor } from '../../runner/environment.js';
-import type { Containment, ExitStatus } from '../../runner/process.js';
+import type { Containment, ExitStatus } from '../../runner/contain/process.js';
 import type { Config } from '../domain/config.js';
 import { BatonError } from '../domain/errors.js';
 import type { ProgramProcess, TrackerProgram } from '../tracker/program.js';

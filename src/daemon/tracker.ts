@@ -1,5 +1,5 @@
-import type { Containment } from '../../runner/process.js';
-import type { DaemonOptions } from '../daemon.js';
+import type { Containment } from '../../runner/contain/process.js';
+import type { DaemonOptions } from './daemon.js';
 import type { TrackerConfig } from '../domain/config.js';
 import type { Tracker } from '../domain/ports.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';

@@ -3,7 +3,7 @@ import type { Clock } from '../domain/clock.js';
 import type { Config } from '../domain/config.js';
 import { BatonError } from '../domain/errors.js';
 import type { TrackerEntry } from '../tracker/registry.js';
-import { serveWebhooks } from '../tracker/webhooks/serve-webhooks.js';
+import { serveWebhooks } from '../tracker/serve-webhooks.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 
 /** A tracker sends one for every click: several in a row lead to one poll. */

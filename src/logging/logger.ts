@@ -1,5 +1,5 @@
 import { type Logger, pino, stdSerializers } from 'pino';
-import { neutraliseJson } from '../domain/neutralise.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import { formatPretty } from './pretty.js';
 import type { Redactor } from './redact.js';
 import { RotatingFile } from './rotating-file.js';

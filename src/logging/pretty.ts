@@ -1,4 +1,4 @@
-import { neutralise } from '../domain/neutralise.js';
+import { neutralise } from '../text/neutralise.js';
 import { cutText } from './cut-text.js';
 
 /**

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { neutraliseJson } from '../domain/neutralise.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import { AppendQueue } from './append-queue.js';
 import { DiffHold } from './diff-hold.js';
 import type { Redactor } from './redact.js';

@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
-import { counted, line } from './phrases.js';
+import { counted, line } from '../text/phrases.js';
 
 /** `edited 3 files, +42 −7`. Numbers are left out where the diffs were cut on their way here. */
 export function changedFiles(item: Fields, workspace: unknown): string {

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf } from '../domain/fields.js';
-import { formatTokens } from '../domain/format-tokens.js';
+import { formatTokens } from '../text/format-tokens.js';
 import type { Outcome } from '../domain/outcome.js';
-import { because, counted, line } from './phrases.js';
+import { because, counted, line } from '../text/phrases.js';
 
 /** How a run ended, in a few words, on one line. */
 export function describeOutcome(outcome: Outcome): string {

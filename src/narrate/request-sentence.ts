@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
-import { because, command, line } from './phrases.js';
+import { because, command, line } from '../text/phrases.js';
 
 /** What the agent asks of people: `null` when the method is no such request. */
 export function requestSentence(method: string, data: Fields): string | null {

@@ -1,4 +1,4 @@
-import { neutralise, neutraliseLines } from '../domain/neutralise.js';
+import { neutralise, neutraliseLines } from '../text/neutralise.js';
 
 /**
  * Text of issues and agents, made fit for people. For chats that read it as Slack or as Markdown nothing in it may be a mention, a link under

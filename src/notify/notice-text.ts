@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { NOTICE_KINDS } from '../domain/config.js';
-import { formatTokens } from '../domain/format-tokens.js';
+import { formatTokens } from '../text/format-tokens.js';
 import { assertNever } from '../domain/json.js';
 import type { Question } from '../domain/question.js';
 import { type Cleaner, chatQuote, chatText, cut, plainLine, plainLines, webAddress } from './chat-text.js';

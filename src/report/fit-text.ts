@@ -1,4 +1,4 @@
-import { neutralise } from '../domain/neutralise.js';
+import { neutralise } from '../text/neutralise.js';
 
 /** A foreign text on one line, harmless on a terminal. */
 export function oneLine(text: string): string {

@@ -1,4 +1,4 @@
-import { startOfDay } from './local-time.js';
+import { startOfDay } from '../text/local-time.js';
 
 export const SINCE_FORMS = 'today, yesterday, 7d, 24h, 2026-11-01 or 2026-11-01T08:30';
 

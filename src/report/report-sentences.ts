@@ -1,6 +1,6 @@
-import { formatTokens } from '../domain/format-tokens.js';
+import { formatTokens } from '../text/format-tokens.js';
 import { assertNever } from '../domain/json.js';
-import { localDay, localTime } from './local-time.js';
+import { localDay, localTime } from '../text/local-time.js';
 import type { Report, ReportNote, RunState, Sums } from './report.js';
 import { counted, duration, moneyOf, RUN_WORDS } from './report-words.js';
 

@@ -1,6 +1,6 @@
-import { formatTokens } from '../domain/format-tokens.js';
+import { formatTokens } from '../text/format-tokens.js';
 import { cut, oneLine } from './fit-text.js';
-import { localTime } from './local-time.js';
+import { localTime } from '../text/local-time.js';
 import type { Group, Report } from './report.js';
 import { failureWords, outcomes } from './report-sentences.js';
 import { counted, duration, moneyOf } from './report-words.js';

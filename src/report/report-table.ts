@@ -1,4 +1,4 @@
-import { formatTokens } from '../domain/format-tokens.js';
+import { formatTokens } from '../text/format-tokens.js';
 import type { Group, Report, ReportBy, ReportedIssue } from './report.js';
 import { amountOf, duration, RUN_WORDS } from './report-words.js';
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import type { Access, Admit } from './access.js';
-import { type Route, type RouteContext, refusal } from './route.js';
-import { createRoutes, type StatusSource } from './routes.js';
+import type { Access, Admit } from '../api/access.js';
+import { type Route, type RouteContext, refusal } from '../api/route.js';
+import { createRoutes, type StatusSource } from '../api/routes.js';
 
 export interface AnswerOptions {
   readonly responseMs: number;

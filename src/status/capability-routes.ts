@@ -1,7 +1,7 @@
 import { toBatonError } from '../domain/errors.js';
 import type { Json } from '../domain/json.js';
 import { readJsonBody, refuseOtherType } from './read-json-body.js';
-import { type Answer, type Route, type RouteContext, refusal } from './route.js';
+import { type Answer, type Route, type RouteContext, refusal } from '../api/route.js';
 
 /** What `/api/capability/…` asks the daemon. */
 export interface CapabilitySource {

@@ -3,11 +3,11 @@ import type { State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
 import type { OrchestratorEvent } from '../domain/events.js';
 import type { Dispatch } from '../domain/ports.js';
-import { type Action, decideAction, refreshAnswer } from './actions.js';
-import { isoTime } from './iso-time.js';
+import { type Action, decideAction, refreshAnswer } from '../api/actions.js';
+import { isoTime } from '../text/iso-time.js';
 import { readJsonBody, refuseOtherType } from './read-json-body.js';
 import { ISSUE_PATHS } from './read-routes.js';
-import { type Answer, type Route, type RouteContext, refusal } from './route.js';
+import { type Answer, type Route, type RouteContext, refusal } from '../api/route.js';
 import { answerRequestShape, messageRequestShape } from './shapes/request-shapes.js';
 
 /** What can be asked of the daemon. */

@@ -6,10 +6,10 @@ import { runOf, type State } from '../../orchestrator/state.js';
 import { HOLD_SOURCES, type HoldSource } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
-import { isoTime } from './iso-time.js';
+import { isoTime } from '../text/iso-time.js';
 import { failed, passed } from './rule-view.js';
 import type { RuleView } from './shapes/issue-shape.js';
-import { advice, holdSentence, SENTENCES } from './start-order.js';
+import { advice, holdSentence, SENTENCES } from '../api/start-order.js';
 
 export interface OwnStanding {
   /** It has its slot: nothing of this keeps it. */

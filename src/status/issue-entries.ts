@@ -5,7 +5,7 @@ import type { FinishedIssue } from '../domain/finished.js';
 import type { Issue } from '../domain/issue.js';
 import type { Question } from '../domain/question.js';
 import type { TokenTotals } from '../domain/runtime-event.js';
-import { isoTime } from './iso-time.js';
+import { isoTime } from '../text/iso-time.js';
 import type {
   AskingView,
   BudgetView,

@@ -6,7 +6,7 @@ import type { OrchestratorEvent } from '../domain/events.js';
 import type { Question } from '../domain/question.js';
 import type { RunRecord } from '../domain/run-record.js';
 import { codeLabel } from './metric-labels.js';
-import type { Totals } from './totals.js';
+import type { Totals } from '../api/totals.js';
 
 const RUN_BUCKETS = [5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400];
 const POLL_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Refusal, refusal } from './route.js';
+import { type Refusal, refusal } from '../api/route.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** More than this is not even taken off the wire to answer in peace. */

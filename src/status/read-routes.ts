@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream';
 import type { Json } from '../domain/json.js';
-import type { Feed } from './feed.js';
-import { type Answer, type Route, type RouteContext, refusal } from './route.js';
+import type { Feed } from '../api/stream.js';
+import { type Answer, type Route, type RouteContext, refusal } from '../api/route.js';
 import type { IssueView, Stats, Timeline } from './shapes/issue-shape.js';
 import { StreamClient } from './stream-client.js';
 

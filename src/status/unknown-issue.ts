@@ -1,10 +1,10 @@
 import type { State } from '../../orchestrator/state.js';
 import type { FinishedIssue } from '../domain/finished.js';
-import { nearestWord } from '../domain/nearest-word.js';
+import { nearestWord } from '../text/nearest-word.js';
 import { includesState } from '../domain/standing.js';
 import { type ActionRefusal, refuse } from './action-result.js';
 import { knownIssues } from './find-issue.js';
-import { isoTime } from './iso-time.js';
+import { isoTime } from '../text/iso-time.js';
 
 /** About an issue that is neither claimed nor a candidate nothing can be asked for: it has left, or was never there. */
 export function refuseUnknown(state: State, name: string): ActionRefusal {

@@ -1,6 +1,6 @@
 import { BatonError } from '../domain/errors.js';
 import type { Json } from '../domain/json.js';
-import { nearestWord } from '../domain/nearest-word.js';
+import { nearestWord } from '../text/nearest-word.js';
 import type { TrackerOptions } from './registry.js';
 
 export interface Token {

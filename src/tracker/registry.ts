@@ -2,7 +2,7 @@ import type { TrackerConfig } from '../domain/config.js';
 import { BatonError } from '../domain/errors.js';
 import type { Tracker } from '../domain/ports.js';
 import type { ProgramProcess, TrackerProgram } from './program.js';
-import type { VerifyWebhook } from './webhooks/verify-webhook.js';
+import type { VerifyWebhook } from './verify-webhook.js';
 
 /** One kind of tracker that `tracker.kind` can name. */
 export interface TrackerEntry {

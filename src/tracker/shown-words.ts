@@ -1,4 +1,4 @@
-import { neutralise } from '../domain/neutralise.js';
+import { neutralise } from '../text/neutralise.js';
 
 const MAX_SHOWN = 300;
 const MAX_LINES = 3;

@@ -12,7 +12,7 @@ import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import type { Settings } from './schema.js';
 import { type PlanOptions, readPlan } from './steps/read-plan.js';
 import { unknownKeys } from './unknown-keys.js';
-import { validateFrontMatter } from './validate-front-matter.js';
+import { validateFrontMatter } from './config.js';
 import { isInsideRoot } from './workspace-root.js';
 
 /** The prompt of a WORKFLOW.md that has none. */

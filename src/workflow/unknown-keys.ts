@@ -1,5 +1,5 @@
 import type { JsonObject } from '../domain/json.js';
-import { nearestWord } from '../domain/nearest-word.js';
+import { nearestWord } from '../text/nearest-word.js';
 import { formatPath, type KeyPath, type Positions, type Problem } from './positions.js';
 import { SECTIONS, TOP_LEVEL_KEYS } from './schema.js';
 

@@ -45,10 +45,10 @@ describe('the import rule', () => {
     ],
     ['runner/executors/codex/client.ts', `import { c } from '../../process.js';`],
     ['runner/contain/spawn.ts', `import { execa } from 'execa';\nimport { spawn } from 'node:child_process';`],
-    ['src/daemon.ts', `import { loop } from '../orchestrator/loop.js';\nimport { l } from './logging/logger.js';`],
-    ['src/daemon/parts.ts', `import { run } from '../../runner/run-attempt.js';`],
+    ['src/daemon/daemon.ts', `import { loop } from '../orchestrator/loop.js';\nimport { l } from './logging/logger.js';`],
+    ['src/daemon/resources.ts', `import { run } from '../../runner/run-attempt.js';`],
     [
-      'src/status/snapshot.ts',
+      'src/api/snapshot.ts',
       `import type { State } from '../../orchestrator/state.js';\nimport { RULES } from '../../orchestrator/eligibility.js';`,
     ],
     ['src/cli/run.ts', `import { d } from '../daemon.js';\nconst lazy = await import('../../runner/agent-pool.js');`],
@@ -73,9 +73,9 @@ describe('the import rule', () => {
     ['runner/run-attempt.ts', `import { x } from '../src/logging/logger.js';`],
     ['runner/run-attempt.ts', `import { x } from '../orchestrator/state.js';`],
     ['src/tracker/registry.ts', `import { x } from '../logging/redact.js';`],
-    ['src/status/snapshot.ts', `import { Loop } from '../../orchestrator/loop.js';`],
-    ['src/status/snapshot.ts', `import { x } from '../../orchestrator/perform.js';`],
-    ['src/status/snapshot.ts', `import { x } from '../../runner/process.js';`],
+    ['src/api/snapshot.ts', `import { Loop } from '../../orchestrator/loop.js';`],
+    ['src/api/snapshot.ts', `import { x } from '../../orchestrator/perform.js';`],
+    ['src/api/snapshot.ts', `import { x } from '../../runner/process.js';`],
     ['src/store/store.ts', `import type { State } from '../../orchestrator/state.js';`],
     ['src/clock.ts', `import { x } from './other.js';`],
     ['src/logging/logger.ts', `import { x } from '../daemon.js';`],
@@ -121,10 +121,10 @@ describe('the import rule', () => {
   test.each(['execa', 'node:child_process', 'child_process'])('forbids %s outside of containment', (name) => {
     const text = `import { x } from '${name}';`;
 
-    for (const path of ['runner/run-attempt.ts', 'hooks/run-hook.ts', 'src/daemon.ts', 'src/cli/run.ts']) {
+    for (const path of ['runner/run-attempt.ts', 'hooks/run-hook.ts', 'src/daemon/daemon.ts', 'src/cli/run.ts']) {
       expect(check(path, text)).toHaveLength(1);
     }
-    expect(check('runner/process.ts', text)).toEqual([]);
+    expect(check('runner/contain/process.ts', text)).toEqual([]);
   });
 
   test.each([

@@ -23,7 +23,7 @@ export function violations(files: readonly SourceFile[]): string[] {
 }
 
 /** The demo agent is itself inside a run and its containment; the demo's repository is made before there is a daemon. */
-const STARTERS: readonly string[] = ['runner/process.ts', 'src/demo/run-child.ts'];
+const STARTERS: readonly string[] = ['runner/contain/process.ts', 'src/demo/run-child.ts'];
 
 /** The specifiers of all imports, static, dynamic, of types, and re-exports. */
 function importsOf({ code, strings }: SourceText): string[] {
@@ -70,24 +70,24 @@ function areaOf(path: string): string {
 const IMPURE_FILES = ['orchestrator/loop.ts', 'orchestrator/perform.ts', 'orchestrator/timers.ts'];
 const PURE_FILES = [
   'src/status/action-result.ts',
-  'src/status/actions.ts',
+  'src/api/actions.ts',
   'src/status/answer-action.ts',
   'src/status/explain-start.ts',
-  'src/status/explain.ts',
+  'src/api/explain.ts',
   'src/status/find-issue.ts',
   'src/status/issue-entries.ts',
-  'src/status/issue-view.ts',
-  'src/status/patch.ts',
+  'src/api/issue-view.ts',
+  'src/api/patch.ts',
   'src/status/rule-view.ts',
   'src/status/same-json.ts',
-  'src/status/snapshot.ts',
-  'src/status/sse-parser.ts',
-  'src/status/start-order.ts',
+  'src/api/snapshot.ts',
+  'src/api/sse-parser.ts',
+  'src/api/start-order.ts',
   'src/status/stats.ts',
   'src/status/timeline-teller.ts',
-  'src/status/timeline.ts',
-  'src/status/totals.ts',
-  'src/status/why-idle.ts',
+  'src/api/timeline.ts',
+  'src/api/totals.ts',
+  'src/api/why-idle.ts',
   'src/tracker/registry.ts',
 ];
 

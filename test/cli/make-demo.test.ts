@@ -4,11 +4,11 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { makeDemo } from '../../src/cli/demo/make-demo.js';
+import { makeDemo } from '../../src/cli/make-demo.js';
 import { demoAgentCommand } from '../../src/demo/demo-agent-command.js';
 import { loadWorkflow } from '../../src/workflow/load-workflow.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
 import { issue } from '../support/builders.js';
 

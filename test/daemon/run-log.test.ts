@@ -9,7 +9,7 @@ import type { RuntimeEvent, RuntimeEventType } from '../../src/domain/runtime-ev
 import { RUNTIME_EVENT_TYPES } from '../../src/domain/runtime-event.js';
 import { createLogger, type LogLevel } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
-import { Activity } from '../../src/status/activity.js';
+import { Activity } from '../../src/api/activity.js';
 import { issue } from '../support/builders.js';
 import { LogMonitor } from '../support/event-monitor.js';
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { sentenceOf } from '../../src/narrate/sentence-of.js';
+import { sentenceOf } from '../../src/text/run-sentences.js';
 import { failureOf, lastMessage, run, tempFolder } from '../runner/executors/codex/harness.js';
 import { issue } from '../support/builders.js';
 import { board, compiledAgent, gitFolder, toolFor } from './demo-agent.js';

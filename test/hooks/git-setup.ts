@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { hookVariables } from '../../hooks/hook-variables.js';
 import type { Issue } from '../../src/domain/issue.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { issue } from '../support/builders.js';
 
 const run = promisify(execFile);

@@ -2,7 +2,7 @@ import { lstat, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hookVariables, writeIssueFile } from '../../hooks/hook-variables.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { issue } from '../support/builders.js';
 
 const context = {

@@ -6,10 +6,10 @@ import { abortsOnFailure } from '../../hooks/hook-policy.js';
 import { runHook } from '../../hooks/run-hook.js';
 import { captureOutput } from '../../runner/contain/capture-output.js';
 import { environmentFor } from '../../runner/environment.js';
-import type { ContainedProcess, ExitStatus, StopResult } from '../../runner/process.js';
+import type { ContainedProcess, ExitStatus, StopResult } from '../../runner/contain/process.js';
 import { untilGone } from '../../runner/until-gone.js';
 import { BatonError } from '../../src/domain/errors.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { isAlive, readOutput, type ScriptProcess, startScript } from '../support/hook-process.js';
 

@@ -7,7 +7,7 @@ import { BatonError } from '../../src/domain/errors.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import { success } from '../../src/domain/outcome.js';
 import type { IssueBatch } from '../../src/domain/ports.js';
-import { createMemoryStore } from '../../src/store/memory-store.js';
+import { createMemoryStore } from '../support/memory-store.js';
 import { config, issue, workflow } from '../support/builders.js';
 import { FakeClock } from '../support/fake-clock.js';
 

@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest';
-import { Feed } from '../../src/status/feed.js';
-import { type HttpServer, startHttp } from '../../src/status/http-server.js';
+import { Feed } from '../../src/api/stream.js';
+import { type HttpServer, startHttp } from '../../src/api/server.js';
 import { readPageFiles } from '../../src/status/page-files.js';
-import type { StatusSource } from '../../src/status/routes.js';
+import type { StatusSource } from '../../src/api/routes.js';
 import type { IssueView, Stats } from '../../src/status/shapes/issue-shape.js';
-import type { StateView } from '../../src/status/shapes/state-shape.js';
+import type { StateView } from '../../src/api/schemas.js';
 import type { LiveTimeline } from '../../src/status/timeline-teller.js';
 import { Core } from '../support/core.js';
 import { statusSource } from '../support/status-samples.js';

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import type { StateView } from '../../src/status/shapes/state-shape.js';
+import type { StateView } from '../../src/api/schemas.js';
 import { expectAccessible, expectNoSidewaysScroll } from './axe.js';
 import { openPage, screenshot } from './browser.js';
 import { blockedIssue, runningIssue, timelineOf } from './sample-issue.js';

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
-    include: ['test/page/**/*.test.ts'],
+    include: ['test/page/*.test.ts'],
     // Forks, not threads: a child's death signal is tied to the thread that spawned it.
     pool: 'forks',
     maxWorkers: 1,

@@ -6,10 +6,10 @@ import { closeRun } from '../../runner/close-run.js';
 import { OpenRuns } from '../../runner/open-runs.js';
 import type { RunDeps } from '../../runner/run-attempt.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
-import { createWorkspaces } from '../../runner/workspaces.js';
+import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { createClock } from '../../src/clock.js';
 import type { StartOrder } from '../../src/domain/effects.js';
-import { createMemoryStore } from '../../src/store/memory-store.js';
+import { createMemoryStore } from '../support/memory-store.js';
 import { issue, workflow } from '../support/builders.js';
 
 const order: StartOrder = {

@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
-import { tempFolder } from './workspaces/temp-folder.js';
+import { tempFolder } from './workspace/temp-folder.js';
 
 async function made(note: string): Promise<string> {
   const { path, tidied } = await makeDaemonFolder(note);

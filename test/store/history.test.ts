@@ -5,7 +5,7 @@ import type { HistoryEvent } from '../../src/domain/history.js';
 import type { RunRecord } from '../../src/domain/run-record.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { openStore } from './open-store.js';
 import { change, parked, record } from './stored-samples.js';
 

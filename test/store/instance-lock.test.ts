@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { takeLocks } from '../../src/store/instance-lock.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
 import { compiled } from '../support/compiled.js';
 

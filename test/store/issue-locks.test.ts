@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openIssueLocks } from '../../src/store/issue-locks.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { issue } from '../support/builders.js';
 
 const open = (dir: string, scope = 'board') => {

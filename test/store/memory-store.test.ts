@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../src/store/memory-store.js';
+import { createMemoryStore } from '../support/memory-store.js';
 import { describeStore } from './store-contract.js';
 import { change, parked } from './stored-samples.js';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, test } from 'vitest';
 import { MIGRATIONS } from '../../src/store/migrations.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { issue } from '../support/builders.js';
 import { openStore } from './open-store.js';
 

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import type { Store } from '../../src/domain/ports.js';
 import type { StoreWarning } from '../../src/store/sqlite-file.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 
 /** A store on disk that is closed with the test, in a folder of its own unless one is given. */
 export async function openStore(

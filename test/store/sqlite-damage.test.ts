@@ -3,7 +3,7 @@ import { chmod, open, readdir, readFile, rm, stat, truncate, writeFile } from 'n
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
 import { openStore } from './open-store.js';
 import { change, parked, record } from './stored-samples.js';

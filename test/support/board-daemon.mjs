@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 
 const [dist, workflowPath, stateDirPath, board] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(join(dist, name)).href);
-const { startDaemon } = await load('src/daemon.js');
+const { startDaemon } = await load('src/daemon/daemon.js');
 const { loadWorkflow } = await load('src/workflow/load-workflow.js');
 const { openStateDir } = await load('src/state-dir.js');
 const { createLogger } = await load('src/logging/logger.js');

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { ContainedProcess, StopResult } from '../../runner/process.js';
+import type { ContainedProcess, StopResult } from '../../runner/contain/process.js';
 
 /** A `ContainedProcess` without containment, for tests of what talks to it: a shell in its own process group, killed as a group. */
 export function plainProcess(script: string, cwd: string, env: NodeJS.ProcessEnv = process.env): ContainedProcess {

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type RunScript, type SaveRequest, saveWork } from '../../runner/workspace-save.js';
-import { tempFolder } from '../runner/workspaces/temp-folder.js';
+import { type RunScript, type SaveRequest, saveWork } from '../../runner/workspace/save-work.js';
+import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { EPOCH_MS } from './fake-clock.js';
 
 const run = promisify(execFile);

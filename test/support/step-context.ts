@@ -7,7 +7,7 @@ import { runContained } from '../../runner/contain/run-contained.js';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { environmentFor } from '../../runner/environment.js';
 import type { StepContext } from '../../runner/executors/executor.js';
-import type { ContainedProcess } from '../../runner/process.js';
+import type { ContainedProcess } from '../../runner/contain/process.js';
 import type { Clock } from '../../src/domain/clock.js';
 import type { Workflow } from '../../src/domain/config.js';
 import type { Issue } from '../../src/domain/issue.js';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { fillStarter } from '../../src/cli/init/fill-starter.js';
-import { STARTER_KINDS } from '../../src/cli/init/starter-kinds.js';
+import { STARTER_KINDS } from '../../src/cli/init/starters.js';
 import { includesState } from '../../src/domain/standing.js';
 import { ADAPTERS } from '../../src/tracker/adapters.js';
 import { loadWorkflow } from '../../src/workflow/load-workflow.js';
-import { compilePrompts } from '../../templates/compile-prompts.js';
+import { compilePrompts } from '../../templates/prompts.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { issue } from '../support/builders.js';
 import { optionsWith, writeWorkflow } from '../workflow/workflow-fixture.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CapabilityIndex } from '../../../src/domain/capabilities.js';
 import { toBatonError } from '../../../src/domain/errors.js';
-import type { ContainedProcess } from '../../process.js';
+import type { ContainedProcess } from '../../contain/process.js';
 import { FairScheduler } from '../codex/fair-reader.js';
 import type { StepContext } from '../executor.js';
 import { answerRequest } from './api/dispatch.js';

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { Fields } from '../../../src/domain/fields.js';
-import type { ContainedProcess, ExitStatus } from '../../process.js';
+import type { ContainedProcess, ExitStatus } from '../../contain/process.js';
 import { type FairScheduler, readFairly } from '../codex/fair-reader.js';
-import { LineSplitter } from '../codex/line-splitter.js';
+import { LineSplitter } from '../read-lines.js';
 import type { StepContext } from '../executor.js';
 import { parseObject } from './bounded-json.js';
 import { ChildOutput } from './child-output.js';

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../src/domain/errors.js';
 import { type Fields, fieldsOf } from '../../../src/domain/fields.js';
 import type { Json } from '../../../src/domain/json.js';
-import type { ExitStatus } from '../../process.js';
+import type { ExitStatus } from '../../contain/process.js';
 
 /** How an execution ended. */
 export type SideEnd =

@@ -9,9 +9,9 @@ import {
 } from 'vscode-jsonrpc/node';
 import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError, toBatonError } from '../../../src/domain/errors.js';
-import type { ContainedProcess, ExitStatus } from '../../process.js';
+import type { ContainedProcess, ExitStatus } from '../../contain/process.js';
 import type { FairScheduler } from './fair-reader.js';
-import { type IncomingRequest, type LineEvents, NewlineReader, NewlineWriter, OpenIds } from './newline-transport.js';
+import { type IncomingRequest, type LineEvents, NewlineReader, NewlineWriter, OpenIds } from './transport.js';
 import type { RpcId } from './parse-message.js';
 
 /**

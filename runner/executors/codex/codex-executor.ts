@@ -9,7 +9,7 @@ import {
   success,
 } from '../../../src/domain/outcome.js';
 import type { RenderedAgentCli } from '../../../src/domain/steps/plan.js';
-import type { ContainedProcess } from '../../process.js';
+import type { ContainedProcess } from '../../contain/process.js';
 import type { Executor, StepContext } from '../executor.js';
 import { codeOfStall } from './error-map.js';
 import { FairScheduler } from './fair-reader.js';

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isNestedTooDeep } from './json-depth.js';
+import { isNestedTooDeep } from '../bounded-json.js';
 
 /** One line of the agent, judged. Only what a JSON-RPC connection can safely be given is more than `malformed`. */
 export type AgentLine =

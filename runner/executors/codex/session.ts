@@ -2,7 +2,7 @@ import { BatonError } from '../../../src/domain/errors.js';
 import { fieldsOf, textOf } from '../../../src/domain/fields.js';
 import { type FailedOutcome, failure } from '../../../src/domain/outcome.js';
 import type { Question } from '../../../src/domain/question.js';
-import type { ContainedProcess } from '../../process.js';
+import type { ContainedProcess } from '../../contain/process.js';
 import type { StepContext } from '../executor.js';
 import { AppServerClient } from './app-server-client.js';
 import { Asking } from './asking.js';

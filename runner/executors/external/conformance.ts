@@ -2,7 +2,7 @@ import type { Clock } from '../../../src/domain/clock.js';
 import { toBatonError } from '../../../src/domain/errors.js';
 import { assertNever, type JsonObject } from '../../../src/domain/json.js';
 import type { ExecutorDefinition } from '../../../src/domain/steps/plan.js';
-import type { ContainedProcess } from '../../process.js';
+import type { ContainedProcess } from '../../contain/process.js';
 import type { Program, StepContext } from '../executor.js';
 import { CHECKS, type Check, failed, type Seen, type Verdict } from './conformance-checks.js';
 import { buildEnvelope, type Envelope, jobOf } from './envelope.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import { type CapturedOutput, captureOutput } from '../../contain/capture-output.js';
-import type { ContainedProcess, StopLadder } from '../../process.js';
+import type { ContainedProcess, StopLadder } from '../../contain/process.js';
 import { EnvelopePipe } from './envelope-pipe.js';
 
 /** Of each stream; the rest is read and dropped. */

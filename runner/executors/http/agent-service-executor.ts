@@ -8,7 +8,7 @@ import { type AgentRunEnd, viewOf } from './agent-run-view.js';
 import { shown } from './error-text.js';
 import { lastWordsMeanwhile } from './last-words.js';
 import { type Answer, ServiceClient } from './service-client.js';
-import { pause, stepOutcome } from './step-outcome.js';
+import { pause, stepOutcome } from './answers.js';
 
 /** So many looks at a run may fail in a row: a service that is restarted costs no agent its work. */
 const MAX_FAILED_LOOKS = 5;

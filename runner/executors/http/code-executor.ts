@@ -6,7 +6,7 @@ import type { Executor, StepContext } from '../executor.js';
 import { type Mask, shown, shownTail } from './error-text.js';
 import { withSession } from './sandbox-sessions.js';
 import { ServiceClient } from './service-client.js';
-import { stepOutcome } from './step-outcome.js';
+import { stepOutcome } from './answers.js';
 
 const STDERR_IN_MESSAGE = 1_500;
 const TEXT_IN_AUDIT = 16_000;

@@ -1,5 +1,5 @@
 import { fieldsOf, textOf } from '../../../src/domain/fields.js';
-import { neutralise } from '../../../src/domain/neutralise.js';
+import { neutralise } from '../../../src/text/neutralise.js';
 import { readJson } from './read-json.js';
 
 const MAX_TEXT = 500;

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { StepStopped } from './step-outcome.js';
+import { StepStopped } from './answers.js';
 
 /**
  * One request and its answer, on a connection of its own that is closed before the promise settles. Nothing is followed, nothing is

@@ -1,7 +1,7 @@
 import { toBatonError } from '../../../src/domain/errors.js';
 import { withinLimit } from '../../../src/domain/time-limit.js';
 import type { StepContext } from '../executor.js';
-import { StepStopped } from './step-outcome.js';
+import { StepStopped } from './answers.js';
 
 const LIMIT_MS = 2_000;
 

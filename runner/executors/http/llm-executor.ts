@@ -5,7 +5,7 @@ import type { LlmAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
 import { errorTextIn } from './error-text.js';
 import { ServiceClient } from './service-client.js';
-import { stepOutcome } from './step-outcome.js';
+import { stepOutcome } from './answers.js';
 
 /** `kind: llm`: one question to the gateway, one answer. */
 export function createLlmExecutor(): Executor<LlmAction> {

@@ -1,5 +1,5 @@
 import type { Json } from '../../../src/domain/json.js';
-import { isNestedTooDeep } from '../codex/json-depth.js';
+import { isNestedTooDeep } from '../bounded-json.js';
 
 export type JsonReading =
   | { readonly ok: true; readonly value: Json }

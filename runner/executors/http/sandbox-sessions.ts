@@ -5,7 +5,7 @@ import { lastWords, lastWordsMeanwhile } from './last-words.js';
 import type { ServiceClient } from './service-client.js';
 import { isServiceId } from './service-url.js';
 import { SharedCalls } from './shared-calls.js';
-import { untilAborted } from './step-outcome.js';
+import { untilAborted } from './answers.js';
 
 /**
  * Sessions of the sandbox. `session: run`: one for each language, made when the first step needs it, used by all steps of the run (also

@@ -8,7 +8,7 @@ import { exchange, type RawAnswer } from './exchange.js';
 import { readJson } from './read-json.js';
 import { accessTo, type ServiceAccess } from './service-access.js';
 import { locationBelow, urlBelow } from './service-url.js';
-import { StepStopped } from './step-outcome.js';
+import { StepStopped } from './answers.js';
 
 /**
  * What the HTTP kinds share: one service, spoken to as the runner and for the tenant. Errors are `BatonError`s of one of two classes:

@@ -1,4 +1,4 @@
-import { untilAborted } from './step-outcome.js';
+import { untilAborted } from './answers.js';
 
 /**
  * Calls whose result is used by several steps of a run: the first who asks makes the call, all others wait for it. It belongs to none of

@@ -3,7 +3,7 @@ import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { ToolAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
 import { ServiceClient } from './service-client.js';
-import { stepOutcome } from './step-outcome.js';
+import { stepOutcome } from './answers.js';
 import { checkOutput, outputSchemaOf } from './tool-schema.js';
 
 /** `kind: tool`: one call of one tool. Its output is the step's output. */

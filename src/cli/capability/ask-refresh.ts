@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CapabilityListing } from '../../status/capability-listing.js';
-import type { DaemonClient } from '../client/daemon-client.js';
+import type { DaemonClient } from '../client.js';
 
 /** Folders may be many, and on a slow disk. */
 const LIMIT_MS = 30_000;

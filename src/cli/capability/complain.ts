@@ -1,5 +1,5 @@
 import { toBatonError } from '../../domain/errors.js';
-import { neutraliseLines } from '../../domain/neutralise.js';
+import { neutraliseLines } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
 
 /** Says what is wrong; the exit code. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { scaffoldExecutor } from '../../../runner/executors/capability/scaffold-executor.js';
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import { shorter } from '../invocation.js';
 import type { Io } from '../io.js';
 import { complain } from './complain.js';

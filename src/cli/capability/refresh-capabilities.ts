@@ -1,10 +1,10 @@
 import { BatonError } from '../../domain/errors.js';
-import { neutralise } from '../../domain/neutralise.js';
-import { connectDaemon, type DaemonClient } from '../client/daemon-client.js';
+import { neutralise } from '../../text/neutralise.js';
+import { connectDaemon, type DaemonClient } from '../client.js';
 import type { Io } from '../io.js';
 import { askRefresh } from './ask-refresh.js';
 import { complain } from './complain.js';
-import { findIn } from './list-capability.js';
+import { findIn } from '../capability.js';
 import { projectFolder } from './project-folder.js';
 import { tellListing } from './tell-listing.js';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { CapabilityListing, ListedCapability, ListedExecutor } from '../../status/capability-listing.js';
 import { shorter } from '../invocation.js';
 import type { Io } from '../io.js';

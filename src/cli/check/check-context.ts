@@ -1,4 +1,4 @@
-import type { Containment } from '../../../runner/process.js';
+import type { Containment } from '../../../runner/contain/process.js';
 import type { Clock } from '../../domain/clock.js';
 import type { Redactor } from '../../logging/redact.js';
 import type { TrackerRegistry } from '../../tracker/registry.js';

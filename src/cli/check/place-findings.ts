@@ -1,5 +1,5 @@
 import { isInside } from '../../../runner/workspace-path.js';
-import { checkWorkspaceRoot, existingPart, freeDiskMb } from '../../../runner/workspace-root.js';
+import { checkWorkspaceRoot, existingPart, freeDiskMb } from '../../../runner/workspace/workspace-root.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { toBatonError } from '../../domain/errors.js';
 import type { CheckContext } from './check-context.js';

@@ -1,4 +1,4 @@
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import { type Finding, GROUPS } from './finding.js';
 
 export interface Summary {

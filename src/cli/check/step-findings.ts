@@ -1,4 +1,4 @@
-import { discoverCapabilities } from '../../../runner/executors/capability/discover-capabilities.js';
+import { discoverCapabilities } from '../../../runner/executors/capability/definitions.js';
 import { findCommand } from '../../../runner/executors/external/find-command.js';
 import { toBatonError } from '../../domain/errors.js';
 import { assertNever, type Json } from '../../domain/json.js';

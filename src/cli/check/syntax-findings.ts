@@ -1,4 +1,4 @@
-import type { Containment } from '../../../runner/process.js';
+import type { Containment } from '../../../runner/contain/process.js';
 import { HOOK_NAMES } from '../../domain/config.js';
 import type { JsonObject } from '../../domain/json.js';
 import { runShell } from '../run-shell.js';

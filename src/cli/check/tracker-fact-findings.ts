@@ -1,5 +1,5 @@
 import { fieldsOf } from '../../domain/fields.js';
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 import type { TrackerFacts } from '../../domain/ports.js';
 import { includesState } from '../../domain/standing.js';
 import type { CheckContext } from './check-context.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type SseEvent, SseParser } from '../../status/sse-parser.js';
+import { type SseEvent, SseParser } from '../../api/sse-parser.js';
 import { badAnswer } from './api-error.js';
 import { bodyOf, type Line, parsedAnswer, send } from './socket-request.js';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { DaemonTarget } from './daemon-place.js';
+import type { DaemonTarget } from '../daemon-place.js';
 
 /** How a daemon is named on the command line. */
 export interface TargetFlags {

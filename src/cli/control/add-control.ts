@@ -26,7 +26,7 @@ function addExplain(program: Command, io: Io, done: (code: number) => void): voi
     .addHelpText('after', '\nExit codes: 0 told, 1 there is no such issue, 2 usage or settings.')
     .action(async (issue: string, workflow: string | undefined, flags: TargetFlags & { readonly json?: boolean }) => {
       const target = targetOf(workflow, flags, command);
-      const { explain } = await import('./explain.js');
+      const { explain } = await import('../explain.js');
       done(await explain({ issue, json: flags.json ?? false, target }, io));
     });
 }
@@ -44,7 +44,7 @@ function addChange(
     .addHelpText('after', EXIT_CODES)
     .action(async (issue: string, workflow: string | undefined, flags: TargetFlags) => {
       const target = targetOf(workflow, flags, command);
-      const { change } = await import('./change.js');
+      const { change } = await import('../control.js');
       done(await change({ issue, action: name, target }, io));
     });
 }
@@ -62,7 +62,7 @@ function addSwitch(
     .addHelpText('after', EXIT_CODES)
     .action(async (workflow: string | undefined, flags: TargetFlags) => {
       const target = targetOf(workflow, flags, command);
-      const { change } = await import('./change.js');
+      const { change } = await import('../control.js');
       done(await change({ issue: null, action: name, target }, io));
     });
 }
@@ -94,7 +94,7 @@ function addAnswer(program: Command, io: Io, done: (code: number) => void): void
     .option('--question <id>', 'which one, where several are open')
     .addHelpText('after', `\nOn a terminal, without an answer, it shows the question and asks you.\n${EXIT_CODES}`)
     .action(async (issue: string | undefined, words: readonly string[], flags: AnswerFlags) => {
-      const { answer } = await import('./answer.js');
+      const { answer } = await import('../answer.js');
       const { workflow, stateDir, accept = false, decline = false, field: fields = [], question } = flags;
       const given = { text: words.length === 0 ? undefined : words.join(' '), accept, decline, fields };
       const target = { workflow, stateDir };

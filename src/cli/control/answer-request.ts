@@ -1,4 +1,4 @@
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { QuestionView } from '../../status/shapes/entry-shapes.js';
 import type { AnswerRequest } from '../../status/shapes/request-shapes.js';
 import { waysToAnswer } from './tell-question.js';

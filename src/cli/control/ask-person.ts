@@ -1,7 +1,7 @@
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { QuestionView } from '../../status/shapes/entry-shapes.js';
 import type { AnswerRequest } from '../../status/shapes/request-shapes.js';
-import { Abandoned, openQuestions, type Questions } from '../init/ask.js';
+import { Abandoned, openQuestions, type Questions } from '../ask.js';
 import type { Io } from '../io.js';
 
 /** What Enter alone means: nobody says yes by accident. */

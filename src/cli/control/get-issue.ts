@@ -1,8 +1,8 @@
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 import { type IssueView, issueShape } from '../../status/shapes/issue-shape.js';
-import { LISTS, stateShape } from '../../status/shapes/state-shape.js';
-import { ApiError, type DaemonClient } from '../client/daemon-client.js';
-import { pathOf } from './with-daemon.js';
+import { LISTS, stateShape } from '../../api/schemas.js';
+import { ApiError, type DaemonClient } from '../client.js';
+import { pathOf } from '../with-daemon.js';
 
 /** What the daemon knows of an issue, by its name as people type it: `task-1` is TASK-1. Throws `ApiError`, with the one that was meant. */
 export async function getIssue(client: DaemonClient, name: string): Promise<IssueView> {

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { messageRequestShape } from '../../status/shapes/request-shapes.js';
-import type { DaemonTarget } from '../client/daemon-place.js';
+import type { DaemonTarget } from '../daemon-place.js';
 import type { Io } from '../io.js';
-import { change } from './change.js';
+import { change } from '../control.js';
 
 export interface MessageOptions {
   readonly issue: string;

@@ -1,7 +1,7 @@
 import type { RuleView } from '../../status/shapes/issue-shape.js';
-import { oneLine, pad, wrap } from '../status/fit-text.js';
+import { oneLine, pad, wrap } from '../../text/terminal-text.js';
 import type { Paint } from '../status/paint.js';
-import { localTimes } from '../status/say-time.js';
+import { localTimes } from '../../text/format-duration.js';
 import { RULE_WORDS } from './rule-words.js';
 
 export interface RulesFrame {

@@ -1,6 +1,6 @@
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { QuestionView } from '../../status/shapes/entry-shapes.js';
-import { chop } from '../status/fit-text.js';
+import { chop } from '../../text/terminal-text.js';
 
 const BAR = '  │ ';
 const MIN_COLUMNS = 40;

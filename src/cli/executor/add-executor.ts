@@ -11,7 +11,7 @@ export function addExecutor(program: Command, io: Io, done: (code: number) => vo
     .description('print the executors that the workflow can use, and where they are defined')
     .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
     .action(async (workflowPath: string) => {
-      const { listExecutors } = await import('./list-executors.js');
+      const { listExecutors } = await import('../executor.js');
       done(await listExecutors({ workflowPath }, io));
     });
   executor

@@ -4,8 +4,8 @@ import { type CheckResult, runConformance } from '../../../runner/executors/exte
 import { createClock } from '../../clock.js';
 import { BatonError } from '../../domain/errors.js';
 import type { JsonObject } from '../../domain/json.js';
-import { nearestWord } from '../../domain/nearest-word.js';
-import { neutralise } from '../../domain/neutralise.js';
+import { nearestWord } from '../../text/nearest-word.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { ExecutorDefinition } from '../../domain/steps/plan.js';
 import { createRedactor } from '../../logging/redact.js';
 import { complain } from '../capability/complain.js';
@@ -14,7 +14,7 @@ import { shorter } from '../invocation.js';
 import type { Io } from '../io.js';
 import { type OpenedWorkflow, openWorkflow } from '../open-workflow.js';
 import { withConformanceHost } from './conformance-host.js';
-import { commandLine } from './list-executors.js';
+import { commandLine } from '../executor.js';
 
 export interface TestExecutorOptions {
   readonly name: string;

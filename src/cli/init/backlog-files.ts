@@ -1,6 +1,6 @@
 import { newBacklog } from '../../tracker/local/new-backlog.js';
 import { exampleIssue } from './example-issue.js';
-import type { NewFile } from './write-new.js';
+import type { NewFile } from './write-files.js';
 
 /** A folder for Backlog.md with one issue. */
 export function backlogFiles(project: string, label: string, hasRepository: boolean, nowMs: number): NewFile[] {

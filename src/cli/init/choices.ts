@@ -6,7 +6,7 @@ import type { TrackerRegistry } from '../../tracker/registry.js';
 import type { Io } from '../io.js';
 import { askLoginShell } from '../login-shell.js';
 import { type GitFacts, gitFacts } from './git-facts.js';
-import { STARTER_KINDS } from './starter-kinds.js';
+import { STARTER_KINDS } from './starters.js';
 
 export interface AgentChoice {
   readonly name: string;

@@ -1,13 +1,13 @@
 import { BatonError } from '../../domain/errors.js';
-import { nearestWord } from '../../domain/nearest-word.js';
-import { neutralise } from '../../domain/neutralise.js';
+import { nearestWord } from '../../text/nearest-word.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { InitOptions } from '../init.js';
 import type { Io } from '../io.js';
-import { openQuestions } from './ask.js';
+import { openQuestions } from '../ask.js';
 import type { AgentChoice, Surroundings } from './choices.js';
 import { cleanUrl } from './clean-url.js';
 import { guessProject, type ProjectPlace, readProject } from './project-address.js';
-import { type StarterKind, starterKind } from './starter-kinds.js';
+import { type StarterKind, starterKind } from './starters.js';
 
 export interface Decisions {
   readonly tracker: StarterKind;

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { BatonError } from '../../domain/errors.js';
 import { shellWord } from '../invocation.js';
 import type { ProjectPlace } from './project-address.js';
-import type { StarterKind } from './starter-kinds.js';
+import type { StarterKind } from './starters.js';
 
 const STARTERS = new URL('../../../templates/workflows/', import.meta.url);
 

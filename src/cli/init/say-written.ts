@@ -6,7 +6,7 @@ import type { Surroundings } from './choices.js';
 import type { Decisions } from './decide-starter.js';
 import { EXAMPLE_ISSUE } from './example-issue.js';
 import { TRACKER_BOARD } from './shipped-files.js';
-import type { NewFile } from './write-new.js';
+import type { NewFile } from './write-files.js';
 
 /** What a person should know before the first run. */
 export function remarks({ git, agents }: Surroundings, { repoUrl, hadSecret, agent }: Decisions): string[] {

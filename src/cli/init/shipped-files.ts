@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { exampleIssue } from './example-issue.js';
-import type { NewFile } from './write-new.js';
+import type { NewFile } from './write-files.js';
 
 const TEMPLATES = new URL('../../../templates/', import.meta.url);
 

@@ -1,4 +1,4 @@
-import type { LoggedRun } from './log-source.js';
+import type { LoggedRun } from '../log-source.js';
 
 export interface RunChoice {
   /** A number or an id, or how an id begins. */

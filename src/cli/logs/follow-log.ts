@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { neutraliseLines } from '../../domain/neutralise.js';
+import { neutraliseLines } from '../../text/neutralise.js';
 import { transcriptName } from '../../logging/transcript.js';
-import { readTimeline } from '../../status/read-timeline.js';
+import { readTimeline } from '../../api/read-timeline.js';
 import { type TimelineEntry, timelineShape } from '../../status/shapes/issue-shape.js';
 import { badAnswer } from '../client/api-error.js';
-import type { DaemonTarget } from '../client/daemon-place.js';
-import { followDaemon } from '../client/follow-daemon.js';
+import type { DaemonTarget } from '../daemon-place.js';
+import { followDaemon } from '../follow-daemon.js';
 import { untilInterrupted } from '../client/until-interrupted.js';
 import type { Io } from '../io.js';
-import { type LogFrame, renderEntries } from './render-log.js';
+import { type LogFrame, renderEntries } from '../logs-view.js';
 import { unseenEntries } from './unseen-entries.js';
 
 /** What has been printed of the run that was printed last. */

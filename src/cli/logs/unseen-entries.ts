@@ -1,5 +1,5 @@
 import type { TimelineEntry } from '../../status/shapes/issue-shape.js';
-import { msOf } from '../status/say-time.js';
+import { msOf } from '../../text/format-duration.js';
 
 /** The same line is dated twice, when it happens and when it is written down. */
 const SAME_MS = 1_000;

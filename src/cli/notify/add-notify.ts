@@ -16,7 +16,7 @@ export function addNotify(program: Command, io: Io, done: (code: number) => void
       '\nExit codes: 0 all of them arrived, 1 one did not, 2 usage, settings, or nowhere to send it.',
     )
     .action(async (workflowPath: string, { kind, stateDir }: TestFlags) => {
-      const { testNotify } = await import('./test-notify.js');
+      const { testNotify } = await import('../notify-test.js');
       done(await testNotify({ workflowPath, kind, stateDir }, io));
     });
 }

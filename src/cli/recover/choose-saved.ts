@@ -1,5 +1,5 @@
 import { BatonError } from '../../domain/errors.js';
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 import type { FoundRepository, SavedFolder } from './saved-folders.js';
 
 const NAMED = 5;

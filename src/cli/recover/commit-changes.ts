@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { SavedFolder } from './saved-folders.js';
 import type { TargetGit } from './target-git.js';
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { environmentFor } from '../../../runner/environment.js';
-import type { Containment } from '../../../runner/process.js';
+import type { Containment } from '../../../runner/contain/process.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Io } from '../io.js';
 import { runShell } from '../run-shell.js';

@@ -1,4 +1,4 @@
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { FoundRepository, SavedFolder } from './saved-folders.js';
 
 /** What there is, by issue, the newest first, and how it comes back. */

@@ -17,7 +17,7 @@ export function addReport(program: Command, io: Io, done: (code: number) => void
     .option('--state-dir <dir>', 'the state directory of the daemon')
     .addHelpText('after', '\nExit codes: 0 reported, also when there is nothing; 1 the store cannot be read; 2 usage.')
     .action(async (argument: string, { json, md, workflow: workflowPath = argument, ...flags }: ReportFlags) => {
-      const { report } = await import('./report.js');
+      const { report } = await import('../report.js');
       const form = json ? 'json' : md ? 'md' : 'text';
       done(await report({ workflowPath, form, ...flags }, io, Date.now()));
     });

@@ -47,7 +47,7 @@ function addInstall(service: Command, io: Io, done: (code: number) => void): voi
       attempt(io, done, async () => {
         if (flags.runAs !== undefined && system !== true) service.error('error: --run-as goes with --system');
         const [{ installService }, { invocation }] = await Promise.all([
-          import('./install-service.js'),
+          import('./install.js'),
           import('../invocation.js'),
         ]);
         const program = { node: process.execPath, script: process.argv[1] ?? '' };

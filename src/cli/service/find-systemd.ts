@@ -1,6 +1,6 @@
 import { BatonError } from '../../domain/errors.js';
-import type { SystemdPrograms } from './systemd-programs.js';
-import { systemctlArgs } from './systemd-programs.js';
+import type { SystemdPrograms } from './systemd.js';
+import { systemctlArgs } from './systemd.js';
 import type { Scope } from './unit-name.js';
 
 const INSTEAD =

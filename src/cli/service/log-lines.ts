@@ -1,6 +1,6 @@
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import { formatPretty } from '../../logging/pretty.js';
-import { type SystemdPrograms, systemctlArgs } from './systemd-programs.js';
+import { type SystemdPrograms, systemctlArgs } from './systemd.js';
 import type { Scope } from './unit-name.js';
 
 /** The arguments of journalctl for the log of a unit, as the daemon wrote it. */

@@ -8,7 +8,7 @@ import { refuseClash } from './refuse-clash.js';
 import { chooseRunAs } from './run-as.js';
 import { placesOf, type ServicePlaces, unitPath, variablesPath } from './service-places.js';
 import { firstVariables, unitVariables, type WantedVariables, wantedVariables } from './service-variables.js';
-import { systemctlArgs } from './systemd-programs.js';
+import { systemctlArgs } from './systemd.js';
 import { nameOfFolder, type Scope, unitNameOf } from './unit-name.js';
 import { unitText } from './unit-text.js';
 

@@ -1,6 +1,6 @@
 import { BatonError } from '../../domain/errors.js';
 import type { Io } from '../io.js';
-import { withSystemd } from './systemd-programs.js';
+import { withSystemd } from './systemd.js';
 import type { Scope } from './unit-name.js';
 
 export interface RunAs {

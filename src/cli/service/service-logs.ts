@@ -3,15 +3,15 @@ import { lstat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
 import { runContained } from '../../../runner/contain/run-contained.js';
-import type { ContainedProcess } from '../../../runner/process.js';
+import type { ContainedProcess } from '../../../runner/contain/process.js';
 import { createClock } from '../../clock.js';
 import { BatonError } from '../../domain/errors.js';
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
 import { journalArgs, logLine } from './log-lines.js';
 import { chooseUnit } from './our-units.js';
 import { placesOf } from './service-places.js';
-import { systemdEnvironment } from './systemd-programs.js';
+import { systemdEnvironment } from './systemd.js';
 import { type Scope, unitNameOf } from './unit-name.js';
 
 export interface LogsOptions {

@@ -1,10 +1,10 @@
-import { neutralise, neutraliseLines } from '../../domain/neutralise.js';
+import { neutralise, neutraliseLines } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
 import { refuseWithoutSystemd } from './find-systemd.js';
 import { lastLogLines } from './log-lines.js';
 import { chooseUnit, type OurUnit, ourUnits } from './our-units.js';
 import { placesOf } from './service-places.js';
-import { type SystemdPrograms, systemctlArgs, withSystemd } from './systemd-programs.js';
+import { type SystemdPrograms, systemctlArgs, withSystemd } from './systemd.js';
 import { type Scope, unitNameOf } from './unit-name.js';
 
 export interface StatusOptions {

@@ -1,6 +1,6 @@
-import { neutraliseLines } from '../../domain/neutralise.js';
+import { neutraliseLines } from '../../text/neutralise.js';
 import type { InstallPlan } from './plan-install.js';
-import { systemctlArgs } from './systemd-programs.js';
+import { systemctlArgs } from './systemd.js';
 
 /** The calls of systemctl that an installation makes, after the files are written. */
 export function systemctlCalls(plan: InstallPlan, isActive: boolean): readonly (readonly string[])[] {

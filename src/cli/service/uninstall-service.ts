@@ -1,12 +1,12 @@
 import { access, rm } from 'node:fs/promises';
 import { BatonError } from '../../domain/errors.js';
-import { neutraliseLines } from '../../domain/neutralise.js';
+import { neutraliseLines } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
 import { refuseWithoutSystemd } from './find-systemd.js';
 import { chooseUnit, type OurUnit } from './our-units.js';
 import { refuseWithoutRoot } from './run-as.js';
 import { placesOf } from './service-places.js';
-import { systemctlArgs, withSystemd } from './systemd-programs.js';
+import { systemctlArgs, withSystemd } from './systemd.js';
 import { type Scope, unitNameOf } from './unit-name.js';
 
 export interface UninstallOptions {

@@ -1,4 +1,4 @@
-import type { StateView } from '../../status/shapes/state-shape.js';
+import type { StateView } from '../../api/schemas.js';
 
 /** Equal for two states that a person would call the same: counters and times that only run on are left out. */
 export function changeKey(view: StateView): string {

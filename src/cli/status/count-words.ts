@@ -1,4 +1,4 @@
-import type { StateView } from '../../status/shapes/state-shape.js';
+import type { StateView } from '../../api/schemas.js';
 import { needsOf } from './needs-you.js';
 
 /** How many there are of everything, in the words of the lists; what there is none of is left out, apart from what runs. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { applyPatch } from '../../status/patch.js';
+import { applyPatch } from '../../api/patch.js';
 import { patchShape } from '../../status/shapes/request-shapes.js';
-import { type StateView, stateShape } from '../../status/shapes/state-shape.js';
+import { type StateView, stateShape } from '../../api/schemas.js';
 import { badAnswer } from '../client/api-error.js';
 import type { StreamEvent } from '../client/event-stream.js';
 

@@ -1,7 +1,7 @@
-import type { StateView } from '../../status/shapes/state-shape.js';
-import { cut, oneLine, wrap } from './fit-text.js';
-import { commandFor, type Frame, linesOf } from './frame.js';
-import { localTimes } from './say-time.js';
+import type { StateView } from '../../api/schemas.js';
+import { cut, oneLine, wrap } from '../../text/terminal-text.js';
+import { commandFor, type Frame, linesOf } from '../terminal.js';
+import { localTimes } from '../../text/format-duration.js';
 
 const MOST_REASONS = 3;
 

@@ -1,10 +1,10 @@
 import { shellWord } from '../../domain/shell-word.js';
 import type { AskingView, HoldView, ParkedView, QuestionView } from '../../status/shapes/entry-shapes.js';
-import type { StateView } from '../../status/shapes/state-shape.js';
+import type { StateView } from '../../api/schemas.js';
 import { questionLines } from '../control/tell-question.js';
-import { withStop } from './fit-text.js';
-import { commandFor, type Entry, type Frame, type Line, linesOf, section } from './frame.js';
-import { since, until } from './say-time.js';
+import { withStop } from '../../text/terminal-text.js';
+import { commandFor, type Entry, type Frame, type Line, linesOf, section } from '../terminal.js';
+import { since, until } from '../../text/format-duration.js';
 
 const QUESTION_LINES = 4;
 

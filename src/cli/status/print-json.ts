@@ -1,4 +1,4 @@
-import { neutraliseJson } from '../../domain/neutralise.js';
+import { neutraliseJson } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
 
 /** For scripts, and as harmless on a terminal as in a file. Line by line: the line breaks between values are ours. */

@@ -1,7 +1,7 @@
 import { refreshShape } from '../../status/shapes/request-shapes.js';
-import { connectDaemon } from '../client/daemon-client.js';
-import type { DaemonTarget } from '../client/daemon-place.js';
-import { complainOf } from '../control/with-daemon.js';
+import { connectDaemon } from '../client.js';
+import type { DaemonTarget } from '../daemon-place.js';
+import { complainOf } from '../with-daemon.js';
 import type { Io } from '../io.js';
 
 /** Asks the daemon to read the tracker now. */

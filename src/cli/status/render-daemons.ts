@@ -1,10 +1,10 @@
-import type { StateView } from '../../status/shapes/state-shape.js';
+import type { StateView } from '../../api/schemas.js';
 import type { LockHolder } from '../../store/lock-holder.js';
 import { countWords } from './count-words.js';
-import { cut, joined, oneLine, wrap } from './fit-text.js';
-import type { Frame } from './frame.js';
+import { cut, joined, oneLine, wrap } from '../../text/terminal-text.js';
+import type { Frame } from '../terminal.js';
 import { needsOf } from './needs-you.js';
-import { localTimes, since } from './say-time.js';
+import { localTimes, since } from '../../text/format-duration.js';
 
 /** A daemon of this user, and what it answered: its state, or why not. */
 export interface FoundDaemon {

@@ -1,9 +1,9 @@
-import { cut, oneLine, withCommand, wrap } from './fit-text.js';
-import { commandFor, type Entry, type Frame, section } from './frame.js';
+import { cut, oneLine, withCommand, wrap } from '../../text/terminal-text.js';
+import { commandFor, type Entry, type Frame, section } from '../terminal.js';
 import { neededYou } from './needs-you.js';
-import { together } from './render-status.js';
-import { sayMoment, since } from './say-time.js';
-import { doneList, parkedList, waitingList } from './status-lists.js';
+import { together } from '../status-view.js';
+import { sayMoment, since } from '../../text/format-duration.js';
+import { doneList, parkedList, waitingList } from '../status-lists.js';
 import type { StoredView } from './stored-view.js';
 
 export interface StoredFacts {

@@ -1,4 +1,4 @@
-import { widthOf } from './fit-text.js';
+import { widthOf } from '../../text/terminal-text.js';
 
 /** How many rows a text takes on a terminal, which breaks the lines that are wider than it is. */
 export function rowsOf(text: string, columns: number): number {

@@ -1,10 +1,10 @@
 import type { HoldView } from '../../status/shapes/entry-shapes.js';
-import type { StateView } from '../../status/shapes/state-shape.js';
+import type { StateView } from '../../api/schemas.js';
 import { countWords } from './count-words.js';
-import { cut, joined, oneLine, withCommand, withStop, wrap } from './fit-text.js';
-import { commandFor, type Frame } from './frame.js';
+import { cut, joined, oneLine, withCommand, withStop, wrap } from '../../text/terminal-text.js';
+import { commandFor, type Frame } from '../terminal.js';
 import { needsPerson } from './needs-you.js';
-import { localTimes, sayDuration, since, until } from './say-time.js';
+import { localTimes, sayDuration, since, until } from '../../text/format-duration.js';
 import { sayBudget } from './say-tokens.js';
 
 /** Which daemon this is and how it is, and everything that keeps it as a whole from working. */

@@ -1,10 +1,10 @@
-import { stateShape } from '../../status/shapes/state-shape.js';
+import { stateShape } from '../../api/schemas.js';
 import type { LockHolder } from '../../store/lock-holder.js';
-import { connectDaemon } from '../client/daemon-client.js';
+import { connectDaemon } from '../client.js';
 import { listDaemons } from '../client/list-daemons.js';
-import { isNotRunning } from '../control/with-daemon.js';
+import { isNotRunning } from '../with-daemon.js';
 import type { Io } from '../io.js';
-import type { Frame } from './frame.js';
+import type { Frame } from '../terminal.js';
 import { printJson } from './print-json.js';
 import { type FoundDaemon, renderDaemons } from './render-daemons.js';
 

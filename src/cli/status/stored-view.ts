@@ -1,10 +1,10 @@
 import type { Claim } from '../../domain/claim.js';
 import type { Instant } from '../../domain/clock.js';
 import type { Durable, DurableClaim } from '../../domain/durable.js';
-import { isoTime } from '../../status/iso-time.js';
+import { isoTime } from '../../text/iso-time.js';
 import { doneEntry, issueFields, parkedEntry, retryingEntry } from '../../status/issue-entries.js';
 import type { AskingView } from '../../status/shapes/entry-shapes.js';
-import type { StateView } from '../../status/shapes/state-shape.js';
+import type { StateView } from '../../api/schemas.js';
 
 /** What a daemon that is not there has left behind, in the words of its state. */
 export interface StoredView extends Pick<StateView, 'asking' | 'retrying' | 'parked' | 'done'> {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../domain/json.js';
 import type { Answer } from '../../tracker/command/answer.js';
-import { isChange, lineOf } from '../../tracker/command/asked.js';
+import { isChange, lineOf } from '../../tracker/command/protocol.js';
 import { NoAnswer, ProgramSession } from '../../tracker/command/program-session.js';
 import type { ProgramProcess } from '../../tracker/program.js';
 import { lastLines } from '../../tracker/shown-words.js';

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { lineOf } from '../../tracker/command/asked.js';
+import { lineOf } from '../../tracker/command/protocol.js';
 import { type Exchange, idIn } from './exchange.js';
 import type { Check, TestBench } from './test-bench.js';
 import { fail, passed, told } from './verdict.js';

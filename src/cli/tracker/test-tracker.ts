@@ -1,5 +1,5 @@
 import { createClock } from '../../clock.js';
-import { neutralise } from '../../domain/neutralise.js';
+import { neutralise } from '../../text/neutralise.js';
 import { createRedactor } from '../../logging/redact.js';
 import { complain } from '../capability/complain.js';
 import { type Paint, painter } from '../check/print-findings.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LISTS } from './state-shape.js';
+import { LISTS } from '../../api/schemas.js';
 
 /** Not `z.record`, which drops `__proto__`: an agent may call a field so. */
 const texts = z.custom<{ readonly [field: string]: string }>(

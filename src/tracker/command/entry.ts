@@ -1,6 +1,6 @@
 import type { TrackerEntry } from '../registry.js';
-import { CommandTracker } from './command-tracker.js';
-import { ProgramTalk } from './program-talk.js';
+import { CommandTracker } from './tracker.js';
+import { ProgramTalk } from './program.js';
 import { commandSettings, DEFAULTS, KIND } from './settings.js';
 
 /** For everyone whose tracker Baton does not know: a program that answers questions about it. */

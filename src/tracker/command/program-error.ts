@@ -1,7 +1,7 @@
 import { BatonError } from '../../domain/errors.js';
 import { shown } from '../shown-words.js';
 import type { ProgramError } from './answer.js';
-import { isChange, type Question } from './asked.js';
+import { isChange, type Question } from './protocol.js';
 
 /** Nobody says when it ends: long enough to be polite, short enough to notice. */
 const UNTOLD_WAIT_MS = 60_000;

@@ -3,9 +3,9 @@ import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import { tooManyRequests } from '../http/bad-status.js';
 import { graphql } from '../http/graphql.js';
-import { resetOf } from '../http/quota.js';
+import { resetOf } from '../http/limits.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { GITHUB, type GithubApi, githubQuota } from './github-api.js';
+import { GITHUB, type GithubApi, githubQuota } from './api.js';
 
 /** What GitHub's GraphQL API tells of nodes, one for each id, in the order in which they were asked for; nothing of one that is not there. */
 export async function askNodes(

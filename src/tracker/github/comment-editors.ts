@@ -2,7 +2,7 @@ import type { Trust } from '../../domain/config.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { isTrustedWriter, type WrittenComment } from '../trust.js';
 import { askNodes, loginIn } from './ask-nodes.js';
-import type { GithubApi } from './github-api.js';
+import type { GithubApi } from './api.js';
 
 export interface GithubComment extends WrittenComment {
   readonly nodeId: string | null;

@@ -4,8 +4,8 @@ import { endpointOf } from '../http/endpoint.js';
 import { LabelStates, labelStatesOf } from '../label-states.js';
 import { ProviderSettings } from '../provider-settings.js';
 import type { TrackerEntry } from '../registry.js';
-import { GithubApi, type RepoName } from './github-api.js';
-import { GithubTracker } from './github-tracker.js';
+import { GithubApi, type RepoName } from './api.js';
+import { GithubTracker } from './tracker.js';
 import { OWN_STATES } from './own-states.js';
 import { verifyGithubWebhook } from './webhook.js';
 

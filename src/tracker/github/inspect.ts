@@ -5,8 +5,8 @@ import type { TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import { missingLabels, namedLabels } from '../missing-labels.js';
-import type { GithubApi } from './github-api.js';
-import { loginOf } from './github-issue.js';
+import type { GithubApi } from './api.js';
+import { loginOf } from './issue.js';
 import { readList } from './read-list.js';
 import type { Repository, RepositoryFacts } from './repository.js';
 

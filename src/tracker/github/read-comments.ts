@@ -4,9 +4,9 @@ import type { Comment } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { isTrustedWriter, MAX_COMMENTS, trustedComments } from '../trust.js';
 import { type GithubComment, withoutForeignWords } from './comment-editors.js';
-import type { GithubApi } from './github-api.js';
-import { writerOf } from './github-issue.js';
-import { readOne } from './read-issues.js';
+import type { GithubApi } from './api.js';
+import { writerOf } from './issue.js';
+import { readOne } from './read.js';
 import { listIn, PAGE_SIZE } from './read-list.js';
 
 /** As far as it is looked back for what members said: strangers may have written page after page since. */

@@ -2,7 +2,7 @@ import { BatonError } from '../../domain/errors.js';
 import { listOf } from '../../domain/fields.js';
 import type { HttpAnswer, HttpReading } from '../http/tracker-http.js';
 import { readPages } from '../read-pages.js';
-import { GITHUB, type GithubApi } from './github-api.js';
+import { GITHUB, type GithubApi } from './api.js';
 
 export interface ListOrder<Item, Record = unknown> {
   /** Below the repository. */

@@ -2,7 +2,7 @@ import type { TrackerConfig } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { GITHUB, type GithubApi } from './github-api.js';
+import { GITHUB, type GithubApi } from './api.js';
 
 export interface RepositoryFacts {
   readonly fullName: string;

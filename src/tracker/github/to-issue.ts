@@ -5,7 +5,7 @@ import type { LabelStates } from '../label-states.js';
 import { normaliseIssue } from '../normalise-issue.js';
 import { priorityOf } from '../priority-of-labels.js';
 import { authorOf } from '../trust.js';
-import type { GithubIssue } from './github-issue.js';
+import type { GithubIssue } from './issue.js';
 import { identifierOf } from './issue-number.js';
 
 export interface Mapping {

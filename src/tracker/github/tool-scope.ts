@@ -1,6 +1,6 @@
 import { ToolRefusal } from '../raw-tool.js';
 import { parseRestPath } from '../rest-path.js';
-import type { RepoName } from './github-api.js';
+import type { RepoName } from './api.js';
 import { checkChange, type Method } from './tool-changes.js';
 
 /** What an agent may reach, below its repository. */

@@ -1,4 +1,4 @@
-import { isSignedBy, type VerifyWebhook } from '../webhooks/verify-webhook.js';
+import { isSignedBy, type VerifyWebhook } from '../verify-webhook.js';
 
 /**
  * GitHub signs the body (`X-Hub-Signature-256`) and nothing else: no time, and not the id of the delivery. So a repetition is known by the

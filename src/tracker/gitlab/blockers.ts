@@ -5,7 +5,7 @@ import { graphql } from '../http/graphql.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { inParallel } from '../in-parallel.js';
 import type { LabelStates } from '../label-states.js';
-import { GITLAB, type GitlabApi } from './gitlab-api.js';
+import { GITLAB, type GitlabApi } from './api.js';
 import { identifierOf, iidOf } from './issue-number.js';
 import { CLOSED, OPENED } from './own-states.js';
 import type { Project } from './project.js';

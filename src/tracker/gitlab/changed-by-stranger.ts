@@ -1,6 +1,6 @@
 import type { Trust } from '../../domain/config.js';
 import { isTrustedWriter } from '../trust.js';
-import { type GitlabIssue, hasLabels, labelKey } from './gitlab-issue.js';
+import { type GitlabIssue, hasLabels, labelKey } from './issue.js';
 import type { IsMember } from './members.js';
 
 /** Somebody changed a part of the text. `by: null`: nobody knows who. */

@@ -3,9 +3,9 @@ import type { Issue } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { authorOf } from '../trust.js';
 import type { Blockers } from './blockers.js';
-import type { ChangeHistories, HistoryFound } from './change-histories.js';
+import type { ChangeHistories, HistoryFound } from './trust.js';
 import { changedByStranger, needsHistory, type Rules, startLabels } from './changed-by-stranger.js';
-import { type GitlabIssue, hasLabels } from './gitlab-issue.js';
+import { type GitlabIssue, hasLabels } from './issue.js';
 import type { IsMember, Members } from './members.js';
 
 export interface FoundIssue {

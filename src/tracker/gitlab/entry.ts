@@ -3,8 +3,8 @@ import { endpointOf } from '../http/endpoint.js';
 import { type LabelState, LabelStates, labelStatesOf } from '../label-states.js';
 import { ProviderSettings } from '../provider-settings.js';
 import type { TrackerEntry } from '../registry.js';
-import { GitlabApi } from './gitlab-api.js';
-import { GitlabTracker } from './gitlab-tracker.js';
+import { GitlabApi } from './api.js';
+import { GitlabTracker } from './tracker.js';
 import { OWN_STATES } from './own-states.js';
 
 const KIND = 'gitlab';

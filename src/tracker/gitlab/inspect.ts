@@ -4,8 +4,8 @@ import type { TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import { missingLabels, namedLabels } from '../missing-labels.js';
-import type { GitlabApi } from './gitlab-api.js';
-import { usernameOf } from './gitlab-issue.js';
+import type { GitlabApi } from './api.js';
+import { usernameOf } from './issue.js';
 import type { Project, ProjectFacts } from './project.js';
 import { readList } from './read-list.js';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type ChangeHistory, PARTS, type Part, type Rules, startLabels } from './changed-by-stranger.js';
-import type { GitlabIssue } from './gitlab-issue.js';
+import type { GitlabIssue } from './issue.js';
 
 /** An issue at a time: when it was changed last, what its text was, and of which history that takes to judge it. */
 export interface Version {

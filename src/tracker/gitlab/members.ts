@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf } from '../../domain/fields.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import type { GitlabApi } from './gitlab-api.js';
-import { usernameOf } from './gitlab-issue.js';
+import type { GitlabApi } from './api.js';
+import { usernameOf } from './issue.js';
 import { readList } from './read-list.js';
 
 /** Planner: from there on people may change the issues of others. Guests write issues like anybody. */

@@ -1,7 +1,7 @@
 import { BatonError } from '../../domain/errors.js';
 import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { GITLAB, type GitlabApi } from './gitlab-api.js';
+import { GITLAB, type GitlabApi } from './api.js';
 
 export interface ProjectFacts {
   /** `null`: GitLab does not say. */

@@ -3,8 +3,8 @@ import { fieldsOf } from '../../domain/fields.js';
 import type { Comment } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { isTrustedWriter, MAX_COMMENTS, trustedComments, type WrittenComment } from '../trust.js';
-import type { GitlabApi } from './gitlab-api.js';
-import { usernameOf } from './gitlab-issue.js';
+import type { GitlabApi } from './api.js';
+import { usernameOf } from './issue.js';
 import type { Members } from './members.js';
 import { readPage } from './read-list.js';
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { type Page, readPages } from '../read-pages.js';
-import { GITLAB, type GitlabApi } from './gitlab-api.js';
+import { GITLAB, type GitlabApi } from './api.js';
 
 export interface PageOrder<Record = unknown> {
   /** Below the project. */

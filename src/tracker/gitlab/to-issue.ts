@@ -4,7 +4,7 @@ import { assignedElsewhere } from '../assigned-elsewhere.js';
 import type { LabelStates } from '../label-states.js';
 import { normaliseIssue } from '../normalise-issue.js';
 import { priorityOf } from '../priority-of-labels.js';
-import type { GitlabIssue } from './gitlab-issue.js';
+import type { GitlabIssue } from './issue.js';
 import { identifierOf } from './issue-number.js';
 
 export interface Mapping {

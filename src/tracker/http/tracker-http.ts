@@ -4,7 +4,7 @@ import type { RateLimit } from '../../domain/ports.js';
 import { AnswerCache } from './answer-cache.js';
 import { badStatus, tooManyRequests } from './bad-status.js';
 import { readJsonBody } from './json-body.js';
-import { type ReadQuota, resetOf } from './quota.js';
+import { type ReadQuota, resetOf } from './limits.js';
 import { Connections, type Method, NoAnswer, type RawAnswer } from './send.js';
 
 export interface TrackerHttpOptions {

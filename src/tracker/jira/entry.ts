@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { TrackerEntry } from '../registry.js';
-import { readJiraSettings } from './jira-settings.js';
-import { DEFAULTS, JiraTracker, KIND } from './jira-tracker.js';
+import { readJiraSettings } from './settings.js';
+import { DEFAULTS, JiraTracker, KIND } from './tracker.js';
 
 export const jiraTracker: TrackerEntry = jiraTrackerWith(() => performance.now());
 

@@ -2,11 +2,11 @@ import type { Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { textOf } from '../../domain/fields.js';
 import type { TrackerFacts } from '../../domain/ports.js';
-import { type JiraCalls, misshapen } from './jira-api.js';
-import type { JiraSettings } from './jira-settings.js';
+import { type JiraCalls, misshapen } from './api.js';
+import type { JiraSettings } from './settings.js';
 import { allOf } from './jql.js';
 import { namesOf, type Place, type PlaceReader } from './place.js';
-import { scopeClauses } from './read-issues.js';
+import { scopeClauses } from './read.js';
 
 /** Token, project, states and JQL, each asked of Jira. */
 export async function inspectJira(

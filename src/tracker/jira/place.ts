@@ -2,8 +2,8 @@ import { BatonError } from '../../domain/errors.js';
 import { fieldsOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
 import { ID } from './issue-name.js';
-import { type JiraCalls, misshapen } from './jira-api.js';
-import type { JiraSettings } from './jira-settings.js';
+import { type JiraCalls, misshapen } from './api.js';
+import type { JiraSettings } from './settings.js';
 
 export interface JiraProject {
   /** Stays the same when its key is changed. */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { numberIn, type ReadQuota } from '../http/quota.js';
+import { numberIn, type ReadQuota } from '../http/limits.js';
 
 /** A reset in a year is a mistake of somebody's clock. */
 const MAX_WAIT_MS = 24 * 3_600_000;

@@ -4,7 +4,7 @@ import type { Comment } from '../../domain/issue.js';
 import { MAX_COMMENTS, trustedComments, type WrittenComment } from '../trust.js';
 import { adfToMarkdown } from './adf-to-markdown.js';
 import { ISSUE } from './issue-name.js';
-import { type JiraCalls, misshapen } from './jira-api.js';
+import { type JiraCalls, misshapen } from './api.js';
 import { isTrustedPerson, personOf } from './people.js';
 
 const PAGE_SIZE = 100;

@@ -1,6 +1,6 @@
 import { fieldsOf, listOf } from '../../domain/fields.js';
 import { ToolRefusal } from '../raw-tool.js';
-import type { JiraCalls } from './jira-api.js';
+import type { JiraCalls } from './api.js';
 
 /** One comment, worklog or link of an issue. */
 export interface RestItem {

@@ -1,5 +1,5 @@
 import { stateKey } from '../../domain/issue.js';
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 
 /** A sentence for each state that Jira does not have: a search for it would be refused as a whole. */
 export function unknownStates(asked: readonly string[], known: readonly string[]): readonly string[] {

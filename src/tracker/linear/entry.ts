@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { TrackerEntry } from '../registry.js';
-import { KIND, linearSettings } from './linear-settings.js';
-import { DEFAULTS, LinearTracker } from './linear-tracker.js';
+import { KIND, linearSettings } from './settings.js';
+import { DEFAULTS, LinearTracker } from './tracker.js';
 import { verifyLinearWebhook } from './webhook.js';
 
 export const linearTracker: TrackerEntry = linearTrackerWith(() => performance.now());

@@ -1,4 +1,4 @@
-import { numberIn, quotaIn, type ReadQuota } from '../http/quota.js';
+import { numberIn, quotaIn, type ReadQuota } from '../http/limits.js';
 
 const byRequests = quotaIn('x-ratelimit-requests-remaining', 'x-ratelimit-requests-reset', 'milliseconds');
 const byPoints = quotaIn('x-ratelimit-complexity-remaining', 'x-ratelimit-complexity-reset', 'milliseconds');

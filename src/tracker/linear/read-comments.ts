@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import type { Comment } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { trustedComments } from '../trust.js';
-import type { LinearApi } from './linear-api.js';
+import type { LinearApi } from './api.js';
 import { isTrusted, writerOf } from './linear-people.js';
 import { nodesOf } from './nodes.js';
 import { COMMENTS_QUERY } from './queries.js';

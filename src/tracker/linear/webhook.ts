@@ -1,5 +1,5 @@
 import { fieldsOf } from '../../domain/fields.js';
-import { isSignedBy, type VerifyWebhook } from '../webhooks/verify-webhook.js';
+import { isSignedBy, type VerifyWebhook } from '../verify-webhook.js';
 
 /** Linear asks to take nothing that is older than a minute; a clock may be off in both directions. */
 const MAX_AGE_MS = 60_000;

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { BatonError } from '../../domain/errors.js';
 import type { JsonObject } from '../../domain/json.js';
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 import type { TrackerEntry } from '../registry.js';
-import { DEFAULTS, KIND, LocalTracker } from './local-tracker.js';
+import { DEFAULTS, KIND, LocalTracker } from './tracker.js';
 import { realOrSame } from './real-path.js';
 
 const DEFAULT_PATH = './backlog';

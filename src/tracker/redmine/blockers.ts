@@ -2,7 +2,7 @@ import { type Fields, fieldsOf, foundIn, textOf } from '../../domain/fields.js';
 import type { Blocker } from '../../domain/issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { identifierOf, numberIn } from './issue-number.js';
-import { issuesByNumber } from './read-issues.js';
+import { issuesByNumber } from './read.js';
 
 export type BlockersOf = (record: Fields) => readonly Blocker[];
 

@@ -3,7 +3,7 @@ import { endpointOf } from '../http/endpoint.js';
 import { TrackerHttp } from '../http/tracker-http.js';
 import { ProviderSettings } from '../provider-settings.js';
 import type { TrackerEntry } from '../registry.js';
-import { RedmineTracker } from './redmine-tracker.js';
+import { RedmineTracker } from './tracker.js';
 
 const KIND = 'redmine';
 /** Of Redmine's own default statuses. "Resolved" is neither: it waits for a person. */

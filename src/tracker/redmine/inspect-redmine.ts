@@ -3,7 +3,7 @@ import { fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import type { TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { type BoardFacts, type Me, unreadable } from './board-facts.js';
-import { issuesByNumber, type Scope } from './read-issues.js';
+import { issuesByNumber, type Scope } from './read.js';
 
 export interface InspectOptions {
   readonly reading: HttpReading;

@@ -2,7 +2,7 @@ import type { Trust } from '../../domain/config.js';
 import { fieldsOf, textOf } from '../../domain/fields.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { numberIn } from './issue-number.js';
-import { readList } from './read-list.js';
+import { readList } from './api.js';
 
 /** Somebody as issues and comments name them: never by login. */
 export interface Person {

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf } from '../../domain/fields.js';
 import { ToolRefusal } from '../raw-tool.js';
 import { issueNumberOf } from './issue-number.js';
-import type { Scope } from './read-issues.js';
+import type { Scope } from './read.js';
 import { onlyProject, type ToolRoute } from './tool-paths.js';
 
 /** What may be sent, and which other issues it touches: all of them must lie in the project. */

@@ -1,7 +1,7 @@
 import { ToolRefusal } from '../raw-tool.js';
 import { parseRestPath } from '../rest-path.js';
 import { issueNumberOf } from './issue-number.js';
-import { inScope, type Scope } from './read-issues.js';
+import { inScope, type Scope } from './read.js';
 
 /** A path that may be asked for, and what must hold before it is. */
 export interface ToolRoute {

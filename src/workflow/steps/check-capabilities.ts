@@ -1,7 +1,7 @@
 import type { Capability, CapabilityIndex } from '../../domain/capabilities.js';
 import { executorFor, findCapability } from '../../domain/capabilities.js';
-import { nearestWord } from '../../domain/nearest-word.js';
-import { isMap, meant } from '../zod-problems.js';
+import { nearestWord } from '../../text/nearest-word.js';
+import { isMap, meant } from '../problems.js';
 import type { Faults } from './faults.js';
 import { allNodes, keyPlace, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
 

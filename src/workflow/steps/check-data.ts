@@ -3,7 +3,7 @@ import type { Json } from '../../domain/json.js';
 import { parseExpression, tokensOf } from '../../domain/steps/expression.js';
 import { parseText, type Token } from '../../domain/steps/tokens.js';
 import type { KeyPath, Position } from '../positions.js';
-import { isMap, valueAt } from '../zod-problems.js';
+import { isMap, valueAt } from '../problems.js';
 import type { Faults, PlanSource } from './faults.js';
 import { lookalikes, neverFilled, type TextFault, textsIn } from './never-filled.js';
 import { nameOf, type StepNode, valuePlace } from './step-node.js';

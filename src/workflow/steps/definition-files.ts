@@ -1,7 +1,7 @@
 import { opendir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { assertNever } from '../../domain/json.js';
-import { type BoundedRead, readBounded } from '../read-bounded.js';
+import { type BoundedRead, readBounded } from '../definition-files.js';
 
 /** More is no definition of an executor, and more of them are no folder of definitions. */
 const MAX_DEFINITION_BYTES = 65_536;

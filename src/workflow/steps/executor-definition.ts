@@ -6,7 +6,7 @@ import type { ExecutorDefinition } from '../../domain/steps/plan.js';
 import { parseYaml } from '../parse-yaml.js';
 import { FILE_START, formatPath, type KeyPath, type Positions, type Problem } from '../positions.js';
 import { YamlRefused } from '../yaml-to-json.js';
-import { isMap, kindOf, sayProblem, shown, zodProblems } from '../zod-problems.js';
+import { isMap, kindOf, sayProblem, shown, zodProblems } from '../problems.js';
 import type { DefinitionFile } from './definition-files.js';
 import { EXECUTOR_TYPES, executorShape } from './executor-schema.js';
 import type { PlanSource } from './faults.js';

@@ -1,5 +1,5 @@
 import type { Json } from '../../domain/json.js';
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 import { SCOPE_ROOTS } from '../../domain/steps/tokens.js';
 import type { KeyPath } from '../positions.js';
 

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../domain/json.js';
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 import { identifier } from '../setting-types.js';
-import { isMap, kindOf, knownKeysAt, sayProblem, shown, zodProblems } from '../zod-problems.js';
+import { isMap, kindOf, knownKeysAt, sayProblem, shown, zodProblems } from '../problems.js';
 import type { Faults, PlanSource } from './faults.js';
 import { ACTIVITY_KINDS, STEP_KINDS, type StepKind } from './step-schema.js';
 

@@ -2,7 +2,7 @@ import type { Json } from '../../domain/json.js';
 import type { Backend } from '../../domain/steps/plan.js';
 import type { KeyPath } from '../positions.js';
 import { identifier } from '../setting-types.js';
-import { isMap, kindOf, knownKeysAt, sayProblem, type ZodProblem, zodProblems } from '../zod-problems.js';
+import { isMap, kindOf, knownKeysAt, sayProblem, type ZodProblem, zodProblems } from '../problems.js';
 import { type BuildContext, buildAction, buildShape } from './build-step.js';
 import type { Faults, PlanSource } from './faults.js';
 import { type Activities, isKind, kindFault } from './read-activities.js';

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../domain/json.js';
 import { formatPath, type KeyPath } from '../positions.js';
-import { isMap, kindOf, meant, shown } from '../zod-problems.js';
+import { isMap, kindOf, meant, shown } from '../problems.js';
 import type { Faults, PlanSource } from './faults.js';
 import type { Activities } from './read-activities.js';
 import type { StepKeys } from './step-node.js';

@@ -1,8 +1,8 @@
 import type { Backend, ServiceName } from '../../domain/steps/plan.js';
-import { meant } from '../zod-problems.js';
+import { meant } from '../problems.js';
 import type { Faults } from './faults.js';
-import type { Executors } from './read-executors.js';
-import type { Services } from './read-services.js';
+import type { Executors } from './executor-definitions.js';
+import type { Services } from './services.js';
 import { allNodes, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
 import type { StepKind } from './step-schema.js';
 

@@ -1,7 +1,7 @@
 import type { Issue } from '../../domain/issue.js';
-import { nearestWord } from '../../domain/nearest-word.js';
+import { nearestWord } from '../../text/nearest-word.js';
 import type { Token } from '../../domain/steps/tokens.js';
-import { meant } from '../zod-problems.js';
+import { meant } from '../problems.js';
 import { isOfCutOutput } from './output-members.js';
 
 /** What a token at one place of the plan can name. */

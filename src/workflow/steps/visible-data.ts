@@ -1,4 +1,4 @@
-import { isMap } from '../zod-problems.js';
+import { isMap } from '../problems.js';
 import { outputMembers } from './output-members.js';
 import { nameOf, type StepNode, shapeOf } from './step-node.js';
 import type { Sight } from './token-fault.js';

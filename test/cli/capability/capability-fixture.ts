@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
-import { addCapability } from '../../../src/cli/capability/add-capability.js';
+import { addCapability } from '../../../src/cli/program-tools.js';
 import type { World } from '../cli-fixture.js';
 
 /** `baton capability <args>` in a world; the exit code. */

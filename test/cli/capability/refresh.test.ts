@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { discoverCapabilities } from '../../../runner/executors/capability/discover-capabilities.js';
+import { discoverCapabilities } from '../../../runner/executors/capability/definitions.js';
 import { capabilityApi } from '../../../src/daemon/capability-api.js';
 import { defaultStateDir } from '../../../src/state-dir.js';
 import { workflowKey } from '../../../src/workflow/workspace-root.js';

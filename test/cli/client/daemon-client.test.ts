@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { ApiError, connectDaemon } from '../../../src/cli/client/daemon-client.js';
+import { ApiError, connectDaemon } from '../../../src/cli/client.js';
 import { defaultStateDir } from '../../../src/state-dir.js';
 import { workflowKey } from '../../../src/workflow/workspace-root.js';
 import { type World, world } from '../cli-fixture.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ApiError } from '../../../src/cli/client/daemon-client.js';
-import { type Followed, followDaemon } from '../../../src/cli/client/follow-daemon.js';
+import { ApiError } from '../../../src/cli/client.js';
+import { type Followed, followDaemon } from '../../../src/cli/follow-daemon.js';
 import { world } from '../cli-fixture.js';
 import { answering } from './scripted-socket.js';
 

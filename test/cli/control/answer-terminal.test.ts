@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answer } from '../../../src/cli/control/answer.js';
+import { answer } from '../../../src/cli/answer.js';
 import type { World } from '../cli-fixture.js';
 import { askingProject, asks, daemonIn, person, received, type WorkingDaemon } from './working-daemon.js';
 

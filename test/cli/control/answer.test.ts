@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answer } from '../../../src/cli/control/answer.js';
+import { answer } from '../../../src/cli/answer.js';
 import type { GivenAnswer } from '../../../src/cli/control/answer-request.js';
 import type { Place } from '../command.js';
 import { askingProject, asks, daemonIn, received, told, untilStored, type WorkingDaemon } from './working-daemon.js';

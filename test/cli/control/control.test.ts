@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answer } from '../../../src/cli/control/answer.js';
-import { change } from '../../../src/cli/control/change.js';
-import { explain } from '../../../src/cli/control/explain.js';
+import { answer } from '../../../src/cli/answer.js';
+import { change } from '../../../src/cli/control.js';
+import { explain } from '../../../src/cli/explain.js';
 import { message } from '../../../src/cli/control/message.js';
-import { logs } from '../../../src/cli/logs/logs.js';
+import { logs } from '../../../src/cli/logs.js';
 import type { World } from '../cli-fixture.js';
 import { place } from '../command.js';
 import {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { explain } from '../../../src/cli/control/explain.js';
+import { explain } from '../../../src/cli/explain.js';
 import { RULE_WORDS } from '../../../src/cli/control/rule-words.js';
-import { explainRules } from '../../../src/status/explain.js';
+import { explainRules } from '../../../src/api/explain.js';
 import { issue as anIssue } from '../../support/builders.js';
 import { Core } from '../../support/core.js';
 import type { Place } from '../command.js';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { writeNew } from '../../../src/cli/init/write-new.js';
+import { writeNew } from '../../../src/cli/init/write-files.js';
 
 let dir: string;
 beforeEach(() => {

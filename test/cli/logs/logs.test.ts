@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type LogsOptions, logs } from '../../../src/cli/logs/logs.js';
+import { type LogsOptions, logs } from '../../../src/cli/logs.js';
 import { demoWorkflow, liveDaemon, printed, until, untilToldTo } from '../client/live-daemon.js';
 import { type Place, place, type Result } from '../command.js';
 import { told } from '../control/working-daemon.js';

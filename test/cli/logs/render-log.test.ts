@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { chooseRuns } from '../../../src/cli/logs/choose-runs.js';
-import type { LoggedRun } from '../../../src/cli/logs/log-source.js';
-import { renderEntries, renderRunHead } from '../../../src/cli/logs/render-log.js';
+import type { LoggedRun } from '../../../src/cli/log-source.js';
+import { renderEntries, renderRunHead } from '../../../src/cli/logs-view.js';
 import { unseenEntries } from '../../../src/cli/logs/unseen-entries.js';
-import { widthOf } from '../../../src/cli/status/fit-text.js';
+import { widthOf } from '../../../src/text/terminal-text.js';
 import { paintOf } from '../../../src/cli/status/paint.js';
-import { sayMoment } from '../../../src/cli/status/say-time.js';
+import { sayMoment } from '../../../src/text/format-duration.js';
 import type { TimelineEntry } from '../../../src/status/shapes/issue-shape.js';
 
 const NOON = new Date(2026, 10, 18, 12, 0, 5).getTime();

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type ReportOptions, report } from '../../../src/cli/report/report.js';
+import { type ReportOptions, report } from '../../../src/cli/report.js';
 import { SINCE_FORMS } from '../../../src/report/parse-since.js';
 import { reportShape } from '../../../src/report/report-shape.js';
 import { defaultStateDir } from '../../../src/state-dir.js';

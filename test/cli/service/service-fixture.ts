@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installService } from '../../../src/cli/service/install-service.js';
+import { installService } from '../../../src/cli/service/install.js';
 import type { InstallOptions } from '../../../src/cli/service/plan-install.js';
 import { type World, world } from '../cli-fixture.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { changeKey } from '../../../src/cli/status/change-key.js';
 import { renderDaemons } from '../../../src/cli/status/render-daemons.js';
 import { renderStored } from '../../../src/cli/status/render-stored.js';
-import { sayMoment } from '../../../src/cli/status/say-time.js';
+import { sayMoment } from '../../../src/text/format-duration.js';
 import { storedView } from '../../../src/cli/status/stored-view.js';
 import type { Durable } from '../../../src/domain/durable.js';
 import { CLAIMS, finished, parked } from '../../store/stored-samples.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { widthOf } from '../../../src/cli/status/fit-text.js';
+import { widthOf } from '../../../src/text/terminal-text.js';
 import { paintOf } from '../../../src/cli/status/paint.js';
-import { renderStatus } from '../../../src/cli/status/render-status.js';
-import { sayMoment } from '../../../src/cli/status/say-time.js';
+import { renderStatus } from '../../../src/cli/status-view.js';
+import { sayMoment } from '../../../src/text/format-duration.js';
 import {
   ago,
   doneIssue,

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stateShape } from '../../../src/status/shapes/state-shape.js';
+import { stateShape } from '../../../src/api/schemas.js';
 import { askingWorkflow, demoWorkflow, type LiveDaemon, liveDaemon, untilToldTo } from '../client/live-daemon.js';
 import { type Place, place } from '../command.js';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cut, oneLine, pad, widthOf, wrap } from '../../../src/cli/status/fit-text.js';
+import { cut, oneLine, pad, widthOf, wrap } from '../../../src/text/terminal-text.js';
 import { wantsColour } from '../../../src/cli/status/paint.js';
-import { localTimes, sayDuration, sayMoment, since, until } from '../../../src/cli/status/say-time.js';
+import { localTimes, sayDuration, sayMoment, since, until } from '../../../src/text/format-duration.js';
 import { sayBudget, sayCount } from '../../../src/cli/status/say-tokens.js';
 import { ago, NOW } from './sample-state.js';
 

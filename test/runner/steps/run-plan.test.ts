@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { StepContext } from '../../../runner/executors/executor.js';
 import type { Attempt, RunDeps } from '../../../runner/run-attempt.js';
 import { runPlan } from '../../../runner/steps/run-plan.js';
-import type { Workspace } from '../../../runner/workspace-folder.js';
+import type { Workspace } from '../../../runner/workspace/workspace-folder.js';
 import type { Clock } from '../../../src/domain/clock.js';
 import { cancelled, failure, type Outcome, success } from '../../../src/domain/outcome.js';
 import type { Action, Step } from '../../../src/domain/steps/plan.js';

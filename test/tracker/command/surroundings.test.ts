@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { lineOf } from '../../../src/tracker/command/asked.js';
+import { lineOf } from '../../../src/tracker/command/protocol.js';
 import { ByteLines } from '../../../src/tracker/command/byte-lines.js';
 import { LastBytes } from '../../../src/tracker/command/last-bytes.js';
 import { errorOf, NEVER, open } from './program-fixture.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/domain/json.js';
-import { readJiraSettings } from '../../../src/tracker/jira/jira-settings.js';
-import { DEFAULTS } from '../../../src/tracker/jira/jira-tracker.js';
+import { readJiraSettings } from '../../../src/tracker/jira/settings.js';
+import { DEFAULTS } from '../../../src/tracker/jira/tracker.js';
 import { startFakeJira } from '../../support/trackers/fake-jira.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 import { errorOf } from '../contract/tracker-contract.js';

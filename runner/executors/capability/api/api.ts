@@ -2,7 +2,7 @@ import type { CapabilityModule } from '../../../../src/domain/config.js';
 import { BatonError } from '../../../../src/domain/errors.js';
 import type { Fields } from '../../../../src/domain/fields.js';
 import type { Json, JsonObject } from '../../../../src/domain/json.js';
-import type { ContainedProcess } from '../../../process.js';
+import type { ContainedProcess } from '../../../contain/process.js';
 import type { StepContext } from '../../executor.js';
 
 /** One execution, as the calls of its child see it. */

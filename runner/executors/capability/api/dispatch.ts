@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../../../src/domain/json.js';
 import type { ApiAction, ApiModule, ApiRequest, ApiSession } from './api.js';
 import { CAPABILITY_API } from './capability.js';
 import { CHAT_API } from './chat.js';
-import { FS_API } from './fs.js';
+import { FS_API } from './files.js';
 import { PROJECT_API } from './project.js';
 import { SIDE_EXECUTION_API } from './side-execution.js';
 import { TERMINAL_API } from './terminal.js';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { fieldsOf, listOf } from '../../../../src/domain/fields.js';
 import { captureOutput } from '../../../contain/capture-output.js';
 import { TimeLimit } from '../../../contain/time-limit.js';
-import type { ContainedProcess } from '../../../process.js';
+import type { ContainedProcess } from '../../../contain/process.js';
 import { type ApiSession, badRequest } from './api.js';
 import { realInside } from './confined-path.js';
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { JsonObject } from '../../../../src/domain/json.js';
 import { captureOutput } from '../../../contain/capture-output.js';
-import type { ContainedProcess, ExitStatus } from '../../../process.js';
+import type { ContainedProcess, ExitStatus } from '../../../contain/process.js';
 import { type ApiAction, type ApiModule, type ApiSession, badRequest } from './api.js';
 
 const MAX_OUTPUT_BYTES = 512 * 1024;

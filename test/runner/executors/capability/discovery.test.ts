@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { discoverCapabilities } from '../../../../runner/executors/capability/discover-capabilities.js';
+import { discoverCapabilities } from '../../../../runner/executors/capability/definitions.js';
 import { executorFor, findCapability } from '../../../../src/domain/capabilities.js';
 import { addCapability, addExecutor, write } from './harness.js';
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createCapabilityExecutor } from '../../../../runner/executors/capability/capability-executor.js';
 import { CapabilityManager } from '../../../../runner/executors/capability/capability-manager.js';
-import { discoverCapabilities } from '../../../../runner/executors/capability/discover-capabilities.js';
+import { discoverCapabilities } from '../../../../runner/executors/capability/definitions.js';
 import type { StepContext } from '../../../../runner/executors/executor.js';
 import type { Fields } from '../../../../src/domain/fields.js';
 import type { JsonObject } from '../../../../src/domain/json.js';

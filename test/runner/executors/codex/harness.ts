@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { type CodexExecutorDeps, createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
 import type { Executor, StepContext } from '../../../../runner/executors/executor.js';
-import type { ContainedProcess } from '../../../../runner/process.js';
+import type { ContainedProcess } from '../../../../runner/contain/process.js';
 import { RunMailbox } from '../../../../runner/run-mailbox.js';
 import type { Config } from '../../../../src/domain/config.js';
 import type { StopReason } from '../../../../src/domain/effects.js';

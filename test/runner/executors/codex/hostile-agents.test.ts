@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
-import { MAX_LINE_BYTES } from '../../../../runner/executors/codex/line-splitter.js';
+import { MAX_LINE_BYTES } from '../../../../runner/executors/read-lines.js';
 import { RUNTIME_EVENT_TYPES } from '../../../../src/domain/runtime-event.js';
 import { agent, failureOf, lastMessage, run, start } from './harness.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LineSplitter, MAX_LINE_BYTES } from '../../../../runner/executors/codex/line-splitter.js';
+import { LineSplitter, MAX_LINE_BYTES } from '../../../../runner/executors/read-lines.js';
 import { growthOf } from '../../../support/growth.js';
 
 function split(chunks: readonly Buffer[], maxBytes?: number): string[] {

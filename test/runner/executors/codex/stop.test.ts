@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FairScheduler, readFairly } from '../../../../runner/executors/codex/fair-reader.js';
-import type { StopResult } from '../../../../runner/process.js';
+import type { StopResult } from '../../../../runner/contain/process.js';
 import { untilGone } from '../../../../runner/until-gone.js';
 import type { Issue } from '../../../../src/domain/issue.js';
 import { issue } from '../../../support/builders.js';

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { detectContainment } from '../../../../runner/contain/detect-containment.js';
 import { runContained } from '../../../../runner/contain/run-contained.js';
 import { createExternalExecutor } from '../../../../runner/executors/external/external-executor.js';
-import type { ContainedProcess } from '../../../../runner/process.js';
+import type { ContainedProcess } from '../../../../runner/contain/process.js';
 import type { Outcome } from '../../../../src/domain/outcome.js';
 import type { ExecutorDefinition, ExternalAction } from '../../../../src/domain/steps/plan.js';
 import { IMPLIED_PLAN } from '../../../support/builders.js';

@@ -1,0 +1,113 @@
+import type { Claim, LiveRun, RunFacts } from '../src/domain/claim.js';
+import type { Instant } from '../src/domain/clock.js';
+import { assertNever } from '../src/domain/json.js';
+import type { RunSignal } from '../src/domain/run-signal.js';
+import { withAccount } from './run-record.js';
+import type { Draft } from './draft.js';
+import { probeSucceeded } from './holds.js';
+import { asked, NOT_ASKING, progressed } from './live-run.js';
+import { reconcileRun } from './reconcile.js';
+import { park } from './park-and-wait.js';
+import { bookUsage } from './usage.js';
+
+export type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
+
+/** A living run says something. A run that we do not know, or no longer, changes nothing. */
+export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: Instant): void {
+  const claim = draft.claim(draft.state.runs[runId] ?? '');
+  const live = claim?.live.run;
+  if (claim?.status.kind !== 'running' || !live) return;
+  const { run } = claim.status;
+  switch (signal.type) {
+    case 'phase':
+      return update(draft, claim, live, { phase: signal.phase, ...progressed(now), openItems: 0 });
+    case 'progress':
+      return update(draft, claim, live, { ...progressed(now), openItems: signal.openItems });
+    case 'session': {
+      const { threadId, turnId, turn } = signal;
+      const session = { threadId, turnId, turn };
+      // A turn that begins has everything before it in its thread, answers too.
+      const known = withAccount({ ...run, threadId, answered: null }, { turns: Math.max(run.account.turns, turn) });
+      return update(draft, withRun(claim, known), live, {
+        session,
+        ...progressed(now),
+      });
+    }
+    case 'step':
+      return update(draft, claim, live, { step: { id: signal.stepId, kind: signal.kind } });
+    case 'rendered': {
+      const { issueHash, promptHash } = signal;
+      return update(draft, withRun(claim, withAccount(run, { issueHash, promptHash })), live, {});
+    }
+    case 'agent_known': {
+      const { version: agentVersion, model } = signal;
+      return update(draft, withRun(claim, withAccount(run, { agentVersion, model })), live, {});
+    }
+    case 'usage':
+      // The totals of a resumed thread are old: only tokens that were billed now say that the model answers.
+      if (bookUsage(draft, claim, run, signal.threadId, signal.totals, now) && run.probe && signal.totals.output > 0)
+        probeSucceeded(draft, claim.issue.id);
+      return;
+    case 'asked': {
+      if (run.questions.some((question) => question.id === signal.question.id)) return;
+      draft.noteOn(claim, 'warn', 'run asks a person', {
+        question: signal.question.text,
+        question_id: signal.question.id,
+      });
+      const asking = withRun(claim, { ...run, questions: [...run.questions, signal.question] });
+      return update(draft, asking, live, { ...(live.askedAtAwakeMs === null ? asked(now) : {}) });
+    }
+    case 'question_closed':
+      // Its agent is being ended: what it asked is still to be answered before the issue can go on.
+      if (live.stop !== null) return;
+      return closeQuestion(draft, claim, run, live, signal.questionId, now);
+    case 'host_calls': {
+      const run = { ...live, hostCalls: signal.open, ...progressed(now) };
+      const told = draft.putClaim({ ...claim, live: { ...claim.live, run } });
+      // The issue was seen to be elsewhere while a tool was at work: now it is known who moved it.
+      if (run.grace && run.hostCalls === 0) reconcileRun(draft, told, run, run.grace.reason, now);
+      return;
+    }
+    case 'moved_issue':
+      return update(draft, claim, live, {
+        ownMove: { state: signal.state, awakeMs: now.awakeMs },
+        ...progressed(now),
+      });
+    default:
+      return assertNever(signal);
+  }
+}
+
+export function closeQuestion(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  live: LiveRun,
+  questionId: string,
+  now: Instant,
+): void {
+  const questions = run.questions.filter((question) => question.id !== questionId);
+  if (questions.length === run.questions.length) return;
+  const clock = questions.length === 0 ? NOT_ASKING : asked(now);
+  update(draft, withRun(claim, { ...run, questions }), live, { ...clock, ...progressed(now) });
+}
+
+/** Processes that SIGKILL does not end: a person has to look, and the slot stays taken. */
+export function unkillable(draft: Draft, runId: string, now: Instant): void {
+  const claim = draft.claim(draft.state.runs[runId] ?? '');
+  if (claim?.status.kind !== 'running') return;
+  const { run } = claim.status;
+  const message = 'processes of the run outlive SIGKILL';
+  park(draft, { ...claim, live: { ...claim.live, run: null } }, 'unkillable', message, now, {
+    run,
+    threadId: run.threadId,
+  });
+}
+
+function withRun(claim: Claim, run: RunFacts): Claim {
+  return { ...claim, status: { kind: 'running', run } };
+}
+
+function update(draft: Draft, claim: Claim, live: LiveRun, change: Partial<LiveRun>): void {
+  draft.putClaim({ ...claim, live: { ...claim.live, run: { ...live, ...change } } });
+}

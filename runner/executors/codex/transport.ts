@@ -1,0 +1,187 @@
+import type { Readable, Writable } from 'node:stream';
+import {
+  AbstractMessageReader,
+  AbstractMessageWriter,
+  type DataCallback,
+  type Disposable,
+  type Message,
+  type MessageReader,
+  type MessageWriter,
+} from 'vscode-jsonrpc/node';
+import { BatonError } from '../../../src/domain/errors.js';
+import { type FairScheduler, readFairly } from './fair-reader.js';
+import { LineSplitter } from '../read-lines.js';
+import { type AgentLine, parseMessage, type RpcId } from './parse-message.js';
+
+/**
+ * One JSON object per line, for vscode-jsonrpc. The reader hands over one message at a time and goes on when the connection has
+ * dispatched it (`handled`), so that nothing piles up behind a fast agent and no two messages share a place in the
+ * connection's queue. Only replies to open requests and requests with a fresh id get through.
+ */
+export interface LineEvents {
+  malformed(reason: string, sample: string): void;
+  /** A reply nobody waits for; a request whose id is still open, or one too many. */
+  stray(kind: 'reply' | 'request', id: RpcId): void;
+  lineTooLong(): void;
+}
+
+const MAX_OPEN_REQUESTS = 256;
+/** More than any prompt. An agent that asks and asks but never reads its replies would fill our memory with them. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+
+/** The ids that wait for a reply, in both directions. */
+export class OpenIds {
+  readonly sent = new Set<RpcId>();
+  readonly received = new Set<RpcId>();
+}
+
+/** What a request handler of the connection is given: vscode-jsonrpc does not tell it the id. */
+export interface IncomingRequest {
+  readonly id: RpcId;
+  readonly params: unknown;
+}
+
+export class NewlineReader extends AbstractMessageReader implements MessageReader {
+  readonly #splitter = new LineSplitter();
+  #callback: DataCallback = () => {};
+  #lines: Buffer[] = [];
+  #next = 0;
+  #drained: (() => void) | null = null;
+  #disposed = false;
+
+  constructor(
+    private readonly stream: Readable,
+    private readonly scheduler: FairScheduler,
+    private readonly openIds: OpenIds,
+    private readonly events: LineEvents,
+  ) {
+    super();
+  }
+
+  listen(callback: DataCallback): Disposable {
+    this.#callback = callback;
+    readFairly(this.stream, this.scheduler, {
+      onChunk: (chunk) => (this.#disposed ? undefined : this.#take(this.#splitter.push(chunk))),
+      onEnd: () => void this.#finish(),
+    });
+    return { dispose: () => this.dispose() };
+  }
+
+  /** The connection has dispatched the message it was given last. */
+  handled(): void {
+    this.#advance();
+  }
+
+  /** From now on the stream is read and thrown away: an agent that blocks on a full pipe could not end. */
+  override dispose(): void {
+    super.dispose();
+    this.#disposed = true;
+    this.#lines = [];
+    this.#settle();
+  }
+
+  async #finish(): Promise<void> {
+    const busy = this.#drained;
+    if (busy) {
+      // The stream was destroyed while its last lines are still being handled.
+      this.#drained = () => {
+        busy();
+        void this.#finish();
+      };
+      return;
+    }
+    const rest = this.#disposed ? null : this.#splitter.end();
+    if (rest) await this.#take([rest]);
+    if (!this.#disposed) this.fireClose();
+  }
+
+  #take(lines: Buffer[]): Promise<void> {
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+      this.#lines = lines;
+      this.#next = 0;
+      this.#advance();
+    });
+  }
+
+  #advance(): void {
+    while (!this.#disposed) {
+      const line = this.#lines[this.#next++];
+      if (!line) {
+        if (this.#splitter.overflowed) this.events.lineTooLong();
+        this.#settle();
+        return;
+      }
+      const parsed = parseMessage(line);
+      if (parsed.kind === 'blank') continue;
+      const message = this.#admit(parsed);
+      if (message) this.#callback(message);
+      else setImmediate(() => this.#advance());
+      return;
+    }
+  }
+
+  #settle(): void {
+    const drained = this.#drained;
+    this.#drained = null;
+    this.#lines = [];
+    drained?.();
+  }
+
+  #admit(line: Exclude<AgentLine, { kind: 'blank' }>): RpcMessage | null {
+    switch (line.kind) {
+      case 'malformed':
+        this.events.malformed(line.reason, line.sample);
+        return null;
+      case 'reply':
+        if (this.openIds.sent.delete(line.id)) return { jsonrpc: '2.0', id: line.id, ...line.body };
+        this.events.stray('reply', line.id);
+        return null;
+      case 'request': {
+        if (this.openIds.received.has(line.id) || this.openIds.received.size >= MAX_OPEN_REQUESTS) {
+          this.events.stray('request', line.id);
+          return null;
+        }
+        this.openIds.received.add(line.id);
+        const params: IncomingRequest = { id: line.id, params: line.params };
+        return { jsonrpc: '2.0', id: line.id, method: line.method, params };
+      }
+      case 'notification':
+        // `$/…` would steer the connection itself (cancel, trace); it is not part of this protocol.
+        if (line.method.startsWith('$/')) {
+          this.events.malformed(`unexpected method ${line.method.slice(0, 50)}`, '');
+          return null;
+        }
+        return { jsonrpc: '2.0', method: line.method, params: line.params };
+    }
+  }
+}
+
+type RpcMessage = Message & { readonly [member: string]: unknown };
+
+export class NewlineWriter extends AbstractMessageWriter implements MessageWriter {
+  constructor(
+    private readonly stdin: Writable,
+    private readonly openIds: OpenIds,
+  ) {
+    super();
+    stdin.on('error', (error) => this.fireError(error));
+  }
+
+  async write(message: Message): Promise<void> {
+    const { jsonrpc: _, ...wire } = message as RpcMessage;
+    const isReply = !('method' in wire);
+    if (isReply) this.openIds.received.delete(wire.id as RpcId);
+    if (this.stdin.writableLength > MAX_UNREAD_BYTES) {
+      this.fireError(new BatonError('port_exit', 'the agent does not read what it is sent'));
+      return;
+    }
+    const line = `${JSON.stringify(wire)}\n`;
+    await new Promise<void>((resolve, reject) => {
+      this.stdin.write(line, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  /** Closing stdin is the first step of the stop ladder, not ours. */
+  end(): void {}
+}

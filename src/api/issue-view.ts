@@ -1,0 +1,132 @@
+import { isAsking, recordOf, type State } from '../../orchestrator/state.js';
+import type { Claim } from '../domain/claim.js';
+import type { Instant } from '../domain/clock.js';
+import type { FinishedIssue } from '../domain/finished.js';
+import type { Issue } from '../domain/issue.js';
+import { assertNever } from '../domain/json.js';
+import type { RunRecord } from '../domain/run-record.js';
+import { explainRules } from './explain.js';
+import { findIssue } from '../status/find-issue.js';
+import { isoTime } from '../text/iso-time.js';
+import {
+  askingEntry,
+  budgetOf,
+  doneEntry,
+  issueFields,
+  type LastSeen,
+  parkedEntry,
+  retryingEntry,
+  runningEntry,
+  tokensView,
+} from '../status/issue-entries.js';
+import type { IssueView, RunView } from '../status/shapes/issue-shape.js';
+import { lineUp } from './start-order.js';
+
+/** What the state of the core does not know of an issue. */
+export interface IssuePast {
+  /** Its runs, the newest first. */
+  readonly records: readonly RunRecord[];
+  readonly seen: (runId: string) => LastSeen | null;
+  readonly hasTranscript: (runId: string) => boolean;
+}
+
+/**
+ * The answer to `GET /api/v1/<identifier>`, or `null` when no such issue is known: neither claimed, nor among the last candidates, nor
+ * worked on before.
+ */
+export function issueView(state: State, now: Instant, name: string, past: IssuePast): IssueView | null {
+  const { issue = null, claim = null } = findIssue(state, name) ?? {};
+  const history = past.records.map((record) => runView(record, past.hasTranscript(record.runId)));
+  const done = state.finished.findLast((one) => one.identifier === name || one.issueId === name) ?? null;
+  if (!issue) return leftView(state, now, past.records[0], done, history);
+  return {
+    ...issueFields(issue),
+    generated_at: isoTime(now.wallMs),
+    priority: issue.priority,
+    labels: [...issue.labels],
+    author: issue.author && { login: issue.author.login, trusted: issue.author.trusted },
+    blocked_by: issue.blocked_by.map(({ id, identifier, state }) => ({ id, identifier, state })),
+    created_at: issue.created_at,
+    updated_at: issue.updated_at,
+    runs: recordOf(state, issue.id).runs,
+    budget: budgetOf(state, issue.id),
+    ...NOWHERE,
+    done: done && doneEntry(done),
+    ...standing(state, now, issue, claim, past),
+    rules: explainRules(state, now, issue, claim),
+    history,
+  };
+}
+
+type Standing = Pick<IssueView, 'status' | 'running' | 'asking' | 'retrying' | 'parked' | 'ready' | 'why_not_started'>;
+
+const NOWHERE = { running: null, asking: null, retrying: null, parked: null, ready: false, why_not_started: null };
+
+function standing(state: State, now: Instant, issue: Issue, claim: Claim | null, { seen }: IssuePast): Standing {
+  const inLine = lineUp(state, now).find(({ ready }) => ready.issue.id === issue.id);
+  const ready = { ready: inLine !== undefined, why_not_started: inLine?.why ?? null };
+  if (claim === null) return { ...NOWHERE, status: inLine ? 'ready' : 'ineligible', ...ready };
+  const { status, live } = claim;
+  switch (status.kind) {
+    case 'running':
+      return {
+        ...NOWHERE,
+        status: isAsking(claim) ? 'asking' : 'running',
+        running: runningEntry(claim, status.run, state, seen(status.run.runId)),
+        asking: live.run && isAsking(claim) ? askingEntry(claim, status.run, live.run) : null,
+      };
+    case 'waiting':
+      return { ...NOWHERE, status: 'retrying', retrying: retryingEntry(claim, status, now), ...ready };
+    case 'parked':
+      return { ...NOWHERE, status: 'parked', parked: parkedEntry(claim, status) };
+    default:
+      return assertNever(status);
+  }
+}
+
+/** One that is not on the board any more: what its runs remember of it. */
+function leftView(
+  state: State,
+  now: Instant,
+  newest: RunRecord | undefined,
+  done: FinishedIssue | null,
+  history: RunView[],
+): IssueView | null {
+  const known = done ?? newest;
+  if (!known) return null;
+  const { issueId, identifier, title } = known;
+  return {
+    ...{
+      issue_id: issueId,
+      issue_identifier: identifier,
+      issue_url: done?.url ?? null,
+      title,
+      state: done?.state ?? '',
+    },
+    generated_at: isoTime(now.wallMs),
+    status: done ? 'done' : 'past',
+    ...{ priority: null, labels: [...(newest?.labels ?? [])], blocked_by: [], created_at: null, updated_at: null },
+    author: newest?.author ? { login: newest.author, trusted: null } : null,
+    runs: recordOf(state, issueId).runs,
+    budget: budgetOf(state, issueId),
+    ...NOWHERE,
+    done: done && doneEntry(done),
+    rules: [],
+    history,
+  };
+}
+
+function runView(record: RunRecord, hasTranscript: boolean): RunView {
+  const { runId, number, reason, cause, author, attempt, threadId, model, agentVersion, turns, end } = record;
+  return {
+    ...{ run_id: runId, run_number: number, reason, cause, author, attempt },
+    ...{ thread_id: threadId, model, agent_version: agentVersion, turns },
+    tokens: tokensView(record.tokens),
+    started_at: isoTime(record.startedAtMs),
+    ended_at: end && isoTime(end.atMs),
+    outcome: end?.outcome ?? null,
+    code: end?.code ?? null,
+    message: end?.message ?? null,
+    has_transcript: hasTranscript,
+  };
+}

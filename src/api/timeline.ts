@@ -1,0 +1,158 @@
+import { type Fields, fieldsOf, listOf, textOf } from '../domain/fields.js';
+import { neutraliseLines } from '../text/neutralise.js';
+import type { Outcome } from '../domain/outcome.js';
+import { RUNTIME_EVENT_TYPES, type RuntimeEvent } from '../domain/runtime-event.js';
+import { describeOutcome } from '../narrate/describe-outcome.js';
+import { because, line, took } from '../text/phrases.js';
+import { isPassing, sentenceOf } from '../text/run-sentences.js';
+import type { PlanStep, TimelineEntry } from '../status/shapes/issue-shape.js';
+
+/** One line of a transcript: what a run said or did, as it was written down. */
+export interface TranscriptLine {
+  /** UTC, ISO 8601. */
+  readonly time: string;
+  readonly kind: string;
+  readonly data: unknown;
+}
+
+const MAX_DETAIL = 8_000;
+const EVENT_TYPES: ReadonlySet<string> = new Set(RUNTIME_EVENT_TYPES);
+
+/** What a person wants to read of a line; `null`: nothing. */
+export function timelineEntry({ time, kind, data }: TranscriptLine): TimelineEntry | null {
+  const told = EVENT_TYPES.has(kind)
+    ? tellEvent({ ...fieldsOf(data), type: kind } as RuntimeEvent)
+    : tellOther(kind, data);
+  return told && { at: time, detail: null, ...told };
+}
+
+/** The plan of the agent as this line tells it; `null`: it does not. */
+export function planOf({ kind, data }: TranscriptLine): PlanStep[] | null {
+  const event = fieldsOf(data);
+  if (kind !== 'notification' || event.method !== 'turn/plan/updated') return null;
+  return listOf(fieldsOf(event.data).plan)
+    .filter((step) => typeof step === 'object')
+    .map(fieldsOf)
+    .map(({ step, status }) => ({ step: line(step, 300), status: isStatus(status) ? status : 'pending' }));
+}
+
+/** All that the turn has changed so far, as one diff; `null`: the line does not tell. */
+export function diffOf({ kind, data }: TranscriptLine): string | null {
+  const event = fieldsOf(data);
+  if (kind !== 'notification' || event.method !== 'turn/diff/updated') return null;
+  const { diff } = fieldsOf(event.data);
+  return typeof diff === 'string' ? neutraliseLines(diff) : null;
+}
+
+type Told = Pick<TimelineEntry, 'kind' | 'text'> & { readonly detail?: string | null };
+
+const PROBLEMS: ReadonlySet<string> = new Set([
+  'startup_failed',
+  'turn_failed',
+  'turn_ended_with_error',
+  'unsupported_tool_call',
+]);
+
+function tellEvent(event: RuntimeEvent): Told | null {
+  // What a person is asked is told by `asked`.
+  if (isPassing(event) || isAskedOfPerson(event)) return null;
+  const text = sentenceOf(event);
+  if (text === null) return null;
+  const isQuestion =
+    event.type === 'turn_input_required' || /request(?:Approval|UserInput)$/.test(String(event.method));
+  const kind = isQuestion ? 'question' : PROBLEMS.has(event.type) ? 'problem' : 'agent';
+  return { kind, text, detail: detailOf(fieldsOf(fieldsOf(event.data).item)) };
+}
+
+function isAskedOfPerson({ method, data }: RuntimeEvent): boolean {
+  const answered = fieldsOf(data).answered ?? 'ask';
+  return answered === 'ask' && /request(?:Approval|UserInput)$|elicitation\/request$/.test(String(method));
+}
+
+/** What does not fit on the line: the whole message, what a command printed. */
+function detailOf(item: Fields): string | null {
+  switch (item.type) {
+    case 'agentMessage':
+      return block(item.text, 120);
+    case 'commandExecution':
+      return block(item.aggregatedOutput, 0);
+    default:
+      return null;
+  }
+}
+
+function tellOther(kind: string, data: unknown): Told | null {
+  const fields = fieldsOf(data);
+  switch (kind) {
+    case 'run_began':
+      return { kind: 'run', text: `run ${line(String(fields.number))} began${reasonOf(fields.reason)}` };
+    case 'closing_began':
+      return { kind: 'run', text: 'the daemon was started again and closes this run' };
+    case 'run_ended':
+      return { kind: 'run', text: `the run ${endOf(fields)}` };
+    case 'prompt':
+      return { kind: 'agent', text: 'was given its prompt', detail: block(data, 0) };
+    case 'stderr':
+      return { kind: 'problem', text: `wrote to stderr${because(data)}`, detail: block(data, 120) };
+    case 'hook':
+      return tellHook(fields);
+    case 'step_started':
+      if (fields.skipped === true) return null;
+      return { kind: 'step', text: `step ${line(fields.step)} (${line(fields.kind)}) began` };
+    case 'step_finished':
+      return { kind: 'step', text: `step ${line(fields.step)} ${stepEnd(fields.outcome)}${took(fields.duration_ms)}` };
+    case 'asked':
+      return { kind: 'question', text: `asks a person${because(fields.text)}`, detail: block(fields.text, 120) };
+    case 'answered': {
+      if (fields.by === 'timeout') return { kind: 'question', text: 'nobody answered in time: declined' };
+      return { kind: 'question', text: `a person answered${because(fields.text)}`, detail: block(fields.text, 120) };
+    }
+    case 'unheard':
+      return { kind: 'problem', text: `did not hear what a person said${because(fields.text)}` };
+    case 'message':
+      return { kind: 'question', text: `a person says${because(fields.text)}`, detail: block(fields.text, 120) };
+    case 'gap':
+    case 'cut':
+      return { kind: 'problem', text: 'some lines of the transcript are missing here' };
+    default:
+      return null;
+  }
+}
+
+function tellHook({ hook, outcome, duration_ms: durationMs, message, stdout, stderr }: Fields): Told {
+  const end = outcome === 'ok' ? 'finished' : `did not finish well${because(message)}`;
+  const output = [stdout, stderr]
+    .map((part) => (typeof part === 'string' ? part.trim() : ''))
+    .filter((part) => part !== '');
+  const text = `hook ${line(hook)} ${end}${took(durationMs)}`;
+  return { kind: 'hook', text, detail: block(output.join('\n'), 0) };
+}
+
+function endOf(outcome: Fields): string {
+  const isOutcome = typeof outcome.state === 'string' && typeof outcome.meta === 'object' && outcome.meta !== null;
+  return isOutcome ? describeOutcome(outcome as unknown as Outcome) : 'ended';
+}
+
+function stepEnd(outcome: unknown): string {
+  if (outcome === 'skipped') return 'was skipped';
+  const { state, error } = fieldsOf(outcome);
+  return state === 'success' ? 'is done' : `did not finish well${because(fieldsOf(error).message)}`;
+}
+
+function reasonOf(reason: unknown): string {
+  return reason === 'first' || textOf(reason) === null ? '' : ` (${line(reason)})`;
+}
+
+/** Over several lines, bounded; `null` where the sentence says it all. */
+function block(value: unknown, fits: number): string | null {
+  if (typeof value !== 'string') return null;
+  const text = value.trim();
+  if (text === '' || (text.length <= fits && !text.includes('\n'))) return null;
+  const kept =
+    text.length <= MAX_DETAIL ? text : `${text.slice(0, MAX_DETAIL)}\n… (${text.length - MAX_DETAIL} more characters)`;
+  return neutraliseLines(kept);
+}
+
+function isStatus(status: unknown): status is PlanStep['status'] {
+  return status === 'pending' || status === 'inProgress' || status === 'completed';
+}

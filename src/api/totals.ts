@@ -1,0 +1,77 @@
+import { ledgerChanges } from '../../orchestrator/ledger.js';
+import type { State } from '../../orchestrator/state.js';
+import type { Instant } from '../domain/clock.js';
+import type { Ledger } from '../domain/durable.js';
+import type { StateView } from './schemas.js';
+
+/** What all agents used since this daemon began, without those that are at work right now. */
+export interface Totals {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+  readonly ranMs: number;
+}
+
+export const NO_TOTALS: Totals = { input: 0, cached: 0, output: 0, ranMs: 0 };
+
+/** Totals after one decision. Cheap when nothing was spent and no run has ended, which is nearly always. */
+export function totalsAfter(totals: Totals, before: State, after: State): Totals {
+  const ended = before.ended === after.ended ? 0 : endedMs(before, after);
+  if (before.ledger === after.ledger) return ended === 0 ? totals : { ...totals, ranMs: totals.ranMs + ended };
+  const changes = ledgerChanges(before.ledger, after.ledger);
+  const now = sum(changes);
+  const then = sum(known(changes, before.ledger));
+  return {
+    input: totals.input + now.input - then.input,
+    cached: totals.cached + now.cached - then.cached,
+    output: totals.output + now.output - then.output,
+    ranMs: totals.ranMs + ended,
+  };
+}
+
+/** With the runs that are at work. */
+export function totalsView(totals: Totals, state: State, now: Instant): StateView['codex_totals'] {
+  const alive = Object.values(state.claims).flatMap(({ status }) => (status.kind === 'running' ? [status.run] : []));
+  const ranMs = alive.reduce((ms, run) => ms + Math.max(0, now.wallMs - run.startedAtMs), totals.ranMs);
+  return {
+    input_tokens: totals.input,
+    cached_input_tokens: totals.cached,
+    output_tokens: totals.output,
+    total_tokens: totals.input + totals.output,
+    seconds_running: Math.round(ranMs / 1000),
+  };
+}
+
+function endedMs(before: State, after: State): number {
+  let ms = 0;
+  for (const [runId, { record }] of Object.entries(after.ended)) {
+    if (runId in before.ended || !record.end) continue;
+    ms += Math.max(0, record.end.atMs - record.startedAtMs);
+  }
+  return ms;
+}
+
+/** The entries of `ledger` that `changes` are about. */
+function known(changes: Ledger, ledger: Ledger): Ledger {
+  const days = Object.entries(changes).map(([day, changed]) => {
+    const entries = Object.keys(changed.issues).flatMap((id) => {
+      const issues = ledger[day]?.issues ?? {};
+      const spent = Object.hasOwn(issues, id) ? issues[id] : undefined;
+      return spent ? [[id, spent] as const] : [];
+    });
+    return [day, { tokens: 0, issues: Object.fromEntries(entries) }] as const;
+  });
+  return Object.fromEntries(days);
+}
+
+function sum(ledger: Ledger): Omit<Totals, 'ranMs'> {
+  const total = { input: 0, cached: 0, output: 0 };
+  for (const { issues } of Object.values(ledger)) {
+    for (const { input, cached, output } of Object.values(issues)) {
+      total.input += input;
+      total.cached += cached;
+      total.output += output;
+    }
+  }
+  return total;
+}

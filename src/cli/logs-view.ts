@@ -1,0 +1,79 @@
+import { neutralise } from '../text/neutralise.js';
+import type { TimelineEntry } from '../status/shapes/issue-shape.js';
+import { chop, oneLine, wrap } from '../text/terminal-text.js';
+import type { Paint } from './status/paint.js';
+import { msOf, sayMoment, since } from '../text/format-duration.js';
+import type { LoggedRun } from './log-source.js';
+
+export interface LogFrame {
+  readonly nowMs: number;
+  /** `null`: no terminal, no line is broken. */
+  readonly width: number | null;
+  readonly paint: Paint;
+}
+
+const TIME_COLUMNS = 10;
+/** Of one detail; all of it is in the transcript. */
+const DETAIL_LINES = 40;
+/** Of one line on a terminal. */
+const MAX_ROWS = 10;
+
+/** The line above the log of a run. */
+export function renderRunHead(issue: string, run: LoggedRun, { nowMs, paint }: LogFrame): string {
+  const started = msOf(run.started_at);
+  const parts = [
+    `Run ${run.run_number} of ${issue}${run.reason === 'first' ? '' : ` (${run.reason})`}`,
+    ...(started === null ? [] : [sayMoment(started, nowMs)]),
+    endOf(run, nowMs),
+    run.run_id,
+  ];
+  return `${paint.bold(oneLine(parts.join(' · ')))}\n`;
+}
+
+function endOf({ started_at, ended_at, outcome, code }: LoggedRun, nowMs: number): string {
+  const ended = msOf(ended_at);
+  if (ended === null) return `running for ${since(started_at, nowMs) ?? '?'}`;
+  return `${outcome ?? 'ended'}${code === null ? '' : ` (${code})`} after ${since(started_at, ended) ?? '?'}`;
+}
+
+/** Entries as lines: local time, sentence, and below it what belongs to it. */
+export function renderEntries(entries: readonly TimelineEntry[], frame: LogFrame): string {
+  return entries.map((entry) => renderEntry(entry, frame)).join('');
+}
+
+function renderEntry({ at, kind, text, detail }: TimelineEntry, { width, paint }: LogFrame): string {
+  const margin = ' '.repeat(TIME_COLUMNS);
+  const room = width === null ? null : Math.max(20, width - TIME_COLUMNS);
+  const style = STYLES[kind];
+  const sentence = room === null ? [oneLine(text)] : wrap(oneLine(text), room, MAX_ROWS);
+  const [first = '', ...rest] = sentence.map((row) => (style === null ? row : paint[style](row)));
+  const below = detailLines(detail)
+    .flatMap((line) => (room === null ? [line] : chop(line, room - 2).slice(0, MAX_ROWS)))
+    .map((row) => paint.dim(`│ ${row}`));
+  const rows = [`${paint.dim(clockTime(at))}  ${first}`, ...[...rest, ...below].map((row) => `${margin}${row}`)];
+  return rows.map((row) => `${row.trimEnd()}\n`).join('');
+}
+
+const STYLES: { readonly [kind in TimelineEntry['kind']]: keyof Paint | null } = {
+  run: 'bold',
+  agent: null,
+  hook: 'cyan',
+  step: 'cyan',
+  question: 'yellow',
+  problem: 'red',
+};
+
+function detailLines(detail: string | null): string[] {
+  if (detail === null) return [];
+  const lines = detail.split('\n').map((line) => neutralise(line.replaceAll('\t', '    ')));
+  const left = lines.length - DETAIL_LINES;
+  return left <= 1 ? lines : [...lines.slice(0, DETAIL_LINES), `… and ${left} more lines, see --raw`];
+}
+
+/** Local time of day; the day is in the head of the run. */
+function clockTime(at: string | null): string {
+  const ms = msOf(at);
+  if (ms === null) return '--:--:--';
+  const date = new Date(ms);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');
+}

@@ -1,0 +1,94 @@
+import { mkdtemp, realpath, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { detectContainment } from '../../runner/contain/detect-containment.js';
+import { createClock, type SystemClock } from '../clock.js';
+import { notifyTargets } from '../daemon/notify-targets.js';
+import type { NoticeKind, Workflow } from '../domain/config.js';
+import { neutralise, neutraliseJson } from '../text/neutralise.js';
+import { createRedactor, type Redactor } from '../logging/redact.js';
+import { noticeJson } from '../notify/notice-json.js';
+import { sampleNotice } from '../notify/sample-notice.js';
+import type { Target } from '../notify/sent.js';
+import { type Delivery, tryDelivery } from '../notify/try-delivery.js';
+import { complain } from './capability/complain.js';
+import { type Paint, painter } from './check/print-findings.js';
+import type { Io } from './io.js';
+import { openWorkflow } from './open-workflow.js';
+import { deliveryAdvice } from './notify/delivery-advice.js';
+
+export interface TestNotifyOptions {
+  readonly workflowPath: string;
+  readonly kind: NoticeKind;
+  readonly stateDir?: string | undefined;
+}
+
+/** Sends a sample to every target, as the daemon would, a line for each. 0: all arrived, 1: one did not, 2: there is nowhere to send to. */
+export async function testNotify(options: TestNotifyOptions, io: Io): Promise<number> {
+  const interrupted = new AbortController();
+  const interrupt = () => interrupted.abort();
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  const clock = createClock();
+  const redactor = createRedactor();
+  const tmpDir = await realpath(await mkdtemp(join(tmpdir(), 'baton-notify-')));
+  try {
+    const { loaded, stateDir } = await openWorkflow(options.workflowPath, options.stateDir, io);
+    const { workflow, literalSecrets } = loaded;
+    for (const secret of literalSecrets) redactor.add(secret);
+    const { isolation } = workflow.config.runtime;
+    const containment = await detectContainment({ isolation, hide: await folders(stateDir), clock });
+    // Its version is of no use here: what matters is that it is a test, and the notice says so.
+    const parts = { workflow, env: io.env, containment, tmpDir, clock, redactor, version: 'test' };
+    const targets = notifyTargets(parts);
+    if (targets.length === 0) return nowhere(options.workflowPath, io);
+    const body = sampleBody(options.kind, workflow, clock, redactor);
+    const deliveries = targets.map(async (target) => {
+      const delivery = await tryDelivery(target, body, clock, interrupted.signal);
+      const paint = painter(io.isTTY && !io.env.NO_COLOR);
+      io.stdout.write(redactor.mask(`${lineOf(target.name, delivery, paint)}\n`));
+      return delivery.sent.ok;
+    });
+    const arrived = await Promise.all(deliveries);
+    tellUnwanted(options.kind, workflow, io);
+    return arrived.every(Boolean) ? 0 : 1;
+  } catch (error) {
+    return complain(error, 2, io);
+  } finally {
+    clock.close();
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    await rm(tmpDir, { recursive: true, force: true });
+  }
+}
+
+function sampleBody(kind: NoticeKind, workflow: Workflow, clock: SystemClock, redactor: Redactor): string {
+  const notice = sampleNotice(kind, clock.now().wallMs);
+  const context = { mask: redactor.mask, workflow, page: () => null, isTest: true };
+  return neutraliseJson(redactor.maskJson(JSON.stringify(noticeJson({ notice, repeated: 0 }, 0, context))));
+}
+
+function lineOf(name: Target['name'], { sent, tries, tookMs }: Delivery, paint: Paint): string {
+  const time = `${(tookMs / 1000).toFixed(1)} s`;
+  const how = tries === 1 ? time : `${tries} tries, ${time}`;
+  if (sent.ok) return `${paint('green', '✓')} notify.${name}: arrived (${sent.detail}, ${how})`;
+  const first = `${paint('red', '✗')} notify.${name}: did not arrive: ${neutralise(sent.detail)} (${sent.code}, ${how})`;
+  return `${first}\n    ${deliveryAdvice(name, sent.code)}`;
+}
+
+function nowhere(workflowPath: string, io: Io): number {
+  const text = `${workflowPath} has neither notify.url nor notify.command: nobody is told anything. Set one, see docs/notifications.md`;
+  io.stderr.write(`baton: ${neutralise(text)}\n`);
+  return 2;
+}
+
+function tellUnwanted(kind: NoticeKind, { config }: Workflow, io: Io): void {
+  if (config.notify.on.includes(kind)) return;
+  io.stdout.write(`The daemon itself sends no ${kind}: notify.on does not name it.\n`);
+}
+
+async function folders(path: string): Promise<string[]> {
+  const isFolder = await stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  return isFolder ? [path] : [];
+}

@@ -1,0 +1,82 @@
+import { assertNever } from '../domain/json.js';
+import { neutralise } from '../text/neutralise.js';
+import { shellWord } from './invocation.js';
+import type { Restored, RestoredBranch } from './recover/restore-repository.js';
+import type { FoundRepository, SavedFolder } from './recover/saved-folders.js';
+import { timeOf } from './recover/tell-saved.js';
+
+export interface RestoredReport {
+  readonly saved: SavedFolder;
+  readonly repository: FoundRepository;
+  readonly restored: Restored;
+  /** `git`, or with the folder where that is not the current one. */
+  readonly git: string;
+  /** The command that was called, to say how the rest comes back. */
+  readonly again: string;
+}
+
+/** What was made, and what to type next. */
+export function tellRestored({ saved, repository, restored, git, again }: RestoredReport): string {
+  const { identifier, title } = saved.issue;
+  const from = repository.path === '' ? '' : `, from ${repository.path} in the workspace`;
+  const width = Math.max(...restored.branches.map(({ branch }) => branch.length), 0);
+  const made = restored.branches.map((one) => `  ${one.branch.padEnd(width)}  ${meaning(one)}`);
+  const others = saved.repositories.filter((one) => one !== repository);
+  return [
+    `${identifier}${title === '' ? '' : ` (${title})`}, saved ${timeOf(saved)}${from}. New branches:`,
+    ...made,
+    'Nothing else was touched: no file, no index, no other branch. An agent wrote this, so look before you run it.',
+    ...(restored.branches.length > 0 ? ['Next:', ...nextCommands(restored.branches, git)] : []),
+    ...(restored.unappliedPatch === null ? [] : unapplied(restored.unappliedPatch, git)),
+    ...saved.leftOut.map((text) => `Not saved: ${text}`),
+    ...others.map(
+      ({ path }) =>
+        `Also saved: the repository ${path || '.'} of the workspace. In a clone of it: ${again} --repository ${shellWord(path || '.')}`,
+    ),
+  ]
+    .map((line) => `${neutralise(line)}\n`)
+    .join('');
+}
+
+function meaning({ part, commits, changes }: RestoredBranch): string {
+  switch (part.kind) {
+    case 'work': {
+      const own = commits - (changes === null ? 0 : 1);
+      const text = own === 0 ? 'uncommitted changes' : `${count(own)}, and the uncommitted changes as one more`;
+      return changes === null ? count(own) : `${text}: ${changes}`;
+    }
+    case 'branch':
+      return `${count(commits)} of the branch ${part.name}`;
+    case 'stash':
+      return `stash@{${part.number}}`;
+    case 'staged':
+      return 'what was staged, where it differed from the files';
+    case 'tag':
+      return `the tag ${part.name}`;
+    default:
+      return assertNever(part);
+  }
+}
+
+function count(commits: number): string {
+  return commits === 1 ? '1 commit' : `${commits} commits`;
+}
+
+function nextCommands(branches: readonly RestoredBranch[], git: string): string[] {
+  const [first] = branches as readonly [RestoredBranch];
+  const stash = branches.find(({ part }) => part.kind === 'stash');
+  const name = (branch: string) => shellWord(branch);
+  return [
+    `  ${git} log --stat HEAD..${name(first.branch)}`,
+    ...(first.part.kind === 'stash' ? [] : [`  ${git} switch ${name(first.branch)}`]),
+    ...(first.changes === null ? [] : [`  ${git} reset HEAD~   # then: makes the changes uncommitted again`]),
+    ...(stash ? [`  ${git} stash apply ${name(stash.branch)}`] : []),
+  ];
+}
+
+function unapplied(patch: string, git: string): string[] {
+  return [
+    'The uncommitted changes fit on no commit that is known here. Go to where they belong and apply them by hand:',
+    `  ${git} apply --3way ${shellWord(patch)}`,
+  ];
+}

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { afterObservation } from '../../orchestrator/after-observation.js';
+import { afterClosing, restore } from '../../orchestrator/restore.js';
+import { initialState, type State } from '../../orchestrator/state.js';
+import { existingPart, freeDiskMb } from '../../runner/workspace/workspace-root.js';
+import { createClock } from '../clock.js';
+import { openTracker } from '../daemon/tracker.js';
+import type { Clock, Instant } from '../domain/clock.js';
+import { toBatonError } from '../domain/errors.js';
+import type { ReadResult } from '../domain/events.js';
+import type { Issue } from '../domain/issue.js';
+import type { IssueBatch, Tracker } from '../domain/ports.js';
+import { LIST_LIMIT_MS } from '../domain/time-limit.js';
+import { createRedactor, type Redactor } from '../logging/redact.js';
+import type { Io } from './io.js';
+import type { OpenedWorkflow } from './open-workflow.js';
+import { lookingOnly } from './tracker-surroundings.js';
+
+/** What a daemon that starts now would know. */
+export interface Look {
+  readonly state: State;
+  readonly now: Instant;
+  readonly redactor: Redactor;
+  /** One that is in no active state, by its id; `null`: there is none, or the tracker does not say. */
+  issueById(id: string): Promise<Issue | null>;
+}
+
+const READ_LIMIT_MS = 60_000;
+
+/** Polls once and shows what came of it. Makes no folder, stores nothing, starts nothing. */
+export async function lookOnce<T>(opened: OpenedWorkflow, io: Io, show: (look: Look) => T | Promise<T>): Promise<T> {
+  const redactor = createRedactor();
+  const clock = createClock();
+  try {
+    const tracker = openTracker({ ...opened, env: io.env, redactor }, lookingOnly(clock));
+    const issueById = async (id: string) => {
+      const found = await read(() => tracker.issuesByIds([id], AbortSignal.timeout(READ_LIMIT_MS)));
+      return (found.ok && found.issues[0]) || null;
+    };
+    try {
+      const state = await poll(opened, tracker, clock);
+      return await show({ state, now: clock.now(), redactor, issueById });
+    } finally {
+      await tracker.close();
+    }
+  } finally {
+    clock.close();
+  }
+}
+
+async function poll(opened: OpenedWorkflow, tracker: Tracker, clock: Clock): Promise<State> {
+  const { config, hash } = opened.loaded.workflow;
+  const { wallMs } = clock.now();
+  const fresh = initialState(config, hash, randomBytes(4).toString('hex'), wallMs);
+  const state = afterClosing(restore(fresh, await opened.storedState(), wallMs), clock.now());
+  const asked = Object.keys(state.claims);
+  const [refresh, candidates, freeMb] = await Promise.all([
+    asked.length === 0 ? NOTHING : read(() => tracker.issuesByIds(asked, AbortSignal.timeout(READ_LIMIT_MS))),
+    read(() => tracker.issuesByStates(config.tracker.activeStates, AbortSignal.timeout(LIST_LIMIT_MS))),
+    // The root may not have been made yet.
+    existingPart(config.workspace.root).then(freeDiskMb, () => null),
+  ]);
+  return afterObservation(state, { seq: 1, asked, refresh, candidates, freeDiskMb: freeMb }, clock.now());
+}
+
+const NOTHING: ReadResult = { ok: true, issues: [], unknown: [] };
+
+async function read(ask: () => Promise<IssueBatch>): Promise<ReadResult> {
+  try {
+    return { ok: true, ...(await ask()) };
+  } catch (error) {
+    const { code, message } = toBatonError(error, 'tracker_request');
+    return { ok: false, code, message };
+  }
+}

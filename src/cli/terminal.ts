@@ -1,0 +1,111 @@
+import { neutralise } from '../text/neutralise.js';
+import { shellWord } from '../domain/shell-word.js';
+import { cut, oneLine, pad, widthOf, wrap } from '../text/terminal-text.js';
+import type { Paint } from './status/paint.js';
+
+/** What a status is drawn with. */
+export interface Frame {
+  readonly nowMs: number;
+  /** Of sentences, in columns. */
+  readonly width: number;
+  /** How wide a row may become where its title needs it. */
+  readonly widest: number;
+  /** Of a screen that does not scroll and is too small for all of it: then lists are shorter. */
+  readonly height: number | null;
+  readonly paint: Paint;
+  /** Every entry of every list. */
+  readonly all: boolean;
+  /** The flags that name the daemon: none where it is that of this folder. */
+  readonly target: string;
+}
+
+/** One entry of a list: its first line, and what is told below it. */
+export interface Entry {
+  readonly identifier: string;
+  readonly title: string;
+  readonly right: string;
+  readonly below: readonly Line[];
+}
+
+export interface Line {
+  readonly text: string;
+  readonly style?: keyof Paint;
+  /** Without it one. */
+  readonly maxLines?: number;
+  /** To be copied: never broken, never cut. */
+  readonly isCommand?: boolean;
+  /** What somebody else wrote stands behind a bar, each row of it. */
+  readonly isQuoted?: boolean;
+}
+
+const MAX_IDENTIFIER = 16;
+const MIN_TITLE = 12;
+/** With so many rows every list has all the lines it may have. */
+const TALL = 56;
+const FEWEST_LINES = 3;
+
+/** How much of a list there is room for. */
+export function linesOf(lines: number, { height }: Frame): number {
+  return height === null ? lines : Math.min(lines, Math.max(FEWEST_LINES, Math.floor((lines * height) / TALL)));
+}
+
+/** A heading and the entries below it, so many lines of them at most; nothing where there are none. */
+export function section(
+  heading: string,
+  entries: readonly Entry[],
+  frame: Frame,
+  options: { readonly lines: number; readonly style?: keyof Paint; readonly note?: string },
+): string[] {
+  if (entries.length === 0) return [];
+  const { paint, all } = frame;
+  const column = Math.min(MAX_IDENTIFIER, Math.max(...entries.map(({ identifier }) => widthOf(oneLine(identifier)))));
+  const note = options.note === undefined ? '' : `: ${oneLine(options.note)}`;
+  const title = `${heading} (${entries.length})`;
+  const lines = [`${paint[options.style ?? 'bold'](title)}${cut(note, frame.width - widthOf(title))}`];
+  const room = linesOf(options.lines, frame);
+  const width = rowWidth(entries, column, frame);
+  let shown = 0;
+  for (const entry of entries) {
+    const own = entryLines(entry, column, width, frame);
+    if (!all && shown > 0 && lines.length + own.length > room + 1) break;
+    lines.push(...own);
+    shown += 1;
+  }
+  const left = entries.length - shown;
+  if (left > 0) lines.push(paint.dim(`  … and ${left} more (--all)`));
+  return lines;
+}
+
+/** How a command about an issue is typed by this person, here. */
+export function commandFor({ target }: Frame, verb: string, identifier: string | null, flags = ''): string {
+  const issue = identifier === null ? '' : ` ${identifier === '<issue>' ? identifier : shellWord(identifier)}`;
+  return neutralise(`baton ${verb}${issue}${flags}${target}`);
+}
+
+/** As for sentences; wider where a title would be cut although the terminal has room for it. */
+function rowWidth(entries: readonly Entry[], column: number, { width, widest }: Frame): number {
+  const wanted = entries.map(({ title, right }) => column + 6 + widthOf(oneLine(title)) + widthOf(oneLine(right)));
+  return Math.min(widest, Math.max(width, ...wanted));
+}
+
+function entryLines({ identifier, title, right, below }: Entry, column: number, width: number, frame: Frame): string[] {
+  const { paint } = frame;
+  const indent = column + 4;
+  const rightText = oneLine(right);
+  const forTitle = width - indent - widthOf(rightText) - 2;
+  const isBeside = rightText !== '' && forTitle >= MIN_TITLE;
+  const name = paint.cyan(pad(oneLine(identifier), column));
+  const first = isBeside
+    ? `  ${name}  ${pad(oneLine(title), forTitle)}  ${paint.dim(rightText)}`
+    : `  ${name}  ${cut(oneLine(title), width - indent)}`;
+  const more: Line[] = isBeside || rightText === '' ? [...below] : [{ text: rightText }, ...below];
+  return [first, ...more.flatMap((line) => lineRows(line, indent, frame))];
+}
+
+function lineRows({ text, style = 'dim', maxLines = 1, ...line }: Line, indent: number, frame: Frame): string[] {
+  const margin = ' '.repeat(indent);
+  if (line.isCommand) return [`${margin}${frame.paint[style](text)}`];
+  const bar = line.isQuoted ? '│ ' : '';
+  const rows = wrap(oneLine(text), Math.max(20, frame.width - indent) - bar.length, maxLines);
+  return rows.map((row) => `${margin}${frame.paint[style](`${bar}${row}`)}`);
+}

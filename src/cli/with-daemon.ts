@@ -1,0 +1,38 @@
+import { BatonError } from '../domain/errors.js';
+import { neutraliseLines } from '../text/neutralise.js';
+import { ApiError, connectDaemon, type DaemonClient } from './client.js';
+import type { DaemonTarget } from './daemon-place.js';
+import type { Io } from './io.js';
+import { localTimes } from '../text/format-duration.js';
+
+/** Asks the daemon; the exit code: 1 when it would not, 2 when there is none. */
+export async function withDaemon(
+  target: DaemonTarget,
+  io: Io,
+  act: (client: DaemonClient) => Promise<number>,
+): Promise<number> {
+  let client: DaemonClient | null = null;
+  try {
+    client = await connectDaemon(target, io);
+    return await act(client);
+  } catch (error) {
+    return complainOf(error, io);
+  } finally {
+    client?.close();
+  }
+}
+
+export function complainOf(error: unknown, { stderr }: Pick<Io, 'stderr'>): 1 | 2 {
+  if (!(error instanceof BatonError || error instanceof ApiError)) throw error;
+  stderr.write(`baton: ${neutraliseLines(localTimes(`${error.code}: ${error.message}`, Date.now()))}\n`);
+  return error instanceof ApiError ? 1 : 2;
+}
+
+export function isNotRunning(error: unknown): boolean {
+  return error instanceof BatonError && error.code === 'daemon_not_running';
+}
+
+/** Of a route about one issue. */
+export function pathOf(issue: string, action?: string): string {
+  return `/api/v1/issues/${encodeURIComponent(issue)}${action === undefined ? '' : `/${action}`}`;
+}

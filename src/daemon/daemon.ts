@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { Loop } from '../../orchestrator/loop.js';
+import { createPerform } from '../../orchestrator/perform.js';
+import { restore } from '../../orchestrator/restore.js';
+import { initialState, type State } from '../../orchestrator/state.js';
+import type { RunObserver } from '../../runner/run-observer.js';
+import { compilePrompts } from '../../templates/prompts.js';
+import { begin } from './begin.js';
+import { dailyReport } from './daily-report.js';
+import { createExit, type Exit } from './exit.js';
+import { createIdleLog } from './idle-log.js';
+import { Inbox } from './inbox.js';
+import { type Notify, startNotify } from './notify.js';
+import { openParts, type Parts } from './resources.js';
+import { startPruning } from './prune.js';
+import { createServiceNotifier, type ServiceNotifier } from './service.js';
+import { serviceSentence } from './service-notice.js';
+import { DaemonStatus } from './status.js';
+import { openWebhooks } from './webhooks.js';
+import { followWorkflow } from './follow-workflow.js';
+import type { OrchestratorEvent } from '../domain/events.js';
+import { historyEvent } from '../domain/history.js';
+import type { Dispatch, Store } from '../domain/ports.js';
+import { logNote } from '../logging/log-note.js';
+import type { Redactor } from '../logging/redact.js';
+import type { StateDir } from '../state-dir.js';
+import type { TrackerRegistry } from '../tracker/registry.js';
+import type { LoadedWorkflow } from '../workflow/load-workflow.js';
+import type { WorkflowWatcher } from '../workflow/watch-workflow.js';
+import { WorkflowBook } from '../workflow/workflow-versions.js';
+
+export interface DaemonOptions {
+  readonly loaded: LoadedWorkflow;
+  readonly stateDir: StateDir;
+  /** Where daemons of this user keep out of each other's way. */
+  readonly lockDir: string;
+  readonly trackers: TrackerRegistry;
+  readonly log: Logger;
+  readonly redactor: Redactor;
+  readonly env: NodeJS.ProcessEnv;
+  readonly homeDir: string;
+  readonly version: string;
+  readonly store?: Store;
+  /** Wins over `server.port`. */
+  readonly port?: number;
+  /** What `--backend` said: for agent steps with `backend: auto`. */
+  readonly backend?: string;
+  /** Somebody wants it to end before it is there: then it does not wait for a tracker that is silent. */
+  readonly signal?: AbortSignal;
+  /** Work everything off once and leave; `only` one issue, by its name. */
+  readonly once?: { readonly only: string | null };
+  /** For those who watch runs. */
+  readonly observer?: Partial<RunObserver>;
+  /** For those who watch: every event with the state it led to. */
+  onDecided?(event: OrchestratorEvent, state: State): void;
+}
+
+export interface Daemon {
+  readonly dispatch: Dispatch;
+  readonly state: State;
+  /** The exit code, once everything is closed. */
+  readonly exited: Promise<number>;
+}
+
+/** Puts the parts together, starts them in order and stops them in reverse. Throws `BatonError` when it cannot start. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  compilePrompts(options.loaded.workflow);
+  let loop: Loop | null = null;
+  const inbox = new Inbox();
+  const { dispatch } = inbox;
+  const book = new WorkflowBook(options.loaded.workflow, Date.now());
+  const parts = await openParts(options, book, dispatch);
+  const exit = createExit(options.log, parts, () => loop?.close());
+  try {
+    const watcher = await followWorkflow(options, parts, book, dispatch);
+    exit.closeFirst(watcher);
+    const { env, log, redactor } = options;
+    const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
+    const service = createServiceNotifier({ env, clock: parts.clock, log, status: sentence });
+    const watchers: DecisionWatcher[] = [];
+    const started = createLoop(options, { parts, exit, book, watcher, dispatch, service, watchers });
+    loop = started;
+    const status = openStatus(options, { parts, book, watcher, dispatch, loop: started });
+    exit.closeFirst(status);
+    watchers.push((event, before, after) => status.decided(event, before, after));
+    const notify = openNotify(options, parts, book, status);
+    exit.closeFirst(notify);
+    watchers.push((_, before, after) => notify.decided(before, after));
+    // Who works everything off and leaves waits for no news, and must not fail over the port of the daemon beside it.
+    const webhooks = options.once ? null : await listenForWebhooks(options, parts, dispatch);
+    if (webhooks) exit.closeFirst(webhooks);
+    await begin(options, parts, { loop: started, inbox, status });
+    exit.closeFirst(service);
+    void service.ready();
+    return {
+      dispatch,
+      exited: exit.exited,
+      get state() {
+        return started.state;
+      },
+    };
+  } catch (error) {
+    await exit.leave(2, true);
+    throw error;
+  }
+}
+
+interface LoopParts {
+  readonly parts: Parts;
+  readonly exit: Exit;
+  readonly book: WorkflowBook;
+  readonly watcher: WorkflowWatcher;
+  readonly dispatch: Dispatch;
+  readonly service: ServiceNotifier;
+  readonly watchers: readonly DecisionWatcher[];
+}
+
+/** Sees every decision: what happened, and the state before and after it. Must not throw. */
+type DecisionWatcher = (event: OrchestratorEvent, before: State, after: State) => void;
+
+function createLoop(options: DaemonOptions, loopParts: LoopParts): Loop {
+  const { parts, exit, book, watcher, dispatch, service, watchers } = loopParts;
+  const { log } = options;
+  const { clock, store, durable, tracker, pool } = parts;
+  const perform = createPerform(
+    {
+      clock,
+      tracker,
+      store,
+      runner: pool,
+      workflow: (hash) => book.get(hash),
+      checkWorkflow: () => watcher.check(),
+      log: (note) => {
+        logNote(log, note);
+        if (note.level !== 'debug') store.addEvent(historyEvent(note, clock.now().wallMs));
+      },
+      exit: (isForced) => void exit.leave(0, isForced),
+    },
+    dispatch,
+  );
+  const tellIdle = createIdleLog(log);
+  let loop: Loop | null = null;
+  const pruning = startPruning({
+    store,
+    transcripts: options.stateDir.transcripts,
+    clock,
+    log,
+    keepDays: () => book.current.config.store.keepDays,
+    liveRunIds: () => Object.keys(loop?.state.runs ?? {}),
+  });
+  const { wallMs } = clock.now();
+  const fresh = initialState(
+    book.current.config,
+    book.current.hash,
+    randomBytes(4).toString('hex'),
+    wallMs,
+    options.version,
+  );
+  clock.onSetBack((byMs) => dispatch({ type: 'clock_set_back', byMs }));
+  const initial = restore(fresh, durable, wallMs);
+  let before = initial;
+  loop = new Loop({
+    initial,
+    clock,
+    perform,
+    onDecided: (event, state) => {
+      if (event.type === 'observed') tellIdle(state, clock.now());
+      if (event.type === 'run_exited') pruning.runEnded();
+      if (event.type === 'shutdown_requested') service.stopping();
+      for (const watch of watchers) watch(event, before, state);
+      before = state;
+      options.onDecided?.(event, state);
+    },
+    onFault: (error, event) => {
+      service.faulted();
+      log.fatal({ err: error, event: event.type }, 'internal error, ending to recover at the next start');
+      void exit.leave(1, true);
+    },
+  });
+  return loop;
+}
+
+type StatusLinks = Pick<LoopParts, 'parts' | 'book' | 'watcher' | 'dispatch'> & { readonly loop: Loop };
+
+function openStatus(options: DaemonOptions, { parts, book, watcher, dispatch, loop }: StatusLinks): DaemonStatus {
+  const { stateDir, version, env, redactor, log } = options;
+  return new DaemonStatus({
+    ...{ server: book.current.config.server, stateDir, version, env, parts, redactor, log, dispatch },
+    state: () => loop.state,
+    workflow: () => book.current,
+    workflowFile: () => ({
+      loadedAtMs: book.loadedAtMs,
+      error: watcher.error,
+      restartRequired: book.restartRequired,
+    }),
+  });
+}
+
+function openNotify(options: DaemonOptions, parts: Parts, book: WorkflowBook, status: DaemonStatus): Notify {
+  const { log, redactor, env, version } = options;
+  const { clock, containment, store, tmpRoot } = parts;
+  const stateDir = options.stateDir.path;
+  const pricing = () => book.current.config.pricing;
+  return startNotify({
+    ...{ clock, log, redactor, env, version, containment, stateDir, tmpDir: tmpRoot },
+    workflow: () => book.current,
+    page: (identifier) => status.pageOf(identifier),
+    dailyReport: () => dailyReport({ past: store.past, clock, stateDir, pricing }),
+  });
+}
+
+function listenForWebhooks({ loaded, trackers, env, log }: DaemonOptions, { clock }: Parts, dispatch: Dispatch) {
+  const { config } = loaded.workflow;
+  const entry = trackers.entry(config.tracker.kind);
+  const announce = () => dispatch({ type: 'change_announced' });
+  return openWebhooks({ config, entry, env, clock, log, announce });
+}

@@ -1,0 +1,77 @@
+import type { Logger } from 'pino';
+import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
+import { compilePrompts } from '../../templates/prompts.js';
+import type { DaemonOptions } from './daemon.js';
+import type { Workflow } from '../domain/config.js';
+import type { Dispatch } from '../domain/ports.js';
+import { allSteps, type Step } from '../domain/steps/plan.js';
+import { parseWorkflow } from '../workflow/load-workflow.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
+import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
+import type { WorkflowBook } from '../workflow/workflow-versions.js';
+import type { Parts } from './resources.js';
+
+/** New settings reach the core as an event; bad ones reach the log, and nothing else. */
+export function followWorkflow(
+  options: DaemonOptions,
+  { clock }: Parts,
+  book: WorkflowBook,
+  dispatch: Dispatch,
+): Promise<WorkflowWatcher> {
+  const { log, redactor, trackers, env, homeDir } = options;
+  const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
+  const tellWarnings = (warnings: readonly string[]) => {
+    for (const warning of warnings) log.warn({ detail: warning }, 'workflow warning');
+  };
+  tellWarnings(book.current.warnings);
+  tellBackend(log, book.current);
+  return watchWorkflow({
+    path: book.current.path,
+    homeDir,
+    initial: book.current,
+    clock,
+    load: async (file) => {
+      const loaded = await parseWorkflow(file, {
+        env,
+        homeDir,
+        trackerKinds,
+        capabilities: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
+        ...(options.backend === undefined ? {} : { backendFlag: options.backend }),
+      });
+      compilePrompts(loaded.workflow);
+      return loaded;
+    },
+    onChange: ({ workflow, changes, restartRequired, literalSecrets }) => {
+      for (const secret of literalSecrets) redactor.add(secret);
+      // A hook may be given them by name, and print them.
+      for (const name of workflow.secretNames) {
+        const value = resolveSecret(`$${name}`, env);
+        if (value !== null) redactor.add(value);
+      }
+      log.info({ changes }, 'workflow changed, applies to what starts next');
+      tellWarnings(workflow.warnings);
+      tellBackend(log, workflow);
+      if (restartRequired.length > 0)
+        log.warn({ restart_required: restartRequired }, 'keys that need a restart keep their old values');
+      book.take(workflow, clock.now().wallMs, restartRequired);
+      dispatch({ type: 'config_changed', config: workflow.config, workflowHash: workflow.hash });
+    },
+    onError: ({ code, message }) =>
+      log.error({ code, detail: message }, 'workflow is faulty, the last good settings stay'),
+    onRecovered: () => log.info('workflow is good again'),
+    onWatchError: ({ message }) =>
+      log.warn({ detail: message }, 'workflow cannot be watched, looking before each poll'),
+  });
+}
+
+/** What `auto` has become is settled before anything runs, and is said once for each reading of the workflow. */
+function tellBackend(log: Logger, { plan }: Workflow): void {
+  if (plan.isImplied) return;
+  const steps = [...allSteps(plan.steps)];
+  const { value, source } = plan.backend;
+  const isHttp = (step: Step) =>
+    step.shape === 'action' && step.action.kind === 'agent' && step.action.backend === 'http';
+  // Where nobody set it and nobody runs on it, it would only raise questions.
+  const isAsked = source !== 'built-in' || steps.some(isHttp);
+  log.info({ steps: steps.length, ...(isAsked ? { backend: value, source } : {}) }, 'steps of the workflow');
+}

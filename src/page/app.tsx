@@ -1,0 +1,100 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { StateView } from '../api/schemas.js';
+import { Board } from './board/board.js';
+import { IssuePage } from './issue/issue-page.js';
+import type { Connection } from './live/live-client.js';
+import { needsOf, pageTitle } from './model/needs-you.js';
+import { shownLine } from './model/shown-text.js';
+import { Announcer } from './parts/announcer.js';
+import { ConnectionBanner } from './parts/connection-banner.js';
+import { Header } from './parts/frame.js';
+import { SessionContext, useSession } from './parts/session.js';
+import { ShortcutHelp, useShortcuts } from './parts/shortcuts.js';
+import { StartScreen } from './parts/start-screen.js';
+import { useLive } from './parts/use-live.js';
+import { useRoute } from './parts/use-route.js';
+import { useSessionOf } from './parts/use-session-of.js';
+
+interface AppProps {
+  readonly base: string;
+  readonly firstToken: string | null;
+  readToken(): string | null;
+}
+
+export function App({ base, firstToken, readToken }: AppProps) {
+  const { session, hasLostToken, setToken } = useSessionOf(base, firstToken);
+  const route = useRoute(() => setToken(readToken()));
+  const watched = route.name === 'issue' ? route.identifier : null;
+  const { view, connection, retryNow } = useLive(session.access, watched);
+  const [query, setQuery] = useState('');
+  const { state } = view;
+  const needs = useMemo(() => (state === null ? [] : needsOf(state)), [state]);
+  const count = needs.reduce((sum, need) => sum + need.questions.length, 0);
+  const title = pageTitle(count, watched === null ? null : shownLine(watched));
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+
+  return (
+    <SessionContext.Provider value={session}>
+      <Announcer needs={needs} connection={connection} />
+      {state === null || connection.kind === 'refused' ? (
+        <StartScreen connection={connection} hasToken={session.canAct} retryNow={retryNow} />
+      ) : (
+        <Frame state={state} connection={connection} retryNow={retryNow} hasLostToken={hasLostToken}>
+          {route.name === 'board' ? (
+            <Board state={state} query={query} onQuery={setQuery} />
+          ) : (
+            <IssuePage
+              key={route.identifier}
+              identifier={route.identifier}
+              runId={route.runId}
+              state={state}
+              timeline={view.issue === route.identifier ? view.timeline : null}
+            />
+          )}
+        </Frame>
+      )}
+    </SessionContext.Provider>
+  );
+}
+
+interface FrameProps {
+  readonly state: StateView;
+  readonly connection: Connection;
+  readonly hasLostToken: boolean;
+  readonly children: ComponentChildren;
+  retryNow(): void;
+}
+
+/** What stands around every view. */
+function Frame({ state, connection, hasLostToken, children, retryNow }: FrameProps) {
+  const session = useSession();
+  const help = useRef<HTMLDialogElement>(null);
+  useShortcuts(session, help);
+  return (
+    <>
+      <button type="button" class="button skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the issues
+      </button>
+      <Header state={state} connection={connection} onHelp={() => help.current?.showModal()} />
+      <ConnectionBanner connection={connection} retryNow={retryNow} />
+      {session.canAct ? null : <ReadOnly hasLostToken={hasLostToken} />}
+      <main id="main" tabIndex={-1} class={connection.kind === 'lost' ? 'is-old' : undefined}>
+        {children}
+      </main>
+      <ShortcutHelp dialog={help} />
+    </>
+  );
+}
+
+function ReadOnly({ hasLostToken }: { readonly hasLostToken: boolean }) {
+  return (
+    <p class="read-only">
+      {hasLostToken ? 'The token of this page is no longer valid. ' : 'You are looking only. '}
+      To answer, stop, retry or pause, run <code>baton open</code> on the machine of the daemon and use the address that
+      it prints.
+    </p>
+  );
+}

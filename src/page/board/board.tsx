@@ -1,0 +1,96 @@
+import { useMemo } from 'preact/hooks';
+import type { StateView } from '../../api/schemas.js';
+import { filterState, issueCount } from '../model/lists.js';
+import { headlineOf } from '../model/headline.js';
+import { needsOf } from '../model/needs-you.js';
+import { noticesOf } from '../model/notices.js';
+import { shownLine } from '../model/shown-text.js';
+import { NoticeList } from '../parts/notice-list.js';
+import { Sentence } from '../parts/time.js';
+import { Charts } from './charts.js';
+import { Filter } from './filter.js';
+import { Ineligible } from './ineligible.js';
+import { NeedsYou } from './needs-you.js';
+import { Done, Next, Parked, Waiting } from './lists.js';
+import { Running } from './running.js';
+import { About, Today } from './today.js';
+
+interface BoardProps {
+  readonly state: StateView;
+  readonly query: string;
+  onQuery(query: string): void;
+}
+
+/** Below this many a look is quicker than a search. */
+const FILTER_FROM = 12;
+/** A sentence with so many characters is read, not seen at a glance. */
+const LONG = 90;
+
+/** All issues: who needs a person first, then who is at work, then who comes when, and why the rest does not. */
+export function Board({ state, query, onQuery }: BoardProps) {
+  const shown = useMemo(() => filterState(state, query), [state, query]);
+  const lists = useLists(shown);
+  const headline = shownLine(headlineOf(state));
+  const total = issueCount(state);
+  const found = issueCount(shown);
+  return (
+    <>
+      <div class="head">
+        <h1 class={headline.length > LONG ? 'headline is-long' : 'headline'} tabIndex={-1}>
+          <Sentence text={headline} />
+        </h1>
+        <NoticeList notices={noticesOf(state)} />
+      </div>
+      <div class="columns">
+        <div class="lists">
+          {total >= FILTER_FROM || query !== '' ? (
+            <Filter query={query} onQuery={onQuery} found={found} total={total} />
+          ) : null}
+          {total === 0 ? <NoIssues state={state} /> : null}
+          <NeedsYou needs={lists.needs} />
+          {total === 0 ? null : <Running running={shown.running} slots={shown.slots} />}
+          <Next ready={shown.ready} />
+          <Waiting retrying={lists.waiting} />
+          <Parked parked={lists.parked} />
+          <Done done={shown.done} />
+          <Ineligible ineligible={shown.ineligible} isOpen={query !== ''} />
+        </div>
+        <aside class="side" aria-label="Use and cost">
+          <Today state={state} />
+          <Charts
+            moment={`${state.done.length}/${state.done[0]?.finished_at ?? ''}/${state.generated_at?.slice(0, 15) ?? ''}`}
+          />
+          <About daemon={state.daemon} workflow={state.workflow} />
+        </aside>
+      </div>
+    </>
+  );
+}
+
+/** Every issue stands in one place: a due retry among the next, a parked question where it can be answered. */
+function useLists({ asking, parked, ready, retrying }: StateView) {
+  return {
+    needs: useMemo(() => needsOf({ asking, parked }), [asking, parked]),
+    parked: useMemo(() => parked.filter(({ question }) => question === null), [parked]),
+    waiting: useMemo(() => {
+      const inLine = new Set(ready.map((entry) => entry.issue_id));
+      return retrying.filter((entry) => !inLine.has(entry.issue_id));
+    }, [ready, retrying]),
+  };
+}
+
+function NoIssues({ state }: { readonly state: StateView }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{state.poll.health === 'ok' ? 'No issues in an active state.' : 'No issues to show.'}</p>
+      {state.poll.health === 'ok' ? (
+        <p>
+          An issue appears here as soon as it is in an active state of the tracker. If you miss one,{' '}
+          <code>baton explain</code> says why it is not picked up.
+        </p>
+      ) : (
+        <p>The tracker has not been read, so there may be some.</p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,157 @@
+import { type SseEvent, SseParser } from '../../api/sse-parser.js';
+import { ApiError, eventsPath, request } from './api.js';
+import { reconnectDelay } from './backoff.js';
+import { afterEvent, EMPTY_VIEW, type LiveView } from './live-view.js';
+
+export type Connection =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'live' }
+  /** What is shown is as it was at `sinceMs`. `retryAtMs: null`: a try is under way. */
+  | { readonly kind: 'lost'; readonly sinceMs: number; readonly retryAtMs: number | null; readonly why: string }
+  /** No use in trying again: the token is missing or wrong, or this name is not served. */
+  | { readonly kind: 'refused'; readonly status: number; readonly why: string };
+
+export interface LiveClientOptions {
+  readonly base: string;
+  readonly token: string | null;
+  onChange(view: LiveView, connection: Connection): void;
+  /** No byte for so long: the other side is gone, whatever the socket says. The daemon sends one every 15 s. */
+  readonly silenceMs?: number;
+  readonly random?: () => number;
+}
+
+/**
+ * Follows the daemon. It is connecting, then live; when the stream ends or falls silent it is lost and tries again, later each time, from the
+ * last event it has seen; a refusal ends it until there is another token. One stream at a time: whoever asks for another issue gets a new one.
+ */
+export class LiveClient {
+  readonly #options: LiveClientOptions;
+  #view: LiveView = EMPTY_VIEW;
+  #connection: Connection = { kind: 'connecting' };
+  #token: string | null;
+  #issue: string | null = null;
+  #lastId: string | null = null;
+  #askedRetryMs: number | null = null;
+  #tries = 0;
+  #stream: AbortController | null = null;
+  #wake: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: LiveClientOptions) {
+    this.#options = options;
+    this.#token = options.token;
+  }
+
+  /** Begins, or goes on with another issue (`null`: none). */
+  watch(issue: string | null): void {
+    if (this.#stream && issue === this.#issue) return;
+    if (issue !== this.#issue) this.#view = { ...this.#view, issue, timeline: null };
+    this.#issue = issue;
+    this.#connect();
+  }
+
+  useToken(token: string | null): void {
+    if (token === this.#token) return;
+    this.#token = token;
+    this.#connect();
+  }
+
+  /** Somebody looks, or the network is back. */
+  retryNow(): void {
+    if (this.#connection.kind === 'lost' && this.#connection.retryAtMs !== null) this.#connect();
+  }
+
+  close(): void {
+    clearTimeout(this.#wake);
+    this.#stream?.abort();
+    this.#stream = null;
+  }
+
+  #connect(): void {
+    this.close();
+    const stream = new AbortController();
+    this.#stream = stream;
+    if (this.#connection.kind === 'lost') this.#tell({ ...this.#connection, retryAtMs: null });
+    if (this.#connection.kind === 'refused') this.#tell({ kind: 'connecting' });
+    // Settles in any case: what goes wrong is told as the state of the connection.
+    void this.#follow(stream).then(
+      () => this.#ended(stream, 'The daemon has closed the connection.'),
+      (error) => this.#failed(stream, error),
+    );
+  }
+
+  async #follow(stream: AbortController): Promise<void> {
+    const headers: Record<string, string> = { accept: 'text/event-stream' };
+    if (this.#lastId !== null) headers['last-event-id'] = this.#lastId;
+    const access = { base: this.#options.base, token: this.#token };
+    const silence = this.#watchSilence(stream);
+    try {
+      const answer = await request(access, eventsPath(this.#issue), { headers, signal: stream.signal });
+      const reader = answer.body?.getReader();
+      if (!reader) return;
+      const parser = new SseParser();
+      const decoder = new TextDecoder();
+      this.#tries = 0;
+      this.#tell({ kind: 'live' });
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done || stream !== this.#stream) return;
+        silence.heard();
+        this.#take(parser.push(decoder.decode(value, { stream: true })));
+        this.#askedRetryMs = parser.retryMs;
+      }
+    } finally {
+      silence.end();
+    }
+  }
+
+  #take(events: readonly SseEvent[]): void {
+    if (events.length === 0) return;
+    for (const event of events) {
+      this.#view = afterEvent(this.#view, event, Date.now());
+      // Those of a timeline have no id of their own; the parser repeats the last one.
+      this.#lastId = event.id ?? this.#lastId;
+    }
+    this.#tell(this.#connection);
+  }
+
+  #watchSilence(stream: AbortController): { heard(): void; end(): void } {
+    const limit = this.#options.silenceMs ?? 45_000;
+    const silent = () => stream.abort(new ApiError(0, 'silent', 'The daemon has fallen silent.'));
+    let timer = setTimeout(silent, limit);
+    return {
+      heard() {
+        clearTimeout(timer);
+        timer = setTimeout(silent, limit);
+      },
+      end: () => clearTimeout(timer),
+    };
+  }
+
+  #failed(stream: AbortController, error: unknown): void {
+    if (error instanceof ApiError) {
+      const { status, message } = error;
+      if (stream === this.#stream && (status === 401 || status === 403)) {
+        this.#stream = null;
+        return this.#tell({ kind: 'refused', status, why: message });
+      }
+      return this.#ended(stream, message);
+    }
+    // What it said could not be read, or the connection broke. From here the whole state is wanted.
+    if (!stream.signal.aborted && !(error instanceof TypeError)) this.#lastId = null;
+    this.#ended(stream, 'The connection broke.');
+  }
+
+  #ended(stream: AbortController, why: string): void {
+    if (stream !== this.#stream) return;
+    this.#tries += 1;
+    const delay = reconnectDelay(this.#tries, this.#askedRetryMs, (this.#options.random ?? Math.random)());
+    const sinceMs = this.#connection.kind === 'lost' ? this.#connection.sinceMs : Date.now();
+    this.#wake = setTimeout(() => this.#connect(), delay);
+    this.#tell({ kind: 'lost', sinceMs, retryAtMs: Date.now() + delay, why });
+  }
+
+  #tell(connection: Connection): void {
+    this.#connection = connection;
+    this.#options.onChange(this.#view, connection);
+  }
+}

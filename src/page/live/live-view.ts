@@ -1,0 +1,82 @@
+import { applyPatch } from '../../api/patch.js';
+import type { PlanStep, TimelineEntry } from '../../status/shapes/issue-shape.js';
+import type { Patch } from '../../status/shapes/request-shapes.js';
+import type { StateView } from '../../api/schemas.js';
+import type { SseEvent } from '../../api/sse-parser.js';
+
+/** What the stream has told so far. Pure: an event makes a new one out of the old one. */
+export interface LiveView {
+  readonly state: StateView | null;
+  /** Whose timeline is told besides; `null`: nobody's. */
+  readonly issue: string | null;
+  /** `null`: not told yet. */
+  readonly timeline: LiveTimeline | null;
+  /** How far the clock of the daemon is ahead of this one. */
+  readonly aheadMs: number;
+}
+
+export interface LiveTimeline {
+  readonly runId: string | null;
+  readonly isLive: boolean;
+  readonly isCut: boolean;
+  readonly entries: readonly TimelineEntry[];
+  /** How many came before the first of `entries` and were dropped here. */
+  readonly dropped: number;
+  readonly plan: readonly PlanStep[];
+  readonly diff: string | null;
+}
+
+interface TimelineEvent {
+  readonly reset: boolean;
+  readonly run_id: string | null;
+  readonly live: boolean;
+  readonly truncated: boolean;
+  readonly entries: readonly TimelineEntry[];
+  readonly plan: readonly PlanStep[] | null;
+  readonly diff: string | null;
+}
+
+export const EMPTY_VIEW: LiveView = { state: null, issue: null, timeline: null, aheadMs: 0 };
+
+const MAX_ENTRIES = 2_000;
+/** Below this the two clocks are one, and the rest is the way. */
+const TOLERANCE_MS = 2_000;
+
+/** Throws when the event cannot be read: then the stream is of no use and is begun again. */
+export function afterEvent(view: LiveView, { event, data }: SseEvent, nowMs: number): LiveView {
+  switch (event) {
+    case 'state': {
+      const state = JSON.parse(data) as StateView;
+      return { ...view, state, aheadMs: aheadOf(state, nowMs) };
+    }
+    case 'patch': {
+      if (view.state === null) throw new Error('a patch came before the state');
+      return { ...view, state: applyPatch(view.state, JSON.parse(data) as Patch) };
+    }
+    case 'timeline':
+      return { ...view, timeline: afterTimeline(view.timeline, JSON.parse(data) as TimelineEvent) };
+    default:
+      // A newer daemon may tell more.
+      return view;
+  }
+}
+
+function afterTimeline(before: LiveTimeline | null, told: TimelineEvent): LiveTimeline {
+  const known = told.reset || before === null ? { entries: [], dropped: 0, plan: [], diff: null } : before;
+  const all = [...known.entries, ...told.entries];
+  const dropped = Math.max(0, all.length - MAX_ENTRIES);
+  return {
+    runId: told.run_id,
+    isLive: told.live,
+    isCut: told.truncated || dropped > 0 || known.dropped > 0,
+    entries: dropped === 0 ? all : all.slice(dropped),
+    dropped: known.dropped + dropped,
+    plan: told.plan ?? known.plan,
+    diff: told.diff ?? known.diff,
+  };
+}
+
+function aheadOf({ generated_at: generatedAt }: StateView, nowMs: number): number {
+  const ahead = generatedAt === null ? 0 : Date.parse(generatedAt) - nowMs;
+  return Math.abs(ahead) < TOLERANCE_MS || Number.isNaN(ahead) ? 0 : ahead;
+}

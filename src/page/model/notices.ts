@@ -1,0 +1,85 @@
+import type { StateView } from '../../api/schemas.js';
+import { counted } from './numbers.js';
+
+/** Something about the whole daemon that a person should know, and what to do about it. */
+export interface Notice {
+  readonly id: string;
+  /** `bad`: it holds work up. `warn`: it will, or something is not as written. */
+  readonly tone: 'bad' | 'warn' | 'info';
+  readonly title: string;
+  readonly text: string;
+  readonly action: string | null;
+  readonly since: string | null;
+  readonly next: { readonly label: string; readonly at: string } | null;
+  readonly isPause: boolean;
+}
+
+const NONE = { action: null, since: null, next: null, isPause: false } as const;
+
+/** In the order in which they matter. */
+export function noticesOf(state: StateView): Notice[] {
+  return [
+    ...paused(state),
+    ...holds(state),
+    ...workflowError(state),
+    ...poll(state),
+    ...restart(state),
+    ...unreadable(state),
+  ];
+}
+
+function paused({ paused }: StateView): Notice[] {
+  if (paused === null) return [];
+  const text = 'Nothing new is started. Runs that are at work go on.';
+  return [{ ...NONE, id: 'paused', tone: 'warn', title: 'Paused', text, since: paused.since, isPause: true }];
+}
+
+function holds({ holds }: StateView): Notice[] {
+  return holds.map((hold) => ({
+    ...NONE,
+    id: `hold-${hold.source}`,
+    tone: 'bad',
+    title: `On hold: ${hold.code}`,
+    text: hold.message,
+    action: hold.action,
+    since: hold.since,
+    next: hold.until === null ? null : { label: hold.source === 'budget' ? 'ends' : 'next try', at: hold.until },
+  }));
+}
+
+function workflowError({ workflow }: StateView): Notice[] {
+  if (workflow.error === null) return [];
+  const title = 'WORKFLOW.md as it is now is not in effect';
+  const action = 'Fix the file: it is read again as soon as it changes. Until then the last good settings hold.';
+  return [{ ...NONE, id: 'workflow', tone: 'bad', title, text: workflow.error.message, action }];
+}
+
+function poll({ poll, holds }: StateView): Notice[] {
+  // A hold of the tracker says the same and more.
+  if (poll.health !== 'failed' || holds.some(({ source }) => source === 'tracker')) return [];
+  return [
+    {
+      ...NONE,
+      id: 'poll',
+      tone: 'bad',
+      title: 'Cannot see the tracker',
+      text: poll.error ?? 'The last reading failed.',
+      action: 'There may be work: Baton cannot tell. It tries again by itself.',
+      since: poll.failing_since,
+      next: poll.next === null ? null : { label: 'next try', at: poll.next },
+    },
+  ];
+}
+
+function restart({ workflow }: StateView): Notice[] {
+  if (workflow.restart_required.length === 0) return [];
+  const text = `Changed in WORKFLOW.md, but in effect only after a restart: ${workflow.restart_required.join(', ')}.`;
+  return [{ ...NONE, id: 'restart', tone: 'warn', title: 'Restart needed', text }];
+}
+
+function unreadable({ poll }: StateView): Notice[] {
+  if (poll.problems.length === 0) return [];
+  const { length } = poll.problems;
+  const title = `${counted(length, 'thing')} in the tracker ${length === 1 ? 'needs' : 'need'} a look`;
+  return [{ ...NONE, id: 'problems', tone: 'warn', title, text: poll.problems.slice(0, 5).join('\n') }];
+}

@@ -1,0 +1,50 @@
+import { neutralise } from '../../text/neutralise.js';
+
+/**
+ * Text of issues and agents as it may stand on the page: characters that turn text round or are not to be seen are shown as escapes.
+ * That it never becomes markup is the renderer's part: it makes text nodes.
+ */
+export function shownLine(text: string): string {
+  return neutralise(text.replace(/\s+/gu, ' ').trim());
+}
+
+/** Over several lines; tabs stay, as code is indented by them. */
+export function shownLines(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map((line) => line.split('\t').map(neutralise).join('\t'))
+    .join('\n');
+}
+
+/** An address that may become a link; `null`: it is shown as text, if at all. */
+export function linkAddress(url: string | null): string | null {
+  if (url === null || !/^https?:\/\//i.test(url)) return null;
+  try {
+    const { protocol, href } = new URL(url);
+    return protocol === 'http:' || protocol === 'https:' ? href : null;
+  } catch {
+    return null;
+  }
+}
+
+export interface TextPart {
+  readonly kind: 'words' | 'time' | 'code';
+  /** Of a time: UTC, ISO 8601. Of code: without its backticks. */
+  readonly text: string;
+}
+
+/** A sentence of the daemon in parts: its times are shown on the clock of whoever looks, what stands in backticks as code. */
+export function sentenceParts(sentence: string): TextPart[] {
+  const parts: TextPart[] = [];
+  let from = 0;
+  for (const { 0: found, 1: code, index } of sentence.matchAll(PARTS)) {
+    if (index > from) parts.push({ kind: 'words', text: sentence.slice(from, index) });
+    parts.push(code === undefined ? { kind: 'time', text: found } : { kind: 'code', text: code });
+    from = index + found.length;
+  }
+  if (from < sentence.length) parts.push({ kind: 'words', text: sentence.slice(from) });
+  return parts;
+}
+
+const PARTS = /`([^`]+)`|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g;

@@ -1,0 +1,61 @@
+import { neutralise } from './neutralise.js';
+
+/** Pieces of sentences. What agents sent may be anything: it is put on one line, neutralised and cut. */
+const MAX_CHARS = 160;
+
+/** One line of at most `max` characters; empty when there is nothing to show. */
+export function line(value: unknown, max = MAX_CHARS): string {
+  if (typeof value !== 'string') return '';
+  // Four times as much as can be shown is enough to look at.
+  const flat = neutralise(
+    value
+      .slice(0, max * 4)
+      .replace(/\s+/gu, ' ')
+      .trim(),
+  ).replace(/\p{Cs}/gu, '\ufffd');
+  const characters = Array.from(flat);
+  return characters.length <= max ? flat : `${characters.slice(0, max - 1).join('')}…`;
+}
+
+export function code(value: unknown): string {
+  const text = line(value);
+  return text === '' ? 'something' : `\`${text}\``;
+}
+
+/** `bash -lc 'npm test'` → `npm test`: the shell around a command tells nobody anything. */
+export function command(value: unknown): string {
+  const text = typeof value === 'string' ? value.trim() : '';
+  const [, inner = text] = /^(?:\S*\/)?(?:ba|da|z)?sh -l?c (.+)$/s.exec(text) ?? [];
+  return code(unquoted(inner));
+}
+
+function unquoted(text: string): string {
+  const single = /^'(.*)'$/s.exec(text)?.[1];
+  if (single !== undefined) return single.replaceAll("'\\''", "'");
+  const double = /^"(.*)"$/s.exec(text)?.[1];
+  return double === undefined ? text : double.replace(/\\(["\\$`])/g, '$1');
+}
+
+/** ` (2.3 s)`, or nothing when it is not known. */
+export function took(durationMs: unknown): string {
+  if (typeof durationMs !== 'number' || !(durationMs >= 0) || durationMs > MAX_DURATION_MS) return '';
+  if (durationMs < 100) return ` (${Math.round(durationMs)} ms)`;
+  const seconds = durationMs / 1_000;
+  if (seconds < 60) return ` (${seconds.toFixed(1)} s)`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60
+    ? ` (${minutes} min ${Math.floor(seconds % 60)} s)`
+    : ` (${Math.floor(minutes / 60)} h ${minutes % 60} min)`;
+}
+
+const MAX_DURATION_MS = 1_000 * 3_600_000;
+
+/** `: why` or nothing. */
+export function because(value: unknown): string {
+  const text = line(value);
+  return text === '' ? '' : `: ${text}`;
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,94 @@
+import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
+import type { RuntimeEvent } from '../domain/runtime-event.js';
+import { begunItem, endedItem } from './item-sentences.js';
+import { because, line } from './phrases.js';
+import { askedFor, requestSentence } from '../narrate/request-sentence.js';
+
+/**
+ * What an agent does, as a short sentence without its subject: "ran `npm test`, exit 1 (2.3 s)". One line, no control characters, at most
+ * 300 characters, whatever the agent sent. `null`: nothing that a person wants to read (deltas, counters, bookkeeping).
+ */
+export function sentenceOf(event: RuntimeEvent): string | null {
+  const sentence = tell(event);
+  return sentence === null ? null : line(sentence, MAX_SENTENCE);
+}
+
+/** It says what is going on right now, and the end of it will be told too: for a status line, not for a record. */
+export function isPassing({ type, method }: RuntimeEvent): boolean {
+  return type === 'notification' && method === 'item/started';
+}
+
+const MAX_SENTENCE = 300;
+
+function tell(event: RuntimeEvent): string | null {
+  const data: Fields = event.data ?? {};
+  switch (event.type) {
+    case 'session_started':
+      return typeof data.turn === 'number' ? `turn ${line(String(data.turn))} began` : 'a turn began';
+    case 'startup_failed':
+      return `could not start${because(data.message)}${codeOf(data)}`;
+    case 'turn_completed':
+      return 'the turn is complete';
+    case 'turn_failed':
+      return `the turn failed${because(data.message)}${codeOf(data)}`;
+    case 'turn_cancelled':
+      return `the turn was cancelled${because(data.message)}`;
+    case 'turn_ended_with_error':
+      return `the turn ended${because(data.message)}${codeOf(data)}`;
+    case 'turn_input_required':
+      return `asks: ${line(data.question) || 'something'} (nobody may be asked)`;
+    case 'approval_auto_approved':
+      return `${askedFor(event.method ?? '', data) ?? 'asks for leave'} (accepted)`;
+    case 'unsupported_tool_call':
+      return `called a tool that does not exist${because(data.tool)}`;
+    case 'other_message':
+      return line(data.warning) === '' ? null : `warning: ${line(data.warning)}${because(data.message)}`;
+    case 'malformed':
+      return null;
+    case 'notification':
+      return notificationSentence(event.method ?? '', data, event.workspace);
+    default:
+      return null;
+  }
+}
+
+function notificationSentence(method: string, data: Fields, workspace: unknown): string | null {
+  switch (method) {
+    case 'item/started':
+      return begunItem(fieldsOf(data.item));
+    case 'item/completed':
+      return endedItem(fieldsOf(data.item), workspace);
+    case 'turn/plan/updated':
+      return planSentence(listOf(data.plan).map(fieldsOf));
+    case 'error':
+      return errorSentence(data);
+    case 'warning':
+    case 'guardianWarning':
+      return `warns${because(data.message)}`;
+    case 'configWarning':
+      return `warns${because(data.summary)}`;
+    case 'model/rerouted':
+      return `now uses the model ${line(data.toModel) || '?'} instead of ${line(data.fromModel) || '?'}`;
+    default:
+      return requestSentence(method, data);
+  }
+}
+
+function planSentence(steps: readonly Fields[]): string | null {
+  if (steps.length === 0) return null;
+  const done = steps.filter(({ status }) => status === 'completed').length;
+  const now = steps.find(({ status }) => status === 'inProgress');
+  return `plan: ${done} of ${steps.length} steps done${now ? `, now${because(now.step)}` : ''}`;
+}
+
+function errorSentence(data: Fields): string {
+  const { message } = fieldsOf(data.error);
+  return data.willRetry === true
+    ? `has trouble and tries again${because(message)}`
+    : `reports an error${because(message)}`;
+}
+
+function codeOf({ code }: Fields): string {
+  const text = line(code);
+  return text === '' ? '' : ` (${text})`;
+}

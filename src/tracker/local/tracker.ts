@@ -1,0 +1,184 @@
+import type { TrackerConfig } from '../../domain/config.js';
+import { BatonError } from '../../domain/errors.js';
+import { stateKey } from '../../domain/issue.js';
+import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, WatchCallbacks } from '../../domain/ports.js';
+import { includesState } from '../../domain/standing.js';
+import { type Board, BoardReader, type Card } from './board.js';
+import { cardToIssue, missingDependencies, onlyCard, stateOf } from './read.js';
+import { dependencyCircles } from './dependency-circles.js';
+import { Sightings } from './sightings.js';
+import { canonicalId } from './task-id.js';
+import { updateTask } from './write.js';
+import { type FolderWatch, watchFolder } from './watch-folder.js';
+
+export const KIND = 'local';
+export const DEFAULTS = { activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] };
+
+interface LocalTrackerOptions {
+  readonly folder: string;
+  readonly scope: string;
+  /** Asked anew each time: the settings may change. */
+  settings(): Pick<TrackerConfig, 'activeStates' | 'terminalStates'>;
+  /** How long a file has been missing is measured on this. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * Issues that are files: a folder as Backlog.md keeps it. Every question looks at the folder as a whole, and only changed
+ * files are read. Changes of one issue wait for each other; other programs are met at the lock and at the comparison
+ * before each write.
+ */
+export class LocalTracker implements Tracker {
+  readonly kind = KIND;
+  readonly defaults = DEFAULTS;
+  readonly scope: string;
+  readonly #options: LocalTrackerOptions;
+  readonly #reader: BoardReader;
+  readonly #sightings: Sightings;
+  readonly #writing = new Map<string, Promise<unknown>>();
+  #statuses: readonly string[] = [];
+  #watch: FolderWatch | null = null;
+  #isClosed = false;
+
+  constructor(options: LocalTrackerOptions) {
+    this.#options = options;
+    this.scope = options.scope;
+    this.#reader = new BoardReader(options.folder);
+    this.#sightings = new Sightings(options.nowMs);
+  }
+
+  get states(): readonly string[] {
+    return this.#statuses;
+  }
+
+  async issuesByStates(states: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
+    const board = await this.#look(signal);
+    const wanted = new Set(states.map(stateKey));
+    const cards = [...board.cards.keys()].flatMap((id) => onlyCard(board, id) ?? []);
+    return this.#batch(
+      cards.filter((card) => wanted.has(stateKey(this.#stateOf(card)))),
+      [],
+      board,
+    );
+  }
+
+  async issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
+    const board = await this.#look(signal);
+    const cards: Card[] = [];
+    const unknown: string[] = [];
+    for (const asked of new Set(ids)) {
+      const id = canonicalId(asked, board.config.prefix);
+      const card = onlyCard(board, id);
+      if (card) cards.push(card);
+      else if (board.cards.has(id) || !this.#sightings.isGone(id, board)) unknown.push(asked);
+    }
+    return this.#batch(cards, unknown, board);
+  }
+
+  async update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate> {
+    if (this.#isClosed) throw new BatonError('tracker_request', 'Baton is shutting down; nothing was written.');
+    const before = this.#writing.get(issueId) ?? Promise.resolve();
+    const writing = before.catch(() => {}).then(() => this.#update(issueId, change, signal));
+    this.#writing.set(issueId, writing);
+    try {
+      return await writing;
+    } finally {
+      if (this.#writing.get(issueId) === writing) this.#writing.delete(issueId);
+    }
+  }
+
+  tools(): readonly HostTool[] {
+    return [];
+  }
+
+  async watch(callbacks: WatchCallbacks): Promise<void> {
+    try {
+      await this.#watch?.close();
+      this.#watch = await watchFolder(this.#options.folder, callbacks);
+    } catch (error) {
+      callbacks.onError(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#writing.values());
+    await this.#watch?.close();
+  }
+
+  async #look(signal: AbortSignal): Promise<Board> {
+    const board = await this.#reader.read(signal);
+    this.#statuses = board.config.statuses;
+    this.#sightings.note(board, (card) => this.#stateOf(card));
+    return board;
+  }
+
+  #batch(cards: readonly Card[], unknown: readonly string[], board: Board): IssueBatch {
+    const states = this.#options.settings();
+    const issues = cards.map((card) => cardToIssue(card, board, this.#sightings, states));
+    const isDone = (card: Card) => includesState(states.terminalStates, stateOf(card, states));
+    const circles = dependencyCircles(board.cards.keys(), (id) => {
+      const card = onlyCard(board, id);
+      return card && !isDone(card) ? card : null;
+    });
+    const problems = [...board.problems, ...missingDependencies(board, this.#sightings), ...circles];
+    return { issues, unknown, problems: someOf(problems) };
+  }
+
+  #stateOf(card: Card): string {
+    return stateOf(card, this.#options.settings());
+  }
+
+  async #update(issueId: string, { state, comment }: IssueChange, signal: AbortSignal): Promise<IssueUpdate> {
+    let now = '';
+    await updateTask({
+      folder: this.#options.folder,
+      issueId,
+      locate: () => this.#locate(issueId, signal),
+      plan: (card) => {
+        now = state === undefined ? this.#stateOf(card) : this.#spelling(state, card);
+        const moves = stateKey(now) !== stateKey(this.#stateOf(card));
+        if (moves && card.isCompleted) throw completed(card, now);
+        const edit = { ...(moves ? { status: now } : {}), ...(comment === undefined ? {} : { comment }) };
+        return Object.keys(edit).length === 0 ? null : edit;
+      },
+      wallMs: Date.now,
+      signal,
+    });
+    return { state: now };
+  }
+
+  async #locate(issueId: string, signal: AbortSignal): Promise<Card | null> {
+    const board = await this.#look(signal);
+    const id = canonicalId(issueId, board.config.prefix);
+    const card = onlyCard(board, id);
+    if (card) return card;
+    if (!board.cards.has(id) && !this.#sightings.isGone(id, board)) return null;
+    const why = board.cards.has(id) ? 'several files have its id' : 'it does not exist any more';
+    throw new BatonError('tracker_refused', `${issueId} cannot be changed: ${why}.`);
+  }
+
+  /** The tracker's own spelling of a state. */
+  #spelling(state: string, { task }: Card): string {
+    const { activeStates, terminalStates } = this.#options.settings();
+    const allowed = [...this.#statuses, ...activeStates, ...terminalStates];
+    const found = allowed.find((each) => stateKey(each) === stateKey(state));
+    if (found !== undefined) return found;
+    if (stateKey(task.status) === stateKey(state)) return task.status;
+    const names = [...new Map(allowed.map((each) => [stateKey(each), each])).values()];
+    throw new BatonError('tracker_refused', `"${state}" is no state of this backlog. Use one of: ${names.join(', ')}.`);
+  }
+}
+
+/** Each is logged and shown: nobody reads more, and a folder of rubbish must not fill the log. */
+const MAX_PROBLEMS = 100;
+
+function someOf(problems: readonly string[]): readonly string[] {
+  const rest = problems.length - MAX_PROBLEMS;
+  return rest <= 0 ? problems : [...problems.slice(0, MAX_PROBLEMS), `… and ${rest} more of the kind.`];
+}
+
+function completed({ task }: Card, state: string): BatonError {
+  const message = `${task.id} is in the folder "completed" and cannot be moved to "${state}". Move its file back to "tasks" first.`;
+  return new BatonError('tracker_refused', message);
+}

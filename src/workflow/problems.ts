@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import type { Json } from '../domain/json.js';
+import { nearestWord } from '../text/nearest-word.js';
+import { formatPath, type KeyPath } from './positions.js';
+
+/** One fault that zod found, as a path into the values and words about it. */
+export interface ZodProblem {
+  readonly path: KeyPath;
+  readonly message: string;
+  /** The key is not known; `path` names it. */
+  readonly isUnknownKey: boolean;
+  /** It is the key that is at fault, unknown or not: `path` names it. */
+  readonly isOfKey: boolean;
+}
+
+export function zodProblems(error: z.ZodError | undefined): ZodProblem[] {
+  return (error?.issues ?? []).flatMap((issue): ZodProblem[] => {
+    const { path: raw, message, keys } = innermost(issue);
+    const path = raw.map((part) => (typeof part === 'symbol' ? String(part) : part));
+    if (issue.code === 'invalid_key')
+      return [{ path, message: issue.issues[0]?.message ?? message, isUnknownKey: false, isOfKey: true }];
+    if (keys === undefined) return [{ path, message, isUnknownKey: false, isOfKey: false }];
+    return keys.map((key) => ({ path: [...path, key], message, isUnknownKey: true, isOfKey: true }));
+  });
+}
+
+/** "must be a list, got a list" helps nobody: where one form of a setting fits but for an item, that item is the problem. */
+function innermost(issue: z.core.$ZodIssue): Pick<z.core.$ZodIssue, 'path' | 'message'> & { keys?: string[] } {
+  if (issue.code === 'unrecognized_keys') return issue;
+  const inner = issue.code === 'invalid_union' ? issue.errors.flat().find(({ path }) => path.length > 0) : undefined;
+  return inner ? { path: [...issue.path, ...inner.path], message: inner.message } : issue;
+}
+
+/** "retry.max_attempts must be …, got 0"; a missing one is named as such. `known` are the keys on the level of an unknown one. */
+export function sayProblem(
+  { path, message, isUnknownKey, isOfKey }: ZodProblem,
+  values: Json,
+  known: readonly string[],
+): string {
+  const name = formatPath(path);
+  if (isUnknownKey) {
+    return `unknown key ${name}; ${meant(String(path.at(-1)), known)}`;
+  }
+  if (isOfKey) return `${name} ${message}`;
+  const value = valueAt(values, path) ?? null;
+  if (value === null) return `${name} is missing; it ${message}`;
+  return `${name} ${message}, got ${SECRET.test(name) ? kindOf(value) : shown(value)}`;
+}
+
+/** What was probably meant by a name that is none, or what there is. */
+export function meant(name: string, known: readonly string[]): string {
+  const near = nearestWord(name, known);
+  if (near !== null) return `did you mean ${near}?`;
+  return known.length === 0 ? 'there are none' : `there are ${known.slice(0, MAX_NAMES).join(', ')}`;
+}
+
+const MAX_NAMES = 25;
+
+/** The keys that a schema knows on the level of the last part of `path`. */
+export function knownKeysAt(schema: z.ZodType, path: KeyPath): readonly string[] {
+  let current: z.ZodType | null = inner(schema);
+  for (const part of path.slice(0, -1)) {
+    const next: unknown = current instanceof z.ZodObject ? current.shape[String(part)] : null;
+    current = next instanceof z.ZodType ? inner(next) : null;
+  }
+  return current instanceof z.ZodObject ? Object.keys(current.shape) : [];
+}
+
+/** What is left of a setting without its default and its description. */
+function inner(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return inner(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodNonOptional) return inner(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodPipe) return inner(schema.in as z.ZodType);
+  return schema;
+}
+
+const SECRET = /(?:^|\.)(?:token|base_url|env|env_set)(?:\.|$)/;
+
+export function valueAt(values: Json, path: KeyPath): Json | undefined {
+  let value: Json | undefined = values;
+  for (const part of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as { readonly [key: string]: Json })[part];
+  }
+  return value;
+}
+
+/** A value as a message may show it. */
+export function shown(value: Json | undefined): string {
+  if (value === undefined || value === null || typeof value === 'object') return kindOf(value);
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+/** Only what kind of value it is: it may be a secret. */
+export function kindOf(value: Json | undefined): string {
+  if (value === undefined || value === null) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a map';
+  return typeof value === 'string' ? 'text' : `a ${typeof value}`;
+}
+
+export function isMap(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { RULES } from '../../orchestrator/eligibility.js';
+import type { RunRecord } from '../../src/domain/run-record.js';
+import { issueView } from '../../src/api/issue-view.js';
+import { Core } from '../support/core.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: what arrives has no type, which is what a contract test is about.
+const view = (core: Core, name: string, records: readonly RunRecord[] = []): any =>
+  JSON.parse(
+    JSON.stringify(issueView(core.state, core.now, name, { records, seen: () => null, hasTranscript: () => true })),
+  );
+
+describe('one issue', () => {
+  test('that may not start has every rule, passed or failed with its sentence', () => {
+    const blocker = { id: 'Z', identifier: 'Z', state: 'Todo' };
+    const core = new Core().put({ id: 'A', blocked_by: [blocker] });
+    core.poll();
+
+    const { status, ready, rules, runs, blocked_by } = view(core, 'A');
+    expect(status).toBe('ineligible');
+    expect(ready).toBe(false);
+    expect(runs).toBe(0);
+    expect(blocked_by).toEqual([blocker]);
+    expect(rules.map(({ rule }: { rule: string }) => rule)).toEqual(
+      expect.arrayContaining(RULES.map(({ name }) => name).filter((name) => name !== 'not_claimed')),
+    );
+    expect(rules.filter(({ pass }: { pass: boolean }) => !pass)).toMatchObject([
+      { rule: 'not_blocked', why: 'it waits for Z (Todo)' },
+    ]);
+  });
+
+  test('that could start says what it waits for', () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
+    core.poll();
+
+    expect(view(core, 'B')).toMatchObject({
+      status: 'ready',
+      ready: true,
+      why_not_started: 'no free slot: agent.max_concurrent_agents is 1',
+    });
+  });
+
+  test('that runs, asks, waits or is parked has the entry of its list', () => {
+    const core = new Core().put('A', 'B', 'C', 'D');
+    core.poll();
+    core.signal('B', { type: 'asked', question: { id: 'q', kind: 'approval', text: 'rm?', fields: [] } });
+    core.fail('C');
+    core.send({ type: 'stop_requested', issueId: 'D' });
+    core.fail('D', 'STOPPED_BY_OPERATOR');
+
+    expect(view(core, 'A')).toMatchObject({ status: 'running', asking: null, running: { run_number: 1 } });
+    expect(view(core, 'B')).toMatchObject({ status: 'asking', asking: { questions: [{ id: 'q' }] } });
+    expect(view(core, 'C')).toMatchObject({
+      status: 'retrying',
+      ready: false,
+      retrying: { error_code: 'turn_failed' },
+    });
+    expect(view(core, 'D')).toMatchObject({ status: 'parked', parked: { reason: 'stopped_by_operator' } });
+  });
+
+  test('is found by its identifier before another that has this as its id', () => {
+    const core = new Core().put({ id: '1', identifier: '2' }, { id: '2', identifier: '3' });
+    core.poll();
+
+    expect(view(core, '2').issue_id).toBe('1');
+    expect(view(core, '1').issue_id).toBe('1');
+  });
+
+  test.each(['X', '', '..', '../', '__proto__', 'constructor', 'toString'])('%j is none', (name) => {
+    const core = new Core().put('A');
+    core.poll();
+
+    expect(view(core, name)).toBeNull();
+  });
+});

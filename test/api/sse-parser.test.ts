@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type SseEvent, SseParser } from '../../src/api/sse-parser.js';
+
+function read(...chunks: string[]): SseEvent[] {
+  const parser = new SseParser();
+  return chunks.flatMap((chunk) => parser.push(chunk));
+}
+
+describe('a stream of server-sent events', () => {
+  test('gives an event at the blank line that ends it, and not before', () => {
+    const parser = new SseParser();
+
+    expect(parser.push('event: patch\nid: 7\ndata: {"a":1}\n')).toEqual([]);
+    expect(parser.push('\n')).toEqual([{ event: 'patch', id: '7', data: '{"a":1}' }]);
+  });
+
+  test('an event without a name is a message', () => {
+    expect(read('data: x\n\n')).toEqual([{ event: 'message', id: null, data: 'x' }]);
+  });
+
+  test('several lines of data are one text', () => {
+    expect(read('data: one\ndata:two\ndata\ndata:  three\n\n')).toEqual([
+      { event: 'message', id: null, data: 'one\ntwo\n\n three' },
+    ]);
+  });
+
+  test('lines end in LF, CRLF or CR', () => {
+    const wanted = [
+      { event: 'a', id: null, data: '1' },
+      { event: 'b', id: null, data: '2' },
+    ];
+
+    for (const end of ['\n', '\r\n', '\r'])
+      expect(read(['event: a', 'data: 1', '', 'event: b', 'data: 2', '', ''].join(end)), JSON.stringify(end)).toEqual(
+        wanted,
+      );
+  });
+
+  test('comments and unknown fields are nothing', () => {
+    expect(read(': ping\n\n:\n: data: x\n\ncolour: red\n\n')).toEqual([]);
+    expect(read('data: 1\n: ping\ndata: 2\n\n')).toEqual([{ event: 'message', id: null, data: '1\n2' }]);
+  });
+
+  test('the id holds for all that follows, until another comes', () => {
+    const events = read('id: 1\ndata: a\n\ndata: b\n\nid: 2\n\ndata: c\n\nid\ndata: d\n\n');
+
+    expect(events.map(({ id, data }) => [data, id])).toEqual([
+      ['a', '1'],
+      ['b', '1'],
+      ['c', '2'],
+      ['d', null],
+    ]);
+  });
+
+  test('an id with a NUL is not one', () => {
+    expect(read('id: 1\nid: 2\0\ndata: a\n\n')).toMatchObject([{ id: '1' }]);
+  });
+
+  test('the name of an event does not hold for the next', () => {
+    expect(read('event: x\n\ndata: a\n\n')).toMatchObject([{ event: 'message' }]);
+  });
+
+  test('retry is remembered where it is a number', () => {
+    const parser = new SseParser();
+
+    parser.push('retry: 2500\nretry: soon\nretry: -1\n\n');
+
+    expect(parser.retryMs).toBe(2500);
+  });
+
+  test('a byte order mark at the beginning is left out, only there', () => {
+    expect(read('\ufeffdata: a\n\n', '\ufeffdata: b\n\n')).toEqual([{ event: 'message', id: null, data: 'a' }]);
+  });
+
+  test('is read the same however it is cut', () => {
+    const piece = fc.constantFrom(
+      ...[
+        'data: x\n',
+        'data:y\r\n',
+        'data: z\r',
+        '\n',
+        '\r\n',
+        '\r',
+        ': ping\n',
+        'id: 4\n',
+        'event: e\r\n',
+        'retry: 1\n',
+        'd',
+      ],
+    );
+    const stream = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(''));
+
+    fc.assert(
+      fc.property(stream, fc.array(fc.nat(200), { maxLength: 20 }), (text, cuts) => {
+        const places = [0, ...cuts.filter((cut) => cut <= text.length).sort((a, b) => a - b), text.length];
+        const chunks = places.slice(1).map((end, index) => text.slice(places[index], end));
+
+        expect(read(...chunks)).toEqual(read(text));
+        expect(read(...text)).toEqual(read(text));
+      }),
+    );
+  });
+
+  test('an event without end is refused, however it comes', () => {
+    const megabyte = 'x'.repeat(1024 * 1024);
+    const oneLine = new SseParser();
+    const manyLines = new SseParser();
+
+    expect(() => {
+      for (let count = 0; count < 65; count++) oneLine.push(megabyte);
+    }).toThrow(RangeError);
+    expect(() => {
+      for (let count = 0; count < 65; count++) manyLines.push(`data: ${megabyte}\n`);
+    }).toThrow(RangeError);
+  });
+
+  test('comments without end are no event: a stream may be quiet for days', () => {
+    const parser = new SseParser();
+    const comment = `: ${'x'.repeat(1024 * 1024)}\n`;
+
+    for (let count = 0; count < 70; count++) parser.push(comment);
+
+    expect(parser.push('data: a\n\n')).toMatchObject([{ data: 'a' }]);
+  });
+});

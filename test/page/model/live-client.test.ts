@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Connection, LiveClient } from '../../../src/page/live/live-client.js';
+import type { LiveView } from '../../../src/page/live/live-view.js';
+import { emptyState } from '../sample-state.js';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const STATE = `event: state\nid: 1-1\ndata: ${JSON.stringify(emptyState())}\n\n`;
+const streams: Answer = (_, response) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).write(STATE);
+};
+
+/** A page's client on a server that answers as the test says, one answer after the other; the last one stays. */
+async function followed(answers: Answer[], options: { silenceMs?: number; token?: string } = {}) {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    (answers.length > 1 ? answers.shift() : answers[0])?.(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const seen: { view: LiveView; connection: Connection }[] = [];
+  const waiting = new Set<() => void>();
+  const client = new LiveClient({
+    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    token: options.token ?? null,
+    // The next try is soon.
+    random: () => 0,
+    ...(options.silenceMs === undefined ? {} : { silenceMs: options.silenceMs }),
+    onChange(view, connection) {
+      seen.push({ view, connection });
+      for (const look of [...waiting]) look();
+    },
+  });
+  onTestFinished(() => client.close());
+  const until = (holds: (now: { view: LiveView; connection: Connection }) => boolean) =>
+    new Promise<void>((resolve) => {
+      const look = () => {
+        const last = seen.at(-1);
+        if (last && holds(last)) resolve();
+      };
+      waiting.add(look);
+      look();
+    });
+  return { client, requests, seen, until, server };
+}
+
+const isLive = ({ view, connection }: { view: LiveView; connection: Connection }) =>
+  connection.kind === 'live' && view.state !== null;
+
+test('follows the stream with its token, and asks for the issue it is told to watch', async () => {
+  const { client, requests, until } = await followed([streams], { token: 'secret' });
+
+  client.watch('owner/repo#1');
+  await until(isLive);
+
+  expect(requests[0]?.url).toBe('/api/v1/events?issue=owner%2Frepo%231');
+  expect(requests[0]?.headers.authorization).toBe('Bearer secret');
+  expect(requests[0]?.headers['last-event-id']).toBeUndefined();
+});
+
+test('a stream that ends is begun again from its last event, and what is known stays', async () => {
+  const ends: Answer = (request, response) => {
+    streams(request, response);
+    response.end();
+  };
+  const { client, requests, seen, until } = await followed([ends, streams]);
+
+  client.watch(null);
+  await until(({ connection }) => connection.kind === 'lost');
+  await until(({ connection }) => connection.kind === 'live');
+
+  expect(requests[1]?.headers['last-event-id']).toBe('1-1');
+  expect(seen.filter(({ connection }) => connection.kind === 'lost').every(({ view }) => view.state !== null)).toBe(
+    true,
+  );
+});
+
+test('a stream that says something unreadable is begun anew, without an id', async () => {
+  const babbles: Answer = (request, response) => {
+    streams(request, response);
+    response.write('event: patch\nid: 1-2\ndata: {no json\n\n');
+  };
+  const { client, requests, until } = await followed([babbles, streams]);
+
+  client.watch(null);
+  await until(({ connection }) => connection.kind === 'lost');
+  await until(isLive);
+
+  expect(requests[1]?.headers['last-event-id']).toBeUndefined();
+});
+
+test('a stream that falls silent is given up, though its connection stands', async () => {
+  const { client, requests, until, seen } = await followed([streams, streams], { silenceMs: 50 });
+
+  client.watch(null);
+  await until(({ connection }) => connection.kind === 'lost');
+  await until(() => requests.length > 1);
+
+  const lost = seen.find(({ connection }) => connection.kind === 'lost')?.connection;
+  expect(lost).toMatchObject({ why: 'The daemon has fallen silent.' });
+});
+
+test('a daemon that has too many readers is tried again, with its own words', async () => {
+  const full: Answer = (_, response) => {
+    response.writeHead(503).end('{"error":{"code":"too_many_streams","message":"Too many readers."}}');
+  };
+  const { client, seen, until } = await followed([full, streams]);
+
+  client.watch(null);
+  await until(isLive);
+
+  expect(seen.map(({ connection }) => ('why' in connection ? connection.why : ''))).toContain('Too many readers.');
+});
+
+test('who is refused does not knock again until there is another token', async () => {
+  const refuses: Answer = (request, response) => {
+    if (request.headers.authorization === 'Bearer good') return streams(request, response);
+    response.writeHead(401).end('{"error":{"code":"unauthorized","message":"no"}}');
+  };
+  const { client, requests, until } = await followed([refuses]);
+
+  client.watch(null);
+  await until(({ connection }) => connection.kind === 'refused');
+  client.retryNow();
+  expect(requests).toHaveLength(1);
+  client.useToken('good');
+
+  await until(isLive);
+});
+
+test('another issue is another stream: the old one ends, the state stays, the old timeline goes', async () => {
+  const { client, requests, seen, until } = await followed([streams]);
+  client.watch(null);
+  await until(isLive);
+  const closed = new Promise((resolve) => requests[0]?.once('close', resolve));
+
+  client.watch('A-1');
+  await closed;
+  await until(() => requests.length === 2);
+
+  await until(({ view }) => view.issue === 'A-1');
+  expect(requests[1]?.headers['last-event-id']).toBe('1-1');
+  expect(seen.some(({ connection }) => connection.kind === 'lost')).toBe(false);
+});

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { choiceKey, draftOf, OTHER, textKey, valuesOf } from '../../../src/page/model/answer-draft.js';
+import { Drafts } from '../../../src/page/model/drafts.js';
+import { heldOrder } from '../../../src/page/model/held-order.js';
+import { needsOf } from '../../../src/page/model/needs-you.js';
+import { cardsAfter } from '../../../src/page/model/question-cards.js';
+import { INPUT, workingDay } from '../sample-state.js';
+
+describe('while somebody points at a list', () => {
+  test('who was there stays in place, and who is new comes behind', () => {
+    expect(heldOrder(['new', 'c', 'a', 'newer', 'b'], ['a', 'b', 'c', 'gone'], String)).toEqual([
+      'a',
+      'b',
+      'c',
+      'new',
+      'newer',
+    ]);
+  });
+});
+
+describe('question cards', () => {
+  const needs = needsOf(workingDay());
+  const [first, second] = needs;
+  if (!first || !second) throw new Error('two are needed');
+  const ids = (cards: ReturnType<typeof cardsAfter>) =>
+    cards.map(({ question, isOpen }) => `${question.id}${isOpen ? '' : ' closed'}`);
+  const never = () => false;
+
+  test('stay where they are while somebody is at them, and close without going away', () => {
+    const shown = cardsAfter([], needs, false, never);
+
+    expect(ids(shown)).toEqual(['question-approval', 'question-input']);
+    expect(ids(cardsAfter(shown, [second], true, never))).toEqual(['question-approval closed', 'question-input']);
+    expect(ids(cardsAfter(shown, [second], false, never))).toEqual(['question-input']);
+  });
+
+  test('a question that comes meanwhile comes behind', () => {
+    const shown = cardsAfter([], [second], false, never);
+
+    expect(ids(cardsAfter(shown, needs, true, never))).toEqual(['question-input', 'question-approval']);
+    expect(ids(cardsAfter(shown, needs, false, never))).toEqual(['question-approval', 'question-input']);
+  });
+
+  test('one into which somebody has written stays in any case', () => {
+    const shown = cardsAfter([], needs, false, never);
+
+    expect(ids(cardsAfter(shown, [], false, ({ id }) => id === INPUT.id))).toEqual(['question-input closed']);
+  });
+
+  test('a run that asks and is parked then has the same card, open all the time', () => {
+    const shown = cardsAfter([], [first], true, never);
+    const parked = { ...first, run: null };
+
+    expect(ids(cardsAfter(shown, [parked], true, never))).toEqual(['question-approval']);
+  });
+});
+
+describe('drafts', () => {
+  const [field] = INPUT.fields;
+  if (!field) throw new Error('no field');
+
+  test('a choice, words of one’s own, or nothing', () => {
+    const drafts = new Drafts();
+    expect(valuesOf(INPUT, drafts)).toEqual({ keep: '' });
+
+    drafts.set(choiceKey(INPUT, field), '1');
+    expect(valuesOf(INPUT, drafts)).toEqual({ keep: '90 days' });
+    drafts.set(choiceKey(INPUT, field), OTHER);
+    drafts.set(textKey(INPUT, field), '  a year ');
+    expect(valuesOf(INPUT, drafts)).toEqual({ keep: 'a year' });
+  });
+
+  test('are dropped for one question only', () => {
+    const drafts = new Drafts();
+    drafts.set(textKey(INPUT, field), 'x');
+    drafts.set(textKey({ ...INPUT, id: 'other' }, field), 'y');
+
+    drafts.drop(draftOf(INPUT));
+
+    expect(drafts.has(draftOf(INPUT))).toBe(false);
+    expect(drafts.get(textKey({ ...INPUT, id: 'other' }, field))).toBe('y');
+  });
+
+  test('what was deleted again is no draft', () => {
+    const drafts = new Drafts();
+    drafts.set('a/b', 'x');
+
+    drafts.set('a/b', '');
+
+    expect(drafts.has('a/')).toBe(false);
+  });
+});

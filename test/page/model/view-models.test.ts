@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { filterState, issueCount } from '../../../src/page/model/lists.js';
+import { headlineOf } from '../../../src/page/model/headline.js';
+import { groupByRule } from '../../../src/page/model/ineligible-groups.js';
+import { introOf, needsOf, pageTitle, wholeText } from '../../../src/page/model/needs-you.js';
+import { noticesOf } from '../../../src/page/model/notices.js';
+import { standingKey, standingWords, withLive } from '../../../src/page/model/standing.js';
+import { blockedIssue, runningIssue } from '../sample-issue.js';
+import { emptyState, INPUT, readyEntry, runningEntry, stateWith, workingDay } from '../sample-state.js';
+
+describe('the sentence at the top', () => {
+  test('says why nothing happens, when nothing happens', () => {
+    expect(headlineOf(emptyState())).toMatch(/^No issue of the tracker is in an active state/);
+  });
+
+  test('says who needs a person, and how many are at work', () => {
+    expect(headlineOf(workingDay())).toBe('2 issues need you; 3 others are at work.');
+    expect(headlineOf(stateWith({ running: [runningEntry('A', 'a')] }))).toBe('One issue is at work.');
+    expect(headlineOf(stateWith({ asking: workingDay().asking }))).toBe('1 issue needs you.');
+    expect(headlineOf(stateWith({ ready: [readyEntry('A-1', 'a', { why: null })] }))).toBe('A-1 is about to start.');
+    expect(headlineOf(stateWith({ shutting_down: true }))).toMatch(/shutting down/);
+  });
+});
+
+describe('who needs a person', () => {
+  test('is every open question: of runs first, as their time is bounded, then the parked ones', () => {
+    const needs = needsOf(workingDay());
+
+    expect(needs.map(({ issue, run }) => [issue.issue_identifier, run?.onTimeout ?? null])).toEqual([
+      ['SHOP-218', 'park'],
+      ['SHOP-197', null],
+    ]);
+  });
+
+  test('who waits longest comes first, and one that asks is not told twice', () => {
+    const { asking } = workingDay();
+    const [one] = asking;
+    if (!one) throw new Error('nobody asks');
+    const later = { ...one, issue_id: 'later', issue_identifier: 'LATER', asked_at: new Date().toISOString() };
+    const parked = { ...workingDay().parked[0], issue_id: 'later', question: INPUT } as (typeof state.parked)[number];
+    const state = stateWith({ asking: [later, one], parked: [parked] });
+
+    expect(needsOf(state).map(({ issue }) => issue.issue_identifier)).toEqual(['SHOP-218', 'LATER']);
+  });
+
+  test('shows in the title of the tab', () => {
+    expect([pageTitle(0, null), pageTitle(2, null), pageTitle(2, 'A-1')]).toEqual([
+      'Baton',
+      '(2) Baton',
+      '(2) A-1 · Baton',
+    ]);
+  });
+
+  test('fields are not told twice, and nothing is left out for who can only read', () => {
+    expect(introOf(INPUT)).toBe('Retention');
+    expect(wholeText(INPUT)).toContain('30 days / 90 days / For ever');
+  });
+});
+
+describe('notices', () => {
+  test('a good day has none', () => {
+    expect(noticesOf(workingDay())).toEqual([]);
+  });
+
+  test('cannot see is another thing than no work', () => {
+    const { poll } = emptyState();
+    const state = stateWith({ poll: { ...poll, health: 'failed', error: 'refused', failing_since: 'x' } });
+
+    expect(noticesOf(state)).toMatchObject([{ id: 'poll', title: 'Cannot see the tracker', text: 'refused' }]);
+  });
+
+  test('a hold has its action; one of the tracker is not said twice', () => {
+    const { poll } = emptyState();
+    const hold = {
+      source: 'tracker',
+      code: 'tracker_auth',
+      message: 'm',
+      action: 'a',
+      since: null,
+      until: 'u',
+      tries: 1,
+    };
+    const state = stateWith({ holds: [hold], poll: { ...poll, health: 'failed' } });
+
+    expect(noticesOf(state)).toMatchObject([{ id: 'hold-tracker', action: 'a', next: { label: 'next try', at: 'u' } }]);
+  });
+
+  test('a pause, a faulty workflow, a needed restart and what cannot be read are told', () => {
+    const { poll, workflow } = emptyState();
+    const state = stateWith({
+      paused: { since: null },
+      poll: { ...poll, problems: ['x'] },
+      workflow: { ...workflow, error: { code: 'c', message: 'm' }, restart_required: ['server.port'] },
+    });
+
+    expect(noticesOf(state).map(({ id }) => id)).toEqual(['paused', 'workflow', 'restart', 'problems']);
+  });
+});
+
+describe('the filter', () => {
+  test('finds by every word, in identifier, title, state or reason', () => {
+    const day = workingDay();
+
+    expect(filterState(day, 'shop invoice').ready.map(({ issue_identifier: name }) => name)).toEqual(['SHOP-236']);
+    expect(filterState(day, 'LACKS label').ineligible).toHaveLength(2);
+    expect(filterState(day, 'stall').retrying).toHaveLength(1);
+    expect(issueCount(filterState(day, 'no such thing'))).toBe(0);
+  });
+
+  test('without a word everything is as it was', () => {
+    const day = workingDay();
+
+    expect(filterState(day, '  ')).toBe(day);
+  });
+
+  test('an issue in two lists is one issue', () => {
+    expect(issueCount(workingDay())).toBe(17);
+  });
+});
+
+describe('where an issue stands', () => {
+  test('numbers that only run up are no reason to read it again; another question is', () => {
+    const day = workingDay();
+    const busier = { ...day, running: day.running.map((entry) => ({ ...entry, turn_count: 9, last_message: 'x' })) };
+
+    expect(standingKey(busier, 'SHOP-231')).toBe(standingKey(day, 'SHOP-231'));
+    expect(standingKey({ ...day, asking: [] }, 'SHOP-218')).not.toBe(standingKey(day, 'SHOP-218'));
+    expect(standingKey({ ...day, asking: [] }, 'SHOP-231')).toBe(standingKey(day, 'SHOP-231'));
+  });
+
+  test('the live state wins over details that were read before', () => {
+    const day = workingDay();
+    const issue = runningIssue(day);
+    const [parked] = day.parked;
+    if (!parked) throw new Error('nobody is parked');
+    const state = stateWith({ parked: [{ ...parked, issue_id: issue.issue_id }] });
+
+    expect(withLive(issue, state)).toMatchObject({
+      status: 'parked',
+      running: null,
+      parked: { reason: 'input_required' },
+    });
+    expect(withLive(issue, null)).toBe(issue);
+  });
+
+  test('is told in one sentence for every status', () => {
+    const day = workingDay();
+    const issue = runningIssue(day);
+    const [retrying] = day.retrying;
+    const [parked] = day.parked;
+    const [done] = day.done;
+    if (!retrying || !parked || !done) throw new Error('the day is not complete');
+
+    expect(standingWords(issue)).toBe('Run 2 is at work.');
+    expect(standingWords({ ...issue, status: 'asking' })).toBe('Its run waits for your answer.');
+    expect(standingWords({ ...issue, status: 'retrying', retrying })).toMatch(
+      /^It tries again at \S+Z, after: The agent made no/,
+    );
+    expect(standingWords({ ...issue, status: 'parked', parked })).toBe(
+      'Parked: asked a person. An answer goes on where it stopped.',
+    );
+    expect(standingWords({ ...issue, status: 'ready', why_not_started: 'no free slot' })).toBe(
+      'It is in line: no free slot.',
+    );
+    expect(standingWords(blockedIssue(day))).toBe('It is not picked up: it waits for SHOP-236 (To Do).');
+    expect(standingWords({ ...issue, status: 'done', done })).toMatch(
+      /^Done \(Done\) at \S+Z, after 2 runs and 412k tokens\.$/,
+    );
+    expect(standingWords({ ...issue, status: 'past' })).toMatch(/earlier runs/);
+  });
+});
+
+test('who is kept out is counted by the first rule that fails, the most frequent first', () => {
+  expect(groupByRule(workingDay().ineligible)).toEqual([
+    { rule: 'required_labels', count: 2 },
+    { rule: 'not_blocked', count: 1 },
+  ]);
+});

@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import { PARK_REASONS } from '../../../src/domain/claim.js';
+import { dayLabel, scaleFor } from '../../../src/page/model/chart-scale.js';
+import { counted, shareOf, shortCount } from '../../../src/page/model/numbers.js';
+import { agentLimits } from '../../../src/page/model/rate-limits.js';
+import { clockTime, elapsed, fullTime, relativeTime, timeLeft } from '../../../src/page/model/relative-time.js';
+import { runCost } from '../../../src/page/model/run-cost.js';
+import { outcomeWords, parkWords, ruleWords, startedWords } from '../../../src/page/model/words.js';
+
+const NOW = Date.parse('2026-11-18T12:00:00.000Z');
+const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
+
+describe('times in words', () => {
+  test.each([
+    [0, 'now'],
+    [-0.4, 'just now'],
+    [-12, '12 s ago'],
+    [-59.8, '60 s ago'],
+    [-180, '3 min ago'],
+    [-7_200, '2 h ago'],
+    [-86_400, '1 day ago'],
+    [-500_000, '6 days ago'],
+    [23, 'in 23 s'],
+    [90, 'in 2 min'],
+  ])('%d seconds from now is %j', (seconds, words) => {
+    expect(relativeTime(at(seconds), NOW)).toBe(words);
+  });
+
+  test('what is going on is told with the next smaller unit', () => {
+    expect([5, 65, 3_700, 90_000].map((seconds) => elapsed(at(-seconds), NOW))).toEqual([
+      '5 s',
+      '1 min 5 s',
+      '1 h 1 min',
+      '1 d 1 h',
+    ]);
+    expect(elapsed(at(5), NOW)).toBe('0 s');
+  });
+
+  test('what is left is told until it is over', () => {
+    expect(timeLeft(at(480), NOW)).toBe('8 min');
+    expect(timeLeft(at(0), NOW)).toBeNull();
+    expect(timeLeft(null, NOW)).toBeNull();
+  });
+
+  test('what is no time is nothing', () => {
+    const functions = [relativeTime, elapsed, clockTime, (text: string | null) => fullTime(text)];
+    expect(functions.flatMap((tell) => [tell(null, NOW), tell('soon', NOW)])).toEqual(Array(8).fill(''));
+  });
+
+  test('a moment of another day is told with its day', () => {
+    expect(clockTime(at(-5), NOW)).not.toMatch(/,/);
+    expect(clockTime(at(-400_000), NOW)).toMatch(/,/);
+  });
+});
+
+describe('numbers', () => {
+  test.each([
+    [0, '0'],
+    [941, '941'],
+    [1_000, '1k'],
+    [12_400, '12.4k'],
+    [999_499, '999k'],
+    [999_500, '1M'],
+    [2_440_000, '2.4M'],
+    [10_000_000, '10M'],
+    [1_500_000_000, '1.5G'],
+    [Number.NaN, '–'],
+  ])('%d is %s', (value, text) => {
+    expect(shortCount(value)).toBe(text);
+  });
+
+  test('the share of a cap stays between nothing and all; without a cap there is none', () => {
+    expect(shareOf({ spent: 5, limit: 10 })).toBe(0.5);
+    expect(shareOf({ spent: 15, limit: 10 })).toBe(1);
+    expect(shareOf({ spent: 5, limit: null })).toBeNull();
+    expect(shareOf({ spent: 5, limit: 0 })).toBeNull();
+  });
+
+  test('one is singular', () => {
+    expect([counted(1, 'run'), counted(0, 'run'), counted(2, 'run')]).toEqual(['1 run', '0 runs', '2 runs']);
+  });
+
+  test('a run costs what budgets count: what came from a cache is free', () => {
+    const tokens = { input_tokens: 1_000, cached_input_tokens: 400, output_tokens: 50, total_tokens: 1_050 };
+
+    expect(runCost({ turns: 1, tokens })).toBe('1 turn, 650 tokens');
+  });
+});
+
+describe('a chart', () => {
+  test.each([
+    [[], 1, [0]],
+    [[0, 0], 1, [0]],
+    [[1], 1, [0, 1]],
+    [[3, 7], 10, [0, 5, 10]],
+    [[29], 40, [0, 20, 40]],
+    [[31_000_000], 40_000_000, [0, 20_000_000, 40_000_000]],
+  ])('of %j ends at %d, with lines at %j', (values, top, ticks) => {
+    expect(scaleFor(values)).toEqual({ top, ticks });
+  });
+
+  test('a day is named without its year, whatever the time zone', () => {
+    expect(dayLabel('2026-11-01')).toMatch(/^(?:1 Nov|Nov 1)$/);
+  });
+});
+
+describe('codes in words', () => {
+  test('every reason to park has words of its own', () => {
+    expect(PARK_REASONS.filter((reason) => parkWords(reason) === reason.replaceAll('_', ' '))).toEqual([]);
+  });
+
+  test('a code that is not known is readable still', () => {
+    expect([parkWords('new_reason'), ruleWords('new_rule')]).toEqual(['new reason', 'New rule']);
+  });
+
+  test('how a run began and ended is told for people', () => {
+    expect(startedWords({ cause: 'poll', reason: 'first' })).toBe('found on the board');
+    expect(startedWords({ cause: 'retry', reason: 'resumed' })).toBe('went on after a restart of the daemon');
+    expect(outcomeWords({ outcome: null, code: null })).toBe('at work');
+    expect(outcomeWords({ outcome: 'failed', code: 'turn_failed' })).toBe('failed (turn_failed)');
+  });
+
+  test('limits of the account are told as far as they are understood', () => {
+    const primary = { usedPercent: 38, windowDurationMins: 300, resetsAt: 1_800_000_000 };
+
+    expect(agentLimits({ rateLimits: { primary, secondary: { usedPercent: 'much' } } })).toEqual([
+      { name: '5 h', used: 0.38, resetsAt: '2027-01-15T08:00:00.000Z' },
+    ]);
+    expect([null, [], 'x', { primary: null }, { primary: { usedPercent: -1 } }].flatMap(agentLimits)).toEqual([]);
+  });
+});

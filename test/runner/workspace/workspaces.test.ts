@@ -1,0 +1,455 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { workspaceKey } from '../../../runner/workspace-path.js';
+import { openWorkspaceRoot } from '../../../runner/workspace/workspace-root.js';
+import { createWorkspaces } from '../../../runner/workspace/workspaces.js';
+import type { WorkspaceOwner, WorkspaceOwners } from '../../../src/domain/ports.js';
+import { tempFolder } from './temp-folder.js';
+
+const A = { id: 'a', identifier: 'AB-1' };
+const failsWith = (code: string) => expect.objectContaining({ code });
+
+function memoryOwners(records: readonly WorkspaceOwner[] = []): WorkspaceOwners {
+  const byKey = new Map(records.map((record) => [record.key, record]));
+  return {
+    all: async () => [...byKey.values()],
+    put: async (owner) => void byKey.set(owner.key, owner),
+    remove: async (key) => void byKey.delete(key),
+  };
+}
+
+/** `restart()` is a new daemon on the same disk and store. */
+async function setUp(owners = memoryOwners()) {
+  const base = await tempFolder();
+  const root = await openWorkspaceRoot({
+    root: join(base, 'ws'),
+    workflowDir: join(base, 'repo'),
+    home: join(base, 'home'),
+  });
+  const restart = () => createWorkspaces({ root, scope: 'tracker/project', owners });
+  return { base, root, owners, restart, workspaces: restart() };
+}
+
+const entries = async (root: string) => (await readdir(root)).filter((name) => name !== '.baton').sort();
+
+describe('prepare', () => {
+  test('S2-05 S2-07 makes a missing folder for the owner only and records whose it is', async () => {
+    const { root, owners, workspaces } = await setUp();
+
+    const workspace = await workspaces.prepare(A);
+
+    expect(workspace).toMatchObject({ key: 'AB-1', path: join(root, 'AB-1'), createdNow: true, adopted: false });
+    expect((await lstat(workspace.path)).mode & 0o777).toBe(0o700);
+    expect(await owners.all()).toEqual([{ key: 'AB-1', scope: 'tracker/project', issueId: 'a', identifier: 'AB-1' }]);
+  });
+
+  test('S2-03 S2-04 S2-08 a confirmed folder is reused with its content', async () => {
+    const { restart, workspaces } = await setUp();
+    const first = await workspaces.prepare(A);
+    await workspaces.confirmCreated(first);
+    await writeFile(join(first.path, 'dirty'), 'work');
+
+    const second = await restart().prepare(A);
+
+    expect(second).toEqual({ ...first, createdNow: false });
+    expect(await readFile(join(second.path, 'dirty'), 'utf8')).toBe('work');
+  });
+
+  test('a folder that a person made in place of a half-made one is kept, even where the disk gives it the same number', async () => {
+    const { restart, workspaces } = await setUp();
+    const halfMade = await workspaces.prepare(A);
+    const before = await lstat(halfMade.path);
+    do {
+      await rm(halfMade.path, { recursive: true });
+      await mkdir(halfMade.path);
+    } while ((await lstat(halfMade.path)).birthtimeMs === before.birthtimeMs);
+    await writeFile(join(halfMade.path, 'precious'), 'x');
+
+    const workspace = await restart().prepare(A);
+
+    expect(workspace).toMatchObject({ createdNow: false, adopted: true });
+    expect(await entries(workspace.path)).toEqual(['precious']);
+  });
+
+  test('SEC-1 nothing is ever made outside the root', async () => {
+    const { base, root, workspaces } = await setUp();
+    const before = await readdir(base);
+
+    for (const identifier of ['../../x', '/abs', '../AB-1', 'a\\..\\b']) {
+      await workspaces.prepare({ id: identifier, identifier });
+    }
+    for (const identifier of ['', '.', '..', 'a\0']) {
+      await expect(workspaces.prepare({ id: 'x', identifier })).rejects.toThrow(failsWith('unsafe_identifier'));
+    }
+
+    expect(await readdir(base)).toEqual(before);
+    expect(await entries(root)).toHaveLength(4);
+  });
+
+  test('S2-28 SEC-2 A/B and A_B work in different folders', async () => {
+    const { workspaces } = await setUp();
+
+    const slash = await workspaces.prepare({ id: '1', identifier: 'A/B' });
+    const underscore = await workspaces.prepare({ id: '2', identifier: 'A_B' });
+
+    expect(slash.path).not.toBe(underscore.path);
+  });
+
+  test('SEC-2 an identifier that spells the hashed key of another is refused by the owner record', async () => {
+    const { workspaces } = await setUp();
+    await workspaces.prepare({ id: '1', identifier: 'A/B' });
+
+    const attempt = workspaces.prepare({ id: '2', identifier: workspaceKey('A/B') });
+
+    await expect(attempt).rejects.toThrow(failsWith('workspace_owned_by_another'));
+    await expect(attempt).rejects.toThrow(/belongs to issue A\/B/);
+  });
+
+  test('two issues that want one key at the same time: exactly one gets it', async () => {
+    const { workspaces } = await setUp();
+
+    const results = await Promise.allSettled([
+      workspaces.prepare({ id: '1', identifier: 'A/B' }),
+      workspaces.prepare({ id: '2', identifier: workspaceKey('A/B') }),
+    ]);
+
+    expect(results).toMatchObject([
+      { status: 'fulfilled' },
+      { status: 'rejected', reason: { code: 'workspace_owned_by_another' } },
+    ]);
+  });
+
+  test('the same id and identifier in another tracker scope is another issue', async () => {
+    const { workspaces } = await setUp(
+      memoryOwners([{ key: 'AB-1', scope: 'other', issueId: 'a', identifier: 'AB-1' }]),
+    );
+
+    await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_owned_by_another'));
+  });
+
+  test('S2-09 SEC-4 a symlink or a file in its place is refused, untouched and unrecorded', async () => {
+    const { base, root, owners, workspaces } = await setUp();
+    await mkdir(join(base, 'outside'));
+    await symlink(join(base, 'outside'), join(root, 'AB-1'));
+    await writeFile(join(root, 'AB-2'), 'mine');
+
+    await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_not_a_directory'));
+    await expect(workspaces.prepare({ id: 'b', identifier: 'AB-2' })).rejects.toThrow(/is a file/);
+
+    expect((await lstat(join(root, 'AB-1'))).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(root, 'AB-2'), 'utf8')).toBe('mine');
+    expect(await owners.all()).toEqual([]);
+  });
+
+  test('an unrecorded folder is adopted once, with its content, and after_create does not run', async () => {
+    const { root, workspaces } = await setUp();
+    await mkdir(join(root, 'AB-1/src'), { recursive: true });
+
+    expect(await workspaces.prepare(A)).toMatchObject({ createdNow: false, adopted: true });
+    expect(await workspaces.prepare(A)).toMatchObject({ createdNow: false, adopted: false });
+    expect(await readdir(join(root, 'AB-1'))).toEqual(['src']);
+  });
+
+  test('an unwritable place is workspace_failed with the cause', async () => {
+    const { root, workspaces } = await setUp();
+    await rm(root, { recursive: true });
+
+    await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_failed'));
+  });
+
+  test('a store that fails makes no folder', async () => {
+    const owners = memoryOwners();
+    const { root, workspaces } = await setUp({ ...owners, put: () => Promise.reject(new Error('disk full')) });
+
+    await expect(workspaces.prepare(A)).rejects.toThrow(/disk full/);
+    expect(await entries(root)).toEqual([]);
+  });
+
+  test('one failed claim does not hold up the next', async () => {
+    const { workspaces } = await setUp();
+
+    const [failed, fine] = await Promise.allSettled([
+      workspaces.prepare({ id: 'x', identifier: '..' }),
+      workspaces.prepare(A),
+    ]);
+
+    expect([failed?.status, fine?.status]).toEqual(['rejected', 'fulfilled']);
+  });
+});
+
+describe('half-made folders', () => {
+  test('S2-11 a crash before after_create ended: the folder is made anew and after_create is due again', async () => {
+    const { restart, workspaces } = await setUp();
+    const first = await workspaces.prepare(A);
+    await writeFile(join(first.path, 'half'), 'a clone that was cut off');
+
+    const second = await restart().prepare(A);
+
+    expect(second.createdNow).toBe(true);
+    expect(await readdir(second.path)).toEqual([]);
+  });
+
+  test('the crash is seen even when the store forgot everything', async () => {
+    const { root, workspaces } = await setUp();
+    await writeFile(join((await workspaces.prepare(A)).path, 'half'), '');
+
+    const again = await createWorkspaces({ root, scope: 'tracker/project', owners: memoryOwners() }).prepare(A);
+
+    expect(again).toMatchObject({ createdNow: true, adopted: false });
+  });
+
+  test('a crash between record and folder: the folder is simply made', async () => {
+    const { workspaces } = await setUp(
+      memoryOwners([{ key: 'AB-1', scope: 'tracker/project', issueId: 'a', identifier: 'AB-1' }]),
+    );
+
+    expect(await workspaces.prepare(A)).toMatchObject({ createdNow: true, adopted: false });
+  });
+
+  test.each([
+    ['empty: it is the one that was just made', [], true],
+    ['not empty: it is not ours to delete', ['precious'], false],
+  ])('a crash between folder and its identity, and the folder is %s', async (_, files, createdNow) => {
+    const { root, restart, workspaces } = await setUp();
+    const { path } = await workspaces.prepare(A);
+    await writeFile(join(root, '.baton/creating/AB-1'), '');
+    for (const file of files) await writeFile(join(path, file), '');
+
+    const again = await restart().prepare(A);
+
+    expect(again).toMatchObject({ createdNow, adopted: !createdNow });
+    expect(await readdir(path)).toEqual(files);
+  });
+
+  test('the marker is there before the folder, and a folder that appears in between is not ours', async () => {
+    const owners = memoryOwners();
+    const { root, restart, workspaces } = await setUp({
+      ...owners,
+      put: async (owner) => {
+        await owners.put(owner);
+        await mkdir(join(root, 'AB-1/precious'), { recursive: true });
+      },
+    });
+
+    await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_failed'));
+
+    expect(await readdir(join(root, '.baton/creating'))).toEqual(['AB-1']);
+    expect(await restart().prepare(A)).toMatchObject({ createdNow: false, adopted: true });
+    expect(await readdir(join(root, 'AB-1'))).toEqual(['precious']);
+  });
+
+  test('a folder that somebody put in the place of a half-made one is adopted, not deleted', async () => {
+    const { base, root, restart, workspaces } = await setUp();
+    const { path } = await workspaces.prepare(A);
+    await rename(path, join(base, 'moved-away'));
+    await mkdir(join(root, 'AB-1/precious'), { recursive: true });
+
+    const again = await restart().prepare(A);
+
+    expect(again).toMatchObject({ createdNow: false, adopted: true });
+    expect(await readdir(path)).toEqual(['precious']);
+  });
+
+  test('S2-12 a failed after_create removes the half-made folder and its record, and the next attempt runs it again', async () => {
+    const { root, owners, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await writeFile(join(workspace.path, 'half'), '');
+
+    await workspaces.abandon(workspace);
+
+    expect(await entries(root)).toEqual([]);
+    expect(await owners.all()).toEqual([]);
+    expect(await workspaces.prepare(A)).toMatchObject({ createdNow: true, adopted: false });
+  });
+
+  test('a workspace that was confirmed or reused is never abandoned', async () => {
+    const { workspaces } = await setUp();
+    const made = await workspaces.prepare(A);
+    await workspaces.confirmCreated(made);
+    await writeFile(join(made.path, 'work'), '');
+
+    await workspaces.abandon(made);
+    await workspaces.abandon(await workspaces.prepare(A));
+
+    expect(await readdir(made.path)).toEqual(['work']);
+  });
+});
+
+describe('verify', () => {
+  test('passes while nothing changed, as often as asked', async () => {
+    const { workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+
+    await workspaces.verify(workspace);
+    await workspaces.verify(workspace, `${workspace.path}/../AB-1/`);
+  });
+
+  test('S2-22 S2-23 another working directory is refused', async () => {
+    const { root, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+
+    for (const cwd of [root, join(workspace.path, 'sub'), '.', `${workspace.path}x`]) {
+      await expect(workspaces.verify(workspace, cwd)).rejects.toThrow(failsWith('invalid_workspace_cwd'));
+    }
+  });
+
+  test('SEC-4 a folder swapped for another is found by its identity', async () => {
+    const { base, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await rename(workspace.path, join(base, 'old'));
+    await mkdir(workspace.path);
+
+    await expect(workspaces.verify(workspace)).rejects.toThrow(failsWith('workspace_changed'));
+  });
+
+  test('SEC-4 S2-25 a symlink in its place is refused, wherever it leads', async () => {
+    const { base, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    const other = await workspaces.prepare({ id: 'b', identifier: 'AB-2' });
+    await rename(workspace.path, join(base, 'old'));
+
+    await symlink(join(base, 'old'), workspace.path);
+    await expect(workspaces.verify(workspace)).rejects.toThrow(failsWith('workspace_outside_root'));
+    await rm(workspace.path);
+    await symlink(other.path, workspace.path);
+    await expect(workspaces.verify(workspace)).rejects.toThrow(failsWith('workspace_not_a_directory'));
+  });
+
+  test('a root that became a symlink to elsewhere is refused', async () => {
+    const { base, root, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await rename(root, join(base, 'moved'));
+    await symlink(join(base, 'moved'), root);
+
+    await expect(workspaces.verify(workspace)).rejects.toThrow(failsWith('workspace_outside_root'));
+  });
+
+  test('a folder that is gone is refused', async () => {
+    const { workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await rm(workspace.path, { recursive: true });
+
+    await expect(workspaces.verify(workspace)).rejects.toThrow(failsWith('workspace_changed'));
+  });
+});
+
+describe('remove', () => {
+  test('SEC-5 deletes the folder and its record; what its symlinks point to stays', async () => {
+    const { base, root, owners, workspaces } = await setUp();
+    await mkdir(join(base, 'outside/deep'), { recursive: true });
+    const workspace = await workspaces.prepare(A);
+    await symlink(join(base, 'outside'), join(workspace.path, 'link'));
+    await mkdir(join(workspace.path, 'sub'));
+    await symlink('../../../outside/deep', join(workspace.path, 'sub/link'));
+
+    await workspaces.remove(workspace);
+
+    expect(await entries(root)).toEqual([]);
+    expect(await readdir(join(root, '.baton/trash'))).toEqual([]);
+    expect(await readdir(join(base, 'outside'))).toEqual(['deep']);
+    expect(await owners.all()).toEqual([]);
+  });
+
+  test('folders too deep to be named by a path are deleted too', async () => {
+    const { root, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    const nest = `for n in {1..60}; do mkdir ${'d'.repeat(200)}; cd -P ${'d'.repeat(200)}; done; touch file`;
+    execFileSync('bash', ['-c', nest], { cwd: workspace.path });
+
+    await workspaces.remove(workspace);
+
+    expect(await readdir(join(root, '.baton/trash'))).toEqual([]);
+  });
+
+  test('read-only folders, as package caches make them, are deleted too', async () => {
+    const { root, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await mkdir(join(workspace.path, 'cache/pkg'), { recursive: true });
+    await writeFile(join(workspace.path, 'cache/pkg/file'), '');
+    await chmod(join(workspace.path, 'cache/pkg'), 0o555);
+    await chmod(join(workspace.path, 'cache'), 0o500);
+
+    await workspaces.remove(workspace);
+
+    expect(await readdir(join(root, '.baton/trash'))).toEqual([]);
+  });
+
+  test('a folder that was swapped meanwhile is not deleted', async () => {
+    const { base, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await rename(workspace.path, join(base, 'old'));
+    await mkdir(join(workspace.path, 'precious'), { recursive: true });
+
+    await expect(workspaces.remove(workspace)).rejects.toThrow(failsWith('workspace_changed'));
+
+    expect(await readdir(workspace.path)).toEqual(['precious']);
+  });
+
+  test('a folder that is already gone only loses its record', async () => {
+    const { owners, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await rm(workspace.path, { recursive: true });
+
+    await workspaces.remove(workspace);
+
+    expect(await owners.all()).toEqual([]);
+  });
+
+  test('a removal that fails says so and keeps folder and record', async () => {
+    const { root, owners, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    await rm(join(root, '.baton'), { recursive: true });
+    await writeFile(join(root, '.baton'), 'in the way');
+
+    await expect(workspaces.remove(workspace)).rejects.toThrow(failsWith('workspace_failed'));
+
+    expect(await entries(root)).toEqual(['AB-1']);
+    expect(await owners.all()).toHaveLength(1);
+  });
+
+  test('what a crash left half deleted is never taken for a workspace, and goes at the next start', async () => {
+    const { root, restart, workspaces } = await setUp();
+    await workspaces.confirmCreated(await workspaces.prepare(A));
+    await mkdir(join(root, '.baton/trash'), { recursive: true });
+    await rename(join(root, 'AB-1'), join(root, '.baton/trash/AB-1.crashed'));
+
+    const again = await restart().prepare(A);
+    await restart().emptyTrash();
+
+    expect(again.createdNow).toBe(true);
+    expect(await readdir(join(root, '.baton/trash'))).toEqual([]);
+  });
+});
+
+describe('ownedBy', () => {
+  test('finds the folders of an issue under every identifier it had, and nobody else’s', async () => {
+    const { workspaces } = await setUp();
+    await workspaces.confirmCreated(await workspaces.prepare(A));
+    await workspaces.prepare({ id: 'a', identifier: 'NEW-7' });
+    await workspaces.prepare({ id: 'b', identifier: 'AB-2' });
+
+    const found = await workspaces.ownedBy('a');
+
+    expect(found.map(({ key, createdNow }) => [key, createdNow])).toEqual([
+      ['AB-1', false],
+      ['NEW-7', true],
+    ]);
+  });
+
+  test('a folder that nobody recorded is not found, so it is not removed', async () => {
+    const { root, workspaces } = await setUp();
+    await mkdir(join(root, 'AB-1'));
+
+    expect(await workspaces.ownedBy('a')).toEqual([]);
+  });
+
+  test('a record whose folder is gone is forgotten', async () => {
+    const { owners, workspaces } = await setUp();
+    await rm((await workspaces.prepare(A)).path, { recursive: true });
+
+    expect(await workspaces.ownedBy('a')).toEqual([]);
+    expect(await owners.all()).toEqual([]);
+  });
+});
