@@ -3,26 +3,26 @@ import type { HookName } from '../src/domain/config.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 
 /** A hook's process, as far as it matters here; `Stopped` is what its `stop()` tells about what is left of the tree. */
-export interface HookProcess<Stopped> {
+interface HookProcess<Stopped> {
   /** Settles when the script itself has ended. Never rejects. */
   readonly exited: Promise<HookStatus>;
   /** Ends the whole tree; safe after the exit. */
   stop(): Promise<Stopped>;
 }
 
-export interface HookStatus {
+interface HookStatus {
   readonly code: number | null;
   readonly signal: string | null;
 }
 
-export interface HookOutput {
+interface HookOutput {
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: boolean;
   readonly status: HookStatus;
 }
 
-export interface HookRequest<Process extends HookProcess<Stopped>, Stopped> {
+interface HookRequest<Process extends HookProcess<Stopped>, Stopped> {
   readonly name: HookName;
   readonly script: string;
   readonly timeoutMs: number;
@@ -35,7 +35,7 @@ export interface HookRequest<Process extends HookProcess<Stopped>, Stopped> {
 }
 
 /** `stopped` is null when there never was a process. */
-export type HookResult<Stopped> =
+type HookResult<Stopped> =
   | { readonly outcome: 'ok'; readonly output: HookOutput; readonly stopped: Stopped }
   | {
       readonly outcome: 'failed' | 'timeout';
@@ -118,4 +118,17 @@ function failureError(name: HookName, { status, stdout, stderr }: HookOutput): B
 
 function lastLines(text: string): string {
   return text.trimEnd().split('\n').slice(-5).join('\n').slice(-2000);
+}
+
+/** What a hook that fails or runs out of time does to what it belongs to. */
+const ON_FAILURE = {
+  after_create: 'abort',
+  before_run: 'abort',
+  after_run: 'ignore',
+  before_remove: 'ignore',
+} as const satisfies { readonly [name in HookName]: 'abort' | 'ignore' };
+
+/** Otherwise the failure is logged, and nothing else changes. */
+export function abortsOnFailure(name: HookName): boolean {
+  return ON_FAILURE[name] === 'abort';
 }

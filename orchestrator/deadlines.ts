@@ -4,7 +4,6 @@ import type { Draft } from './draft.js';
 import { liftHold } from './holds.js';
 import { NOT_ASKING, progressed } from './live-run.js';
 import { requestStop } from './run-end.js';
-import { isStalled } from './stall.js';
 import { dayBudgetIsBack, enforceDayBudget } from './usage.js';
 
 /** Everything that time alone brings about. Acts on what is due now; called too early or twice it does nothing. */
@@ -47,4 +46,20 @@ function endAsking(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void
   const answered = { ...run, ...NOT_ASKING, ...progressed(now) };
   const status = { kind: 'running', run: { ...claim.status.run, questions: [] } } as const;
   draft.putClaim({ ...claim, status, live: { ...claim.live, run: answered } });
+}
+
+/**
+ * Silence is the time since the last progress, asleep time aside. It counts only while the agent itself is at work: hooks
+ * have their own limit, an open command or tool is bounded by its own end and the turn's timeout, and while a person is
+ * asked nothing can go on.
+ */
+function isStalled(run: LiveRun, now: Instant): boolean {
+  const atMs = stallAtAwakeMs(run);
+  return atMs !== null && now.awakeMs >= atMs;
+}
+
+export function stallAtAwakeMs(run: LiveRun): number | null {
+  const { stallTimeoutMs } = run.limits;
+  const isCounting = run.phase === 'agent' && run.openItems === 0 && run.askedAtAwakeMs === null && run.stop === null;
+  return stallTimeoutMs > 0 && isCounting ? run.lastProgressAwakeMs + stallTimeoutMs : null;
 }

@@ -1,11 +1,11 @@
 import type { RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import { newAccount } from './run-record.js';
 import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { chooseProbe, permitOf } from './holds.js';
 import { newLiveRun } from './live-run.js';
 import type { Fresh } from './observe.js';
+import { newAccount } from './run-record.js';
 import { isDue, pick, type Ready, startable } from './select.js';
 import { startBlocker } from './start-blocker.js';
 import { recordOf } from './state.js';

@@ -1,7 +1,7 @@
 import type { Config } from '../src/domain/config.js';
 import type { Blocker, Issue } from '../src/domain/issue.js';
+import { includesState, isTrusted, missingLabels, openBlockers } from '../src/domain/issue.js';
 import { shellWord } from '../src/domain/shell-word.js';
-import { includesState, isTrusted, missingLabels, openBlockers } from '../src/domain/standing.js';
 import { recordOf, type State } from './state.js';
 
 /** One rule that an issue must pass before it is started; for a person: why it does not, and what to do about it. */

@@ -1,13 +1,13 @@
 import type { Instant } from '../src/domain/clock.js';
 import type { Observation, OrchestratorEvent, ReadResult } from '../src/domain/events.js';
-import type { Issue } from '../src/domain/issue.js';
+import { type Issue, standingOf } from '../src/domain/issue.js';
 import type { RateLimit } from '../src/domain/ports.js';
-import { standingOf } from '../src/domain/standing.js';
-import type { Draft } from './draft.js';
+import { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { bothLimits, cadenceMs, isUsedUp, limitUntil } from './poll.js';
 import { reconcile } from './reconcile.js';
 import { removeWorkspace } from './run-end.js';
+import type { State } from './state.js';
 
 /** What was read just now: these may be started without asking again. */
 export interface Fresh {
@@ -205,4 +205,11 @@ function limitOf(result: ReadResult): RateLimit | null {
 
 function byId(issues: readonly Issue[]): Map<string, Issue> {
   return new Map(issues.map((issue) => [issue.id, issue]));
+}
+
+/** The state as a poll would leave it, before anything is started: what would come of it can then be told instead of done. */
+export function afterObservation(state: State, observation: Observation, now: Instant): State {
+  const draft = new Draft({ ...state, poll: { ...state.poll, inFlightSeq: observation.seq } });
+  observed(draft, observation, now);
+  return draft.state;
 }

@@ -1,6 +1,6 @@
 import type { Claim, Parked, ParkReason, RunFacts, Waiting } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import type { Question } from '../src/domain/question.js';
+import type { Question } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 

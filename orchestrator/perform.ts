@@ -1,11 +1,11 @@
 import type { Clock } from '../src/domain/clock.js';
+import { LIST_LIMIT_MS, withinLimit } from '../src/domain/clock.js';
 import type { Workflow } from '../src/domain/config.js';
 import type { Effect, Note } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 import type { Observation, ReadResult, RemovalReport } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
 import type { Dispatch, IssueBatch, Runner, Store, Tracker } from '../src/domain/ports.js';
-import { LIST_LIMIT_MS, withinLimit } from '../src/domain/time-limit.js';
 
 /** A tracker that does not answer for this long is as good as down; the next poll must not wait for it. */
 const READ_TIMEOUT_MS = 60_000;

@@ -1,14 +1,13 @@
 import type { Claim } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import type { DurableChange, DurableClaim } from '../src/domain/durable.js';
+import type { DurableChange, DurableClaim, RunRecord } from '../src/domain/durable.js';
 import { failure } from '../src/domain/outcome.js';
-import type { RunRecord } from '../src/domain/run-record.js';
-import { closeAccount, runRecord } from './run-record.js';
 import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { ledgerChanges } from './ledger.js';
 import { onceStarted } from './once.js';
 import { putBack } from './run-failed.js';
+import { closeAccount, runRecord } from './run-record.js';
 import { type ById, runOf, type State } from './state.js';
 
 /**

@@ -1,16 +1,14 @@
 import type { Claim, LiveRun, ParkReason, Waiting } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
+import type { RunCause } from '../src/domain/durable.js';
 import type { StopReason } from '../src/domain/effects.js';
-import { type Issue, stateKey } from '../src/domain/issue.js';
-import type { RunCause } from '../src/domain/run-record.js';
-import { standingOf } from '../src/domain/standing.js';
+import { type Issue, standingOf, stateKey } from '../src/domain/issue.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
-import { finish } from './finish.js';
 import { changeHash } from './hash.js';
 import { park, waitUntil } from './park-and-wait.js';
 import { continuationMs } from './retry.js';
-import { removeWorkspace, requestStop } from './run-end.js';
+import { finish, removeWorkspace, requestStop } from './run-end.js';
 import { recordOf } from './state.js';
 
 /**

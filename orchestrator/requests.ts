@@ -1,13 +1,13 @@
 import type { Claim } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Config } from '../src/domain/config.js';
-import type { Answer } from '../src/domain/question.js';
+import type { Answer } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { liftHold, probeNow } from './holds.js';
+import { park, waitUntil } from './park-and-wait.js';
 import { cadenceMs, isRateLimited } from './poll.js';
 import { unpark } from './reconcile.js';
-import { park, waitUntil } from './park-and-wait.js';
 import { requestStop } from './run-end.js';
 import { closeQuestion } from './run-signals.js';
 import { recordOf } from './state.js';

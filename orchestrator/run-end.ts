@@ -1,18 +1,18 @@
 import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
+import { FINISHED_KEPT, type FinishedIssue, finishedKey } from '../src/domain/durable.js';
 import type { StopReason } from '../src/domain/effects.js';
 import { scopeOf } from '../src/domain/errors.js';
-import type { Issue } from '../src/domain/issue.js';
+import { type Issue, standingOf } from '../src/domain/issue.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
-import type { Question } from '../src/domain/question.js';
-import { standingOf } from '../src/domain/standing.js';
-import { closeAccount } from './run-record.js';
+import type { Question } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
-import { finish } from './finish.js';
 import { probeSucceeded } from './holds.js';
 import { park, waitUntil } from './park-and-wait.js';
 import { CONTINUATION_MS } from './retry.js';
 import { failed, interrupted, putBack } from './run-failed.js';
+import { closeAccount } from './run-record.js';
+import { recordOf } from './state.js';
 
 /** A later, weightier reason to stop replaces an earlier one: it says what happens after the exit. */
 const WEIGHT: { readonly [reason in StopReason]: number } = {
@@ -140,4 +140,20 @@ function stallError(outcome: Outcome): OutcomeError {
 
 function questionOf(outcome: Outcome): Question | null {
   return outcome.state === 'success' ? null : (outcome.error.question ?? null);
+}
+
+/** Remembers that an issue has left our hands, for people who ask in the morning. One that never had a run was never in them: `false`. */
+export function finish(draft: Draft, { issue }: Claim, isTerminal: boolean, now: Instant): boolean {
+  const { runs, tokens } = recordOf(draft.state, issue.id);
+  if (runs === 0) return false;
+  const { id: issueId, identifier, title, url, state } = issue;
+  const done: FinishedIssue = { issueId, identifier, title, url, state, isTerminal, atMs: now.wallMs, runs, tokens };
+  const others = draft.state.finished.filter((one) => finishedKey(one) !== finishedKey(done));
+  draft.set({ finished: [...others, done].slice(-FINISHED_KEPT) });
+  draft.note('info', isTerminal ? 'issue is done' : 'issue was handed over', {
+    issueId,
+    identifier,
+    fields: { state, runs, tokens },
+  });
+  return true;
 }

@@ -4,8 +4,8 @@ import { type ErrorCode, scopeOf } from '../src/domain/errors.js';
 import type { OutcomeError } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
 import { holdFor, probeInconclusive } from './holds.js';
-import { limitUntil } from './poll.js';
 import { park, waitUntil } from './park-and-wait.js';
+import { limitUntil } from './poll.js';
 import { backoffMs, FIRST_BACKOFF_MS } from './retry.js';
 
 /** Whose fault it was decides: the daemon holds, the tracker is waited for, a person is asked, or the issue backs off. */

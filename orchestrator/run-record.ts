@@ -1,8 +1,8 @@
 import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
+import type { RunAccount, RunCause, RunEnd, RunRecord } from '../src/domain/durable.js';
 import type { Outcome } from '../src/domain/outcome.js';
-import type { RunAccount, RunCause, RunEnd, RunRecord } from '../src/domain/run-record.js';
-import type { TokenTotals } from '../src/domain/runtime-event.js';
+import type { TokenTotals } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import type { State } from './state.js';
 

@@ -2,12 +2,12 @@ import type { Claim, LiveRun, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import { assertNever } from '../src/domain/json.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
-import { withAccount } from './run-record.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
 import { asked, NOT_ASKING, progressed } from './live-run.js';
-import { reconcileRun } from './reconcile.js';
 import { park } from './park-and-wait.js';
+import { reconcileRun } from './reconcile.js';
+import { withAccount } from './run-record.js';
 import { bookUsage } from './usage.js';
 
 export type CoreSignal = Exclude<RunSignal, { type: 'event' }>;

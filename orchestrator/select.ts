@@ -1,7 +1,7 @@
 import type { Claim } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Issue } from '../src/domain/issue.js';
-import { naturalOrder } from '../src/domain/natural-order.js';
+import { naturalOrder } from '../src/domain/issue.js';
 import { isEligible } from './eligibility.js';
 import { SlotCounter } from './slots.js';
 import type { State } from './state.js';

@@ -1,11 +1,9 @@
 import type { Claim, Hold, HoldSource, IssueRecord, RunFacts } from '../src/domain/claim.js';
 import type { Config } from '../src/domain/config.js';
-import type { Ledger } from '../src/domain/durable.js';
+import type { FinishedIssue, Ledger, RunRecord } from '../src/domain/durable.js';
 import type { ErrorCode } from '../src/domain/errors.js';
-import type { FinishedIssue } from '../src/domain/finished.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { RateLimit } from '../src/domain/ports.js';
-import type { RunRecord } from '../src/domain/run-record.js';
 
 /** Everything the core knows. Plain JSON; only the loop holds the current one. */
 export interface State {

@@ -1,12 +1,12 @@
 import type { Claim, IssueRecord, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Spending } from '../src/domain/durable.js';
-import type { TokenTotals } from '../src/domain/runtime-event.js';
-import { addTokens, withAccount } from './run-record.js';
+import type { TokenTotals } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { spend, tokensOn } from './ledger.js';
 import { requestStop } from './run-end.js';
+import { addTokens, withAccount } from './run-record.js';
 import { recordOf } from './state.js';
 
 /** Totals are absolute per thread, also after a resume: only what came since the last report is counted. */

@@ -1,5 +1,5 @@
 import type { Instant } from '../src/domain/clock.js';
-import { stallAtAwakeMs } from './stall.js';
+import { stallAtAwakeMs } from './deadlines.js';
 import type { State } from './state.js';
 
 /**

@@ -1,16 +1,15 @@
-import { abortsOnFailure } from '../hooks/hook-policy.js';
 import { hookVariables, writeIssueFile } from '../hooks/hook-variables.js';
-import { runHook } from '../hooks/run-hook.js';
+import { abortsOnFailure, runHook } from '../hooks/run-hook.js';
 import type { Clock } from '../src/domain/clock.js';
 import type { HookName, Workflow } from '../src/domain/config.js';
 import { BatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import { captureOutput } from './contain/capture-output.js';
-import { spawnContained } from './contain/spawn-contained.js';
-import { environmentFor } from './environment.js';
 import type { ContainedProcess, Containment, StopResult } from './contain/process.js';
+import { untilGone } from './contain/process.js';
+import { spawnContained } from './contain/run-contained.js';
+import { environmentFor } from './environment.js';
 import type { RunObserver } from './run-observer.js';
-import { untilGone } from './until-gone.js';
 import type { Workspace } from './workspace/workspace-folder.js';
 import type { Workspaces } from './workspace/workspaces.js';
 

@@ -1,21 +1,20 @@
-import type { Clock } from '../src/domain/clock.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Clock, withinLimit } from '../src/domain/clock.js';
 import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder, StopReason } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
 import type { HostTool, IssueLocks, Tracker } from '../src/domain/ports.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
-import type { ContinuationValues } from '../templates/continuation.js';
-import type { Prompt } from '../templates/render-prompt.js';
-import { compilePrompt } from '../templates/render-prompt.js';
+import type { ContinuationValues } from '../templates/prompts.js';
+import { compilePrompt, type Prompt } from '../templates/render-prompt.js';
+import { MarkerSweep } from './contain/marker-sweep.js';
+import type { Containment } from './contain/process.js';
 import type { StepControls } from './executors/executor.js';
 import type { Executors } from './executors/executors.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
-import { lastLook } from './last-look.js';
 import type { OpenRuns } from './open-runs.js';
-import type { Containment } from './contain/process.js';
 import { promptValues } from './prompt-values.js';
-import { withComments } from './read-comments.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import type { RunObserver } from './run-observer.js';
 import { runPlan, tellRendered } from './steps/run-plan.js';
@@ -177,4 +176,59 @@ function throwIfStopped(signal: AbortSignal): void {
 function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
   const known = toBatonError(error);
   return signal.aborted && known.code !== 'unkillable' ? cancelled(signal.reason as StopReason) : failureOf(known);
+}
+
+const LIMIT_MS = 5_000;
+const LOOK_EVERY_MS = 20;
+
+/**
+ * A check on top: each process of the run was stopped by whoever started it, and nothing should be left. What carries the run's
+ * marker all the same is killed and told. Never throws; a /proc that does not answer proves nothing and holds nothing up.
+ */
+async function lastLook(runId: string, clock: Clock, observer: Pick<RunObserver, 'warned'>): Promise<void> {
+  const sweep = new MarkerSweep(runId);
+  const look = async (signal: AbortSignal) => {
+    let left = await sweep.find();
+    if (left.length === 0) return;
+    observer.warned(runId, 'processes of the run were found after its end, killing them', {
+      pids: left.map(({ pid }) => pid),
+    });
+    while (left.length > 0 && !signal.aborted) {
+      await sweep.signal('SIGKILL');
+      await pause(LOOK_EVERY_MS);
+      left = await sweep.find();
+    }
+  };
+  await withinLimit(clock, LIMIT_MS, look, () => new Error(`it took longer than ${LIMIT_MS} ms`)).catch((error) =>
+    observer.warned(runId, 'it cannot be told whether processes of the run are left', {
+      detail: toBatonError(error).message,
+    }),
+  );
+}
+
+const READ_TIMEOUT_MS = 60_000;
+
+/**
+ * The same run with what people said about its issue, which lists do not carry. When it cannot be read the run fails before it costs anything:
+ * an agent that has not heard its reviewer does the wrong work again.
+ */
+export async function withComments(
+  attempt: Attempt,
+  { clock, tracker }: Pick<RunDeps, 'clock' | 'tracker'>,
+): Promise<Attempt> {
+  if (!tracker.readComments) return attempt;
+  const { order, signal } = attempt;
+  const late = () =>
+    new BatonError('tracker_request', `the tracker did not tell the comments within ${READ_TIMEOUT_MS / 1000} s`);
+  const ask = async (inner: AbortSignal) => (await tracker.readComments?.(order.issue, inner)) ?? [];
+  const comments = await withinLimit(clock, READ_TIMEOUT_MS, ask, late, signal);
+  return {
+    ...{ workflow: attempt.workflow, signal, controls: attempt.controls },
+    order: { ...order, issue: { ...order.issue, comments } },
+    emit: (said) => attempt.emit(said),
+    // Not a copy: the run may be stopped at any time.
+    get stoppedAtAwakeMs() {
+      return attempt.stoppedAtAwakeMs;
+    },
+  };
 }

@@ -2,8 +2,7 @@ import type { HookName } from '../src/domain/config.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import type { Json } from '../src/domain/json.js';
 import type { Outcome } from '../src/domain/outcome.js';
-import type { Answer, Question } from '../src/domain/question.js';
-import type { RuntimeEvent } from '../src/domain/runtime-event.js';
+import type { Answer, Question, RuntimeEvent } from '../src/domain/run-signal.js';
 
 /** Whoever watches runs without deciding anything: log and transcript. Must not throw. */
 export interface RunObserver {
@@ -56,4 +55,41 @@ export interface HookReport {
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: boolean;
+}
+
+/** What an agent asks, for the transcript. `text` is what people read of it. */
+export function askedEntry({ id, kind, text, fields }: Question): Json {
+  return { question_id: id, kind, text, fields: fields.map((field) => ({ ...field, options: [...field.options] })) };
+}
+
+/** What was answered to what, for the transcript. */
+export function answeredEntry(question: Question, answer: Answer): Json {
+  return {
+    question_id: question.id,
+    question: question.text,
+    by: isLate(answer) ? 'timeout' : 'person',
+    decision: answer.kind,
+    values: answer.kind === 'input' ? { ...answer.values } : {},
+    text: wordsOf(question, answer),
+  };
+}
+
+function wordsOf({ fields }: Question, answer: Answer): string {
+  switch (answer.kind) {
+    case 'accept':
+      return 'yes';
+    case 'decline':
+      return isLate(answer) ? 'no, because nobody answered in time' : 'no';
+    case 'input': {
+      const label = (id: string) => fields.find((field) => field.id === id)?.label || id;
+      const entries = Object.entries(answer.values);
+      const [only] = entries;
+      if (only && entries.length === 1) return only[1];
+      return entries.map(([id, value]) => `${label(id)}: ${value}`).join('\n');
+    }
+  }
+}
+
+function isLate(answer: Answer): boolean {
+  return answer.kind === 'decline' && answer.isLate === true;
 }

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import PQueue from 'p-queue';
+import type { Clock } from '../src/domain/clock.js';
 import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder, StopReason } from '../src/domain/effects.js';
 import { toBatonError } from '../src/domain/errors.js';
 import { failureOf, type Outcome } from '../src/domain/outcome.js';
 import type { Dispatch, Runner } from '../src/domain/ports.js';
-import type { Answer, Question } from '../src/domain/question.js';
-import type { RunSignal } from '../src/domain/run-signal.js';
+import type { Answer, Question, RunSignal } from '../src/domain/run-signal.js';
 import { closeRun } from './close-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
-import { filterProgress } from './progress-filter.js';
-import { type RemovalDeps, removeWorkspaces } from './workspace/remove-workspace.js';
+import type { PersonListener, StepControls } from './executors/executor.js';
 import { type Attempt, type RunDeps, runAttempt } from './run-attempt.js';
-import { RunMailbox } from './run-mailbox.js';
-import { answeredEntry, askedEntry } from './tell-questions.js';
+import { answeredEntry, askedEntry } from './run-observer.js';
+import { type RemovalDeps, removeWorkspaces } from './workspace/remove-workspace.js';
 import { freeDiskMb } from './workspace/workspace-root.js';
 
 export type RunPoolDeps = Omit<RemovalDeps, 'onUnkillable'> & { readonly dispatch: Dispatch };
@@ -155,4 +154,66 @@ class AliveRun implements Attempt {
     this.stoppedAtAwakeMs ??= this.clock.now().awakeMs;
     this.#controller.abort(reason);
   }
+}
+
+/**
+ * What people say to a run. It goes to the agent that is at work; there is never more than one in a workspace. A message that finds none
+ * waits for the next one, and so does what an agent has not heard when it ends.
+ */
+export class RunMailbox implements StepControls {
+  #listener: PersonListener | null = null;
+  #waiting: string[] = [];
+
+  attend(listener: PersonListener): (unheard: readonly string[]) => void {
+    this.#listener = listener;
+    for (const text of this.takeAll()) listener.onMessage(text);
+    return (unheard) => {
+      if (this.#listener !== listener) return;
+      this.#listener = null;
+      this.#waiting.push(...unheard);
+    };
+  }
+
+  answer(questionId: string, answer: Answer): void {
+    this.#listener?.onAnswer(questionId, answer);
+  }
+
+  say(text: string): void {
+    if (this.#listener === null) this.#waiting.push(text);
+    else this.#listener.onMessage(text);
+  }
+
+  /** What nobody has heard. */
+  takeAll(): string[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    return waiting;
+  }
+}
+
+type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
+
+const MOST_OFTEN_MS = 1_000;
+
+/** Lets everything through but progress that tells nothing new: the same open items within a hundredth of the stall limit. */
+export function filterProgress(
+  clock: Clock,
+  stallTimeoutMs: number,
+  pass: (signal: CoreSignal) => void,
+): (signal: CoreSignal) => void {
+  const everyMs = stallTimeoutMs > 0 ? Math.min(MOST_OFTEN_MS, stallTimeoutMs / 100) : MOST_OFTEN_MS;
+  let lastAtMs = Number.NEGATIVE_INFINITY;
+  let lastOpenItems = -1;
+  return (signal) => {
+    if (signal.type === 'progress') {
+      const { awakeMs } = clock.now();
+      if (signal.openItems === lastOpenItems && awakeMs - lastAtMs < everyMs) return;
+      lastAtMs = awakeMs;
+      lastOpenItems = signal.openItems;
+    } else {
+      // The core counts open items anew with each phase.
+      lastOpenItems = -1;
+    }
+    pass(signal);
+  };
 }

@@ -1,10 +1,139 @@
-import { Context, type Template, toValueSync } from 'liquidjs';
+import {
+  CaptureTag,
+  Context,
+  type Emitter,
+  type FS,
+  filters,
+  Liquid,
+  LiquidError,
+  Tag,
+  type Template,
+  toValue,
+  toValueSync,
+} from 'liquidjs';
 import type { PromptSource } from '../src/domain/config.js';
 import type { RunReason } from '../src/domain/effects.js';
+import { BatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
-import { limitOperations, MAX_OPERATIONS, MAX_PROMPT_LENGTH, promptOutput } from './render-limits.js';
-import { strictLiquid } from './strict-liquid.js';
-import { templateError } from './template-error.js';
+import { nearestWord } from '../src/domain/nearest-word.js';
+
+/** Enough for thousands of comments; a template that needs more is a runaway loop. */
+const MAX_OPERATIONS = 100_000;
+/** Characters and array elements that filters, ranges and captures may make while one prompt is rendered. */
+const MAX_ALLOCATIONS = 20_000_000;
+/** The template itself, in characters. */
+const MAX_TEMPLATE_LENGTH = 1_000_000;
+/** Codex refuses input of over 1,048,576 characters. */
+export const MAX_PROMPT_LENGTH = 1_000_000;
+
+/**
+ * Stops a render after a fixed number of operations. liquidjs checks its own limit against the time of day before every
+ * tag, output and text, and once per round of a loop; here the same checks are counted, so that a template
+ * either always passes or always fails, on a slow machine too.
+ */
+function limitOperations(context: Context, limit: number): void {
+  let operations = 0;
+  context.renderLimit.check = () => {
+    operations += 1;
+    if (operations > limit) throw new Error(`the render limit of ${limit} operations is exceeded`);
+  };
+}
+
+/** Collects what is written and gives up as soon as it grows too long. The result is whole or an error, never cut. */
+class BoundedOutput implements Emitter {
+  buffer = '';
+  readonly #onWrite: (length: number) => void;
+
+  constructor(onWrite: (length: number) => void) {
+    this.#onWrite = onWrite;
+  }
+
+  write(value: unknown): void {
+    const plain = toValue(value);
+    if (Array.isArray(plain)) {
+      for (const element of plain) this.write(element);
+      return;
+    }
+    if (plain === null || plain === undefined) return;
+    const text = String(plain);
+    this.#onWrite(text.length);
+    this.buffer += text;
+  }
+}
+
+/** The output of the whole prompt. */
+function promptOutput(maxLength: number): BoundedOutput {
+  let length = 0;
+  return new BoundedOutput((added) => {
+    length += added;
+    if (length > maxLength) {
+      throw new BatonError(
+        'prompt_too_large',
+        `the rendered prompt is over ${maxLength} characters: shorten the template, or the text of the issue that it prints`,
+      );
+    }
+  });
+}
+
+/** Liquid that knows no files, no prototypes and no silent blanks. */
+function strictLiquid(): Liquid {
+  const liquid = new Liquid({
+    strictVariables: true,
+    strictFilters: true,
+    ownPropertyOnly: true,
+    dynamicPartials: false,
+    relativeReference: false,
+    cache: false,
+    fs: NO_FILES,
+    parseLimit: MAX_TEMPLATE_LENGTH,
+    memoryLimit: MAX_ALLOCATIONS,
+  });
+  for (const name of ['include', 'render', 'layout', 'block']) liquid.registerTag(name, RefusedTag);
+  liquid.registerTag('capture', BoundedCapture);
+  return liquid;
+}
+
+const refuse = (): never => {
+  throw new Error('a prompt cannot read files');
+};
+
+// The tags that would ask for files are refused already; this is what stands behind them.
+const NO_FILES: FS = {
+  exists: async () => false,
+  existsSync: () => false,
+  readFile: async () => refuse(),
+  readFileSync: refuse,
+  resolve: refuse,
+  contains: async () => false,
+  containsSync: () => false,
+};
+
+class RefusedTag extends Tag {
+  constructor(...[token, remaining, liquid]: ConstructorParameters<typeof Tag>) {
+    super(token, remaining, liquid);
+    throw new Error(
+      `{% ${token.name} %} is not available: a prompt cannot read files, so write the text into WORKFLOW.md`,
+    );
+  }
+
+  override render(): never {
+    return refuse();
+  }
+}
+
+/** The stock tag does not charge the memory limit, so that a capture of itself, twice, would double for ever. */
+class BoundedCapture extends CaptureTag {
+  override *render(context: Context): Generator<unknown, void, string> {
+    const output = new BoundedOutput((length) => context.memoryLimit.use(length));
+    yield this.liquid.renderer.renderTemplates(this.templates, context, output);
+    Object.defineProperty(context.bottom(), this.variable, {
+      value: output.buffer,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
+  }
+}
 
 /** What a prompt can name. `attempt` is null on the first run of a claim. */
 export interface PromptValues {
@@ -52,4 +181,60 @@ function render(templates: Template[], source: PromptSource, values: object): st
   } catch (error) {
     throw templateError('template_render_error', error, source, values);
   }
+}
+
+type TemplateErrorCode = 'template_parse_error' | 'template_render_error';
+
+/** Says where in WORKFLOW.md a template went wrong, and what was probably meant. */
+function templateError(code: TemplateErrorCode, error: unknown, source: PromptSource, values: object = {}): BatonError {
+  const original = LiquidError.is(error) ? (error.originalError ?? error) : error;
+  // Our own errors travel through liquidjs wrapped; they say what happened better than a template error would.
+  if (original instanceof BatonError) return original;
+  const text = withoutPosition(original instanceof Error ? original.message : String(original));
+  const position = LiquidError.is(error) ? placeOf(error, source) : null;
+  const where = position === null ? source.file : `${source.file}${position.label}`;
+  const message = `${where} ${text}${suggestion(text, values)}`;
+  return new BatonError(code, message, { line: position?.line, column: position?.column }, { cause: error });
+}
+
+function placeOf(error: LiquidError, source: PromptSource) {
+  const [bodyLine, bodyColumn] = error.token.getPosition() as [number, number];
+  if (source.startLine === 0)
+    return { line: bodyLine, column: bodyColumn, label: ` (built-in prompt):${bodyLine}:${bodyColumn}` };
+  const { startLine, startColumn = 1, isFolded = false } = source;
+  if (isFolded) return { line: startLine, column: startColumn, label: `:${startLine}:${startColumn}` };
+  const line = startLine + bodyLine - 1;
+  const column = startColumn + bodyColumn - 1;
+  return { line, column, label: `:${line}:${column}` };
+}
+
+/** liquidjs appends the position within the body, which would contradict ours. */
+function withoutPosition(message: string): string {
+  return message.replace(/(, file:.*)?, line:\d+, col:\d+$/s, '');
+}
+
+function suggestion(text: string, values: object): string {
+  const variable = /^undefined variable: (.+)$/s.exec(text)?.[1];
+  if (variable !== undefined) return variableHint(variable.split('.'), values);
+  const filter = /^undefined filter: (.+)$/s.exec(text)?.[1];
+  return filter === undefined ? '' : hint(nearestWord(filter, Object.keys(filters)), '');
+}
+
+function variableHint(path: readonly string[], values: object): string {
+  let scope: unknown = values;
+  for (const name of path.slice(0, -1)) {
+    if (!isMap(scope) || !Object.hasOwn(scope, name)) return '';
+    scope = scope[name];
+  }
+  if (!isMap(scope)) return '';
+  const prefix = path.slice(0, -1).map((name) => `${name}.`);
+  return hint(nearestWord(path.at(-1) ?? '', Object.keys(scope)), prefix.join(''));
+}
+
+function hint(name: string | null, prefix: string): string {
+  return name === null ? '' : `; did you mean "${prefix}${name}"?`;
+}
+
+function isMap(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { Clock } from '../../src/domain/clock.js';
 import type { RuntimeConfig } from '../../src/domain/config.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
-import type { Containment, HiddenDirectory, NamespaceContainment } from './process.js';
 import { captureOutput } from './capture-output.js';
-import { SYSTEM_PATH } from './namespace-command.js';
+import type { Containment, HiddenDirectory, NamespaceContainment } from './process.js';
 import { runContained } from './run-contained.js';
+import { SYSTEM_PATH } from './start-process.js';
 
 export interface DetectOptions {
   readonly isolation: RuntimeConfig['isolation'];

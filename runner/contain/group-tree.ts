@@ -1,7 +1,6 @@
-import { TREE_MARKER_NAME } from './find-marked.js';
-import { MarkerSweep } from './marker-sweep.js';
+import { MarkerSweep, TREE_MARKER_NAME } from './marker-sweep.js';
 import { identifyNow, listProcesses, type ProcessFacts } from './proc-table.js';
-import type { ProcessTree } from './process-tree.js';
+import type { ProcessTree } from './stop-ladder.js';
 
 /**
  * A tree without a namespace: the process group of the command, and whatever else carries its marker. Best effort: a process

@@ -1,6 +1,84 @@
+import { constants } from 'node:os';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
+import { drain } from './capture-output.js';
 import { isStillAlive, type ProcessIdentity, processFacts, readIfThere, signalExactly } from './proc-table.js';
-import type { ProcessTree } from './process-tree.js';
+import type { ExitStatus } from './process.js';
+import type { StartedProcess } from './start-process.js';
+import type { ProcessTree } from './stop-ladder.js';
+import { TimeLimit } from './time-limit.js';
+
+const READY_LIMIT_MS = 30_000;
+const MAX_COMPLAINT_BYTES = 4_000;
+
+/**
+ * Lets the command of a namespace begin: `init.sh` says that all is hidden, we note the namespace's first process, then we
+ * say go. Throws `BatonError` when it does not come to that, and then nothing is left running.
+ */
+export async function enterNamespace(child: StartedProcess, clock: Clock): Promise<ProcessIdentity> {
+  const { report } = child;
+  if (report === null) throw new BatonError('internal_error', 'A namespace was started without its report');
+  const limit = new TimeLimit(clock, READY_LIMIT_MS);
+  try {
+    const word = await limit.race(firstLine(report));
+    if (word !== 'ready') throw await refusal(child, word, clock);
+    const first = await firstOfNamespace(child.pid);
+    report.write('go\n', () => report.destroy());
+    return first;
+  } catch (error) {
+    report.destroy();
+    killGroup(child);
+    await child.exited;
+    throw error;
+  } finally {
+    limit.end();
+  }
+}
+
+/**
+ * The status of the command, as `init.sh` and `unshare` hand it on: a death by signal `n` arrives as code 128 + n, and our own
+ * KILL on the namespace as code 1.
+ */
+export function commandStatus(status: ExitStatus, wasKilled: boolean): ExitStatus {
+  const { code } = status;
+  if (code === 1 && wasKilled) return { code: null, signal: 'SIGKILL' };
+  if (code === null || code <= 128) return status;
+  const signal = SIGNAL_NAMES.get(code - 128);
+  return signal === undefined ? status : { code: null, signal };
+}
+
+const SIGNAL_NAMES = new Map(
+  Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals] as const),
+);
+
+async function firstLine(report: Duplex): Promise<string> {
+  let text = '';
+  for await (const chunk of report.iterator({ destroyOnReturn: false })) {
+    text += String(chunk);
+    const end = text.indexOf('\n');
+    if (end >= 0) return text.slice(0, end);
+  }
+  return text;
+}
+
+async function refusal(child: StartedProcess, word: string | undefined, clock: Clock): Promise<BatonError> {
+  if (word === 'refused workspace_changed') {
+    return new BatonError(
+      'workspace_changed',
+      'The working directory was replaced while the process started; nothing ran in it',
+    );
+  }
+  killGroup(child);
+  const complaint = await drain(child.stderr, child.exited, { maxBytes: MAX_COMPLAINT_BYTES, clock, drainMs: 1_000 });
+  const why = word === undefined ? `it was not ready after ${READY_LIMIT_MS} ms` : word.replace(/^refused /, '');
+  const parts = [why, complaint.text.trim()].filter((part) => part !== '');
+  return new BatonError('spawn_failed', `The namespace of a process could not be made: ${parts.join(': ')}`);
+}
+
+function killGroup(child: StartedProcess): void {
+  if (!child.hasExited()) process.kill(-child.pid, 'SIGKILL');
+}
 
 /**
  * A tree inside a PID namespace, held by its first process: the kernel lets that one end only after every other process
@@ -44,7 +122,7 @@ export class NamespaceTree implements ProcessTree {
 }
 
 /** The namespace's PID 1 as the host numbers it: the only child of `unshare`. Throws `spawn_failed`. */
-export async function firstOfNamespace(outerPid: number): Promise<ProcessIdentity> {
+async function firstOfNamespace(outerPid: number): Promise<ProcessIdentity> {
   const children = await readIfThere(`/proc/${outerPid}/task/${outerPid}/children`);
   const pids = children?.toString('latin1').trim().split(' ') ?? [];
   const facts = pids.length === 1 ? processFacts(Number(pids[0])) : null;

@@ -77,7 +77,7 @@ export interface NamespaceContainment extends ContainmentBase {
 }
 
 /** Group kill and a sweep for the marker: best effort, and nothing is hidden. */
-export interface GroupContainment extends ContainmentBase {
+interface GroupContainment extends ContainmentBase {
   readonly kind: 'none';
 }
 
@@ -104,4 +104,25 @@ export interface HiddenDirectory {
   readonly path: string;
   readonly dev: bigint;
   readonly ino: bigint;
+}
+
+/**
+ * A process whose `stop` settles only once nothing of it is left, and says meanwhile that it cannot be killed. Its output
+ * ends no sooner, so whoever waits for both would never come to say it.
+ */
+export function untilGone(
+  process: ContainedProcess,
+  onUnkillable: (survivors: readonly number[]) => void,
+): ContainedProcess {
+  return {
+    ...process,
+    async stop(ladder) {
+      const result = await process.stop(ladder);
+      if (!result.gone) {
+        onUnkillable(result.survivors);
+        await result.whenGone;
+      }
+      return result;
+    },
+  };
 }

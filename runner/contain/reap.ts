@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OpenRun } from '../../src/domain/ports.js';
-import { DAEMON_MARKER_NAME, MARKER_NAME } from './find-marked.js';
+import { DAEMON_MARKER_NAME, MARKER_NAME } from './marker-sweep.js';
 import {
   forEachPid,
   isStillAlive,

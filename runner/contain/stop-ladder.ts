@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../src/domain/clock.js';
 import type { StopLadder, StopResult } from './process.js';
-import type { ProcessTree } from './process-tree.js';
 import { TimeLimit } from './time-limit.js';
 
 const DEFAULT_LADDER: StopLadder = { eofMs: 2_000, termMs: 3_000, killMs: 30_000 };
@@ -10,7 +9,7 @@ const LOOK_AT_UNKILLABLE_EVERY_MS = 500;
 /** /proc itself blocks on a process that hangs inside the kernel. */
 const LOOK_LIMIT_MS = 5_000;
 
-export interface Stoppable {
+interface Stoppable {
   readonly pid: number;
   readonly tree: ProcessTree;
   readonly exited: Promise<unknown>;
@@ -105,4 +104,17 @@ export class StopLadderClimb {
       limit.end();
     }
   }
+}
+
+/**
+ * All processes of one command, however they are held together: by a PID namespace (`namespace-tree.ts`) or by a
+ * process group and a marker (`group-tree.ts`). The stop ladder knows nothing else of them.
+ */
+export interface ProcessTree {
+  /** Sends the signal to everything of the tree that can be reached. Sending to what is gone is fine. */
+  signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** The pids that are still alive; empty only when nothing of the tree was found. */
+  survivors(): Promise<readonly number[]>;
+  /** How many processes only the marker led us to, and were killed by it. */
+  readonly swept: number;
 }

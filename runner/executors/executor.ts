@@ -5,11 +5,10 @@ import type { Issue } from '../../src/domain/issue.js';
 import type { Json } from '../../src/domain/json.js';
 import type { Outcome } from '../../src/domain/outcome.js';
 import type { HostTool } from '../../src/domain/ports.js';
-import type { Answer } from '../../src/domain/question.js';
-import type { RunSignal } from '../../src/domain/run-signal.js';
+import type { Answer, RunSignal } from '../../src/domain/run-signal.js';
 import type { RenderedAction } from '../../src/domain/steps/plan.js';
-import type { Environment } from '../environment.js';
 import type { ContainedProcess } from '../contain/process.js';
+import type { Environment } from '../environment.js';
 
 /**
  * What runs a step. One interface for every kind. `execute` never throws, ends soon after `context.signal` is aborted with

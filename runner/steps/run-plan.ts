@@ -1,25 +1,22 @@
 import { createHash } from 'node:crypto';
-import { toBatonError } from '../../src/domain/errors.js';
+import { type CapabilityIndex, executorFor, findCapability } from '../../src/domain/capabilities.js';
+import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import type { Json, JsonObject } from '../../src/domain/json.js';
 import { failure, failureOf, type Outcome } from '../../src/domain/outcome.js';
-import { allSteps, type Plan } from '../../src/domain/steps/plan.js';
+import { allSteps, type CapabilityAction, type Plan } from '../../src/domain/steps/plan.js';
 import type { Scope } from '../../src/domain/steps/tokens.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { promptValues } from '../prompt-values.js';
 import type { Attempt, RunDeps } from '../run-attempt.js';
 import type { Workspace } from '../workspace/workspace-folder.js';
-import { deriveSignal } from './derived-signal.js';
-import { executeSteps } from './execute-steps.js';
+import { deriveSignal, executeSteps } from './execute-steps.js';
 import { Pulse } from './pulse.js';
-import type { RenderPrompt } from './render-action.js';
 import { SharedResources } from './run-resources.js';
-import { RunScope } from './run-scope.js';
-import { stepContext } from './step-context.js';
-import type { StepRun } from './step-run.js';
+import { type RenderPrompt, RunScope, ThreadMessages } from './run-scope.js';
+import { type StepRun, stepContext } from './step-context.js';
 import { StepThreads } from './step-threads.js';
-import { ThreadMessages } from './thread-messages.js';
 
-export interface PlanParts {
+interface PlanParts {
   readonly attempt: Attempt;
   readonly deps: RunDeps;
   readonly workspace: Workspace;
@@ -135,4 +132,26 @@ function openingMessage({ attempt, workspace }: PlanParts, scope: RunScope): str
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
+}
+
+/**
+ * What the load has seen may be gone by now: a folder of capabilities can change without WORKFLOW.md. Asked before anything of a run
+ * is made. Throws `EXECUTOR_NOT_FOUND` or `CAPABILITY_NOT_FOUND`, which hold the daemon and count against no issue.
+ */
+export async function assertRunnable(plan: Plan, find: () => Promise<CapabilityIndex>): Promise<void> {
+  const wanted = [...allSteps(plan.steps)].flatMap((step): { id: string; action: CapabilityAction }[] =>
+    step.shape === 'action' && step.action.kind === 'capability' ? [{ id: step.id, action: step.action }] : [],
+  );
+  if (wanted.length === 0) return;
+  const index = await find();
+  for (const { id, action } of wanted) {
+    const capability = findCapability(index, action.type, action.name);
+    if (executorFor(index, action.type, capability?.executor ?? null) === null) {
+      const what = capability?.executor ? `the executor ${capability.executor}` : `an executor for ${action.type}`;
+      throw new BatonError('EXECUTOR_NOT_FOUND', `step "${id}" needs ${what}, and there is none (any more)`);
+    }
+    if (capability !== null) continue;
+    const message = `step "${id}" needs the ${action.type} ${action.name}, and there is none (any more)`;
+    throw new BatonError('CAPABILITY_NOT_FOUND', message);
+  }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/domain/clock.js';
+import { withinLimit } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
-import { withinLimit } from '../../src/domain/time-limit.js';
 import type { RunResources } from '../executors/executor.js';
 
 const RELEASE_LIMIT_MS = 5_000;

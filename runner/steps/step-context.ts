@@ -1,18 +1,25 @@
 import { lstat } from 'node:fs/promises';
-import { standingOf } from '../../src/domain/standing.js';
-import { runContained } from '../contain/run-contained.js';
-import { spawnContained } from '../contain/spawn-contained.js';
+import { type Clock, withinLimit } from '../../src/domain/clock.js';
+import { BatonError } from '../../src/domain/errors.js';
+import { type Issue, standingOf } from '../../src/domain/issue.js';
+import type { Json } from '../../src/domain/json.js';
+import type { Outcome } from '../../src/domain/outcome.js';
+import type { RunSignal } from '../../src/domain/run-signal.js';
+import type { Action } from '../../src/domain/steps/plan.js';
+import { untilGone } from '../contain/process.js';
+import { runContained, spawnContained } from '../contain/run-contained.js';
 import { environmentFor } from '../environment.js';
-import type { Program, RunResources, StepContext, ThreadMessage } from '../executors/executor.js';
+import type { Program, RunResources, StepContext, StepFacts, ThreadMessage } from '../executors/executor.js';
+import type { Executors } from '../executors/executors.js';
 import { promptValues } from '../prompt-values.js';
-import { reread } from '../reread-issue.js';
 import type { Attempt, RunDeps } from '../run-attempt.js';
-import { untilGone } from '../until-gone.js';
+import type { RunObserver } from '../run-observer.js';
 import type { Workspace } from '../workspace/workspace-folder.js';
-import type { ContextRequest } from './step-run.js';
+import type { Pulse } from './pulse.js';
+import type { RenderPrompt } from './run-scope.js';
 import type { StepThreads } from './step-threads.js';
 
-export interface ContextParts {
+interface ContextParts {
   readonly attempt: Attempt;
   readonly deps: RunDeps;
   readonly workspace: Workspace;
@@ -98,4 +105,49 @@ export function stepContext(parts: ContextParts, request: ContextRequest): StepC
 async function placeOf(cwd: string) {
   const { dev, ino } = await lstat(cwd);
   return { cwd, identity: { dev, ino } };
+}
+
+/** What the steps of one run share. */
+export interface StepRun {
+  readonly runId: string;
+  readonly clock: Clock;
+  readonly executors: Executors;
+  readonly observer: Pick<RunObserver, 'stepStarted' | 'stepFinished' | 'audited' | 'warned'>;
+  readonly pulse: Pulse;
+  readonly renderPrompt: RenderPrompt;
+  readonly maxInlineOutputBytes: number;
+  /** The one step of a workflow without `steps:` is the run: it is not told apart, and its outcome is passed on as it is. */
+  readonly isImplied: boolean;
+  /** Outcomes by idempotency key, also of steps that are still at work. */
+  readonly once: Map<string, Promise<Outcome>>;
+  /** Counts the executions of steps. */
+  nextIndex(): number;
+  contextOf(request: ContextRequest): StepContext;
+  emit(signal: RunSignal): void;
+  /** A step has ended well: the conversation goes on with it. */
+  said(stepId: string, output: Json): void;
+}
+
+interface ContextRequest {
+  readonly facts: StepFacts;
+  readonly action: Action;
+  readonly signal: AbortSignal;
+  emit(signal: RunSignal): void;
+}
+
+const REFRESH_TIMEOUT_MS = 60_000;
+
+/** The issue as the tracker has it now; `null` when it knows nothing at the moment. A gone one has left the active states. */
+async function reread(
+  issue: Issue,
+  { signal }: Pick<Attempt, 'signal'>,
+  { clock, tracker }: Pick<RunDeps, 'clock' | 'tracker'>,
+): Promise<Issue | null> {
+  const late = () =>
+    new BatonError('tracker_request', `the tracker did not answer within ${REFRESH_TIMEOUT_MS / 1000} s`);
+  const ask = (inner: AbortSignal) => tracker.issuesByIds([issue.id], inner);
+  const batch = await withinLimit(clock, REFRESH_TIMEOUT_MS, ask, late, signal);
+  const found = batch.issues.find((one) => one.id === issue.id);
+  if (found || batch.unknown.includes(issue.id)) return found ?? null;
+  return { ...issue, dispatchable: false };
 }

@@ -1,6 +1,5 @@
 import type { ResumeOrder } from '../../src/domain/effects.js';
-import type { RunSignal } from '../../src/domain/run-signal.js';
-import type { TokenTotals } from '../../src/domain/runtime-event.js';
+import type { RunSignal, TokenTotals } from '../../src/domain/run-signal.js';
 import { allSteps, type Plan } from '../../src/domain/steps/plan.js';
 
 /**

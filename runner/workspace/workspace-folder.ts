@@ -1,8 +1,10 @@
-import { lstat, mkdir, rmdir } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
-import type { FolderIdentity } from '../contain/process.js';
-import type { Bookkeeping } from '../workspace-bookkeeping.js';
-import { isSameDirectory } from '../workspace-owner.js';
+import type { WorkspaceOwner } from '../../src/domain/ports.js';
+import type { DirectoryIdentity, FolderIdentity } from '../contain/process.js';
+import { BOOKKEEPING_FOLDER } from './workspace-root.js';
 
 export interface Workspace {
   readonly key: string;
@@ -15,7 +17,7 @@ export interface Workspace {
   readonly adopted: boolean;
 }
 
-export interface Finding {
+interface Finding {
   readonly key: string;
   readonly path: string;
   readonly found: FolderIdentity | null;
@@ -83,4 +85,147 @@ export function workspaceChanged(path: string, cause?: unknown): BatonError {
     {},
     { cause },
   );
+}
+
+/** Who asks for a folder. */
+interface Claimant {
+  readonly scope: string;
+  readonly issueId: string;
+}
+
+type Ownership =
+  | { readonly kind: 'unrecorded' }
+  | { readonly kind: 'ours' }
+  | { readonly kind: 'other'; readonly owner: WorkspaceOwner };
+
+/** Whose a folder is. The same id in another scope (another project, another tracker) is another issue. */
+export function ownershipOf(key: string, claimant: Claimant, owners: readonly WorkspaceOwner[]): Ownership {
+  const owner = owners.find((candidate) => candidate.key === key);
+  if (owner === undefined) return { kind: 'unrecorded' };
+  return isOwner(claimant, owner) ? { kind: 'ours' } : { kind: 'other', owner };
+}
+
+/** Records of other issues whose key differs from `key` only in case: on some disks they name the same folder. */
+export function caseTwins(key: string, claimant: Claimant, owners: readonly WorkspaceOwner[]): WorkspaceOwner[] {
+  return owners.filter(
+    (owner) => owner.key !== key && owner.key.toLowerCase() === key.toLowerCase() && !isOwner(claimant, owner),
+  );
+}
+
+/** The twin that really has the folder found under our key, if any: the disk does not tell the two names apart. */
+export function clashingTwin(
+  found: DirectoryIdentity | null,
+  twins: readonly { readonly owner: WorkspaceOwner; readonly identity: DirectoryIdentity | null }[],
+): WorkspaceOwner | null {
+  return twins.find(({ identity }) => isSameDirectory(found, identity))?.owner ?? null;
+}
+
+export function isSameDirectory(one: DirectoryIdentity | null, other: DirectoryIdentity | null): boolean {
+  return one !== null && other !== null && one.dev === other.dev && one.ino === other.ino;
+}
+
+export function isOwner(claimant: Claimant, owner: WorkspaceOwner): boolean {
+  return owner.scope === claimant.scope && owner.issueId === claimant.issueId;
+}
+
+/**
+ * The `.baton` folder beside the workspaces. `creating/<key>` says that a workspace is being made: it is written before the
+ * folder exists and goes when `after_create` ended well, so whatever crash lies between leaves it behind. `trash/` takes folders
+ * that are being deleted: moving is one step, deleting is not, and a half-deleted workspace must never be taken for a whole one.
+ */
+interface Bookkeeping {
+  /** `null`: not being made. `identity: null`: the crash came before the folder was used at all. */
+  creating(key: string): Promise<{ readonly identity: FolderIdentity | null } | null>;
+  markCreating(key: string, identity: FolderIdentity | null): Promise<void>;
+  clearCreating(key: string): Promise<void>;
+  /** Moves a folder out of the way; `deleteTrash` of the answer does the rest. */
+  toTrash(path: string, key: string): Promise<string>;
+  /** What a crash left half deleted. */
+  trash(): Promise<readonly string[]>;
+}
+
+export function createBookkeeping(root: string): Bookkeeping {
+  const base = join(root, BOOKKEEPING_FOLDER);
+  const folder = async (name: 'creating' | 'trash') => {
+    await ensureFolder(base);
+    await ensureFolder(join(base, name));
+    return join(base, name);
+  };
+  return {
+    async creating(key) {
+      const text = await readFile(join(await folder('creating'), key), 'utf8').catch(ignoreMissing);
+      return text === undefined ? null : { identity: parseIdentity(text) };
+    },
+    async markCreating(key, identity) {
+      const path = join(await folder('creating'), key);
+      await writeFile(path, identity === null ? '' : `${identity.dev} ${identity.ino} ${identity.bornMs}\n`, {
+        mode: 0o600,
+      });
+    },
+    async clearCreating(key) {
+      await unlink(join(await folder('creating'), key)).catch(ignoreMissing);
+    },
+    async toTrash(path, key) {
+      const target = join(await folder('trash'), `${key}.${randomUUID()}`);
+      await rename(path, target);
+      return target;
+    },
+    async trash() {
+      const path = await folder('trash');
+      return (await readdir(path)).map((name) => join(path, name));
+    },
+  };
+}
+
+/** Deletes a folder and what is in it. Symlinks are deleted, never followed. */
+export async function deleteTrash(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'ENAMETOOLONG') throw error;
+    if ((await lstat(path)).isDirectory()) await makeDeletable(path, path);
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Package caches make their folders read-only; the owner may change that. Folders too deep to be named are moved up. */
+async function makeDeletable(path: string, top: string): Promise<void> {
+  await chmod(path, 0o700);
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    let folder = join(path, entry.name);
+    if (folder.length - top.length > MAX_DEPTH_CHARACTERS) {
+      await chmod(folder, 0o700); // to move a folder is to write its `..`
+      const higher = join(top, randomUUID());
+      await rename(folder, higher);
+      folder = higher;
+    }
+    await makeDeletable(folder, top);
+  }
+}
+
+const MAX_DEPTH_CHARACTERS = 1_000;
+
+/** Not recursive, so that a symlink in its place is seen and not followed. */
+async function ensureFolder(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  if (!(await lstat(path)).isDirectory()) {
+    throw new BatonError(
+      'workspace_failed',
+      `${path} is not a directory: move it away, Baton keeps its own notes there`,
+    );
+  }
+}
+
+function parseIdentity(text: string): FolderIdentity | null {
+  const match = /^(\d+) (\d+) ([\d.]+)\n$/.exec(text);
+  return match === null ? null : { dev: Number(match[1]), ino: Number(match[2]), bornMs: Number(match[3]) };
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+  return undefined;
 }

@@ -3,10 +3,20 @@ import { join, resolve } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { WorkspaceOwner, WorkspaceOwners } from '../../src/domain/ports.js';
-import { createBookkeeping, deleteTrash } from '../workspace-bookkeeping.js';
-import { folderAt, settleFolder, type Workspace, workspaceChanged } from './workspace-folder.js';
-import { caseTwins, clashingTwin, isOwner, isSameDirectory, ownershipOf } from '../workspace-owner.js';
-import { isInside, workspaceKey } from '../workspace-path.js';
+import {
+  caseTwins,
+  clashingTwin,
+  createBookkeeping,
+  deleteTrash,
+  folderAt,
+  isOwner,
+  isSameDirectory,
+  ownershipOf,
+  settleFolder,
+  type Workspace,
+  workspaceChanged,
+} from './workspace-folder.js';
+import { isInside, workspaceKey } from './workspace-root.js';
 
 /**
  * One folder per issue below the root. Every change goes record → marker → folder on the way in and folder → record → marker on

@@ -2,18 +2,19 @@ import { hasBudget } from '../../orchestrator/eligibility.js';
 import type { State } from '../../orchestrator/state.js';
 import type { Claim, LiveRun, Parked, Running } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
+import type { FinishedIssue } from '../domain/durable.js';
 import type { StopReason } from '../domain/effects.js';
-import type { Issue } from '../domain/issue.js';
+import type { OrchestratorEvent } from '../domain/events.js';
+import { type Issue, includesState, standingOf } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
+import { nearestWord } from '../domain/nearest-word.js';
 import { cancelled } from '../domain/outcome.js';
-import { standingOf } from '../domain/standing.js';
-import { type ActionRefusal, type ActionResult, accept, commandOn, refuse } from '../status/action-result.js';
-import { decideAnswer } from '../status/answer-action.js';
-import { findIssue } from '../status/find-issue.js';
+import type { Answer, Question } from '../domain/run-signal.js';
+import { shellWord } from '../domain/shell-word.js';
 import { isoTime } from '../text/iso-time.js';
-import type { AnswerRequest } from '../status/shapes/request-shapes.js';
+import { findIssue, knownIssues } from './issue-view.js';
+import type { AnswerRequest } from './schemas.js';
 import { failedRules } from './start-order.js';
-import { refuseUnknown } from '../status/unknown-issue.js';
 
 /** What a person asks for about one issue. */
 export type Action =
@@ -178,4 +179,133 @@ function whyNot(state: State, issue: Issue): string {
   return failedRules(issue, state)
     .map(({ why }) => why)
     .join('; ');
+}
+
+/** An answer of a person: to which question, and does it fit? */
+function decideAnswer(issue: Issue, claim: Claim | null, request: AnswerRequest): ActionResult {
+  const { id, identifier } = issue;
+  const open = openQuestions(claim);
+  if (open.length === 0) return refuse('nothing_to_answer', `Nothing is asked about ${identifier}.`);
+  if (claim?.status.kind === 'running' && claim.live.run?.stop != null)
+    return refuse(
+      'being_stopped',
+      `The run of ${identifier} is being ended. What it asks can be answered once it is parked.`,
+    );
+  const question = questionOf(request, open, identifier);
+  if ('code' in question) return question;
+  const answer = answerOf(request, question);
+  if ('code' in answer) return answer;
+  const event = { type: 'answer_given', issueId: id, questionId: question.id, answer } as const;
+  return accept(event, tell(identifier, claim, open.length - 1));
+}
+
+/** What can be answered, the oldest first. */
+function openQuestions(claim: Claim | null): readonly Question[] {
+  if (claim === null || claim.status.kind === 'waiting') return [];
+  if (claim.status.kind === 'running') return claim.status.run.questions;
+  // Of processes that cannot be ended nothing can go on.
+  return claim.status.question === null || claim.status.run !== null ? [] : [claim.status.question];
+}
+
+function questionOf(
+  { question_id: wanted }: AnswerRequest,
+  open: readonly Question[],
+  identifier: string,
+): Question | ActionRefusal {
+  const [first, ...others] = open;
+  const ids = open.map(({ id }) => id).join(', ');
+  if (wanted === undefined && first && others.length === 0) return first;
+  if (wanted === undefined)
+    return refuse('question_ambiguous', `${open.length} questions are open about ${identifier}. Name one: ${ids}.`);
+  const named = open.find(({ id }) => id === wanted);
+  return named ?? refuse('question_unknown', `No question ${wanted} is open about ${identifier}. Open: ${ids}.`);
+}
+
+function answerOf(request: AnswerRequest, question: Question): Answer | ActionRefusal {
+  if ('decision' in request) {
+    // To decline is always possible: the agent goes on without.
+    if (request.decision === 'decline' || question.kind === 'approval') return { kind: request.decision };
+    return unusable(`This question wants words, not a yes: ${fieldsOf(question)}. It can be declined, too.`);
+  }
+  if (question.kind === 'approval') return unusable('This question wants a decision: accept or decline.');
+  const { values } = request;
+  const unknown = Object.keys(values).filter((id) => !question.fields.some((field) => field.id === id));
+  if (unknown.length > 0) return unusable(`There is no field ${unknown.join(', ')}. There is: ${fieldsOf(question)}.`);
+  // To say nothing is to decline, and that is said as such.
+  const missing = question.fields.filter(({ id }) => !Object.hasOwn(values, id) || values[id]?.trim() === '');
+  if (missing.length > 0)
+    return unusable(`Not answered: ${missing.map(({ id }) => id).join(', ')}. Give each a value, or decline.`);
+  return { kind: 'input', values: Object.fromEntries(question.fields.map(({ id }) => [id, values[id] ?? ''])) };
+}
+
+function unusable(message: string): ActionRefusal {
+  return { status: 400, code: 'INVALID_REQUEST', message };
+}
+
+function fieldsOf({ fields }: Question): string {
+  if (fields.length === 0) return 'it has no fields, so send none';
+  return fields.map(({ id, label }) => (label === '' || label === id ? id : `${id} (${label})`)).join(', ');
+}
+
+function tell(identifier: string, claim: Claim | null, others: number): string {
+  if (claim?.status.kind === 'parked')
+    return claim.status.threadId === null
+      ? `${identifier} is due now. Its thread is not known, so it begins anew.`
+      : `${identifier} goes on with your answer, on the same thread.`;
+  const more = others === 0 ? '' : others === 1 ? ' One more question is open.' : ` ${others} more questions are open.`;
+  return `The agent of ${identifier} has your answer.${more}`;
+}
+
+/** About an issue that is neither claimed nor a candidate nothing can be asked for: it has left, or was never there. */
+function refuseUnknown(state: State, name: string): ActionRefusal {
+  const done = finishedAs(state, name);
+  if (done) {
+    const since = `${done.identifier} is "${done.state}" since ${isoTime(done.atMs)}, and not worked on any more`;
+    return refuse('not_active', `${since}. Move it to ${openStates(state)} in the tracker, and it is.`);
+  }
+  const near = nearestWord(
+    name,
+    knownIssues(state).map(({ issue }) => issue.identifier),
+  );
+  const meant = near === null ? '' : ` Did you mean ${near}?`;
+  const message = `No issue ${name} is claimed or among the candidates of the last poll.${meant}`;
+  return { status: 404, code: 'issue_not_found', message };
+}
+
+/** As `findIssue` finds them. */
+function finishedAs({ finished }: State, name: string): FinishedIssue | undefined {
+  const wanted = name.toLowerCase();
+  return (
+    finished.findLast((one) => one.identifier === name || one.issueId === name) ??
+    finished.findLast((one) => one.identifier.toLowerCase() === wanted)
+  );
+}
+
+function openStates({ config }: State): string {
+  const { activeStates, terminalStates } = config.tracker;
+  const open = activeStates.filter((one) => !includesState(terminalStates, one));
+  return open.map((one) => `"${one}"`).join(' or ');
+}
+
+/** What comes of a request of a person: an event for the core, or the reason why there is none. `message`: sentences for them. */
+type ActionResult = { readonly event: OrchestratorEvent; readonly message: string } | ActionRefusal;
+
+interface ActionRefusal {
+  readonly status: 400 | 404 | 409;
+  readonly code: string;
+  readonly message: string;
+}
+
+function accept(event: OrchestratorEvent, message: string): ActionResult {
+  return { event, message };
+}
+
+/** It is not the time for it. */
+function refuse(code: string, message: string): ActionRefusal {
+  return { status: 409, code, message };
+}
+
+/** As a person types it. */
+function commandOn(name: 'answer' | 'explain' | 'retry', { identifier }: Issue): string {
+  return `\`baton ${name} ${shellWord(identifier)}\``;
 }

@@ -1,8 +1,8 @@
-import { fieldsOf } from '../domain/fields.js';
 import type { Json } from '../domain/json.js';
-import type { PlanStep, TimelineEntry } from '../status/shapes/issue-shape.js';
+import { fieldsOf } from '../domain/json.js';
+import type { PlanStep, TimelineEntry } from './schemas.js';
+import type { LiveTimeline } from './timeline.js';
 import { diffOf, planOf, type TranscriptLine, timelineEntry } from './timeline.js';
-import type { LiveTimeline } from '../status/timeline-teller.js';
 
 const MAX_ENTRIES = 400;
 /** Runs that have ended, until their transcript is surely on disk. */

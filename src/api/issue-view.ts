@@ -1,13 +1,12 @@
 import { isAsking, recordOf, type State } from '../../orchestrator/state.js';
 import type { Claim } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
-import type { FinishedIssue } from '../domain/finished.js';
+import type { FinishedIssue, RunRecord } from '../domain/durable.js';
 import type { Issue } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
-import type { RunRecord } from '../domain/run-record.js';
-import { explainRules } from './explain.js';
-import { findIssue } from '../status/find-issue.js';
 import { isoTime } from '../text/iso-time.js';
+import { explainRules } from './explain.js';
+import type { IssueView, RunView } from './schemas.js';
 import {
   askingEntry,
   budgetOf,
@@ -18,8 +17,7 @@ import {
   retryingEntry,
   runningEntry,
   tokensView,
-} from '../status/issue-entries.js';
-import type { IssueView, RunView } from '../status/shapes/issue-shape.js';
+} from './snapshot.js';
 import { lineUp } from './start-order.js';
 
 /** What the state of the core does not know of an issue. */
@@ -129,4 +127,33 @@ function runView(record: RunRecord, hasTranscript: boolean): RunView {
     message: end?.message ?? null,
     has_transcript: hasTranscript,
   };
+}
+
+export interface FoundIssue {
+  readonly issue: Issue;
+  /** `null`: it is a candidate. */
+  readonly claim: Claim | null;
+}
+
+/**
+ * By what people call it, else by its id, else as people type it: `task-1` is TASK-1 where no other is meant. Claims come first. Compares
+ * texts and looks no key up, so that no name (`__proto__`) means anything special.
+ */
+export function findIssue(state: State, name: string): FoundIssue | null {
+  const known = knownIssues(state);
+  const wanted = name.toLowerCase();
+  const alike = known.filter(({ issue }) => issue.identifier.toLowerCase() === wanted);
+  return (
+    known.find(({ issue }) => issue.identifier === name) ??
+    known.find(({ issue }) => issue.id === name) ??
+    (alike.length === 1 ? alike[0] : undefined) ??
+    null
+  );
+}
+
+export function knownIssues({ claims, candidates }: State): FoundIssue[] {
+  return [
+    ...Object.values(claims).map((claim) => ({ issue: claim.issue, claim })),
+    ...Object.values(candidates).map((issue) => ({ issue, claim: null })),
+  ];
 }

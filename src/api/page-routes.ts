@@ -1,4 +1,6 @@
-import type { PageFile, PageFiles } from '../status/page-files.js';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Answer, type Route, refusal } from './route.js';
 
 /** What the page may do: talk to us, and nothing else. */
@@ -23,3 +25,44 @@ function fileAnswer(path: string, { type, bytes }: PageFile): Answer {
 }
 
 const NOT_BUILT = refusal(503, 'not_built', 'The page was not built: run npm run build. The API is there.');
+
+export interface PageFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** What the page is made of, by path: `/` and `/assets/…`. */
+export type PageFiles = ReadonlyMap<string, PageFile>;
+
+/** Built beside this file; from the sources, by the last build. */
+const FOLDERS = [new URL('../page/', import.meta.url), new URL('../../dist/src/page/', import.meta.url)];
+
+const TYPES: { readonly [ending: string]: string } = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+};
+
+/** All of it, once: it is small, and no request then names a file. Empty where it was not built. */
+export async function readPageFiles(): Promise<PageFiles> {
+  for (const folder of FOLDERS) {
+    const files = await readFolder(fileURLToPath(folder)).catch(() => null);
+    if (files !== null) return files;
+  }
+  return new Map();
+}
+
+async function readFolder(folder: string): Promise<PageFiles> {
+  const names = await readdir(join(folder, 'assets'));
+  const paths = ['index.html', ...names.map((name) => `assets/${name}`)];
+  const files = await Promise.all(
+    paths.flatMap((path) => {
+      const type = TYPES[extname(path)];
+      return type === undefined ? [] : [readFile(join(folder, path)).then((bytes) => [path, { type, bytes }] as const)];
+    }),
+  );
+  return new Map(files.map(([path, file]) => [path === 'index.html' ? '/' : `/${path}`, file]));
+}

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { fieldsOf } from '../domain/fields.js';
-import type { PlanStep, Timeline, TimelineEntry } from '../status/shapes/issue-shape.js';
+import { fieldsOf } from '../domain/json.js';
+import type { PlanStep, Timeline, TimelineEntry } from './schemas.js';
 import { diffOf, planOf, type TranscriptLine, timelineEntry } from './timeline.js';
 
 /** The end of a transcript is what people look for, and 50 MB of it would hold everything up. */

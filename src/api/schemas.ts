@@ -1,20 +1,241 @@
 import { z } from 'zod';
-import {
-  askingShape,
-  budgetShape,
-  count,
-  doneShape,
-  holdShape,
-  ineligibleShape,
-  parkedShape,
-  readyShape,
-  retryingShape,
-  runningShape,
+
+/**
+ * The shapes of what the API answers: described once, for the daemon that answers, the commands and the page that ask, the tests and the
+ * documents. Every member is always there; what is not known is `null` or empty. Times are UTC, ISO 8601.
+ */
+const text = z.string();
+const textOrNull = text.nullable();
+const count = z.number();
+/** `null` also for a moment that no calendar has. */
+const timeOrNull = text.nullable();
+
+const issueFields = {
+  issue_id: text,
+  issue_identifier: text,
+  issue_url: textOrNull,
+  title: text,
+  state: text,
+};
+
+const tokensShape = z.strictObject({
+  input_tokens: count,
+  cached_input_tokens: count,
+  output_tokens: count,
+  total_tokens: count,
+});
+
+/** What counts against a cap: input − cached + output. `limit: null`: there is none. */
+const budgetShape = z.strictObject({ spent: count, limit: count.nullable() });
+
+const questionShape = z.strictObject({
+  id: text,
+  kind: z.enum(['approval', 'input']),
   text,
-  textOrNull,
-  timeOrNull,
-  tokensShape,
-} from '../status/shapes/entry-shapes.js';
+  fields: z.array(z.strictObject({ id: text, label: text, options: z.array(text) })),
+});
+
+const runningShape = z.strictObject({
+  ...issueFields,
+  run_id: text,
+  run_number: count,
+  reason: z.enum(['first', 'continuation', 'retry', 'resumed', 'answer']),
+  attempt: count.nullable(),
+  phase: z.enum(['claiming', 'preparing', 'agent', 'finishing']).nullable(),
+  step: z.strictObject({ id: text, kind: text }).nullable(),
+  asking: z.boolean(),
+  /** Why it is being stopped. */
+  stopping: textOrNull,
+  probe: z.boolean(),
+  session_id: textOrNull,
+  turn_count: count,
+  /** The type of the last event, or its method where it has one. */
+  last_event: textOrNull,
+  /** The last thing worth telling, as a sentence without its subject. */
+  last_message: textOrNull,
+  started_at: timeOrNull,
+  last_event_at: timeOrNull,
+  tokens: tokensShape,
+  budget: budgetShape,
+});
+
+const askingShape = z.strictObject({
+  ...issueFields,
+  run_id: text,
+  asked_at: timeOrNull,
+  answer_until: timeOrNull,
+  on_timeout: z.enum(['park', 'decline']),
+  questions: z.array(questionShape),
+});
+
+const retryingShape = z.strictObject({
+  ...issueFields,
+  attempt: count.nullable(),
+  reason: text,
+  since: timeOrNull,
+  due_at: timeOrNull,
+  due: z.boolean(),
+  error: textOrNull,
+  error_code: textOrNull,
+  failures: count,
+  runs_without_progress: count,
+});
+
+const parkedShape = z.strictObject({
+  ...issueFields,
+  reason: text,
+  since: timeOrNull,
+  message: text,
+  /** It can still be answered: then the issue goes on. */
+  question: questionShape.nullable(),
+  keeps_slot: z.boolean(),
+  failures: count,
+});
+
+const readyShape = z.strictObject({
+  ...issueFields,
+  priority: count.nullable(),
+  created_at: textOrNull,
+  retry: z.boolean(),
+  why: textOrNull,
+});
+
+const ineligibleShape = z.strictObject({
+  ...issueFields,
+  reasons: z.array(z.strictObject({ rule: text, why: text })),
+});
+
+const doneShape = z.strictObject({
+  ...issueFields,
+  finished_at: timeOrNull,
+  /** `false`: it left the active states without being done, as for a review. */
+  terminal: z.boolean(),
+  runs: count,
+  tokens: count,
+});
+
+const holdShape = z.strictObject({
+  source: text,
+  code: text,
+  message: text,
+  action: text,
+  since: timeOrNull,
+  until: timeOrNull,
+  tries: count,
+});
+
+export type QuestionView = z.infer<typeof questionShape>;
+export type RunningView = z.infer<typeof runningShape>;
+export type AskingView = z.infer<typeof askingShape>;
+export type RetryingView = z.infer<typeof retryingShape>;
+export type ParkedView = z.infer<typeof parkedShape>;
+export type ReadyView = z.infer<typeof readyShape>;
+export type IneligibleView = z.infer<typeof ineligibleShape>;
+export type DoneView = z.infer<typeof doneShape>;
+export type HoldView = z.infer<typeof holdShape>;
+export type BudgetView = z.infer<typeof budgetShape>;
+
+/** A rule that an issue must pass before it is started. `action`: what a person can do about it; `null` where it passes. */
+const ruleShape = z.strictObject({ rule: text, pass: z.boolean(), why: textOrNull, action: textOrNull });
+
+/** A run, as its record tells it. */
+const runShape = z.strictObject({
+  run_id: text,
+  run_number: count,
+  reason: text,
+  /** Who brought it about: `poll`, `retry`, `answer`, `operator`. */
+  cause: text,
+  author: textOrNull,
+  attempt: count.nullable(),
+  thread_id: textOrNull,
+  model: textOrNull,
+  agent_version: textOrNull,
+  turns: count,
+  tokens: tokensShape,
+  started_at: timeOrNull,
+  /** `null`: it has not ended yet. */
+  ended_at: timeOrNull,
+  outcome: z.enum(['success', 'failed', 'timeout', 'cancelled']).nullable(),
+  code: textOrNull,
+  message: textOrNull,
+  /** There is something to read under `timeline` and `transcript`. */
+  has_transcript: z.boolean(),
+});
+
+/** `GET /api/v1/<identifier>`. */
+export const issueShape = z.strictObject({
+  ...issueFields,
+  generated_at: timeOrNull,
+  status: z.enum(['running', 'asking', 'retrying', 'parked', 'ready', 'ineligible', 'done', 'past']),
+  priority: count.nullable(),
+  labels: z.array(text),
+  author: z.strictObject({ login: text, trusted: z.boolean().nullable() }).nullable(),
+  blocked_by: z.array(z.strictObject({ id: textOrNull, identifier: textOrNull, state: textOrNull })),
+  created_at: textOrNull,
+  updated_at: textOrNull,
+  runs: count,
+  budget: budgetShape,
+  running: runningShape.nullable(),
+  asking: askingShape.nullable(),
+  retrying: retryingShape.nullable(),
+  parked: parkedShape.nullable(),
+  done: doneShape.nullable(),
+  /** It is in the ready list. */
+  ready: z.boolean(),
+  why_not_started: textOrNull,
+  rules: z.array(ruleShape),
+  /** The newest first, at most 50. */
+  history: z.array(runShape),
+});
+
+/** One line of what happened in a run. */
+export const timelineEntryShape = z.strictObject({
+  at: timeOrNull,
+  kind: z.enum(['run', 'agent', 'hook', 'step', 'question', 'problem']),
+  /** One line, harmless on every screen. */
+  text,
+  /** More of it, over several lines: output of a hook, a message in full, a prompt. */
+  detail: textOrNull,
+});
+
+const planStepShape = z.strictObject({ step: text, status: z.enum(['pending', 'inProgress', 'completed']) });
+
+/** `GET /api/v1/<identifier>/timeline?run=<run id>`; without `run` the newest. */
+export const timelineShape = z.strictObject({
+  run_id: textOrNull,
+  live: z.boolean(),
+  /** The beginning was left out: it is in the transcript. */
+  truncated: z.boolean(),
+  entries: z.array(timelineEntryShape),
+  /** As the agent told them last. */
+  plan: z.array(planStepShape),
+  diff: textOrNull,
+});
+
+/** `GET /api/v1/stats?days=30`: by local day, the oldest first, no day left out. */
+export const statsShape = z.strictObject({
+  days: z.array(
+    z.strictObject({
+      day: text,
+      /** What counts against budgets. */
+      tokens: count,
+      input_tokens: count,
+      cached_input_tokens: count,
+      output_tokens: count,
+      runs: count,
+      failed: count,
+      done: count,
+    }),
+  ),
+});
+
+export type RuleView = z.infer<typeof ruleShape>;
+export type RunView = z.infer<typeof runShape>;
+export type IssueView = z.infer<typeof issueShape>;
+export type TimelineEntry = z.infer<typeof timelineEntryShape>;
+export type PlanStep = z.infer<typeof planStepShape>;
+export type Timeline = z.infer<typeof timelineShape>;
+export type Stats = z.infer<typeof statsShape>;
 
 /** The lists of the state. Every entry of one list is about another issue. */
 export const LISTS = ['running', 'asking', 'retrying', 'parked', 'ready', 'ineligible', 'done'] as const;
@@ -79,3 +300,62 @@ export const stateShape = z.strictObject({
 });
 
 export type StateView = z.infer<typeof stateShape>;
+
+/** Not `z.record`, which drops `__proto__`: an agent may call a field so. */
+const texts = z.custom<{ readonly [field: string]: string }>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every((text) => typeof text === 'string'),
+  'must be a map of texts',
+);
+
+/** `POST /api/v1/<identifier>/answer`. `question_id` may be left out while only one question is open. */
+export const answerRequestShape = z.union(
+  [
+    z.strictObject({ question_id: z.string().optional(), decision: z.enum(['accept', 'decline']) }),
+    z.strictObject({ question_id: z.string().optional(), values: texts }),
+  ],
+  { error: 'must be {"decision": "accept"}, {"decision": "decline"} or {"values": {"<field id>": "<answer>"}}' },
+);
+
+/** `POST /api/v1/<identifier>/message`. */
+export const messageRequestShape = z.strictObject({ text: z.string().trim().min(1).max(20_000) });
+
+/** What every accepted change answers. */
+export const acceptedShape = z.strictObject({
+  accepted: z.literal(true),
+  /** What comes of it, for a person. */
+  message: z.string(),
+});
+
+/** `POST /api/v1/refresh`: 202. */
+export const refreshShape = z.strictObject({
+  queued: z.literal(true),
+  /** A reading was already under way or asked for: this one goes along with the next. */
+  coalesced: z.boolean(),
+  requested_at: z.string().nullable(),
+  operations: z.array(z.string()),
+});
+
+/** `GET /api/v1/page`, over the socket only. `url: null`: the daemon has no port, and so no page. */
+export const pageShape = z.strictObject({ url: z.string().nullable(), token: z.string() });
+
+export const errorShape = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) });
+
+/**
+ * The event `patch` of the stream: what has become of the state since the event before. `set`: members that are another now. `lists`: for
+ * each list that changed, the entries that are new or other, and the whole order of ids (`null`: as before).
+ */
+export const patchShape = z.strictObject({
+  generated_at: z.string().nullable(),
+  set: z.record(z.string(), z.json()),
+  lists: z.partialRecord(
+    z.enum(LISTS),
+    z.strictObject({ order: z.array(z.string()).nullable(), upsert: z.array(z.looseObject({ issue_id: z.string() })) }),
+  ),
+});
+
+export type AnswerRequest = z.infer<typeof answerRequestShape>;
+export type Patch = z.infer<typeof patchShape>;

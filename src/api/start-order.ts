@@ -9,7 +9,7 @@ import type { Instant } from '../domain/clock.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
-import { includesState, openBlockers } from '../domain/standing.js';
+import { includesState, openBlockers } from '../domain/issue.js';
 import { isoTime } from '../text/iso-time.js';
 
 /** One issue that could start as far as the issue itself goes, and why it has not yet. */

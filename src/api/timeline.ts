@@ -1,11 +1,10 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../domain/fields.js';
-import { neutraliseLines } from '../text/neutralise.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../domain/json.js';
 import type { Outcome } from '../domain/outcome.js';
-import { RUNTIME_EVENT_TYPES, type RuntimeEvent } from '../domain/runtime-event.js';
-import { describeOutcome } from '../narrate/describe-outcome.js';
+import { RUNTIME_EVENT_TYPES, type RuntimeEvent } from '../domain/run-signal.js';
+import { neutraliseLines } from '../text/neutralise.js';
 import { because, line, took } from '../text/phrases.js';
-import { isPassing, sentenceOf } from '../text/run-sentences.js';
-import type { PlanStep, TimelineEntry } from '../status/shapes/issue-shape.js';
+import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
+import type { PlanStep, Timeline, TimelineEntry } from './schemas.js';
 
 /** One line of a transcript: what a run said or did, as it was written down. */
 export interface TranscriptLine {
@@ -155,4 +154,49 @@ function block(value: unknown, fits: number): string | null {
 
 function isStatus(status: unknown): status is PlanStep['status'] {
   return status === 'pending' || status === 'inProgress' || status === 'completed';
+}
+
+/** The timeline of a run right now, and how many entries it has had in all, those that were dropped too. */
+export interface LiveTimeline {
+  readonly timeline: Timeline;
+  readonly told: number;
+}
+
+/** What a reader is told: with `reset` everything, else the entries that are new. `null`: as before. */
+type TimelineNews = Omit<Timeline, 'plan'> & { readonly reset: boolean; readonly plan: Timeline['plan'] | null };
+
+const NOTHING: LiveTimeline = {
+  timeline: { run_id: null, live: false, truncated: false, entries: [], plan: [], diff: null },
+  told: 0,
+};
+
+/** Follows the timeline of one issue for one reader. Another run, or having fallen behind, begins anew. */
+export class TimelineTeller {
+  #last: {
+    readonly runId: string | null;
+    readonly live: boolean;
+    readonly plan: string;
+    readonly diff: string | null;
+  } | null = null;
+  #told = 0;
+
+  /** `null`: there is nothing new. */
+  news(found: LiveTimeline | null): TimelineNews | null {
+    const { timeline, told } = found ?? NOTHING;
+    const last = this.#last;
+    if (found === null && last !== null) return null;
+    const { run_id, live, truncated, entries, diff } = timeline;
+    const plan = JSON.stringify(timeline.plan);
+    const isNew = last === null || run_id !== last.runId || this.#told < told - entries.length;
+    if (!isNew && told === this.#told && live === last.live && plan === last.plan && diff === last.diff) return null;
+    const fresh = isNew ? entries : entries.slice(entries.length - (told - this.#told));
+    this.#last = { runId: run_id, live, plan, diff };
+    this.#told = told;
+    return {
+      ...{ reset: isNew, run_id, live, truncated },
+      entries: fresh,
+      plan: isNew || plan !== last.plan ? timeline.plan : null,
+      diff: isNew || diff !== last.diff ? diff : null,
+    };
+  }
 }

@@ -2,7 +2,8 @@ import { ledgerChanges } from '../../orchestrator/ledger.js';
 import type { State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
 import type { Ledger } from '../domain/durable.js';
-import type { StateView } from './schemas.js';
+import type { DayRecord } from '../domain/ports.js';
+import type { StateView, Stats } from './schemas.js';
 
 /** What all agents used since this daemon began, without those that are at work right now. */
 export interface Totals {
@@ -74,4 +75,24 @@ function sum(ledger: Ledger): Omit<Totals, 'ranMs'> {
     }
   }
   return total;
+}
+
+/** The answer to `GET /api/v1/stats`: the local days that are asked for, none left out. */
+export function statsOf(days: readonly string[], records: readonly DayRecord[]): Stats {
+  const known = new Map(records.map((record) => [record.day, record]));
+  return {
+    days: days.map((day) => {
+      const record = known.get(day);
+      return {
+        day,
+        tokens: record?.tokens ?? 0,
+        input_tokens: record?.input ?? 0,
+        cached_input_tokens: record?.cached ?? 0,
+        output_tokens: record?.output ?? 0,
+        runs: record?.runs ?? 0,
+        failed: record?.failed ?? 0,
+        done: record?.done ?? 0,
+      };
+    }),
+  };
 }

@@ -1,15 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { lstat, mkdtemp, realpath, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { detectContainment } from '../../runner/contain/detect-containment.js';
+import { type Containment, untilGone } from '../../runner/contain/process.js';
+import { runContained, spawnContained } from '../../runner/contain/run-contained.js';
+import { environmentFor } from '../../runner/environment.js';
 import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
+import type { StepContext } from '../../runner/executors/executor.js';
+import { removeFolder } from '../../runner/run-folder.js';
+import { SharedResources } from '../../runner/steps/run-resources.js';
 import { createClock } from '../clock.js';
-import { findCapability } from '../domain/capabilities.js';
+import { type CapabilityInput, findCapability } from '../domain/capabilities.js';
+import type { Clock } from '../domain/clock.js';
+import type { Workflow } from '../domain/config.js';
 import { BatonError, type ErrorCode, scopeOf } from '../domain/errors.js';
-import type { Json } from '../domain/json.js';
+import { fieldsOf, type Json, type JsonObject } from '../domain/json.js';
+import { defaultLockDir } from '../state-dir.js';
 import { neutralise, neutraliseJson } from '../text/neutralise.js';
-import type { Io } from './io.js';
-import { withStepContext } from './capability/cli-step-context.js';
-import { complain } from './capability/complain.js';
-import { openSettings } from './capability/open-settings.js';
-import { readParams } from './capability/read-params.js';
+import { ADAPTERS } from '../tracker/adapters.js';
+import { createTrackerRegistry } from '../tracker/registry.js';
+import { loadWorkflow, parseWorkflow } from '../workflow/load-workflow.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
+import { BARE_ISSUE } from './check/finding.js';
+import { complain, type Io, shorter } from './io.js';
 
 export interface RunCapabilityOptions {
   readonly type: string;
@@ -68,3 +84,173 @@ function printed(result: Json): string {
   const lines = JSON.stringify(result, null, 2).split('\n');
   return `${lines.map(neutraliseJson).join('\n')}\n`;
 }
+
+export interface ContextRequest {
+  readonly workflow: Workflow;
+  readonly workspace: string;
+  readonly io: Io;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** A step that belongs to no run: contained as in one, and gone without a trace when `use` is done. Throws `BatonError`. */
+export async function withStepContext<T>(
+  request: ContextRequest,
+  use: (context: StepContext) => Promise<T>,
+): Promise<T> {
+  const { workflow, io, clock } = request;
+  const workspace = await openWorkspace(request);
+  const containment = await containmentFor(workflow, workspace, io, clock);
+  const tell = (text: string) => void io.stderr.write(`${neutralise(text)}\n`);
+  const resources = new SharedResources(clock, (error) => tell(`baton: ${error.message}`));
+  const tmpDir = await realpath(await mkdtemp(join(tmpdir(), 'baton-')));
+  try {
+    return await use(contextOf(request, { workspace, tmpDir, containment, resources, tell }));
+  } finally {
+    await resources.release();
+    const litter = await removeFolder(tmpDir);
+    if (litter) tell(`baton: ${tmpDir} could not be removed: ${litter.message}`);
+  }
+}
+
+interface Parts {
+  readonly workspace: string;
+  readonly tmpDir: string;
+  readonly containment: Containment;
+  readonly resources: SharedResources;
+  tell(text: string): void;
+}
+
+function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts): StepContext {
+  const { workspace, tmpDir, containment, resources, tell } = parts;
+  const { config, secretNames } = workflow;
+  const runId = `cli-${randomUUID()}`;
+  const environment: StepContext['environment'] = (extra) =>
+    environmentFor('agent', {
+      base: io.env,
+      policy: config.runtime.env,
+      allow: config.runtime.envAllow,
+      hookAllow: [],
+      secretNames,
+      extra: { TMPDIR: tmpDir, BATON_RUN_ID: runId, BATON_WORKSPACE: workspace, ...extra },
+    });
+  const onUnkillable = (pids: readonly number[]) => tell(`baton: processes outlive SIGKILL: ${pids.join(', ')}`);
+  return {
+    ...{ runId, attempt: null, workflow, config, workspace, tmpDir, clock, signal, environment, run: resources },
+    issue: { ...BARE_ISSUE, id: 'none', identifier: 'none', title: 'No issue: baton capability run' },
+    step: { id: 'cli', index: 0, timeoutMs: null, idempotencyKey: null },
+    tools: [],
+    emit: () => {},
+    audit(kind, data) {
+      const { text } = fieldsOf(data);
+      if (TOLD.has(kind) && typeof text === 'string') tell(text);
+    },
+    warn: (message) => tell(`baton: ${message}`),
+    async start({ file, args, env, cwd, stdin, channel }) {
+      const folder = cwd ?? workspace;
+      const command = { marker: runId, file, args, env, stdin, channel, cwd: folder, identity: await lstat(folder) };
+      return untilGone(await runContained(command, containment), onUnkillable);
+    },
+    async launch(script) {
+      const { env, unset } = environment({});
+      const place = { cwd: workspace, identity: await lstat(workspace) };
+      const spec = { marker: runId, script, env, unset, stdin: 'pipe', ...place } as const;
+      return untilGone(await spawnContained(spec, containment), onUnkillable);
+    },
+    secret: (written) => resolveSecret(written, io.env),
+    messages: () => [],
+    resume: null,
+    refreshIssue: async () => null,
+    continuationPrompt: () => '',
+    promptSent: () => {},
+    controls: { attend: () => () => {} },
+  };
+}
+
+/** What an executor prints, and what it says to people. */
+const TOLD = new Set(['capability_output', 'capability_message']);
+
+async function openWorkspace({ workspace, io }: ContextRequest): Promise<string> {
+  const wanted = resolve(io.cwd, workspace);
+  const path = await realpath(wanted).catch(() => wanted);
+  if (await isFolder(path)) return path;
+  throw new BatonError('INVALID_REQUEST', `--workspace ${shorter(wanted, io.cwd)} is no folder`);
+}
+
+/** Nothing that daemons of this user have stored can be seen, as in a run. */
+async function containmentFor(workflow: Workflow, workspace: string, io: Io, clock: Clock): Promise<Containment> {
+  const states = dirname(defaultLockDir(io.env, io.homeDir));
+  const hide = (await isFolder(states)) ? [await realpath(states)] : [];
+  const hidden = hide.find((dir) => `${workspace}/`.startsWith(`${dir}/`));
+  if (hidden !== undefined)
+    throw new BatonError('INVALID_REQUEST', `--workspace lies in ${hidden}, which no run may see`);
+  return detectContainment({ isolation: workflow.config.runtime.isolation, hide, clock });
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+/**
+ * What a capability is called with: `--params` as a whole, then each `--param key=value`. A value is text, unless capability.yaml
+ * says that its input is something else. Throws `INVALID_REQUEST`. Pure.
+ */
+export function readParams(
+  json: string | undefined,
+  pairs: readonly string[],
+  inputs: readonly CapabilityInput[],
+): JsonObject {
+  const single = pairs.map((pair) => readPair(pair, inputs));
+  // Not by assignment: a parameter named __proto__ is a plain one.
+  return Object.fromEntries([...Object.entries(json === undefined ? {} : readObject(json)), ...single]);
+}
+
+function readObject(json: string): JsonObject {
+  const value = parsed(json);
+  if (value === undefined || fieldsOf(value) !== value) {
+    throw invalid(`--params must be a JSON object, such as '{"name": "value"}'`);
+  }
+  return value as JsonObject;
+}
+
+function readPair(pair: string, inputs: readonly CapabilityInput[]): [string, Json] {
+  const at = pair.indexOf('=');
+  if (at < 1) throw invalid(`--param must be key=value, not ${JSON.stringify(pair)}`);
+  const [key, text] = [pair.slice(0, at), pair.slice(at + 1)];
+  const { type = 'string' } = inputs.find(({ name }) => name === key) ?? {};
+  if (!JSON_TYPES.has(type)) return [key, text];
+  const value = parsed(text);
+  if (value === undefined) throw invalid(`--param ${key} must be ${type}, as JSON, not ${JSON.stringify(text)}`);
+  return [key, value];
+}
+
+const JSON_TYPES = new Set(['number', 'integer', 'boolean', 'array', 'object']);
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(message: string): BatonError {
+  return new BatonError('INVALID_REQUEST', message);
+}
+
+/** The settings that a capability runs under: those of the workflow, or the defaults where there is none. Throws `BatonError`. */
+export async function openSettings(workflow: string | undefined, io: Io): Promise<Workflow> {
+  const trackers = createTrackerRegistry(ADAPTERS);
+  const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
+  // Without the capabilities that its steps name: one of those may be what is being tried out.
+  const options = { env: io.env, homeDir: io.homeDir, trackerKinds };
+  const path = resolve(io.cwd, workflow ?? 'WORKFLOW.md');
+  if (workflow !== undefined || existsSync(path)) return (await loadWorkflow(path, options)).workflow;
+  const file = { path: join(io.cwd, 'WORKFLOW.md'), bytes: Buffer.from(NO_SETTINGS), hash: '' };
+  return (await parseWorkflow(file, options)).workflow;
+}
+
+const NO_SETTINGS = '---\ntracker: { kind: local }\n---\n';

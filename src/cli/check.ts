@@ -1,14 +1,14 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
-import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import type { Containment } from '../../runner/contain/process.js';
+import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createClock, type SystemClock } from '../clock.js';
 import { ERRORS } from '../domain/error-table.js';
 import { BatonError } from '../domain/errors.js';
-import { neutraliseJson } from '../text/neutralise.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import { defaultStateDir } from '../state-dir.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { frontMatterJsonSchema } from '../workflow/json-schema.js';
@@ -16,21 +16,21 @@ import { parseWorkflow } from '../workflow/load-workflow.js';
 import { parseFrontMatter } from '../workflow/parse-front-matter.js';
 import { readWorkflowFile, type WorkflowFile } from '../workflow/read-workflow-file.js';
 import { workflowKey } from '../workflow/workspace-root.js';
-import { agentFindings } from './check/agent-findings.js';
-import type { CheckContext, WorkflowText } from './check/check-context.js';
-import { exitCodeOf, type Finding, reporter } from './check/finding.js';
-import { hookFindings } from './check/hook-findings.js';
+import {
+  agentFindings,
+  isolationFindings,
+  profileFindings,
+  riskFindings,
+  workspaceFindings,
+} from './check/agent-findings.js';
+import type { CheckContext, WorkflowText } from './check/finding.js';
+import { exitCodeOf, type Finding, painter, reporter, type Summary, textOf } from './check/finding.js';
+import { hookFindings, syntaxFindings } from './check/hook-findings.js';
 import { notifyFindings } from './check/notify-findings.js';
-import { isolationFindings, workspaceFindings } from './check/place-findings.js';
-import { painter, type Summary, textOf } from './check/print-findings.js';
-import { profileFindings } from './check/profile-findings.js';
-import { riskFindings } from './check/risk-findings.js';
-import { stepFindings } from './check/step-findings.js';
-import { syntaxFindings } from './check/syntax-findings.js';
 import { trackerFindings } from './check/tracker-findings.js';
-import { loadErrors, loadWarnings, promptFindings } from './check/workflow-findings.js';
-import { shorter } from './invocation.js';
+import { loadErrors, loadWarnings, promptFindings, stepFindings } from './check/workflow-findings.js';
 import type { Io } from './io.js';
+import { shorter } from './io.js';
 
 export interface CheckOptions {
   readonly workflowPath: string;

@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { BatonError } from '../domain/errors.js';
 import { defaultStateDir } from '../state-dir.js';
 import { workflowKey } from '../workflow/workspace-root.js';
-import { shellWord } from './invocation.js';
 import type { Io } from './io.js';
+import { shellWord } from './io.js';
 
 /** Whose daemon is meant. Nothing: that of the WORKFLOW.md in the current folder. */
 export interface DaemonTarget {

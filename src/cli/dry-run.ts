@@ -1,12 +1,12 @@
 import type { State } from '../../orchestrator/state.js';
+import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
-import { neutralise } from '../text/neutralise.js';
-import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
-import type { Io } from './io.js';
-import { lookOnce } from './simulate-poll.js';
-import { openWorkflow } from './open-workflow.js';
 import { localTimes } from '../text/format-duration.js';
+import { neutralise } from '../text/neutralise.js';
+import type { Io } from './io.js';
+import { openWorkflow } from './open-workflow.js';
+import { lookOnce } from './simulate-poll.js';
 
 export interface DryRunOptions {
   readonly workflowPath: string;

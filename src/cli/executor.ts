@@ -1,9 +1,23 @@
-import { neutralise } from '../text/neutralise.js';
+import { randomUUID } from 'node:crypto';
+import { lstat, mkdir, mkdtemp, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { detectContainment } from '../../runner/contain/detect-containment.js';
+import { findMarked } from '../../runner/contain/marker-sweep.js';
+import { runContained } from '../../runner/contain/run-contained.js';
+import { environmentFor } from '../../runner/environment.js';
+import { type CheckResult, type ConformanceHost, runConformance } from '../../runner/executors/external/conformance.js';
+import { createClock } from '../clock.js';
+import type { Clock } from '../domain/clock.js';
+import { BatonError } from '../domain/errors.js';
+import type { JsonObject } from '../domain/json.js';
+import { nearestWord } from '../domain/nearest-word.js';
 import type { ExecutorDefinition } from '../domain/steps/plan.js';
-import { complain } from './capability/complain.js';
-import { shellWord, shorter } from './invocation.js';
-import type { Io } from './io.js';
-import { openWorkflow } from './open-workflow.js';
+import { createRedactor, type Redactor } from '../logging/redact.js';
+import { neutralise } from '../text/neutralise.js';
+import { type Paint, painter } from './check/finding.js';
+import { complain, type Io, shellWord, shorter } from './io.js';
+import { type OpenedWorkflow, openWorkflow } from './open-workflow.js';
 
 /** Prints the executors of a workflow, one line each. */
 export async function listExecutors({ workflowPath }: { readonly workflowPath: string }, io: Io): Promise<number> {
@@ -30,4 +44,175 @@ export function commandLine({ command, args }: Pick<ExecutorDefinition, 'command
 
 function none(workflowPath: string): string {
   return `${neutralise(workflowPath)} can use no external executor. Define one under \`executors:\` there, or in .baton/executors/<name>.yaml.\n`;
+}
+
+export interface TestExecutorOptions {
+  readonly name: string;
+  readonly workflowPath: string;
+  readonly inputPath?: string | undefined;
+  readonly limitMs: number;
+}
+
+/** As long as in a run. */
+const TERM_MS = 3_000;
+const SETTLE_MS = 500;
+
+/** Holds an executor to the protocol, one line for each check. 0: it keeps it, 1: it does not, 2: there is no such executor. */
+export async function testExecutor(options: TestExecutorOptions, io: Io): Promise<number> {
+  const interrupted = new AbortController();
+  const interrupt = () => interrupted.abort('operator');
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  const clock = createClock();
+  try {
+    const opened = await openWorkflow(options.workflowPath, undefined, io);
+    const { limitMs } = options;
+    const definition = definitionOf(options, opened);
+    const input = await readInput(options.inputPath, io);
+    const redactor = createRedactor(opened.loaded.literalSecrets);
+    const print = (text: string) => void io.stdout.write(redactor.mask(`${text}\n`));
+    const paint = painter(io.isTTY && !io.env.NO_COLOR);
+    print(neutralise(`${definition.name}: ${commandLine(definition)}  (${shorter(definition.file, io.cwd)})`));
+    const warn = (message: string) => print(`  ${paint('yellow', '!')} ${neutralise(message)}`);
+    const request = { opened, io, clock, redactor, signal: interrupted.signal, warn };
+    const results = await withConformanceHost(request, async (host) => {
+      const found: CheckResult[] = [];
+      const suite = runConformance(definition, host, { input, limitMs, termMs: TERM_MS, settleMs: SETTLE_MS });
+      for await (const result of suite) {
+        print(lineOf(result, paint));
+        found.push(result);
+      }
+      return found;
+    });
+    print(interrupted.signal.aborted ? 'Interrupted.' : verdict(results));
+    return interrupted.signal.aborted || results.some(({ mark }) => mark === 'failed') ? 1 : 0;
+  } catch (error) {
+    return complain(error, 2, io);
+  } finally {
+    clock.close();
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+  }
+}
+
+function definitionOf({ name }: TestExecutorOptions, { loaded }: OpenedWorkflow): ExecutorDefinition {
+  const { executors } = loaded.workflow.plan;
+  const definition = Object.hasOwn(executors, name) ? executors[name] : undefined;
+  if (definition !== undefined) return definition;
+  const names = Object.keys(executors);
+  const near = nearestWord(name, names);
+  const there = names.length === 0 ? 'the workflow can use none' : `there is ${names.join(', ')}`;
+  const hint = near === null ? there : `did you mean ${near}?`;
+  throw new BatonError('EXECUTOR_NOT_FOUND', `there is no executor ${JSON.stringify(name)}; ${hint}`);
+}
+
+async function readInput(path: string | undefined, io: Io): Promise<JsonObject> {
+  if (path === undefined) return {};
+  const file = resolve(io.cwd, path);
+  try {
+    const input: unknown = JSON.parse(await readFile(file, 'utf8'));
+    if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input as JsonObject;
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new BatonError('INVALID_REQUEST', `--input ${file} cannot be used: ${why}`, {}, { cause: error });
+  }
+  throw new BatonError('INVALID_REQUEST', `--input ${file} must be a JSON object, such as {"summary": "…"}`);
+}
+
+function lineOf({ mark, law, why, action }: CheckResult, paint: Paint): string {
+  const signs = { passed: paint('green', '✓'), failed: paint('red', '✗'), told: paint('dim', '·') };
+  const first = `  ${signs[mark]} ${law}${why === '' ? '' : `: ${neutralise(why)}`}`;
+  return action === null ? first : `${first}\n      ${neutralise(action)}`;
+}
+
+function verdict(results: readonly CheckResult[]): string {
+  const judged = results.filter(({ mark }) => mark !== 'told').length;
+  const failed = results.filter(({ mark }) => mark === 'failed').length;
+  if (failed === 0) return `It keeps the protocol: ${judged} checks passed.`;
+  return `${failed} of ${judged} checks failed.`;
+}
+
+export interface HostRequest {
+  readonly opened: OpenedWorkflow;
+  readonly io: Io;
+  readonly clock: Clock;
+  readonly redactor: Redactor;
+  readonly signal: AbortSignal;
+  warn(message: string): void;
+}
+
+/** The world of an executor as a run would give it, in folders that `use` may do with as it likes. They are gone afterwards. */
+export async function withConformanceHost<T>(
+  request: HostRequest,
+  use: (host: ConformanceHost) => Promise<T>,
+): Promise<T> {
+  const base = await realpath(await mkdtemp(join(tmpdir(), 'baton-executor-')));
+  try {
+    return await use(await hostIn(base, request));
+  } finally {
+    await rm(base, { recursive: true, force: true });
+  }
+}
+
+async function hostIn(
+  base: string,
+  { opened, io, clock, redactor, signal, warn }: HostRequest,
+): Promise<ConformanceHost> {
+  const { workflow } = opened.loaded;
+  const { runtime } = workflow.config;
+  const [workspace, tmp] = [join(base, 'workspace'), join(base, 'tmp')];
+  const stateDir = join(tmp, 'orbit-state');
+  for (const folder of [workspace, tmp, stateDir]) await mkdir(folder, { mode: 0o700 });
+  const hide = (await isFolder(opened.stateDir)) ? [opened.stateDir] : [];
+  const forms = {
+    usual: await detectContainment({ isolation: runtime.isolation, hide, clock }),
+    // In a namespace of its own nobody could see what is left: the kernel ends it first.
+    countable: await detectContainment({ isolation: 'none', hide: [], clock }),
+  };
+  // Each check prepares the program anew, and finds the same.
+  const warned = new Set<string>();
+  return {
+    clock,
+    signal,
+    workspace,
+    run: {
+      id: 'conformance',
+      stepIndex: 0,
+      stateDir,
+      root: runtime.env === 'allowlist' ? workflow.dir : null,
+      taskId: 'conformance',
+    },
+    environment: (extra) =>
+      environmentFor('agent', {
+        base: io.env,
+        policy: runtime.env,
+        allow: runtime.envAllow,
+        hookAllow: [],
+        secretNames: workflow.secretNames,
+        extra: { TMPDIR: tmp, BATON_RUN_ID: 'conformance', BATON_WORKSPACE: workspace, ...extra },
+      }),
+    secret(written) {
+      const value = written.startsWith('$') ? io.env[written.slice(1)] : written;
+      if (value === undefined || value.trim() === '') return null;
+      redactor.add(value);
+      return value;
+    },
+    warn(message, fields) {
+      const text = `${message}: ${Object.values(fields).join(', ')}`;
+      if (!warned.has(text)) warn(text);
+      warned.add(text);
+    },
+    async start(program, form) {
+      const marker = `cli-${randomUUID()}`;
+      const cwd = program.cwd ?? workspace;
+      const { dev, ino } = await lstat(cwd);
+      const process = await runContained({ ...program, marker, cwd, identity: { dev, ino } }, forms[form]);
+      return { process, living: async () => (await findMarked(marker)).length };
+    },
+  };
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
 }

@@ -1,20 +1,17 @@
-import { nearestWord } from '../text/nearest-word.js';
-import { neutralise } from '../text/neutralise.js';
 import { explainRules } from '../api/explain.js';
-import { findIssue, knownIssues } from '../status/find-issue.js';
-import type { IssueView, RuleView } from '../status/shapes/issue-shape.js';
+import { findIssue, knownIssues } from '../api/issue-view.js';
+import type { IssueView, RuleView } from '../api/schemas.js';
+import { nearestWord } from '../domain/nearest-word.js';
+import { localTimes } from '../text/format-duration.js';
+import { neutralise } from '../text/neutralise.js';
+import { oneLine, pad, wrap } from '../text/terminal-text.js';
 import { ApiError, connectDaemon } from './client.js';
 import type { DaemonTarget } from './daemon-place.js';
-import type { Io } from './io.js';
-import { type Look, lookOnce } from './simulate-poll.js';
+import { type Io, printJson } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { oneLine } from '../text/terminal-text.js';
-import { paintOf, wantsColour } from './status/paint.js';
-import { printJson } from './status/print-json.js';
-import { widthOfOutput } from './status/terminal-size.js';
-import { getIssue } from './control/get-issue.js';
-import { renderRules } from './control/render-rules.js';
-import { complainOf, isNotRunning } from './with-daemon.js';
+import { type Look, lookOnce } from './simulate-poll.js';
+import { type Paint, paintOf, wantsColour, widthOfOutput } from './terminal.js';
+import { complainOf, getIssue, isNotRunning } from './with-daemon.js';
 
 export interface ExplainOptions {
   readonly issue: string;
@@ -109,3 +106,79 @@ function notThere(name: string, { state }: Look): string {
   const message = `there is no issue ${name} in ${config.tracker.activeStates.join(', ')}, and none with that id`;
   return near === null ? message : `${message}. Did you mean ${near}?`;
 }
+
+export interface RulesFrame {
+  readonly nowMs: number;
+  readonly width: number;
+  readonly paint: Paint;
+}
+
+const MAX_LINES = 20;
+
+/** Every rule in a line, those that fail first, with what to do about it; what helps against two is said once. */
+export function renderRules(rules: readonly RuleView[], frame: RulesFrame): string {
+  const column = Math.max(...rules.map(({ rule }) => rule.length));
+  const failed = rules.filter(({ pass }) => !pass);
+  const isSaid = ({ action }: RuleView, at: number) => failed.findIndex((one) => one.action === action) < at;
+  const failing = failed.flatMap((rule, at) =>
+    failingLines(isSaid(rule, at) ? { ...rule, action: null } : rule, column, frame),
+  );
+  const passing = rules
+    .filter(({ pass }) => pass)
+    .map(({ rule }) => `${frame.paint.green('✓')} ${pad(oneLine(rule), column)}  ${frame.paint.dim(wordsOf(rule))}`);
+  return [...failing, ...(failing.length > 0 && passing.length > 0 ? [''] : []), ...passing].join('\n');
+}
+
+function failingLines({ rule, why, action }: RuleView, column: number, { nowMs, width, paint }: RulesFrame): string[] {
+  const indent = ' '.repeat(column + 4);
+  const fit = (text: string, columns: number) =>
+    wrap(oneLine(localTimes(text, nowMs)), Math.max(30, columns), MAX_LINES);
+  const [first = '', ...rest] = fit(why ?? '', width - indent.length);
+  const [todo, ...more] = action === null ? [] : fit(action, width - indent.length - 2);
+  return [
+    `${paint.red('✗')} ${paint.bold(pad(oneLine(rule), column))}  ${first}`,
+    ...rest.map((line) => `${indent}${line}`),
+    ...(todo === undefined ? [] : [`${indent}${paint.cyan('→')} ${todo}`]),
+    ...more.map((line) => `${indent}  ${line}`),
+  ];
+}
+
+function wordsOf(rule: string): string {
+  return Object.hasOwn(RULE_WORDS, rule) ? (RULE_WORDS[rule] ?? '') : '';
+}
+
+/** What holds when a rule passes. */
+export const RULE_WORDS: { readonly [rule: string]: string } = {
+  complete: 'it has an id, an identifier, a title and a state',
+  not_terminal: 'its state is not a terminal one',
+  active_state: 'its state is an active one',
+  dispatchable: 'the tracker says that it is ours to work on',
+  not_blocked: 'what it depends on is done',
+  blockers_at_rest: 'nothing works any more on what it depends on',
+  trusted_author: 'its author may start work here',
+  required_labels: 'it has the required labels',
+  not_being_removed: 'its workspace is not being removed',
+  budget_left: 'it has tokens left to spend',
+  not_being_stopped: 'no run of it is being ended',
+  no_open_question: 'it waits for no answer',
+  not_parked: 'it is not parked',
+  processes_gone: 'nothing is left of an earlier run',
+  due: 'its next run need not wait',
+  not_shutting_down: 'the daemon is not shutting down',
+  not_paused: 'the daemon is not paused',
+  not_rate_limited: 'the tracker does not limit our requests',
+  tracker_readable: 'the tracker can be read',
+  tracker_read: 'the tracker has been read',
+  reading_fresh: 'what is known of the tracker is fresh',
+  no_hold_workflow: 'no hold because of the workflow',
+  no_hold_store: 'no hold because of the store',
+  no_hold_tracker: 'no hold because of the tracker',
+  no_hold_disk: 'no hold because of the disk',
+  no_hold_budget: 'no hold because of the budget of the day',
+  no_hold_agent: 'no hold because of the agent',
+  probe_turn: 'nobody else is tried first under a hold',
+  wanted: 'this daemon works on every issue',
+  global_slot: 'a slot is free',
+  state_slot: 'a slot for its state is free',
+  read_answered: 'it is not being read right now',
+};

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { z } from 'zod';
+import { applyPatch } from '../api/patch.js';
+import { patchShape, type StateView, stateShape } from '../api/schemas.js';
 import { BatonError } from '../domain/errors.js';
-import type { Io } from './io.js';
-import { ApiError, connectDaemon, type DaemonClient } from './client.js';
+import { ApiError, badAnswer, connectDaemon, type DaemonClient, type StreamEvent } from './client.js';
 import type { DaemonTarget } from './daemon-place.js';
-import type { StreamEvent } from './client/event-stream.js';
+import type { Io } from './io.js';
 
 /** `gone`: why nobody is there right now; told once, until an event comes again. */
 export type Followed = { readonly event: StreamEvent } | { readonly gone: string };
@@ -65,4 +67,43 @@ function whyGone(error: unknown): string {
   if (error instanceof BatonError && error.code === 'daemon_not_running') return error.message;
   if (error instanceof ApiError && error.code === 'no_answer') return error.message;
   throw error;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+interface Interruption {
+  readonly signal: AbortSignal;
+  /** From here on a signal ends us as it ends anybody. */
+  restore(): void;
+}
+
+/** For commands that go on until somebody has seen enough: a person who presses Ctrl-C, or a reader who has gone. */
+export function untilInterrupted({ stdout }: Pick<Io, 'stdout'>): Interruption {
+  const controller = new AbortController();
+  const end = () => controller.abort();
+  for (const name of SIGNALS) process.on(name, end);
+  stdout.on('error', end);
+  stdout.on('close', end);
+  return {
+    signal: controller.signal,
+    restore() {
+      for (const name of SIGNALS) process.off(name, end);
+      stdout.off('error', end);
+      stdout.off('close', end);
+    },
+  };
+}
+
+/** The state after an event of the stream; events that tell nothing of it leave it as it is. Throws `ApiError`. */
+export function nextState(view: StateView | null, { event, data }: StreamEvent): StateView | null {
+  if (event === 'state') return read(stateShape, data);
+  // Without a state before it there is nothing to patch; it comes with the next connection.
+  if (event === 'patch' && view !== null) return applyPatch(view, read(patchShape, data));
+  return view;
+}
+
+function read<T>(shape: z.ZodType<T>, data: unknown): T {
+  const found = shape.safeParse(data);
+  if (found.success) return found.data;
+  throw badAnswer('the daemon sent something that this version of Baton does not know', found.error);
 }

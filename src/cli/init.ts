@@ -7,15 +7,20 @@ import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
 import { Abandoned } from './ask.js';
-import { backlogFiles } from './init/backlog-files.js';
-import { lookAround } from './init/choices.js';
-import { type Decisions, decideStarter } from './init/decide-starter.js';
-import { fillStarter } from './init/fill-starter.js';
-import { farewell, remarks } from './init/say-written.js';
-import { STARTER_SKILL, starterSkill, trackerProgram } from './init/shipped-files.js';
-import { type NewFile, writeNew } from './init/write-files.js';
-import { shorter } from './invocation.js';
+import { type Decisions, decideStarter, lookAround } from './init/choices.js';
+import { fillStarter } from './init/starters.js';
+import {
+  backlogFiles,
+  farewell,
+  type NewFile,
+  remarks,
+  STARTER_SKILL,
+  starterSkill,
+  trackerProgram,
+  writeNew,
+} from './init/write-files.js';
 import type { Io } from './io.js';
+import { shorter } from './io.js';
 
 export interface InitOptions {
   /** Where WORKFLOW.md is to be. */

@@ -1,18 +1,17 @@
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { nearestWord } from '../text/nearest-word.js';
-import type { RunRecord } from '../domain/run-record.js';
-import { transcriptName } from '../logging/transcript.js';
-import { isoTime } from '../text/iso-time.js';
 import { readTimeline } from '../api/read-timeline.js';
-import { type RunView, type Timeline, timelineShape } from '../status/shapes/issue-shape.js';
-import { stateShape } from '../api/schemas.js';
+import { type RunView, stateShape, type Timeline, type TimelineEntry, timelineShape } from '../api/schemas.js';
+import type { RunRecord } from '../domain/durable.js';
+import { nearestWord } from '../domain/nearest-word.js';
+import { transcriptName } from '../logging/transcript.js';
 import { withStoredCopy } from '../store/read-stored.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
+import { msOf } from '../text/format-duration.js';
+import { isoTime } from '../text/iso-time.js';
 import { ApiError, type DaemonClient } from './client.js';
-import { getIssue } from './control/get-issue.js';
-import { pathOf } from './with-daemon.js';
+import { getIssue, pathOf } from './with-daemon.js';
 
 /** A run, as far as its log needs it. */
 export type LoggedRun = Pick<
@@ -135,4 +134,62 @@ async function readWhole(path: string): Promise<string | null> {
   } finally {
     await file.close();
   }
+}
+
+export interface RunChoice {
+  /** A number or an id, or how an id begins. */
+  readonly run?: string | undefined;
+  readonly all: boolean;
+}
+
+/** The runs that are meant, the oldest first; a string says why there are none. `runs`: the newest first. */
+export function chooseRuns(
+  runs: readonly LoggedRun[],
+  { run, all }: RunChoice,
+  issue: string,
+): readonly LoggedRun[] | string {
+  if (all) return [...runs].reverse();
+  if (run === undefined) return runs.slice(0, 1);
+  const byNumber = /^\d+$/.test(run) ? runs.filter(({ run_number }) => run_number === Number(run)) : [];
+  const exact = byNumber.length > 0 ? byNumber : runs.filter(({ run_id }) => run_id === run);
+  // An id may begin with any digit: the number of a run that is not there must not show another one.
+  const isNumber = /^\d{1,4}$/.test(run);
+  const found = exact.length > 0 || isNumber ? exact : runs.filter(({ run_id }) => run_id.startsWith(run));
+  if (found.length === 1) return found;
+  if (found.length > 1)
+    return `several runs of ${issue} begin with ${run}: ${found.map(({ run_id }) => run_id).join(', ')}`;
+  const known = runs.map(({ run_number }) => run_number).reverse();
+  return `${issue} has no run ${run}${known.length === 0 ? '' : `; there are ${known.join(', ')}`}`;
+}
+
+/** The same line is dated twice, when it happens and when it is written down. */
+const SAME_MS = 1_000;
+/** So many in a row are no accident. */
+const IN_A_ROW = 5;
+
+/**
+ * What of `entries` was not seen yet. A stream that begins anew tells its last entries again, and a file tells what a stream told: the last
+ * one that was seen is looked for, and those before it must fit. Where nothing fits, everything is new.
+ */
+export function unseenEntries(
+  seen: readonly TimelineEntry[],
+  entries: readonly TimelineEntry[],
+): readonly TimelineEntry[] {
+  if (seen.length === 0) return entries;
+  for (let end = entries.length; end > 0; end--) {
+    if (endsAlike(seen, entries.slice(Math.max(0, end - IN_A_ROW), end))) return entries.slice(end);
+  }
+  return entries;
+}
+
+function endsAlike(seen: readonly TimelineEntry[], part: readonly TimelineEntry[]): boolean {
+  const count = Math.min(seen.length, part.length);
+  const [a, b] = [seen.slice(-count), part.slice(-count)];
+  return a.every((entry, at) => isSame(entry, b[at]));
+}
+
+function isSame(a: TimelineEntry, b: TimelineEntry | undefined): boolean {
+  if (b === undefined || a.kind !== b.kind || a.text !== b.text) return false;
+  const [first, second] = [msOf(a.at), msOf(b.at)];
+  return first === null || second === null ? first === second : Math.abs(first - second) <= SAME_MS;
 }

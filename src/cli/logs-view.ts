@@ -1,9 +1,9 @@
-import { neutralise } from '../text/neutralise.js';
-import type { TimelineEntry } from '../status/shapes/issue-shape.js';
-import { chop, oneLine, wrap } from '../text/terminal-text.js';
-import type { Paint } from './status/paint.js';
+import type { TimelineEntry } from '../api/schemas.js';
 import { msOf, sayMoment, since } from '../text/format-duration.js';
+import { neutralise } from '../text/neutralise.js';
+import { chop, oneLine, wrap } from '../text/terminal-text.js';
 import type { LoggedRun } from './log-source.js';
+import type { Paint } from './terminal.js';
 
 export interface LogFrame {
   readonly nowMs: number;

@@ -1,14 +1,25 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readTimeline } from '../api/read-timeline.js';
+import { type TimelineEntry, timelineShape } from '../api/schemas.js';
+import { transcriptName } from '../logging/transcript.js';
 import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
-import { connectDaemon, type DaemonClient } from './client.js';
+import { badAnswer, connectDaemon, type DaemonClient } from './client.js';
 import { type DaemonTarget, daemonPlace } from './daemon-place.js';
-import { complainOf, isNotRunning } from './with-daemon.js';
+import { followDaemon, untilInterrupted } from './follow-daemon.js';
 import type { Io } from './io.js';
-import { paintOf, wantsColour } from './status/paint.js';
-import { isTerminal } from './status/terminal-size.js';
-import { chooseRuns, type RunChoice } from './logs/choose-runs.js';
-import { followLog, type SeenLog } from './logs/follow-log.js';
-import { daemonLogs, type LoggedRun, type LogSource, storedLogs } from './log-source.js';
+import {
+  chooseRuns,
+  daemonLogs,
+  type LoggedRun,
+  type LogSource,
+  type RunChoice,
+  storedLogs,
+  unseenEntries,
+} from './log-source.js';
 import { type LogFrame, renderEntries, renderRunHead } from './logs-view.js';
+import { isTerminal, paintOf, wantsColour } from './terminal.js';
+import { complainOf, isNotRunning } from './with-daemon.js';
 
 export interface LogsOptions extends DaemonTarget, RunChoice {
   readonly issue: string;
@@ -102,4 +113,77 @@ function complain(text: string, io: Io): 1 {
 
 function say(text: string, { stderr }: Io): void {
   stderr.write(`baton: ${neutraliseLines(text)}\n`);
+}
+
+/** What has been printed of the run that was printed last. */
+export interface SeenLog {
+  readonly runId: string | null;
+  readonly entries: readonly TimelineEntry[];
+}
+
+export interface LogToFollow {
+  readonly target: DaemonTarget;
+  readonly issue: string;
+  readonly seen: SeenLog;
+}
+
+/** Enough to find the place again. */
+const KEPT_ENTRIES = 1_000;
+
+/** The event `timeline` of the stream. */
+const newsShape = timelineShape.extend({ reset: z.boolean(), plan: timelineShape.shape.plan.nullable() });
+
+/** Prints what happens from here on, run after run, until somebody has seen enough. Throws `ApiError`. */
+export async function followLog(
+  { target, issue, seen: begin }: LogToFollow,
+  stateDir: string,
+  io: Io,
+  frame: () => LogFrame,
+) {
+  const interruption = untilInterrupted(io);
+  let seen = begin;
+  let isGone = false;
+  const print = (runId: string, fresh: readonly TimelineEntry[], isCut: boolean) => {
+    const isOther = seen.runId !== runId;
+    const gap = isOther && seen.runId !== null ? '\n' : '';
+    const cut = isOther && isCut ? '… the beginning is left out, see --raw\n' : '';
+    if (fresh.length > 0) io.stdout.write(`${gap}${cut}${renderEntries(fresh, frame())}`);
+    seen = { runId, entries: [...(isOther ? [] : seen.entries), ...fresh].slice(-KEPT_ENTRIES) };
+  };
+  const tell = (text: string) => io.stderr.write(`baton: ${neutraliseLines(text)}\n`);
+  try {
+    const path = `/api/v1/events?issue=${encodeURIComponent(issue)}`;
+    for await (const news of followDaemon(target, path, io, interruption.signal)) {
+      if ('gone' in news) {
+        isGone = true;
+        const missed = await writtenDown(stateDir, seen.runId);
+        if (seen.runId !== null) print(seen.runId, unseenEntries(seen.entries, missed), false);
+        tell(`${news.gone}. Waiting for it (Ctrl-C ends this)`);
+        continue;
+      }
+      if (isGone) tell('the daemon is there again');
+      isGone = false;
+      if (news.event.event !== 'timeline') continue;
+      const { run_id, reset, truncated, entries } = read(news.event.data);
+      if (run_id === null) continue;
+      const isKnown = run_id === seen.runId;
+      print(run_id, isKnown && reset ? unseenEntries(seen.entries, entries) : entries, truncated);
+    }
+    return 0;
+  } finally {
+    interruption.restore();
+  }
+}
+
+/** What a daemon wrote before it ended and could not tell any more. */
+async function writtenDown(stateDir: string, runId: string | null): Promise<readonly TimelineEntry[]> {
+  if (runId === null) return [];
+  const timeline = await readTimeline(join(stateDir, 'transcripts', transcriptName(runId)), runId).catch(() => null);
+  return timeline?.entries ?? [];
+}
+
+function read(data: unknown): z.infer<typeof newsShape> {
+  const found = newsShape.safeParse(data);
+  if (found.success) return found.data;
+  throw badAnswer('the daemon sent something that this version of Baton does not know', found.error);
 }

@@ -1,10 +1,9 @@
 import { mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { newBacklog } from '../tracker/local/new-backlog.js';
-import { makeRepository } from './demo/make-repository.js';
-import { SAMPLE_ISSUES } from './demo/sample-issues.js';
+import { runChild } from '../demo/run-child.js';
+import { type NewTask, newBacklog } from '../tracker/local/new-backlog.js';
 
-export interface DemoOptions {
+interface DemoOptions {
   /** `codex.command` of the workflow: a shell command. */
   readonly agentCommand: string;
   /** For git's PATH. */
@@ -111,3 +110,109 @@ function asset(name: string): Promise<string> {
 function filled(text: string, values: { readonly [name: string]: string }): string {
   return text.replace(/__[A-Z_]+?__/g, (name) => values[name] ?? name);
 }
+
+/**
+ * A bare git repository with one commit on `main`, made from its parts: no identity, no hooks and no settings of the user have a say in
+ * it. Throws an `Error` whose message says what git said.
+ */
+async function makeRepository(path: string, readme: string, options: RepositoryOptions): Promise<void> {
+  const git = gitIn(path, options);
+  await git(['init', '--quiet', '--bare', '--template=', path]);
+  await git(['symbolic-ref', 'HEAD', 'refs/heads/main']);
+  const blob = await git(['hash-object', '-w', '--stdin'], readme);
+  const tree = await git(['mktree'], `100644 blob ${blob}\tREADME.md\n`);
+  const commit = await git(['commit-tree', tree, '-m', 'Begin']);
+  await git(['update-ref', 'refs/heads/main', commit]);
+}
+
+interface RepositoryOptions {
+  /** The folder of the repository. */
+  readonly dir: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+function gitIn(path: string, { dir, env }: RepositoryOptions) {
+  const identity = { NAME: 'Baton demo', EMAIL: 'baton@localhost' };
+  const clean = {
+    PATH: env.PATH,
+    LC_ALL: 'C',
+    GIT_DIR: path,
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_AUTHOR_NAME: identity.NAME,
+    GIT_AUTHOR_EMAIL: identity.EMAIL,
+    GIT_COMMITTER_NAME: identity.NAME,
+    GIT_COMMITTER_EMAIL: identity.EMAIL,
+  };
+  return async (args: readonly string[], input?: string): Promise<string> => {
+    const options = { cwd: dir, env: clean, ...(input === undefined ? {} : { input }) };
+    const { exitCode, stdout, output } = await runChild('git', args, options).catch((cause: Error) => {
+      throw new Error(`git cannot be started, and the demo needs it: install git. (${cause.message})`, { cause });
+    });
+    if (exitCode !== 0) throw new Error(`git ${args[0]} failed in ${path}: ${output.trim().slice(0, 500)}`);
+    return stdout.trim();
+  };
+}
+
+/** The issues of the demo. Their bullets are what the demo agent understands; to a person or a real agent they are plain words. */
+export const SAMPLE_ISSUES: readonly NewTask[] = [
+  {
+    id: 'TASK-1',
+    title: 'Write a greeting',
+    priority: 'high',
+    labels: ['text'],
+    dependencies: [],
+    description: `The project should greet whoever looks at it.
+
+- write \`greeting.txt\`: Hello, world
+- run \`wc -c greeting.txt\` to see that it is there`,
+  },
+  {
+    id: 'TASK-2',
+    title: 'Translate the greeting',
+    priority: 'high',
+    labels: ['text'],
+    dependencies: ['TASK-1'],
+    description: `Once there is a greeting (TASK-1), say the same in two more languages.
+
+- write \`greeting.fr.txt\`: Bonjour, le monde
+- write \`greeting.de.txt\`: Hallo, Welt
+- run \`cat greeting.fr.txt greeting.de.txt\``,
+  },
+  {
+    id: 'TASK-3',
+    title: 'Count the words of the README',
+    priority: 'high',
+    labels: ['tools'],
+    dependencies: [],
+    description: `People ask how long the README is. A script should tell them.
+
+- write \`count-words.sh\`: wc -w README.md
+- run \`bash count-words.sh\`
+- fail once (this line is for the demo agent only: it shows how Baton tries again; real agents pass over it)`,
+  },
+  {
+    id: 'TASK-4',
+    title: 'Plan the first release',
+    priority: 'medium',
+    labels: ['text'],
+    dependencies: [],
+    description: `Two short files: what has to be done before the release, and what it is called.
+
+- write \`release/plan.md\`: 1. Read everything once more. 2. Tag it. 3. Tell people.
+- write \`release/name.txt\`: First Light
+- run \`ls release\`
+- take two turns (this line is for the demo agent only: it shows how Baton asks an agent to go on; real agents pass over it)`,
+  },
+  {
+    id: 'TASK-5',
+    title: 'Thank the contributors',
+    priority: 'low',
+    labels: ['text'],
+    dependencies: [],
+    description: `Nothing hurries here: this issue has a low priority and waits until one of the two places is free.
+
+- write \`THANKS.md\`: Thank you, whoever you are.
+- run \`cat THANKS.md\``,
+  },
+];

@@ -1,19 +1,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { nearestWord } from '../text/nearest-word.js';
+import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander';
+import { nearestWord } from '../domain/nearest-word.js';
 import type { LogLevel } from '../logging/logger.js';
-import { addCapability } from './program-tools.js';
-import { addControl } from './control/add-control.js';
-import { addExecutor } from './executor/add-executor.js';
-import { describeHelp, groupCommands } from './help-text.js';
 import { type Io, processIo } from './io.js';
-import { addNotify } from './notify/add-notify.js';
-import { addRecover } from './recover/add-recover.js';
-import { addReport } from './report/add-report.js';
+import { addCapability, addExecutor, addNotify, addRecover, addReport, addTracker } from './program-tools.js';
+import { addControl, addWatching } from './program-watch.js';
 import { addService } from './service/add-service.js';
-import { addWatching } from './program-watch.js';
-import { addTracker } from './tracker/add-tracker.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
 
@@ -142,7 +135,7 @@ function addInit(program: Command, io: Io, done: (code: number) => void): void {
     .action(async (dir: string, { yes = false, ...flags }: InitFlags) => {
       const [{ init }, { invocation }, { demoAgentCommand }] = await Promise.all([
         import('./init.js'),
-        import('./invocation.js'),
+        import('./io.js'),
         import('../demo/demo-agent-command.js'),
       ]);
       const command = invocation(process.argv, io.cwd);
@@ -218,4 +211,70 @@ function toPort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new InvalidArgumentError('It must be a number from 0 to 65535.');
+}
+
+/** What `baton --help` says besides the commands and flags themselves. */
+const EXAMPLES = `
+Examples:
+  baton demo                     see it work, in a folder of its own, with an agent that ships with it
+  baton init                     write a WORKFLOW.md for this repository
+  baton check                    find out what would go wrong before it does
+  baton --dry-run                what would start now, and why the rest would not
+  baton run --issue TASK-1       work on one issue in the foreground, then exit
+  baton --once                   give every eligible issue one run, then exit
+  baton                          work on issues until stopped (Ctrl-C)
+
+  baton status --watch           what needs you, what runs, what comes next; on and on
+  baton explain TASK-1           why it does not run, and what to do about it
+  baton answer TASK-1 "use v2"   answer what its agent asks; --accept or --decline where it asks for leave
+  baton logs TASK-1 -f           what its agent does
+
+Exit codes: 0 fine; 1 failed or refused; 2 usage, settings, no daemon to ask, or a second instance.
+status and logs work without a daemon too: status then exits with 1, logs where nothing is known of the issue.`;
+
+const LAST_GROUP = 'Looking deeper:';
+
+/** By use: the first day, then every day, then now and then. */
+const GROUPS: readonly (readonly [heading: string, names: readonly string[]])[] = [
+  ['Working:', ['run', 'demo', 'init', 'check']],
+  [
+    'Looking and steering:',
+    ['status', 'logs', 'explain', 'answer', 'message', 'stop', 'retry', 'pause', 'resume', 'refresh', 'open'],
+  ],
+  ['For every day:', ['service', 'report', 'notify']],
+  [LAST_GROUP, ['render', 'state', 'recover', 'executor', 'tracker', 'capability']],
+];
+
+/** Before the commands are made: they take it over. */
+export function describeHelp(program: Command): void {
+  const help = new Help();
+  program
+    .configureHelp({
+      argumentDescription: (argument) => withoutQuotes(help.argumentDescription(argument)),
+      optionDescription: (option) => withoutQuotes(help.optionDescription(option)),
+    })
+    .addHelpText('after', () => `\nOptions of run, the default command:\n${optionsOf(program, 'run')}\n${EXAMPLES}`);
+}
+
+/** After the commands are made. A command that no group names stands last. */
+export function groupCommands(program: Command): void {
+  const names = GROUPS.flatMap(([, group]) => group);
+  const place = (command: Command) => (names.indexOf(command.name()) + names.length + 1) % (names.length + 1);
+  (program.commands as Command[]).sort((a, b) => place(a) - place(b));
+  for (const [heading, group] of GROUPS)
+    for (const command of program.commands) if (group.includes(command.name())) command.helpGroup(heading);
+  program.commandsGroup(LAST_GROUP).helpCommand('help [command]', 'print the help of a command');
+}
+
+/** One spelling of choices and defaults, whoever wrote them: without quotes. */
+function withoutQuotes(text: string): string {
+  return text.replace(/\((?:choices|default): [^()]*\)$/, (added) => added.replaceAll('"', ''));
+}
+
+/** Who asks for help with `baton` wants to see what `baton` alone can do. */
+function optionsOf(program: Command, name: string): string {
+  const command = program.commands.find((one) => one.name() === name);
+  const help = program.createHelp();
+  const options = command ? help.visibleOptions(command).filter(({ long }) => long !== '--help') : [];
+  return options.map((one) => `  ${help.optionTerm(one).padEnd(20)} ${help.optionDescription(one)}`).join('\n');
 }

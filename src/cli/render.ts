@@ -1,24 +1,22 @@
 import { join, resolve } from 'node:path';
 import { promptValues } from '../../runner/prompt-values.js';
-import { workspaceKey } from '../../runner/workspace-path.js';
-import { checkWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
+import { checkWorkspaceRoot, workspaceKey } from '../../runner/workspace/workspace-root.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { createClock, type SystemClock } from '../clock.js';
-import { openTracker } from '../daemon/tracker.js';
+import { lookingOnly, openTracker } from '../daemon/tracker.js';
+import { LIST_LIMIT_MS, withinLimit } from '../domain/clock.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
 import type { Json } from '../domain/json.js';
-import { nearestWord } from '../text/nearest-word.js';
-import { neutralise, neutraliseLines } from '../text/neutralise.js';
+import { nearestWord } from '../domain/nearest-word.js';
 import type { Tracker } from '../domain/ports.js';
 import { renderValue } from '../domain/steps/tokens.js';
-import { LIST_LIMIT_MS, withinLimit } from '../domain/time-limit.js';
 import { createRedactor } from '../logging/redact.js';
+import { neutralise, neutraliseLines } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { type LoadedWorkflow, loadWorkflow } from '../workflow/load-workflow.js';
 import type { Io } from './io.js';
-import { lookingOnly } from './tracker-surroundings.js';
 
 export interface RenderOptions {
   readonly workflowPath: string;

@@ -1,16 +1,20 @@
+import { existsSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { PricingConfig } from '../domain/config.js';
 import { toBatonError } from '../domain/errors.js';
-import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
 import { buildReport } from '../report/build-report.js';
-import { localDay } from '../text/local-time.js';
-import { parseSince } from '../report/parse-since.js';
-import type { Past } from '../report/past-since.js';
+import { type Past, parseSince, pastSince } from '../report/past-since.js';
 import type { Report, ReportBy, ReportNote } from '../report/report.js';
 import { reportJson } from '../report/report-json.js';
-import { reportMarkdown } from '../report/report-markdown.js';
-import { reportText } from '../report/report-text.js';
+import { reportMarkdown, reportText } from '../report/report-text.js';
+import { defaultStateDir } from '../state-dir.js';
+import { withStoredCopy } from '../store/read-stored.js';
+import { openSqliteStore } from '../store/sqlite-store.js';
+import { localDay } from '../text/local-time.js';
+import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
+import { workflowKey } from '../workflow/workspace-root.js';
 import type { Io } from './io.js';
-import { findState } from './report/find-state.js';
-import { readPast } from './report/read-past.js';
+import { openWorkflow } from './open-workflow.js';
 
 export interface ReportOptions {
   readonly workflowPath: string;
@@ -60,4 +64,45 @@ function shown(report: Report, form: ReportOptions['form'], dir: string, io: Io)
 function complain(text: string, exitCode: 1 | 2, io: Io): number {
   io.stderr.write(`baton: ${neutraliseLines(text)}\n`);
   return exitCode;
+}
+
+/** Where a daemon keeps its state, and what tokens cost. */
+export interface FoundState {
+  readonly dir: string;
+  readonly pricing: PricingConfig | null;
+  readonly notes: readonly ReportNote[];
+}
+
+/** A workflow that does not load any more takes the prices with it, not the report. `refusal`: there is nothing to look at. */
+export async function findState(
+  { workflowPath, stateDir }: { readonly workflowPath: string; readonly stateDir?: string | undefined },
+  io: Io,
+): Promise<FoundState | { readonly refusal: string }> {
+  const named = stateDir === undefined ? undefined : resolve(io.cwd, stateDir);
+  if (named !== undefined && statSync(named, { throwIfNoEntry: false })?.isDirectory() !== true)
+    return { refusal: `there is no state directory ${named}` };
+  try {
+    const { loaded, stateDir: dir } = await openWorkflow(workflowPath, stateDir, io);
+    return { dir, pricing: loaded.workflow.config.pricing, notes: [] };
+  } catch (error) {
+    const { code, message } = toBatonError(error);
+    const dir = named ?? defaultStateDir(await workflowKey(resolve(io.cwd, workflowPath)), io.env, io.homeDir);
+    // Neither the one nor the other: it was probably not meant.
+    if (named === undefined && !existsSync(join(dir, 'baton.db'))) return { refusal: `${code}: ${message}` };
+    const [why = ''] = message.split('\n');
+    return { dir, pricing: null, notes: [{ kind: 'no_prices', why: `${code}: ${why}` }] };
+  }
+}
+
+/** From a copy: a daemon may be at work. `null`: nothing was ever stored there. Throws `store_failed`. */
+export async function readPast(dir: string, sinceMs: number): Promise<Past | null> {
+  if (!existsSync(join(dir, 'baton.db'))) return null;
+  return withStoredCopy(dir, async (copy) => {
+    const store = openSqliteStore({ dir: copy, onWarning: () => {} });
+    try {
+      return await pastSince(store.past, sinceMs);
+    } finally {
+      await store.close();
+    }
+  });
 }

@@ -5,11 +5,9 @@ import type { Daemon } from '../daemon/daemon.js';
 import { createLogger, type LogLevel } from '../logging/logger.js';
 import { createRedactor } from '../logging/redact.js';
 import { defaultLockDir, openStateDir } from '../state-dir.js';
-import { hangingLines } from './hanging-lines.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { RunTeller } from './run-view.js';
-import { summaryOf } from './tell-summary.js';
+import { hangingLines, RunTeller, summaryOf } from './run-view.js';
 
 export interface RunOptions {
   readonly workflowPath: string;

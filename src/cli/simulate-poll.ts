@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { afterObservation } from '../../orchestrator/after-observation.js';
+import { afterObservation } from '../../orchestrator/observe.js';
 import { afterClosing, restore } from '../../orchestrator/restore.js';
 import { initialState, type State } from '../../orchestrator/state.js';
 import { existingPart, freeDiskMb } from '../../runner/workspace/workspace-root.js';
 import { createClock } from '../clock.js';
-import { openTracker } from '../daemon/tracker.js';
+import { lookingOnly, openTracker } from '../daemon/tracker.js';
 import type { Clock, Instant } from '../domain/clock.js';
+import { LIST_LIMIT_MS } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
 import type { ReadResult } from '../domain/events.js';
 import type { Issue } from '../domain/issue.js';
 import type { IssueBatch, Tracker } from '../domain/ports.js';
-import { LIST_LIMIT_MS } from '../domain/time-limit.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import type { Io } from './io.js';
 import type { OpenedWorkflow } from './open-workflow.js';
-import { lookingOnly } from './tracker-surroundings.js';
 
 /** What a daemon that starts now would know. */
 export interface Look {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { toBatonError } from '../domain/errors.js';
+import { exportState } from '../store/read-stored.js';
 import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
-import { exportState } from '../store/export-state.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
 

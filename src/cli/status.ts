@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type AskingView, type StateView, stateShape } from '../api/schemas.js';
+import { doneEntry, issueFields, parkedEntry, retryingEntry } from '../api/snapshot.js';
 import { createClock } from '../clock.js';
-import { stateShape } from '../api/schemas.js';
+import type { Claim } from '../domain/claim.js';
+import type { Instant } from '../domain/clock.js';
+import type { Durable, DurableClaim } from '../domain/durable.js';
+import { defaultLockDir } from '../state-dir.js';
+import { type LockHolder, listHolders } from '../store/instance-lock.js';
 import { readStored } from '../store/read-stored.js';
+import { isoTime } from '../text/iso-time.js';
 import { connectDaemon } from './client.js';
 import { type DaemonTarget, daemonPlace } from './daemon-place.js';
-import { complainOf, isNotRunning } from './with-daemon.js';
-import { shellWord } from './invocation.js';
-import type { Io } from './io.js';
-import type { Frame } from './terminal.js';
-import { paintOf, wantsColour } from './status/paint.js';
-import { printJson } from './status/print-json.js';
-import { renderStatus } from './status-view.js';
-import { renderStored } from './status/render-stored.js';
-import { statusOfAll } from './status/status-of-all.js';
-import { storedView } from './status/stored-view.js';
-import { columnsOfOutput, widthOfOutput } from './status/terminal-size.js';
+import { type Io, printJson, shellWord } from './io.js';
+import { type FoundDaemon, renderDaemons, renderStatus, renderStored } from './status-view.js';
+import { columnsOfOutput, type Frame, paintOf, wantsColour, widthOfOutput } from './terminal.js';
 import { watchStatus } from './watch-status.js';
+import { complainOf, isNotRunning } from './with-daemon.js';
 
 export interface StatusOptions extends DaemonTarget {
   readonly watch: boolean;
@@ -103,4 +103,93 @@ function frameOf({ workflow, stateDir, all }: StatusOptions, io: Io): Frame {
 /** A value in a command, where it was given. */
 function words(value: string | undefined, flag?: string): string {
   return value === undefined ? '' : ` ${flag === undefined ? '' : `${flag} `}${shellWord(value)}`;
+}
+
+/** A few lines about every daemon of this user; 1 where there is none. */
+export async function statusOfAll(json: boolean, io: Io, frame: Frame): Promise<number> {
+  const daemons = await Promise.all((await listDaemons(io)).map((holder) => ask(holder, io)));
+  if (json) {
+    printJson(
+      daemons.map(({ holder, answer }) => ({
+        ...asJson(holder),
+        ...('silent' in answer ? { state: null, error: answer.silent } : { state: answer, error: null }),
+      })),
+      io,
+    );
+  } else io.stdout.write(renderDaemons(daemons, frame));
+  return daemons.length === 0 ? 1 : 0;
+}
+
+async function ask(holder: LockHolder, io: Io): Promise<FoundDaemon> {
+  const { workflow, stateDir } = holder;
+  try {
+    const client = await connectDaemon({ workflow, stateDir }, io);
+    try {
+      return { holder, answer: await client.get('/api/v1/state', stateShape) };
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    return { holder, answer: { silent: isNotRunning(error) ? NOT_LISTENING : (error as Error).message } };
+  }
+}
+
+/** Its process is there, though. */
+const NOT_LISTENING = 'nobody listens on its socket; it is starting, ending, or of an older version';
+
+function asJson({ pid, since, workflow, stateDir }: LockHolder) {
+  return { pid, since, workflow, state_dir: stateDir ?? null };
+}
+
+/** What a daemon that is not there has left behind, in the words of its state. */
+export interface StoredView extends Pick<StateView, 'asking' | 'retrying' | 'parked' | 'done'> {
+  /** They go on when a daemon is started. */
+  readonly interrupted: readonly { readonly identifier: string; readonly title: string; readonly number: number }[];
+  readonly holds: readonly { readonly code: string; readonly message: string }[];
+  readonly pausedSince: string | null;
+}
+
+const DAY_MS = 86_400_000;
+
+export function storedView(durable: Durable, now: Instant): StoredView {
+  const claims = Object.values(durable.claims).map(withoutLife);
+  const running = claims.flatMap((claim) =>
+    claim.status.kind === 'running' ? [{ issue: claim.issue, run: claim.status.run }] : [],
+  );
+  return {
+    interrupted: running.map(({ issue, run }) => ({
+      identifier: issue.identifier,
+      title: issue.title,
+      number: run.number,
+    })),
+    asking: running
+      .filter(({ run }) => run.questions.length > 0)
+      .map(({ issue, run }): AskingView => {
+        const questions = run.questions.map(({ fields, ...one }) => ({
+          ...one,
+          fields: fields.map((field) => ({ ...field, options: [...field.options] })),
+        }));
+        const times = { asked_at: null, answer_until: null, on_timeout: 'park' } as const;
+        return { ...issueFields(issue), run_id: run.runId, ...times, questions };
+      }),
+    retrying: claims.flatMap((claim) =>
+      claim.status.kind === 'waiting' ? [retryingEntry(claim, claim.status, now)] : [],
+    ),
+    parked: claims.flatMap((claim) => (claim.status.kind === 'parked' ? [parkedEntry(claim, claim.status)] : [])),
+    done: durable.finished
+      .filter(({ atMs }) => atMs >= now.dayEndsAtMs - 2 * DAY_MS)
+      .map(doneEntry)
+      .reverse(),
+    holds: Object.values(durable.holds).map(({ code, message }) => ({ code, message })),
+    pausedSince: durable.pausedSinceMs === null ? null : isoTime(durable.pausedSinceMs),
+  };
+}
+
+function withoutLife(claim: DurableClaim): Claim {
+  return { ...claim, live: { issueSeq: 0, refusals: 0, run: null } };
+}
+
+/** Every daemon of this user, wherever it was started: they all have their locks in one folder. The oldest first. */
+export function listDaemons({ env, homeDir }: Pick<Io, 'env' | 'homeDir'>): Promise<LockHolder[]> {
+  return listHolders(defaultLockDir(env, homeDir));
 }

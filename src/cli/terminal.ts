@@ -1,7 +1,7 @@
-import { neutralise } from '../text/neutralise.js';
 import { shellWord } from '../domain/shell-word.js';
+import { neutralise } from '../text/neutralise.js';
 import { cut, oneLine, pad, widthOf, wrap } from '../text/terminal-text.js';
-import type { Paint } from './status/paint.js';
+import type { Io } from './io.js';
 
 /** What a status is drawn with. */
 export interface Frame {
@@ -109,3 +109,65 @@ function lineRows({ text, style = 'dim', maxLines = 1, ...line }: Line, indent: 
   const rows = wrap(oneLine(text), Math.max(20, frame.width - indent) - bar.length, maxLines);
   return rows.map((row) => `${margin}${frame.paint[style](`${bar}${row}`)}`);
 }
+
+/** Colours of a terminal, or nothing. */
+export interface Paint {
+  bold(text: string): string;
+  dim(text: string): string;
+  red(text: string): string;
+  green(text: string): string;
+  yellow(text: string): string;
+  cyan(text: string): string;
+}
+
+export function paintOf(colour: boolean): Paint {
+  const style =
+    (code: number) =>
+    (text: string): string =>
+      colour && text !== '' ? `\u001b[${code}m${text}\u001b[0m` : text;
+  return { bold: style(1), dim: style(2), red: style(31), green: style(32), yellow: style(33), cyan: style(36) };
+}
+
+/** Only for eyes, and for nobody who asked for none: https://no-color.org. */
+export function wantsColour({ stdout, env }: { readonly stdout: object; readonly env: NodeJS.ProcessEnv }): boolean {
+  const isTerminal = (stdout as { readonly isTTY?: boolean }).isTTY === true;
+  return isTerminal && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
+}
+
+const NARROWEST = 40;
+/** Eyes do not follow a line over more. */
+const WIDEST = 120;
+/** Of a pipe or a file. */
+const USUAL = 100;
+
+/** Of sentences. */
+export function widthOfOutput(io: Pick<Io, 'stdout'>): number {
+  return Math.min(WIDEST, columnsOfOutput(io));
+}
+
+/** All that is there. */
+export function columnsOfOutput({ stdout }: Pick<Io, 'stdout'>): number {
+  return Math.max(NARROWEST, stdout.columns ?? USUAL);
+}
+
+export function isTerminal({ stdout }: Pick<Io, 'stdout'>): boolean {
+  return (stdout as { readonly isTTY?: boolean }).isTTY === true;
+}
+
+/** `null` where it is not known. */
+export function heightOfOutput({ stdout }: Pick<Io, 'stdout'>): number | null {
+  return (stdout as { readonly rows?: number }).rows ?? null;
+}
+
+/** How many rows a text takes on a terminal, which breaks the lines that are wider than it is. */
+export function rowsOf(text: string, columns: number): number {
+  return text.split('\n').reduce((sum, line) => sum + Math.max(1, Math.ceil(shownWidth(line) / columns)), 0);
+}
+
+/** Without the colours. */
+export function shownWidth(line: string): number {
+  return widthOf(line.replace(COLOUR, ''));
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours.
+const COLOUR = /\u001b\[\d+m/g;

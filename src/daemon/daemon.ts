@@ -6,29 +6,28 @@ import { restore } from '../../orchestrator/restore.js';
 import { initialState, type State } from '../../orchestrator/state.js';
 import type { RunObserver } from '../../runner/run-observer.js';
 import { compilePrompts } from '../../templates/prompts.js';
-import { begin } from './begin.js';
-import { dailyReport } from './daily-report.js';
-import { createExit, type Exit } from './exit.js';
-import { createIdleLog } from './idle-log.js';
-import { Inbox } from './inbox.js';
-import { type Notify, startNotify } from './notify.js';
-import { openParts, type Parts } from './resources.js';
-import { startPruning } from './prune.js';
-import { createServiceNotifier, type ServiceNotifier } from './service.js';
-import { serviceSentence } from './service-notice.js';
-import { DaemonStatus } from './status.js';
-import { openWebhooks } from './webhooks.js';
-import { followWorkflow } from './follow-workflow.js';
+import { lineUp } from '../api/start-order.js';
+import { whyIdle } from '../api/why-idle.js';
+import type { Instant } from '../domain/clock.js';
+import { historyEvent } from '../domain/durable.js';
 import type { OrchestratorEvent } from '../domain/events.js';
-import { historyEvent } from '../domain/history.js';
 import type { Dispatch, Store } from '../domain/ports.js';
-import { logNote } from '../logging/log-note.js';
+import { logNote } from '../logging/logger.js';
 import type { Redactor } from '../logging/redact.js';
 import type { StateDir } from '../state-dir.js';
 import type { TrackerRegistry } from '../tracker/registry.js';
 import type { LoadedWorkflow } from '../workflow/load-workflow.js';
 import type { WorkflowWatcher } from '../workflow/watch-workflow.js';
 import { WorkflowBook } from '../workflow/workflow-versions.js';
+import { createExit, type Exit } from './exit.js';
+import { followWorkflow } from './follow-workflow.js';
+import { dailyReport, type Notify, startNotify } from './notify.js';
+import { startPruning } from './prune.js';
+import { openParts, type Parts } from './resources.js';
+import { createServiceNotifier, type ServiceNotifier, serviceSentence } from './service.js';
+import { DaemonStatus } from './status.js';
+import { prepareTracker } from './tracker.js';
+import { openWebhooks } from './webhooks.js';
 
 export interface DaemonOptions {
   readonly loaded: LoadedWorkflow;
@@ -215,4 +214,83 @@ function listenForWebhooks({ loaded, trackers, env, log }: DaemonOptions, { cloc
   const entry = trackers.entry(config.tracker.kind);
   const announce = () => dispatch({ type: 'change_announced' });
   return openWebhooks({ config, entry, env, clock, log, announce });
+}
+
+export interface Beginning {
+  readonly loop: Loop;
+  readonly inbox: Inbox;
+  readonly status: DaemonStatus;
+}
+
+/** From opened parts to the first event: what must be refused is refused before anything runs. */
+export async function begin(options: DaemonOptions, parts: Parts, { loop, inbox, status }: Beginning): Promise<void> {
+  const { log, loaded, redactor } = options;
+  const { store, tracker } = parts;
+  const { config, path } = loaded.workflow;
+  // Before anything runs: a port that is taken is a mistake to be told, not a run to be ended.
+  const port = options.port ?? config.server.port;
+  if (port !== null) await status.listenHttp(port);
+  for (const detail of redactor.ignored) log.warn({ detail }, 'a secret is not masked');
+  const prepared = await prepareTracker({ tracker, clock: parts.clock, log, signal: options.signal });
+  await parts.openRuns.keepOnly(new Set(Object.keys(loop.state.runs)));
+  const leftovers = (await store.owners.all()).filter((owner) => owner.scope === tracker.scope);
+  log.info(
+    {
+      version: options.version,
+      workflow: path,
+      tracker: tracker.kind,
+      workspaces: parts.root,
+      state_dir: options.stateDir.path,
+    },
+    'started',
+  );
+  loop.dispatch({ type: 'started', leftovers, ...(options.once ? { once: options.once } : {}), ...prepared });
+  inbox.open(loop.dispatch);
+  await tracker.watch?.({
+    onChange: () => loop.dispatch({ type: 'refresh_requested' }),
+    onError: ({ message }) =>
+      log.warn({ detail: message }, 'tracker cannot be watched, edits are seen at the next poll'),
+  });
+  // Last: the work has begun, and commands that look for the daemon come after its start.
+  await status.listenSocket();
+}
+
+/** What happens before the daemon has begun waits for it: a changed file or a webhook must not be the first that the core hears of. */
+export class Inbox {
+  #early: OrchestratorEvent[] | null = [];
+  #handle: Dispatch = () => {};
+
+  readonly dispatch: Dispatch = (event) => {
+    if (this.#early === null) this.#handle(event);
+    else this.#early.push(event);
+  };
+
+  /** From now on events go there, those that wait first. */
+  open(handle: Dispatch): void {
+    const waiting = this.#early ?? [];
+    this.#early = null;
+    this.#handle = handle;
+    for (const event of waiting) handle(event);
+  }
+}
+
+/** Times change with every poll; a reason that differs in nothing else is the same. */
+const TIMES = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+
+/**
+ * Says why nothing happens, once for each reason and only after a reading of the tracker: silence after "started" is what a person
+ * wonders about most. Holds, failed polls and issues that wait have lines of their own.
+ */
+export function createIdleLog(log: Logger): (state: State, now: Instant) => void {
+  let said = '';
+  return (state, now) => {
+    if (state.once !== null || state.shutdown !== null || state.poll.failure !== null) return;
+    if (Object.keys(state.holds).length > 0) return;
+    if (Object.values(state.claims).some(({ status }) => status.kind === 'waiting')) return;
+    const why = whyIdle(state, now, lineUp(state, now));
+    const reason = why?.replace(TIMES, '') ?? '';
+    // What was decided is told after this: first what happened, such as that an issue is done, then that there is nothing more.
+    if (why !== null && reason !== said) queueMicrotask(() => log.info({ detail: why }, 'nothing to start'));
+    said = reason;
+  };
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { removeFolder } from '../../runner/run-folder.js';
+import { withinLimit } from '../domain/clock.js';
 import { BatonError } from '../domain/errors.js';
-import { withinLimit } from '../domain/time-limit.js';
 import type { Parts } from './resources.js';
 
 /** A part that does not close in this time is left behind: nobody can hurry it, the loop that hears signals is closed already. */

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { compilePrompts } from '../../templates/prompts.js';
-import type { DaemonOptions } from './daemon.js';
 import type { Workflow } from '../domain/config.js';
 import type { Dispatch } from '../domain/ports.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
@@ -9,6 +8,7 @@ import { parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
 import type { WorkflowBook } from '../workflow/workflow-versions.js';
+import type { DaemonOptions } from './daemon.js';
 import type { Parts } from './resources.js';
 
 /** New settings reach the core as an event; bad ones reach the log, and nothing else. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';
 import type { Store } from '../domain/ports.js';
-import { pruneTranscripts } from '../logging/prune-transcripts.js';
+import { pruneTranscripts } from '../logging/transcript.js';
 
 const DAY_MS = 86_400_000;
 const TRANSCRIPTS_KEPT = 500;

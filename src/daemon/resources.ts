@@ -1,32 +1,43 @@
+import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { runOf } from '../../orchestrator/state.js';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
-import type { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
-import type { OpenRuns } from '../../runner/open-runs.js';
 import type { Containment } from '../../runner/contain/process.js';
+import { readBootId, reap, stillAlive } from '../../runner/contain/reap.js';
+import { CapabilityManager, createCapabilityExecutor } from '../../runner/executors/capability/capability-manager.js';
+import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
+import { createCodexExecutor } from '../../runner/executors/codex/codex-executor.js';
+import type { Executors } from '../../runner/executors/executors.js';
+import { createExternalExecutor } from '../../runner/executors/external/external-executor.js';
+import { createAgentServiceExecutor } from '../../runner/executors/http/agent-service-executor.js';
+import { createCodeExecutor } from '../../runner/executors/http/code-executor.js';
+import { createLlmExecutor } from '../../runner/executors/http/llm-executor.js';
+import { createToolExecutor } from '../../runner/executors/http/tool-executor.js';
+import { OpenRuns } from '../../runner/open-runs.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
+import type { RunObserver } from '../../runner/run-observer.js';
 import { RunPool } from '../../runner/run-pool.js';
-import { saveWorkOf } from '../../runner/save-removed-work.js';
+import { assertRunnable } from '../../runner/steps/run-plan.js';
+import { saveWorkOf } from '../../runner/workspace/remove-workspace.js';
 import { openWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
-import { loadContinuation } from '../../templates/continuation.js';
+import { loadContinuation } from '../../templates/prompts.js';
+import { Activity } from '../api/activity.js';
 import { createClock, type SystemClock } from '../clock.js';
-import type { DaemonOptions } from './daemon.js';
-import type { TrackerConfig } from '../domain/config.js';
+import type { TrackerConfig, Workflow } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { Dispatch, IssueLocks, Store, Tracker } from '../domain/ports.js';
 import { defaultConfigDir } from '../state-dir.js';
-import { Activity } from '../api/activity.js';
 import { type Locks, takeLocks } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
+import { resolveSecret } from '../workflow/provider-secrets.js';
 import type { WorkflowBook } from '../workflow/workflow-versions.js';
-import { openExecutors } from './executors.js';
-import { tellBoth } from './observers.js';
-import { reapEarlier } from './reap.js';
+import type { DaemonOptions } from './daemon.js';
 import { RunLog } from './run-log.js';
 import { openTracker } from './tracker.js';
 
@@ -181,4 +192,133 @@ function tellIsolation(log: Logger, { kind, reason }: Containment): void {
   if (process.geteuid?.() === 0) {
     log.warn('running as root: agents are root too and can undo their isolation, better use an ordinary user');
   }
+}
+
+/** Everything that can run a step, and what the steps of a workflow need besides. */
+interface ExecutorParts {
+  readonly executors: Executors;
+  readonly capabilities: CapabilityManager;
+  checkPlan(workflow: Workflow): Promise<void>;
+  secret(written: string): string | null;
+}
+
+function openExecutors(options: DaemonOptions, runLog: RunLog): ExecutorParts {
+  const { env, homeDir, redactor, version } = options;
+  const capabilities = new CapabilityManager({
+    discover: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
+  });
+  return {
+    capabilities,
+    executors: {
+      agentCli: createCodexExecutor({
+        version,
+        onStderr: (runId, text) => runLog.agentStderr(runId, text),
+      }),
+      agentHttp: createAgentServiceExecutor(),
+      external: createExternalExecutor(),
+      capability: createCapabilityExecutor(capabilities),
+      llm: createLlmExecutor(),
+      tool: createToolExecutor(),
+      code: createCodeExecutor(),
+    },
+    checkPlan: (workflow) => assertRunnable(workflow.plan, () => capabilities.refresh(workflow.dir)),
+    secret(written) {
+      const value = resolveSecret(written, env);
+      if (value !== null) redactor.add(value);
+      return value;
+    },
+  };
+}
+
+/** The log hears of everything first, then whoever else watches. */
+function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunObserver {
+  return {
+    runBegan: (...args) => {
+      log.runBegan(...args);
+      watcher.runBegan?.(...args);
+    },
+    closingBegan: (...args) => {
+      log.closingBegan(...args);
+      watcher.closingBegan?.(...args);
+    },
+    runtimeEvent: (...args) => {
+      log.runtimeEvent(...args);
+      watcher.runtimeEvent?.(...args);
+    },
+    agentStderr: (...args) => {
+      log.agentStderr(...args);
+      watcher.agentStderr?.(...args);
+    },
+    promptSent: (...args) => {
+      log.promptSent(...args);
+      watcher.promptSent?.(...args);
+    },
+    hookEnded: (...args) => {
+      log.hookEnded(...args);
+      watcher.hookEnded?.(...args);
+    },
+    stepStarted: (...args) => {
+      log.stepStarted(...args);
+      watcher.stepStarted?.(...args);
+    },
+    stepFinished: (...args) => {
+      log.stepFinished(...args);
+      watcher.stepFinished?.(...args);
+    },
+    answered: (...args) => {
+      log.answered(...args);
+      watcher.answered?.(...args);
+    },
+    messageGiven: (...args) => {
+      log.messageGiven(...args);
+      watcher.messageGiven?.(...args);
+    },
+    audited: (...args) => {
+      log.audited(...args);
+      watcher.audited?.(...args);
+    },
+    warned: (...args) => {
+      log.warned(...args);
+      watcher.warned?.(...args);
+    },
+    runEnded: (...args) => {
+      log.runEnded(...args);
+      watcher.runEnded?.(...args);
+    },
+  };
+}
+
+interface ReapedRuns {
+  readonly openRuns: OpenRuns;
+  /** Pids of a run of an earlier daemon that outlive SIGKILL. */
+  survivors(runId: string): Promise<readonly number[]>;
+}
+
+/**
+ * Ends every process that an earlier daemon on this state directory left, before anything else happens. We hold the lock of the
+ * directory, so that daemon is dead.
+ */
+async function reapEarlier(store: Store, { claims }: Durable, stateDir: string, log: Logger): Promise<ReapedRuns> {
+  const daemonMarker = createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
+  const [left, bootId] = await Promise.all([store.openRuns.all(), readBootId()]);
+  const runMarkers = new Set(Object.values(claims).flatMap((claim) => runOf(claim)?.runId ?? []));
+  const { killed, survivors } = await reap({ daemonMarker, runMarkers, openRuns: left, bootId });
+  if (killed > 0) log.warn({ processes: killed }, 'ended processes that an earlier daemon left');
+  for (const [marker, processes] of survivors)
+    log.error(
+      { marker, pids: processes.map(({ pid }) => pid) },
+      'processes of an earlier daemon outlive SIGKILL, look for a hung disk or device',
+    );
+  return {
+    openRuns: new OpenRuns(
+      {
+        store: store.openRuns,
+        daemonMarker,
+        bootId,
+        onTrouble: ({ message }) => log.warn({ detail: message }, 'what a run has under way could not be noted down'),
+      },
+      left,
+    ),
+    survivors: (runId) => stillAlive(survivors.get(runId) ?? []),
+  };
 }

@@ -1,17 +1,20 @@
 import type { Logger } from 'pino';
-import { abortsOnFailure } from '../../hooks/hook-policy.js';
-import type { HookReport, RunObserver, StepEnd, StepStart } from '../../runner/run-observer.js';
-import { answeredEntry } from '../../runner/tell-questions.js';
+import { abortsOnFailure } from '../../hooks/run-hook.js';
+import {
+  answeredEntry,
+  type HookReport,
+  type RunObserver,
+  type StepEnd,
+  type StepStart,
+} from '../../runner/run-observer.js';
+import type { Activity } from '../api/activity.js';
 import type { StartOrder } from '../domain/effects.js';
-import type { Json } from '../domain/json.js';
-import type { Answer, Question } from '../domain/question.js';
-import type { RuntimeEvent, RuntimeEventType } from '../domain/runtime-event.js';
-import { cutText } from '../logging/cut-text.js';
+import { fieldsOf, type Json, textOf } from '../domain/json.js';
+import type { Answer, Question, RuntimeEvent, RuntimeEventType, TokenTotals } from '../domain/run-signal.js';
+import { cutText } from '../logging/pretty.js';
 import type { Redactor } from '../logging/redact.js';
 import { openTranscript, type Transcript } from '../logging/transcript.js';
-import type { Activity } from '../api/activity.js';
-import { eventLine, MAX_DETAIL } from './event-line.js';
-import { RunTokens } from './run-tokens.js';
+import { sentenceOf } from '../text/run-sentences.js';
 
 interface OpenRun {
   /** With the identity of the run; a session is bound to a child of it. */
@@ -218,4 +221,115 @@ function tellFailedSteps(run: OpenRun): void {
 
 function stepFields({ stepId, kind, within }: StepStart): object {
   return { step: stepId, kind, ...(within.length === 0 ? {} : { within }) };
+}
+
+/** What the log has of an event of an agent: numbers and names, and one short sentence. All else belongs into the transcript. */
+interface EventLine {
+  readonly level: 'trace' | 'debug' | 'info' | 'warn';
+  readonly message: string;
+  readonly fields: object;
+}
+
+function eventLine(event: RuntimeEvent): EventLine {
+  const { type, method, turnId, usage, data } = event;
+  const [level, message] = LINES[type];
+  const detail = detailOf(event);
+  const fields = {
+    event: type,
+    ...(detail === null ? {} : { detail }),
+    ...(typeof data?.code === 'string' ? { code: data.code } : {}),
+    ...(type === 'session_started' && typeof data?.turn === 'number' ? { turn: data.turn } : {}),
+    ...(method ? { method } : {}),
+    ...(turnId ? { turn_id: turnId } : {}),
+    ...(usage ? { usage } : {}),
+  };
+  return { level: isPiece(event) ? 'trace' : level, message, fields };
+}
+
+/**
+ * What an operator wants to read by default, and what is for looking closely. What ends a run is for looking closely too: the end of
+ * the run tells it, with code and detail.
+ */
+const LINES: { readonly [type in RuntimeEventType]: readonly ['debug' | 'info' | 'warn', string] } = {
+  session_started: ['info', 'turn began'],
+  turn_completed: ['info', 'turn completed'],
+  turn_failed: ['debug', 'turn failed'],
+  turn_cancelled: ['debug', 'turn cancelled'],
+  turn_ended_with_error: ['debug', 'turn broke off'],
+  startup_failed: ['debug', 'agent could not start'],
+  turn_input_required: ['debug', 'agent asks what nobody may answer'],
+  approval_auto_approved: ['info', 'agent was allowed what it asked for'],
+  unsupported_tool_call: ['warn', 'agent called a tool that does not exist'],
+  malformed: ['warn', 'agent wrote a line that cannot be read'],
+  other_message: ['debug', 'agent did something unexpected'],
+  notification: ['debug', 'agent tells'],
+};
+
+/** Of whatever agents and errors say. */
+const MAX_DETAIL = 300;
+
+/** A word or two of a text that is told as a whole at its end. */
+function isPiece({ type, method = '' }: RuntimeEvent): boolean {
+  return type === 'notification' && /delta$/i.test(method);
+}
+
+/** The message says what happened; this says what about it. As it was said: whoever writes the line makes it harmless. */
+function detailOf(event: RuntimeEvent): string | null {
+  switch (event.type) {
+    case 'session_started':
+    case 'turn_completed':
+      return null;
+    case 'startup_failed':
+    case 'turn_failed':
+    case 'turn_cancelled':
+    case 'turn_ended_with_error':
+      return shortened(event.data?.message);
+    case 'malformed':
+      return shortened(event.data?.reason);
+    default:
+      return sentenceOf(event);
+  }
+}
+
+function shortened(value: unknown): string | null {
+  const text = textOf(value);
+  return text === null ? null : cutText(text, MAX_DETAIL);
+}
+
+const MAX_THREADS = 1_000;
+
+/**
+ * What each run has spent, for the log; budgets are decided on the core's own books. Agents tell totals of threads, and a thread may
+ * go on over several runs: only what came since its last report counts. Of one that an earlier daemon began, the first report is where
+ * counting starts.
+ */
+class RunTokens {
+  readonly #threads = new Map<string, TokenTotals>();
+  readonly #spent = new Map<string, number>();
+
+  /** `resumed`: the thread that the run goes on with, as it is called outside of runs. */
+  heard(runId: string, { usage, threadId, data }: RuntimeEvent, resumed: string | null): void {
+    const thread = textOf(fieldsOf(data).threadId) ?? threadId;
+    if (!usage || thread === undefined) return;
+    const isOld = resumed === thread || resumed?.endsWith(`#${thread}`) === true;
+    const before = this.#threads.get(thread) ?? (isOld ? usage : NONE);
+    this.#spent.set(runId, (this.#spent.get(runId) ?? 0) + Math.max(0, billable(usage) - billable(before)));
+    this.#threads.delete(thread);
+    this.#threads.set(thread, usage);
+    const [oldest] = this.#threads.keys();
+    if (this.#threads.size > MAX_THREADS && oldest !== undefined) this.#threads.delete(oldest);
+  }
+
+  /** Of a run that has ended. As they count against budgets: input that was not cached, and output. */
+  take(runId: string): number {
+    const spent = this.#spent.get(runId) ?? 0;
+    this.#spent.delete(runId);
+    return spent;
+  }
+}
+
+const NONE: TokenTotals = { input: 0, cached: 0, output: 0 };
+
+function billable({ input, cached, output }: TokenTotals): number {
+  return input - cached + output;
 }

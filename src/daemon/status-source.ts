@@ -1,16 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { localDay } from '../clock.js';
-import { neutraliseJson } from '../text/neutralise.js';
-import { transcriptName } from '../logging/transcript.js';
-import { findIssue } from '../status/find-issue.js';
+import { findIssue } from '../api/issue-view.js';
 import type { Metrics } from '../api/metrics.js';
 import type { StatusSource } from '../api/routes.js';
-import type { Stats } from '../status/shapes/issue-shape.js';
-import { SharedText } from '../status/shared-text.js';
+import type { Stats } from '../api/schemas.js';
+import { SharedText } from '../api/stream.js';
 import type { Totals } from '../api/totals.js';
-import { capabilityApi } from './capability-api.js';
+import { localDay } from '../clock.js';
+import { transcriptName } from '../logging/transcript.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import type { StatusParts } from './status.js';
+import { capabilityApi } from './status.js';
 
 export interface OpenedSource {
   readonly source: StatusSource;
@@ -40,12 +40,8 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
       import('../api/snapshot.js'),
       import('../api/issue-view.js'),
       import('../api/read-timeline.js'),
-      import('../status/page-files.js'),
-      Promise.all([
-        import('../status/stats.js'),
-        import('../api/why-idle.js'),
-        import('../status/workflow-facts.js'),
-      ]),
+      import('../api/page-routes.js'),
+      Promise.all([import('../api/totals.js'), import('../api/why-idle.js'), import('../api/snapshot.js')]),
     ]);
   const [{ statsOf }, { whyNotReady }, { workflowFacts }] = views;
   const { stateDir, version, redactor, log, dispatch, state } = options;

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { shellQuoted } from './wire-shapes.js';
+import { shellQuoted } from './line-peer.js';
 
 /** `codex.command` for the demo agent of this installation. Its pace goes along: agents get no variables but those on a list. */
 export function demoAgentCommand(env: NodeJS.ProcessEnv): string {

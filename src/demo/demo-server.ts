@@ -1,10 +1,9 @@
 import { realpathSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { type Fields, listOf, textOf } from '../domain/fields.js';
+import { type Fields, listOf, textOf } from '../domain/json.js';
 import { DemoThread } from './demo-thread.js';
 import { DemoTurn } from './demo-turn.js';
-import { type Handled, LinePeer, RefusedError } from './line-peer.js';
-import { threadReply } from './wire-shapes.js';
+import { type Handled, LinePeer, RefusedError, threadReply } from './line-peer.js';
 
 /** The requests of the app-server protocol that a client of Baton's kind sends; any other is refused as codex does. */
 export class DemoServer {

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { fieldsOf, listOf, textOf } from '../domain/fields.js';
-import type { DemoThread } from './demo-thread.js';
-import type { LinePeer } from './line-peer.js';
-import type { Step } from './read-instructions.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../domain/json.js';
+import { type DemoThread, fileChange, type Step, type Usage, writeText } from './demo-thread.js';
+import {
+  commandItem,
+  type LinePeer,
+  messageItem,
+  type TurnStatus,
+  turnError,
+  turnShape,
+  usageShape,
+} from './line-peer.js';
 import { runChild } from './run-child.js';
-import { TurnVoice } from './turn-voice.js';
-import { finishing, UPDATE_ISSUE } from './update-issue-call.js';
-import { commandItem, type TurnStatus, turnError, turnShape } from './wire-shapes.js';
-import { fileChange, writeText } from './workspace-files.js';
 
 /**
  * One turn: it does its share of the steps and, when nothing is left, moves the issue on. A step that cannot be done fails the
@@ -156,4 +159,94 @@ function counted(count: number, noun: string): string {
 /** Unreferenced timers would let the process end; a turn must not. */
 function wait(ms: number): Promise<void> {
   return ms <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** What a turn says while it works: items, deltas and token counts, at a pace that people can follow. */
+class TurnVoice {
+  constructor(
+    private readonly peer: LinePeer,
+    private readonly thread: DemoThread,
+    private readonly turnId: string,
+    private readonly pace: () => Promise<void>,
+  ) {}
+
+  notify(method: string, params: object): void {
+    this.peer.notify(method, { threadId: this.thread.id, turnId: this.turnId, ...params });
+  }
+
+  /** `begun` and `ended` shape the item before and after the work; the item has one id throughout. */
+  async item<T>(
+    begun: (id: string) => object,
+    work: (id: string) => Promise<T>,
+    ended: (id: string, done: T) => object,
+  ) {
+    await this.pace();
+    const id = `item_${randomUUID()}`;
+    this.notify('item/started', { item: begun(id), startedAtMs: Date.now() });
+    const done = await work(id);
+    this.notify('item/completed', { item: ended(id, done), completedAtMs: Date.now() });
+    this.#bill(JSON.stringify(done ?? '').length);
+    return done;
+  }
+
+  heard(input: readonly unknown[]): void {
+    const item = { type: 'userMessage', id: `item_${randomUUID()}`, clientId: null, content: input };
+    this.notify('item/started', { item, startedAtMs: Date.now() });
+    this.notify('item/completed', { item, completedAtMs: Date.now() });
+  }
+
+  async think(thought: string): Promise<void> {
+    const shape = (summary: readonly string[]) => (id: string) => ({ type: 'reasoning', id, summary, content: [] });
+    await this.item(shape([]), () => this.pace(), shape([thought]));
+  }
+
+  async say(text: string, phase: 'commentary' | 'final_answer' = 'commentary'): Promise<void> {
+    const speak = async (itemId: string) => {
+      for (const delta of text.match(/\S+\s*/g) ?? []) this.notify('item/agentMessage/delta', { itemId, delta });
+      return text;
+    };
+    await this.item(
+      (id) => messageItem(id, '', phase),
+      speak,
+      (id) => messageItem(id, text, phase),
+    );
+  }
+
+  /** Made up, but as a model would be billed: the whole thread is read again for every item, most of it from a cache. */
+  #bill(writtenChars: number): void {
+    const { usage } = this.thread;
+    const last: Usage = {
+      inputTokens: 2_400 + Math.round(usage.outputTokens * 1.2),
+      cachedInputTokens: usage.inputTokens === 0 ? 0 : 2_048,
+      outputTokens: 30 + Math.ceil(writtenChars / 4),
+    };
+    usage.inputTokens += last.inputTokens;
+    usage.cachedInputTokens += last.cachedInputTokens;
+    usage.outputTokens += last.outputTokens;
+    this.thread.save();
+    this.notify('thread/tokenUsage/updated', { tokenUsage: usageShape({ ...usage }, last) });
+  }
+}
+
+/** The one tool of the client that the demo agent knows. */
+const UPDATE_ISSUE = 'update_issue';
+
+/** What trackers call work that is finished, the best name first. */
+const FINISHED = ['done', 'resolved', 'closed'];
+
+/** What to call the tool with when the work is finished, as far as it takes that. */
+function finishing(tool: Fields, comment: string): { readonly state?: string; readonly comment?: string } {
+  const { properties } = fieldsOf(tool.inputSchema);
+  const takes = (name: string) => Object.hasOwn(fieldsOf(properties), name);
+  return { ...(takes('state') ? { state: doneState(tool) } : {}), ...(takes('comment') ? { comment } : {}) };
+}
+
+/** The state that says so where there is one, else the last one that the tool names. */
+function doneState(tool: Fields): string {
+  const { state } = fieldsOf(fieldsOf(tool.inputSchema).properties);
+  const told = textOf(fieldsOf(state).description) ?? textOf(tool.description) ?? '';
+  const [, list = ''] = /(?:One of|States): (.+?)\.(?:\s|$)/.exec(told) ?? [];
+  const states = list.split(', ').filter((name) => name !== '');
+  const named = FINISHED.flatMap((finished) => states.filter((name) => name.toLowerCase() === finished));
+  return named[0] ?? states.at(-1) ?? 'Done';
 }

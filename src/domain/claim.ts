@@ -1,10 +1,8 @@
+import type { RunAccount, RunCause } from './durable.js';
 import type { RunReason, StopReason } from './effects.js';
 import type { ErrorCode } from './errors.js';
 import type { Issue } from './issue.js';
-import type { Answer, Question } from './question.js';
-import type { RunAccount, RunCause } from './run-record.js';
-import type { RunPhase } from './run-signal.js';
-import type { TokenTotals } from './runtime-event.js';
+import type { Answer, Question, RunPhase, TokenTotals } from './run-signal.js';
 
 /** This daemon's right to work on an issue. Everything but `live` is stored. */
 export interface Claim {

@@ -1,7 +1,8 @@
 import type { Claim, Hold, HoldSource, IssueRecord } from './claim.js';
-import type { FinishedIssue } from './finished.js';
-import type { RunRecord } from './run-record.js';
-import type { TokenTotals } from './runtime-event.js';
+import type { Note, RunReason } from './effects.js';
+import type { ErrorCode } from './errors.js';
+import type { Outcome } from './outcome.js';
+import type { TokenTotals } from './run-signal.js';
 
 /** The part of the state that outlives the process. */
 export interface Durable {
@@ -43,4 +44,96 @@ export interface DurableChange {
   readonly runs: readonly RunRecord[];
   /** Those that are new. */
   readonly finished: readonly FinishedIssue[];
+}
+
+/** An issue that Baton had runs on and that has left its hands: done, or handed over to people. */
+export interface FinishedIssue {
+  readonly issueId: string;
+  readonly identifier: string;
+  readonly title: string;
+  readonly url: string | null;
+  /** Where it went. */
+  readonly state: string;
+  /** `false`: it left the active states without being done, as for a review. */
+  readonly isTerminal: boolean;
+  readonly atMs: number;
+  /** Of the issue, up to then. */
+  readonly runs: number;
+  readonly tokens: number;
+}
+
+/** What the state keeps of them; the store has them all. */
+export const FINISHED_KEPT = 200;
+
+/** One that leaves twice without a run in between has left once. */
+export function finishedKey({ issueId, runs }: FinishedIssue): string {
+  return `${runs}:${issueId}`;
+}
+
+/** What brought a run about: the board, a failure or an interruption before it, an answer, or a person who asked for it. */
+export const RUN_CAUSES = ['poll', 'retry', 'answer', 'operator'] as const;
+export type RunCause = (typeof RUN_CAUSES)[number];
+
+/** What is known of a run besides where it stands; it fills up while the run lives. */
+export interface RunAccount {
+  readonly cause: RunCause;
+  readonly daemonVersion: string;
+  /** SHA-256 of WORKFLOW.md. */
+  readonly workflowHash: string;
+  /** SHA-256 of the issue and of the first prompt as they were rendered; `null` until then. */
+  readonly issueHash: string | null;
+  readonly promptHash: string | null;
+  /** As the agent names them; `null`: it did not. */
+  readonly agentVersion: string | null;
+  readonly model: string | null;
+  readonly turns: number;
+  /** Spent by this run alone. */
+  readonly tokens: TokenTotals;
+}
+
+/** A run, told for good: who caused it, on what, with what, at what cost, and how it ended. */
+export interface RunRecord extends RunAccount {
+  readonly runId: string;
+  readonly issueId: string;
+  readonly identifier: string;
+  readonly title: string;
+  readonly author: string | null;
+  readonly labels: readonly string[];
+  readonly number: number;
+  readonly reason: RunReason;
+  readonly attempt: number | null;
+  readonly threadId: string | null;
+  readonly startedAtMs: number;
+  /** `null`: it has not ended yet. */
+  readonly end: RunEnd | null;
+}
+
+export interface RunEnd {
+  readonly atMs: number;
+  readonly outcome: Outcome['state'];
+  readonly code: ErrorCode | null;
+  readonly message: string | null;
+}
+
+/** Something worth remembering that Baton did or saw, for people who ask later what happened. */
+export interface HistoryEvent {
+  readonly atMs: number;
+  readonly level: Note['level'];
+  readonly message: string;
+  readonly issueId: string | null;
+  readonly identifier: string | null;
+  readonly runId: string | null;
+  readonly fields: { readonly [key: string]: unknown };
+}
+
+export function historyEvent({ level, message, issueId, identifier, runId, fields }: Note, atMs: number): HistoryEvent {
+  return {
+    atMs,
+    level,
+    message,
+    issueId: issueId ?? null,
+    identifier: identifier ?? null,
+    runId: runId ?? null,
+    fields: fields ?? {},
+  };
 }

@@ -1,6 +1,6 @@
 import type { DurableChange } from './durable.js';
 import type { Issue } from './issue.js';
-import type { Answer, Question } from './question.js';
+import type { Answer, Question } from './run-signal.js';
 
 /** What the core orders. `perform.ts` carries it out; answers come back as events. */
 export type Effect =

@@ -1,6 +1,465 @@
-import { RUN_ERRORS } from './run-errors.js';
-import { SETUP_ERRORS } from './setup-errors.js';
-import { STEP_ERRORS } from './step-errors.js';
+/**
+ * What is true of every error with a code. `scope` says who is at fault: `issue` backs off and retries that issue
+ * alone, `daemon` would hit every issue alike and so holds the daemon, `park` waits for a person, `none` is not a
+ * failure (we ended the run ourselves). `retryable` is about one step inside a run, and has nothing to do with the orchestrator's backoff.
+ */
+export type ErrorScope = 'issue' | 'daemon' | 'park' | 'none';
+
+interface ErrorFacts {
+  readonly scope: ErrorScope;
+  readonly retryable: boolean;
+  readonly text: string;
+  readonly action: string;
+}
+
+const facts = (scope: ErrorScope, retryable: boolean, text: string, action: string): ErrorFacts => ({
+  scope,
+  retryable,
+  text,
+  action,
+});
+
+/** What can be wrong before a run: the workflow file, the tracker, the place for workspaces. */
+const SETUP_ERRORS = {
+  // Workflow file
+  missing_workflow_file: facts(
+    'daemon',
+    false,
+    'WORKFLOW.md could not be read',
+    'Give its path, or create it in this folder.',
+  ),
+  workflow_parse_error: facts('daemon', false, 'The front matter is not valid YAML', 'Fix the named line and column.'),
+  workflow_front_matter_not_a_map: facts(
+    'daemon',
+    false,
+    'The front matter is not a map of settings',
+    'Write `key: value` lines between the two `---` lines.',
+  ),
+  invalid_workflow_config: facts('daemon', false, 'A setting has a wrong type or value', 'Fix the named key.'),
+  unsupported_tracker_kind: facts(
+    'daemon',
+    false,
+    'tracker.kind names no known tracker',
+    'Use one of the listed kinds.',
+  ),
+  invalid_tracker_config: facts(
+    'daemon',
+    false,
+    'The tracker settings are incomplete or wrong',
+    'Fix the named key under `tracker`.',
+  ),
+  missing_tracker_secret: facts(
+    'daemon',
+    false,
+    'The tracker token is missing or empty',
+    'Set the named environment variable.',
+  ),
+
+  // One instance
+  already_running: facts(
+    'daemon',
+    false,
+    'Another Baton works on the same workspaces or issues',
+    'Stop the named one, or give this one other workspaces and issues.',
+  ),
+
+  // Tracker
+  tracker_request: facts(
+    'issue',
+    false,
+    'The tracker could not be reached',
+    'Check the network and the endpoint; Baton tries again.',
+  ),
+  tracker_status: facts(
+    'issue',
+    false,
+    'The tracker answered with an error status',
+    'See the status in the message; Baton tries again.',
+  ),
+  tracker_auth: facts(
+    'daemon',
+    false,
+    'The tracker refused the token',
+    'Renew the token in the named environment variable.',
+  ),
+  tracker_response: facts(
+    'issue',
+    false,
+    'The tracker answered with something unreadable',
+    'Check endpoint and adapter.',
+  ),
+  tracker_pagination: facts(
+    'issue',
+    false,
+    'The pages of the tracker do not fit together',
+    'Baton reads them again at the next poll.',
+  ),
+  tracker_refused: facts(
+    'issue',
+    false,
+    'The tracker would not change the issue',
+    'See the message; the agent is told, and the run goes on.',
+  ),
+  tracker_rate_limited: facts(
+    'issue',
+    false,
+    'The tracker limits our requests',
+    'Nothing: Baton waits for the named reset, and counts no failure.',
+  ),
+
+  // Workspace
+  invalid_workspace_root: facts(
+    'daemon',
+    false,
+    'workspace.root cannot be used',
+    'Choose an own, writable folder that nobody else can write.',
+  ),
+  unsafe_identifier: facts(
+    'issue',
+    false,
+    'The identifier cannot name a workspace',
+    'Rename the issue in the tracker.',
+  ),
+  workspace_not_a_directory: facts(
+    'issue',
+    false,
+    'A file or symlink is where the workspace should be',
+    'Move it away; Baton never deletes it.',
+  ),
+  workspace_owned_by_another: facts(
+    'issue',
+    false,
+    'The workspace folder belongs to another issue',
+    'Rename one of the two issues, or remove the folder.',
+  ),
+  workspace_outside_root: facts(
+    'issue',
+    false,
+    'The workspace is not inside workspace.root',
+    'Remove the symlink that leads outside.',
+  ),
+  workspace_changed: facts(
+    'issue',
+    false,
+    'The workspace was replaced between check and start',
+    'Find out who swaps folders below workspace.root.',
+  ),
+  workspace_failed: facts(
+    'issue',
+    false,
+    'The workspace could not be made or removed',
+    'See the cause in the message.',
+  ),
+  recover_failed: facts(
+    'none',
+    false,
+    'Saved work could not be brought back',
+    'See the message; `baton recover --list` shows what there is.',
+  ),
+  service_failed: facts(
+    'none',
+    false,
+    'The service could not be installed, removed or asked',
+    'See the message; `baton service install --dry-run` shows what would be done.',
+  ),
+  daemon_not_running: facts(
+    'none',
+    false,
+    'No running Baton could be asked',
+    'Start it, or name its workflow or state directory.',
+  ),
+  low_disk: facts(
+    'daemon',
+    false,
+    'The disk of the workspaces is nearly full',
+    'Free space, or lower workspace.min_free_mb.',
+  ),
+
+  issue_taken: facts(
+    'issue',
+    false,
+    'Another Baton works on the issue right now, or it cannot be told',
+    'Give the daemons labels of which no issue has both.',
+  ),
+
+  // HTTP
+  port_in_use: facts(
+    'daemon',
+    false,
+    'A port to listen on is taken',
+    'Give another with `--port`, server.port or webhooks.port; 0 takes any free one.',
+  ),
+} as const satisfies Record<string, ErrorFacts>;
+
+/** What can go wrong with a run, and how we end runs ourselves. */
+export const RUN_ERRORS = {
+  // Hooks, prompt, environment
+  hook_failed: facts(
+    'issue',
+    false,
+    'A hook exited with an error',
+    'Read its output in the log; run it by hand in the workspace.',
+  ),
+  hook_timeout: facts('issue', false, 'A hook ran past hooks.timeout_ms', 'Make it faster or raise hooks.timeout_ms.'),
+  template_parse_error: facts('daemon', false, 'The prompt is not valid Liquid', 'Fix the named line and column.'),
+  template_render_error: facts(
+    'issue',
+    false,
+    'The prompt could not be rendered for this issue',
+    'Fix the named line and column.',
+  ),
+  prompt_too_large: facts(
+    'issue',
+    false,
+    'The rendered prompt is over its size limit',
+    'Shorten the template or the issue.',
+  ),
+  invalid_environment: facts(
+    'issue',
+    false,
+    'The environment of a process is not acceptable',
+    'Remove NUL bytes and values of over 100 kB.',
+  ),
+
+  // Processes
+  spawn_failed: facts('issue', false, 'A process could not be started', 'See the cause in the message.'),
+  isolation_unavailable: facts(
+    'daemon',
+    false,
+    'runtime.isolation: pidns is set, but namespaces do not work here',
+    'Allow user namespaces, or set runtime.isolation to auto.',
+  ),
+  unkillable: facts(
+    'park',
+    false,
+    'A process of the run outlives SIGKILL',
+    'Look for a hung disk or device; the slot is free once it is gone.',
+  ),
+
+  // Codex app-server
+  codex_not_found: facts(
+    'daemon',
+    false,
+    'The agent command was not found',
+    'Install it, or fix codex.command; check the PATH of the daemon.',
+  ),
+  invalid_workspace_cwd: facts(
+    'issue',
+    false,
+    'The agent would not start in its workspace',
+    'Report this: it should not happen.',
+  ),
+  response_timeout: facts(
+    'issue',
+    false,
+    'The agent did not answer a request within codex.read_timeout_ms',
+    'Raise it on a slow machine.',
+  ),
+  turn_timeout: facts(
+    'issue',
+    false,
+    'A turn took longer than codex.turn_timeout_ms',
+    'Split the issue or raise the limit.',
+  ),
+  port_exit: facts(
+    'issue',
+    false,
+    'The agent process ended in the middle of its work',
+    'Read its stderr in the transcript.',
+  ),
+  response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),
+  turn_failed: facts('issue', false, 'The agent reports that its turn failed', 'See the message.'),
+  turn_cancelled: facts('issue', false, 'The turn was interrupted', 'Nothing: Baton tries again.'),
+  turn_input_required: facts(
+    'park',
+    false,
+    'The agent needs an answer from a person',
+    'Answer with `baton answer <issue>`: it goes on where it was.',
+  ),
+  line_too_long: facts(
+    'issue',
+    false,
+    'The agent sent a line of over 10 MB',
+    'Keep the agent from printing whole files.',
+  ),
+  stall_timeout: facts(
+    'issue',
+    false,
+    'The agent made no progress for codex.stall_timeout_ms',
+    'Raise it when silence is normal.',
+  ),
+  agent_unauthorized: facts('daemon', false, 'The model service refused the credentials (401 or 403)', 'Log in again.'),
+  agent_quota: facts(
+    'daemon',
+    false,
+    'The quota or rate limit of the model service is used up',
+    'Nothing: Baton tries again at the reset.',
+  ),
+  agent_model_not_found: facts(
+    'daemon',
+    false,
+    'The model service does not know the model',
+    'Fix the model in the settings of the agent.',
+  ),
+  agent_unreachable: facts(
+    'daemon',
+    false,
+    'The model service cannot be reached',
+    'Check network and proxy; Baton probes again.',
+  ),
+
+  // We ended it ourselves
+  CANCELLED_BY_ORCHESTRATOR: facts('none', false, 'The run was ended because its issue moved', 'Nothing.'),
+  INTERRUPTED: facts('none', false, 'The run was interrupted by a shutdown', 'Nothing: it goes on after the restart.'),
+  STOPPED_BY_OPERATOR: facts(
+    'park',
+    false,
+    'An operator stopped the run',
+    'Start it again with `baton retry <issue>`.',
+  ),
+  budget_exceeded: facts(
+    'park',
+    false,
+    'The token budget is spent',
+    'Raise agent.max_tokens_per_issue or agent.max_tokens_per_day; `baton retry <issue>` grants one issue a new budget.',
+  ),
+
+  // Daemon
+  store_failed: facts(
+    'daemon',
+    true,
+    'The state could not be stored',
+    'Check disk space and rights of the state directory.',
+  ),
+  internal_error: facts('issue', false, 'Baton itself failed', 'Report this with the log.'),
+} as const satisfies Record<string, ErrorFacts>;
+
+/**
+ * What steps and their executors can end with. Codes in capitals and in CamelCase are those of the protocols that they belong to.
+ * `retryable` is the step loop (`retry:` of a step), the scope is the attempt loop.
+ */
+export const STEP_ERRORS = {
+  // The plan
+  step_data_error: facts(
+    'issue',
+    false,
+    'A `${…}` of a step names something that is not there',
+    'Fix the token in the named step.',
+  ),
+  expression_error: facts(
+    'issue',
+    false,
+    'A `when` or `break_when` is neither true nor false',
+    'Fix the expression of the named step.',
+  ),
+  loop_too_long: facts(
+    'issue',
+    false,
+    'A loop has more items than max_iterations',
+    'Raise max_iterations, or give it fewer items.',
+  ),
+  JobValidation: facts(
+    'daemon',
+    false,
+    'A step cannot be run as it is written',
+    'Fix the named step; `baton check` finds all such faults.',
+  ),
+  UnwiredHttpTransport: facts(
+    'daemon',
+    false,
+    'An agent step is to run over HTTP, and nothing is there to send it to',
+    'Set services.agents.base_url and `agent` of the step, or backend: cli.',
+  ),
+  invalid_backend: facts(
+    'daemon',
+    false,
+    'The backend is none of http, cli, auto',
+    'Fix the named flag, variable or setting.',
+  ),
+
+  // External executors
+  AGENT_INVOCATION_FAILED: facts(
+    'issue',
+    false,
+    'An external executor could not be started, did not read its input or exited with an error',
+    'Read its stderr in the transcript; try it with `baton executor test`.',
+  ),
+  AGENT_TIMEOUT: facts(
+    'issue',
+    true,
+    'An external executor took longer than its time limit',
+    'Raise timeout_s of the step or timeout_seconds of the executor.',
+  ),
+  AGENT_CANCELLED: facts(
+    'issue',
+    false,
+    'Somebody else killed an external executor',
+    'Look for who sends signals, or for too little memory.',
+  ),
+
+  // Capability executors
+  EXECUTOR_NOT_FOUND: facts(
+    'daemon',
+    false,
+    'There is no executor of that name or for that type of capability',
+    'Add it, or fix the name; `baton capability list` shows what there is.',
+  ),
+  CAPABILITY_NOT_FOUND: facts(
+    'daemon',
+    false,
+    'There is no capability of that type and name',
+    'Add it, or fix the name; `baton capability list` shows what there is.',
+  ),
+  ACTION_BLOCK_NOT_FOUND: facts(
+    'issue',
+    false,
+    'The entry point of an executor is not there',
+    'Build the executor, or fix entryPoint.',
+  ),
+  INVALID_ACTION_BLOCK: facts(
+    'issue',
+    false,
+    'The definition of an executor cannot be used',
+    'Fix the named executor.yaml.',
+  ),
+  SYNTAX_ERROR: facts('issue', false, 'The code of an executor is not valid JavaScript', 'Fix the named file.'),
+  CONNECTION_FAILED: facts(
+    'issue',
+    true,
+    'An executor did not connect within capabilities.connect_timeout_ms',
+    'Read its output in the transcript; it must call onActionBlockInvocation when it starts.',
+  ),
+  EXECUTION_TIMEOUT: facts(
+    'issue',
+    true,
+    'A capability took longer than its time limit',
+    'Raise timeout_s of the step.',
+  ),
+  PROCESS_CRASHED: facts('issue', false, 'An executor ended before it answered', 'Read its output in the transcript.'),
+  CAPABILITY_FAILED: facts('issue', false, 'A capability reports an error', 'See the message.'),
+  INVALID_REQUEST: facts(
+    'issue',
+    false,
+    'A capability was called with wrong parameters',
+    'Fix `params` of the step; capability.yaml lists the inputs.',
+  ),
+
+  // HTTP kinds
+  SERVICE_UNAVAILABLE: facts(
+    'issue',
+    true,
+    'A service could not be reached or answered with 5xx',
+    'Check the service; give the step a `retry`.',
+  ),
+  SERVICE_TIMEOUT: facts('issue', true, 'A service did not answer in time', 'Raise timeout_s of the step or service.'),
+  SERVICE_REJECTED: facts(
+    'issue',
+    false,
+    'A service refused a request or answered with something unusable',
+    'See the message; check token, tenant and the step.',
+  ),
+  CODE_FAILED: facts('issue', false, 'Code in the sandbox failed', 'See its stderr in the message.'),
+} as const satisfies Record<string, ErrorFacts>;
 
 /** Every error that a person can meet. The README lists them all, and a test says so. */
 export const ERRORS = { ...SETUP_ERRORS, ...RUN_ERRORS, ...STEP_ERRORS };

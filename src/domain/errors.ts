@@ -1,4 +1,4 @@
-import type { ErrorScope } from './error-facts.js';
+import type { ErrorScope } from './error-table.js';
 import { ERRORS } from './error-table.js';
 
 export type ErrorCode = keyof typeof ERRORS;

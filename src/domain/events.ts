@@ -3,8 +3,7 @@ import type { ErrorCode } from './errors.js';
 import type { Issue } from './issue.js';
 import type { Outcome } from './outcome.js';
 import type { RateLimit } from './ports.js';
-import type { Answer } from './question.js';
-import type { RunSignal } from './run-signal.js';
+import type { Answer, RunSignal } from './run-signal.js';
 
 /** What happened. Past facts, handled one at a time by `decide`. */
 export type OrchestratorEvent =

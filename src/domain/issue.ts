@@ -1,3 +1,5 @@
+import type { TrackerConfig } from './config.js';
+
 /** A work item of the tracker, normalised. Every field is always present: absent is `null` or `[]`. */
 export interface Issue {
   readonly id: string;
@@ -40,4 +42,79 @@ export interface Comment {
 /** How states are compared everywhere: "In Progress " and "in progress" are one state. */
 export function stateKey(state: string): string {
   return state.trim().toLowerCase();
+}
+
+/** Where an issue stands, as far as the issue itself tells: only an active one is worked on. */
+type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
+
+export function standingOf(issue: Issue, tracker: TrackerConfig): Standing {
+  if (includesState(tracker.terminalStates, issue.state)) return 'terminal';
+  if (!includesState(tracker.activeStates, issue.state)) return 'inactive';
+  const isFree = issue.dispatchable && openBlockers(issue, tracker).length === 0;
+  return isFree && isTrusted(issue) && missingLabels(issue, tracker).length === 0 ? 'active' : 'unroutable';
+}
+
+/** A blocker of which nobody knows how it stands is open. */
+export function openBlockers(issue: Issue, tracker: TrackerConfig): Blocker[] {
+  return issue.blocked_by.filter(({ state }) => state === null || !includesState(tracker.terminalStates, state));
+}
+
+/** `null` is "the tracker does not know": only a plain no keeps an issue out. */
+export function isTrusted(issue: Issue): boolean {
+  return issue.author?.trusted !== false;
+}
+
+/** A blank required label matches nothing: a half-written gate must not stand open. */
+export function missingLabels(issue: Issue, tracker: TrackerConfig): string[] {
+  return tracker.requiredLabels.filter((label) => {
+    const wanted = label.trim().toLowerCase();
+    return wanted === '' || !issue.labels.includes(wanted);
+  });
+}
+
+export function includesState(states: readonly string[], state: string): boolean {
+  return keysOf(states).has(stateKey(state));
+}
+
+/** Settings are frozen, and a poll asks about tens of thousands of issues: their keys are made once. */
+const KEYS = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function keysOf(states: readonly string[]): ReadonlySet<string> {
+  const known = KEYS.get(states);
+  if (known) return known;
+  const keys = new Set(states.map(stateKey));
+  if (Object.isFrozen(states)) KEYS.set(states, keys);
+  return keys;
+}
+
+/**
+ * Names as people order them: `TASK-2` before `TASK-10`, digits compared as numbers. A total order: only equal texts are equal, so the
+ * order of a list never depends on how it was before. The same on every machine, whatever its language.
+ */
+export function naturalOrder(a: string, b: string): number {
+  const left = partsOf(a);
+  const right = partsOf(b);
+  for (let index = 0; index < Math.min(left.length, right.length); index += 1) {
+    const order = comparePart(left[index] ?? '', right[index] ?? '');
+    if (order !== 0) return order;
+  }
+  return left.length - right.length || compareText(a, b);
+}
+
+/** Texts and numbers in turn; the first one is a text, and may be empty. */
+function partsOf(text: string): string[] {
+  return text.split(/(\d+)/);
+}
+
+/** Without a limit: a number of any length is compared by its digits. */
+function comparePart(a: string, b: string): number {
+  if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return compareText(a, b);
+  const left = a.replace(/^0+(?=\d)/, '');
+  const right = b.replace(/^0+(?=\d)/, '');
+  return left.length - right.length || compareText(left, right);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

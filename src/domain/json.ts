@@ -5,3 +5,53 @@ export type JsonObject = { readonly [key: string]: Json };
 export function assertNever(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`);
 }
+
+/** What comes over a wire or out of a file may be anything; it is read through these. */
+export type Fields = { readonly [key: string]: unknown };
+
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** What is found in each of a list; `null` is nothing. A loop, since a poll brings tens of thousands of lists, and `flatMap` takes seven times as long. */
+export function foundIn<T>(value: unknown, read: (one: unknown) => T | null): T[] {
+  const found: T[] = [];
+  for (const one of listOf(value)) {
+    const something = read(one);
+    if (something !== null) found.push(something);
+  }
+  return found;
+}
+
+/**
+ * Whether the tokens of a YAML parser nest deeper than that. The tokens nest without recursion, the composer that makes a document
+ * of them does not: a text that is nested thousands deep kills the whole process there, so whoever parses asks this first.
+ */
+export function isNestedDeeper(tokens: Iterable<unknown>, maxDepth: number): boolean {
+  const pending: { token: unknown; depth: number }[] = [];
+  for (const token of tokens) pending.push({ token, depth: 0 });
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    const { token, depth } = next;
+    if (typeof token !== 'object' || token === null) continue;
+    if (depth > maxDepth) return true;
+    const { value, items = [] } = token as Token;
+    pending.push({ token: value, depth });
+    for (const item of items) {
+      pending.push({ token: item.key, depth: depth + 1 }, { token: item.value, depth: depth + 1 });
+    }
+  }
+  return false;
+}
+
+interface Token {
+  readonly value?: unknown;
+  readonly items?: readonly { readonly key?: unknown; readonly value?: unknown }[];
+}

@@ -1,14 +1,10 @@
 import type { Workflow } from './config.js';
-import type { Durable, DurableChange } from './durable.js';
+import type { Durable, DurableChange, FinishedIssue, HistoryEvent, RunRecord } from './durable.js';
 import type { StartOrder, StopReason } from './effects.js';
 import type { OrchestratorEvent, RemovalReport } from './events.js';
-import type { FinishedIssue } from './finished.js';
-import type { HistoryEvent } from './history.js';
 import type { Comment, Issue } from './issue.js';
 import type { JsonObject } from './json.js';
-import type { Answer } from './question.js';
-import type { RunRecord } from './run-record.js';
-import type { TokenTotals } from './runtime-event.js';
+import type { Answer, TokenTotals } from './run-signal.js';
 
 /** Where issues come from. Adapters throw `BatonError` with a `tracker_…` code and nothing else. */
 export interface Tracker {

@@ -1,12 +1,14 @@
+import { constants, fstatSync, openSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { type Logger, pino, stdSerializers } from 'pino';
+import type { Note } from '../domain/effects.js';
 import { neutraliseJson } from '../text/neutralise.js';
-import { formatPretty } from './pretty.js';
+import { cutText, formatPretty } from './pretty.js';
 import type { Redactor } from './redact.js';
 import { RotatingFile } from './rotating-file.js';
-import { keepGoing, reasonOf, type SafeSink, type Sink, sinkRecord } from './sink.js';
-import { terminalSink } from './terminal.js';
+import { keepGoing, LineWriter, reasonOf, type SafeSink, type Sink, sinkRecord } from './sink.js';
 
-export interface LoggerOptions {
+interface LoggerOptions {
   readonly level: LogLevel;
   readonly redactor: Redactor;
   /** Where people look; `null` for nowhere. Default: `stderr`. */
@@ -97,4 +99,53 @@ function wrap(stream: LogStream): { readonly isTerminal: boolean; write(line: st
       stream.write(line);
     },
   };
+}
+
+/** Standard output or error as a sink. */
+function terminalSink(fd: 1 | 2): Sink & { readonly isTerminal: boolean } {
+  const target = nonBlocking(fd);
+  const lines = new LineWriter();
+  return {
+    name: fd === 1 ? 'stdout' : 'stderr',
+    isTerminal: isatty(fd),
+    write: (line) => {
+      lines.write(target, line);
+    },
+  };
+}
+
+/**
+ * The same pipe or terminal through a description of our own, so that a reader who stopped reading cannot block us and the
+ * flag is not set for others who share it. Files stay as they are (they never block, and a second description has a second
+ * position: `baton > log 2>&1` would overwrite itself), and so do sockets and systems without /proc.
+ */
+function nonBlocking(fd: number): number {
+  try {
+    if (!fstatSync(fd).isFIFO() && !isatty(fd)) return fd;
+    return openSync(
+      `/proc/self/fd/${fd}`,
+      constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK | constants.O_NOCTTY,
+    );
+  } catch {
+    return fd;
+  }
+}
+
+/** It is there to be recognised, and somebody else wrote it. */
+const MAX_TITLE = 120;
+
+/** A decision of the core as a log line: its constant message, and fields in the spelling of logs. */
+export function logNote(log: Logger, note: Note): void {
+  const fields: { [key: string]: unknown } = {};
+  for (const [key, value] of Object.entries(note.fields ?? {}))
+    fields[snakeCase(key)] = key === 'title' && typeof value === 'string' ? cutText(value, MAX_TITLE) : value;
+  // Identity last: no field of a note may pretend to be another issue or run.
+  if (note.issueId !== undefined) fields.issue_id = note.issueId;
+  if (note.identifier !== undefined) fields.issue_identifier = note.identifier;
+  if (note.runId !== undefined) fields.run_id = note.runId;
+  log[note.level](fields, note.message);
+}
+
+function snakeCase(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

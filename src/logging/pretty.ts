@@ -1,5 +1,4 @@
 import { neutralise } from '../text/neutralise.js';
-import { cutText } from './cut-text.js';
 
 /**
  * One record as one line for people: time, level, message, identifier, then the other fields as key=value. Ids that only
@@ -59,4 +58,12 @@ function shown(value: unknown): string {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
+}
+
+/** At most `max` characters, whole ones; what is cut ends in `…`. */
+export function cutText(text: string, max: number): string {
+  if (text.length <= max) return text;
+  // Twice as many units as can be shown are enough to look at.
+  const characters = Array.from(text.slice(0, max * 2));
+  return characters.length <= max && text.length <= max * 2 ? text : `${characters.slice(0, max - 1).join('')}…`;
 }

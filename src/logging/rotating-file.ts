@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Sink } from './sink.js';
-import { LineWriter } from './write-fully.js';
+import { LineWriter } from './sink.js';
 
 export interface RotatingFileOptions {
   readonly path: string;

@@ -1,11 +1,11 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fieldsOf } from '../domain/json.js';
 import { neutraliseJson } from '../text/neutralise.js';
-import { AppendQueue } from './append-queue.js';
-import { DiffHold } from './diff-hold.js';
 import type { Redactor } from './redact.js';
 
-export interface TranscriptOptions {
+interface TranscriptOptions {
   readonly redactor: Redactor;
   readonly maxBytes?: number;
   /** Another daemon began it: its last line may be torn. */
@@ -122,4 +122,187 @@ function isTorn(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+const FLUSH_BYTES = 64_000;
+const FLUSH_MS = 200;
+
+/**
+ * Appends to a file without making its caller wait: lines are collected for a moment and written in batches, one after the
+ * other. The file and its directory are made with the first batch. After the first error nothing more is written.
+ */
+class AppendQueue {
+  readonly #path: string;
+  readonly #onError: (error: Error) => void;
+  #batch: string[] = [];
+  #batchBytes = 0;
+  #waitingBytes = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #file: FileHandle | null = null;
+  #isBroken = false;
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(path: string, onError: (error: Error) => void) {
+    this.#path = path;
+    this.#onError = onError;
+  }
+
+  /** Taken but not yet in the file. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  append(line: string): void {
+    const bytes = Buffer.byteLength(line);
+    this.#batch.push(line);
+    this.#batchBytes += bytes;
+    this.#waitingBytes += bytes;
+    if (this.#batchBytes >= FLUSH_BYTES) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
+  }
+
+  async close(): Promise<void> {
+    this.#flush();
+    await this.#written;
+    try {
+      await this.#file?.close();
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#file = null;
+  }
+
+  #flush(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#batch.length === 0) return;
+    const [text, bytes] = [this.#batch.join(''), this.#batchBytes];
+    this.#batch = [];
+    this.#batchBytes = 0;
+    this.#written = this.#written.then(async () => {
+      await this.#write(text);
+      this.#waitingBytes -= bytes;
+    });
+  }
+
+  async #write(text: string): Promise<void> {
+    if (this.#isBroken) return;
+    try {
+      this.#file ??= await create(this.#path);
+      await this.#file.appendFile(text);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isBroken) return;
+    this.#isBroken = true;
+    this.#onError(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+async function create(path: string): Promise<FileHandle> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
+  return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+}
+
+/** A diff is told anew with every edit, whole: a transcript of nothing else would say little. */
+const BETWEEN_MS = 10_000;
+
+interface Line {
+  readonly kind: string;
+  readonly data: unknown;
+}
+
+/** Lets a diff through now and then, and the last one of a turn always. What is told in between is in the next one. */
+class DiffHold {
+  #held: Line | null = null;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+
+  /** What is to be written now. */
+  take(line: Line, nowMs: number): readonly Line[] {
+    if (!isDiff(line)) return isTurnEnd(line) ? [...this.flush(), line] : [line];
+    if (nowMs - this.#writtenAtMs < BETWEEN_MS) {
+      this.#held = line;
+      return [];
+    }
+    this.#held = null;
+    this.#writtenAtMs = nowMs;
+    return [line];
+  }
+
+  flush(): readonly Line[] {
+    const held = this.#held === null ? [] : [this.#held];
+    this.#held = null;
+    return held;
+  }
+}
+
+function isDiff({ kind, data }: Line): boolean {
+  return kind === 'notification' && fieldsOf(data).method === 'turn/diff/updated';
+}
+
+function isTurnEnd({ kind }: Line): boolean {
+  return /^(?:turn_(?:completed|failed|cancelled|ended_with_error)|run_ended)$/.test(kind);
+}
+
+interface PruneOptions {
+  /** How many are kept, the youngest. */
+  readonly keep: number;
+  /** Older ones go even when there are fewer. */
+  readonly maxAgeMs?: number;
+  /** Runs that are still being written. */
+  readonly liveRunIds?: readonly string[];
+}
+
+interface PruneResult {
+  readonly removed: readonly string[];
+  /** What could not be removed, and why. */
+  readonly failed: readonly { readonly file: string; readonly message: string }[];
+}
+
+/** Removes old transcripts, by the time of their last line. Other files of the directory are left alone. */
+export async function pruneTranscripts(dir: string, options: PruneOptions): Promise<PruneResult> {
+  const live = new Set((options.liveRunIds ?? []).map(transcriptName));
+  const removed: string[] = [];
+  const failed: { file: string; message: string }[] = [];
+  const old = (await transcriptsIn(dir)).filter(({ name }) => !live.has(name));
+  const oldestMs = options.maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : Date.now() - options.maxAgeMs;
+
+  for (const [position, { name, changedAtMs }] of old.entries()) {
+    if (position < options.keep && changedAtMs >= oldestMs) continue;
+    try {
+      await rm(join(dir, name), { force: true });
+      removed.push(name);
+    } catch (error) {
+      failed.push({ file: name, message: (error as Error).message });
+    }
+  }
+  return { removed, failed };
+}
+
+/** The youngest first. */
+async function transcriptsIn(dir: string): Promise<{ readonly name: string; readonly changedAtMs: number }[]> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(orIfMissing([]));
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.jsonl'));
+  const dated = await Promise.all(
+    files.map(async ({ name }) => {
+      const stats = await stat(join(dir, name)).catch(orIfMissing(null));
+      return stats ? [{ name, changedAtMs: stats.mtimeMs }] : [];
+    }),
+  );
+  return dated.flat().sort((a, b) => b.changedAtMs - a.changedAtMs || b.name.localeCompare(a.name));
+}
+
+function orIfMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return value;
+    throw error;
+  };
 }

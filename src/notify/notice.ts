@@ -1,7 +1,8 @@
 import type { Hold, HoldSource, ParkReason } from '../domain/claim.js';
+import type { Instant } from '../domain/clock.js';
 import type { NoticeKind } from '../domain/config.js';
-import type { JsonObject } from '../domain/json.js';
-import type { Question } from '../domain/question.js';
+import { assertNever, type JsonObject } from '../domain/json.js';
+import type { Question } from '../domain/run-signal.js';
 
 /** Something that people are to be told, as data: what is made of it for a chat or a script is in notice-json.ts. */
 export type Notice = AskingNotice | ParkedNotice | HoldNotice | DoneNotice | ReportNotice | DigestNotice;
@@ -69,4 +70,67 @@ export interface Told {
   readonly notice: Notice;
   /** 0: told as it came. Else so many alike were held back, and this is the last of them. */
   readonly repeated: number;
+}
+
+const SAMPLE_ISSUE: NoticeIssue = {
+  id: 'SAMPLE-1',
+  identifier: 'SAMPLE-1',
+  title: 'A sample issue, which does not exist',
+  url: null,
+  state: 'In Progress',
+};
+
+/** For `baton notify test`, and for whoever writes a receiver. */
+export function sampleNotice(kind: NoticeKind, atMs: number): Notice {
+  const issue = SAMPLE_ISSUE;
+  switch (kind) {
+    case 'asking': {
+      const fields = [{ id: 'version', label: 'Which version?', options: ['1.0.0', '1.1.0'] }];
+      const question = { id: 'sample', kind: 'input', text: 'Which version shall I publish?', fields } as const;
+      return { kind, atMs, issue, question };
+    }
+    case 'parked':
+      return { kind, atMs, issue, reason: 'no_progress', message: '3 runs left the issue as it was', question: null };
+    case 'hold': {
+      const hold = {
+        code: 'agent_unauthorized',
+        message: 'the login of the agent has expired',
+        sinceMs: atMs,
+      } as const;
+      return { kind, atMs, event: 'begun', source: 'agent', hold };
+    }
+    case 'done':
+      return { kind, atMs, issue: { ...issue, state: 'Done' }, isTerminal: true, runs: 2, tokens: 48_000 };
+    case 'daily_report':
+      return { kind, atMs, text: 'Nothing was done: this is a sample.', report: { sample: true } };
+    default:
+      return assertNever(kind);
+  }
+}
+
+/** Days that are remembered: a clock that is set back over midnight must not bring yesterday's report again. */
+const DAYS_KEPT = 5;
+
+/**
+ * When the next daily report is due, at a local time such as `09:00`; a time in the past: now. Once for each local day, however long
+ * the day is and however often its hour comes. A time that daylight saving leaves out is an hour later.
+ */
+export function nextReportAtMs(now: Omit<Instant, 'awakeMs'>, reportAt: string, toldDays: readonly string[]): number {
+  if (!toldDays.includes(now.day)) return reportTodayMs(now, reportAt);
+  const tomorrow = new Date(now.dayEndsAtMs);
+  return timeOn(tomorrow.getFullYear(), tomorrow.getMonth(), tomorrow.getDate(), reportAt);
+}
+
+export function reportTodayMs({ day, dayEndsAtMs }: Omit<Instant, 'awakeMs'>, reportAt: string): number {
+  const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
+  return Math.min(timeOn(year, month - 1, date, reportAt), dayEndsAtMs - 1);
+}
+
+export function withDay(toldDays: readonly string[], day: string): readonly string[] {
+  return [...toldDays.filter((one) => one !== day), day].slice(-DAYS_KEPT);
+}
+
+function timeOn(year: number, month: number, date: number, reportAt: string): number {
+  const [hours = 0, minutes = 0] = reportAt.split(':').map(Number);
+  return new Date(year, month, date, hours, minutes).getTime();
 }

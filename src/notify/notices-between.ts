@@ -1,6 +1,6 @@
 import type { Claim, Hold, HoldSource } from '../domain/claim.js';
 import { HOLD_SOURCES } from '../domain/claim.js';
-import { type FinishedIssue, finishedKey } from '../domain/finished.js';
+import { type FinishedIssue, finishedKey } from '../domain/durable.js';
 import type { Issue } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
 import type { HoldNotice, Notice, NoticeIssue } from './notice.js';

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Clock } from '../domain/clock.js';
-import { notSent, type Sent } from './sent.js';
+import { notSent, type Sent } from './deliver.js';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_ANSWER_MS = 2_000;

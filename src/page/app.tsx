@@ -4,17 +4,11 @@ import type { StateView } from '../api/schemas.js';
 import { Board } from './board/board.js';
 import { IssuePage } from './issue/issue-page.js';
 import type { Connection } from './live/live-client.js';
-import { needsOf, pageTitle } from './model/needs-you.js';
+import { needsOf, pageTitle } from './model/question-cards.js';
 import { shownLine } from './model/shown-text.js';
-import { Announcer } from './parts/announcer.js';
-import { ConnectionBanner } from './parts/connection-banner.js';
-import { Header } from './parts/frame.js';
-import { SessionContext, useSession } from './parts/session.js';
+import { Announcer, ConnectionBanner, Header, StartScreen } from './parts/frame.js';
+import { SessionContext, useLive, useRoute, useSession, useSessionOf } from './parts/session.js';
 import { ShortcutHelp, useShortcuts } from './parts/shortcuts.js';
-import { StartScreen } from './parts/start-screen.js';
-import { useLive } from './parts/use-live.js';
-import { useRoute } from './parts/use-route.js';
-import { useSessionOf } from './parts/use-session-of.js';
 
 interface AppProps {
   readonly base: string;

@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { App } from './app.js';
-import { takeToken } from './live/access-token.js';
+import { takeToken } from './live/api.js';
 import { rest } from './parts/ticker.js';
 
 // Before anything else: the token leaves the address bar at once.

@@ -1,7 +1,7 @@
-import { cut, fold, oneLine, pad, widthOf } from './fit-text.js';
-import type { Report } from './report.js';
-import { headline, noteSentence, totalSentences } from './report-sentences.js';
-import { type Cell, type Column, reportColumns } from './report-table.js';
+import { formatTokens } from '../text/format-tokens.js';
+import { neutralise } from '../text/neutralise.js';
+import type { Group, Report, ReportBy, ReportedIssue } from './report.js';
+import { amountOf, duration, headline, noteSentence, RUN_WORDS, totalSentences } from './report-summary.js';
 
 const GAP = '  ';
 const INDENT = ' '.repeat(6);
@@ -54,4 +54,188 @@ function shownCell({ text, isForeign }: Cell, isLast: boolean): string {
 
 function quoted(text: string): string {
   return `"${oneLine(text)}"`;
+}
+
+/** Nobody reads on, and a report is no place to fill. */
+const MAX_FOREIGN = 300;
+
+/** For an issue, a wiki or a mail. Whatever others wrote stands in code spans, where nothing is a link, a mention or HTML. */
+export function reportMarkdown(report: Report): string {
+  const isEmpty = report.groups.length === 0;
+  const currency = wordOrCode(report.currency ?? '');
+  const totals = isEmpty ? [] : totalSentences(report.totals, currency).map((text) => `- ${text}`);
+  const table = isEmpty ? [] : tableLines(reportColumns(report));
+  const notes = report.notes.map((note) => `> ${noteSentence(note, codeSpan)}`);
+  const paragraphs = [[`## ${headline(report)}`], totals, table, ...notes.map((note) => [note])];
+  return `${paragraphs
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+/** A fence longer than any within; a space keeps it apart from what begins or ends with one. */
+function codeSpan(text: string): string {
+  const line = cut(oneLine(text), MAX_FOREIGN);
+  if (line === '') return '';
+  const fences = Array.from(line.matchAll(/`+/g), ([run]) => run);
+  const fence = `${fences.reduce((longest, run) => (run.length > longest.length ? run : longest), '')}\``;
+  const space = line.startsWith('`') || line.endsWith('`') ? ' ' : '';
+  return `${fence}${space}${line}${space}${fence}`;
+}
+
+/** `USD` needs no fence. */
+function wordOrCode(text: string): string {
+  return /^(?:\p{L}{1,5}|\p{Sc})$/u.test(text) ? text : codeSpan(text);
+}
+
+function tableLines(columns: readonly Column[]): string[] {
+  const rows = columns[0]?.cells.length ?? 0;
+  const rowOf = (cells: readonly string[]) => `| ${cells.map(pipesEscaped).join(' | ')} |`;
+  const shown = ({ text, isForeign }: Cell = { text: '', isForeign: false }) => (isForeign ? codeSpan(text) : text);
+  return [
+    rowOf(columns.map(({ head }) => (head.isForeign ? wordOrCode(head.text) : head.text))),
+    rowOf(columns.map(({ align }) => (align === 'right' ? '--:' : '---'))),
+    ...Array.from({ length: rows }, (_, row) => rowOf(columns.map(({ cells }) => shown(cells[row])))),
+  ];
+}
+
+/**
+ * Tables know `\|`, in code too. A backslash right before a pipe is part of such an escape for some readers and escaped itself for
+ * others: a space parts them.
+ */
+function pipesEscaped(cell: string): string {
+  return cell.replaceAll('\\|', '\\ |').replaceAll('|', '\\|');
+}
+
+/** The breakdown as columns, for terminals and Markdown alike. */
+interface Column {
+  readonly head: Cell;
+  readonly align: 'left' | 'right';
+  readonly cells: readonly Cell[];
+}
+
+interface Cell {
+  readonly text: string;
+  /** By others: it may hold anything. */
+  readonly isForeign: boolean;
+}
+
+/** What takes as much room as it gets stands last. */
+export function reportColumns({ by, currency, groups }: Report): Column[] {
+  const column = (head: Cell | string, align: Column['align'], cellOf: (group: Group) => Cell): Column => ({
+    head: typeof head === 'string' ? ours(head) : head,
+    align,
+    cells: groups.map(cellOf),
+  });
+  const number = (head: Cell | string, textOf: (group: Group) => string) =>
+    column(head, 'right', (group) => ours(textOf(group)));
+  const cost = [
+    number('tokens', ({ tokens }) => formatTokens(tokens.billable)),
+    ...(currency === null
+      ? []
+      : [number(theirs(currency), (group) => (group.cost === null ? '' : amountOf(group.cost)))]),
+    number('time', ({ timeMs, runs }) => (runs.all === runs.running ? '–' : duration(timeMs))),
+  ];
+  const name = column(by, 'left', ({ name: own }) =>
+    own === null || by === 'day' ? ours(own ?? NAMELESS[by]) : theirs(own),
+  );
+  const runs = number('runs', (group) => String(group.runs.all));
+  if (by === 'issue')
+    return [
+      name,
+      column('went to', 'left', ({ issue }) => (issue?.state == null ? ours('–') : theirs(issue.state))),
+      runs,
+      column('last run', 'left', ({ issue }) => ours(lastRun(issue))),
+      ...cost,
+      column('title', 'left', ({ issue }) => theirs(issue?.title ?? '')),
+    ];
+  return [
+    name,
+    number('issues', ({ issues }) => String(issues.workedOn)),
+    number('done', ({ issues }) => String(issues.done)),
+    number('handed over', ({ issues }) => String(issues.handedOver)),
+    runs,
+    number('failed', ({ runs: { failed, timeout } }) => String(failed + timeout)),
+    ...cost,
+  ];
+}
+
+const NAMELESS: { readonly [by in ReportBy]: string } = {
+  issue: '–',
+  label: '(no label)',
+  author: '(not known)',
+  day: '–',
+};
+
+function lastRun(issue: ReportedIssue | null): string {
+  const run = issue?.runs.at(-1);
+  if (run === undefined) return 'earlier';
+  if (run.outcome === 'cancelled') return run.code === 'INTERRUPTED' ? 'interrupted' : RUN_WORDS.cancelled;
+  return run.outcome !== 'success' && run.code !== null ? run.code : RUN_WORDS[run.outcome];
+}
+
+function ours(text: string): Cell {
+  return { text, isForeign: false };
+}
+
+function theirs(text: string): Cell {
+  return { text, isForeign: true };
+}
+
+/** A foreign text on one line, harmless on a terminal. */
+export function oneLine(text: string): string {
+  return neutralise(text.replace(/\s+/gu, ' ').trim()).replace(/\p{Cs}/gu, '\ufffd');
+}
+
+/** No wider than that. */
+export function cut(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return text;
+  let kept = '';
+  let width = 1;
+  for (const character of text) {
+    width += characterWidth(character);
+    if (width > columns) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+function pad(text: string, columns: number, align: 'left' | 'right'): string {
+  const space = ' '.repeat(Math.max(0, columns - widthOf(text)));
+  return align === 'left' ? text + space : space + text;
+}
+
+const MIN_COLUMNS = 40;
+
+/**
+ * Breaks a line as the terminal would, between words where that is possible, and indents what goes on: what stands at the
+ * beginning of a row is ours.
+ */
+function fold(line: string, columns: number | undefined, indent: string): string {
+  if (columns === undefined || columns < MIN_COLUMNS) return line;
+  const rows: string[] = [];
+  let row = '';
+  for (const character of line) {
+    if (widthOf(row) + characterWidth(character) > columns) {
+      const space = row.lastIndexOf(' ');
+      const at = space > columns / 2 ? space : row.length;
+      rows.push(row.slice(0, at).trimEnd());
+      row = indent + row.slice(at).trimStart();
+    }
+    row += character;
+  }
+  return [...rows, row].join('\n');
+}
+
+/** In columns of a terminal; in doubt more. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) width += characterWidth(character);
+  return width;
+}
+
+/** Alphabets, punctuation, arrows and signs take one column, marks no more than that; the rest may take two. */
+function characterWidth(character: string): number {
+  const code = character.codePointAt(0) ?? 0;
+  return code < 0x1100 || (code >= 0x1e00 && code < 0x2300) ? 1 : 2;
 }

@@ -5,10 +5,8 @@ import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { BatonError } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
 import type { IssueLocks } from '../domain/ports.js';
-import { inTransaction } from './in-transaction.js';
 import { toKey } from './json-table.js';
-import { setAside } from './set-aside.js';
-import { isDamage, storeFailure } from './store-failure.js';
+import { inTransaction, isDamage, setAside, storeFailure } from './sqlite-file.js';
 
 export interface IssueLocksOptions {
   /** The folder of the instance locks; it exists. */

@@ -1,6 +1,6 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { z } from 'zod';
-import { inTransaction } from './in-transaction.js';
+import { inTransaction } from './sqlite-file.js';
 
 export interface Unreadable {
   readonly table: string;

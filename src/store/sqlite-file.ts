@@ -1,10 +1,8 @@
-import { chmodSync, existsSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { BatonError } from '../domain/errors.js';
-import { inTransaction } from './in-transaction.js';
 import { MIGRATIONS } from './migrations.js';
-import { setAside } from './set-aside.js';
-import { isDamage, storeFailure } from './store-failure.js';
 
 /** The daemon stands still while SQLite waits for another writer. */
 const BUSY_TIMEOUT_MS = 250;
@@ -94,4 +92,88 @@ function refuseNewer(version: number, path: string): void {
       'Install that Baton again, or begin anew with another --state-dir; the file is left as it is',
     { path, version },
   );
+}
+
+/** All of it or nothing. Begins as a writer: to become one half-way could fail when there is another. */
+export function inTransaction(db: DatabaseSyncInstance, act: () => void): void {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    act();
+    db.exec('COMMIT');
+  } catch (error) {
+    // Some errors, a full disk among them, have rolled back already.
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** SQLite keeps part of the data in the files beside: a file without its `-wal` may be missing its latest writes. */
+const COMPANIONS = ['', '-wal', '-shm', '-journal'];
+
+/** Moves a database with its companions out of the way, over nothing that is there; where to. */
+export function setAside(path: string): string {
+  const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
+  const wanted = `${path}.corrupt-${time}`;
+  let target = wanted;
+  for (let number = 2; COMPANIONS.some((end) => existsSync(target + end)); number++) target = `${wanted}-${number}`;
+  for (const end of COMPANIONS) if (existsSync(path + end)) renameSync(path + end, target + end);
+  return target;
+}
+
+type Trouble = 'busy' | 'refused' | 'full' | 'broken_disk' | 'damaged' | 'other';
+
+/** Primary result codes of SQLite, and the texts that come without one when a statement fails in its middle. */
+const TROUBLES: readonly (readonly [number, RegExp, Trouble])[] = [
+  [5, /database is locked/, 'busy'],
+  [6, /table is locked/, 'busy'],
+  [3, /access permission denied/, 'refused'],
+  [8, /readonly database/, 'refused'],
+  [14, /unable to open database/, 'refused'],
+  [13, /disk is full/, 'full'],
+  [10, /disk I\/O error/, 'broken_disk'],
+  [11, /disk image is malformed/, 'damaged'],
+  [26, /is not a database/, 'damaged'],
+];
+
+export function isBusy(error: unknown): boolean {
+  return troubleOf(error) === 'busy';
+}
+
+export function isDamage(error: unknown): boolean {
+  return troubleOf(error) === 'damaged';
+}
+
+/** What SQLite says becomes what happened, to which file, and what to do. */
+export function storeFailure(error: unknown, path: string, doing: string): BatonError {
+  if (error instanceof BatonError) return error;
+  const said = error instanceof Error ? error.message : String(error);
+  const advice = adviceFor(troubleOf(error), path, doing === 'opened');
+  return new BatonError('store_failed', `${path} cannot be ${doing}: ${said}. ${advice}`, { path }, { cause: error });
+}
+
+function troubleOf(error: unknown): Trouble {
+  const { errcode, message, code } = error as { errcode?: number; message?: string; code?: string };
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'full';
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return 'refused';
+  const found = TROUBLES.find(([code, text]) =>
+    errcode === undefined ? text.test(message ?? '') : (errcode & 0xff) === code,
+  );
+  return found?.[2] ?? 'other';
+}
+
+function adviceFor(trouble: Trouble, path: string, isStart: boolean): string {
+  switch (trouble) {
+    case 'busy':
+      return `Another process is using it: find it with "fuser ${path}" and end it`;
+    case 'refused':
+      return `Make ${dirname(path)} and the files in it writable for this user, or choose another folder with --state-dir`;
+    case 'full':
+      return `Free space on the disk of ${dirname(path)}; ${isStart ? 'then start Baton again' : 'Baton goes on by itself'}`;
+    case 'broken_disk':
+      return `Look at the disk of ${dirname(path)} (full, unplugged, failing?)`;
+    case 'damaged':
+      return 'The file is damaged: restart Baton, and it sets the file aside and begins a new one';
+    default:
+      return 'Report this with the log';
+  }
 }

@@ -3,18 +3,23 @@ import { join } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { z } from 'zod';
 import type { Hold, IssueRecord } from '../domain/claim.js';
-import type { Durable, DurableChange, DurableClaim } from '../domain/durable.js';
+import {
+  type Durable,
+  type DurableChange,
+  type DurableClaim,
+  FINISHED_KEPT,
+  type FinishedIssue,
+  finishedKey,
+  type HistoryEvent,
+  LEDGER_DAYS,
+  type Ledger,
+  type RunRecord,
+  type Spending,
+} from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
-import { FINISHED_KEPT, type FinishedIssue, finishedKey } from '../domain/finished.js';
 import type { Store } from '../domain/ports.js';
-import type { RunRecord } from '../domain/run-record.js';
-import { EventHistory } from './event-history.js';
-import { inTransaction } from './in-transaction.js';
-import { type JsonTable, jsonTable, type Unreadable } from './json-table.js';
-import { pruneRecords } from './prune-records.js';
-import { type SpendingTable, spendingTable } from './spending-table.js';
-import { openSqliteFile, type StoreWarning } from './sqlite-file.js';
-import { storeFailure } from './store-failure.js';
+import { fromKey, type JsonTable, jsonTable, toKey, type Unreadable } from './json-table.js';
+import { inTransaction, openSqliteFile, type StoreWarning, storeFailure } from './sqlite-file.js';
 import { storedPast } from './stored-past.js';
 import {
   claimShapeOf,
@@ -28,7 +33,7 @@ import {
   runRecordShape,
 } from './stored-shapes.js';
 
-export interface SqliteStoreOptions {
+interface SqliteStoreOptions {
   /** The state directory; it must exist. */
   readonly dir: string;
   /** Something was set aside and is forgotten: people must be told. */
@@ -204,4 +209,133 @@ function closeFile(db: DatabaseSyncInstance, path: string): void {
   } finally {
     db.close();
   }
+}
+
+interface SpendingTable {
+  put(ledger: Ledger): void;
+  newestDays(): Ledger;
+}
+
+interface Row extends Spending {
+  readonly day: string;
+  readonly issue_id: string;
+}
+
+/** What was spent, by local day and issue. The sum of a day is computed, so that the two cannot disagree. */
+function spendingTable(db: DatabaseSyncInstance): SpendingTable {
+  const put = db.prepare(
+    'INSERT INTO spending (day, issue_id, input, cached, output, tokens) VALUES (?, ?, ?, ?, ?, ?) ' +
+      // What was spent never gets less, whatever a daemon whose clock was elsewhere for a week remembers of that day.
+      'ON CONFLICT DO UPDATE SET input = max(input, excluded.input), cached = max(cached, excluded.cached), ' +
+      'output = max(output, excluded.output), tokens = max(tokens, excluded.tokens)',
+  );
+  const newest = db.prepare(
+    `SELECT * FROM spending WHERE day IN (SELECT DISTINCT day FROM spending ORDER BY day DESC LIMIT ${LEDGER_DAYS})`,
+  );
+  return {
+    put(ledger) {
+      for (const [day, { issues }] of Object.entries(ledger)) {
+        for (const [issueId, { input, cached, output, tokens }] of Object.entries(issues)) {
+          put.run(day, toKey(issueId), input, cached, output, tokens);
+        }
+      }
+    },
+    newestDays() {
+      const days = new Map<string, { tokens: number; issues: [string, Spending][] }>();
+      for (const { day, issue_id, input, cached, output, tokens } of newest.all() as unknown as Row[]) {
+        const entry = days.get(day) ?? { tokens: 0, issues: [] };
+        entry.tokens += tokens;
+        entry.issues.push([fromKey(issue_id), { input, cached, output, tokens }]);
+        days.set(day, entry);
+      }
+      const ledger = [...days].map(
+        ([day, { tokens, issues }]) => [day, { tokens, issues: Object.fromEntries(issues) }] as const,
+      );
+      return Object.fromEntries(ledger);
+    },
+  };
+}
+
+const KEPT = 10_000;
+/** While nothing can be written. */
+const MAX_WAITING = 1_000;
+const FLUSH_AFTER_MS = 1_000;
+
+/**
+ * The last events, for people. An event waits for the write that belongs to it, which mostly comes in the same breath, and goes to disk
+ * with it; one that comes alone has a write of its own a second later. What cannot be written waits for the next write.
+ */
+class EventHistory {
+  readonly #db: DatabaseSyncInstance;
+  readonly #clean: (json: string) => string;
+  readonly #waiting: HistoryEvent[] = [];
+  #scheduled: NodeJS.Timeout | null = null;
+
+  constructor(db: DatabaseSyncInstance, clean: (json: string) => string) {
+    this.#db = db;
+    this.#clean = clean;
+  }
+
+  add(event: HistoryEvent): void {
+    this.#waiting.push(event);
+    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
+    this.#scheduled ??= setTimeout(() => this.flush(), FLUSH_AFTER_MS).unref();
+  }
+
+  /** Inside the caller's transaction. `settled` once that has been committed. */
+  write(): { settled(): void } {
+    const count = this.#waiting.length;
+    if (count > 0) {
+      // Prepared here: a statement that is kept holds the connection open beyond its close.
+      const insert = this.#db.prepare(
+        'INSERT INTO events (at_ms, level, message, issue_id, identifier, run_id, fields) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      );
+      for (const event of this.#waiting) {
+        const { atMs, level, message, issueId, identifier, runId, fields } = event;
+        insert.run(atMs, level, message, issueId, identifier, runId, this.#clean(JSON.stringify(fields)));
+      }
+      this.#db.exec(`DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ${KEPT}`);
+    }
+    return { settled: () => void this.#waiting.splice(0, count) };
+  }
+
+  /** Never throws: the next write takes along what this one could not. */
+  flush(): void {
+    this.#scheduled = null;
+    if (this.#waiting.length === 0 || !this.#db.isOpen) return;
+    try {
+      let written = { settled: () => {} };
+      inTransaction(this.#db, () => {
+        written = this.write();
+      });
+      written.settled();
+    } catch {
+      // The state is told to be unwritable by its own writes.
+    }
+  }
+
+  close(): void {
+    if (this.#scheduled) clearTimeout(this.#scheduled);
+    this.flush();
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Forgets what is older than `days`, counted back from now or from the fiftieth newest run, whichever is earlier: a clock that stands
+ * years ahead for an hour, with a run or two, must not take everything along.
+ */
+function pruneRecords(
+  db: DatabaseSyncInstance,
+  { days, nowMs }: { readonly days: number; readonly nowMs: number },
+): void {
+  const recent = db
+    .prepare('SELECT started_at_ms AS atMs FROM runs ORDER BY started_at_ms DESC LIMIT 1 OFFSET 49')
+    .get() as { atMs: number } | undefined;
+  if (!recent) return;
+  const beforeMs = Math.min(nowMs, recent.atMs) - days * DAY_MS;
+  db.prepare('DELETE FROM runs WHERE started_at_ms < ?').run(beforeMs);
+  db.prepare('DELETE FROM finished WHERE at_ms < ?').run(beforeMs);
+  db.prepare('DELETE FROM spending WHERE day < ?').run(new Date(beforeMs).toISOString().slice(0, 10));
 }

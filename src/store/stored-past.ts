@@ -1,9 +1,8 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { z } from 'zod';
-import type { HistoryEvent } from '../domain/history.js';
+import type { HistoryEvent } from '../domain/durable.js';
 import type { DayRecord, StoredPast } from '../domain/ports.js';
 import { toKey } from './json-table.js';
-import { mergeDays } from './merge-days.js';
 import { finishedShape, runRecordShape } from './stored-shapes.js';
 
 type Guard = <T>(act: () => T) => T;
@@ -100,4 +99,16 @@ function jsonOf(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+const NOTHING = { input: 0, cached: 0, output: 0, tokens: 0, runs: 0, failed: 0, done: 0 };
+
+/** Parts of days, put together; the newest first. */
+export function mergeDays(parts: readonly Partial<DayRecord>[]): DayRecord[] {
+  const days = new Map<string, DayRecord>();
+  for (const { day, ...part } of parts) {
+    if (day === undefined) continue;
+    days.set(day, { ...(days.get(day) ?? { day, ...NOTHING }), ...part });
+  }
+  return [...days.values()].sort((a, b) => (a.day < b.day ? 1 : -1));
 }

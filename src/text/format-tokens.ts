@@ -12,3 +12,8 @@ export function formatTokens(tokens: number): string {
 function short(value: number): string {
   return value < 99.95 ? value.toFixed(1).replace(/\.0$/, '') : String(Math.round(value));
 }
+
+/** `120k of 10M tokens`. */
+export function formatBudget({ spent, limit }: { readonly spent: number; readonly limit: number | null }): string {
+  return `${formatTokens(spent)}${limit === null ? '' : ` of ${formatTokens(limit)}`} tokens`;
+}

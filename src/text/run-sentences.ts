@@ -1,8 +1,9 @@
-import { type Fields, fieldsOf, listOf } from '../domain/fields.js';
-import type { RuntimeEvent } from '../domain/runtime-event.js';
+import { type Fields, fieldsOf, listOf } from '../domain/json.js';
+import type { Outcome } from '../domain/outcome.js';
+import type { RuntimeEvent } from '../domain/run-signal.js';
+import { formatTokens } from './format-tokens.js';
 import { begunItem, endedItem } from './item-sentences.js';
-import { because, line } from './phrases.js';
-import { askedFor, requestSentence } from '../narrate/request-sentence.js';
+import { because, command, counted, line } from './phrases.js';
 
 /**
  * What an agent does, as a short sentence without its subject: "ran `npm test`, exit 1 (2.3 s)". One line, no control characters, at most
@@ -91,4 +92,54 @@ function errorSentence(data: Fields): string {
 function codeOf({ code }: Fields): string {
   const text = line(code);
   return text === '' ? '' : ` (${text})`;
+}
+
+/** What the agent asks of people: `null` when the method is no such request. */
+function requestSentence(method: string, data: Fields): string | null {
+  const asked = askedFor(method, data);
+  return asked === null ? null : `${asked}${answered(data.answered)}`;
+}
+
+function askedFor(method: string, data: Fields): string | null {
+  switch (method) {
+    case 'item/commandExecution/requestApproval':
+      return `asks to run ${command(data.command)}${because(data.reason)}`;
+    case 'item/fileChange/requestApproval':
+      return `asks to edit files${because(data.reason)}`;
+    case 'item/permissions/requestApproval':
+      return `asks for more rights${because(data.reason)}`;
+    case 'item/tool/requestUserInput':
+      return `asks: ${line(fieldsOf(listOf(data.questions)[0]).question) || 'something'}`;
+    case 'mcpServer/elicitation/request':
+      return `asks for ${line(data.serverName) || 'an MCP server'}${because(data.message)}`;
+    default:
+      return null;
+  }
+}
+
+/** How the client answered by its own policy; without a policy a person is asked. */
+function answered(answer: unknown): string {
+  if (answer === 'decline') return ' (declined)';
+  return answer === undefined || answer === 'ask' ? ' (waits for a person)' : '';
+}
+
+/** How a run ended, in a few words, on one line. */
+export function describeOutcome(outcome: Outcome): string {
+  const turns = outcome.meta.turns === undefined ? '' : ` after ${counted(outcome.meta.turns, 'turn')}`;
+  if (outcome.state === 'success') {
+    const { stop_reason: reason, usage } = fieldsOf(outcome.output);
+    return `${reason === 'max_turns' ? 'used up its turns' : 'finished'}${turns}${tokens(fieldsOf(outcome.meta.usage ?? usage))}`;
+  }
+  const { code, message } = outcome.error;
+  return line(`${VERBS[outcome.state]}${because(message)} (${code})`, MAX_CHARS);
+}
+
+const MAX_CHARS = 300;
+const VERBS = { failed: 'failed', timeout: 'took too long', cancelled: 'was stopped' } as const;
+
+/** As they are counted against budgets: input that was not cached, and output. */
+function tokens({ input, cached, output }: Fields): string {
+  if (![input, cached, output].every(Number.isSafeInteger)) return '';
+  const spent = Number(input) - Number(cached) + Number(output);
+  return `, ${formatTokens(spent)} tokens`;
 }

@@ -1,10 +1,10 @@
-import { commandTracker } from './command/entry.js';
-import { githubTracker } from './github/entry.js';
-import { gitlabTracker } from './gitlab/entry.js';
-import { jiraTracker } from './jira/entry.js';
-import { linearTracker } from './linear/entry.js';
-import { localTracker } from './local/entry.js';
-import { redmineTracker } from './redmine/entry.js';
+import { commandTracker } from './command/tracker.js';
+import { githubTracker } from './github/tracker.js';
+import { gitlabTracker } from './gitlab/tracker.js';
+import { jiraTracker } from './jira/tracker.js';
+import { linearTracker } from './linear/tracker.js';
+import { localTracker } from './local/tracker.js';
+import { redmineTracker } from './redmine/tracker.js';
 import type { TrackerEntry } from './registry.js';
 
 /** Every tracker that this build can talk to. An adapter is added by one line here. */

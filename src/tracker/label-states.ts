@@ -15,7 +15,7 @@ export interface LabelState {
   readonly label: string;
 }
 
-export interface StateFound {
+interface StateFound {
   readonly state: string;
   /** The labels that made it so, if more than one could have. */
   readonly rivals: readonly string[];
@@ -90,4 +90,51 @@ export function labelStatesOf(settings: ProviderSettings, { tracker, open, close
     labels.add(stateKey(label));
   }
   return found;
+}
+
+/** The labels that WORKFLOW.md names, and the setting that does. */
+export function namedLabels(states: LabelStates, requiredLabels: readonly string[]): ReadonlyMap<string, string> {
+  return new Map([
+    ...states.labels.map((label) => [label, 'tracker.provider.state_labels'] as const),
+    ...requiredLabels.map((label) => [label, 'tracker.required_labels'] as const),
+  ]);
+}
+
+/** A sentence for each that is not there. */
+export function missingLabels(
+  named: ReadonlyMap<string, string>,
+  existing: readonly (string | null)[],
+  where: string,
+): readonly string[] {
+  const keys = new Set(existing.map((name) => (name === null ? null : stateKey(name))));
+  return [...named]
+    .filter(([label]) => !keys.has(stateKey(label)))
+    .map(([label, key]) => `${where} has no label "${label}", which ${key} names.`);
+}
+
+const WORDS: { readonly [word: string]: number } = { critical: 1, urgent: 1, high: 2, medium: 3, low: 4 };
+
+/** For trackers without priorities, so that people write them into labels: `p1`, `priority: p1`, `priority/high`, `priority::1`. The most urgent counts. */
+export function priorityOf(labels: readonly string[]): number | null {
+  let urgent: number | null = null;
+  for (const label of labels) {
+    const found = priorityIn(label.trim().toLowerCase());
+    if (found !== null && (urgent === null || found < urgent)) urgent = found;
+  }
+  return urgent;
+}
+
+function priorityIn(label: string): number | null {
+  if (!label.startsWith('p')) return null;
+  const [, bare] = /^p([1-4])$/.exec(label) ?? [];
+  if (bare !== undefined) return Number(bare);
+  const [, digit, word = ''] = /^priority[:/ -]{1,3}(?:p?([1-4])|([a-z]+))$/.exec(label) ?? [];
+  return digit === undefined ? (Object.hasOwn(WORDS, word) ? (WORDS[word] ?? null) : null) : Number(digit);
+}
+
+/** Why an issue is left to others, going on from "it …"; `null`: it is assigned to whom it must be. For trackers that know people by login. */
+export function assignedElsewhere(assignees: readonly string[], wanted: string): string | null {
+  if (assignees.some((login) => login.toLowerCase() === wanted.toLowerCase())) return null;
+  const whom = assignees.length === 0 ? 'nobody' : assignees.join(' and ');
+  return `is assigned to ${whom}, not to ${wanted}`;
 }

@@ -1,5 +1,7 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, opendir, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { assertNever } from '../domain/json.js';
 
 const CHUNK_BYTES = 65_536;
 
@@ -40,4 +42,79 @@ async function readRegularFile(handle: FileHandle, maxBytes: number): Promise<Bo
     if (total > maxBytes) return { refused: 'too_large' };
     chunks.push(buffer.subarray(0, bytesRead));
   }
+}
+
+/** More is no definition of an executor, and more of them are no folder of definitions. */
+const MAX_DEFINITION_BYTES = 65_536;
+const MAX_DEFINITIONS = 200;
+const MAX_ENTRIES = 2_000;
+
+/** A YAML document of `.baton/executors/` as it was read. */
+export interface DefinitionFile {
+  readonly layer: 'project' | 'global';
+  readonly path: string;
+  /** As messages name it. */
+  readonly name: string;
+  /** `null`: see `problem`. */
+  readonly bytes: Buffer | null;
+  readonly problem: string | null;
+  /** It is the folder itself that cannot be read. */
+  readonly isFolder?: true;
+}
+
+/** The definitions beside WORKFLOW.md and in the home of the user, by path. What cannot be read is in the list too. Never throws. */
+export async function readDefinitionFiles(projectDir: string, homeDir?: string): Promise<DefinitionFile[]> {
+  const project = path.join(projectDir, '.baton', 'executors');
+  const found = await readFolder('project', project, path.join('.baton', 'executors'));
+  if (homeDir === undefined) return found;
+  const global = path.join(homeDir, '.baton', 'executors');
+  // A WORKFLOW.md in the home itself: one folder is one layer.
+  if (await isSameFolder(project, global)) return found;
+  return [...found, ...(await readFolder('global', global, path.join('~', '.baton', 'executors')))];
+}
+
+async function readFolder(layer: DefinitionFile['layer'], folder: string, shown: string): Promise<DefinitionFile[]> {
+  const names: string[] = [];
+  const refused = (problem: string): DefinitionFile[] => [
+    { layer, path: folder, name: shown, bytes: null, problem, isFolder: true },
+  ];
+  try {
+    let entries = 0;
+    for await (const { name } of await opendir(folder)) {
+      if (++entries > MAX_ENTRIES) return refused(`has more than ${MAX_ENTRIES} entries; none of them is used`);
+      if (/^[^.].*\.ya?ml$/.test(name)) names.push(name);
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+    return code === 'ENOENT' ? [] : refused(`cannot be read as a folder (${code})`);
+  }
+  if (names.length > MAX_DEFINITIONS)
+    return refused(`has more than ${MAX_DEFINITIONS} definitions; none of them is used`);
+  const files: DefinitionFile[] = [];
+  for (const name of names.sort()) {
+    const file = path.join(folder, name);
+    const read = await readBounded(file, MAX_DEFINITION_BYTES);
+    const content = 'bytes' in read ? { bytes: read.bytes, problem: null } : { bytes: null, problem: problemOf(read) };
+    files.push({ layer, path: file, name: path.join(shown, name.replace(/\p{C}/gu, '?')), ...content });
+  }
+  return files;
+}
+
+function problemOf(read: Exclude<BoundedRead, { bytes: Buffer }>): string {
+  switch (read.refused) {
+    case 'not_regular':
+      return `is ${read.what}, not a regular file`;
+    case 'too_large':
+      return `is larger than ${MAX_DEFINITION_BYTES} bytes`;
+    case 'unreadable':
+      return `cannot be read (${read.code})`;
+    default:
+      return assertNever(read);
+  }
+}
+
+async function isSameFolder(one: string, other: string): Promise<boolean> {
+  if (one === other) return true;
+  const [first, second] = await Promise.all([one, other].map((folder) => realpath(folder).catch(() => null)));
+  return first !== null && first === second;
 }

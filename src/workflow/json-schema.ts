@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { JsonObject } from '../domain/json.js';
-import { frontMatterSchema } from './schema.js';
-import { PLAN_SETTINGS } from './steps/plan-json-schema.js';
+import { frontMatterSchema, identifier, jsonMap, setting, text } from './schema.js';
+import { executorShape } from './steps/executor-definitions.js';
+import { serviceShapes } from './steps/services.js';
+import { ACTIVITY_KINDS, KIND_SHAPES, KINDS, shapesAround } from './steps/step-schema.js';
 
 /** The JSON Schema of the front matter, for editors: made from the definition that validates it. */
 export function frontMatterJsonSchema(trackerKinds: readonly string[]): JsonObject {
@@ -17,3 +19,41 @@ export function frontMatterJsonSchema(trackerKinds: readonly string[]): JsonObje
   });
   return JSON.parse(JSON.stringify({ title: 'Front matter of WORKFLOW.md', ...schema })) as JsonObject;
 }
+
+const anyStep: z.ZodType = z.lazy(() => step).meta({ id: 'step' });
+const shapes = shapesAround(anyStep);
+const target = z.looseObject({
+  id: KIND_SHAPES.agent.id,
+  target: text.meta({
+    description: '`activity:<name>`, one of `activities`. Keys beside it win over those of the activity.',
+  }),
+});
+const step = z.union([...Object.values(KINDS), ...Object.values(shapes), target]);
+
+/** A definition of its own: it is not one flat section of settings as the others are. */
+const services = z.strictObject(serviceShapes).meta({ id: 'services' });
+
+const activity = z.union(Object.values(ACTIVITY_KINDS));
+
+/** What editors are told about the parts of the front matter that `steps/` reads. */
+const PLAN_SETTINGS = {
+  inputs: setting(jsonMap, null, 'Values for steps as `${inputs.<name>}`; may use issue, attempt and run.'),
+  steps: setting(
+    z.array(anyStep),
+    null,
+    'What a run does, in order. Absent: one agent, whose prompt is the text below.',
+  ),
+  activities: setting(
+    z.record(identifier, activity),
+    null,
+    'Steps to be used more than once: `target: activity:<name>`.',
+  ),
+  executors: setting(
+    z.record(z.string(), z.strictObject(executorShape)),
+    null,
+    'Programs of your own, for external steps.',
+  ),
+  services: services
+    .optional()
+    .meta({ description: 'Where llm, tool, code and agent (http) steps send their requests.' }),
+};

@@ -2,17 +2,14 @@ import path from 'node:path';
 import type { CapabilityIndex } from '../domain/capabilities.js';
 import type { PromptSource, Workflow } from '../domain/config.js';
 import type { JsonObject } from '../domain/json.js';
-import { buildConfig, type TrackerDefaults } from './build-config.js';
-import { deepFreeze } from './deep-freeze.js';
-import { loadError } from './load-error.js';
+import { buildConfig, type TrackerDefaults, unknownKeys, validateFrontMatter } from './config.js';
 import { type FrontMatter, parseFrontMatter } from './parse-front-matter.js';
 import { formatProblem, inFileOrder, type Problem } from './positions.js';
+import { loadError } from './problems.js';
 import { findOwnSecrets, findProviderSecrets, literalSecretWarning } from './provider-secrets.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import type { Settings } from './schema.js';
 import { type PlanOptions, readPlan } from './steps/read-plan.js';
-import { unknownKeys } from './unknown-keys.js';
-import { validateFrontMatter } from './config.js';
 import { isInsideRoot } from './workspace-root.js';
 
 /** The prompt of a WORKFLOW.md that has none. */
@@ -100,4 +97,12 @@ function planOptions(file: WorkflowFile, options: LoadOptions, settings: Setting
     maxTurns: settings?.agent.max_turns ?? 1,
     capabilities: options.capabilities,
   };
+}
+
+/** Freezes plain data all the way down and returns it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const child of Object.values(value)) deepFreeze(child);
+  return value;
 }

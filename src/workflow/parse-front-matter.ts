@@ -1,8 +1,19 @@
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  Parser,
+  parseDocument,
+  type YAMLParseError,
+} from 'yaml';
 import { BatonError } from '../domain/errors.js';
-import type { JsonObject } from '../domain/json.js';
-import { type ParsedYaml, parseYaml } from './parse-yaml.js';
-import { FILE_START, formatProblem, type Position, type Positions, type Problem } from './positions.js';
-import { YamlRefused } from './yaml-to-json.js';
+import { isNestedDeeper, type Json, type JsonObject } from '../domain/json.js';
+import { FILE_START, formatProblem, type KeyPath, type Position, Positions, type Problem } from './positions.js';
 
 /** Parsing takes the longer the larger the front matter is, and nothing else runs meanwhile. */
 const MAX_FRONT_MATTER_CHARS = 131_072;
@@ -100,4 +111,145 @@ function failure(file: string, at: Position, text: string, cause?: unknown): Bat
     { ...at },
     cause === undefined ? undefined : { cause },
   );
+}
+
+const MAX_DEPTH = 64;
+const MAX_NODES = 50_000;
+const MAX_ALIASES = 100;
+
+/** Why a YAML document is refused, and where. */
+export class YamlRefused extends Error {
+  constructor(
+    message: string,
+    readonly at: Position | null,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/**
+ * Plain JSON of a YAML document, noting where everything stands. Bounded in depth, size and aliases, so that neither an
+ * alias bomb nor a cycle of anchors costs more than an error. Throws `YamlRefused`.
+ */
+function yamlToJson(document: Document.Parsed, positions: Positions): Json {
+  const walk = { document, positions, nodes: 0, aliases: 0 };
+  return convert(walk, document.contents, []);
+}
+
+/** Before the composer, which is not safe from it. Throws `YamlRefused`. */
+function assertShallow(source: string): void {
+  if (isNestedDeeper(new Parser().parse(source), MAX_DEPTH)) throw tooDeep(null);
+}
+
+interface Walk {
+  readonly document: Document.Parsed;
+  readonly positions: Positions;
+  nodes: number;
+  aliases: number;
+}
+
+function convert(walk: Walk, node: unknown, path: KeyPath): Json {
+  if (node === null || node === undefined) return null;
+  const at = positionOf(walk, node);
+  if (path.length > MAX_DEPTH) throw tooDeep(at);
+  if (++walk.nodes > MAX_NODES) throw new YamlRefused(`more than ${MAX_NODES} values once aliases are expanded`, at);
+  if (isAlias(node)) {
+    return convert(walk, resolveAlias(walk, node), path);
+  }
+  if (isMap(node)) {
+    const entries = new Map<string, Json>();
+    for (const pair of node.items) {
+      const key = keyText(walk, pair.key);
+      const child = [...path, key];
+      if (entries.has(key)) {
+        throw new YamlRefused(`the key ${JSON.stringify(key)} is there twice`, positionOf(walk, pair.key));
+      }
+      walk.positions.add(child, offsetOf(pair.key), offsetOf(pair.value));
+      entries.set(key, convert(walk, pair.value, child));
+    }
+    // Not by assignment: a key named __proto__ must stay a plain key.
+    return Object.fromEntries(entries);
+  }
+  if (isSeq(node)) {
+    return node.items.map((item, index) => {
+      const child = [...path, index];
+      walk.positions.add(child, undefined, offsetOf(item));
+      return convert(walk, item, child);
+    });
+  }
+  return scalarValue(isScalar(node) ? node.value : undefined, at);
+}
+
+function resolveAlias(walk: Walk, alias: Alias): unknown {
+  const at = positionOf(walk, alias);
+  if (++walk.aliases > MAX_ALIASES) throw new YamlRefused(`more than ${MAX_ALIASES} aliases`, at);
+  const target = alias.resolve(walk.document);
+  if (target === undefined)
+    throw new YamlRefused('an alias has no anchor before it; quote text that begins with *', at);
+  return target;
+}
+
+function keyText(walk: Walk, key: unknown): string {
+  const node = isAlias(key) ? resolveAlias(walk, key) : key;
+  if (isScalar(node)) return String(node.value);
+  throw new YamlRefused('a key must be plain text', positionOf(walk, key));
+}
+
+function scalarValue(value: unknown, at: Position | null): Json {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw new YamlRefused('only text, numbers, true, false, lists and maps can be settings', at);
+}
+
+function positionOf(walk: Walk, node: unknown): Position | null {
+  const offset = offsetOf(node);
+  return offset === undefined ? null : walk.positions.at(offset);
+}
+
+function offsetOf(node: unknown): number | undefined {
+  return (node as Node | null)?.range?.[0];
+}
+
+function tooDeep(at: Position | null): YamlRefused {
+  return new YamlRefused(`nested more than ${MAX_DEPTH} levels deep`, at);
+}
+
+interface ParsedYaml {
+  readonly value: Json;
+  readonly positions: Positions;
+  readonly warnings: readonly Problem[];
+}
+
+/** One YAML document as plain JSON, bounded in every way. A message never quotes the source, which may hold a secret. Throws `YamlRefused`. */
+export function parseYaml(source: string): ParsedYaml {
+  const lineCounter = new LineCounter();
+  const positions = new Positions(lineCounter, source);
+  try {
+    assertShallow(source);
+    // Its own check for repeated keys is quadratic; ours, in yamlToJson, is not.
+    const document = parseDocument(source, { lineCounter, prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
+    const error = document.errors[0];
+    if (error) throw new YamlRefused(`${withoutSource(error.message)}${hintOn(error)}`, positions.at(error.pos[0]));
+    const warnings = document.warnings.map((warning) => ({
+      at: positions.at(warning.pos[0]),
+      text: withoutSource(warning.message),
+    }));
+    return { value: yamlToJson(document, positions), positions, warnings };
+  } catch (error) {
+    if (error instanceof YamlRefused) throw error;
+    throw new YamlRefused('this YAML cannot be parsed; simplify it', FILE_START, { cause: error });
+  }
+}
+
+/** What most people did who see such a fault. */
+function hintOn({ code }: YAMLParseError): string {
+  if (code === 'TAB_AS_INDENT') return '; use spaces';
+  const isStray = code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'UNEXPECTED_TOKEN' || code === 'MISSING_CHAR';
+  return isStray ? '; look at the indentation, and put text with `: `, `{` or `}` in quotes' : '';
+}
+
+/** Some messages of the parser end in a piece of the file, and that piece may be a secret. */
+function withoutSource(message: string): string {
+  return message.replace(/: .*$/s, '').replace(/\.$/, '');
 }

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { BatonError } from '../domain/errors.js';
 import { assertNever } from '../domain/json.js';
-import { type BoundedRead, readBounded } from './definition-files.js';
-import { type DefinitionFile, readDefinitionFiles } from './steps/definition-files.js';
+import { type BoundedRead, type DefinitionFile, readBounded, readDefinitionFiles } from './definition-files.js';
 
 /** More is not a workflow: refused before it fills memory. */
 export const MAX_WORKFLOW_BYTES = 1_000_000;

@@ -4,8 +4,8 @@ import { type FSWatcher, watch } from 'chokidar';
 import type { Clock } from '../domain/clock.js';
 import type { Workflow } from '../domain/config.js';
 import { type BatonError, toBatonError } from '../domain/errors.js';
-import { deepFreeze } from './deep-freeze.js';
 import type { LoadedWorkflow } from './load-workflow.js';
+import { deepFreeze } from './load-workflow.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import { describeChanges, withoutRestart } from './workflow-changes.js';
 

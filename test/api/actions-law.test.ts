@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../orchestrator/decide.js';
 import type { State } from '../../orchestrator/state.js';
+import { type Action, decideAction } from '../../src/api/actions.js';
 import type { Instant } from '../../src/domain/clock.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
-import { type Action, decideAction } from '../../src/api/actions.js';
 import { history, play } from './random-core.js';
 
 const ACTIONS: readonly Action[] = [

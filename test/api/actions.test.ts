@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../src/domain/config.js';
-import type { Question } from '../../src/domain/question.js';
 import { type Action, decideAction, refreshAnswer } from '../../src/api/actions.js';
-import type { AnswerRequest } from '../../src/status/shapes/request-shapes.js';
+import type { AnswerRequest } from '../../src/api/schemas.js';
+import type { Config } from '../../src/domain/config.js';
+import type { Question } from '../../src/domain/run-signal.js';
 import type { DeepPartial } from '../support/builders.js';
 import { Core } from '../support/core.js';
 

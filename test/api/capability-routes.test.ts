@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { BatonError } from '../../src/domain/errors.js';
-import type { HttpLimits } from '../../src/api/server.js';
 import type { StatusSource } from '../../src/api/routes.js';
+import type { HttpLimits } from '../../src/api/server.js';
+import { BatonError } from '../../src/domain/errors.js';
 import { ask, start, TOKEN } from './http-fixture.js';
 
 const KIB = 1024;

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { issueView } from '../../src/api/issue-view.js';
-import { issueShape } from '../../src/status/shapes/issue-shape.js';
-import { stateShape } from '../../src/api/schemas.js';
+import { issueShape, stateShape } from '../../src/api/schemas.js';
 import { runRecord } from '../store/stored-samples.js';
 import { everything, viewOf } from '../support/status-samples.js';
 

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../orchestrator/decide.js';
 import type { State } from '../../orchestrator/state.js';
+import { explainRules } from '../../src/api/explain.js';
 import type { Instant } from '../../src/domain/clock.js';
 import type { Issue } from '../../src/domain/issue.js';
-import { explainRules } from '../../src/api/explain.js';
 import { ofType } from '../support/core.js';
 import { history, play } from './random-core.js';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { State } from '../../orchestrator/state.js';
+import { explainRules } from '../../src/api/explain.js';
+import type { RuleView } from '../../src/api/schemas.js';
 import type { Claim, Hold, HoldSource, ParkReason } from '../../src/domain/claim.js';
 import type { Config } from '../../src/domain/config.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
-import { explainRules } from '../../src/api/explain.js';
-import type { RuleView } from '../../src/status/shapes/issue-shape.js';
 import type { DeepPartial } from '../support/builders.js';
 import { issue } from '../support/builders.js';
 import { Core, started } from '../support/core.js';

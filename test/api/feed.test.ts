@@ -1,12 +1,11 @@
 import { createServer, get, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Feed, type FeedOptions } from '../../src/api/stream.js';
 import { applyPatch } from '../../src/api/patch.js';
 import type { StateView } from '../../src/api/schemas.js';
 import { SseParser } from '../../src/api/sse-parser.js';
-import { StreamClient } from '../../src/status/stream-client.js';
-import type { LiveTimeline } from '../../src/status/timeline-teller.js';
+import { Feed, type FeedOptions, StreamClient } from '../../src/api/stream.js';
+import type { LiveTimeline } from '../../src/api/timeline.js';
 import { Core } from '../support/core.js';
 import { viewOf } from '../support/status-samples.js';
 

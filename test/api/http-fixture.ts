@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { afterEach } from 'vitest';
-import { type HttpOptions, type HttpServer, startHttp } from '../../src/api/server.js';
 import type { StatusSource } from '../../src/api/routes.js';
+import { type HttpOptions, type HttpServer, startHttp } from '../../src/api/server.js';
 import { Core } from '../support/core.js';
 import { statusSource } from '../support/status-samples.js';
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openHttpToken } from '../../src/status/http-token.js';
+import { openHttpToken } from '../../src/api/access.js';
 
 const OLD = 'o'.repeat(43);
 

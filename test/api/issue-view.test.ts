@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RULES } from '../../orchestrator/eligibility.js';
-import type { RunRecord } from '../../src/domain/run-record.js';
 import { issueView } from '../../src/api/issue-view.js';
+import type { RunRecord } from '../../src/domain/durable.js';
 import { Core } from '../support/core.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type, which is what a contract test is about.

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { codeLabel } from '../../src/api/metrics.js';
 import { HOLD_SOURCES, PARK_REASONS } from '../../src/domain/claim.js';
 import { ERRORS } from '../../src/domain/error-table.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
 import { cancelled, failure } from '../../src/domain/outcome.js';
-import { codeLabel } from '../../src/status/metric-labels.js';
 import { CountedCore, type Told } from './metrics-text.js';
 
 /** Whatever people call their issues. */

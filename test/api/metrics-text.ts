@@ -1,8 +1,8 @@
+import { createMetrics, type Metrics } from '../../src/api/metrics.js';
+import { NO_TOTALS, type Totals, totalsAfter } from '../../src/api/totals.js';
 import type { Config } from '../../src/domain/config.js';
 import type { Effect } from '../../src/domain/effects.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
-import { createMetrics, type Metrics } from '../../src/api/metrics.js';
-import { NO_TOTALS, type Totals, totalsAfter } from '../../src/api/totals.js';
 import type { DeepPartial } from '../support/builders.js';
 import { Core } from '../support/core.js';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { applyPatch, diffStates } from '../../src/api/patch.js';
-import { patchShape } from '../../src/status/shapes/request-shapes.js';
 import type { StateView } from '../../src/api/schemas.js';
+import { patchShape } from '../../src/api/schemas.js';
 import { Core } from '../support/core.js';
 import { everything, viewOf } from '../support/status-samples.js';
 

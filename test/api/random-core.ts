@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Config } from '../../src/domain/config.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
 import { failure, success } from '../../src/domain/outcome.js';
-import type { Question } from '../../src/domain/question.js';
+import type { Question } from '../../src/domain/run-signal.js';
 import type { DeepPartial } from '../support/builders.js';
 import { Core } from '../support/core.js';
 

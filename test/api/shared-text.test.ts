@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { answerRequestShape } from '../../src/status/shapes/request-shapes.js';
-import { SharedText } from '../../src/status/shared-text.js';
+import { answerRequestShape } from '../../src/api/schemas.js';
+import { SharedText } from '../../src/api/stream.js';
 
 test('those who ask within a moment share one text, until something happens that they must see', () => {
   let made = 0;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Workflow } from '../../src/domain/config.js';
-import type { Step } from '../../src/domain/steps/plan.js';
+import { workflowFacts } from '../../src/api/snapshot.js';
 import { NO_TOTALS, totalsAfter } from '../../src/api/totals.js';
 import { whyNotReady } from '../../src/api/why-idle.js';
-import { workflowFacts } from '../../src/status/workflow-facts.js';
+import type { Workflow } from '../../src/domain/config.js';
+import type { Step } from '../../src/domain/steps/plan.js';
 import { IMPLIED_PLAN, workflow } from '../support/builders.js';
 import { Core } from '../support/core.js';
 import { EPOCH_MS } from '../support/fake-clock.js';

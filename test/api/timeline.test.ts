@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { success } from '../../src/domain/outcome.js';
 import { Activity } from '../../src/api/activity.js';
 import { readTimeline } from '../../src/api/read-timeline.js';
-import { timelineEntryShape } from '../../src/status/shapes/issue-shape.js';
+import { timelineEntryShape } from '../../src/api/schemas.js';
 import { planOf, type TranscriptLine, timelineEntry } from '../../src/api/timeline.js';
+import { success } from '../../src/domain/outcome.js';
 
 const TIME = '2026-01-01T00:00:00.000Z';
 const line = (kind: string, data: unknown): TranscriptLine => ({ time: TIME, kind, data });

@@ -4,10 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { loadWorkflow } from '../../src/workflow/load-workflow.js';
-import { executorShape } from '../../src/workflow/steps/executor-schema.js';
-import { outputMembers } from '../../src/workflow/steps/output-members.js';
-import { SERVICE_SHAPES } from '../../src/workflow/steps/service-schema.js';
-import { KIND_SHAPES, STEP_KINDS } from '../../src/workflow/steps/step-schema.js';
+import { executorShape } from '../../src/workflow/steps/executor-definitions.js';
+import { SERVICE_SHAPES } from '../../src/workflow/steps/services.js';
+import { KIND_SHAPES, outputMembers, STEP_KINDS } from '../../src/workflow/steps/step-schema.js';
 import { compilePrompts } from '../../templates/prompts.js';
 import { optionsWith, temporaryFolder, writeWorkflow } from '../workflow/workflow-fixture.js';
 

@@ -3,7 +3,7 @@ import { Loop } from '../../dist/orchestrator/loop.js';
 import { createPerform } from '../../dist/orchestrator/perform.js';
 import { initialState } from '../../dist/orchestrator/state.js';
 import { OpenRuns } from '../../dist/runner/open-runs.js';
-import { historyEvent } from '../../dist/src/domain/history.js';
+import { historyEvent } from '../../dist/src/domain/durable.js';
 import { success } from '../../dist/src/domain/outcome.js';
 import { normaliseIssue } from '../../dist/src/tracker/normalise-issue.js';
 import { parseWorkflow } from '../../dist/src/workflow/load-workflow.js';

@@ -2,9 +2,9 @@ import { Loop } from '../../dist/orchestrator/loop.js';
 import { createPerform } from '../../dist/orchestrator/perform.js';
 import { initialState } from '../../dist/orchestrator/state.js';
 import { createClock } from '../../dist/src/clock.js';
-import { createMemoryStore } from '../../dist/test/support/memory-store.js';
 import { ADAPTERS } from '../../dist/src/tracker/adapters.js';
 import { parseWorkflow } from '../../dist/src/workflow/load-workflow.js';
+import { createMemoryStore } from '../../dist/test/support/memory-store.js';
 import { BOARDS } from './tracker-boards.mjs';
 
 /** The real loop on a real adapter. Ten issues start at once and their agents do nothing. */

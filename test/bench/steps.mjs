@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { detectContainment } from '../../dist/runner/contain/detect-containment.js';
-import { namespaceCommand } from '../../dist/runner/contain/namespace-command.js';
+import { namespaceCommand } from '../../dist/runner/contain/start-process.js';
 import { createClock } from '../../dist/src/clock.js';
 import { ended, median, now } from './measure.mjs';
 

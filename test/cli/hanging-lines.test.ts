@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { hangingLines } from '../../src/cli/hanging-lines.js';
-import { RunTeller } from '../../src/cli/run-view.js';
+import { hangingLines, RunTeller } from '../../src/cli/run-view.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { issue } from '../support/builders.js';
 

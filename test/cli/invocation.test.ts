@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { invocation, shellWord } from '../../src/cli/invocation.js';
+import { invocation, shellWord } from '../../src/cli/io.js';
 
 test.each([
   ['/usr/local/bin/baton', 'baton'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { summaryOf } from '../../src/cli/tell-summary.js';
+import { summaryOf } from '../../src/cli/run-view.js';
 import { failure } from '../../src/domain/outcome.js';
 import { Core } from '../support/core.js';
 

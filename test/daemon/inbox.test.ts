@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Inbox } from '../../src/daemon/inbox.js';
+import { Inbox } from '../../src/daemon/daemon.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 
 test('what happens before the beginning is heard after it, in its order, and before what comes then', () => {

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { prepareTracker } from '../../src/daemon/prepare-tracker.js';
+import { prepareTracker } from '../../src/daemon/tracker.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Tracker } from '../../src/domain/ports.js';
 import { FakeClock } from '../support/fake-clock.js';

@@ -4,10 +4,10 @@ import { expect, test, vi } from 'vitest';
 import { startPruning } from '../../src/daemon/prune.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { LogMonitor } from '../support/event-monitor.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { createMemoryStore } from '../support/memory-store.js';
 
 async function setUp(keepDays: number | null) {
   const transcripts = join(await tempFolder(), 'transcripts');

@@ -2,14 +2,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { Activity } from '../../src/api/activity.js';
 import { RunLog } from '../../src/daemon/run-log.js';
 import type { StartOrder } from '../../src/domain/effects.js';
 import { cancelled, failure, type Outcome, success } from '../../src/domain/outcome.js';
-import type { RuntimeEvent, RuntimeEventType } from '../../src/domain/runtime-event.js';
-import { RUNTIME_EVENT_TYPES } from '../../src/domain/runtime-event.js';
+import type { RuntimeEvent, RuntimeEventType } from '../../src/domain/run-signal.js';
+import { RUNTIME_EVENT_TYPES } from '../../src/domain/run-signal.js';
 import { createLogger, type LogLevel } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
-import { Activity } from '../../src/api/activity.js';
 import { issue } from '../support/builders.js';
 import { LogMonitor } from '../support/event-monitor.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { noticeOf, serviceSentence, watchdogMs } from '../../src/daemon/service-notice.js';
+import { noticeOf, serviceSentence, watchdogMs } from '../../src/daemon/service.js';
 import { Core } from '../support/core.js';
 
 describe('a notice', () => {

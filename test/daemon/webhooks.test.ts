@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openWebhooks } from '../../src/daemon/webhooks.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
-import { githubTracker } from '../../src/tracker/github/entry.js';
-import { localTracker } from '../../src/tracker/local/entry.js';
+import { githubTracker } from '../../src/tracker/github/tracker.js';
+import { localTracker } from '../../src/tracker/local/tracker.js';
 import type { TrackerEntry } from '../../src/tracker/registry.js';
 import { FakeClock } from '../support/fake-clock.js';
 

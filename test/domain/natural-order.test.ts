@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { naturalOrder } from '../../src/domain/natural-order.js';
+import { naturalOrder } from '../../src/domain/issue.js';
 
 test.each([
   [['TASK-1', 'TASK-2', 'TASK-10', 'TASK-11', 'TASK-100', 'TASK-101'], 'numbers by their value'],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ErrorScope } from '../../src/domain/error-facts.js';
+import type { ErrorScope } from '../../src/domain/error-table.js';
+import { RUN_ERRORS, STEP_ERRORS } from '../../src/domain/error-table.js';
 import { BatonError, type ErrorCode, scopeOf } from '../../src/domain/errors.js';
 import {
   type AbortReason,
@@ -9,8 +10,6 @@ import {
   failureOf,
   success,
 } from '../../src/domain/outcome.js';
-import { RUN_ERRORS } from '../../src/domain/run-errors.js';
-import { STEP_ERRORS } from '../../src/domain/step-errors.js';
 
 /** The attempt loop in words, and the scope that stands for it. */
 const ATTEMPT_LOOP = { backoff: 'issue', hold: 'daemon', parked: 'park', none: 'none' } as const satisfies {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newAccount } from '../../orchestrator/run-record.js';
 import { initialState } from '../../orchestrator/state.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { config, issue } from '../support/builders.js';
+import { createMemoryStore } from '../support/memory-store.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { agentCommand, testDaemon } from '../support/test-daemon.js';
 

@@ -4,8 +4,8 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { hearSignals } from '../../src/cli/run.js';
 import type { Daemon } from '../../src/daemon/daemon.js';
 import { BatonError } from '../../src/domain/errors.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { place } from '../cli/command.js';
+import { createMemoryStore } from '../support/memory-store.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { testDaemon } from '../support/test-daemon.js';
 

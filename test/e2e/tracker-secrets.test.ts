@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/json.js';
-import { commandTracker } from '../../src/tracker/command/entry.js';
+import { commandTracker } from '../../src/tracker/command/tracker.js';
 import type { TrackerEntry } from '../../src/tracker/registry.js';
 import { spellingsOf, writtenBy } from '../support/leaks.js';
 import { agentCommand, testDaemon } from '../support/test-daemon.js';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Note } from '../../src/domain/effects.js';
-import { logNote } from '../../src/logging/log-note.js';
-import { createLogger } from '../../src/logging/logger.js';
+import { createLogger, logNote } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { LogMonitor } from '../support/event-monitor.js';
 

@@ -12,9 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { pruneTranscripts } from '../../src/logging/prune-transcripts.js';
 import { createRedactor } from '../../src/logging/redact.js';
-import { openTranscript } from '../../src/logging/transcript.js';
+import { openTranscript, pruneTranscripts } from '../../src/logging/transcript.js';
 
 let dir: string;
 beforeEach(() => {

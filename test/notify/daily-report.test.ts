@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createClock } from '../../src/clock.js';
-import { nextReportAtMs, withDay } from '../../src/notify/daily-report.js';
+import { nextReportAtMs, withDay } from '../../src/notify/notice.js';
 
 const ZONE = process.env.TZ;
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Target } from '../../src/notify/deliver.js';
 import { createNotifier, type DeliveryFailure, type Notifier } from '../../src/notify/deliver.js';
 import type { Told } from '../../src/notify/notice.js';
 import { postNotice } from '../../src/notify/post-notice.js';
-import type { Target } from '../../src/notify/sent.js';
 import { type Receiver, receiver, silent } from './receiver.js';
 import { RingingClock } from './ringing-clock.js';
 import { parked } from './samples.js';

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { NOTICE_KINDS } from '../../src/domain/config.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import type { Notice } from '../../src/notify/notice.js';
+import { sampleNotice } from '../../src/notify/notice.js';
 import { noticeJson } from '../../src/notify/notice-json.js';
 import { MAX_TEXT_LENGTH } from '../../src/notify/notice-text.js';
-import { sampleNotice } from '../../src/notify/sample-notice.js';
 import { asking, done, hold, parked, report } from './samples.js';
 
 const CONTEXT = {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { restore } from '../../orchestrator/restore.js';
 import { initialState, type State } from '../../orchestrator/state.js';
-import type { Question } from '../../src/domain/question.js';
+import type { Question } from '../../src/domain/run-signal.js';
 import type { Notice } from '../../src/notify/notice.js';
 import { noticesBetween } from '../../src/notify/notices-between.js';
 import { Core } from '../support/core.js';

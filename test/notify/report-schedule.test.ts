@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startDailyReport } from '../../src/daemon/notify-report.js';
+import { startDailyReport } from '../../src/daemon/notify.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import type { ReportNotice } from '../../src/notify/notice.js';

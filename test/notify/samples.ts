@@ -1,6 +1,6 @@
 import type { ParkReason } from '../../src/domain/claim.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
-import type { Question } from '../../src/domain/question.js';
+import type { Question } from '../../src/domain/run-signal.js';
 import type {
   AskingNotice,
   DoneNotice,

@@ -6,7 +6,7 @@ import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { createClock } from '../../src/clock.js';
 import { type Notify, startNotify } from '../../src/daemon/notify.js';
 import type { NotifyConfig } from '../../src/domain/config.js';
-import type { Question } from '../../src/domain/question.js';
+import type { Question } from '../../src/domain/run-signal.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { workflow } from '../support/builders.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { afterObservation } from '../../orchestrator/after-observation.js';
+import { afterObservation } from '../../orchestrator/observe.js';
 import { pick } from '../../orchestrator/select.js';
 import type { Observation } from '../../src/domain/events.js';
 import { Core, started } from '../support/core.js';

@@ -6,8 +6,8 @@ import { nextWakeMs } from '../../orchestrator/wake.js';
 import type { Effect } from '../../src/domain/effects.js';
 import { cancelled, failure, success } from '../../src/domain/outcome.js';
 import type { Store } from '../../src/domain/ports.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { Core } from '../support/core.js';
+import { createMemoryStore } from '../support/memory-store.js';
 
 type Persist = Extract<Effect, { type: 'persist' }>;
 

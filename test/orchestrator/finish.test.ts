@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FINISHED_KEPT } from '../../src/domain/finished.js';
+import { FINISHED_KEPT } from '../../src/domain/durable.js';
 import { Core, ofType } from '../support/core.js';
 
 const left = (core: Core) => core.state.finished.map(({ issueId, state, isTerminal }) => [issueId, state, isTerminal]);

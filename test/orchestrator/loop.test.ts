@@ -7,9 +7,9 @@ import { BatonError } from '../../src/domain/errors.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import { success } from '../../src/domain/outcome.js';
 import type { IssueBatch } from '../../src/domain/ports.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { config, issue, workflow } from '../support/builders.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { createMemoryStore } from '../support/memory-store.js';
 
 /** The real loop and the real perform over a hand-made runner: what is between them is under test. */
 function setUp(read: (ids: readonly string[] | null) => Promise<IssueBatch>) {

@@ -6,10 +6,10 @@ import { restore } from '../../orchestrator/restore.js';
 import { initialState } from '../../orchestrator/state.js';
 import type { Effect } from '../../src/domain/effects.js';
 import { failure } from '../../src/domain/outcome.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { config, issue, workflow } from '../support/builders.js';
 import { Core, ofType, started, starts, stops } from '../support/core.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { createMemoryStore } from '../support/memory-store.js';
 
 const question = { id: 'q1', kind: 'approval', text: 'ok?', fields: [] } as const;
 

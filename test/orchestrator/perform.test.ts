@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { createPerform, type PerformPorts } from '../../orchestrator/perform.js';
 import type { DurableChange } from '../../src/domain/durable.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { issue, workflow } from '../support/builders.js';
 import { Core, ofType } from '../support/core.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { createMemoryStore } from '../support/memory-store.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 
 const CHANGE: DurableChange = {

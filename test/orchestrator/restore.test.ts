@@ -4,8 +4,8 @@ import { initialState } from '../../orchestrator/state.js';
 import type { DurableChange } from '../../src/domain/durable.js';
 import { cancelled } from '../../src/domain/outcome.js';
 import type { Store } from '../../src/domain/ports.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { Core, ofType, started, starts } from '../support/core.js';
+import { createMemoryStore } from '../support/memory-store.js';
 
 /** A second daemon on what the first one had stored, and nothing else. */
 async function restarted(core: Core): Promise<Core> {

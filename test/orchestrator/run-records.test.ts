@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { spend } from '../../orchestrator/ledger.js';
-import type { RunRecord } from '../../src/domain/run-record.js';
+import type { RunRecord } from '../../src/domain/durable.js';
 import { Core, ofType, stops } from '../support/core.js';
 
 /** The last word on each run among everything that was ordered to be stored. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/domain/config.js';
-import type { Question } from '../../src/domain/question.js';
+import type { Question } from '../../src/domain/run-signal.js';
 import type { DeepPartial } from '../support/builders.js';
 import { Core, ofType, started, starts, stops } from '../support/core.js';
 

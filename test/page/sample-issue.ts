@@ -1,5 +1,4 @@
-import type { IssueView, RunView, Stats, Timeline, TimelineEntry } from '../../src/status/shapes/issue-shape.js';
-import type { StateView } from '../../src/api/schemas.js';
+import type { IssueView, RunView, StateView, Stats, Timeline, TimelineEntry } from '../../src/api/schemas.js';
 import { ago, named } from './sample-state.js';
 
 function run(number: number, minutes: number, part: Partial<RunView> = {}): RunView {

@@ -1,5 +1,4 @@
-import type { DoneView, IneligibleView, ReadyView, RunningView } from '../../src/status/shapes/entry-shapes.js';
-import type { StateView } from '../../src/api/schemas.js';
+import type { DoneView, IneligibleView, ReadyView, RunningView, StateView } from '../../src/api/schemas.js';
 
 /** A board as it looks on a working day. Times are relative to `nowMs`, so that a picture of it always looks the same. */
 export const ago = (minutes: number, nowMs = Date.now()): string => new Date(nowMs - minutes * 60_000).toISOString();

@@ -1,11 +1,10 @@
 import { onTestFinished } from 'vitest';
-import { Feed } from '../../src/api/stream.js';
-import { type HttpServer, startHttp } from '../../src/api/server.js';
-import { readPageFiles } from '../../src/status/page-files.js';
+import { readPageFiles } from '../../src/api/page-routes.js';
 import type { StatusSource } from '../../src/api/routes.js';
-import type { IssueView, Stats } from '../../src/status/shapes/issue-shape.js';
-import type { StateView } from '../../src/api/schemas.js';
-import type { LiveTimeline } from '../../src/status/timeline-teller.js';
+import type { IssueView, StateView, Stats } from '../../src/api/schemas.js';
+import { type HttpServer, startHttp } from '../../src/api/server.js';
+import { Feed } from '../../src/api/stream.js';
+import type { LiveTimeline } from '../../src/api/timeline.js';
 import { Core } from '../support/core.js';
 import { statusSource } from '../support/status-samples.js';
 import { sampleStats, timelineOf } from './sample-issue.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { redmineTracker } from '../../src/tracker/redmine/entry.js';
+import { redmineTracker } from '../../src/tracker/redmine/tracker.js';
 import { startFakeRedmine } from '../support/trackers/fake-redmine.js';
 import { type OpenOverrides, openFake } from '../support/trackers/fake-tracker.js';
 import { errorOf } from '../tracker/contract/tracker-contract.js';

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
-import { DEFAULT_SINCE, SINCE_FORMS } from '../../src/report/parse-since.js';
+import { DEFAULT_SINCE, SINCE_FORMS } from '../../src/report/past-since.js';
 import { REPORT_BY, type ReportBy } from '../../src/report/report.js';
 import { reportJson } from '../../src/report/report-json.js';
-import { reportMarkdown } from '../../src/report/report-markdown.js';
-import { reportText } from '../../src/report/report-text.js';
+import { reportMarkdown, reportText } from '../../src/report/report-text.js';
 import { failed, finished, PRICING, reportOf, run } from './report-samples.js';
 
 const DOCUMENT = readFileSync(new URL('../../docs/report.md', import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PricingConfig } from '../../src/domain/config.js';
-import { costOf, unpricedModels } from '../../src/report/price-tokens.js';
+import { costOf, unpricedModels } from '../../src/report/build-report.js';
 import { PRICING, run } from './report-samples.js';
 
 const spent = (input: number, cached: number, output: number, model: string | null = 'big') =>

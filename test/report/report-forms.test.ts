@@ -1,10 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { oneLine, widthOf } from '../../src/report/fit-text.js';
-import { reportMarkdown } from '../../src/report/report-markdown.js';
 import { reportSummary } from '../../src/report/report-summary.js';
-import { reportColumns } from '../../src/report/report-table.js';
-import { reportText } from '../../src/report/report-text.js';
+import { oneLine, reportColumns, reportMarkdown, reportText, widthOf } from '../../src/report/report-text.js';
 import { codeOf, ROW_READERS } from './markdown-cells.js';
 import { failed, finished, NOON_MS, PRICING, reportOf, run } from './report-samples.js';
 

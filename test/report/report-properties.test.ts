@@ -1,13 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { FinishedIssue } from '../../src/domain/finished.js';
-import type { RunRecord } from '../../src/domain/run-record.js';
+import type { FinishedIssue, RunRecord } from '../../src/domain/durable.js';
 import type { Group, Sums } from '../../src/report/report.js';
 import { REPORT_BY } from '../../src/report/report.js';
-import { reportJson } from '../../src/report/report-json.js';
-import { reportShape } from '../../src/report/report-shape.js';
+import { reportJson, reportShape } from '../../src/report/report-json.js';
 import { reportSummary } from '../../src/report/report-summary.js';
-import { reportColumns } from '../../src/report/report-table.js';
+import { reportColumns } from '../../src/report/report-text.js';
 import { finished, HOUR_MS, NOON_MS, PRICING, reportOf, run } from './report-samples.js';
 
 const issueId = fc.constantFrom('A', 'B', 'C', 'D');

@@ -1,6 +1,5 @@
 import type { PricingConfig } from '../../src/domain/config.js';
-import type { FinishedIssue } from '../../src/domain/finished.js';
-import type { RunEnd, RunRecord } from '../../src/domain/run-record.js';
+import type { FinishedIssue, RunEnd, RunRecord } from '../../src/domain/durable.js';
 import { buildReport, type ReportInput } from '../../src/report/build-report.js';
 import type { Report } from '../../src/report/report.js';
 

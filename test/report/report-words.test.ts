@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { amountOf, duration, moneyOf } from '../../src/report/report-words.js';
+import { amountOf, duration, moneyOf } from '../../src/report/report-summary.js';
 
 test.each([
   [0, '0 s'],

@@ -9,8 +9,8 @@ import { makeDaemonFolder } from '../../runner/run-folder.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { createClock } from '../../src/clock.js';
 import type { StartOrder } from '../../src/domain/effects.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { issue, workflow } from '../support/builders.js';
+import { createMemoryStore } from '../support/memory-store.js';
 
 const order: StartOrder = {
   runId: 'r1',

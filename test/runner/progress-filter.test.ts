@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { filterProgress } from '../../runner/progress-filter.js';
+import { filterProgress } from '../../runner/run-pool.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { FakeClock } from '../support/fake-clock.js';
 

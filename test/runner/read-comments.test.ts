@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { withComments } from '../../runner/read-comments.js';
 import type { Attempt } from '../../runner/run-attempt.js';
+import { withComments } from '../../runner/run-attempt.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Tracker } from '../../src/domain/ports.js';
 import { issue, workflow } from '../support/builders.js';

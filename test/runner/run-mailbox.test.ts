@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RunMailbox } from '../../runner/run-mailbox.js';
+import { RunMailbox } from '../../runner/run-pool.js';
 
 function listener() {
   const heard: string[] = [];

@@ -11,10 +11,10 @@ import type { StartOrder } from '../../src/domain/effects.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import { type Outcome, success } from '../../src/domain/outcome.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
-import { createMemoryStore } from '../support/memory-store.js';
 import { allExecutors } from '../support/all-executors.js';
 import { issue, workflow } from '../support/builders.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { createMemoryStore } from '../support/memory-store.js';
 
 const SILENT: RunObserver = {
   runBegan: () => {},

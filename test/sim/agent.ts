@@ -1,7 +1,6 @@
 import type { StartOrder } from '../../src/domain/effects.js';
 import { failure, type Outcome, success } from '../../src/domain/outcome.js';
-import type { Question } from '../../src/domain/question.js';
-import type { RunSignal } from '../../src/domain/run-signal.js';
+import type { Question, RunSignal } from '../../src/domain/run-signal.js';
 import { type AgentKind, drawAgent } from './agent-kinds.js';
 import { answerSomebody } from './operators.js';
 import type { World } from './world.js';

@@ -1,8 +1,7 @@
-import type { Durable, DurableChange, DurableClaim, Ledger } from '../../src/domain/durable.js';
-import { finishedKey } from '../../src/domain/finished.js';
+import type { Durable, DurableChange, DurableClaim, Ledger, RunRecord } from '../../src/domain/durable.js';
+import { finishedKey } from '../../src/domain/durable.js';
 import type { WorkspaceOwner } from '../../src/domain/ports.js';
-import type { RunRecord } from '../../src/domain/run-record.js';
-import { newestDays } from '../../src/store/newest-days.js';
+import { newestDays } from '../support/memory-store.js';
 
 /** What a killed daemon leaves: its state, the workspaces and their owners, and which runs owe an `after_run`. */
 export class Disk {

@@ -1,6 +1,6 @@
 import { isEligible, RULES } from '../../orchestrator/eligibility.js';
 import type { State } from '../../orchestrator/state.js';
-import { standingOf } from '../../src/domain/standing.js';
+import { standingOf } from '../../src/domain/issue.js';
 import { stir } from './chaos.js';
 import type { Breach } from './laws.js';
 import { NO_PLANT, type Plant } from './plant.js';

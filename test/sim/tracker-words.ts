@@ -3,8 +3,8 @@ import type { TrackerConfig } from '../../src/domain/config.js';
 import type { Effect } from '../../src/domain/effects.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import type { Issue } from '../../src/domain/issue.js';
+import { standingOf } from '../../src/domain/issue.js';
 import type { IssueBatch } from '../../src/domain/ports.js';
-import { standingOf } from '../../src/domain/standing.js';
 import type { LawBook } from './law-book.js';
 
 /** What the tracker really said to this life of the daemon, whatever became of it on the way to the core. */

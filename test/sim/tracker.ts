@@ -1,7 +1,7 @@
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
+import { includesState } from '../../src/domain/issue.js';
 import type { IssueBatch, RateLimit, Tracker } from '../../src/domain/ports.js';
-import { includesState } from '../../src/domain/standing.js';
 import type { Life } from './life.js';
 import type { World } from './world.js';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { listHolders, writeHolder } from '../../src/store/lock-holder.js';
+import { listHolders, writeHolder } from '../../src/store/instance-lock.js';
 
 function folder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'baton-holders-'));

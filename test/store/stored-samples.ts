@@ -1,6 +1,4 @@
-import type { DurableChange, DurableClaim } from '../../src/domain/durable.js';
-import type { FinishedIssue } from '../../src/domain/finished.js';
-import type { RunRecord } from '../../src/domain/run-record.js';
+import type { DurableChange, DurableClaim, FinishedIssue, RunRecord } from '../../src/domain/durable.js';
 import { issue } from '../support/builders.js';
 
 export const parked = (id: string): DurableClaim => ({

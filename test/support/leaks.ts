@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exportState } from '../../src/store/export-state.js';
+import { exportState } from '../../src/store/read-stored.js';
 import type { TestDaemon } from './test-daemon.js';
 
 /** A secret as JSON, URIs and base64 spell it, wherever it stands in what was encoded. */

@@ -1,9 +1,8 @@
-import { Feed } from '../../src/api/stream.js';
 import type { StatusSource } from '../../src/api/routes.js';
 import type { StateView } from '../../src/api/schemas.js';
-import { type Surroundings, snapshotOf } from '../../src/api/snapshot.js';
+import { type Surroundings, snapshotOf, workflowFacts } from '../../src/api/snapshot.js';
+import { Feed } from '../../src/api/stream.js';
 import { NO_TOTALS } from '../../src/api/totals.js';
-import { workflowFacts } from '../../src/status/workflow-facts.js';
 import { workflow } from './builders.js';
 import { Core } from './core.js';
 

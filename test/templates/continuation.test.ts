@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadContinuation } from '../../templates/continuation.js';
+import { loadContinuation } from '../../templates/prompts.js';
 import { issue } from '../support/builders.js';
 
 test('S2-48 continuation guidance names issue, state and turn, and repeats no issue text', () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
-import { MAX_PROMPT_LENGTH } from '../../templates/render-limits.js';
-import { compilePrompt, type PromptValues } from '../../templates/render-prompt.js';
+import { compilePrompt, MAX_PROMPT_LENGTH, type PromptValues } from '../../templates/render-prompt.js';
 import { issue } from '../support/builders.js';
 
 const FILE = '/project/WORKFLOW.md';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { fillStarter } from '../../src/cli/init/fill-starter.js';
-import { STARTER_KINDS } from '../../src/cli/init/starters.js';
-import { includesState } from '../../src/domain/standing.js';
+import { fillStarter, STARTER_KINDS } from '../../src/cli/init/starters.js';
+import { includesState } from '../../src/domain/issue.js';
 import { ADAPTERS } from '../../src/tracker/adapters.js';
 import { loadWorkflow } from '../../src/workflow/load-workflow.js';
 import { compilePrompts } from '../../templates/prompts.js';

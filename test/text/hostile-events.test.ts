@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { failure } from '../../src/domain/outcome.js';
-import { RUNTIME_EVENT_TYPES } from '../../src/domain/runtime-event.js';
-import { describeOutcome } from '../../src/narrate/describe-outcome.js';
-import { sentenceOf } from '../../src/text/run-sentences.js';
+import { RUNTIME_EVENT_TYPES } from '../../src/domain/run-signal.js';
+import { describeOutcome, sentenceOf } from '../../src/text/run-sentences.js';
 
 const EVENT = { type: 'notification', timestamp: '2026-11-16T00:00:00.000Z', pid: 1 } as const;
 

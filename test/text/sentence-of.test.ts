@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { boundData } from '../../runner/executors/codex/bound-data.js';
+import { boundData } from '../../runner/executors/codex/reporter.js';
 import { cancelled, failure, success } from '../../src/domain/outcome.js';
-import type { RuntimeEvent, RuntimeEventType } from '../../src/domain/runtime-event.js';
-import { describeOutcome } from '../../src/narrate/describe-outcome.js';
-import { isPassing, sentenceOf } from '../../src/text/run-sentences.js';
+import type { RuntimeEvent, RuntimeEventType } from '../../src/domain/run-signal.js';
+import { describeOutcome, isPassing, sentenceOf } from '../../src/text/run-sentences.js';
 
 const SESSION = { threadId: '0199a213-81c0-7800-8aa1-bbab2a035a53', turnId: '0199a213-81c0-7800-8aa1-000000000001' };
 

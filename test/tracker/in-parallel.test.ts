@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inParallel } from '../../src/tracker/in-parallel.js';
+import { inParallel } from '../../src/tracker/read-pages.js';
 
 /** Work that the test ends by hand. */
 function work() {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseRestPath, writeRestPath } from '../../src/tracker/rest-path.js';
+import { parseRestPath, writeRestPath } from '../../src/tracker/raw-tool.js';
 
 /** Whole characters and halves of them. */
 const HALVES = fc.constantFrom('a', '/', '?', '\ud83d', '\ude04', '😄');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shown } from '../../src/tracker/shown-words.js';
+import { shown } from '../../src/text/neutralise.js';
 
 test('what a tracker wrote is shown on one line, without secrets and control characters, and not too long', () => {
   const words = shown(` it\n is \u001b[31m secret-1 ${'x'.repeat(500)}`, (text) => text.replaceAll('secret-1', '***'));

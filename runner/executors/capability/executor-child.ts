@@ -1,20 +1,18 @@
-import type { Duplex } from 'node:stream';
-import type { Fields } from '../../../src/domain/fields.js';
+import type { Duplex, Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import type { Fields, JsonObject } from '../../../src/domain/json.js';
 import type { ContainedProcess, ExitStatus } from '../../contain/process.js';
-import { type FairScheduler, readFairly } from '../codex/fair-reader.js';
-import { LineSplitter } from '../read-lines.js';
+import { parseObject } from '../bounded-json.js';
 import type { StepContext } from '../executor.js';
-import { parseObject } from './bounded-json.js';
-import { ChildOutput } from './child-output.js';
+import { type FairScheduler, LineSplitter, readFairly } from '../read-lines.js';
 import type { Ticket } from './hub.js';
-import { parentOf } from './invocation.js';
 
 /** SIGKILL comes 3 s after SIGTERM, and 2 s later it must be over. */
 const STOP = { eofMs: 0, termMs: 3_000, killMs: 2_000 } as const;
 
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
-export interface ChildSpec {
+interface ChildSpec {
   readonly sideExecutionId: string;
   /** For the transcript. */
   readonly executionId: string;
@@ -105,4 +103,113 @@ function variablesFor({ sideExecutionId, dir, context, ticket, clientPath }: Chi
     threadToken: ticket.token,
     BATON_CAPABILITY_CLIENT: clientPath,
   };
+}
+
+const MAX_LINE_CHARACTERS = 4_000;
+const MAX_TOTAL_CHARACTERS = 1_000_000;
+/** What a line costs in the transcript besides its text: short ones are not free. */
+const CHARACTERS_PER_LINE = 100;
+const TAIL_CHARACTERS = 8_000;
+
+/**
+ * Console output of a child, line by line and up to a limit; what comes after it is read and dropped, so that the child never
+ * blocks on it.
+ */
+class ChildOutput {
+  /** The last of it, for a look at how it ended. */
+  tail = '';
+  readonly ended: Promise<void>;
+  readonly #decoder = new StringDecoder('utf8');
+  #rest = '';
+  #told = 0;
+
+  constructor(
+    stream: Readable,
+    scheduler: FairScheduler,
+    private readonly listener: { onLine(text: string): void; onBytes(): void },
+  ) {
+    this.ended = new Promise((resolve) => {
+      readFairly(stream, scheduler, {
+        onChunk: (chunk) => this.#push(this.#decoder.write(chunk)),
+        onEnd: () => {
+          this.#push(`${this.#decoder.end()}\n`);
+          resolve();
+        },
+      });
+    });
+  }
+
+  #push(text: string): undefined {
+    this.listener.onBytes();
+    this.tail = (this.tail + text).slice(-TAIL_CHARACTERS);
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) this.#tell(line);
+    // A line without an end is told in pieces.
+    while (this.#rest.length > MAX_LINE_CHARACTERS) {
+      this.#tell(this.#rest.slice(0, MAX_LINE_CHARACTERS));
+      this.#rest = this.#rest.slice(MAX_LINE_CHARACTERS);
+    }
+  }
+
+  #tell(line: string): void {
+    if (line.trim() === '' || this.#told >= MAX_TOTAL_CHARACTERS) return;
+    const text = line.slice(0, MAX_LINE_CHARACTERS);
+    this.#told += text.length + CHARACTERS_PER_LINE;
+    this.listener.onLine(
+      this.#told < MAX_TOTAL_CHARACTERS ? text : 'It printed more than is kept; the rest is left out.',
+    );
+  }
+}
+
+/** In whose name an execution runs: the step is the parent agent, the run is its thread. */
+interface ParentIdentity {
+  readonly threadId: string;
+  readonly agentId: string;
+  readonly agentInstanceId: string;
+}
+
+export function parentOf({ runId, step }: StepContext): ParentIdentity {
+  return { threadId: runId, agentId: step.id, agentInstanceId: `${runId}-${step.index}` };
+}
+
+interface Invocation {
+  readonly sideExecutionId: string;
+  /** Of the executor. */
+  readonly name: string;
+  readonly params: JsonObject;
+}
+
+/** What a child is told once it has connected: all that its handler gets. It goes over the socket, as it may be large. */
+export function invocationMessage({ sideExecutionId, name, params }: Invocation, context: StepContext): JsonObject {
+  const { threadId, agentId, agentInstanceId } = parentOf(context);
+  const timestamp = new Date(context.clock.now().wallMs).toISOString();
+  const facts = {
+    sideExecutionId,
+    threadId,
+    parentAgentId: agentId,
+    parentAgentInstanceId: agentInstanceId,
+    timestamp,
+  };
+  return {
+    type: 'actionBlockInvocation',
+    ...facts,
+    actionBlockName: name,
+    params,
+    threadContext: {
+      threadId,
+      messages: context.messages().map((message) => ({ ...message, threadId })),
+      projectPath: context.workspace,
+      agentId,
+      agentInstanceId,
+      metadata: metadataOf(context),
+      params,
+    },
+    metadata: facts,
+  };
+}
+
+function metadataOf({ issue, runId, attempt, step }: StepContext): JsonObject {
+  const { id, identifier, title, state, url } = issue;
+  return { runId, attempt, stepId: step.id, issue: { id, identifier, title, state, url } };
 }

@@ -1,11 +1,11 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
-import { TokenMint } from './capability-token.js';
-import { type Connection, readUpgrade } from './upgrade-request.js';
+import { fieldsOf, textOf } from '../../../src/domain/json.js';
 
 /**
  * The socket that executors connect to: one for all of them, on loopback, opened with the first execution and closed with the
@@ -20,7 +20,7 @@ const MAX_HEADER_BYTES = 512 * 1024;
 /** A ticket outlives its use by nothing, and is closed with its execution: the time in it is only a second lock. */
 const TOKEN_SPARE_MS = 60_000;
 
-export interface Admission {
+interface Admission {
   readonly sideExecutionId: string;
   readonly threadId: string;
   readonly parentAgentId: string;
@@ -125,4 +125,92 @@ export class CapabilityHub {
 function refuse(socket: Duplex, status: string): void {
   socket.once('finish', () => socket.destroy());
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+/** Who a connection says it is, or why it is not even asked. */
+type UpgradeRequest = Connection | { readonly kind: 'refused'; readonly status: string };
+
+interface Connection {
+  readonly kind: 'asked';
+  readonly token: string;
+  readonly sideExecutionId: string;
+  readonly threadId: string;
+  readonly parentAgentId: string;
+}
+
+const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
+
+/** Pure. */
+function readUpgrade(request: Pick<IncomingMessage, 'headers' | 'url' | 'method'>): UpgradeRequest {
+  const { host = '', origin } = request.headers;
+  // A browser that was led here by another name, or by some page: executors send no origin.
+  if (!LOOPBACK.test(host) || origin !== undefined) return { kind: 'refused', status: '403 Forbidden' };
+  const url = urlOf(request.url ?? '');
+  if (url?.pathname !== '/codebolt') return { kind: 'refused', status: '404 Not Found' };
+  const { searchParams } = url;
+  if (searchParams.get('IS_SIDE_EXECUTION') !== 'true') return { kind: 'refused', status: '401 Unauthorized' };
+  return {
+    kind: 'asked',
+    token: searchParams.get('threadToken') ?? '',
+    sideExecutionId: searchParams.get('SIDE_EXECUTION_ID') ?? '',
+    threadId: searchParams.get('THREAD_ID') ?? '',
+    parentAgentId: searchParams.get('PARENT_AGENT_ID') ?? '',
+  };
+}
+
+function urlOf(path: string): URL | null {
+  const base = 'ws://127.0.0.1';
+  return path.startsWith('/') && !path.startsWith('//') && URL.canParse(path, base) ? new URL(path, base) : null;
+}
+
+/** What a token says about the connection that it lets in. */
+interface TokenClaims {
+  /** Side execution id. */
+  readonly sub: string;
+  readonly threadId: string;
+  readonly parentAgentId: string;
+  /** Seconds since 1970. */
+  readonly exp: number;
+}
+
+const HEADER = encode({ alg: 'HS256', typ: 'JWT' });
+const MAX_TOKEN_CHARACTERS = 8_192;
+
+/** Signs and reads the tokens of one hub, with a key that never leaves it. */
+class TokenMint {
+  readonly #key = randomBytes(32);
+
+  sign(claims: TokenClaims): string {
+    const body = `${HEADER}.${encode(claims)}`;
+    return `${body}.${this.#signature(body).toString('base64url')}`;
+  }
+
+  /** `null`: not one of ours. Whether its time is over is for the caller to say. */
+  read(token: string): TokenClaims | null {
+    if (token.length > MAX_TOKEN_CHARACTERS) return null;
+    const [header, payload, signature, ...rest] = token.split('.');
+    // Only the header that we write: no other algorithm is ever looked at.
+    if (header !== HEADER || payload === undefined || signature === undefined || rest.length > 0) return null;
+    const given = Buffer.from(signature, 'base64url');
+    const right = this.#signature(`${header}.${payload}`);
+    if (given.length !== right.length || !timingSafeEqual(given, right)) return null;
+    return claimsOf(payload);
+  }
+
+  #signature(body: string): Buffer {
+    return createHmac('sha256', this.#key).update(body).digest();
+  }
+}
+
+function claimsOf(payload: string): TokenClaims | null {
+  const { sub, threadId, parentAgentId, exp } = fieldsOf(
+    JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')),
+  );
+  const [id, thread, agent] = [textOf(sub), textOf(threadId), textOf(parentAgentId)];
+  if (id === null || thread === null || agent === null || typeof exp !== 'number') return null;
+  return { sub: id, threadId: thread, parentAgentId: agent, exp };
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }

@@ -1,7 +1,6 @@
 import type { RawData, WebSocket } from 'ws';
-import type { Fields } from '../../../src/domain/fields.js';
-import type { JsonObject } from '../../../src/domain/json.js';
-import { parseObject } from './bounded-json.js';
+import type { Fields, JsonObject } from '../../../src/domain/json.js';
+import { parseObject } from '../bounded-json.js';
 
 /**
  * The daemon's end of one executor's connection. A request is open until its answer is written; while there are too many open

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { JsonObject } from '../../../src/domain/json.js';
-import { validateExecutor } from './validate-definition.js';
+import { validateExecutor } from './definitions.js';
 
 export interface ScaffoldOptions {
   /** A folder of capabilities, such as `<project>/.baton/capabilities`. */

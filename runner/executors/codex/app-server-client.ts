@@ -10,9 +10,9 @@ import {
 import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError, toBatonError } from '../../../src/domain/errors.js';
 import type { ContainedProcess, ExitStatus } from '../../contain/process.js';
-import type { FairScheduler } from './fair-reader.js';
+import type { FairScheduler } from '../read-lines.js';
+import type { RpcId } from './protocol.js';
 import { type IncomingRequest, type LineEvents, NewlineReader, NewlineWriter, OpenIds } from './transport.js';
-import type { RpcId } from './parse-message.js';
 
 /**
  * JSON-RPC with one app-server process. Every request has a time limit, and every pending one fails as soon as the process is

@@ -11,13 +11,11 @@ import {
 import type { RenderedAgentCli } from '../../../src/domain/steps/plan.js';
 import type { ContainedProcess } from '../../contain/process.js';
 import type { Executor, StepContext } from '../executor.js';
-import { codeOfStall } from './error-map.js';
-import { FairScheduler } from './fair-reader.js';
+import { FairScheduler } from '../read-lines.js';
 import { assertWorkspace } from './handshake.js';
 import { Reporter } from './reporter.js';
 import { CodexSession } from './session.js';
-import { outcomeOf, StepEnded } from './step-ended.js';
-import { openingText } from './turn-text.js';
+import { codeOfStall, openingText, outcomeOf, StepEnded } from './turn.js';
 
 /**
  * Runs the agent step with `codex app-server`: start → thread → turns → stop. Whatever happens, the process tree is gone before

@@ -1,31 +1,24 @@
+import type { CodexConfig } from '../../../src/domain/config.js';
 import { BatonError } from '../../../src/domain/errors.js';
-import { fieldsOf, textOf } from '../../../src/domain/fields.js';
+import { fieldsOf, type Json, textOf } from '../../../src/domain/json.js';
 import { type FailedOutcome, failure } from '../../../src/domain/outcome.js';
-import type { Question } from '../../../src/domain/question.js';
+import type { Question } from '../../../src/domain/run-signal.js';
 import type { ContainedProcess } from '../../contain/process.js';
 import type { StepContext } from '../executor.js';
+import type { FairScheduler } from '../read-lines.js';
 import { AppServerClient } from './app-server-client.js';
-import { Asking } from './asking.js';
-import { codeOfTurnError } from './error-map.js';
-import type { FairScheduler } from './fair-reader.js';
 import { initialize, openThread } from './handshake.js';
-import { HostTools } from './host-tools.js';
 import { MessageLog } from './message-log.js';
 import { CALLS, textInput } from './protocol.js';
-import type { Reporter } from './reporter.js';
-import { sandboxPolicyOf } from './sandbox-policy.js';
-import { ServerRequests } from './server-requests.js';
-import { StderrLines } from './stderr-lines.js';
-import { Steering } from './steering.js';
-import { StepEnded } from './step-ended.js';
-import { type FinishedTurn, Turn } from './turn.js';
-import { withMessages } from './turn-text.js';
+import { type Reporter, StderrLines } from './reporter.js';
+import { Asking, HostTools, ServerRequests } from './server-requests.js';
+import { codeOfTurnError, type FinishedTurn, StepEnded, Turn, withMessages } from './turn.js';
 
 /**
  * One app-server process and its thread. At most one turn is open at a time: a `turn/start` during an active turn would silently
  * steer it instead. Whoever made the session ends it with `close`; the process itself is stopped by the executor.
  */
-export interface SessionDeps {
+interface SessionDeps {
   readonly process: ContainedProcess;
   readonly context: StepContext;
   readonly reporter: Reporter;
@@ -208,4 +201,82 @@ export class CodexSession {
     const message = `the agent needs an answer: ${question.text.slice(0, 500)}`;
     this.abandonTurn(new StepEnded(failure('turn_input_required', message, { question })));
   }
+}
+
+interface Message {
+  readonly text: string;
+  /** On its way: into the active turn, or with the text of the turn that is being started. */
+  way: 'none' | 'steer' | 'turn';
+}
+
+/**
+ * Messages of people to the agent. Into the active turn when there is one; else they wait for the next turn's text. A message is heard
+ * when the agent has confirmed it, and until then it is kept.
+ */
+class Steering {
+  readonly #unheard = new Set<Message>();
+  #target: { readonly threadId: string; readonly turn: Turn } | null = null;
+
+  constructor(
+    private readonly client: AppServerClient,
+    private readonly reporter: Reporter,
+  ) {}
+
+  say(text: string): void {
+    const message: Message = { text, way: 'none' };
+    this.#unheard.add(message);
+    void this.#send(message);
+  }
+
+  /** A turn runs: it has heard what came with its text, and what was said while it started goes to it. */
+  attach(target: { readonly threadId: string; readonly turn: Turn }): void {
+    this.#target = target;
+    for (const message of this.#unheard) if (message.way === 'turn') this.#unheard.delete(message);
+    for (const message of this.#unheard) if (message.way === 'none') void this.#send(message);
+  }
+
+  /** What has waited, for the text of the next turn. */
+  take(): string[] {
+    const waiting = [...this.#unheard].filter(({ way }) => way === 'none');
+    for (const message of waiting) message.way = 'turn';
+    return waiting.map(({ text }) => text);
+  }
+
+  /** What the agent is not known to have heard. */
+  get unheard(): string[] {
+    return [...this.#unheard].map(({ text }) => text);
+  }
+
+  async #send(message: Message): Promise<void> {
+    const target = this.#target;
+    const expectedTurnId = target?.turn.activeId ?? null;
+    if (!target || expectedTurnId === null) return;
+    message.way = 'steer';
+    const input = textInput(message.text);
+    try {
+      await this.client.request(CALLS.turnSteer, { threadId: target.threadId, expectedTurnId, input });
+      this.#unheard.delete(message);
+    } catch (error) {
+      // The turn ended in between, or cannot be steered: the next one will hear it.
+      message.way = 'none';
+      this.reporter.warning('a message waits for the next turn', { message: (error as Error).message });
+    }
+  }
+}
+
+/**
+ * What each turn may write. Set by the user: passed on as it is. Otherwise, under `workspace-write`, the workspace and the run's own
+ * TMPDIR, named outright: the TMPDIR variable may have been changed by the login shell, and the system's temp folder is shared with others.
+ * Any other `thread_sandbox` is a choice of its own, which a turn policy would silently undo: then none is sent.
+ */
+export function sandboxPolicyOf(codex: CodexConfig, workspace: string, tmpDir: string): Json {
+  if (codex.turnSandboxPolicy !== null) return codex.turnSandboxPolicy;
+  if (codex.threadSandbox !== 'workspace-write') return null;
+  return {
+    type: 'workspaceWrite',
+    writableRoots: [workspace, tmpDir],
+    networkAccess: false,
+    excludeTmpdirEnvVar: true,
+    excludeSlashTmp: true,
+  };
 }

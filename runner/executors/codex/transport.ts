@@ -9,9 +9,8 @@ import {
   type MessageWriter,
 } from 'vscode-jsonrpc/node';
 import { BatonError } from '../../../src/domain/errors.js';
-import { type FairScheduler, readFairly } from './fair-reader.js';
-import { LineSplitter } from '../read-lines.js';
-import { type AgentLine, parseMessage, type RpcId } from './parse-message.js';
+import { type FairScheduler, LineSplitter, readFairly } from '../read-lines.js';
+import { type AgentLine, parseMessage, type RpcId } from './protocol.js';
 
 /**
  * One JSON object per line, for vscode-jsonrpc. The reader hands over one message at a time and goes on when the connection has

@@ -1,7 +1,11 @@
+import { Socket, type SocketConstructorOpts } from 'node:net';
+import type { Writable } from 'node:stream';
+import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { Issue } from '../../../src/domain/issue.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { ExternalAction } from '../../../src/domain/steps/plan.js';
+import { TimeLimit } from '../../contain/time-limit.js';
 
 /**
  * What an executor reads from its stdin, envelope version 1. It only ever grows by members that may be missing; a changed
@@ -34,7 +38,7 @@ export interface Skill {
   readonly meta?: JsonObject;
 }
 
-export interface Job {
+interface Job {
   readonly id: string;
   readonly state: 'running';
   readonly steps: readonly JobStep[];
@@ -48,7 +52,7 @@ interface JobStep {
   readonly timeout_seconds?: number;
 }
 
-export interface Task {
+interface Task {
   readonly id: string;
   readonly title: string;
   readonly description: string;
@@ -89,7 +93,7 @@ export function buildEnvelope({ stepId, action, skills, job, task }: EnvelopePar
   };
 }
 
-export interface JobFacts {
+interface JobFacts {
   readonly runId: string;
   readonly stepId: string;
   readonly executor: string;
@@ -108,7 +112,7 @@ export function jobOf({ runId, stepId, executor, model, timeoutMs }: JobFacts): 
   return { id: runId, state: 'running', steps: [step] };
 }
 
-export interface TaskFacts {
+interface TaskFacts {
   readonly issue: Issue;
   readonly trackerKind: string;
   readonly workspace: string;
@@ -142,4 +146,71 @@ const MAX_SHOWN_CHARS = 200;
 function taskName(value: Json): string | null {
   const text = typeof value === 'string' ? value.trim() : value === null ? '' : JSON.stringify(value);
   return text === '' ? null : text;
+}
+
+/** Only a process that escaped its end can still hold the other end of the pipe. */
+const SETTLE_MS = 1_000;
+
+/**
+ * The way of an envelope into a child's stdin. A child that does not read can neither block nor break us; whether it took all
+ * that it was given is asked when nothing of it is alive any more.
+ */
+export class EnvelopePipe {
+  readonly #pipe: Writable;
+  readonly #closed: Promise<void>;
+  #isTaken = false;
+  #isBroken = false;
+
+  constructor(stdin: Writable) {
+    this.#pipe = readableToo(stdin);
+    this.#closed = new Promise((resolve) => void this.#pipe.once('close', resolve));
+    // EPIPE, ECONNRESET: it closed its end, and left something unread.
+    this.#pipe.on('error', () => {
+      this.#isBroken = true;
+    });
+  }
+
+  write(bytes: Buffer): void {
+    if (!this.#isBroken) this.#pipe.write(bytes);
+  }
+
+  /** The last piece, and the end of the stream. */
+  end(bytes: Buffer): void {
+    if (this.#isBroken) return;
+    // Not at 'finish': a child that read all of it and ended may be gone before the end of the stream could be sent.
+    this.#pipe.write(bytes, (error?: Error | null) => {
+      this.#isTaken = !error;
+    });
+    this.#pipe.end();
+  }
+
+  async wasRead(clock: Clock): Promise<boolean> {
+    const limit = new TimeLimit(clock, SETTLE_MS);
+    await limit.race(this.#closed);
+    limit.end();
+    return this.#isTaken && !this.#isBroken;
+  }
+
+  /** Lets go of what was not taken. */
+  close(): void {
+    this.#pipe.destroy();
+  }
+}
+
+/**
+ * A small envelope fits into the kernel's buffer, and writing it succeeds though nobody ever reads it. But the pipe is a UNIX
+ * socket, and Linux resets the other end of one that is closed with bytes left in it: that shows to whoever reads there. Node's
+ * own object for a child's stdin cannot be read, and closes with the last write; one that takes its handle over can.
+ * Where there is no such handle, or no Linux, only an envelope larger than the buffer shows that it was not read.
+ */
+function readableToo(stdin: Writable): Writable {
+  const owner = stdin as { _handle?: unknown };
+  const handle = owner._handle;
+  if (!(stdin instanceof Socket) || typeof handle !== 'object' || handle === null) return stdin;
+  // One owner at a time: Node closes what it holds when the child ends, under whoever else holds it.
+  owner._handle = null;
+  const options: SocketConstructorOpts & { readonly handle: object } = { handle, allowHalfOpen: true };
+  const pipe = new Socket(options);
+  pipe.resume(); // A child can write there, too. Nobody asked for it.
+  return pipe;
 }

@@ -1,15 +1,16 @@
 import { mkdir } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError, toBatonError } from '../../../src/domain/errors.js';
-import { cancelled, failureOf, type Outcome } from '../../../src/domain/outcome.js';
+import { cancelled, failure, failureOf, type Outcome, success } from '../../../src/domain/outcome.js';
 import type { ExecutorDefinition, ExternalAction } from '../../../src/domain/steps/plan.js';
+import { type CapturedOutput, captureOutput } from '../../contain/capture-output.js';
+import type { ContainedProcess, StopLadder } from '../../contain/process.js';
 import type { Executor, Program, StepContext } from '../executor.js';
-import { childOutcome } from './child-outcome.js';
-import { buildEnvelope, jobOf, taskOf } from './envelope.js';
-import { prepareProgram } from './prepare-program.js';
+import { buildEnvelope, EnvelopePipe, jobOf, taskOf } from './envelope.js';
 import { readSkills } from './read-skills.js';
-import { type ChildReport, runChild } from './run-child.js';
-import { textOf } from './spawn-request.js';
+import { buildSpawnRequest, findCommand, orbitVariables, type RunFacts, textOf } from './spawn-request.js';
 
 /**
  * Runs `kind: external`: spawn → one JSON object on stdin → exit code. Everything that can be refused is refused before the spawn;
@@ -101,4 +102,158 @@ function tell(report: ChildReport, { name }: ExecutorDefinition, { file }: Progr
     stderr,
     truncated,
   });
+}
+
+/** Of each stream; the rest is read and dropped. */
+const MAX_OUTPUT_BYTES = 65_536;
+const DRAIN_MS = 500;
+/** An executor that prints without end is not heard more often than this. */
+const ACTIVITY_EVERY_MS = 1_000;
+
+export interface ChildReport extends CapturedOutput {
+  /** It was told to end before it did. */
+  readonly wasAborted: boolean;
+  readonly envelopeWasRead: boolean;
+  readonly durationMs: number;
+}
+
+interface ChildOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Called at the start and when it prints, not for every piece. */
+  onActivity?(): void;
+  /** Gives the child its input. */
+  deliver(pipe: EnvelopePipe): void;
+  readonly stopLadder?: Partial<StopLadder>;
+}
+
+/** Gives a child its input and waits for its end, or ends it. Nothing of it is alive afterwards. */
+export async function runChild(process: ContainedProcess, options: ChildOptions): Promise<ChildReport> {
+  const { clock, signal, deliver, onActivity = () => {} } = options;
+  // It has had the end of its stdin already: no reason to wait for what it makes of that.
+  const stop = () => process.stop({ eofMs: 0, ...options.stopLadder });
+  const startedMs = clock.now().awakeMs;
+  let pipe: EnvelopePipe | null = null;
+  try {
+    if (process.stdin === null) throw new BatonError('internal_error', 'an executor was started without a stdin');
+    pipe = new EnvelopePipe(process.stdin);
+    hear(process, clock, onActivity);
+    deliver(pipe);
+    const captured = captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });
+    const wasAborted = (await firstEnd(process, signal)) === 'aborted';
+    const durationMs = Math.round(clock.now().awakeMs - startedMs);
+    if (wasAborted) await stop();
+    const output = await captured;
+    await stop();
+    return { ...output, wasAborted, durationMs, envelopeWasRead: !wasAborted && (await pipe.wasRead(clock)) };
+  } finally {
+    await stop();
+    pipe?.close();
+  }
+}
+
+function hear({ stdout, stderr }: ContainedProcess, clock: Clock, onActivity: () => void): void {
+  let heardMs = clock.now().awakeMs;
+  onActivity();
+  const tick = () => {
+    const nowMs = clock.now().awakeMs;
+    if (nowMs - heardMs < ACTIVITY_EVERY_MS) return;
+    heardMs = nowMs;
+    onActivity();
+  };
+  stdout.on('data', tick);
+  stderr.on('data', tick);
+}
+
+/** Who made it to the end in time did so, however long its output takes to drain. */
+function firstEnd(process: ContainedProcess, signal: AbortSignal): Promise<'exited' | 'aborted'> {
+  return new Promise((resolve) => {
+    const onAbort = () => resolve('aborted');
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort(); // while it was being started
+    void process.exited.then(() => {
+      signal.removeEventListener('abort', onAbort);
+      resolve('exited');
+    });
+  });
+}
+
+const MAX_MESSAGE_CHARS = 4_000;
+
+/** Pure. What the end of a child means, by version 1 of the protocol: its exit code, and never what it printed on stdout. */
+function childOutcome(report: ChildReport, executor: string, signal: AbortSignal): Outcome {
+  const { status, durationMs, envelopeWasRead } = report;
+  if (report.wasAborted) return cancelled(signal.reason);
+  if (status.code === null) {
+    return failure('AGENT_CANCELLED', killed(report, executor), { state: 'cancelled' });
+  }
+  if (status.code !== 0) return failure('AGENT_INVOCATION_FAILED', complaint(report, executor));
+  if (!envelopeWasRead) {
+    const message = `the executor ${executor} ended with exit code 0, but did not read all of its input: it must read stdin to the end before it does anything else`;
+    return failure('AGENT_INVOCATION_FAILED', message);
+  }
+  return success({ exit_code: 0, duration_ms: durationMs });
+}
+
+/** Shells end with 128 + the signal that killed what they ran, and a namespace does, too: which of the two it was cannot be told. */
+function killed({ stderr, status }: ChildReport, executor: string): string {
+  const { signal } = status;
+  const code = signal === null ? '' : ` (exit code ${128 + constants.signals[signal]})`;
+  const text = stderr.trim();
+  const message = `the executor ${executor} was killed by ${signal ?? 'a signal'}${code}, which Baton did not send`;
+  return text === '' ? message : `${message}: ${cut(text)}`;
+}
+
+function complaint({ stderr, status }: ChildReport, executor: string): string {
+  const text = stderr.trim();
+  return text === ''
+    ? `the executor ${executor} printed nothing on stderr and ended with exit code ${status.code}`
+    : cut(text);
+}
+
+/**
+ * Its end is what tells most. It begins with a whole line or at least a whole word, where there is one soon: secrets are masked later, and
+ * half of one would not be known for what it is.
+ */
+function cut(text: string): string {
+  if (text.length <= MAX_MESSAGE_CHARS) return text;
+  const end = text.slice(-MAX_MESSAGE_CHARS);
+  const [partial = ''] = /^[^\n]{0,500}\n|^\S{0,500}\s|^[\udc00-\udfff]/.exec(end) ?? [];
+  return `… ${end.slice(partial.length)}`;
+}
+
+interface ProgramParts {
+  readonly definition: ExecutorDefinition;
+  readonly action: Pick<ExternalAction, 'model' | 'tools' | 'allowedPrograms' | 'envSet'>;
+  readonly stepId: string;
+  readonly run: RunFacts | null;
+}
+
+type Host = Pick<StepContext, 'environment' | 'secret' | 'warn'>;
+
+/** What is to be started for a step, down to the file. Throws `AGENT_INVOCATION_FAILED`. */
+export async function prepareProgram({ definition, action, stepId, run }: ProgramParts, host: Host): Promise<Program> {
+  const injected = orbitVariables({ executor: definition.name, stepId, action, run });
+  const { args, env } = buildSpawnRequest({
+    definition,
+    model: action.model,
+    environment: host.environment(injected).env,
+    definitionEnv: resolveEnv(definition, host),
+    envSet: action.envSet,
+  });
+  return { file: await findCommand(definition, env), args, env, cwd: null, stdin: 'pipe', channel: false };
+}
+
+/** Only of the definition: in `env_set` a reference could come out of an issue, and would hand it any variable of the daemon. */
+function resolveEnv({ name: executor, env, file }: ExecutorDefinition, host: Host) {
+  const resolve = (name: string, written: string): string => {
+    if (!/^\$[A-Za-z_]\w*$/.test(written)) return written;
+    const value = host.secret(written);
+    if (value === null) {
+      const action = `set ${written.slice(1)} where the daemon is started, or correct \`env\` in ${file}`;
+      host.warn('a variable that an executor refers to is not set', { executor, name, refersTo: written, action });
+    }
+    return value ?? '';
+  };
+  return Object.fromEntries(Object.entries(env).map(([name, written]) => [name, resolve(name, written)]));
 }

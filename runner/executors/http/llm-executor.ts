@@ -1,11 +1,10 @@
-import { fieldsOf, listOf, textOf } from '../../../src/domain/fields.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
+import { fieldsOf, listOf, textOf } from '../../../src/domain/json.js';
 import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { LlmAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
-import { errorTextIn } from './error-text.js';
+import { errorTextIn, stepOutcome } from './answers.js';
 import { ServiceClient } from './service-client.js';
-import { stepOutcome } from './answers.js';
 
 /** `kind: llm`: one question to the gateway, one answer. */
 export function createLlmExecutor(): Executor<LlmAction> {

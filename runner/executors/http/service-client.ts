@@ -1,20 +1,17 @@
 import { createHash } from 'node:crypto';
+import { type IncomingMessage, request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { Service, ServiceName } from '../../../src/domain/steps/plan.js';
 import type { StepContext } from '../executor.js';
-import { errorTextOf, type Mask, maskOf, shown, withoutToken } from './error-text.js';
-import { exchange, type RawAnswer } from './exchange.js';
-import { readJson } from './read-json.js';
-import { accessTo, type ServiceAccess } from './service-access.js';
-import { locationBelow, urlBelow } from './service-url.js';
-import { StepStopped } from './answers.js';
+import { errorTextOf, type Mask, maskOf, readJson, StepStopped, shown, withoutToken } from './answers.js';
 
 /**
  * What the HTTP kinds share: one service, spoken to as the runner and for the tenant. Errors are `BatonError`s of one of two classes:
  * SERVICE_UNAVAILABLE may be tried again, SERVICE_REJECTED may not. `details.status` is there when the service answered.
  */
-export interface Call {
+interface Call {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
   readonly body?: JsonObject;
@@ -143,4 +140,224 @@ const MAX_KEY_LENGTH = 255;
 function headerKey(key: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) && key.length <= MAX_KEY_LENGTH;
   return isPlain ? key : `sha256-${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/**
+ * One request and its answer, on a connection of its own that is closed before the promise settles. Nothing is followed, nothing is
+ * repeated, nothing is decompressed, and no time limit but the signal applies: `fetch` gives up on its own after five minutes of
+ * silence, which a long agent run or a long computation may well need.
+ */
+interface Exchange {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: URL;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: string | null;
+  readonly signal: AbortSignal;
+  /** How much of a body with this status is kept. */
+  maxBytes(status: number): number;
+  onAnswer(): void;
+}
+
+interface RawAnswer {
+  readonly status: number;
+  readonly location: string | null;
+  readonly body: Buffer;
+  /** Nothing is missing at its end. */
+  readonly isWhole: boolean;
+}
+
+/** Throws `StepStopped` on abort, else what the connection failed with. */
+function exchange(order: Exchange): Promise<RawAnswer> {
+  const { method, url, headers, body, signal } = order;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) throw new StepStopped();
+    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+    const request = send(url, { method, headers, agent: false });
+    const finish = (settle: () => void) => {
+      signal.removeEventListener('abort', onAbort);
+      request.destroy();
+      settle();
+    };
+    const onAbort = () => finish(() => reject(new StepStopped()));
+    const onError = (error: unknown) => finish(() => reject(error));
+    // Once the answer has begun it says itself how it ends; the connection may well be gone before all of it is read.
+    const onEarlyEnd = (error: unknown) => void (hasAnswer || onError(error));
+    let hasAnswer = false;
+    signal.addEventListener('abort', onAbort, { once: true });
+    request.on('error', onEarlyEnd);
+    request.on('close', () => onEarlyEnd(new Error('the connection was closed')));
+    request.on('response', (response) => {
+      hasAnswer = true;
+      order.onAnswer();
+      readAnswer(response, order).then((answer) => finish(() => resolve(answer)), onError);
+    });
+    request.end(body ?? undefined);
+  });
+}
+
+async function readAnswer(response: IncomingMessage, order: Exchange): Promise<RawAnswer> {
+  // Heard by the loop below; this one is for what comes after it.
+  response.on('error', () => {});
+  const status = response.statusCode ?? 0;
+  const sink = new ByteSink(order.maxBytes(status));
+  const isGood = status >= 200 && status < 300;
+  let isWhole = true;
+  try {
+    for await (const chunk of response) {
+      isWhole = sink.push(chunk);
+      if (!isWhole) break;
+    }
+  } catch (error) {
+    // A refusal is one, however its explanation ends.
+    if (isGood) throw error;
+    isWhole = false;
+  }
+  return { status, location: response.headers.location ?? null, body: sink.bytes(), isWhole };
+}
+
+/** Gathers bytes up to a cap. It copies them: a million chunks of one byte cost a million bytes and not a million buffers. */
+class ByteSink {
+  #buffer = Buffer.alloc(4 * 1024);
+  #length = 0;
+
+  constructor(private readonly maxBytes: number) {}
+
+  /** False when not all of it fits. */
+  push(chunk: Buffer): boolean {
+    const wanted = this.#length + chunk.length;
+    this.#reserve(Math.min(wanted, this.maxBytes));
+    this.#length += chunk.copy(this.#buffer, this.#length, 0, this.maxBytes - this.#length);
+    return wanted <= this.maxBytes;
+  }
+
+  bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  #reserve(bytes: number): void {
+    if (bytes <= this.#buffer.length) return;
+    const larger = Buffer.alloc(Math.max(bytes, this.#buffer.length * 2));
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
+  }
+}
+
+/** Where a service is and as whom it is spoken to; found whole before the first byte is sent. */
+interface ServiceAccess {
+  readonly service: Service;
+  /** Without credentials, query and fragment. Its path has no slash at the end. */
+  readonly base: URL;
+  readonly token: string;
+  readonly headers: { readonly [name: string]: string };
+}
+
+/** Throws `BatonError`: everything that is missing here is a fault of the settings. */
+function accessTo(name: ServiceName, context: StepContext): ServiceAccess {
+  const service = context.workflow.plan.services[name];
+  if (service === null) throw unwired(name, context);
+  const base = baseOf(service);
+  const token = tokenOf(service, context);
+  if (service.tenant.trim() === '') throw misconfigured(name, 'tenant', 'is empty: no call is made without one');
+  if (service.workspaceHeader.toLowerCase() === service.tenantHeader.toLowerCase()) {
+    throw misconfigured(name, 'workspace_header', 'is the header of the tenant');
+  }
+  const headers = {
+    ...header(service, 'tenant_header', service.tenantHeader, 'tenant', service.tenant),
+    ...(service.workspaceId === null
+      ? {}
+      : header(service, 'workspace_header', service.workspaceHeader, 'workspace_id', service.workspaceId)),
+    Authorization: `Bearer ${token}`,
+  };
+  return { service, base, token, headers };
+}
+
+function unwired(name: ServiceName, { step }: StepContext): BatonError {
+  const code = name === 'agents' ? 'UnwiredHttpTransport' : 'JobValidation';
+  return new BatonError(code, `Step ${step.id} needs services.${name}, which is not set: give it a base_url`);
+}
+
+function baseOf({ name, baseUrl }: Service): URL {
+  if (!URL.canParse(baseUrl)) throw misconfigured(name, 'base_url', 'is not a URL');
+  const url = new URL(baseUrl);
+  if (!/^https?:$/.test(url.protocol)) throw misconfigured(name, 'base_url', 'is neither http nor https');
+  const base = new URL(url.origin);
+  base.pathname = url.pathname.replace(/\/+$/, '');
+  return base;
+}
+
+function tokenOf({ name, token: written }: Service, context: StepContext): string {
+  const variable = /^\$([A-Za-z_]\w*)$/.exec(written)?.[1];
+  const said = variable === undefined ? '' : `, which is $${variable},`;
+  const token = context.secret(written)?.trim() ?? '';
+  if (token === '') throw misconfigured(name, `token${said}`, 'is missing or empty: no call is made without one');
+  if (!/^[\x21-\x7e]+$/.test(token)) throw misconfigured(name, `token${said}`, 'has characters that no token can have');
+  return token;
+}
+
+/** Those that the client sets itself, and those that say where a message ends. */
+const OURS =
+  /^(?:authorization|accept|accept-encoding|content-type|content-length|connection|expect|host|idempotency-key|transfer-encoding|upgrade)$/i;
+
+function header({ name }: Service, nameKey: string, headerName: string, valueKey: string, value: string) {
+  if (OURS.test(headerName)) throw misconfigured(name, nameKey, 'names a header that has another use');
+  try {
+    validateHeaderName(headerName);
+  } catch {
+    throw misconfigured(name, nameKey, 'is not the name of a header');
+  }
+  try {
+    validateHeaderValue(headerName, value);
+  } catch {
+    throw misconfigured(name, valueKey, 'has characters that cannot be sent');
+  }
+  return { [headerName]: value };
+}
+
+function misconfigured(name: ServiceName, key: string, problem: string): BatonError {
+  return new BatonError('JobValidation', `services.${name}.${key} ${problem}`);
+}
+
+/** Throws `BatonError` when a part cannot stand for itself in a path. */
+function urlBelow(base: URL, parts: readonly string[]): URL {
+  const unusable = parts.find((part) => !isPathPart(part));
+  if (unusable !== undefined) {
+    throw new BatonError('JobValidation', `${JSON.stringify(unusable)} cannot be part of a URL: give it another name`);
+  }
+  const url = new URL(base);
+  url.pathname = `${base.pathname.replace(/\/$/, '')}/${parts.map(encodeURIComponent).join('/')}`;
+  return url;
+}
+
+/** Dots mean a folder even when they are encoded, so that nothing can be called that way; half a surrogate cannot be encoded. */
+function isPathPart(part: string): boolean {
+  return !/^\.{0,2}$/.test(part) && !/\p{Surrogate}/u.test(part);
+}
+
+/** Where a `Location` leads; `null` when that is not on the same origin and below `base`. */
+function locationBelow(base: URL, written: string, from: URL): URL | null {
+  if (!URL.canParse(written, from.href)) return null;
+  const url = new URL(written, from);
+  const folder = `${base.pathname.replace(/\/$/, '')}/`;
+  const isInside = url.origin === base.origin && url.pathname.startsWith(folder) && !climbs(url.pathname);
+  if (!isInside || url.username !== '' || url.password !== '') return null;
+  url.hash = '';
+  return url;
+}
+
+/** Plain dots are resolved by now. Encoded slashes between dots would be resolved by whoever decodes them first. */
+function climbs(pathname: string): boolean {
+  try {
+    return decodeURIComponent(pathname)
+      .split(/[/\\]/)
+      .some((part) => part === '..');
+  } catch {
+    return true;
+  }
+}
+
+const MAX_ID_LENGTH = 200;
+
+/** Is this an id that a service gave to something of its own, and that can stand in a path? */
+export function isServiceId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_ID_LENGTH && isPathPart(value);
 }

@@ -1,16 +1,16 @@
-import type { Position } from '../../workflow/positions.js';
+import type { Containment } from '../../../runner/contain/process.js';
+import type { Clock } from '../../domain/clock.js';
+import type { Issue } from '../../domain/issue.js';
+import type { Redactor } from '../../logging/redact.js';
+import { neutralise } from '../../text/neutralise.js';
+import type { TrackerRegistry } from '../../tracker/registry.js';
+import type { LoadedWorkflow } from '../../workflow/load-workflow.js';
+import type { FrontMatter } from '../../workflow/parse-front-matter.js';
+import type { KeyPath, Position } from '../../workflow/positions.js';
+import type { Io } from '../io.js';
 
 /** The parts of a check, in the order in which a person reads them. */
-export const GROUPS = [
-  'Workflow',
-  'Steps',
-  'Agent',
-  'Tracker',
-  'Hooks',
-  'Notifications',
-  'Isolation',
-  'Workspaces',
-] as const;
+const GROUPS = ['Workflow', 'Steps', 'Agent', 'Tracker', 'Hooks', 'Notifications', 'Isolation', 'Workspaces'] as const;
 export type Group = (typeof GROUPS)[number];
 
 /** One thing that `check` has to tell. A note without advice is good news, or an issue that waits (`not_…`). */
@@ -63,3 +63,183 @@ export function reporter(group: Group, file: string) {
     advice: string | null = null,
   ): Finding => ({ level, group, code, message, file, line: at?.line ?? null, column: at?.column ?? null, advice });
 }
+
+export interface Summary {
+  readonly errors: number;
+  readonly warnings: number;
+  /** Issues in active states, those that would start, and how many of them at a time; `null` where nobody could tell. */
+  readonly active: number | null;
+  readonly eligible: number | null;
+  readonly at_a_time: number | null;
+}
+
+/** For people: by group, worst first within it, and one sentence at the end. */
+export function textOf(findings: readonly Finding[], summary: Summary, paint: Paint): string {
+  const blocks = GROUPS.flatMap((group) => {
+    const own = findings
+      .filter((finding) => finding.group === group)
+      .sort((a, b) => rank(a) - rank(b) || byPlace(a, b));
+    return own.length === 0
+      ? []
+      : [`${paint('bold', group)}\n${own.map((finding) => entryOf(finding, paint)).join('\n')}\n`];
+  });
+  return `${blocks.join('\n')}\n${verdict(summary)}\n`;
+}
+
+export type Paint = (style: 'bold' | 'red' | 'yellow' | 'green' | 'dim', text: string) => string;
+
+const CODES = { bold: 1, red: 31, yellow: 33, green: 32, dim: 2 } as const;
+
+export function painter(hasColours: boolean): Paint {
+  return (style, text) => (hasColours ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text);
+}
+
+function entryOf(finding: Finding, paint: Paint): string {
+  const { file, line, column, message, advice } = finding;
+  const place = line === null ? file : `${file}:${line}:${column ?? 1}`;
+  const first = `  ${markOf(finding, paint)} ${neutralise(message)}  ${paint('dim', neutralise(place))}`;
+  return advice === null ? first : `${first}\n      ${neutralise(advice)}`;
+}
+
+function markOf({ level, code, advice }: Finding, paint: Paint): string {
+  if (level === 'error') return paint('red', '✗');
+  // An issue that waits is neither good news nor a fault.
+  if (code.startsWith('not_')) return paint('dim', '·');
+  return level === 'warning' || advice !== null ? paint('yellow', '!') : paint('green', '✓');
+}
+
+function verdict({ errors, warnings, active, eligible, at_a_time: atATime }: Summary): string {
+  const cautions = warnings === 0 ? '' : ` ${count(warnings, 'warning')} above.`;
+  if (errors > 0) return `${count(errors, 'error')}: fix ${errors === 1 ? 'it' : 'them'} first.`;
+  if (eligible === null || active === null) return `Ready.${cautions}`;
+  if (eligible === 0) return `Ready, but no issue would start (${active} in active states).${cautions}`;
+  const limit = atATime !== null && eligible > atATime ? `, ${atATime} at a time` : '';
+  return `Ready: ${count(eligible, 'issue')} would start${limit}.${cautions}`;
+}
+
+function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
+}
+
+function rank({ level, advice }: Finding): number {
+  if (level === 'error') return 0;
+  return level === 'warning' ? 1 : advice === null ? 3 : 2;
+}
+
+function byPlace(a: Finding, b: Finding): number {
+  return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
+}
+
+/** WORKFLOW.md as far as its text can be read, with or without valid settings. */
+export interface WorkflowText {
+  /** The file as findings name it. */
+  readonly file: string;
+  readonly lines: readonly string[];
+  readonly frontMatter: FrontMatter;
+  /** Where a setting stands, or the nearest section around it. */
+  at(path: KeyPath): Position;
+}
+
+/** What the checks of a workflow with valid settings share. */
+export interface CheckContext extends WorkflowText {
+  readonly io: Io;
+  readonly loaded: LoadedWorkflow;
+  readonly registry: TrackerRegistry;
+  readonly redactor: Redactor;
+  readonly clock: Clock;
+  /** How agents and hooks are started here. */
+  readonly containment: Containment;
+}
+
+/** Where a line and column of a script stand in the file that holds it. Both are 1-based. */
+export type ScriptPlace = (line: number, column?: number) => Position;
+
+/**
+ * `start` is where the YAML value begins: the `|` of a block, the first character of a one-liner. A folded block and a text over
+ * several lines have no lines of their own left; they are pointed at as a whole.
+ */
+export function scriptPlace(fileLines: readonly string[], start: Position, script: string): ScriptPlace {
+  const rest = (fileLines[start.line - 1] ?? '').slice(start.column - 1);
+  const style = /^(?:[&!]\S*\s+)*([|>"'])/.exec(rest)?.[1] ?? '';
+  const lastLine = script.trimEnd().split('\n').length;
+  if (style === '|') {
+    const indent = indentOf(fileLines.slice(start.line));
+    return (line, column = 1) => ({ line: start.line + Math.min(line, lastLine), column: indent + column });
+  }
+  if (style === '>') {
+    const column = indentOf(fileLines.slice(start.line)) + 1;
+    return () => ({ line: start.line + 1, column });
+  }
+  const quote = style === '' ? 0 : 1;
+  return (line, column = 1) => (line === 1 ? { line: start.line, column: start.column + quote + column - 1 } : start);
+}
+
+function indentOf(lines: readonly string[]): number {
+  const first = lines.find((line) => line.trim() !== '') ?? '';
+  return first.length - first.trimStart().length;
+}
+
+/** A word of a shell text as it is written, quotes included. */
+export interface ShellWord {
+  readonly raw: string;
+  /** 0-based. */
+  readonly offset: number;
+}
+
+/** Text, quotes and plain variables; nothing that would run a command when bash expands it. */
+const WORD =
+  /(?:[^\s"'\\;&|<>()`$]|\\.|"(?:[^"\\`$]|\\.|\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))*"|'[^']*'|\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))+/y;
+const WRAPPERS = new Set(['exec', 'env', 'command', 'nohup', 'nice', 'time']);
+
+/** The program that a command line starts; `null` where that cannot be told without running it. */
+export function firstWord(command: string): ShellWord | null {
+  let at = 0;
+  for (;;) {
+    at += /^\s*/.exec(command.slice(at))?.[0].length ?? 0;
+    WORD.lastIndex = at;
+    const raw = WORD.exec(command)?.[0];
+    if (raw === undefined) return null;
+    const isPassedOver = WRAPPERS.has(raw) || /^[A-Za-z_]\w*=/.test(raw);
+    if (!isPassedOver) return raw.startsWith('-') || raw.startsWith('#') ? null : { raw, offset: at };
+    at += raw.length;
+  }
+}
+
+/** An issue of which the tracker tells the least that it may. */
+export const BARE_ISSUE: Issue = {
+  id: '1',
+  identifier: 'AB-1',
+  title: 'A sample issue',
+  description: null,
+  priority: null,
+  state: 'To Do',
+  branch_name: null,
+  url: null,
+  assignee_id: null,
+  author: null,
+  labels: [],
+  blocked_by: [],
+  comments: [],
+  dispatchable: true,
+  held_back: null,
+  native_ref: null,
+  created_at: null,
+  updated_at: null,
+};
+
+/** An issue with everything. */
+export const SAMPLE_ISSUE: Issue = {
+  ...BARE_ISSUE,
+  description: 'What is to be done.',
+  priority: 2,
+  branch_name: 'ab-1-a-sample-issue',
+  url: 'https://example.org/AB-1',
+  assignee_id: 'someone',
+  author: { login: 'someone', trusted: true },
+  labels: ['baton'],
+  blocked_by: [{ id: '2', identifier: 'AB-2', state: 'Done' }],
+  comments: [{ author: 'someone', body: 'A remark.', created_at: '2026-01-01T00:00:00.000Z' }],
+  native_ref: 'AB-1',
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+};

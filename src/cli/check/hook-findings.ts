@@ -2,14 +2,21 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hookVariables } from '../../../hooks/hook-variables.js';
+import type { Containment } from '../../../runner/contain/process.js';
 import { type Environment, environmentFor } from '../../../runner/environment.js';
 import { HOOK_NAMES, type HookName } from '../../domain/config.js';
-import { askLoginShell, type LoginShell } from '../login-shell.js';
-import type { CheckContext } from './check-context.js';
-import { type Finding, reporter } from './finding.js';
-import { SAMPLE_ISSUE } from './sample-issue.js';
-import { scriptPlace } from './script-place.js';
-import { invisibleVariables, type ScriptUnderCheck } from './variable-findings.js';
+import type { JsonObject } from '../../domain/json.js';
+import { askLoginShell, type LoginShell, runShell } from '../login-shell.js';
+import {
+  type CheckContext,
+  type Finding,
+  type Group,
+  reporter,
+  SAMPLE_ISSUE,
+  type ScriptPlace,
+  scriptPlace,
+  type WorkflowText,
+} from './finding.js';
 
 const SHIPPED = /\$\{?BATON_HOOKS\}?"?\/([\w.-]+)/g;
 
@@ -79,4 +86,276 @@ function hookEnvironment({ io, loaded }: CheckContext): Environment {
 function said(names: readonly HookName[]): string {
   if (names.length === 0) return 'there are no hooks: workspaces start empty, and nothing leaves them';
   return `${names.join(', ')}: they see every variable they use`;
+}
+
+interface ScriptUnderCheck {
+  /** The setting that holds it. */
+  readonly label: string;
+  readonly kind: 'hook' | 'agent';
+  readonly text: string;
+  readonly place: ScriptPlace;
+  /** Ready-made scripts that it starts, and where it does. */
+  readonly shipped: { readonly name: string; readonly text: string; readonly line: number; readonly column: number }[];
+}
+
+/** Set by bash in the course of a script. */
+const BY_BASH = new Set([
+  'REPLY',
+  'OPTARG',
+  'OPTIND',
+  'OLDPWD',
+  'BASH_REMATCH',
+  'MAPFILE',
+  'COPROC',
+  'RANDOM',
+  'LINENO',
+]);
+
+interface Wanted {
+  readonly name: string;
+  readonly line: number;
+  readonly column: number;
+  readonly isRequired: boolean;
+  /** The ready-made script that asks for it. */
+  readonly by: string | null;
+}
+
+/** Variables that a script reads, and that its environment and login shell will not have. One finding for each name. */
+function invisibleVariables(context: CheckContext, script: ScriptUnderCheck, shell: LoginShell): Finding[] {
+  const own = shellVariables(script.text);
+  const wanted: Wanted[] = own.uses.map((use) => ({ ...use, by: null }));
+  for (const { name: by, text, line, column } of script.shipped) {
+    const { uses } = shellVariables(text);
+    wanted.push(
+      ...uses.filter(({ isRequired }) => isRequired).map(({ name }) => ({ name, line, column, isRequired: true, by })),
+    );
+  }
+  const told = new Set<string>();
+  return wanted.flatMap((want) => {
+    const given = want.by === null ? own.assigned : own.exported;
+    const isSeen = given.has(want.name) || shell.variables.has(want.name) || BY_BASH.has(want.name);
+    if (isSeen || told.has(want.name)) return [];
+    told.add(want.name);
+    return [describe(context, script, want, own.assigned.has(want.name))];
+  });
+}
+
+function describe(
+  { file, io, loaded }: CheckContext,
+  script: ScriptUnderCheck,
+  want: Wanted,
+  isAssigned: boolean,
+): Finding {
+  const { name, isRequired, by } = want;
+  const report = reporter(script.kind === 'hook' ? 'Hooks' : 'Agent', file);
+  const level = isRequired ? 'error' : 'warning';
+  const code = isRequired ? 'variable_missing' : 'variable_unseen';
+  const at = script.place(want.line, want.column);
+  const user = by === null ? `${script.label} uses` : `${by} in ${script.label} needs`;
+  const [allow, who] = script.kind === 'hook' ? ['hooks.env_allow', 'hooks'] : ['runtime.env_allow', 'agents'];
+  if (isAssigned) {
+    const message = `${user} $${name}, which the hook sets but does not export`;
+    return report(level, code, at, message, `Write: export ${name}=…`);
+  }
+  if (loaded.workflow.secretNames.includes(name)) {
+    const message = `${user} $${name}, a secret of the tracker, which ${who} do not get`;
+    const advice =
+      script.kind === 'hook'
+        ? `Name ${name} in hooks.env_allow if the hook must have it.`
+        : 'Use another token for agents.';
+    return report(level, code, at, message, advice);
+  }
+  if ((io.env[name] ?? '') !== '') {
+    const message = `${user} $${name}, which is set here but not passed on to ${who}`;
+    return report(level, code, at, message, `Add ${name} to ${allow}.`);
+  }
+  const message = `${user} $${name}, which is not set`;
+  return report(
+    level,
+    code,
+    at,
+    message,
+    `Assign it in the script, or set it for the daemon and add ${name} to ${allow}.`,
+  );
+}
+
+/** A place where a script asks for a variable and offers nothing in its stead. */
+interface VariableUse {
+  readonly name: string;
+  readonly line: number;
+  readonly column: number;
+  /** `${NAME:?…}`: the script ends there without it. */
+  readonly isRequired: boolean;
+}
+
+interface ShellVariables {
+  readonly uses: readonly VariableUse[];
+  /** Names that the script gives a value itself, wherever. */
+  readonly assigned: ReadonlySet<string>;
+  /** Those of them that programs which it starts get to see. */
+  readonly exported: ReadonlySet<string>;
+}
+
+const NAME = '[A-Za-z_][A-Za-z0-9_]*';
+const PLAIN = new RegExp(`^\\$(${NAME})`);
+const BRACED = new RegExp(`^\\$\\{(?:[#!]?)(${NAME})(?:\\[[^\\]]*\\])?(:?[-=?+])?`);
+const HERE_DOCUMENT = /^<<(-?)[ \t]*(['"\\]?)([\w.-]+)['"]?/;
+
+/**
+ * Which variables a shell script reads. A reader of shell text, not a shell: it knows quotes, comments, here-documents and
+ * defaults, and does not know which branch will be taken.
+ */
+export function shellVariables(script: string): ShellVariables {
+  const found: { offset: number; name: string; isRequired: boolean }[] = [];
+  walk(script, (offset, rest) => {
+    const braced = BRACED.exec(rest);
+    const name = (braced ?? PLAIN.exec(rest))?.[1];
+    const operator = braced?.[2]?.at(-1);
+    if (name === undefined || operator === '-' || operator === '=' || operator === '+') return;
+    found.push({ offset, name, isRequired: operator === '?' });
+  });
+  const assigned = assignedIn(script);
+  const uses = found.map(({ offset, name, isRequired }) => ({ name, isRequired, ...placeOf(script, offset) }));
+  return { uses, assigned, exported: ALL_EXPORTED.test(script) ? assigned : exportedIn(script) };
+}
+
+/** Calls back at every `$` that the shell would expand. */
+function walk(script: string, onDollar: (offset: number, rest: string) => void): void {
+  const open: ('"' | '(')[] = [];
+  const documents: { readonly end: string; readonly isQuoted: boolean; readonly isIndented: boolean }[] = [];
+  for (let at = 0; at < script.length; at++) {
+    const character = script.charAt(at);
+    const isQuoted = open.at(-1) === '"';
+    if (character === '\\') at += 1;
+    else if (character === '"') {
+      if (isQuoted) open.pop();
+      else open.push('"');
+    } else if (!isQuoted && character === "'") {
+      at = endOfQuote(script, at + 1, script.charAt(at - 1) === '$');
+    } else if (!isQuoted && character === '#' && /^$|[\s;&|(]/.test(script.charAt(at - 1))) {
+      at = lineEnd(script, at) - 1;
+    } else if (character === '$') {
+      onDollar(at, script.slice(at, at + 300));
+      const next = script.charAt(at + 1);
+      if (next === '(') open.push('(');
+      if (next === '(' || next === '$') at += 1;
+    } else if (!isQuoted && character === '(') open.push('(');
+    else if (character === ')' && open.at(-1) === '(') open.pop();
+    else if (!isQuoted && script.startsWith('<<<', at)) at += 2;
+    else if (!isQuoted && character === '<') {
+      const [text = '', dash, quote, end] = HERE_DOCUMENT.exec(script.slice(at, at + 100)) ?? [];
+      if (end !== undefined) documents.push({ end, isQuoted: quote !== '', isIndented: dash === '-' });
+      at += Math.max(0, text.length - 1);
+    } else if (character === '\n') {
+      for (const document of documents.splice(0)) at = skipDocument(script, at + 1, document, onDollar);
+    }
+  }
+}
+
+function skipDocument(
+  script: string,
+  start: number,
+  { end, isQuoted, isIndented }: { readonly end: string; readonly isQuoted: boolean; readonly isIndented: boolean },
+  onDollar: (offset: number, rest: string) => void,
+): number {
+  let at = start;
+  while (at < script.length) {
+    const stop = lineEnd(script, at);
+    const line = script.slice(at, stop);
+    if ((isIndented ? line.replace(/^\t+/, '') : line) === end) return stop;
+    if (!isQuoted) {
+      for (const { index } of line.matchAll(/(?<!\\)\$/g)) onDollar(at + index, line.slice(index));
+    }
+    at = stop + 1;
+  }
+  return at;
+}
+
+const ASSIGNMENTS = [
+  new RegExp(`(?:^|[\\s;&|({])(${NAME})(?:\\[[^\\]]*\\])?\\+?=`, 'gm'),
+  new RegExp(`\\$\\{(${NAME}):?=`, 'g'),
+  new RegExp(`\\b(?:for|select)\\s+(${NAME})\\b`, 'g'),
+  new RegExp(`\\bprintf\\s+-v\\s+(${NAME})\\b`, 'g'),
+  new RegExp(`\\bgetopts\\s+\\S+\\s+(${NAME})\\b`, 'g'),
+];
+const ASSIGNING_COMMANDS = /\b(?:read|mapfile|readarray|local|declare|typeset)\b([^\n;|&<]*)/g;
+
+function assignedIn(script: string): Set<string> {
+  const names = new Set<string>();
+  for (const pattern of ASSIGNMENTS) for (const [, name] of script.matchAll(pattern)) names.add(name ?? '');
+  for (const [, words = ''] of script.matchAll(ASSIGNING_COMMANDS)) {
+    for (const word of words.split(/\s+/)) if (new RegExp(`^${NAME}$`).test(word)) names.add(word);
+  }
+  return names;
+}
+
+const EXPORTING_COMMANDS = /\b(?:export|(?:declare|typeset)\s+-\w*x\w*)\b([^\n;&|]*)/g;
+/** `NAME=value program` */
+const BEFORE_A_PROGRAM = new RegExp(
+  `(?:^|[\\s;&|(])(${NAME})=(?:"[^"]*"|'[^']*'|[^\\s;&|"'])*(?=[ \\t]+[^\\s;&|#)])`,
+  'gm',
+);
+/** `set -a`, or a ready-made script that is sourced: it sees what the hook sees. */
+const ALL_EXPORTED = /\bset\s+(?:-\w*a|-o\s+allexport)\b|(?:^|[\s;&|])(?:\.|source)\s+["']?\$\{?BATON_HOOKS/m;
+
+function exportedIn(script: string): Set<string> {
+  const names = new Set<string>();
+  for (const [, name] of script.matchAll(BEFORE_A_PROGRAM)) names.add(name ?? '');
+  for (const [, words = ''] of script.matchAll(EXPORTING_COMMANDS)) {
+    for (const [, name] of words.matchAll(new RegExp(`(?:^|\\s)(${NAME})(?==|\\s|$)`, 'g'))) names.add(name ?? '');
+  }
+  return names;
+}
+
+function endOfQuote(script: string, start: number, hasEscapes: boolean): number {
+  let at = start;
+  while (at < script.length && script.charAt(at) !== "'") at += hasEscapes && script.charAt(at) === '\\' ? 2 : 1;
+  return at;
+}
+
+function lineEnd(script: string, from: number): number {
+  const end = script.indexOf('\n', from);
+  return end === -1 ? script.length : end;
+}
+
+function placeOf(script: string, offset: number): { line: number; column: number } {
+  const before = script.slice(0, offset).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+const TIME_LIMIT_MS = 5_000;
+
+/** `bash -n` on every hook, the agent command and that of notices, as they stand in the file: also when other settings are faulty. */
+export async function syntaxFindings(text: WorkflowText, cwd: string, containment: Containment): Promise<Finding[]> {
+  const scripts: [Group, string, string][] = [
+    ['Agent', 'codex', 'command'],
+    ...HOOK_NAMES.map((name): [Group, string, string] => ['Hooks', 'hooks', name]),
+    ['Notifications', 'notify', 'command'],
+  ];
+  const found = await Promise.all(
+    scripts.map(async ([group, section, key]) => {
+      const script = (text.frontMatter.values[section] as JsonObject | null | undefined)?.[key];
+      if (typeof script !== 'string' || script.trim() === '') return [];
+      const error = await syntaxError(script, cwd, containment);
+      if (error === null) return [];
+      const at = scriptPlace(text.lines, text.at([section, key]), script)(error.line);
+      const advice = 'Correct the script: bash would refuse all of it.';
+      return [reporter(group, text.file)('error', 'syntax_error', at, `${section}.${key}: ${error.message}`, advice)];
+    }),
+  );
+  return found.flat();
+}
+
+async function syntaxError(
+  script: string,
+  cwd: string,
+  containment: Containment,
+): Promise<{ line: number; message: string } | null> {
+  const bash = ['-n', '-c', script];
+  const env = { LC_ALL: 'C' };
+  const result = await runShell({ bash, env, cwd, timeoutMs: TIME_LIMIT_MS }, containment);
+  if (result.ended === 'not_started') return { line: 1, message: result.message };
+  if (result.ended === 'timeout' || result.code === 0) return null;
+  const [, line, message] = /line (\d+): (.*)/.exec(result.stderr) ?? [];
+  return { line: Number(line ?? 1), message: message ?? 'bash does not take it' };
 }

@@ -1,11 +1,9 @@
 import { tmpdir } from 'node:os';
-import { notifyEnvironment } from '../../daemon/notify-command.js';
+import { notifyEnvironment } from '../../daemon/notify-targets.js';
 import { resolveSecret } from '../../workflow/provider-secrets.js';
 import { askLoginShell } from '../login-shell.js';
-import type { CheckContext } from './check-context.js';
-import { type Finding, reporter } from './finding.js';
-import { firstWord } from './first-word.js';
-import { scriptPlace } from './script-place.js';
+import type { CheckContext } from './finding.js';
+import { type Finding, firstWord, reporter, scriptPlace } from './finding.js';
 
 /** Whether notices would get out. Sends none: that is what `baton notify test` is for. */
 export async function notifyFindings(context: CheckContext): Promise<Finding[]> {

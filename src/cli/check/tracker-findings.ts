@@ -2,18 +2,16 @@ import { RULES } from '../../../orchestrator/eligibility.js';
 import { initialState } from '../../../orchestrator/state.js';
 import { openTracker } from '../../daemon/tracker.js';
 import { webhookSettings } from '../../daemon/webhooks.js';
+import { LIST_LIMIT_MS, withinLimit } from '../../domain/clock.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { BatonError, toBatonError } from '../../domain/errors.js';
-import type { Issue } from '../../domain/issue.js';
-import type { Json } from '../../domain/json.js';
+import { type Issue, includesState } from '../../domain/issue.js';
+import { fieldsOf, type Json } from '../../domain/json.js';
+import { nearestWord } from '../../domain/nearest-word.js';
 import type { IssueBatch, Tracker, TrackerFacts } from '../../domain/ports.js';
-import { includesState } from '../../domain/standing.js';
-import { LIST_LIMIT_MS, withinLimit } from '../../domain/time-limit.js';
 import type { KeyPath } from '../../workflow/positions.js';
 import { variableName } from '../../workflow/provider-secrets.js';
-import type { CheckContext } from './check-context.js';
-import { type Finding, reporter } from './finding.js';
-import { factFindings } from './tracker-fact-findings.js';
+import { type CheckContext, type Finding, reporter } from './finding.js';
 
 const READ_LIMIT_MS = 15_000;
 /** A large board has many pages, and somebody waits for the answer. */
@@ -21,7 +19,7 @@ const LOOK_LIMIT_MS = 60_000;
 const CLOSE_LIMIT_MS = 5_000;
 const SHOWN = 5;
 
-export interface TrackerReport {
+interface TrackerReport {
   readonly findings: Finding[];
   /** Issues in active states, and those of them that would start; `null` when the tracker could not be read. */
   readonly active: number | null;
@@ -191,4 +189,40 @@ function names(issues: readonly Issue[]): string {
   const shown = issues.slice(0, SHOWN).map(({ identifier }) => identifier);
   const rest = issues.length - shown.length;
   return rest > 0 ? `${shown.join(', ')} and ${rest} more` : shown.join(', ');
+}
+
+type FactContext = Pick<CheckContext, 'file' | 'at' | 'loaded'>;
+
+/** What the living tracker says of itself, held against the settings: who we are there, and whether the states exist. */
+function factFindings(facts: TrackerFacts, { file, at, loaded }: FactContext): Finding[] {
+  const report = reporter('Tracker', file);
+  const kindAt = at(['tracker', 'kind']);
+  const access =
+    facts.user === null
+      ? `the tracker answers, and shows ${facts.target}`
+      : `the token is that of ${facts.user}; it can see ${facts.target}`;
+  const found = [report('note', 'tracker_access', kindAt, access)];
+  for (const warning of facts.warnings) found.push(report('warning', 'tracker_warning', kindAt, warning));
+  if (facts.states.length === 0) return found;
+
+  const { activeStates, terminalStates } = loaded.workflow.config.tracker;
+  const written = fieldsOf(loaded.frontMatter.tracker);
+  const known = `The tracker has: ${facts.states.join(', ')}.`;
+  const check = (key: 'active_states' | 'terminal_states', states: readonly string[]) => {
+    const missing = states.filter((state) => !includesState(facts.states, state));
+    const isNoneThere = missing.length === states.length && states.length > 0;
+    // A default list names more than one tracker has: only when nothing is left of it something is wrong.
+    if (missing.length === 0 || ((written[key] ?? null) === null && !isNoneThere)) return;
+    const level = isNoneThere && key === 'active_states' ? 'error' : 'warning';
+    for (const state of missing) {
+      const index = states.indexOf(state);
+      const near = nearestWord(state, facts.states);
+      const message = `tracker.${key} names ${JSON.stringify(state)}, which the tracker does not have`;
+      const advice = near === null ? known : `Did you mean ${JSON.stringify(near)}? ${known}`;
+      found.push(report(level, 'state_unknown', at(['tracker', key, index]), message, advice));
+    }
+  };
+  check('active_states', activeStates);
+  check('terminal_states', terminalStates);
+  return found;
 }

@@ -1,15 +1,23 @@
 import { dirname, join } from 'node:path';
+import { Drop } from 'liquidjs';
+import { discoverCapabilities } from '../../../runner/executors/capability/definitions.js';
+import { findCommand } from '../../../runner/executors/external/spawn-request.js';
 import { promptValues } from '../../../runner/prompt-values.js';
 import { compilePrompt, type PromptValues } from '../../../templates/render-prompt.js';
 import type { PromptSource } from '../../domain/config.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { type BatonError, toBatonError } from '../../domain/errors.js';
-import type { LoadProblem } from '../../workflow/load-error.js';
+import { assertNever, type Json } from '../../domain/json.js';
+import { type ActionStep, allSteps, type ExecutorDefinition, type Plan, type Step } from '../../domain/steps/plan.js';
+import { renderValue } from '../../domain/steps/tokens.js';
 import { BUILT_IN_PROMPT } from '../../workflow/load-workflow.js';
-import { FILE_START, parseProblem } from '../../workflow/positions.js';
-import type { WorkflowText } from './check-context.js';
-import { type Finding, reporter } from './finding.js';
-import { BARE_ISSUE, SAMPLE_ISSUE } from './sample-issue.js';
+import { FILE_START, type Position, parseProblem } from '../../workflow/positions.js';
+import type { LoadProblem } from '../../workflow/problems.js';
+import { variableName } from '../../workflow/provider-secrets.js';
+import { describeBackend } from '../../workflow/steps/resolve-backend.js';
+import { isOfCutOutput, outputMembers } from '../../workflow/steps/step-schema.js';
+import { agentEnvironment } from './agent-findings.js';
+import { BARE_ISSUE, type CheckContext, type Finding, reporter, SAMPLE_ISSUE, type WorkflowText } from './finding.js';
 
 /** What the loader threw, one finding for each problem that it names. `name` is how its messages call the file. */
 export function loadErrors(thrown: unknown, name: string, file: string): Finding[] {
@@ -81,10 +89,217 @@ function adviceOf({ code }: BatonError): string {
   return ERRORS[code].action;
 }
 
-export function samples(): PromptValues[] {
+function samples(): PromptValues[] {
   const workflow = { path: '/project/WORKFLOW.md', dir: '/project' };
   return [SAMPLE_ISSUE, BARE_ISSUE].flatMap((issue) => [
     promptValues({ issue, attempt: null, runId: 'check-1', number: 1, reason: 'first' }, workflow, '/workspaces/AB-1'),
     promptValues({ issue, attempt: 1, runId: 'check-2', number: 2, reason: 'retry' }, workflow, '/workspaces/AB-1'),
   ]);
+}
+
+/** What the plan is, in words, and whether what it starts is there. */
+export async function stepFindings(context: CheckContext): Promise<Finding[]> {
+  const { plan } = context.loaded.workflow;
+  const actions = [...allSteps(plan.steps)].filter((step): step is ActionStep => step.shape === 'action');
+  return [
+    ...(plan.isImplied ? [] : [planFinding(context)]),
+    ...backendFindings(context),
+    ...(await commandFindings(context, actions)),
+    ...(await capabilityFindings(context, actions)),
+    ...(plan.isImplied ? [] : stepPromptFindings(context)),
+  ];
+}
+
+function planFinding({ file, at, loaded }: CheckContext): Finding {
+  const { steps } = loaded.workflow.plan;
+  const count = [...allSteps(steps)].filter(({ shape }) => shape === 'action').length;
+  const message = `a run has ${count} step${count === 1 ? '' : 's'}: ${steps.map(describe).join(', ')}`;
+  return reporter('Steps', file)('note', 'plan', at(['steps']), message);
+}
+
+/** `plan (llm)`, `review (loop of critic (agent http), fix (agent cli))` */
+function describe(step: Step): string {
+  const inner = (steps: readonly Step[]) => steps.map(describe).join(', ');
+  switch (step.shape) {
+    case 'action': {
+      const { action } = step;
+      return `${step.id} (${action.kind === 'agent' ? `agent ${action.backend}` : action.kind})`;
+    }
+    case 'parallel':
+      return `${step.id} (at the same time: ${step.branches.map(inner).join(' | ')})`;
+    case 'fan_out':
+      return `${step.id} (for each item: ${inner(step.steps)})`;
+    case 'loop':
+      return `${step.id} (up to ${step.maxIterations} times: ${inner(step.steps)})`;
+    default:
+      return assertNever(step);
+  }
+}
+
+function backendFindings({ file, at, loaded }: CheckContext): Finding[] {
+  const { backend } = loaded.workflow.plan;
+  const { steps = null, activities = null } = loaded.frontMatter;
+  if (backend.source === 'built-in' && !saysAuto(steps) && !saysAuto(activities)) return [];
+  const where = backend.source === 'runtime.backend' ? at(['runtime', 'backend']) : null;
+  return [reporter('Steps', file)('note', 'backend', where, describeBackend(backend))];
+}
+
+function saysAuto(value: Json): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, item]) => (key === 'backend' && item === 'auto') || saysAuto(item as Json));
+}
+
+/** As the executor will look for it: the same folder, the same environment. */
+async function commandFindings(context: CheckContext, actions: readonly ActionStep[]): Promise<Finding[]> {
+  const { file, loaded, io } = context;
+  const report = reporter('Steps', file);
+  const used = new Map<string, { definition: ExecutorDefinition; step: ActionStep }>();
+  for (const step of actions) {
+    const definition =
+      step.action.kind === 'external' ? loaded.workflow.plan.executors[step.action.executor] : undefined;
+    if (definition !== undefined && !used.has(definition.name)) used.set(definition.name, { definition, step });
+  }
+  const found: Finding[] = [];
+  for (const { definition, step } of used.values()) {
+    const where = placeOf(step);
+    const { name } = definition;
+    try {
+      const program = await findCommand(definition, { ...agentEnvironment(context).env, ...definition.env });
+      found.push(report('note', 'executor_found', where, `the executor ${name} is ${program}`));
+    } catch (thrown) {
+      const { code, message } = toBatonError(thrown);
+      // The message says what to do; the advice on this code is for a program that ran.
+      found.push(report('error', code, where, message));
+    }
+    for (const [variable, written] of Object.entries(definition.env)) {
+      const wanted = variableName(written);
+      if (wanted === null || (io.env[wanted] ?? '').trim() !== '') continue;
+      const message = `the executor ${name} gets ${variable} from $${wanted}, which is not set`;
+      found.push(report('warning', 'variable_unseen', where, message, `Set ${wanted} where the daemon is started.`));
+    }
+  }
+  return found;
+}
+
+/** What lies in the folders of capabilities and cannot be used. Of interest where some step uses capabilities. */
+async function capabilityFindings(context: CheckContext, actions: readonly ActionStep[]): Promise<Finding[]> {
+  const { file, at, loaded, io } = context;
+  if (!actions.some(({ action }) => action.kind === 'capability')) return [];
+  const { problems } = await discoverCapabilities({ projectDir: loaded.workflow.dir, homeDir: io.homeDir });
+  const report = reporter('Steps', file);
+  return problems.map(({ text }) => report('warning', 'capability_problem', at(['steps']), text));
+}
+
+/** Where a step stands, of its `WORKFLOW.md:31:5`. */
+function placeOf({ place }: Step): Position | null {
+  const [, line, column] = /:(\d+):(\d+)$/.exec(place) ?? [];
+  return line === undefined ? null : { line: Number(line), column: Number(column) };
+}
+
+/** Does every prompt of an agent step compile, and render with what will be there? What steps give is not known before a run. */
+function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[] {
+  const { plan, prompt: body } = loaded.workflow;
+  const report = reporter('Steps', file);
+  const findings: Finding[] = [];
+  const prompts = [...promptsOf(plan.steps, { before: [], hasItem: false, hasIteration: false })];
+  for (const { step, source, place } of prompts) {
+    const fault = faultOf(source, plan, place);
+    // The body is compiled with the rest of the file, and told there.
+    if (fault === null || (source.text === body.text && fault.code === 'template_parse_error')) continue;
+    const problem = parseProblem(source.file, fault.message);
+    const message = `step "${step.id}": the prompt fails: ${problem?.text ?? fault.message}`;
+    findings.push(report('error', fault.code, problem?.at ?? null, message, ERRORS[fault.code].action));
+  }
+  const isBodyUsed = prompts.some(({ source }) => source.text === body.text);
+  if (body.startLine > 0 && !isBodyUsed) {
+    const advice = 'Remove it, or let an agent step have no `prompt` of its own.';
+    const message = 'no step uses the text below the front matter';
+    findings.push(report('warning', 'unused_prompt', at(['steps']), message, advice));
+  }
+  return findings;
+}
+
+/** What a prompt can name at its place in the plan. */
+interface Place {
+  readonly before: readonly Step[];
+  readonly hasItem: boolean;
+  readonly hasIteration: boolean;
+}
+
+function* promptsOf(
+  steps: readonly Step[],
+  place: Place,
+): Generator<{ step: Step; source: PromptSource; place: Place }> {
+  let before = place.before;
+  for (const step of steps) {
+    const here = { ...place, before };
+    if (step.shape === 'parallel') for (const branch of step.branches) yield* promptsOf(branch, here);
+    else if (step.shape === 'fan_out') yield* promptsOf(step.steps, { ...here, hasItem: true });
+    else if (step.shape === 'loop') {
+      const hasItem = place.hasItem || step.items !== null;
+      yield* promptsOf(step.steps, { before: [...before, ...afterwards(step.steps)], hasItem, hasIteration: true });
+    } else if (step.action.kind === 'agent' && (step.action.backend === 'cli' || step.action.input === null))
+      yield { step, source: step.action.prompt, place: here };
+    before = [...before, ...afterwards([step])];
+  }
+}
+
+/** What can be named after these steps: what is inside a fan_out stays there. */
+function afterwards(steps: readonly Step[]): Step[] {
+  return steps.flatMap((step) => {
+    if (step.shape === 'parallel') return [step, ...afterwards(step.branches.flat())];
+    return step.shape === 'loop' ? [step, ...afterwards(step.steps)] : [step];
+  });
+}
+
+function faultOf(source: PromptSource, plan: Plan, { before, hasItem, hasIteration }: Place) {
+  try {
+    const prompt = compilePrompt<object>(source);
+    const outputs = outputsOf(before);
+    for (const { issue, attempt, run: facts, workflow } of samples()) {
+      const run = { ...facts, step_index: 0 };
+      const inputs = renderValue(plan.inputs, { issue: issue as unknown as Json, attempt, run });
+      const extras = { ...(hasItem ? { item: new AnyData() } : {}), ...(hasIteration ? { iteration: 1 } : {}) };
+      prompt.render({ issue, attempt, run, workflow, inputs, ...outputs, ...extras });
+    }
+    return null;
+  } catch (thrown) {
+    return toBatonError(thrown);
+  }
+}
+
+function outputsOf(steps: readonly Step[]) {
+  const outputs = steps.map((step) => ({ step, output: new AnyData(membersOf(step)) }));
+  return {
+    steps: Object.fromEntries(outputs.map(({ step, output }) => [step.id, { output, context: new AnyData() }])),
+    state: Object.fromEntries(
+      outputs.flatMap(({ step, output }) => (step.outputTo === null ? [] : [[step.outputTo, output]])),
+    ),
+  };
+}
+
+function membersOf(step: Step): readonly string[] | null {
+  if (step.shape !== 'action') return outputMembers(step.shape, null);
+  const { action } = step;
+  return outputMembers(action.kind, action.kind === 'agent' ? action.backend : null);
+}
+
+/** Stands for what a step will give: it has the members that are known, or else every one, is a list of one, and prints as some text. */
+class AnyData extends Drop {
+  constructor(readonly members: readonly string[] | null = null) {
+    super();
+  }
+
+  override liquidMethodMissing(name: string | number): AnyData | undefined {
+    const isThere = this.members === null || this.members.includes(String(name)) || isOfCutOutput(String(name));
+    return isThere ? new AnyData() : undefined;
+  }
+
+  *[Symbol.iterator](): Generator<AnyData> {
+    yield new AnyData();
+  }
+
+  override toString(): string {
+    return 'sample';
+  }
 }

@@ -1,3 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { BatonError } from '../../domain/errors.js';
+import { shellWord } from '../io.js';
+import type { ProjectPlace } from './project-address.js';
+
 /** What `init` knows of a kind of tracker, besides what its section of the workflow says. */
 export interface StarterKind {
   readonly kind: string;
@@ -61,4 +68,75 @@ export function starterKind(kind: string): StarterKind {
   const found = STARTER_KINDS.find((each) => each.kind === kind);
   if (found === undefined) throw new Error(`there is no starter for ${kind}`);
   return found;
+}
+
+const STARTERS = new URL('../../../templates/workflows/', import.meta.url);
+
+interface StarterValues {
+  readonly tracker: StarterKind;
+  /** `null`: the settings of the tracker stay as they are. */
+  readonly project: ProjectPlace | null;
+  readonly label: string;
+  /** Shell command of the agent. */
+  readonly command: string;
+  /** Where agents get the code from and push it to; `null` for none. */
+  readonly repoUrl: string | null;
+  /** `null`: the default branch of the remote. */
+  readonly baseBranch: string | null;
+  /** Where results are copied when there is no repository to push to. */
+  readonly resultsDir: string;
+}
+
+/** The starter workflow with the tracker's section and the given values in the place of its own, with or without `steps:`. */
+export function fillStarter(values: StarterValues, hasSteps = false): string {
+  const { tracker, repoUrl, baseBranch } = values;
+  const name = hasSteps ? 'steps.md' : 'one-agent.md';
+  let text = read(name);
+  const put = (own: string, given: string, times = 1) => {
+    const parts = text.split(own);
+    if (parts.length !== times + 1) {
+      throw new BatonError('internal_error', `${name} holds ${JSON.stringify(own)} ${parts.length - 1} times`);
+    }
+    text = parts.join(given);
+  };
+  put('"Done"', `"${tracker.done}"`);
+  put('TASK-1', tracker.example, 2);
+  put('# <tracker>\n', `${trackerSection(tracker.kind, values.project)}\n`);
+  put('required_labels: [baton]', `required_labels: [${yamlText(values.label)}]`);
+  put('command: codex app-server', `command: ${yamlText(values.command)}`);
+  const hooks = /^ {2}# <repository>\n([\s\S]*?)^ {2}# <\/repository>\n/m.exec(text);
+  put(hooks?.[0] ?? '# <repository>', repoUrl === null ? copyHooks(values.resultsDir) : (hooks?.[1] ?? ''));
+  if (repoUrl !== null) {
+    const base = baseBranch === null ? '' : `\n    export BATON_BASE_BRANCH=${shellWord(baseBranch)}`;
+    put('BATON_REPO_URL=git@example.org:team/project.git', `BATON_REPO_URL=${shellWord(repoUrl)}${base}`, 2);
+  }
+  return text;
+}
+
+function trackerSection(kind: string, project: ProjectPlace | null): string {
+  const section = read(`trackers/${kind}.yaml`);
+  return section.replace(/^ {4}(\w+): .*\n/gm, (line, key: string) => {
+    const given = project?.provider[key];
+    if (given === undefined) return line;
+    return given === null ? '' : `    ${key}: ${yamlText(given)}\n`;
+  });
+}
+
+function read(name: string): string {
+  return readFileSync(fileURLToPath(new URL(name, STARTERS)), 'utf8');
+}
+
+function copyHooks(resultsDir: string): string {
+  return `  # There is no git repository: workspaces start empty. After each run this keeps a copy of what is there, because the
+  # workspace is removed once its issue is done.
+  after_run: |
+    results=${shellWord(resultsDir)}/$(basename "$PWD")
+    mkdir -p "$results"
+    cp -a . "$results"
+`;
+}
+
+/** Plain where YAML takes the plain word for the same text, else quoted. JSON's quotes are YAML's, too. */
+function yamlText(text: string): string {
+  return /^[A-Za-z][\w ./:-]*\w$/.test(text) && parse(text) === text ? text : JSON.stringify(text);
 }

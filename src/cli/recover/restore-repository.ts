@@ -1,10 +1,9 @@
 import { join } from 'node:path';
-import { BUNDLE_FILE, PATCH_FILE } from '../../../runner/saved-record.js';
+import { BUNDLE_FILE, PATCH_FILE } from '../../../runner/workspace/save-work.js';
 import { BatonError } from '../../domain/errors.js';
-import { branchNames, type Part } from './branch-names.js';
-import { type BundleHeader, readBundleHeader } from './bundle-header.js';
-import { commitChanges } from './commit-changes.js';
-import type { FoundRepository, SavedFolder } from './saved-folders.js';
+import { assertNever } from '../../domain/json.js';
+import { neutralise } from '../../text/neutralise.js';
+import { type BundleHeader, type FoundRepository, readBundleHeader, type SavedFolder } from './saved-folders.js';
 import type { TargetGit } from './target-git.js';
 
 export interface RestoredBranch {
@@ -157,4 +156,105 @@ async function makeBranches(
   if (lines.length > 0)
     await git.run(['update-ref', '--create-reflog', '-m', 'baton recover', '-z', '--stdin'], { input: lines.join('') });
   return made;
+}
+
+/** A part of saved work that becomes a branch. */
+type Part =
+  | { readonly kind: 'work' }
+  | { readonly kind: 'branch'; readonly name: string }
+  | { readonly kind: 'stash'; readonly number: number }
+  | { readonly kind: 'staged' }
+  | { readonly kind: 'tag'; readonly name: string };
+
+const FOLDER = 'recovered';
+const MAX_LENGTH = 100;
+
+/** Names that do not exist yet, one for each part, all with the same number. `null`: a branch is in the way of all of them. */
+function branchNames(identifier: string, parts: readonly Part[], existing: readonly string[]): string[] | null {
+  if (existing.includes(FOLDER)) return null;
+  for (let number = 1; ; number += 1) {
+    const base = `${FOLDER}/${wordOf(identifier)}${number === 1 ? '' : `-${number}`}`;
+    const names = parts.map((part) => nameOf(part, base));
+    if (!names.some((name) => existing.some((other) => isInTheWay(other, name)))) return names;
+  }
+}
+
+function nameOf(part: Part, base: string): string {
+  switch (part.kind) {
+    case 'work':
+      return base;
+    case 'branch':
+      return `${base}-branches/${part.name}`;
+    case 'stash':
+      return `${base}-stash/${part.number}`;
+    case 'staged':
+      return `${base}-staged`;
+    case 'tag':
+      return `${base}-tags/${part.name}`;
+    default:
+      return assertNever(part);
+  }
+}
+
+/** Git keeps no branch `a` beside a branch `a/b`. Some disks do not tell `A` from `a`. */
+function isInTheWay(other: string, name: string): boolean {
+  const [one, two] = [other.toLowerCase(), name.toLowerCase()];
+  return one === two || one.startsWith(`${two}/`) || two.startsWith(`${one}/`);
+}
+
+/** An identifier as a part of a branch name that a person can type. */
+function wordOf(identifier: string): string {
+  const word = identifier
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/\.{2,}/g, '.')
+    .slice(0, MAX_LENGTH)
+    .replace(/^[.-]+/, '')
+    .replace(/(?:\.lock|[.-])+$/i, '');
+  return word === '' ? 'issue' : word;
+}
+
+interface ChangesRequest {
+  readonly saved: SavedFolder;
+  readonly patch: string;
+  /** Commits that the changes may have been made on, the likeliest first; `null` is before the first commit. */
+  readonly bases: readonly (string | null)[];
+}
+
+/** Makes one commit of uncommitted changes, on the first commit that they fit on: `null` when they fit on none. No branch moves. */
+async function commitChanges(
+  { saved, patch, bases }: ChangesRequest,
+  git: TargetGit,
+): Promise<{ readonly base: string | null; readonly commit: string; readonly stat: string } | null> {
+  const env = { GIT_INDEX_FILE: join(git.scratch, 'index') };
+  for (const base of bases) {
+    await git.run(['read-tree', base ?? '--empty'], { env });
+    const apply = ['-c', 'apply.ignoreWhitespace=no', 'apply', '--cached', '--whitespace=nowarn', patch];
+    if (!(await git.attempt(apply, { env })).ok) continue;
+    const tree = await git.run(['write-tree'], { env });
+    const parent = base === null ? [] : ['-p', base];
+    const message = messageOf(saved);
+    const commit = await git.run(['commit-tree', tree, ...parent], { input: message, env: await identity(git) });
+    const stat = await git.run(['diff-tree', '--root', '--no-commit-id', '--shortstat', commit]);
+    return { base, commit, stat: stat.trim() };
+  }
+  return null;
+}
+
+function messageOf({ issue, savedAtMs, name }: SavedFolder): string {
+  const { identifier, title } = issue;
+  return `Uncommitted changes of ${neutralise(identifier)}
+
+${title === '' ? '' : `${neutralise(title)}\n\n`}They were in its workspace when that was removed, at ${new Date(savedAtMs).toISOString()}.
+Saved as ${name}.
+`;
+}
+
+/** As the person, where git knows them. */
+async function identity(git: TargetGit): Promise<{ readonly [name: string]: string }> {
+  const isKnown =
+    (await git.attempt(['var', 'GIT_COMMITTER_IDENT'])).ok && (await git.attempt(['var', 'GIT_AUTHOR_IDENT'])).ok;
+  const [name, email] = ['Baton', 'baton@localhost'];
+  return isKnown
+    ? {}
+    : { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
 }

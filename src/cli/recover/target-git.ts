@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { environmentFor } from '../../../runner/environment.js';
 import type { Containment } from '../../../runner/contain/process.js';
+import { environmentFor } from '../../../runner/environment.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Io } from '../io.js';
-import { runShell } from '../run-shell.js';
+import { runShell } from '../login-shell.js';
 
 export interface GitResult {
   readonly ok: boolean;

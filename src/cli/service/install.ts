@@ -1,13 +1,29 @@
+import { access, chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { BatonError } from '../../domain/errors.js';
+import type { LogLevel } from '../../logging/logger.js';
 import { neutraliseLines } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
-import { refuseWithoutSystemd } from './find-systemd.js';
-import { lastLogLines } from './log-lines.js';
-import { type InstallOptions, type InstallPlan, planInstall } from './plan-install.js';
-import { refuseWithoutRoot } from './run-as.js';
-import { type SystemdPrograms, systemctlArgs, withSystemd } from './systemd.js';
-import { notesOf, systemctlCalls, tellPlan } from './tell-plan.js';
-import { writeServiceFiles } from './write-service-files.js';
+import { openWorkflow } from '../open-workflow.js';
+import { firstVariables, unitVariables, type WantedVariables, wantedVariables } from './service-variables.js';
+import {
+  chooseRunAs,
+  chooseUnit,
+  lastLogLines,
+  type OurUnit,
+  ourUnits,
+  placesOf,
+  readUnit,
+  refuseWithoutRoot,
+  refuseWithoutSystemd,
+  type ServicePlaces,
+  type SystemdPrograms,
+  systemctlArgs,
+  unitPath,
+  variablesPath,
+  withSystemd,
+} from './systemd.js';
+import { nameOfFolder, type Scope, type UnitMark, unitNameOf, unitText } from './unit-text.js';
 
 /** Writes the unit of a workflow and starts it; the exit code. Throws `BatonError`, before anything is written where it can. */
 export async function installService(options: InstallOptions, io: Io): Promise<number> {
@@ -66,4 +82,293 @@ async function lingerNote({ scope }: InstallPlan, programs: SystemdPrograms, io:
   return [
     `It stops when you log out, and does not start with the machine, unless you once run: loginctl enable-linger ${user}`,
   ];
+}
+
+export interface UninstallOptions {
+  readonly workflowPath: string;
+  readonly name?: string | undefined;
+  readonly scope: Scope;
+  readonly dryRun: boolean;
+  readonly command: string;
+  /** `/etc`; tests have another. */
+  readonly etcDir?: string | undefined;
+}
+
+/** Stops a service and removes its unit, if it is ours; what it has done stays. The exit code. Throws `service_failed`. */
+export async function uninstallService(options: UninstallOptions, io: Io): Promise<number> {
+  const { scope, dryRun, name, workflowPath, etcDir, command } = options;
+  if (!dryRun) refuseWithoutRoot(scope, `${command} service uninstall`);
+  const places = placesOf(scope, { ...io, etcDir });
+  const ours = await chooseUnit(places, { name, workflowPath, cwd: io.cwd });
+  const unit = unitNameOf(ours.name);
+  const tell = (...lines: string[]) => io.stdout.write(`${neutraliseLines(lines.join('\n'))}\n`);
+  const say = (...args: string[]) => `systemctl ${systemctlArgs(scope, args).join(' ')}`;
+  const kept = await keptText(ours);
+  if (dryRun) {
+    tell('Would run:', `    ${say('disable', '--now', unit)}`, `Would remove ${ours.path}, then run:`);
+    tell(`    ${say('daemon-reload')}`, kept);
+    return 0;
+  }
+  return withSystemd(scope, io, async (programs) => {
+    await refuseWithoutSystemd(scope, programs);
+    // First: a unit without its file could not be told to stop in its own way.
+    await programs.act('disable', '--now', unit);
+    await rm(ours.path).catch((error: Error) => {
+      throw new BatonError('service_failed', `${ours.path} could not be removed: ${error.message}`);
+    });
+    await programs.act('daemon-reload');
+    // Otherwise one that had failed stays in the lists; it fails where there is nothing to forget.
+    await programs.ask('systemctl', ...systemctlArgs(scope, ['reset-failed', unit]));
+    tell(`${unit} is stopped and removed.`, kept);
+    return 0;
+  });
+}
+
+async function keptText({ path, mark }: OurUnit): Promise<string> {
+  const others = [mark.environmentFile, `${path}.d`];
+  const isThere = await Promise.all(
+    others.map((file) =>
+      access(file).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  const left = [mark.stateDir, ...others.filter((_, index) => isThere[index])];
+  return ['Kept, to be deleted by hand if nobody needs it:', ...left.map((file) => `    ${file}`)].join('\n');
+}
+
+export interface InstallOptions {
+  readonly workflowPath: string;
+  readonly name?: string | undefined;
+  readonly scope: Scope;
+  readonly runAs?: string | undefined;
+  readonly stateDir?: string | undefined;
+  readonly port?: number | undefined;
+  readonly logLevel?: LogLevel | undefined;
+  readonly dryRun: boolean;
+  /** How Baton is started: Node and the script of the command. */
+  readonly program: { readonly node: string; readonly script: string };
+  /** How the person calls us (`invocation`). */
+  readonly command: string;
+  /** `/etc`; tests have another. */
+  readonly etcDir?: string | undefined;
+}
+
+/** Everything that is to be done, before anything is. */
+export interface InstallPlan {
+  readonly name: string;
+  readonly unit: string;
+  readonly scope: Scope;
+  readonly runAs: string | null;
+  readonly workflow: string;
+  readonly unitFile: { readonly path: string; readonly text: string };
+  /** What is there now. */
+  readonly before: OurUnit | null;
+  readonly variablesFile: VariablesFile;
+  readonly wanted: WantedVariables;
+}
+
+export interface VariablesFile {
+  readonly path: string;
+  /** What it says at first. */
+  readonly text: string;
+  readonly isThere: boolean;
+  /** Others can read it. */
+  readonly isOpen: boolean;
+}
+
+/** Looks at everything and changes nothing. Throws `BatonError`: `service_failed` for what is in the way. */
+export async function planInstall(options: InstallOptions, io: Io): Promise<InstallPlan> {
+  const { scope, etcDir } = options;
+  const runAs = await chooseRunAs(scope, options.runAs, io);
+  const env = scope === 'user' ? io.env : withoutUser(io.env);
+  const world = { ...io, env, homeDir: runAs.homeDir };
+  const { loaded, stateDir } = await openWorkflow(options.workflowPath, options.stateDir, world);
+  const { path, dir, config, secretNames } = loaded.workflow;
+  const name = options.name ?? nameOfFolder(dir);
+  const unit = unitNameOf(name);
+  const places = placesOf(scope, { env: io.env, homeDir: io.homeDir, etcDir });
+  const mark = { workflow: await realpath(path), stateDir, environmentFile: variablesPath(places, name) };
+  const before = await readUnit(places, name);
+  await refuseClash({ name, mark, before, path: unitPath(places, name) }, placesOfAll(io, etcDir));
+
+  const environment = unitVariables(io.env, scope);
+  const script = await realpath(options.program.script);
+  const shutdownTimeoutMs = config.runtime.shutdownTimeoutMs;
+  const common = { scope, name, runAs: runAs.user, mark, environment, shutdownTimeoutMs, workingDirectory: dir };
+  const text = unitText({
+    ...common,
+    program: options.program.node,
+    args: [script, ...runArguments(options, path, io)],
+  });
+  const file = await readVariables(mark.environmentFile);
+  const allowed = [...config.runtime.envAllow, ...config.hooks.envAllow];
+  const wanted = wantedVariables({ secretNames, allowed, env: io.env, unit: environment, file: file.text });
+  const restart = ['systemctl', ...systemctlArgs(scope, ['restart', unit])].join(' ');
+  return {
+    ...{ name, unit, scope, runAs: runAs.user, workflow: path, wanted },
+    unitFile: { path: unitPath(places, name), text },
+    before: before === 'foreign' ? null : before,
+    variablesFile: { path: mark.environmentFile, ...file, text: firstVariables(unit, restart, secretNames) },
+  };
+}
+
+/** `text: null`: it is there and cannot be read, as by whoever tries out what root would do. */
+async function readVariables(path: string) {
+  try {
+    const { mode } = await stat(path);
+    return { isThere: true, isOpen: (mode & 0o077) !== 0, text: await readFile(path, 'utf8').catch(() => null) };
+  } catch (error) {
+    const isThere = (error as NodeJS.ErrnoException).code !== 'ENOENT';
+    return { isThere, isOpen: false, text: isThere ? null : '' };
+  }
+}
+
+function runArguments({ stateDir, port, logLevel }: InstallOptions, workflow: string, io: Io): readonly string[] {
+  return [
+    ...['run', workflow],
+    ...(stateDir === undefined ? [] : ['--state-dir', resolve(io.cwd, stateDir)]),
+    ...(port === undefined ? [] : ['--port', String(port)]),
+    ...(logLevel === undefined ? [] : ['--log-level', logLevel]),
+  ];
+}
+
+function placesOfAll(io: Io, etcDir: string | undefined): readonly ServicePlaces[] {
+  return [placesOf('user', io), placesOf('system', { ...io, etcDir })];
+}
+
+/** What says where things of the person who installs are: the service of another user has its own. */
+function withoutUser(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('XDG_')));
+}
+
+/** The calls of systemctl that an installation makes, after the files are written. */
+export function systemctlCalls(plan: InstallPlan, isActive: boolean): readonly (readonly string[])[] {
+  const { unit, before, unitFile, wanted } = plan;
+  const reload = ['daemon-reload'];
+  // It would end at once, and a service that was never up is harder to understand than one that waits.
+  if (wanted.missing.length > 0 && !isActive) return [reload, ['enable', unit]];
+  if (!isActive || before?.text === unitFile.text) return [reload, ['enable', '--now', unit]];
+  return [reload, ['enable', unit], ['restart', unit]];
+}
+
+/** What will be done, or would be. */
+export function tellPlan(plan: InstallPlan, calls: readonly (readonly string[])[], isDry: boolean): string {
+  const { unit, workflow, unitFile, variablesFile, before, scope } = plan;
+  const [writes, runs] = isDry ? ['Would write', 'Would run'] : ['Writes', 'Runs'];
+  const unitPart =
+    before?.text === unitFile.text
+      ? [`${unitFile.path} is there already, as it should be.`]
+      : [
+          `${writes} ${unitFile.path}${before === null ? '' : ', in place of the one before'}:`,
+          ...indented(unitFile.text),
+        ];
+  const variablesPart = variablesFile.isThere
+    ? [`${variablesFile.path} is there already and stays as it is.`]
+    : [`${writes} ${variablesFile.path}, which only its owner can read:`, ...indented(variablesFile.text)];
+  const lines = [
+    `${unit}, the service of ${workflow}`,
+    '',
+    ...unitPart,
+    '',
+    ...variablesPart,
+    '',
+    `${runs}:`,
+    ...calls.map((args) => `    systemctl ${systemctlArgs(scope, args).join(' ')}`),
+    '',
+  ];
+  return `${neutraliseLines(lines.join('\n'))}\n`;
+}
+
+/** What the person has to know or to do besides. */
+export function notesOf(plan: InstallPlan): readonly string[] {
+  const { scope, unit, wanted, variablesFile, runAs } = plan;
+  const start = `systemctl ${systemctlArgs(scope, ['restart', unit]).join(' ')}`;
+  const { missing, leftBehind } = wanted;
+  return [
+    ...(missing.length === 0
+      ? []
+      : [
+          `The workflow wants ${missing.join(', ')}: put ${missing.length > 1 ? 'them' : 'it'} into ${variablesFile.path}, then: ${start}`,
+        ]),
+    ...(leftBehind.length === 0
+      ? []
+      : [
+          `Set here, but not for the service: ${leftBehind.join(', ')}. What it needs of them belongs into ${variablesFile.path}.`,
+        ]),
+    ...(variablesFile.isOpen ? [`Others can read ${variablesFile.path}: chmod 600 it.`] : []),
+    ...(runAs === 'root' ? ['It runs as root, and so do its agents: they can read and change everything.'] : []),
+  ];
+}
+
+function indented(text: string): string[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => (line === '' ? '' : `    ${line}`));
+}
+
+/** Writes what is not there yet; a file of variables that is there is never touched. Throws `service_failed`. */
+export async function writeServiceFiles({ unitFile, variablesFile, before }: InstallPlan): Promise<void> {
+  try {
+    if (!variablesFile.isThere) await createPrivate(variablesFile);
+    if (before?.text !== unitFile.text) await replace(unitFile);
+  } catch (error) {
+    const message = `a file of the service could not be written: ${(error as Error).message}`;
+    throw new BatonError('service_failed', message, {}, { cause: error });
+  }
+}
+
+interface NewFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+async function createPrivate({ path, text }: NewFile): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFile(path, text, { flag: 'wx', mode: 0o600 });
+}
+
+/** At once: a systemd that reads it meanwhile sees the old one or the new one. */
+async function replace({ path, text }: NewFile): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const half = `${path}.${process.pid}.new`;
+  try {
+    await writeFile(half, text, { flag: 'wx' });
+    // Whatever the umask is: it holds no secret, and `systemctl cat` is for everybody.
+    await chmod(half, 0o644);
+    await rename(half, path);
+  } finally {
+    await rm(half, { force: true });
+  }
+}
+
+export interface WantedUnit {
+  readonly name: string;
+  readonly path: string;
+  readonly mark: UnitMark;
+  /** What is at its path now. */
+  readonly before: OurUnit | 'foreign' | null;
+}
+
+/** Throws `service_failed` when installing would overwrite what is not for it, or make a second daemon for a workflow. */
+export async function refuseClash(wanted: WantedUnit, places: readonly ServicePlaces[]): Promise<void> {
+  const { path, mark, before } = wanted;
+  const { workflow } = mark;
+  if (before === 'foreign') {
+    throw new BatonError(
+      'service_failed',
+      `${path} was not written by Baton, so it is left alone. Choose another name: --name`,
+    );
+  }
+  if (before !== null && before.mark.workflow !== workflow) {
+    const message = `${path} is the service of ${before.mark.workflow}. Choose another name: --name`;
+    throw new BatonError('service_failed', message);
+  }
+  const units = (await Promise.all(places.map(ourUnits))).flat();
+  const other = units.find((unit) => unit.mark.workflow === workflow && unit.path !== path);
+  if (!other) return;
+  const message = `${workflow} has a service already: ${other.name} (${other.path}). Uninstall it first, or install with --name ${other.name} to change it`;
+  throw new BatonError('service_failed', message);
 }

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { BatonError } from '../../domain/errors.js';
-import type { Scope } from './unit-name.js';
+import type { Scope } from './unit-text.js';
 
 /** Of the environment in which a service is installed: what it needs later as well, and nothing that is secret. */
 const KEPT = [

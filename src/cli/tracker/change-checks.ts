@@ -1,18 +1,22 @@
-import type { Fields } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
-import type { Heard } from './conversation.js';
+import type { Fields } from '../../domain/json.js';
 import { NO_SUCH } from './read-checks.js';
+import type { Heard } from './test-bench.js';
 import {
   askForIssues,
   type Check,
+  CheckEnd,
+  fail,
   isUnsupported,
   listIn,
   optionalResultIn,
+  passed,
   resultIn,
+  skipped,
   type TestBench,
+  told,
   wordIn,
 } from './test-bench.js';
-import { CheckEnd, fail, passed, skipped, told } from './verdict.js';
 
 const UNASKED = 'that changes an issue; name one that may be changed with --write <id>';
 const MARK = 'baton tracker test';

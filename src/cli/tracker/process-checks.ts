@@ -1,9 +1,8 @@
 import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { lineOf } from '../../tracker/command/protocol.js';
-import { type Exchange, idIn } from './exchange.js';
 import type { Check, TestBench } from './test-bench.js';
-import { fail, passed, told } from './verdict.js';
+import { type Exchange, fail, idIn, passed, told } from './test-bench.js';
 
 const ODD_TEXT = 'a "quoted" \\ text\r\n\twith \u2028 separators, Ünïcödé, 日本語, \u202eright to left\u202c and 🧪';
 const PIECE_BYTES = 13;

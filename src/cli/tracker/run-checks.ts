@@ -1,12 +1,10 @@
 import { toBatonError } from '../../domain/errors.js';
 import type { ProgramProcess } from '../../tracker/program.js';
 import { CHANGE_CHECKS } from './change-checks.js';
-import { Conversation } from './conversation.js';
-import { exchange } from './exchange.js';
 import { PROCESS_CHECKS, SUMMARY_CHECKS } from './process-checks.js';
 import { READ_CHECKS } from './read-checks.js';
 import type { Check, TestBench } from './test-bench.js';
-import { CheckEnd, failed, type Verdict } from './verdict.js';
+import { CheckEnd, Conversation, exchange, failed, type Verdict } from './test-bench.js';
 
 export interface SuiteOptions {
   readonly limitMs: number;

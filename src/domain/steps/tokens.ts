@@ -1,6 +1,6 @@
 import { BatonError } from '../errors.js';
 import type { Json } from '../json.js';
-import { nearestWord } from '../../text/nearest-word.js';
+import { nearestWord } from '../nearest-word.js';
 
 /** What `${…}` can name. A `${…}` that begins with any other word is no token, so that shell text survives. */
 export const SCOPE_ROOTS = ['issue', 'attempt', 'run', 'inputs', 'steps', 'state', 'item', 'iteration'] as const;

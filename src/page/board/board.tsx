@@ -1,18 +1,16 @@
 import { useMemo } from 'preact/hooks';
 import type { StateView } from '../../api/schemas.js';
 import { filterState, issueCount } from '../model/lists.js';
-import { headlineOf } from '../model/headline.js';
-import { needsOf } from '../model/needs-you.js';
 import { noticesOf } from '../model/notices.js';
+import { fullCount } from '../model/numbers.js';
+import { needsOf } from '../model/question-cards.js';
 import { shownLine } from '../model/shown-text.js';
-import { NoticeList } from '../parts/notice-list.js';
-import { Sentence } from '../parts/time.js';
+import { headlineOf } from '../model/words.js';
+import { Sentence } from '../parts/controls.js';
+import { NoticeList } from '../parts/frame.js';
 import { Charts } from './charts.js';
-import { Filter } from './filter.js';
-import { Ineligible } from './ineligible.js';
+import { Done, Ineligible, Next, Parked, Running, Waiting } from './lists.js';
 import { NeedsYou } from './needs-you.js';
-import { Done, Next, Parked, Waiting } from './lists.js';
-import { Running } from './running.js';
 import { About, Today } from './today.js';
 
 interface BoardProps {
@@ -92,5 +90,35 @@ function NoIssues({ state }: { readonly state: StateView }) {
         <p>The tracker has not been read, so there may be some.</p>
       )}
     </div>
+  );
+}
+
+interface FilterProps {
+  readonly query: string;
+  readonly found: number;
+  readonly total: number;
+  onQuery(query: string): void;
+}
+
+function Filter({ query, onQuery, found, total }: FilterProps) {
+  return (
+    <search class="filter">
+      <label for="filter" class="unseen">
+        Filter issues
+      </label>
+      <input
+        id="filter"
+        type="search"
+        value={query}
+        placeholder="Filter by name, title, state or reason"
+        autoComplete="off"
+        spellcheck={false}
+        onInput={(event) => onQuery(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === 'Escape' && onQuery('')}
+      />
+      <output class="faint">
+        {query === '' ? `${fullCount(total)} issues` : `${fullCount(found)} of ${fullCount(total)}`}
+      </output>
+    </search>
   );
 }

@@ -1,14 +1,14 @@
-import type { DoneView, ParkedView, ReadyView, RetryingView } from '../../status/shapes/entry-shapes.js';
+import type { ComponentChildren } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import type { DoneView, IneligibleView, ParkedView, ReadyView, RetryingView, RunningView } from '../../api/schemas.js';
 import { issuePath } from '../live/api.js';
-import { counted, shortCount } from '../model/numbers.js';
+import { groupByRule, heldOrder } from '../model/lists.js';
+import { counted, fullCount, shortCount } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
-import { parkWords, reasonWords } from '../model/words.js';
-import { ActionButton } from '../parts/controls.js';
-import { IssueName } from '../parts/issue-name.js';
-import { memo } from '../parts/memo.js';
+import { parkWords, phaseWords, reasonWords, ruleGroupWords, stopWords } from '../model/words.js';
+import { ActionButton, Ago, BudgetBar, ConfirmedButton, Elapsed, IssueName, Sentence } from '../parts/controls.js';
 import { useSession } from '../parts/session.js';
-import { Ago, Sentence } from '../parts/time.js';
-import { Rows, Section } from './section.js';
+import { memo } from '../parts/ticker.js';
 
 export const Next = memo(function Group({ ready }: { readonly ready: readonly ReadyView[] }) {
   if (ready.length === 0) return null;
@@ -157,3 +157,187 @@ export function RetryButton({ identifier, children }: { readonly identifier: str
     </ActionButton>
   );
 }
+
+interface RunningProps {
+  readonly running: readonly RunningView[];
+  readonly slots: { readonly taken: number; readonly limit: number };
+}
+
+export function Running({ running, slots }: RunningProps) {
+  // Those that ask stand above, with their question.
+  const working = running.filter(({ asking }) => !asking);
+  const note = `${slots.taken} of ${slots.limit} ${slots.limit === 1 ? 'slot' : 'slots'} taken`;
+  return (
+    <Section id="running" title="Running" count={working.length} note={note}>
+      {working.length === 0 ? (
+        <p class="calm">{running.length === 0 ? 'Nothing is at work.' : 'Nothing else is at work.'}</p>
+      ) : (
+        <Rows entries={working} row={(entry) => <RunningRow key={entry.issue_id} entry={entry} />} />
+      )}
+    </Section>
+  );
+}
+
+const RunningRow = memo(function Row({ entry }: { readonly entry: RunningView }) {
+  const { canAct } = useSession();
+  const isStopping = entry.stopping !== null;
+  return (
+    <li class="row running-row">
+      <div class="row-main">
+        <h3 class="row-title">
+          <span class={isStopping ? 'dot dot-warn' : 'dot dot-live'} aria-hidden="true" />
+          <IssueName issue={entry} />
+        </h3>
+        <p class="row-says">
+          <Sentence text={saysNow(entry)} />{' '}
+          <span class="faint">
+            <Ago at={entry.last_event_at} />
+          </span>
+        </p>
+      </div>
+      <div class="row-facts">
+        <span>
+          <Elapsed from={entry.started_at} />
+          {entry.turn_count > 0 ? ` · turn ${entry.turn_count}` : ''}
+          {entry.step ? ` · step ${shownLine(entry.step.id)}` : ''}
+        </span>
+        <BudgetBar budget={entry.budget} />
+        {entry.run_number > 1 || entry.probe ? (
+          <span class="faint">
+            run {entry.run_number}, {entry.probe ? 'tries whether the hold is over' : reasonWords(entry.reason)}
+          </span>
+        ) : null}
+      </div>
+      {canAct ? <StopButton identifier={entry.issue_identifier} isOffered={!isStopping} /> : null}
+    </li>
+  );
+}, 'RunningRow');
+
+function saysNow(entry: RunningView): string {
+  if (entry.stopping !== null) return stopWords(entry.stopping);
+  return shownLine(entry.last_message ?? '') || phaseWords(entry);
+}
+
+interface StopButtonProps {
+  readonly identifier: string;
+  /** It has no process that would end. */
+  readonly isWaiting?: boolean;
+  readonly isOffered?: boolean;
+}
+
+export function StopButton({ identifier, isWaiting = false, isOffered = true }: StopButtonProps) {
+  const name = shownLine(identifier);
+  const what = isWaiting ? 'It does not go on by itself then' : 'Its processes end';
+  return (
+    <ConfirmedButton
+      path={issuePath(identifier, '/stop')}
+      label={`Stop ${name}`}
+      question={`Stop ${name}? ${what}, and it stays parked until you retry it.`}
+      confirm="Stop it"
+      isOffered={isOffered}
+    >
+      Stop
+    </ConfirmedButton>
+  );
+}
+
+interface SectionProps {
+  readonly id: string;
+  readonly title: string;
+  readonly count: number;
+  readonly note?: ComponentChildren;
+  readonly isUrgent?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** One group of issues, with a heading that says how many. */
+export function Section({ id, title, count, note, isUrgent = false, children }: SectionProps) {
+  return (
+    <section class={`group group-${id}`} id={id} aria-labelledby={`${id}-title`}>
+      <header class="group-head">
+        <h2 id={`${id}-title`} tabIndex={-1}>
+          {title} <span class={isUrgent ? 'count tag-warn' : 'count'}>{fullCount(count)}</span>
+        </h2>
+        {note === undefined ? null : <p class="group-note">{note}</p>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+const PAGE = 50;
+
+interface RowsProps<T> {
+  readonly entries: readonly T[];
+  readonly ordered?: boolean;
+  row(entry: T, place: number): ComponentChildren;
+}
+
+/** A list that keeps its order while somebody points at it, and shows a long one in parts. */
+function Rows<T extends { readonly issue_id: string }>({ entries, ordered, row }: RowsProps<T>) {
+  const [limit, setLimit] = useState(PAGE);
+  const [isHeld, setHeld] = useState(false);
+  const ids = useRef<readonly string[]>([]);
+  const sorted = isHeld ? heldOrder(entries, ids.current, (entry) => entry.issue_id) : entries;
+  ids.current = sorted.map((entry) => entry.issue_id);
+  const List = ordered ? 'ol' : 'ul';
+  const left = sorted.length - limit;
+  return (
+    <>
+      <List class="rows" onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)}>
+        {sorted.slice(0, limit).map((entry, place) => row(entry, place))}
+      </List>
+      {left <= 0 ? null : (
+        <div class="more">
+          <button type="button" class="button quiet" onClick={() => setLimit(limit + PAGE)}>
+            Show {Math.min(PAGE, left)} more
+          </button>
+          <button type="button" class="button quiet" onClick={() => setLimit(Number.MAX_SAFE_INTEGER)}>
+            Show all {fullCount(sorted.length)}
+          </button>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Why an issue is not picked up: folded away, as it is no work of today, and there for whoever misses one. */
+export const Ineligible = memo(function Group({
+  ineligible,
+  isOpen,
+}: {
+  readonly ineligible: readonly IneligibleView[];
+  readonly isOpen: boolean;
+}) {
+  if (ineligible.length === 0) return null;
+  const groups = groupByRule(ineligible).map(({ rule, count }) => `${fullCount(count)} ${ruleGroupWords(rule)}`);
+  return (
+    <section class="group" id="ineligible" aria-labelledby="ineligible-title">
+      <details open={isOpen}>
+        <summary class="group-head">
+          <h2 id="ineligible-title">
+            Not picked up <span class="count">{fullCount(ineligible.length)}</span>
+          </h2>
+          <span class="group-note">{groups.join(', ')}</span>
+        </summary>
+        <Rows entries={ineligible} row={(entry) => <IneligibleRow key={entry.issue_id} entry={entry} />} />
+      </details>
+    </section>
+  );
+}, 'Ineligible');
+
+const IneligibleRow = memo(function Row({ entry }: { readonly entry: IneligibleView }) {
+  return (
+    <li class="row slim">
+      <div class="row-main">
+        <h3 class="row-title">
+          <IssueName issue={entry} />
+        </h3>
+        <p class="row-says">{entry.reasons.map(({ why }) => shownLine(why)).join('; ')}</p>
+      </div>
+      <div class="row-facts">
+        <span class="faint">{shownLine(entry.state)}</span>
+      </div>
+    </li>
+  );
+}, 'IneligibleRow');

@@ -1,11 +1,8 @@
 import type { StateView } from '../../api/schemas.js';
-import { shortCount } from '../model/numbers.js';
-import { agentLimits } from '../model/rate-limits.js';
-import { span } from '../model/relative-time.js';
+import { agentLimits, shortCount, span } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
-import { Bar, BudgetBar } from '../parts/budget-bar.js';
-import { memo } from '../parts/memo.js';
-import { Ago, Elapsed } from '../parts/time.js';
+import { Ago, Bar, BudgetBar, Elapsed } from '../parts/controls.js';
+import { memo } from '../parts/ticker.js';
 
 type Part<K extends keyof StateView> = Pick<StateView, K>;
 

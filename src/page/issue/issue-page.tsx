@@ -1,15 +1,17 @@
-import { useEffect, useRef } from 'preact/hooks';
-import type { StateView } from '../../api/schemas.js';
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
+import type { IssueView, RuleView, RunView, StateView } from '../../api/schemas.js';
+import { RetryButton, StopButton } from '../board/lists.js';
+import { QuestionCards } from '../board/needs-you.js';
+import { ApiError, getJson, issuePath } from '../live/api.js';
 import type { LiveTimeline } from '../live/live-view.js';
-import { boardHref } from '../model/route.js';
+import { runCost } from '../model/numbers.js';
+import { askingNeed, parkedNeed } from '../model/question-cards.js';
+import { boardHref, issueHref } from '../model/route.js';
 import { shownLine } from '../model/shown-text.js';
-import { standingKey, withLive } from '../model/standing.js';
-import { IssueFacts } from './issue-facts.js';
-import { IssueHead } from './issue-head.js';
-import { Rules } from './rules.js';
-import { RunList } from './run-list.js';
+import { outcomeWords, ruleWords, standingKey, standingWords, statusWords, withLive } from '../model/words.js';
+import { ActionResult, Ago, BudgetBar, READ_MS, Sentence, TrackerLink, useAction } from '../parts/controls.js';
+import { useSession } from '../parts/session.js';
 import { RunPanel } from './run-panel.js';
-import { useIssue } from './use-issue.js';
 
 interface IssuePageProps {
   readonly identifier: string;
@@ -64,4 +66,290 @@ export function IssuePage({ identifier, runId, state, timeline }: IssuePageProps
       </div>
     </div>
   );
+}
+
+/** Which issue, where it stands, what it waits for, and what can be done. */
+function IssueHead({ issue }: { readonly issue: IssueView }) {
+  const { asking, parked } = issue;
+  const needs = useMemo(() => {
+    const need = asking ? askingNeed(asking) : parked ? parkedNeed(parked) : null;
+    return need ? [need] : [];
+  }, [asking, parked]);
+  return (
+    <div class="head issue-head">
+      <p class="crumbs">
+        <a href={boardHref()}>All issues</a>
+      </p>
+      <h1 class="headline" tabIndex={-1}>
+        <span class="identifier">{shownLine(issue.issue_identifier)}</span>{' '}
+        <bdi>{shownLine(issue.title) || '(no title)'}</bdi>
+      </h1>
+      <p class="standing">
+        <span class={`status status-${issue.status}`}>{statusWords(issue.status)}</span>{' '}
+        <Sentence text={shownLine(standingWords(issue))} />
+      </p>
+      {issue.running?.last_message ? (
+        <p class="row-says">
+          <Sentence text={shownLine(issue.running.last_message)} />
+        </p>
+      ) : null}
+      {parked && parked.question === null ? (
+        <p class="row-says">
+          <Sentence text={shownLine(parked.message)} />
+        </p>
+      ) : null}
+      <div class="actions">
+        <Actions issue={issue} />
+        <TrackerLink url={issue.issue_url} />
+      </div>
+      <section class="group-needs-you" aria-label="Questions">
+        <h2 class="unseen" tabIndex={-1}>
+          Questions
+        </h2>
+        <QuestionCards needs={needs} withName={false} />
+      </section>
+      {issue.status === 'running' ? <MessageBox identifier={issue.issue_identifier} /> : null}
+    </div>
+  );
+}
+
+function Actions({ issue }: { readonly issue: IssueView }) {
+  const { canAct } = useSession();
+  if (!canAct) return null;
+  return (
+    <>
+      {issue.running ? (
+        <StopButton identifier={issue.issue_identifier} isOffered={issue.running.stopping === null} />
+      ) : null}
+      {issue.parked ? <RetryButton identifier={issue.issue_identifier}>Retry</RetryButton> : null}
+      {issue.retrying ? <RetryButton identifier={issue.issue_identifier}>Retry now</RetryButton> : null}
+      {issue.retrying ? <StopButton identifier={issue.issue_identifier} isWaiting={true} /> : null}
+    </>
+  );
+}
+
+/** What the tracker says of the issue, and what it has cost. */
+function IssueFacts({ issue }: { readonly issue: IssueView }) {
+  return (
+    <section class="facts" aria-labelledby="facts-title">
+      <h2 id="facts-title">Issue</h2>
+      <dl>
+        <dt>State</dt>
+        <dd>{shownLine(issue.state)}</dd>
+        <dt>Author</dt>
+        <dd>{issue.author === null ? 'not told by the tracker' : <Author author={issue.author} />}</dd>
+        {issue.priority === null ? null : <Fact name="Priority">{String(issue.priority)}</Fact>}
+        {issue.labels.length === 0 ? null : (
+          <Fact name="Labels">
+            <span class="tags">
+              {issue.labels.map((label) => (
+                <bdi key={label} class="tag">
+                  {shownLine(label)}
+                </bdi>
+              ))}
+            </span>
+          </Fact>
+        )}
+        {issue.blocked_by.length === 0 ? null : <Blockers blockers={issue.blocked_by} />}
+        <dt>Tokens</dt>
+        <dd>
+          <BudgetBar budget={issue.budget} />
+        </dd>
+        {issue.created_at === null ? null : (
+          <Fact name="Created">
+            <Ago at={issue.created_at} />
+          </Fact>
+        )}
+        {issue.updated_at === null ? null : (
+          <Fact name="Updated">
+            <Ago at={issue.updated_at} />
+          </Fact>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+function Author({ author }: { readonly author: NonNullable<IssueView['author']> }) {
+  const trust = author.trusted === null ? '' : author.trusted ? 'trusted' : 'not trusted';
+  return (
+    <>
+      <bdi>{shownLine(author.login)}</bdi>{' '}
+      {trust === '' ? null : <span class={author.trusted ? 'faint' : 'tag tag-warn'}>{trust}</span>}
+    </>
+  );
+}
+
+function Blockers({ blockers }: { readonly blockers: IssueView['blocked_by'] }) {
+  return (
+    <>
+      <dt>Blocked by</dt>
+      {blockers.map(({ id, identifier, state }) => (
+        <dd key={id ?? identifier}>
+          {identifier === null ? shownLine(id ?? '?') : <a href={issueHref(identifier)}>{shownLine(identifier)}</a>}{' '}
+          <span class="faint">{state === null ? 'not found' : shownLine(state)}</span>
+        </dd>
+      ))}
+    </>
+  );
+}
+
+/** Every rule that must hold before the issue is started, and what to do about those that do not. */
+function Rules({ rules, isClaimed }: { readonly rules: readonly RuleView[]; readonly isClaimed: boolean }) {
+  if (rules.length === 0) return null;
+  const failed = rules.filter(({ pass }) => !pass).length;
+  return (
+    <section class="rules" aria-labelledby="rules-title">
+      <h2 id="rules-title">
+        Rules for a start{' '}
+        <span class="count">{failed === 0 ? 'all pass' : `${failed} of ${rules.length} do not pass`}</span>
+      </h2>
+      {isClaimed ? <p class="faint">They are asked again before its next run.</p> : null}
+      <ul>
+        {rules.map(({ rule, pass, why, action }) => (
+          <li key={rule} class={pass ? 'rule' : 'rule rule-fails'}>
+            <span class="mark" role="img" aria-label={pass ? 'passes' : 'does not pass'}>
+              {pass ? '✓' : '✕'}
+            </span>
+            <div>
+              <span>{ruleWords(rule)}</span>
+              {pass || why === null ? null : (
+                <p class="rule-why">
+                  <Sentence text={shownLine(why)} />
+                </p>
+              )}
+              {pass || action === null ? null : (
+                <p class="rule-action">
+                  <Sentence text={shownLine(action)} />
+                </p>
+              )}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Its runs, the newest first: how each ended and what it cost. */
+function RunList({ issue, selected }: { readonly issue: IssueView; readonly selected: string | null }) {
+  if (issue.history.length === 0) return null;
+  const left = issue.runs - issue.history.length;
+  return (
+    <section class="run-list" aria-labelledby="runs-title">
+      <h2 id="runs-title">
+        Runs <span class="count">{issue.runs}</span>
+      </h2>
+      <ul>
+        {issue.history.map((run) => (
+          <li key={run.run_id}>
+            <a
+              class="run"
+              href={issueHref(issue.issue_identifier, run.run_id)}
+              aria-current={run.run_id === selected ? 'true' : undefined}
+            >
+              <span class={`dot ${dotOf(run)}`} aria-hidden="true" />
+              <span class="run-number">Run {run.run_number}</span>
+              <span class="run-outcome">{outcomeWords(run)}</span>
+              <span class="faint">
+                <Ago at={run.started_at} /> · {runCost(run)}
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {left > 0 ? <p class="faint">{left} older ones are not listed.</p> : null}
+    </section>
+  );
+}
+
+function dotOf({ outcome }: RunView): string {
+  if (outcome === null) return 'dot-live';
+  return outcome === 'success' ? 'dot-good' : outcome === 'cancelled' ? 'dot-warn' : 'dot-bad';
+}
+
+/** Words to an agent at work: it reads them in the middle of its turn. */
+function MessageBox({ identifier }: { readonly identifier: string }) {
+  const { canAct, drafts } = useSession();
+  const key = `message/${identifier}`;
+  const id = useId();
+  const [text, setText] = useState(drafts.get(key));
+  const [state, send, clear] = useAction(READ_MS);
+  if (!canAct) return null;
+  const write = (value: string) => {
+    drafts.set(key, value);
+    setText(value);
+    if (state.kind !== 'busy') clear();
+  };
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (text.trim() === '') return;
+    if (!(await send(issuePath(identifier, '/message'), { text: text.trim() }))) return;
+    drafts.drop(key);
+    setText('');
+  };
+  return (
+    <form class="message-box" onSubmit={(event) => void submit(event)}>
+      <label for={id}>Message to the agent of {shownLine(identifier)}</label>
+      <div class="message-row">
+        <textarea
+          id={id}
+          rows={1}
+          value={text}
+          placeholder="It reads this while it works"
+          onInput={(event) => write(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+          }}
+        />
+        <button type="submit" class="button plain" aria-disabled={state.kind === 'busy' || text.trim() === ''}>
+          Send message
+        </button>
+      </div>
+      <ActionResult state={state} />
+    </form>
+  );
+}
+
+interface IssueDetails {
+  readonly issue: IssueView | null;
+  /** Why there is nothing, or nothing newer. */
+  readonly error: ApiError | null;
+}
+
+const NOTHING: IssueDetails = { issue: null, error: null };
+
+/** The details of an issue; read again when `standing` has become another, or somebody has changed something here. */
+function useIssue(identifier: string, standing: string): IssueDetails {
+  const { access, changes } = useSession();
+  const [known, setKnown] = useState<{ readonly of: string; readonly details: IssueDetails }>({
+    of: '',
+    details: NOTHING,
+  });
+  // `standing` and `changes` are the reasons to ask again.
+  useEffect(() => {
+    const asking = new AbortController();
+    getJson<IssueView>(access, issuePath(identifier), asking.signal).then(
+      (issue) => setKnown({ of: identifier, details: { issue, error: null } }),
+      (error) => {
+        if (asking.signal.aborted || !(error instanceof ApiError)) return;
+        // What is known stays readable, unless the daemon says that there is no such issue.
+        setKnown((before) => {
+          const issue = before.of === identifier && error.status !== 404 ? before.details.issue : null;
+          return { of: identifier, details: { issue, error } };
+        });
+      },
+    );
+    return () => asking.abort();
+  }, [access, identifier, standing, changes]);
+  return known.of === identifier ? known.details : NOTHING;
 }

@@ -1,14 +1,14 @@
-import type { IssueView, RunView } from '../../status/shapes/issue-shape.js';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { IssueView, PlanStep, RunView, Timeline, TimelineEntry } from '../../api/schemas.js';
+import { ApiError, getJson, request, runPath } from '../live/api.js';
 import type { LiveTimeline } from '../live/live-view.js';
-import { runCost } from '../model/run-cost.js';
-import { shownLine } from '../model/shown-text.js';
+import { type DiffFile, diffFiles } from '../model/diff-lines.js';
+import { counted, runCost } from '../model/numbers.js';
+import { shownLine, shownLines } from '../model/shown-text.js';
 import { outcomeWords, startedWords } from '../model/words.js';
-import { Clock, Elapsed } from '../parts/time.js';
-import { DiffView } from './diff-view.js';
-import { PlanView } from './plan-view.js';
-import { TimelineView } from './timeline-view.js';
-import { TranscriptLink } from './transcript-link.js';
-import { useRunTimeline } from './use-run-timeline.js';
+import { Clock, Elapsed, Sentence } from '../parts/controls.js';
+import { useSession } from '../parts/session.js';
+import { memo } from '../parts/ticker.js';
 
 interface RunPanelProps {
   readonly issue: IssueView;
@@ -78,4 +78,214 @@ function RunFacts({ run }: { readonly run: RunView }) {
       )}
     </dl>
   );
+}
+
+const PAGE = 100;
+const KINDS: { readonly [kind in TimelineEntry['kind']]: string } = {
+  run: 'Run',
+  agent: 'Agent',
+  hook: 'Hook',
+  step: 'Step',
+  question: 'Question',
+  problem: 'Problem',
+};
+
+/** Everything that happened in a run, the newest first, so that a live one is read without scrolling. */
+function TimelineView({ timeline }: { readonly timeline: LiveTimeline }) {
+  const [limit, setLimit] = useState(PAGE);
+  const { entries, dropped, isCut } = timeline;
+  const from = Math.max(0, entries.length - limit);
+  const shown = entries.slice(from).map((entry, at) => ({ entry, number: dropped + from + at }));
+  return (
+    <section class="timeline" aria-labelledby="timeline-title">
+      <h3 id="timeline-title">
+        What happened <span class="count">newest first</span>
+      </h3>
+      {entries.length === 0 ? <p class="calm">Nothing yet.</p> : null}
+      <ol reversed>
+        {shown.reverse().map(({ entry, number }) => (
+          <Entry key={number} entry={entry} />
+        ))}
+      </ol>
+      {from > 0 ? (
+        <button type="button" class="button quiet" onClick={() => setLimit(limit + PAGE * 4)}>
+          Show {counted(Math.min(from, PAGE * 4), 'earlier line')}
+        </button>
+      ) : null}
+      {isCut && from === 0 ? <p class="faint">The beginning was left out here: it is in the transcript.</p> : null}
+    </section>
+  );
+}
+
+const Entry = memo(function Line({ entry: { at, kind, text, detail } }: { readonly entry: TimelineEntry }) {
+  return (
+    <li class={`entry entry-${kind}`}>
+      <span class="entry-time">
+        <Clock at={at} />
+      </span>
+      <span class="entry-kind">{KINDS[kind]}</span>
+      <div class="entry-text">
+        {detail === null ? (
+          <Sentence text={shownLine(text)} />
+        ) : (
+          <details>
+            <summary>
+              <Sentence text={shownLine(text)} />
+            </summary>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must do so by keyboard too. */}
+            <pre tabIndex={0}>{shownLines(detail)}</pre>
+          </details>
+        )}
+      </div>
+    </li>
+  );
+}, 'TimelineEntry');
+
+const MARKS = { completed: '✓', inProgress: '▸', pending: '·' } as const;
+const WORDS = { completed: 'done', inProgress: 'now', pending: 'to do' } as const;
+
+/** The plan of the agent, as it told it last. */
+function PlanView({ plan }: { readonly plan: readonly PlanStep[] }) {
+  if (plan.length === 0) return null;
+  const done = plan.filter(({ status }) => status === 'completed').length;
+  return (
+    <section class="plan" aria-labelledby="plan-title">
+      <h3 id="plan-title">
+        Plan{' '}
+        <span class="count">
+          {done} of {plan.length}
+        </span>
+      </h3>
+      <ol>
+        {plan.map(({ step, status }, at) => (
+          <li key={at} class={`plan-${status}`}>
+            <span class="mark" role="img" aria-label={WORDS[status]}>
+              {MARKS[status]}
+            </span>
+            <bdi>{shownLine(step)}</bdi>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+const MAX_LINES = 400;
+
+/** What the turn has changed so far, file by file. */
+const DiffView = memo(function Diff({ diff }: { readonly diff: string }) {
+  const files = useMemo(() => diffFiles(shownLines(diff)), [diff]);
+  return (
+    <section class="diff" aria-labelledby="diff-title">
+      <h3 id="diff-title">
+        Changes <span class="count">{counted(files.length, 'file')}</span>
+      </h3>
+      {files.map((file, at) => (
+        // A path may come twice; a diff that has grown is another one anyway.
+        <FileDiff key={`${at}/${file.path}`} file={file} isOpen={files.length <= 3} />
+      ))}
+    </section>
+  );
+}, 'DiffView');
+
+function FileDiff({ file, isOpen }: { readonly file: DiffFile; readonly isOpen: boolean }) {
+  const [limit, setLimit] = useState(MAX_LINES);
+  const left = file.lines.length - limit;
+  return (
+    <details class="diff-file" open={isOpen}>
+      <summary>
+        <bdi class="path">{shownLine(file.path)}</bdi> <span class="plus">+{file.added}</span>{' '}
+        <span class="minus">−{file.removed}</span>
+      </summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must do so by keyboard too. */}
+      <section class="diff-lines" tabIndex={0} aria-label={`Changes of ${file.path}`}>
+        {file.lines.slice(0, limit).map(({ kind, text }, at) => (
+          <code key={at} class={`line ${kind}`}>
+            {text === '' ? '\u00a0' : text}
+          </code>
+        ))}
+      </section>
+      {left > 0 ? (
+        <button type="button" class="button quiet" onClick={() => setLimit(Number.MAX_SAFE_INTEGER)}>
+          Show {counted(left, 'more line')}
+        </button>
+      ) : null}
+    </details>
+  );
+}
+
+/** Everything that was said in a run, as a file. With a token it is asked for by the page, as a plain link could not show one. */
+function TranscriptLink({ identifier, runId }: { readonly identifier: string; readonly runId: string }) {
+  const { access } = useSession();
+  const [problem, setProblem] = useState('');
+  const path = runPath(identifier, 'transcript', runId);
+  const name = `${identifier}-${runId}.jsonl`.replace(/[^\w.-]/g, '_');
+  const save = async () => {
+    try {
+      const answer = await request(access, path);
+      saveAs(name, await answer.blob());
+      setProblem('');
+    } catch (error) {
+      setProblem(error instanceof ApiError ? error.message : 'It could not be saved.');
+    }
+  };
+  return (
+    <span class="transcript">
+      <a
+        href={path}
+        download={name}
+        onClick={(event) => {
+          if (access.token === null) return;
+          event.preventDefault();
+          void save();
+        }}
+      >
+        Save the transcript
+      </a>
+      <output class="action-result is-bad">{shownLine(problem)}</output>
+    </span>
+  );
+}
+
+function saveAs(name: string, content: Blob): void {
+  const href = URL.createObjectURL(content);
+  const link = document.createElement('a');
+  link.href = href;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(href);
+}
+
+interface RunTimeline {
+  readonly timeline: LiveTimeline | null;
+  readonly error: string | null;
+}
+
+/** What happened in one run: from the stream where it tells of this very run, else read once. */
+function useRunTimeline(identifier: string, runId: string, live: LiveTimeline | null): RunTimeline {
+  const { access } = useSession();
+  const isLive = live !== null && live.runId === runId;
+  const wanted = isLive ? null : runId;
+  const [read, setRead] = useState<RunTimeline & { readonly of: string | null }>({
+    of: null,
+    timeline: null,
+    error: null,
+  });
+  useEffect(() => {
+    if (wanted === null) return;
+    const asking = new AbortController();
+    getJson<Timeline>(access, runPath(identifier, 'timeline', wanted), asking.signal).then(
+      (timeline) => setRead({ of: wanted, timeline: fromAnswer(timeline), error: null }),
+      (error) => {
+        if (error instanceof ApiError) setRead({ of: wanted, timeline: null, error: error.message });
+      },
+    );
+    return () => asking.abort();
+  }, [access, identifier, wanted]);
+  if (isLive) return { timeline: live, error: null };
+  return read.of === wanted ? read : { timeline: null, error: null };
+}
+
+function fromAnswer({ run_id: runId, live, truncated, entries, plan, diff }: Timeline): LiveTimeline {
+  return { runId, isLive: live, isCut: truncated, entries, dropped: 0, plan, diff };
 }

@@ -1,6 +1,5 @@
 import { type SseEvent, SseParser } from '../../api/sse-parser.js';
 import { ApiError, eventsPath, request } from './api.js';
-import { reconnectDelay } from './backoff.js';
 import { afterEvent, EMPTY_VIEW, type LiveView } from './live-view.js';
 
 export type Connection =
@@ -11,7 +10,7 @@ export type Connection =
   /** No use in trying again: the token is missing or wrong, or this name is not served. */
   | { readonly kind: 'refused'; readonly status: number; readonly why: string };
 
-export interface LiveClientOptions {
+interface LiveClientOptions {
   readonly base: string;
   readonly token: string | null;
   onChange(view: LiveView, connection: Connection): void;
@@ -154,4 +153,17 @@ export class LiveClient {
     this.#connection = connection;
     this.#options.onChange(this.#view, connection);
   }
+}
+
+const FIRST_MS = 1_000;
+const MAX_MS = 30_000;
+
+/**
+ * How long to wait before try number `tries` (from 1). `askedMs`: what the server wants at least after the first. `random` (0 to 1) spreads
+ * the pages that lost one daemon together.
+ */
+export function reconnectDelay(tries: number, askedMs: number | null, random: number): number {
+  if (tries <= 1) return FIRST_MS / 2 + random * FIRST_MS;
+  const base = Math.max(FIRST_MS, askedMs ?? 0) * 2 ** Math.min(10, tries - 2);
+  return Math.min(MAX_MS, base) * (0.75 + random * 0.5);
 }

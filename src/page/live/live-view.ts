@@ -1,7 +1,5 @@
 import { applyPatch } from '../../api/patch.js';
-import type { PlanStep, TimelineEntry } from '../../status/shapes/issue-shape.js';
-import type { Patch } from '../../status/shapes/request-shapes.js';
-import type { StateView } from '../../api/schemas.js';
+import type { Patch, PlanStep, StateView, TimelineEntry } from '../../api/schemas.js';
 import type { SseEvent } from '../../api/sse-parser.js';
 
 /** What the stream has told so far. Pure: an event makes a new one out of the old one. */

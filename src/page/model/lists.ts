@@ -1,4 +1,4 @@
-import type { ListName, StateView } from '../../api/schemas.js';
+import type { IneligibleView, ListName, StateView } from '../../api/schemas.js';
 
 interface Entry {
   readonly issue_identifier: string;
@@ -39,4 +39,25 @@ function wordsOf(query: string): string[] {
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '');
+}
+
+/**
+ * The order in which entries are shown while somebody points at them: those that were there stay where they were, new ones come behind,
+ * so that nothing slides under the pointer. `wanted`: the order that it should be; `shown`: the ids as they stand now.
+ */
+export function heldOrder<T>(wanted: readonly T[], shown: readonly string[], idOf: (entry: T) => string): T[] {
+  const places = new Map(shown.map((id, place) => [id, place]));
+  const placeOf = (entry: T) => places.get(idOf(entry)) ?? Number.MAX_SAFE_INTEGER;
+  // Sorting is stable: among the new ones the wanted order holds.
+  return [...wanted].sort((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** How many issues each rule keeps out, by the first rule that they fail; the most frequent first. */
+export function groupByRule(ineligible: readonly IneligibleView[]): { rule: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const { reasons } of ineligible) {
+    const rule = reasons[0]?.rule ?? 'other';
+    counts.set(rule, (counts.get(rule) ?? 0) + 1);
+  }
+  return [...counts].map(([rule, count]) => ({ rule, count })).sort((a, b) => b.count - a.count);
 }

@@ -1,5 +1,4 @@
-import type { QuestionView } from '../../status/shapes/entry-shapes.js';
-import type { Need } from './needs-you.js';
+import type { AskingView, ParkedView, QuestionView, StateView } from '../../api/schemas.js';
 
 /** One question to answer. */
 export interface QuestionCard {
@@ -28,4 +27,58 @@ export function cardsAfter(
   });
   const known = new Set(stay.map((card) => card.question.id));
   return [...stay, ...open.filter((card) => !known.has(card.question.id))];
+}
+
+/** An issue that goes on only when a person answers. */
+export interface Need {
+  readonly issue: Pick<AskingView, 'issue_id' | 'issue_identifier' | 'issue_url' | 'title' | 'state'>;
+  readonly questions: readonly QuestionView[];
+  readonly since: string | null;
+  /** While its run waits; `null`: it is parked, and waits for ever. */
+  readonly run: { readonly until: string | null; readonly onTimeout: AskingView['on_timeout'] } | null;
+}
+
+/** The runs that wait come first, as their time is bounded; within each, who waits longest. */
+export function needsOf(state: Pick<StateView, 'asking' | 'parked'>): Need[] {
+  const asking = state.asking.map(askingNeed).filter(({ questions }) => questions.length > 0);
+  const known = new Set(asking.map(({ issue }) => issue.issue_id));
+  const parked = state.parked
+    .flatMap((entry) => parkedNeed(entry) ?? [])
+    .filter(({ issue }) => !known.has(issue.issue_id));
+  return [...asking.sort(bySince), ...parked.sort(bySince)];
+}
+
+export function askingNeed(entry: AskingView): Need {
+  const run = { until: entry.answer_until, onTimeout: entry.on_timeout };
+  return { issue: entry, questions: entry.questions, since: entry.asked_at, run };
+}
+
+export function parkedNeed(entry: ParkedView): Need | null {
+  return entry.question && { issue: entry, questions: [entry.question], since: entry.since, run: null };
+}
+
+/** What is said above the fields of a question: its text without the lines that the fields repeat. */
+export function introOf({ text, fields }: QuestionView): string {
+  const labels = new Set(fields.map(({ label }) => label.trim()));
+  return text
+    .split('\n')
+    .filter((line) => !labels.has(line.trim()))
+    .join('\n')
+    .trim();
+}
+
+/** Everything that is asked, with what there is to choose from: for whoever can only read it. */
+export function wholeText({ text, fields }: QuestionView): string {
+  const choices = fields.filter(({ options }) => options.length > 0);
+  return [text, ...choices.map(({ label, options }) => `${label} ${options.join(' / ')}`)].join('\n');
+}
+
+/** `(2) Baton`: what the tab says. */
+export function pageTitle(needs: number, place: string | null): string {
+  const name = place === null ? 'Baton' : `${place} · Baton`;
+  return needs === 0 ? name : `(${needs}) ${name}`;
+}
+
+function bySince(a: Need, b: Need): number {
+  return (a.since ?? '').localeCompare(b.since ?? '') || a.issue.issue_id.localeCompare(b.issue.issue_id);
 }

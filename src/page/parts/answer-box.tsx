@@ -1,15 +1,12 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { QuestionView } from '../../status/shapes/entry-shapes.js';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { QuestionView } from '../../api/schemas.js';
 import { issuePath } from '../live/api.js';
-import { draftOf, valuesOf } from '../model/answer-draft.js';
-import { introOf, wholeText } from '../model/needs-you.js';
-import { shownLine } from '../model/shown-text.js';
-import { ActionResult } from './controls.js';
-import { AnswerField } from './answer-field.js';
-import { QuestionText } from './question-text.js';
+import { choiceKey, draftOf, OTHER, textKey, valuesOf } from '../model/answer-draft.js';
+import { lineKind } from '../model/diff-lines.js';
+import { introOf, wholeText } from '../model/question-cards.js';
+import { shownLine, shownLines } from '../model/shown-text.js';
+import { ActionResult, Sentence, useAction } from './controls.js';
 import { useSession } from './session.js';
-import { Sentence } from './time.js';
-import { useAction } from './use-action.js';
 
 interface AnswerBoxProps {
   readonly identifier: string;
@@ -137,5 +134,137 @@ function Settled({
         </button>
       )}
     </div>
+  );
+}
+
+interface FieldProps {
+  readonly question: QuestionView;
+  readonly field: QuestionView['fields'][number];
+}
+
+/** Above this many a list to choose from is easier than as many buttons. */
+const MAX_RADIOS = 8;
+
+/** One blank of a question: what the agent offers to choose from, and always room for one's own words. */
+function AnswerField({ question, field }: FieldProps) {
+  const { drafts } = useSession();
+  const [choice, setChoice] = useState(drafts.get(choiceKey(question, field)));
+  const choose = (value: string) => {
+    drafts.set(choiceKey(question, field), value);
+    setChoice(value);
+  };
+  const label = shownLine(field.label) || 'Your answer';
+  if (field.options.length === 0) return <OwnWords question={question} field={field} label={label} />;
+  const own = choice === OTHER ? <OwnWords question={question} field={field} label="Your own answer" /> : null;
+  if (field.options.length > MAX_RADIOS) {
+    return (
+      <Choices label={label} options={field.options} choice={choice} choose={choose}>
+        {own}
+      </Choices>
+    );
+  }
+  return (
+    <Radios label={label} options={field.options} choice={choice} choose={choose}>
+      {own}
+    </Radios>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly options: readonly string[];
+  readonly choice: string;
+  choose(value: string): void;
+  readonly children: preact.ComponentChildren;
+}
+
+function Radios({ label, options, choice, choose, children }: ChoiceProps) {
+  const name = useId();
+  const all = [
+    ...options.map((text, at) => [String(at), shownLine(text)] as const),
+    [OTHER, 'Something else'] as const,
+  ];
+  return (
+    <fieldset class="field">
+      <legend>
+        <bdi>{label}</bdi>
+      </legend>
+      <div class="choices">
+        {all.map(([value, text]) => (
+          <label key={value} class="choice">
+            <input type="radio" name={name} value={value} checked={choice === value} onChange={() => choose(value)} />
+            <bdi>{text}</bdi>
+          </label>
+        ))}
+      </div>
+      {children}
+    </fieldset>
+  );
+}
+
+function Choices({ label, options, choice, choose, children }: ChoiceProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>
+        <bdi>{label}</bdi>
+      </label>
+      <select id={id} value={choice} onChange={(event) => choose(event.currentTarget.value)}>
+        <option value="">Choose…</option>
+        {options.map((text, at) => (
+          <option key={at} value={String(at)}>
+            {shownLine(text)}
+          </option>
+        ))}
+        <option value={OTHER}>Something else</option>
+      </select>
+      {children}
+    </div>
+  );
+}
+
+function OwnWords({ question, field, label }: FieldProps & { readonly label: string }) {
+  const { drafts } = useSession();
+  const key = textKey(question, field);
+  const id = useId();
+  const [text, setText] = useState(drafts.get(key));
+  return (
+    <div class="field">
+      <label for={id}>
+        <bdi>{label}</bdi>
+      </label>
+      <textarea
+        id={id}
+        rows={2}
+        value={text}
+        onInput={(event) => {
+          drafts.set(key, event.currentTarget.value);
+          setText(event.currentTarget.value);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+        }}
+      />
+    </div>
+  );
+}
+
+/** All of what an agent asks, as it asks it. What is long scrolls in its own place, and nothing is cut off: people say yes to it. */
+function QuestionText({ text, isCode }: { readonly text: string; readonly isCode: boolean }) {
+  const lines = shownLines(text).split('\n');
+  const mayScroll = lines.length > 12 || text.length > 600;
+  const isDiff = lines.some((line) => line.startsWith('@@'));
+  return (
+    <section
+      class={isCode ? 'question-text is-code' : 'question-text'}
+      aria-label="Question"
+      tabIndex={mayScroll ? 0 : undefined}
+    >
+      {lines.map((line, at) => (
+        <bdi key={at} class={isDiff ? `line ${lineKind(line)}` : 'line'}>
+          {line === '' ? '\u00a0' : line}
+        </bdi>
+      ))}
+    </section>
   );
 }

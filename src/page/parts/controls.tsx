@@ -1,8 +1,11 @@
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { shownLine } from '../model/shown-text.js';
-import { Sentence } from './time.js';
-import { type ActionState, READ_MS, useAction } from './use-action.js';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../live/api.js';
+import { clockTime, elapsed, fullCount, fullTime, relativeTime, shareOf, shortCount } from '../model/numbers.js';
+import { issueHref } from '../model/route.js';
+import { linkAddress, sentenceParts, shownLine, type TextPart } from '../model/shown-text.js';
+import { useSession } from './session.js';
+import { nowMs, useTicking } from './ticker.js';
 
 interface ActionButtonProps {
   readonly path: string;
@@ -94,4 +97,156 @@ export function ActionResult({ state }: { readonly state: ActionState }) {
       {state.kind === 'busy' ? 'Sending…' : text === '' ? null : <Sentence text={text} />}
     </output>
   );
+}
+
+type ActionState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'done'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string };
+
+const IDLE: ActionState = { kind: 'idle' };
+/** Long enough to be read; an error stays until something else is tried. */
+export const READ_MS = 10_000;
+
+/**
+ * A change that a person asks for: sent once at a time, with its result or its error to show beside the button. `forgetsAfterMs`: a good
+ * result is old news then; `null`: it stays.
+ */
+export function useAction(
+  forgetsAfterMs: number | null = null,
+): [ActionState, (path: string, body?: object) => Promise<boolean>, () => void] {
+  const { act } = useSession();
+  const [state, setState] = useState<ActionState>(IDLE);
+  useEffect(() => {
+    if (state.kind !== 'done' || forgetsAfterMs === null) return;
+    const timer = setTimeout(() => setState(IDLE), forgetsAfterMs);
+    return () => clearTimeout(timer);
+  }, [state, forgetsAfterMs]);
+  const isBusy = useRef(false);
+  const isGone = useRef(false);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+    },
+    [],
+  );
+  const send = async (path: string, body?: object) => {
+    if (isBusy.current) return false;
+    isBusy.current = true;
+    setState({ kind: 'busy' });
+    const end = await act(path, body).then(
+      (message): ActionState => ({ kind: 'done', message }),
+      (error): ActionState => ({ kind: 'failed', message: error instanceof ApiError ? error.message : String(error) }),
+    );
+    isBusy.current = false;
+    if (!isGone.current) setState(end);
+    return end.kind === 'done';
+  };
+  return [state, send, () => setState(IDLE)];
+}
+
+interface Budget {
+  readonly spent: number;
+  readonly limit: number | null;
+}
+
+/** What is spent of what may be; without a cap only the number. */
+export function BudgetBar({ budget, unit = 'tokens' }: { readonly budget: Budget; readonly unit?: string }) {
+  const share = shareOf(budget);
+  const { spent, limit } = budget;
+  const full = limit === null ? `${fullCount(spent)} ${unit}` : `${fullCount(spent)} of ${fullCount(limit)} ${unit}`;
+  return (
+    <span class="budget" title={full}>
+      <span class="budget-text">
+        {shortCount(spent)}
+        {limit === null ? '' : ` of ${shortCount(limit)}`} {unit}
+      </span>
+      {share === null ? null : <Bar share={share} />}
+    </span>
+  );
+}
+
+/** Only an echo of numbers that stand beside it as text. */
+export function Bar({ share, isHarmless = false }: { readonly share: number; readonly isHarmless?: boolean }) {
+  const tone = isHarmless || share < 0.8 ? 'bar' : share < 0.95 ? 'bar bar-warn' : 'bar bar-bad';
+  return (
+    <svg class={tone} viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="bar-back" width="100" height="1" />
+      <rect class="bar-fill" width={share === 0 ? 0 : Math.max(1, share * 100)} height="1" />
+    </svg>
+  );
+}
+
+interface Named {
+  readonly issue_identifier: string;
+  readonly title: string;
+}
+
+/** Identifier and title, leading to the view of the issue. Titles are anybody's: they stay in their own direction and in one line. */
+export function IssueName({ issue }: { readonly issue: Named }) {
+  return (
+    <a class="issue-name" href={issueHref(issue.issue_identifier)}>
+      <span class="identifier">{shownLine(issue.issue_identifier)}</span>{' '}
+      <bdi class="title">{shownLine(issue.title) || '(no title)'}</bdi>
+    </a>
+  );
+}
+
+/** To the tracker, where the address is one that a browser may follow; else as text. */
+export function TrackerLink({ url }: { readonly url: string | null }) {
+  const address = linkAddress(url);
+  if (address !== null) {
+    return (
+      <a class="tracker-link" href={address} target="_blank" rel="noreferrer noopener">
+        Open in the tracker
+      </a>
+    );
+  }
+  return url === null ? null : <span class="address">{shownLine(url)}</span>;
+}
+
+/** `3 min ago`, with the whole date behind it. */
+export function Ago({ at }: { readonly at: string | null }) {
+  const text = useTicking((now) => relativeTime(at, now));
+  return at === null || text === '' ? null : (
+    <time dateTime={at} title={fullTime(at)}>
+      {text}
+    </time>
+  );
+}
+
+/** `14 min 5 s`: how long it has been going on. */
+export function Elapsed({ from, to }: { readonly from: string | null; readonly to?: string | null }) {
+  const text = useTicking((now) => elapsed(from, to ? Date.parse(to) : now));
+  return from === null ? null : (
+    <time dateTime={from} title={`since ${fullTime(from)}`}>
+      {text}
+    </time>
+  );
+}
+
+/** `14:03:22`. */
+export function Clock({ at }: { readonly at: string | null }) {
+  return at === null ? null : (
+    <time dateTime={at} title={fullTime(at)}>
+      {clockTime(at, nowMs())}
+    </time>
+  );
+}
+
+/** A sentence of the daemon or an agent. Give it text that may be shown: `shownLine`. */
+export function Sentence({ text }: { readonly text: string }) {
+  return (
+    <bdi>
+      {sentenceParts(text).map((part, at) => (
+        <Part key={at} part={part} />
+      ))}
+    </bdi>
+  );
+}
+
+function Part({ part: { kind, text } }: { readonly part: TextPart }) {
+  if (kind === 'time') return <Clock at={text} />;
+  return kind === 'code' ? <code>{text}</code> : <span>{text}</span>;
 }

@@ -1,9 +1,14 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StateView } from '../../api/schemas.js';
 import type { Connection } from '../live/live-client.js';
+import type { Notice } from '../model/notices.js';
+import { clockTime, counted } from '../model/numbers.js';
+import type { Need } from '../model/question-cards.js';
 import { boardHref } from '../model/route.js';
-import { shownLine } from '../model/shown-text.js';
-import { ActionButton } from './controls.js';
+import { shownLine, shownLines } from '../model/shown-text.js';
+import { ActionButton, Ago, Clock, Sentence } from './controls.js';
 import { useSession } from './session.js';
+import { nowMs, useTicking } from './ticker.js';
 
 interface HeaderProps {
   readonly state: StateView;
@@ -64,4 +69,170 @@ export function Header({ state, connection, onHelp }: HeaderProps) {
 /** The folder of the workflow is what people call the project. */
 function folderOf(path: string): string {
   return path.split(/[\\/]/).slice(-2, -1)[0] ?? '';
+}
+
+interface BannerProps {
+  readonly connection: Connection;
+  retryNow(): void;
+}
+
+/** Says that what is shown is old, how old, and when it is tried again. */
+export function ConnectionBanner({ connection, retryNow }: BannerProps) {
+  if (connection.kind !== 'lost') return null;
+  const since = clockTime(new Date(connection.sinceMs).toISOString(), nowMs());
+  return (
+    <section class="lost" aria-label="Connection">
+      <p>
+        <strong>Connection lost.</strong> {shownLine(connection.why)} What you see is how it was at {since}.
+      </p>
+      <Countdown retryAtMs={connection.retryAtMs} retryNow={retryNow} />
+    </section>
+  );
+}
+
+function Countdown({ retryAtMs, retryNow }: { readonly retryAtMs: number | null; retryNow(): void }) {
+  const seconds = useTicking(() =>
+    retryAtMs === null ? null : Math.max(1, Math.ceil((retryAtMs - Date.now()) / 1000)),
+  );
+  return (
+    <p class="countdown">
+      <span>{seconds === null ? 'Trying again…' : `Trying again in ${seconds} s`}</span>
+      <button type="button" class="button plain" aria-disabled={seconds === null} onClick={retryNow}>
+        Try now
+      </button>
+    </p>
+  );
+}
+
+/** What a screen reader should say by itself: who newly needs a person, and that the connection is lost or back. Nothing else. */
+export function Announcer({ needs, connection }: { readonly needs: readonly Need[]; readonly connection: Connection }) {
+  return (
+    <div class="unseen">
+      <p role="status">{useNeedNews(needs)}</p>
+      <p role="status">{useConnectionNews(connection.kind)}</p>
+    </div>
+  );
+}
+
+function useNeedNews(needs: readonly Need[]): string {
+  const known = useRef<ReadonlySet<string>>(new Set());
+  const [news, setNews] = useState('');
+  useEffect(() => {
+    const added = needs.filter(({ questions }) => questions.some(({ id }) => !known.current.has(id)));
+    known.current = new Set(needs.flatMap(({ questions }) => questions.map(({ id }) => id)));
+    const [first] = added;
+    if (first && added.length === 1) setNews(`${shownLine(first.issue.issue_identifier)} needs you.`);
+    else if (added.length > 1) setNews(`${counted(added.length, 'issue')} need you.`);
+    else if (needs.length === 0) setNews('');
+  }, [needs]);
+  return news;
+}
+
+function useConnectionNews(kind: Connection['kind']): string {
+  const wasLost = useRef(false);
+  if (kind === 'lost' || kind === 'refused') wasLost.current = true;
+  if (kind === 'lost') return 'Connection to the daemon lost.';
+  return kind === 'live' && wasLost.current ? 'Connected again.' : '';
+}
+
+interface StartScreenProps {
+  readonly connection: Connection;
+  readonly hasToken: boolean;
+  retryNow(): void;
+}
+
+/** All there is to see while nothing is known: being connected, out of reach, or not let in. */
+export function StartScreen({ connection, hasToken, retryNow }: StartScreenProps) {
+  return (
+    <main class="start">
+      <svg class="start-mark" viewBox="0 0 32 32" aria-hidden="true">
+        <path class="brand-stick" d="M7 26 22 9" />
+        <circle class="brand-tip" cx="23.5" cy="7.5" r="4.5" />
+      </svg>
+      {connection.kind === 'refused' ? (
+        <Refused status={connection.status} why={connection.why} hasToken={hasToken} />
+      ) : connection.kind === 'lost' ? (
+        <>
+          <h1>The daemon cannot be reached</h1>
+          <p>
+            {shownLine(connection.why)} On its machine, <code>baton status</code> says whether it is running.
+          </p>
+          <Countdown retryAtMs={connection.retryAtMs} retryNow={retryNow} />
+        </>
+      ) : (
+        <>
+          <h1>Baton</h1>
+          <p class="connecting">Connecting to the daemon…</p>
+        </>
+      )}
+    </main>
+  );
+}
+
+function Refused({
+  status,
+  why,
+  hasToken,
+}: {
+  readonly status: number;
+  readonly why: string;
+  readonly hasToken: boolean;
+}) {
+  if (status !== 401) {
+    return (
+      <>
+        <h1>Not served here</h1>
+        <p>{shownLine(why)}</p>
+      </>
+    );
+  }
+  return (
+    <>
+      <h1>{hasToken ? 'This token is not valid any more' : 'This page needs a token'}</h1>
+      <p>
+        Run <code>baton open</code> on the machine of the daemon, and use the address that it prints: the token is in
+        it.
+      </p>
+    </>
+  );
+}
+
+/** What is the matter with the whole daemon, and what to do about it. */
+export function NoticeList({ notices }: { readonly notices: readonly Notice[] }) {
+  const { canAct } = useSession();
+  if (notices.length === 0) return null;
+  return (
+    <section class="notices" aria-label="Notices">
+      {notices.map(({ id, tone, title, text, action, since, next, isPause }) => (
+        <div key={id} class={`notice notice-${tone}`}>
+          <p class="notice-title">
+            <strong>{shownLine(title)}</strong>
+            <span class="faint">
+              {since === null ? null : 'since '}
+              <Clock at={since} />
+              {next === null ? null : (
+                <>
+                  {since === null ? '' : ' · '}
+                  {next.label} <Ago at={next.at} />
+                </>
+              )}
+            </span>
+          </p>
+          <p class="notice-text">
+            <Sentence text={shownLines(text)} />
+          </p>
+          {action === null ? null : (
+            <p class="notice-action">
+              <Sentence text={shownLine(action)} />
+            </p>
+          )}
+          {isPause && canAct ? (
+            <ActionButton path="api/v1/resume" look="primary">
+              Resume
+            </ActionButton>
+          ) : null}
+        </div>
+      ))}
+    </section>
+  );
 }

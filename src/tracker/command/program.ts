@@ -1,12 +1,153 @@
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
 import { BatonError } from '../../domain/errors.js';
+import { lastLines, shown } from '../../text/neutralise.js';
 import type { ProgramProcess } from '../program.js';
-import { lastLines, shown } from '../shown-words.js';
-import type { Answer } from './answer.js';
-import { Asked, isChange, lineOf, type Question } from './protocol.js';
-import { NoAnswer, ProgramSession } from './program-session.js';
+import { type PipeEnd, ProgramPipe } from './program-pipe.js';
+import {
+  type Answer,
+  Asked,
+  isBlank,
+  isChange,
+  lineOf,
+  type ProgramError,
+  type Question,
+  readAnswer,
+} from './protocol.js';
 
-export interface TalkOptions {
+/** Why a question has no answer. The message goes on from "the tracker program, asked for …, …". */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+  /** The line that is to blame. */
+  readonly line: Buffer | null;
+  /** The process ended, and had said nothing about the question. */
+  readonly isSilentEnd: boolean;
+
+  constructor(
+    readonly code: 'tracker_request' | 'tracker_response',
+    message: string,
+    { line = null, isSilentEnd = false }: { readonly line?: Buffer | null; readonly isSilentEnd?: boolean } = {},
+  ) {
+    super(message);
+    this.line = line;
+    this.isSilentEnd = isSilentEnd;
+  }
+}
+
+interface OpenQuestion {
+  readonly id: number;
+  resolve(answer: Answer): void;
+  reject(error: NoAnswer): void;
+}
+
+/** More than that is no slip. */
+const MAX_IGNORED = 10_000;
+const MAX_SHOWN_ID = 40;
+
+/**
+ * One process and one question at a time. The first line after a question is its answer, or the process is out of step and of no use any
+ * more: it is stopped, so that nothing that it says later can be taken for an answer. So is one that speaks unasked. Only blank lines, and
+ * an answer that is given once more, are passed over.
+ */
+export class ProgramSession {
+  readonly #pipe: ProgramPipe;
+  #open: OpenQuestion | null = null;
+  /** The ids of the questions that it has answered: from the first one to before the last. */
+  #ids = { from: Number.NaN, to: Number.NaN };
+  #answers = 0;
+  #ignored = 0;
+  #isUsable = true;
+  #end: string | null = null;
+
+  constructor(process: ProgramProcess) {
+    this.#pipe = new ProgramPipe(process, {
+      onLine: (line) => this.#take(line),
+      onEnd: (end) => this.#over(end),
+    });
+  }
+
+  /** How many questions it has answered. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  /** What answered without having read the question will not read the next one either. */
+  get isUsable(): boolean {
+    return this.#isUsable && this.#end === null && this.#pipe.isDrained;
+  }
+
+  get hasEnded(): boolean {
+    return this.#end !== null;
+  }
+
+  /** Rejects with `NoAnswer`. Not while another question is open. */
+  ask(id: number, line: string): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      if (this.#end !== null) return reject(endedBefore(this.#end));
+      this.#open = { id, resolve, reject };
+      this.#pipe.write(line);
+    });
+  }
+
+  stderrText(): string {
+    return this.#pipe.stderrText();
+  }
+
+  stop(): Promise<void> {
+    this.#isUsable = false;
+    return this.#pipe.stop();
+  }
+
+  #take(line: Buffer): void {
+    if (!this.#isUsable) return;
+    const answer = isBlank(line) ? null : readAnswer(line);
+    if ((answer === null || this.#isRepeated(answer)) && this.#ignored++ < MAX_IGNORED) return;
+    const open = this.#open;
+    this.#open = null;
+    if (open !== null && answer !== null && typeof answer !== 'string' && answer.id === open.id) {
+      this.#ids = { from: Number.isNaN(this.#ids.from) ? open.id : this.#ids.from, to: open.id + 1 };
+      this.#answers++;
+      return open.resolve(answer);
+    }
+    void this.stop(); // Nothing after this can be trusted.
+    open?.reject(
+      new NoAnswer('tracker_response', problemOf(answer ?? 'wrote blank lines without end', open.id), { line }),
+    );
+  }
+
+  #isRepeated(answer: Answer | string): boolean {
+    const { from, to } = this.#ids;
+    return (
+      typeof answer !== 'string' && Number.isInteger(answer.id) && Number(answer.id) >= from && Number(answer.id) < to
+    );
+  }
+
+  #over({ how, isFault, rest }: PipeEnd): void {
+    // A last line without its end is an answer if it is whole: a JSON object that was cut is none.
+    if (this.#open !== null && !isBlank(rest) && typeof readAnswer(rest) !== 'string') this.#take(rest);
+    this.#end = how;
+    const open = this.#open;
+    this.#open = null;
+    if (isFault) open?.reject(new NoAnswer('tracker_response', how));
+    else if (isBlank(rest)) open?.reject(endedBefore(how));
+    else open?.reject(new NoAnswer('tracker_request', `${how} in the middle of its answer`, { line: rest }));
+  }
+}
+
+function endedBefore(how: string): NoAnswer {
+  return new NoAnswer('tracker_request', `${how} before it had answered`, { isSilentEnd: true });
+}
+
+function problemOf(answer: Answer | string, asked: number): string {
+  if (typeof answer === 'string') return answer;
+  const { id } = answer;
+  const which =
+    typeof id === 'number' || typeof id === 'string' ? JSON.stringify(id).slice(0, MAX_SHOWN_ID) : 'no number';
+  return id === undefined
+    ? `answered without the id of the question (${asked})`
+    : `answered with the id ${which} when it was asked question ${asked}`;
+}
+
+interface TalkOptions {
   start(): Promise<ProgramProcess>;
   /** For each question, from its turn on, with the start of the program where it has to be started. */
   readonly timeoutMs: number;
@@ -183,4 +324,65 @@ const SHUTTING_DOWN = new NoAnswer('tracker_request', 'is not asked any more, as
 
 function startProblem(error: unknown): string {
   return `could not be started: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** Nobody says when it ends: long enough to be polite, short enough to notice. */
+const UNTOLD_WAIT_MS = 60_000;
+/** A reset in a year is a mistake of somebody's clock. */
+const MAX_WAIT_MS = 24 * 3_600_000;
+
+interface ErrorPlace {
+  /** The variables of the daemon that the program is given. */
+  readonly variables: readonly string[];
+  readonly nowMs: number;
+  mask(text: string): string;
+}
+
+/** What the program answered with `error`, as Baton's own. */
+export function errorOf(error: ProgramError, question: Question, place: ErrorPlace): BatonError {
+  const { code, message } = error;
+  const { method } = question;
+  const said = message === null ? '' : ` It says: ${shown(message, place.mask)}`;
+  switch (code) {
+    case 'auth':
+      return new BatonError('tracker_auth', `The tracker program is not let in (${method}). ${renew(place)}${said}`);
+    case 'rate_limited': {
+      const resetAtMs = resetOf(error, place.nowMs);
+      const until = new Date(resetAtMs).toISOString();
+      const text = `The tracker program says that its tracker limits requests until ${until}. Nothing to do: Baton waits.${said}`;
+      return new BatonError('tracker_rate_limited', text, { resetAtMs });
+    }
+    case 'unsupported':
+      if (isChange(question)) return new BatonError('tracker_refused', `${cannot(method)}${said}`);
+      return new BatonError('tracker_response', `The tracker program does not know ${method}. Teach it.${said}`);
+    case 'not_found':
+    case 'refused':
+      if (isChange(question)) {
+        const why = code === 'not_found' ? 'the issue does not exist any more' : 'the tracker would not do it';
+        return new BatonError('tracker_refused', `${method} was refused: ${why}.${said}`);
+      }
+      return failed(method, code, said, place);
+    default:
+      return failed(method, code, said, place);
+  }
+}
+
+export function cannot(method: string): string {
+  const what =
+    method === 'move' ? 'Issues of this tracker cannot be moved' : 'Issues of this tracker cannot be commented on';
+  return `${what} from here: its program does not know \`${method}\`. Tell a person in your last message instead.`;
+}
+
+function failed(method: string, code: string, said: string, { mask }: ErrorPlace): BatonError {
+  return new BatonError('tracker_status', `The tracker program failed at ${method} (${shown(code, mask)}).${said}`);
+}
+
+function renew({ variables }: ErrorPlace): string {
+  if (variables.length === 0) return 'Renew what it logs in with; secrets belong under tracker.provider.env.';
+  return `Put a good secret into ${variables.join(' or ')} where the daemon is started, and restart.`;
+}
+
+function resetOf({ resetAt, retryAfterS }: ProgramError, nowMs: number): number {
+  const ms = resetAt !== null ? Date.parse(resetAt) : nowMs + (retryAfterS ?? Number.NaN) * 1_000;
+  return ms > nowMs ? Math.min(ms, nowMs + MAX_WAIT_MS) : nowMs + UNTOLD_WAIT_MS;
 }

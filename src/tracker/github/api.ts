@@ -1,8 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { quotaIn } from '../http/limits.js';
+import type { TrackerConfig } from '../../domain/config.js';
+import { BatonError } from '../../domain/errors.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
+import { graphql } from '../http/graphql.js';
+import { quotaIn, resetOf, tooManyRequests } from '../http/limits.js';
 import { type HttpReading, TrackerHttp } from '../http/tracker-http.js';
 import type { Token } from '../provider-settings.js';
-import { writeRestPath } from '../rest-path.js';
+import { writeRestPath } from '../raw-tool.js';
 
 export interface RepoName {
   readonly owner: string;
@@ -20,7 +24,7 @@ interface GithubApiOptions {
 export const GITHUB = 'GitHub';
 /** GitHub asks for few requests at a time. */
 export const AT_ONCE = 6;
-export const githubQuota = quotaIn('x-ratelimit-remaining', 'x-ratelimit-reset', 'seconds');
+const githubQuota = quotaIn('x-ratelimit-remaining', 'x-ratelimit-reset', 'seconds');
 
 /** Where things are in GitHub's API, and how it is asked. */
 export class GithubApi {
@@ -97,4 +101,136 @@ function isRateLimit(status: number, headers: IncomingHttpHeaders, text: string)
   if (status !== 403) return false;
   const isUsedUp = headers['x-ratelimit-remaining'] === '0';
   return isUsedUp || headers['retry-after'] !== undefined || /rate limit|abuse detection/i.test(text);
+}
+
+/** What GitHub's GraphQL API tells of nodes, one for each id, in the order in which they were asked for; nothing of one that is not there. */
+export async function askNodes(
+  api: GithubApi,
+  reading: HttpReading,
+  query: string,
+  ids: readonly string[],
+): Promise<readonly Fields[]> {
+  const { nodes } = await graphql({
+    ...{ reading, name: GITHUB, path: api.graphqlPath, query, variables: { ids } },
+    mask: (text) => api.mask(text),
+    classify: (error, headers) => (isLimit(error) ? limited(api, headers) : null),
+    isToldByData: ({ type, path }) => type === 'NOT_FOUND' && listOf(path)[0] === 'nodes',
+  });
+  if (Array.isArray(nodes) && nodes.length === ids.length) return nodes.map(fieldsOf);
+  const message = `${GITHUB} answered a question about ${ids.length} nodes with something else.`;
+  throw new BatonError('tracker_response', `${message} Check tracker.provider.endpoint.`);
+}
+
+/** REST calls a bot `name[bot]`, GraphQL `name`, which may be a person's as well. `null`: the account is gone. */
+export function loginIn(actor: unknown): string | null {
+  const { __typename, login } = fieldsOf(actor);
+  const name = textOf(login);
+  return name !== null && __typename === 'Bot' ? `${name}[bot]` : name;
+}
+
+/** The name of the error changed over the years, and the second limit has none. */
+function isLimit({ type, message }: Fields): boolean {
+  return type === 'RATE_LIMITED' || type === 'RATE_LIMIT' || /rate limit/i.test(textOf(message) ?? '');
+}
+
+function limited({ graphqlPath }: GithubApi, headers: IncomingHttpHeaders): BatonError {
+  const where = { name: GITHUB, method: 'POST', path: graphqlPath, tokenFrom: '' };
+  return tooManyRequests(where, resetOf(headers, githubQuota, Date.now()));
+}
+
+export interface RepositoryFacts {
+  readonly fullName: string;
+  readonly isPublic: boolean;
+  readonly hasIssues: boolean;
+  readonly isArchived: boolean;
+  /** The token's owner may change issues there; `null`: GitHub does not say. */
+  readonly mayChange: boolean | null;
+}
+
+/** What keeps strangers out. */
+type Door = Pick<TrackerConfig, 'requiredLabels' | 'trust'>;
+
+const GOOD_FOR_MS = 10 * 60_000;
+
+/**
+ * The repository behind the issues: that it is there, has its name, and is not open to the whole world by mistake. That it may be read from is remembered for
+ * ten minutes, and asked again at once when labels or trust have changed.
+ */
+export class Repository {
+  #admitted: { readonly by: string; readonly atMs: number } | null = null;
+
+  constructor(
+    private readonly api: GithubApi,
+    private readonly nowMs: () => number,
+  ) {}
+
+  /** Throws `invalid_tracker_config` where it is not there, or not under this name any more. */
+  async read(reading: HttpReading): Promise<RepositoryFacts> {
+    const { api } = this;
+    const { status, body } = await reading.get(api.repoPath(), { isConditional: true, accept: [404] });
+    if (status === 404) throw notFound(api);
+    const facts = factsIn(body);
+    if (facts.fullName.toLowerCase() !== api.fullName.toLowerCase()) throw renamed(api, facts);
+    return facts;
+  }
+
+  /** Throws `invalid_tracker_config` where strangers could set agents to work, unless somebody decided so. */
+  async admit(reading: HttpReading, door: Door): Promise<void> {
+    const { nowMs } = this;
+    if (this.#admitted?.by !== keyOf(door) || nowMs() - this.#admitted.atMs >= GOOD_FOR_MS)
+      await this.admitNow(reading, door);
+  }
+
+  /** The same, whatever is remembered. */
+  async admitNow(reading: HttpReading, door: Door): Promise<RepositoryFacts> {
+    const { nowMs } = this;
+    const facts = await this.read(reading);
+    if (facts.isPublic && door.requiredLabels.length === 0 && door.trust === null) throw openToAll(facts);
+    this.#admitted = { by: keyOf(door), atMs: nowMs() };
+    return facts;
+  }
+
+  /** GitHub says "not found" of whatever a token may not see. An issue is gone only while its repository is there. */
+  async proveGone(reading: HttpReading): Promise<void> {
+    const { hasIssues, fullName } = await this.read(reading);
+    if (hasIssues) return;
+    const message = `Issues are switched off in ${fullName}. Switch them on in its settings, or choose another tracker.provider.repo.`;
+    throw new BatonError('invalid_tracker_config', message);
+  }
+}
+
+function keyOf({ requiredLabels, trust }: Door): string {
+  return JSON.stringify([requiredLabels, trust]);
+}
+
+function factsIn(body: unknown): RepositoryFacts {
+  const { full_name, private: isPrivate, visibility, has_issues, archived, permissions } = fieldsOf(body);
+  const fullName = textOf(full_name);
+  if (fullName === null || typeof isPrivate !== 'boolean') {
+    const message = `${GITHUB} answered with something that is no repository. Check tracker.provider.endpoint.`;
+    throw new BatonError('tracker_response', message);
+  }
+  const { push, triage } = fieldsOf(permissions);
+  return {
+    fullName,
+    isPublic: !isPrivate || visibility === 'public',
+    hasIssues: has_issues !== false,
+    isArchived: archived === true,
+    mayChange: typeof push === 'boolean' ? push || triage === true : null,
+  };
+}
+
+function notFound({ fullName }: GithubApi): BatonError {
+  const message = `${GITHUB} shows no repository ${fullName} to this token. Check tracker.provider.repo, and that the token may read that repository and its issues: what a token may not see does not exist for it.`;
+  return new BatonError('invalid_tracker_config', message);
+}
+
+function renamed({ fullName }: GithubApi, facts: RepositoryFacts): BatonError {
+  const message = `The repository ${fullName} is called ${facts.fullName} now, and changes are not taken under its old name. Write \`repo: ${facts.fullName}\` under tracker.provider.`;
+  return new BatonError('invalid_tracker_config', message);
+}
+
+function openToAll({ fullName }: RepositoryFacts): BatonError {
+  const message = `${fullName} is public: anybody can write issues there. Set tracker.required_labels to a label that only members can give, or write tracker.trust out (members, anyone, or a list of logins).`;
+  return new BatonError('invalid_tracker_config', message);
 }

@@ -1,20 +1,84 @@
+import { performance } from 'node:perf_hooks';
 import type { TrackerConfig, Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Comment, Issue } from '../../domain/issue.js';
+import { fieldsOf, textOf } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import type { LabelStates } from '../label-states.js';
-import type { RawToolMode } from '../provider-settings.js';
-import { changeIssue } from './write.js';
-import type { ReadOrder } from './complete-issues.js';
-import { EditHistories } from './trust.js';
-import type { GithubApi } from './api.js';
+import { LabelStates, labelStatesOf, missingLabels, namedLabels } from '../label-states.js';
+import { endpointOf, ProviderSettings, type RawToolMode } from '../provider-settings.js';
+import type { TrackerEntry } from '../registry.js';
+import { isSignedBy, type VerifyWebhook } from '../verify-webhook.js';
+import { GithubApi, type RepoName, Repository, type RepositoryFacts } from './api.js';
+import { loginOf, numberOf, OWN_STATES } from './issue.js';
+import { type ReadOrder, readByNumbers, readByStates, readComments, readList, readOne } from './read.js';
 import { githubApiTool } from './tool.js';
-import { inspect, readOwnLogin } from './inspect.js';
-import { numberOf } from './issue-number.js';
-import { readComments } from './read-comments.js';
-import { readByNumbers, readByStates, readOne } from './read.js';
-import { Repository } from './repository.js';
+import { EditHistories } from './trust.js';
+import { changeIssue } from './write.js';
+
+/**
+ * GitHub signs the body (`X-Hub-Signature-256`) and nothing else: no time, and not the id of the delivery. So a repetition is known by the
+ * signature itself.
+ */
+export const verifyGithubWebhook: VerifyWebhook = ({ headers, body, secret }) => {
+  const header = headers['x-hub-signature-256'];
+  const hex = typeof header === 'string' && header.startsWith('sha256=') ? header.slice('sha256='.length) : null;
+  if (hex === null) return { ok: false, status: 400, reason: 'it has no X-Hub-Signature-256: set a secret on GitHub' };
+  if (!isSignedBy(secret, body, hex)) return { ok: false, status: 401, reason: 'its signature is not ours' };
+  return { ok: true, delivery: hex.toLowerCase() };
+};
+
+const KIND = 'github';
+const DEFAULTS = { activeStates: ['open'], terminalStates: ['closed'] };
+const KEYS = ['repo', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_tool'];
+const ENDPOINT = 'https://api.github.com';
+const VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
+
+export const githubTracker: TrackerEntry = githubTrackerWith(() => performance.now());
+
+/** `nowMs` is for telling how long ago the repository was looked at. */
+export function githubTrackerWith(nowMs: () => number): TrackerEntry {
+  return {
+    kind: KIND,
+    defaults: DEFAULTS,
+    verifyWebhook: verifyGithubWebhook,
+    create(options) {
+      const settings = new ProviderSettings(options, KEYS);
+      const repo = repoOf(settings);
+      const endpoint = apiOf(settings);
+      const api = new GithubApi({
+        endpoint,
+        repo,
+        token: settings.token('token', VARIABLES),
+        mask: (text) => options.mask(text),
+      });
+      return new GithubTracker({
+        ...{ kind: KIND, defaults: DEFAULTS, api, nowMs },
+        scope: `${KIND}:${endpoint.host}/${repo.owner}/${repo.name}`.toLowerCase(),
+        states: new LabelStates(OWN_STATES, labelStatesOf(settings, OWN_STATES)),
+        assignee: settings.text('assignee')?.replace(/^@/, '') ?? null,
+        rawTool: settings.rawTool('off'),
+        settings: () => options.settings(),
+      });
+    },
+  };
+}
+
+/** Strict, since it becomes part of every path. */
+function repoOf(settings: ProviderSettings): RepoName {
+  const written = settings.needText('repo', 'owner/name');
+  const [, owner, name] = /^([A-Za-z0-9][A-Za-z0-9_-]{0,99})\/([A-Za-z0-9._-]{1,100})$/.exec(written) ?? [];
+  if (owner === undefined || name === undefined || /^\.{1,2}$|\.git$/i.test(name))
+    throw settings.wrong('repo', 'must be owner/name, without address and ending');
+  return { owner, name };
+}
+
+function apiOf(settings: ProviderSettings): URL {
+  const endpoint = endpointOf(settings.text('endpoint') ?? ENDPOINT, 'tracker.provider.endpoint');
+  if (!/^(?:www\.)?github\.com$/.test(endpoint.hostname)) return endpoint;
+  const message = `tracker.provider.endpoint is the address of GitHub's pages. Leave it out, or write ${ENDPOINT}, where its API is.`;
+  throw new BatonError('invalid_tracker_config', message);
+}
 
 interface GithubTrackerOptions {
   readonly kind: string;
@@ -38,7 +102,7 @@ const NOTHING: IssueBatch = { issues: [], unknown: [] };
  * The issues of one GitHub repository. What it remembers between reads: the answers that GitHub need not send again, who changed which version of an issue, that the
  * repository was found fit to be read from, and as whom the token is known.
  */
-export class GithubTracker implements Tracker {
+class GithubTracker implements Tracker {
   readonly kind: string;
   readonly defaults: Tracker['defaults'];
   readonly scope: string;
@@ -135,4 +199,62 @@ export class GithubTracker implements Tracker {
     const issue = number === null ? null : await readOne(number, { api, reading: api.reading(signal) });
     return issue === null || issue.isOpen === null ? null : states.of(issue.isOpen, issue.labels).state;
   }
+}
+
+interface InspectOrder {
+  readonly api: GithubApi;
+  readonly reading: HttpReading;
+  readonly repository: Repository;
+  readonly states: LabelStates;
+  readonly settings: TrackerConfig;
+}
+
+async function inspect({ api, reading, repository, states, settings }: InspectOrder): Promise<TrackerFacts> {
+  const user = await readOwnLogin(api, reading);
+  const facts = await repository.admitNow(reading, settings);
+  return {
+    user,
+    target: facts.fullName,
+    states: states.names,
+    warnings: [
+      ...aboutRepository(facts),
+      ...(facts.hasIssues ? await aboutLabels({ api, reading, states, settings }) : []),
+    ],
+  };
+}
+
+/** As whom the token is known; `null`: as an app, which is nobody. */
+async function readOwnLogin(api: GithubApi, reading: HttpReading): Promise<string | null> {
+  const answer = await reading.get(api.path('user')).catch((error: unknown) => {
+    if (error instanceof BatonError && error.code === 'tracker_auth' && error.details.status === 403) return null;
+    throw error;
+  });
+  const login = answer === null ? null : loginOf(answer.body);
+  if (answer === null || login !== null) return login;
+  const message = 'GitHub told nothing of the owner of the token. Check tracker.provider.endpoint.';
+  throw new BatonError('tracker_response', message);
+}
+
+function aboutRepository({ fullName, hasIssues, isArchived, mayChange }: RepositoryFacts): readonly string[] {
+  return [
+    ...(hasIssues ? [] : [`Issues are switched off in ${fullName}: switch them on in its settings.`]),
+    ...(isArchived ? [`${fullName} is archived: its issues can be read, but not changed.`] : []),
+    ...(mayChange === false
+      ? [
+          `The token may read the issues of ${fullName}, but not label or close those of others: agents cannot move them.`,
+        ]
+      : []),
+  ];
+}
+
+async function aboutLabels(order: Pick<InspectOrder, 'api' | 'reading' | 'states' | 'settings'>) {
+  const { api, reading, states, settings } = order;
+  const named = namedLabels(states, settings.requiredLabels);
+  if (named.size === 0) return [];
+  const labels = await readList(api, reading, {
+    segments: ['labels'],
+    read: (value) => textOf(fieldsOf(value).name),
+    idOf: (name) => name,
+  });
+  return missingLabels(named, labels, api.fullName);
 }

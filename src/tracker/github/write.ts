@@ -1,13 +1,12 @@
 import { BatonError } from '../../domain/errors.js';
-import { fieldsOf } from '../../domain/fields.js';
+import { fieldsOf } from '../../domain/json.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
-import { afterComment } from '../after-comment.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
+import { afterComment } from '../update-issue.js';
 import type { GithubApi } from './api.js';
 import type { GithubIssue } from './issue.js';
-import { identifierOf, numberOf } from './issue-number.js';
-import { CLOSED } from './own-states.js';
+import { CLOSED, identifierOf, numberOf } from './issue.js';
 import { readOne } from './read.js';
 
 interface ChangeOrder {

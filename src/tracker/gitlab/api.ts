@@ -1,7 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { BatonError } from '../../domain/errors.js';
+import { fieldsOf, textOf } from '../../domain/json.js';
 import { quotaIn } from '../http/limits.js';
 import { type HttpReading, TrackerHttp } from '../http/tracker-http.js';
 import type { Token } from '../provider-settings.js';
-import { writeRestPath } from '../rest-path.js';
+import { writeRestPath } from '../raw-tool.js';
+import { type Page, readPages } from '../read-pages.js';
 
 interface GitlabApiOptions {
   /** The address of the instance, from `endpointOf`. */
@@ -57,4 +61,146 @@ export class GitlabApi {
   close(): void {
     this.#http.close();
   }
+}
+
+export interface ProjectFacts {
+  /** `null`: GitLab does not say. */
+  readonly id: number | null;
+  readonly fullPath: string;
+  readonly hasIssues: boolean;
+  readonly isArchived: boolean;
+  /** The token's level of access; `null`: GitLab does not say, as to administrators. */
+  readonly level: number | null;
+}
+
+const GOOD_FOR_MS = 10 * 60_000;
+
+/** The project behind the issues: that it is there, has its name and has issues. That is remembered for ten minutes. */
+export class Project {
+  #facts: ProjectFacts | null = null;
+  #readAtMs = 0;
+
+  constructor(
+    private readonly api: GitlabApi,
+    private readonly nowMs: () => number,
+  ) {}
+
+  /** Throws `invalid_tracker_config` where it is not there, or not under this name any more. */
+  async read(reading: HttpReading): Promise<ProjectFacts> {
+    const { api } = this;
+    const { status, body } = await reading.get(api.projectPath(), { isConditional: true, accept: [404] });
+    if (status === 404) throw notFound(api);
+    const facts = factsIn(body);
+    if (!api.isNumbered && facts.fullPath.toLowerCase() !== api.project.toLowerCase()) throw renamed(api, facts);
+    this.#facts = facts;
+    this.#readAtMs = this.nowMs();
+    return facts;
+  }
+
+  /** As it was ten minutes ago at most. */
+  async facts(reading: HttpReading): Promise<ProjectFacts> {
+    const isFresh = this.#facts !== null && this.nowMs() - this.#readAtMs < GOOD_FOR_MS;
+    return isFresh && this.#facts ? this.#facts : this.read(reading);
+  }
+
+  /** GitLab shows no issues where a token may not see them. That none is there means something only while the project is there and has issues. */
+  async proveGone(reading: HttpReading): Promise<void> {
+    const { hasIssues, fullPath } = await this.read(reading);
+    if (hasIssues) return;
+    const message = `Issues are switched off in ${fullPath}. Switch them on in its settings, or choose another tracker.provider.project.`;
+    throw new BatonError('invalid_tracker_config', message);
+  }
+}
+
+function factsIn(body: unknown): ProjectFacts {
+  const fields = fieldsOf(body);
+  const fullPath = textOf(fields.path_with_namespace);
+  if (fullPath === null) {
+    const message = `${GITLAB} answered with something that is no project. Check tracker.provider.endpoint.`;
+    throw new BatonError('tracker_response', message);
+  }
+  const { project_access: own, group_access: inherited } = fieldsOf(fields.permissions);
+  const levels = [own, inherited].flatMap((access) => {
+    const { access_level: level } = fieldsOf(access);
+    return typeof level === 'number' ? [level] : [];
+  });
+  return {
+    id: Number.isSafeInteger(fields.id) ? (fields.id as number) : null,
+    fullPath,
+    hasIssues: fields.issues_enabled !== false && fields.issues_access_level !== 'disabled',
+    isArchived: fields.archived === true,
+    level: levels.length === 0 ? null : Math.max(...levels),
+  };
+}
+
+function notFound({ project }: GitlabApi): BatonError {
+  const message = `${GITLAB} shows no project ${project} to this token. Check tracker.provider.project, and that the token has the scope api and a role in that project: what a token may not see does not exist for it.`;
+  return new BatonError('invalid_tracker_config', message);
+}
+
+function renamed({ project }: GitlabApi, { fullPath }: ProjectFacts): BatonError {
+  const message = `The project ${project} is called ${fullPath} now, and changes are not taken under its old name. Write \`project: ${fullPath}\` under tracker.provider.`;
+  return new BatonError('invalid_tracker_config', message);
+}
+
+interface PageOrder<Record = unknown> {
+  /** Below the project. */
+  readonly segments: readonly (string | number)[];
+  readonly query?: readonly (readonly [name: string, value: string])[];
+  /** What is kept of a record for as long as GitLab does not send it again; absent: all of it. */
+  parse?(value: unknown): Record;
+}
+
+interface ListOrder<Item, Record = unknown> extends PageOrder<Record> {
+  /** Called page by page, so that a long list does not hold everything else up. */
+  read(record: Record): Item;
+  idOf(item: Item): string | null;
+}
+
+const PAGE_SIZE = 100;
+
+/** A whole list of the project. */
+export function readList<Item, Record>(
+  api: GitlabApi,
+  reading: HttpReading,
+  order: ListOrder<Item, Record>,
+): Promise<readonly Item[]> {
+  return readPages<Item, number>({
+    name: GITLAB,
+    first: 1,
+    read: async (page) => {
+      const { items, next } = await readPage(api, reading, order, page);
+      return { items: items.map((record) => order.read(record)), next };
+    },
+    idOf: order.idOf,
+  });
+}
+
+/** Throws `tracker_response`: what is no list is not an empty one. */
+export async function readPage<Record>(
+  api: GitlabApi,
+  reading: HttpReading,
+  { segments, query = [], parse }: PageOrder<Record>,
+  page: number,
+): Promise<Page<Record, number>> {
+  const asked = new URLSearchParams([
+    ...query.map(([name, value]): [string, string] => [name, value]),
+    ['per_page', String(PAGE_SIZE)],
+    ['page', String(page)],
+  ]);
+  const path = `${api.projectPath(...segments)}?${asked}`;
+  const digest = (body: unknown) => (parse && Array.isArray(body) ? body.map((value) => parse(value)) : body);
+  const { body, headers } = await reading.get(path, { isConditional: true, digest });
+  if (Array.isArray(body)) return { items: body, next: nextPage(headers, page, body.length) };
+  const message = `${GITLAB} answered without a list of ${segments.join('/')}. Check tracker.provider.endpoint.`;
+  throw new BatonError('tracker_response', message);
+}
+
+/** A full page is followed by another look, whatever its headers say: they may be those of an answer from before. */
+function nextPage(headers: IncomingHttpHeaders, page: number, count: number): number | null {
+  const told = String(headers['x-next-page'] ?? '').trim();
+  if (told === '') return count >= PAGE_SIZE ? page + 1 : null;
+  if (told === String(page + 1)) return page + 1;
+  const message = `The pages of ${GITLAB} do not fit together: page ${page} is followed by something else than page ${page + 1}. Baton reads them again at the next poll.`;
+  throw new BatonError('tracker_pagination', message);
 }

@@ -1,4 +1,7 @@
-import { type Fields, fieldsOf, foundIn, listOf, textOf } from '../../domain/fields.js';
+import type { Issue } from '../../domain/issue.js';
+import { type Fields, fieldsOf, foundIn, listOf, textOf } from '../../domain/json.js';
+import { assignedElsewhere, type LabelStates, type OwnStates, priorityOf } from '../label-states.js';
+import { normaliseIssue } from '../normalise-issue.js';
 
 /** An issue as GitLab tells it, as far as it can be read. What is wrong with it comes out when it is normalised. */
 export interface GitlabIssue {
@@ -57,3 +60,59 @@ export function hasLabels({ labels }: Pick<GitlabIssue, 'labels'>, required: rea
   const carried = new Set(labels.map(labelKey));
   return required.every((label) => carried.has(labelKey(label)));
 }
+
+export interface Mapping {
+  readonly states: LabelStates;
+  /** To whom an issue must be assigned; `null`: to anybody or nobody. */
+  readonly assignee: string | null;
+}
+
+/** Without what takes further questions: author, blockers, and who changed it. Throws `tracker_response`. */
+export function toIssue(found: GitlabIssue, { states, assignee }: Mapping): Issue {
+  const { iid, isOpen, labels, assignees, fields } = found;
+  const heldBack = assignee === null ? null : assignedElsewhere(assignees, assignee);
+  return normaliseIssue({
+    id: iid,
+    identifier: iid === null ? null : identifierOf(iid),
+    title: fields.title,
+    description: fields.description,
+    priority: priorityOf(labels),
+    state: isOpen === null ? null : states.of(isOpen, labels).state,
+    url: fields.web_url,
+    assignee_id: assignees[0],
+    labels,
+    dispatchable: heldBack === null,
+    held_back: heldBack,
+    native_ref: fieldsOf(fields.references).full,
+    created_at: fields.created_at,
+    updated_at: fields.updated_at,
+  });
+}
+
+/** A sentence for people where an issue carries the labels of several states. */
+export function stateRivalry({ iid, isOpen, labels }: GitlabIssue, states: LabelStates): string | null {
+  if (iid === null || isOpen === null) return null;
+  const { state, rivals } = states.of(isOpen, labels);
+  if (rivals.length === 0) return null;
+  const names = rivals.map((label) => `"${label}"`).join(' and ');
+  return `${identifierOf(iid)} carries the state labels ${names}. It counts as "${state}"; take the others off.`;
+}
+
+const PREFIX = 'GL-';
+
+/** GitLab makes links of this form by itself, and it is a clean name for folders and branches. */
+export function identifierOf(iid: number): string {
+  return `${PREFIX}${iid}`;
+}
+
+/** `12`, `#12` and `GL-12` are one issue; `null`: no issue can have that name. */
+export function iidOf(written: string): number | null {
+  const [, digits] = /^(?:GL-|#)?(\d{1,15})$/i.exec(written.trim()) ?? [];
+  const iid = Number(digits ?? 0);
+  return iid > 0 ? iid : null;
+}
+
+export const OPENED = 'opened';
+export const CLOSED = 'closed';
+
+export const OWN_STATES: OwnStates = { tracker: 'GitLab', open: OPENED, closed: CLOSED };

@@ -1,21 +1,19 @@
+import { performance } from 'node:perf_hooks';
 import type { TrackerConfig, Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Comment, Issue } from '../../domain/issue.js';
+import { fieldsOf, textOf } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import type { LabelStates } from '../label-states.js';
-import type { RawToolMode } from '../provider-settings.js';
-import { Blockers } from './blockers.js';
-import { ChangeHistories } from './trust.js';
-import { changeIssue } from './write.js';
-import type { GitlabApi } from './api.js';
+import { type LabelState, LabelStates, labelStatesOf, missingLabels, namedLabels } from '../label-states.js';
+import { endpointOf, ProviderSettings, type RawToolMode } from '../provider-settings.js';
+import type { TrackerEntry } from '../registry.js';
+import { GitlabApi, Project, type ProjectFacts, readList } from './api.js';
+import { iidOf, OWN_STATES, usernameOf } from './issue.js';
+import { Blockers, type ReadOrder, readByNumbers, readByStates, readComments, readOne } from './read.js';
 import { gitlabApiTool } from './tool.js';
-import { inspect, readOwnLogin } from './inspect.js';
-import { iidOf } from './issue-number.js';
-import { Members } from './members.js';
-import { Project } from './project.js';
-import { readComments } from './read-comments.js';
-import { type ReadOrder, readByNumbers, readByStates, readOne } from './read.js';
+import { ChangeHistories, Members } from './trust.js';
+import { changeIssue } from './write.js';
 
 interface GitlabTrackerOptions {
   readonly kind: string;
@@ -39,7 +37,7 @@ const NOTHING: IssueBatch = { issues: [], unknown: [] };
  * The issues of one GitLab project. What it remembers between reads: the answers that GitLab need not send again, the members for five minutes, the project for ten,
  * who changed which version of an issue, whether the instance knows blockers, and as whom the token is known.
  */
-export class GitlabTracker implements Tracker {
+class GitlabTracker implements Tracker {
   readonly kind: string;
   readonly defaults: Tracker['defaults'];
   readonly scope: string;
@@ -145,4 +143,118 @@ export class GitlabTracker implements Tracker {
     const issue = iid === null ? null : await readOne(iid, api, api.reading(signal));
     return issue === null || issue.isOpen === null ? null : states.of(issue.isOpen, issue.labels).state;
   }
+}
+
+interface InspectOrder {
+  readonly api: GitlabApi;
+  readonly reading: HttpReading;
+  readonly project: Project;
+  readonly states: LabelStates;
+  readonly settings: Pick<TrackerConfig, 'requiredLabels'>;
+}
+
+async function inspect({ api, reading, project, states, settings }: InspectOrder): Promise<TrackerFacts> {
+  const user = await readOwnLogin(api, reading);
+  const facts = await project.read(reading);
+  return {
+    user,
+    target: facts.fullPath,
+    states: states.names,
+    warnings: [
+      ...aboutProject(facts),
+      ...(facts.hasIssues ? await aboutLabels({ api, reading, states, settings }, facts) : []),
+    ],
+  };
+}
+
+/** As whom the token is known; `null`: it may not ask. */
+async function readOwnLogin(api: GitlabApi, reading: HttpReading): Promise<string | null> {
+  const { status, body } = await reading.get(api.path('user'), { accept: [403] });
+  return status === 403 ? null : usernameOf(body);
+}
+
+/** Planner: below it, labels and states of others' issues cannot be changed. */
+const CHANGER_LEVEL = 15;
+
+function aboutProject({ fullPath, hasIssues, isArchived, level }: ProjectFacts): readonly string[] {
+  return [
+    ...(hasIssues ? [] : [`Issues are switched off in ${fullPath}: switch them on in its settings.`]),
+    ...(isArchived ? [`${fullPath} is archived: its issues can be read, but not changed.`] : []),
+    ...(level !== null && level < CHANGER_LEVEL
+      ? [`The role of the token in ${fullPath} is below Planner: agents cannot move the issues of others.`]
+      : []),
+  ];
+}
+
+async function aboutLabels(
+  { api, reading, states, settings }: Omit<InspectOrder, 'project'>,
+  { fullPath }: ProjectFacts,
+): Promise<readonly string[]> {
+  const named = namedLabels(states, settings.requiredLabels);
+  if (named.size === 0) return [];
+  const labels = await readList(api, reading, {
+    segments: ['labels'],
+    read: (value) => textOf(fieldsOf(value).name),
+    idOf: (name) => name,
+  });
+  return missingLabels(named, labels, fullPath);
+}
+
+const KIND = 'gitlab';
+const DEFAULTS = { activeStates: ['opened'], terminalStates: ['closed'] };
+const KEYS = ['project', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_tool'];
+const ENDPOINT = 'https://gitlab.com';
+const VARIABLES = ['GITLAB_TOKEN'];
+
+export const gitlabTracker: TrackerEntry = gitlabTrackerWith(() => performance.now());
+
+/** `nowMs` is for telling how long ago the project and its members were looked at. */
+export function gitlabTrackerWith(nowMs: () => number): TrackerEntry {
+  return {
+    kind: KIND,
+    defaults: DEFAULTS,
+    create(options) {
+      const settings = new ProviderSettings(options, KEYS);
+      const project = projectOf(settings);
+      const endpoint = instanceOf(settings);
+      const api = new GitlabApi({
+        ...{ endpoint, project },
+        token: settings.token('token', VARIABLES),
+        mask: (text) => options.mask(text),
+      });
+      const place = `${endpoint.host}${endpoint.pathname}`.replace(/\/$/, '');
+      return new GitlabTracker({
+        ...{ kind: KIND, defaults: DEFAULTS, api, nowMs },
+        scope: `${KIND}:${place}/${project}`.toLowerCase(),
+        states: new LabelStates(OWN_STATES, statesOf(settings)),
+        assignee: settings.text('assignee')?.replace(/^@/, '') ?? null,
+        rawTool: settings.rawTool('off'),
+        settings: () => options.settings(),
+      });
+    },
+  };
+}
+
+/** Strict, since it becomes part of every path. */
+function projectOf(settings: ProviderSettings): string {
+  const written = settings.needText('project', 'group/project');
+  const isNumber = /^[1-9]\d{0,14}$/.test(written);
+  const isPath = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/.test(written);
+  if (isNumber || (isPath && written.length <= 500 && !/\.git$/i.test(written))) return written;
+  throw settings.wrong('project', 'must be group/project or a number, without address and ending');
+}
+
+/** People copy the address of the API as well as that of the page. */
+function instanceOf(settings: ProviderSettings): URL {
+  const endpoint = endpointOf(settings.text('endpoint') ?? ENDPOINT, 'tracker.provider.endpoint');
+  endpoint.pathname = endpoint.pathname.replace(/\/api\/v4$/, '');
+  return endpoint;
+}
+
+/** GitLab takes several labels in one text. */
+function statesOf(settings: ProviderSettings): readonly LabelState[] {
+  const states = labelStatesOf(settings, OWN_STATES);
+  const odd = states.find(({ label }) => label.includes(','));
+  if (odd) throw settings.wrong('state_labels', `names the label "${odd.label}": no label has a comma`);
+  return states;
 }

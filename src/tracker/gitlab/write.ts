@@ -1,16 +1,12 @@
 import { BatonError } from '../../domain/errors.js';
-import { fieldsOf, textOf } from '../../domain/fields.js';
+import { fieldsOf, textOf } from '../../domain/json.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
-import { afterComment } from '../after-comment.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
-import type { GitlabApi } from './api.js';
-import { type GitlabIssue, labelKey, readGitlabIssue } from './issue.js';
-import { identifierOf, iidOf } from './issue-number.js';
-import { CLOSED } from './own-states.js';
-import { withoutQuickActions } from './quick-actions.js';
+import { afterComment } from '../update-issue.js';
+import { type GitlabApi, readList } from './api.js';
+import { CLOSED, type GitlabIssue, identifierOf, iidOf, labelKey, readGitlabIssue } from './issue.js';
 import { readOne } from './read.js';
-import { readList } from './read-list.js';
 
 interface ChangeOrder {
   readonly api: GitlabApi;
@@ -119,4 +115,19 @@ function stateOf({ isOpen, labels }: GitlabIssue, states: LabelStates): string {
 function unknownState(state: string, { api, states }: ChangeOrder): BatonError {
   const message = `"${state}" is no state of ${api.project}. Use one of: ${states.names.join(', ')}.`;
   return new BatonError('tracker_refused', message);
+}
+
+/** A line such as `/close` or `/move group/other`: in the text of a note or a description GitLab carries it out. */
+const COMMAND = /(^|[\n\u0085\u2028\u2029])([^\S\n\u0085\u2028\u2029]*)(\/[a-z0-9_]+(?!\S))/gi;
+
+/** The text without commands: it looks the same, and does nothing. GitLab drops `\r` before it looks, so that none may be left inside of a word. */
+export function withoutQuickActions(text: string): string {
+  return text.replace(/\r\n?/g, '\n').replace(COMMAND, '$1$2\\$3');
+}
+
+/** Whether a text, or any text inside of a value, holds a command. */
+export function holdsQuickAction(value: unknown): boolean {
+  if (typeof value === 'string') return value.replaceAll('\r', '').search(COMMAND) !== -1;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some(holdsQuickAction);
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
-import { shown } from '../shown-words.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
+import { shown } from '../../text/neutralise.js';
 import type { HttpReading } from './tracker-http.js';
 
 export interface GraphqlRequest {

@@ -1,9 +1,11 @@
+import { isAscii, isUtf8 } from 'node:buffer';
 import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { BatonError } from '../../domain/errors.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-export interface Order {
+interface Order {
   readonly method: Method;
   readonly url: URL;
   readonly headers: { readonly [name: string]: string };
@@ -95,4 +97,23 @@ function readAll(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
 function unreachable(error: NodeJS.ErrnoException): NoAnswer {
   const code = /^[A-Z][A-Z0-9_]{2,60}$/.test(error.code ?? '') ? error.code : 'no connection';
   return new NoAnswer(`could not be reached (${code})`);
+}
+
+/** The body as JSON; `null` for none. `fault` makes the error from what is wrong, which goes on from "the answer …". */
+export function readJsonBody(body: Buffer, fault: (problem: string) => BatonError): unknown {
+  if (body.length === 0) return null;
+  const text = textOf(body);
+  try {
+    if (text !== null) return JSON.parse(text);
+  } catch {
+    // Told below.
+  }
+  throw fault('is not JSON: check the address of the tracker, and whether a proxy or a login page is in between');
+}
+
+/** `null`: not UTF-8. Looking first is cheaper than a decoder that fails: most of a large board is plain ASCII. */
+function textOf(body: Buffer): string | null {
+  if (isAscii(body)) return body.toString('latin1');
+  // Some servers mark the order of bytes, which JSON does not know.
+  return isUtf8(body) ? body.toString('utf8').replace(/^\ufeff/, '') : null;
 }

@@ -1,13 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
 import type { RateLimit } from '../../domain/ports.js';
-import { AnswerCache } from './answer-cache.js';
-import { badStatus, tooManyRequests } from './bad-status.js';
-import { readJsonBody } from './json-body.js';
-import { type ReadQuota, resetOf } from './limits.js';
-import { Connections, type Method, NoAnswer, type RawAnswer } from './send.js';
+import { badStatus, type ReadQuota, resetOf, tooManyRequests } from './limits.js';
+import { Connections, type Method, NoAnswer, type RawAnswer, readJsonBody } from './send.js';
 
-export interface TrackerHttpOptions {
+interface TrackerHttpOptions {
   /** As people call the tracker: "GitHub". */
   readonly name: string;
   /** From `endpointOf`. */
@@ -241,4 +238,51 @@ export class HttpReading {
   get rateLimit(): { readonly rateLimit?: RateLimit } {
     return this.#quota === null ? {} : { rateLimit: { ...this.#quota, cost: this.#cost } };
   }
+}
+
+/** What was answered under an ETag, so that the tracker need not send it again. Bounded; the longest unused goes first. */
+export class AnswerCache {
+  readonly #kept = new Map<string, Kept>();
+  #bytes = 0;
+
+  constructor(
+    private readonly maxEntries = 1_000,
+    private readonly maxBytes = 64 * 1024 * 1024,
+  ) {}
+
+  get(key: string): Kept | null {
+    const found = this.#kept.get(key);
+    if (!found) return null;
+    this.#kept.delete(key);
+    this.#kept.set(key, found);
+    return found;
+  }
+
+  put(key: string, kept: Kept): void {
+    this.drop(key);
+    if (kept.bytes > this.maxBytes) return;
+    this.#kept.set(key, kept);
+    this.#bytes += kept.bytes;
+    for (const [oldest] of this.#kept) {
+      if (this.#kept.size <= this.maxEntries && this.#bytes <= this.maxBytes) break;
+      this.drop(oldest);
+    }
+  }
+
+  drop(key: string): void {
+    this.#bytes -= this.#kept.get(key)?.bytes ?? 0;
+    this.#kept.delete(key);
+  }
+}
+
+interface Kept {
+  readonly etag: string;
+  /** The same object each time: whoever made something of it may remember that by it. */
+  readonly answer: CachedAnswer;
+  readonly bytes: number;
+}
+
+interface CachedAnswer {
+  readonly body: unknown;
+  readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
 }

@@ -1,6 +1,4 @@
-import { textOf } from '../../domain/fields.js';
-import { attachment, inline, inlineNode, MAX_DEPTH } from './adf-inline.js';
-import { AdfBudget, type AdfNode, nodeOf, plainText } from './adf-node.js';
+import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 
 /**
  * A description or comment as Jira stores it, as Markdown. Never throws: whatever is not known is told by its text, and what is too long or nested
@@ -176,4 +174,192 @@ function indented(text: string, first: string, others: string): string {
     .split('\n')
     .map((line, n) => `${n === 0 ? first : others}${line}`.trimEnd())
     .join('\n');
+}
+
+/** Deeper than people nest lists, tables and panels; a list within a list counts three times. */
+const MAX_DEPTH = 40;
+
+/** What stands within a line, as Markdown. */
+function inline(nodes: readonly unknown[], budget: AdfBudget, depth: number): string {
+  let text = '';
+  for (const each of nodes) {
+    if (budget.isSpent) break;
+    text += inlineNode(each, budget, depth);
+  }
+  return text;
+}
+
+function inlineNode(value: unknown, budget: AdfBudget, depth: number): string {
+  if (depth > MAX_DEPTH) return plainText(value, budget);
+  if (!budget.takeNode()) return '';
+  const node = nodeOf(value);
+  if (node.type === 'hardBreak') return budget.takeText('\n');
+  const own = node.text === null ? wordFor(node) : node.text;
+  if (own !== null) return marked(budget.takeText(own), node.marks, budget);
+  return inline(node.content, budget, depth + 1);
+}
+
+/** What a node without a text of its own stands for; `null`: nothing but its content. */
+function wordFor({ type, attrs }: AdfNode): string | null {
+  const text = textOf(attrs.text);
+  switch (type) {
+    case 'mention':
+      return atSign(text ?? textOf(attrs.id) ?? 'somebody');
+    case 'emoji':
+      return text ?? textOf(attrs.shortName);
+    case 'inlineCard':
+    case 'blockCard':
+    case 'embedCard':
+      return textOf(attrs.url) ?? '[link]';
+    case 'status':
+      return text === null ? null : `[${text}]`;
+    case 'date':
+      return dayOf(attrs.timestamp);
+    case 'media':
+    case 'mediaInline':
+      return attachment(textOf(attrs.alt));
+    default:
+      return text;
+  }
+}
+
+function attachment(name: string | null): string {
+  return name === null ? '[attachment]' : `[attachment: ${name.replace(/\s+/g, ' ')}]`;
+}
+
+function atSign(name: string): string {
+  return name.startsWith('@') ? name : `@${name}`;
+}
+
+/** Milliseconds since 1970, as text. */
+function dayOf(timestamp: unknown): string | null {
+  const ms = typeof timestamp === 'string' || typeof timestamp === 'number' ? Number(timestamp) : Number.NaN;
+  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString().slice(0, 10) : null;
+}
+
+function marked(text: string, marks: readonly unknown[], budget: AdfBudget): string {
+  if (marks.length === 0 || text.trim() === '') return text;
+  // Nobody writes more marks than there are.
+  const all = new Map(marks.slice(0, 20).map((mark) => [textOf(fieldsOf(mark).type), fieldsOf(fieldsOf(mark).attrs)]));
+  const start = text.length - text.trimStart().length;
+  const end = text.trimEnd().length;
+  let core = text.slice(start, end);
+  const href = webAddress(all.get('link')?.href);
+  if (href === core.trim()) return text;
+  if (all.has('code')) core = inlineCode(core);
+  if (all.has('strike')) core = `~~${core}~~`;
+  if (all.has('em')) core = `*${core}*`;
+  if (all.has('strong')) core = `**${core}**`;
+  if (href !== null)
+    core = `[${core}](${href.replace(/[\s()<>]/g, (character) => encodeURIComponent(character).replace(/[()]/g, percent))})`;
+  return budget.take(core.length - (end - start)) ? `${text.slice(0, start)}${core}${text.slice(end)}` : text;
+}
+
+/** Of what a link may be: other schemes run something where they are clicked on. */
+function webAddress(href: unknown): string | null {
+  const address = textOf(href);
+  return address !== null && /^(?:https?:\/\/|mailto:)/i.test(address) ? address : null;
+}
+
+function percent(parenthesis: string): string {
+  return parenthesis === '(' ? '%28' : '%29';
+}
+
+/** Between more backticks than the text has in a row. */
+function inlineCode(text: string): string {
+  const longest = (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 0);
+  const fence = '`'.repeat(longest + 1);
+  return longest === 0 ? `${fence}${text}${fence}` : `${fence} ${text} ${fence}`;
+}
+
+/** A node of Atlassian Document Format. Anything may come as one. */
+interface AdfNode {
+  readonly type: string;
+  readonly text: string | null;
+  readonly attrs: Fields;
+  readonly marks: readonly unknown[];
+  readonly content: readonly unknown[];
+}
+
+const NOTHING: readonly unknown[] = [];
+
+function nodeOf(value: unknown): AdfNode {
+  const { type, text, attrs, marks, content } = fieldsOf(value);
+  return {
+    type: textOf(type) ?? '',
+    text: textOf(text),
+    attrs: fieldsOf(attrs),
+    marks: Array.isArray(marks) ? marks : NOTHING,
+    content: Array.isArray(content) ? content : NOTHING,
+  };
+}
+
+/** A person writes some thousand nodes at most; a program could write any number. */
+const MAX_NODES = 20_000;
+const MAX_CHARS = 100_000;
+
+/**
+ * What one document may still cost. All that is written counts: words, addresses, and what stands before each line, since many lines in many lists are
+ * mostly that.
+ */
+class AdfBudget {
+  #nodes = MAX_NODES;
+  #chars = MAX_CHARS;
+  /** How much stands before each line here. */
+  #indent = 0;
+  #isSpent = false;
+
+  get isSpent(): boolean {
+    return this.#isSpent;
+  }
+
+  /** False when no further node is read. */
+  takeNode(): boolean {
+    if (this.#isSpent || this.#nodes === 0) this.#isSpent = true;
+    else this.#nodes--;
+    return !this.#isSpent;
+  }
+
+  /** False when so much may not be written any more. */
+  take(chars: number): boolean {
+    if (chars > this.#chars) this.#isSpent = true;
+    if (!this.#isSpent) this.#chars -= chars;
+    return !this.#isSpent;
+  }
+
+  /** The text, or as much of it as may still be told. */
+  takeText(text: string): string {
+    let end = 0;
+    while (end < text.length && !this.#isSpent) {
+      const newline = text.indexOf('\n', end);
+      const next = newline === -1 ? text.length : newline + 1;
+      const left = this.#chars;
+      if (this.take(next - end + (newline === -1 ? 0 : this.#indent))) end = next;
+      else end += Math.min(left, next - end);
+    }
+    // No half of a character at its end.
+    return end === text.length ? text : text.slice(0, end).replace(/[\ud800-\udbff]$/, '');
+  }
+
+  /** What is written meanwhile has so much before each of its lines. */
+  within(width: number, write: () => string): string {
+    this.take(width);
+    this.#indent += width;
+    const text = write();
+    this.#indent -= width;
+    return text;
+  }
+}
+
+/** Only the texts of a node and of all below it, whatever these are, without recursion: for what is nested deeper than anyone writes. */
+function plainText(start: unknown, budget: AdfBudget): string {
+  const texts: string[] = [];
+  const open: unknown[] = [start];
+  while (open.length > 0 && budget.takeNode()) {
+    const { text, attrs, content } = nodeOf(open.pop());
+    const own = text ?? textOf(attrs.text);
+    if (own !== null) texts.push(budget.takeText(own));
+    for (let at = content.length - 1; at >= 0; at--) open.push(content[at]);
+  }
+  return texts.join(' ');
 }

@@ -1,29 +1,35 @@
+import { performance } from 'node:perf_hooks';
 import type { TrackerConfig, Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
-import { fieldsOf, textOf } from '../../domain/fields.js';
 import { type Comment, type Issue, stateKey } from '../../domain/issue.js';
+import { fieldsOf, textOf } from '../../domain/json.js';
+import { nearestWord } from '../../domain/nearest-word.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
-import { normaliseList } from '../normalise-batch.js';
-import { normaliseIssue } from '../normalise-issue.js';
-import { changeIssue } from './write.js';
-import { inspectJira } from './inspect.js';
-import { ISSUE } from './issue-name.js';
-import { JiraApi, type JiraCalls, misshapen } from './api.js';
+import { normaliseIssue, normaliseList } from '../normalise-issue.js';
+import type { TrackerEntry } from '../registry.js';
+import { ISSUE, JiraApi, type JiraCalls, misshapen, namesOf, type Place, PlaceReader, statusesNamed } from './api.js';
+import {
+  assigneeNamed,
+  FIELDS,
+  fetchIssues,
+  type IssueContext,
+  matchingIds,
+  projectIdOf,
+  readTrustedComments,
+  scopeClauses,
+  searchIssues,
+  toIssue,
+  type WantedAssignee,
+} from './read.js';
+import { allOf, type JiraSettings, quoted, readJiraSettings } from './settings.js';
 import { jiraRestTool } from './tool.js';
-import type { JiraSettings } from './settings.js';
-import { quoted } from './jql.js';
-import { assigneeNamed, type WantedAssignee } from './people.js';
-import { namesOf, type Place, PlaceReader, statusesNamed } from './place.js';
-import { readTrustedComments } from './read-comments.js';
-import { fetchIssues, matchingIds, scopeClauses, searchIssues } from './read.js';
-import { FIELDS, type IssueContext, projectIdOf, toIssue } from './to-issue.js';
-import { unknownStates } from './unknown-states.js';
+import { changeIssue } from './write.js';
 
-export const KIND = 'jira';
+const KIND = 'jira';
 export const DEFAULTS = { activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] };
 const DEFAULT_TRUST: Trust = 'anyone';
 
-export interface JiraTrackerOptions {
+interface JiraTrackerOptions {
   readonly jira: JiraSettings;
   /** Asked anew each time: the settings may change. */
   settings(): Pick<TrackerConfig, 'trust'>;
@@ -33,7 +39,7 @@ export interface JiraTrackerOptions {
 }
 
 /** Jira Cloud by its REST API, version 3. It holds nothing but what it knows of project, states and its own account. */
-export class JiraTracker implements Tracker {
+class JiraTracker implements Tracker {
   readonly kind = KIND;
   readonly defaults = DEFAULTS;
   readonly scope: string;
@@ -173,4 +179,82 @@ function isInside(record: unknown, { identifier }: Issue, { project }: Place): b
   const found = projectIdOf(record);
   if (found === null) throw misshapen(`issue ${identifier}`, 'has no project');
   return project === null || found === project.id;
+}
+
+/** Token, project, states and JQL, each asked of Jira. */
+async function inspectJira(
+  calls: JiraCalls,
+  places: PlaceReader,
+  { jira, trust }: { readonly jira: JiraSettings; readonly trust: Trust | null },
+): Promise<TrackerFacts> {
+  const { displayName, emailAddress } = await calls.whoAmI();
+  const place = await places.readAnew(calls).catch((error: unknown) => {
+    throw isMissing(error) ? new BatonError('invalid_tracker_config', (error as BatonError).message) : error;
+  });
+  const { project } = place;
+  if (jira.ownClause !== null) await tryJql(calls, place, jira.ownClause);
+  return {
+    user: textOf(displayName) ?? textOf(emailAddress),
+    target: project === null ? `issues that match ${jira.ownClause}` : `project ${project.key} (${project.name})`,
+    states: namesOf(place.statuses),
+    warnings: warningsFor(place, jira, trust),
+  };
+}
+
+function warningsFor({ project }: Place, jira: JiraSettings, trust: Trust | null): readonly string[] {
+  const warnings: string[] = [];
+  if (project !== null && jira.project !== project.key)
+    warnings.push(
+      `tracker.provider.project is ${jira.project}, which Jira calls ${project.key} by now. Write the new key.`,
+    );
+  if (project?.isServiceDesk && (trust === null || typeof trust === 'string')) {
+    const who = trust === 'members' ? 'Customers who have an Atlassian account count as members: they' : 'Customers';
+    const way = 'List the account ids or addresses of your team under tracker.trust to work on their issues only';
+    warnings.push(`${who} can write issues of project ${project.key}, and agents would follow them. ${way}.`);
+  }
+  if (jira.site === null)
+    warnings.push(
+      'Issues have no links: write the address of your Jira, such as https://yourteam.atlassian.net, into tracker.provider.site.',
+    );
+  return warnings;
+}
+
+async function tryJql(calls: JiraCalls, place: Place, ownClause: string): Promise<void> {
+  const jql = allOf(scopeClauses(place, ownClause));
+  const answer = await calls.post('/search/jql', { jql, fields: ['id'], maxResults: 1 }, [400]);
+  if (answer.status === 400) {
+    const message = `Jira does not take tracker.provider.jql. It says: ${calls.said(answer) || 'nothing'}`;
+    throw new BatonError('invalid_tracker_config', message);
+  }
+  if (!Array.isArray((answer.body as { readonly issues?: unknown } | null)?.issues))
+    throw misshapen('the result of a search', 'has no list of issues');
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof BatonError && error.details.status === 404 && error.code === 'tracker_status';
+}
+
+/** A sentence for each state that Jira does not have: a search for it would be refused as a whole. */
+function unknownStates(asked: readonly string[], known: readonly string[]): readonly string[] {
+  const keys = new Set(known.map(stateKey));
+  const strangers = [...new Set(asked)].filter((state) => !keys.has(stateKey(state)));
+  return strangers.map((state) => {
+    const near = nearestWord(state, known);
+    const hint = near === null ? `It has: ${known.slice(0, 20).join(', ')}` : `Did you mean "${near}"`;
+    return `Jira has no state "${state}" here, so no issue is in it. ${hint}${near === null ? '.' : '?'}`;
+  });
+}
+
+export const jiraTracker: TrackerEntry = jiraTrackerWith(() => performance.now());
+
+/** `nowMs` is for telling how old is what is known of the project. */
+export function jiraTrackerWith(nowMs: () => number): TrackerEntry {
+  return {
+    kind: KIND,
+    defaults: DEFAULTS,
+    create: (options) => {
+      const { settings, mask } = options;
+      return new JiraTracker({ jira: readJiraSettings(options), settings, mask, nowMs });
+    },
+  };
 }

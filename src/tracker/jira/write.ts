@@ -1,14 +1,12 @@
 import { BatonError } from '../../domain/errors.js';
-import { fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
+import { fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
-import { afterComment } from '../after-comment.js';
 import type { HttpAnswer } from '../http/tracker-http.js';
-import { ISSUE } from './issue-name.js';
-import { type JiraCalls, misshapen } from './api.js';
+import { afterComment } from '../update-issue.js';
+import { ISSUE, type JiraCalls, misshapen, namesOf, type Place } from './api.js';
 import { markdownToAdf } from './markdown-to-adf.js';
-import { namesOf, type Place } from './place.js';
-import { projectIdOf } from './to-issue.js';
+import { projectIdOf } from './read.js';
 
 /** With these Jira says no to what was asked, not to who asked. */
 const REFUSALS = [400, 404, 409, 413, 422];

@@ -1,11 +1,18 @@
 import { BatonError } from '../../domain/errors.js';
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
-import { type AskedWhere, badStatus, saidIn, tooManyRequests } from '../http/bad-status.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import { graphql } from '../http/graphql.js';
+import {
+  type AskedWhere,
+  badStatus,
+  numberIn,
+  quotaIn,
+  type ReadQuota,
+  saidIn,
+  tooManyRequests,
+} from '../http/limits.js';
 import { type HttpAnswer, type HttpReading, TrackerHttp } from '../http/tracker-http.js';
 import type { Token } from '../provider-settings.js';
 import { MAX_ANSWER_BYTES } from '../raw-tool.js';
-import { linearQuota } from './linear-quota.js';
 
 export const NAME = 'Linear';
 
@@ -14,14 +21,14 @@ const UNTOLD_WAIT_MS = 60_000;
 /** No query may cost more: with less left it is the quota that was met, and otherwise a limit that ends earlier. */
 const MAX_POINTS = 10_000;
 
-export interface LinearApiOptions {
+interface LinearApiOptions {
   /** The whole address, with the path of the API. */
   readonly endpoint: URL;
   readonly token: Token;
   mask(text: string): string;
 }
 
-export interface Question {
+interface Question {
   readonly query: string;
   readonly variables: { readonly [name: string]: unknown };
   /** A change, or a question about one issue: what Linear finds wrong with it is `tracker_refused`. */
@@ -118,4 +125,46 @@ function resetOf(reading: HttpReading): number {
   const nowMs = Date.now();
   const { remaining = MAX_POINTS, resetAtMs = 0 } = reading.rateLimit.rateLimit ?? {};
   return remaining < MAX_POINTS && resetAtMs > nowMs ? resetAtMs : nowMs + UNTOLD_WAIT_MS;
+}
+
+const byRequests = quotaIn('x-ratelimit-requests-remaining', 'x-ratelimit-requests-reset', 'milliseconds');
+const byPoints = quotaIn('x-ratelimit-complexity-remaining', 'x-ratelimit-complexity-reset', 'milliseconds');
+
+/** What a request counts for at least, so that both limits can be told in points: one of them is never exceeded by keeping to the sum. */
+const POINTS_PER_REQUEST = 200;
+
+/** Linear counts requests, and what they ask for in points. Both are told in points, and the scarcer counts. */
+const linearQuota: ReadQuota = (headers, nowMs) => {
+  const requests = byRequests(headers, nowMs);
+  const points = byPoints(headers, nowMs);
+  const cost = Math.max(POINTS_PER_REQUEST, numberIn(headers, 'x-complexity') ?? 0);
+  const asPoints = requests && { ...requests, remaining: requests.remaining * POINTS_PER_REQUEST };
+  const scarcer = points !== null && asPoints !== null && points.remaining < asPoints.remaining ? points : asPoints;
+  const left = scarcer ?? points;
+  return left && { ...left, cost };
+};
+
+/** The nodes of a connection. An answer without them is an error and no empty list. */
+export function nodesOf(parent: Fields, connection: string): readonly unknown[] {
+  const { nodes } = fieldsOf(parent[connection]);
+  if (Array.isArray(nodes)) return nodes;
+  throw new BatonError(
+    'tracker_response',
+    `Linear answered without the list of ${connection}. Check tracker.provider.endpoint.`,
+  );
+}
+
+/** Where the next page begins; `null`: there is none. */
+export function nextCursor(parent: Fields, connection: string): string | null {
+  const { hasNextPage, endCursor } = fieldsOf(fieldsOf(parent[connection]).pageInfo);
+  if (typeof hasNextPage !== 'boolean') {
+    throw new BatonError('tracker_response', `Linear does not say whether there are more ${connection}.`);
+  }
+  if (!hasNextPage) return null;
+  const cursor = textOf(endCursor);
+  if (cursor !== null) return cursor;
+  throw new BatonError(
+    'tracker_pagination',
+    `The pages of Linear do not fit together: there are more ${connection}, but not where they begin. Baton reads them again at the next poll.`,
+  );
 }

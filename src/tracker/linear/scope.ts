@@ -1,11 +1,11 @@
 import { BatonError } from '../../domain/errors.js';
-import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
+import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LinearApi } from './api.js';
-import type { LinearSettings } from './settings.js';
-import { nodesOf } from './nodes.js';
+import { nodesOf } from './api.js';
 import { SCOPE_QUERY } from './queries.js';
+import type { LinearSettings } from './settings.js';
 
 /** What is looked at, as Linear has it. */
 export interface LinearScope {

@@ -1,6 +1,5 @@
 import { BatonError } from '../../domain/errors.js';
-import { endpointOf } from '../http/endpoint.js';
-import { ProviderSettings, type RawToolMode, type Token } from '../provider-settings.js';
+import { endpointOf, ProviderSettings, type RawToolMode, type Token } from '../provider-settings.js';
 import type { TrackerOptions } from '../registry.js';
 
 export const KIND = 'linear';

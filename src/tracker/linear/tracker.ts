@@ -1,17 +1,44 @@
+import { performance } from 'node:perf_hooks';
 import type { Trust } from '../../domain/config.js';
 import type { Comment, Issue } from '../../domain/issue.js';
+import { fieldsOf } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
-import type { TrackerOptions } from '../registry.js';
-import { changeIssue } from './write.js';
-import { graphqlTool } from './tool.js';
-import { IssueReader } from './read.js';
+import type { TrackerEntry, TrackerOptions } from '../registry.js';
+import { isSignedBy, type VerifyWebhook } from '../verify-webhook.js';
 import { LinearApi } from './api.js';
+import { IssueReader, type Reader, readComments } from './read.js';
 import { type LinearScope, ScopeReader } from './scope.js';
-import { KIND, type LinearSettings, scopeOf } from './settings.js';
-import type { Reader } from './node-to-issue.js';
-import { readComments } from './read-comments.js';
+import { KIND, type LinearSettings, linearSettings, scopeOf } from './settings.js';
+import { graphqlTool } from './tool.js';
+import { changeIssue } from './write.js';
 
-export const DEFAULTS = {
+/** Linear asks to take nothing that is older than a minute; a clock may be off in both directions. */
+const MAX_AGE_MS = 60_000;
+
+/** Linear signs the body (`Linear-Signature`), and the body says when it was sent. Nothing of it is parsed before its signature is believed. */
+export const verifyLinearWebhook: VerifyWebhook = ({ headers, body, secret, nowMs }) => {
+  const hex = headers['linear-signature'];
+  if (typeof hex !== 'string') return { ok: false, status: 400, reason: 'it has no Linear-Signature' };
+  if (!isSignedBy(secret, body, hex)) return { ok: false, status: 401, reason: 'its signature is not ours' };
+  const sentAtMs = timestampIn(body);
+  if (sentAtMs === null) return { ok: false, status: 400, reason: 'its body is no JSON with a webhookTimestamp' };
+  if (Math.abs(nowMs - sentAtMs) > MAX_AGE_MS) {
+    const reason = 'it was sent more than a minute ago, or the clock of this machine is wrong';
+    return { ok: false, status: 401, reason };
+  }
+  return { ok: true, delivery: hex.toLowerCase() };
+};
+
+function timestampIn(body: Buffer): number | null {
+  try {
+    const { webhookTimestamp } = fieldsOf(JSON.parse(body.toString('utf8')));
+    return typeof webhookTimestamp === 'number' && Number.isFinite(webhookTimestamp) ? webhookTimestamp : null;
+  } catch {
+    return null;
+  }
+}
+
+const DEFAULTS = {
   activeStates: ['Todo', 'In Progress'],
   terminalStates: ['Closed', 'Cancelled', 'Canceled', 'Duplicate', 'Done'],
 };
@@ -19,8 +46,20 @@ export const DEFAULTS = {
 /** Only those who were let into the workspace can write in Linear. */
 const DEFAULT_TRUST: Trust = 'anyone';
 
+export const linearTracker: TrackerEntry = linearTrackerWith(() => performance.now());
+
+/** `nowMs` is for telling how long ago project and states were asked for. */
+export function linearTrackerWith(nowMs: () => number): TrackerEntry {
+  return {
+    kind: KIND,
+    defaults: DEFAULTS,
+    verifyWebhook: verifyLinearWebhook,
+    create: (options) => new LinearTracker(linearSettings(options), options, nowMs),
+  };
+}
+
 /** Issues of a Linear project, of a team, or of both. What is looked at is found out with the first read. */
-export class LinearTracker implements Tracker {
+class LinearTracker implements Tracker {
   readonly kind = KIND;
   readonly defaults = DEFAULTS;
   readonly scope: string;

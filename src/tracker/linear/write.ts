@@ -1,13 +1,13 @@
 import { BatonError } from '../../domain/errors.js';
-import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
+import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
-import { afterComment } from '../after-comment.js';
 import type { HttpReading } from '../http/tracker-http.js';
+import { afterComment } from '../update-issue.js';
 import type { LinearApi } from './api.js';
-import { isPutAway } from './node-to-issue.js';
-import { nodesOf } from './nodes.js';
+import { nodesOf } from './api.js';
 import { COMMENT_MUTATION, MOVE_MUTATION, MOVES_QUERY } from './queries.js';
+import { isPutAway } from './read.js';
 
 /** Comments first and moves last: the move may end the run. Nothing is sent when the state does not exist. */
 export async function changeIssue(

@@ -1,8 +1,17 @@
-import { parseBacklogDate } from './backlog-date.js';
-import { parseComments } from './comments.js';
-import { parseFrontMatter } from './front-matter.js';
-import { findSections, type Section } from './sections.js';
-import { TaskUnreadable } from './task-unreadable.js';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Pair,
+  Parser,
+  parseDocument,
+  type Scalar,
+  visit,
+} from 'yaml';
+import { isNestedDeeper } from '../../domain/json.js';
+import { findSections, parseBacklogDate, parseComments, type Section, TaskUnreadable } from './sections.js';
 
 /** What the file of a task says. */
 export interface Task {
@@ -111,4 +120,136 @@ function tidy(part: string): string {
     .replaceAll('\r\n', '\n')
     .replace(/^(?:[ \t]*\n)+/, '')
     .trimEnd();
+}
+
+/** Parsing takes the longer the larger the front matter is, and nothing else runs meanwhile. */
+const MAX_CHARS = 65_536;
+/** Aliases make a short text say a long one again and again. */
+const MAX_ITEMS = 500;
+const MAX_ITEM_CHARS = 500;
+const OPENING = /^\uFEFF?---[ \t]*\r?\n/;
+const CLOSING = /^---[ \t]*\r?$/m;
+
+/** The settings of a task, and where in the file's text each of them stands. */
+export interface FrontMatter {
+  /** Where the YAML begins in the text of the file: ranges of nodes count from here. */
+  readonly start: number;
+  readonly bodyStart: number;
+  readonly isFlow: boolean;
+  pair(key: string): Pair<Scalar, unknown> | null;
+  /** The value as written, for a single value that is not empty. */
+  text(key: string): string | null;
+  /** A list, or one value as a list of one. */
+  list(key: string): string[];
+}
+
+/** Throws `TaskUnreadable`. `text` may begin with a byte order mark, and its lines may end in CRLF. */
+export function parseFrontMatter(text: string): FrontMatter {
+  const opening = OPENING.exec(text);
+  if (!opening) throw new TaskUnreadable('does not begin with a `---` line');
+  const start = opening[0].length;
+  const closing = CLOSING.exec(text.slice(start));
+  if (!closing) throw new TaskUnreadable('has no closing `---` line');
+  if (closing.index > MAX_CHARS) throw new TaskUnreadable(`has front matter of more than ${MAX_CHARS} characters`);
+  const document = parseYaml(text.slice(start, start + closing.index));
+  const root = document.contents;
+  if (!isMap(root)) throw new TaskUnreadable('has front matter that is not a map of `key: value` lines');
+
+  const pairs = new Map<string, Pair<Scalar, unknown>>();
+  for (const pair of root.items) {
+    if (!isScalar(pair.key)) throw new TaskUnreadable('has a key that is not plain text');
+    const key = String(pair.key.value);
+    if (pairs.has(key)) throw new TaskUnreadable(`has the key ${JSON.stringify(key)} twice`);
+    pairs.set(key, pair as Pair<Scalar, unknown>);
+  }
+  const resolve = aliasResolver(document);
+  const nodeOf = (key: string) => resolve(pairs.get(key)?.value);
+  return {
+    start,
+    // Behind the line end of the closing fence, if it has one.
+    bodyStart: Math.min(text.length, start + closing.index + closing[0].length + 1),
+    isFlow: root.flow === true,
+    pair: (key) => pairs.get(key) ?? null,
+    text: (key) => scalarText(nodeOf(key)),
+    list: (key) => {
+      const value = nodeOf(key);
+      const items = isSeq(value) ? value.items : [value];
+      if (items.length > MAX_ITEMS) throw new TaskUnreadable(`has more than ${MAX_ITEMS} ${key}`);
+      const texts = items.map((item) => scalarText(resolve(item))).filter((item) => item !== null);
+      if (texts.every((text) => text.length <= MAX_ITEM_CHARS)) return texts;
+      throw new TaskUnreadable(`has ${key} of more than ${MAX_ITEM_CHARS} characters`);
+    },
+  };
+}
+
+function parseYaml(source: string): Document.Parsed {
+  const document = parseShallowYaml(source);
+  // People write `assignee: @sara`, and Backlog.md takes it although YAML does not.
+  const error = document.errors.find(({ code, pos }) => code !== 'BAD_SCALAR_START' || source[pos[0]] !== '@');
+  if (!error) return document;
+  const line = source.slice(0, error.pos[0]).split('\n').length + 1;
+  throw new TaskUnreadable(`has front matter that is not valid YAML (line ${line})`);
+}
+
+/**
+ * One step is enough for any alias, and aliases are never expanded further: no bomb goes off. The anchors are looked up
+ * once; the parser's own way walks through the document for each alias.
+ */
+function aliasResolver(document: Document.Parsed): (node: unknown) => unknown {
+  let targets: Map<unknown, unknown> | null = null;
+  return (node) => {
+    if (!isAlias(node)) return node;
+    targets ??= targetsOf(document);
+    return targets.get(node);
+  };
+}
+
+/** What each alias stands for: the last node of that name before it. */
+function targetsOf(document: Document.Parsed): Map<unknown, unknown> {
+  const anchors = new Map<string, unknown>();
+  const targets = new Map<unknown, unknown>();
+  visit(document, {
+    Alias: (_, alias) => {
+      targets.set(alias, anchors.get(alias.source));
+    },
+    Value: (_, node) => {
+      if (node.anchor) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
+}
+
+/** Numbers as they are written: `1.10` is no 1.1 here. */
+function scalarText(node: unknown): string | null {
+  if (!isScalar(node) || node.value === null || node.value === undefined) return null;
+  const text = typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
+  return text.trim() === '' ? null : text.trim();
+}
+
+const MAX_DEPTH = 32;
+
+/** A YAML document with its errors. Aliases are not expanded. Throws `TaskUnreadable` for what cannot be parsed safely. */
+export function parseShallowYaml(source: string): Document.Parsed {
+  try {
+    if (!isPlainlyShallow(source) && isNestedDeeper(new Parser().parse(source), MAX_DEPTH))
+      throw new TaskUnreadable(`is nested more than ${MAX_DEPTH} levels deep`);
+    // Its own check for repeated keys is quadratic.
+    return parseDocument(source, { prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
+  } catch (error) {
+    if (error instanceof TaskUnreadable) throw error;
+    throw new TaskUnreadable('has settings that cannot be parsed', { cause: error });
+  }
+}
+
+/**
+ * Every level needs a bracket, an indicator or a deeper indent. Counting them is far cheaper than parsing twice, and
+ * nearly every task passes.
+ */
+function isPlainlyShallow(source: string): boolean {
+  const brackets = source.match(/[[{]/g)?.length ?? 0;
+  const perLine = source.split('\n').map((line) => {
+    const indent = line.length - line.trimStart().length;
+    return 2 * (indent + (line.match(/[-?:](?=\s|$)/g)?.length ?? 0));
+  });
+  return brackets + perLine.reduce((most, each) => Math.max(most, each), 0) <= MAX_DEPTH;
 }

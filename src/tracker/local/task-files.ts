@@ -1,13 +1,11 @@
-import { type BigIntStats, lstatSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { type BigIntStats, constants, lstatSync } from 'node:fs';
+import { type FileHandle, open, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Issue } from '../../domain/issue.js';
 import { normaliseIssue } from '../normalise-issue.js';
 import { parseTask, type Task } from './parse-task.js';
-import { decodeTask, type FileStats, readTaskFile } from './read-task-file.js';
-import { idInBrokenText } from './task-id.js';
-import { TaskUnreadable } from './task-unreadable.js';
+import { TaskUnreadable } from './sections.js';
 
 /** What was found at one path. */
 export type TaskFile = {
@@ -131,4 +129,106 @@ function notAFile(stats: BigIntStats): string {
 
 function keyOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
+}
+
+/** More is not a task: refused before it fills memory. */
+export const MAX_TASK_BYTES = 1_000_000;
+
+/** Without O_NONBLOCK, opening a FIFO waits until somebody writes to it. */
+export const READ_AS_IT_IS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW | constants.O_NOCTTY;
+
+interface TaskBytes {
+  readonly bytes: Buffer;
+  readonly stats: FileStats;
+}
+
+export type FileStats = Awaited<ReturnType<typeof statsOf>>;
+
+/**
+ * Never blocks and never follows a symlink, whatever lies at the path. Throws `TaskUnreadable` for what is no readable
+ * file; `null` when nothing is there (any more).
+ */
+export async function readTaskFile(path: string): Promise<TaskBytes | null> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, READ_AS_IT_IS);
+  } catch (error) {
+    return absentOr(error);
+  }
+  try {
+    const stats = await statsOf(handle);
+    if (!stats.isFile()) throw new TaskUnreadable('is no regular file');
+    return { bytes: await readBounded(handle, Number(stats.size)), stats };
+  } catch (error) {
+    return absentOr(error);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The text, with its byte order mark: encoded again it is the same bytes. */
+export function decodeTask(bytes: Buffer): string {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw new TaskUnreadable('is not valid UTF-8', { cause: error });
+  }
+  if (text.includes('\0')) throw new TaskUnreadable('has a NUL byte in it');
+  return text;
+}
+
+function statsOf(handle: FileHandle) {
+  return handle.stat({ bigint: true });
+}
+
+/** The size is a first look only: the file may grow while it is read. */
+async function readBounded(handle: FileHandle, size: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for (let room = Math.min(size, MAX_TASK_BYTES) + 1; total <= MAX_TASK_BYTES; room = 65_536) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(room), 0, room, null);
+    if (bytesRead === 0) return Buffer.concat(chunks, total);
+    total += bytesRead;
+    chunks.push(buffer.subarray(0, bytesRead));
+  }
+  throw new TaskUnreadable(`is larger than ${MAX_TASK_BYTES} bytes`);
+}
+
+function absentOr(error: unknown): null {
+  if (error instanceof TaskUnreadable) throw error;
+  const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+  if (code === 'ENOENT') return null;
+  if (code === 'ELOOP') throw new TaskUnreadable('is a symlink, and symlinks are not followed', { cause: error });
+  if (code === 'EISDIR' || code === 'ENXIO') throw new TaskUnreadable('is no regular file', { cause: error });
+  const reason = code === 'EACCES' || code === 'EPERM' ? 'may not be read by this user' : `cannot be read (${code})`;
+  throw new TaskUnreadable(reason, { cause: error });
+}
+
+/** How Backlog.md names files: `task-12.1 - Some-title.md`. */
+const FILE_NAME = /^([a-z]+-[a-z0-9]+(?:[._-][a-z0-9]+)*)(?= -|\.md$)/i;
+const ID_LINE = /^["']?id["']?[ \t]*:[ \t]*["']?([a-z]+-[a-z0-9]+(?:[._-][a-z0-9]+)*)/im;
+/** An id stands among the first lines; what looks like one further down is text. */
+const HEAD_CHARS = 4_096;
+
+/**
+ * One form for all spellings that Backlog.md takes for the same task: `task-1`, `TASK-01` and, with that prefix, `1` are
+ * `TASK-1`.
+ */
+export function canonicalId(written: string, prefix: string): string {
+  const text = written.trim();
+  const parts = /^(?:([a-z]+)-)?(\d+(?:\.\d+)*)$/i.exec(text);
+  if (!parts) return text.toUpperCase();
+  const numbers = (parts[2] ?? '').split('.').map((digits) => digits.replace(/^0+(?=\d)/, ''));
+  return `${(parts[1] ?? prefix).toUpperCase()}-${numbers.join('.')}`;
+}
+
+/** The id that a file's name tells, as written there; null for names that Backlog.md does not give. */
+export function idInFileName(name: string): string | null {
+  return FILE_NAME.exec(name)?.[1] ?? null;
+}
+
+/** The id of a task whose text as a whole makes no sense (yet). */
+function idInBrokenText(text: string): string | null {
+  return ID_LINE.exec(text.slice(0, HEAD_CHARS))?.[1] ?? null;
 }

@@ -1,18 +1,21 @@
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
 import type { TrackerConfig } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
-import { stateKey } from '../../domain/issue.js';
+import { includesState, stateKey } from '../../domain/issue.js';
+import type { JsonObject } from '../../domain/json.js';
+import { nearestWord } from '../../domain/nearest-word.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, WatchCallbacks } from '../../domain/ports.js';
-import { includesState } from '../../domain/standing.js';
+import type { TrackerEntry } from '../registry.js';
 import { type Board, BoardReader, type Card } from './board.js';
-import { cardToIssue, missingDependencies, onlyCard, stateOf } from './read.js';
-import { dependencyCircles } from './dependency-circles.js';
-import { Sightings } from './sightings.js';
-import { canonicalId } from './task-id.js';
+import { cardToIssue, dependencyCircles, missingDependencies, onlyCard, Sightings, stateOf } from './read.js';
+import { canonicalId } from './task-files.js';
+import { type FolderWatch, realOrSame, watchFolder } from './watch-folder.js';
 import { updateTask } from './write.js';
-import { type FolderWatch, watchFolder } from './watch-folder.js';
 
-export const KIND = 'local';
-export const DEFAULTS = { activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] };
+const KIND = 'local';
+const DEFAULTS = { activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] };
 
 interface LocalTrackerOptions {
   readonly folder: string;
@@ -28,7 +31,7 @@ interface LocalTrackerOptions {
  * files are read. Changes of one issue wait for each other; other programs are met at the lock and at the comparison
  * before each write.
  */
-export class LocalTracker implements Tracker {
+class LocalTracker implements Tracker {
   readonly kind = KIND;
   readonly defaults = DEFAULTS;
   readonly scope: string;
@@ -181,4 +184,40 @@ function someOf(problems: readonly string[]): readonly string[] {
 function completed({ task }: Card, state: string): BatonError {
   const message = `${task.id} is in the folder "completed" and cannot be moved to "${state}". Move its file back to "tasks" first.`;
   return new BatonError('tracker_refused', message);
+}
+
+const DEFAULT_PATH = './backlog';
+const KEYS = ['path'];
+
+export const localTracker: TrackerEntry = localTrackerWith(() => performance.now());
+
+/** `nowMs` is for telling how long a file has been missing. */
+export function localTrackerWith(nowMs: () => number): TrackerEntry {
+  return {
+    kind: KIND,
+    defaults: DEFAULTS,
+    create({ config, settings, env, dir }) {
+      const folder = path.resolve(dir, withHome(pathOf(config.provider), env.HOME || homedir()));
+      return new LocalTracker({ folder, scope: `${KIND}:${realOrSame(folder)}`, settings, nowMs });
+    },
+  };
+}
+
+function pathOf(provider: JsonObject): string {
+  const stranger = Object.keys(provider).find((key) => !KEYS.includes(key));
+  if (stranger !== undefined) {
+    const near = nearestWord(stranger, KEYS);
+    const hint = near === null ? `It takes: ${KEYS.join(', ')}.` : `Did you mean tracker.provider.${near}?`;
+    const message = `tracker.provider.${stranger} is no setting of the local tracker. ${hint}`;
+    throw new BatonError('invalid_tracker_config', message);
+  }
+  const { path: written = null } = provider;
+  if (written === null) return DEFAULT_PATH;
+  if (typeof written === 'string' && written.trim() !== '' && !written.includes('\0')) return written.trim();
+  const message = `tracker.provider.path must be the path of a folder, got ${JSON.stringify(written)}. Write ${DEFAULT_PATH}, or leave it out.`;
+  throw new BatonError('invalid_tracker_config', message);
+}
+
+function withHome(written: string, home: string): string {
+  return written === '~' || written.startsWith('~/') ? path.join(home, written.slice(1)) : written;
 }

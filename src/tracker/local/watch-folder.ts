@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { WatchCallbacks } from '../../domain/ports.js';
-import { CONFIG_NAMES, ROOT_CONFIG_NAME } from './backlog-config.js';
-import { PLACES } from './board.js';
-import { realOrSame } from './real-path.js';
+import { CONFIG_NAMES, PLACES, ROOT_CONFIG_NAME } from './board.js';
 import { isTaskName } from './task-files.js';
 
 /** One save is several events, and a checkout is hundreds. */
@@ -77,4 +75,14 @@ function isReady(watcher: FSWatcher, onError: WatchCallbacks['onError']): Promis
       resolve();
     });
   });
+}
+
+/** The real path of what is there; missing last parts are kept as they are. */
+export function realOrSame(target: string): string {
+  try {
+    return realpathSync(target);
+  } catch {
+    const parent = path.dirname(target);
+    return parent === target ? target : path.join(realOrSame(parent), path.basename(target));
+  }
 }

@@ -1,16 +1,12 @@
-import { type Fields, fieldsOf, textOf } from '../../domain/fields.js';
+import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 import type { HostTool } from '../../domain/ports.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
-import { MAX_ANSWER_BYTES, type RawCall, type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
+import { MAX_ANSWER_BYTES, parseRestPath, type RawCall, type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
+import { identifierOf, issueNumberOf, numberIn } from './api.js';
+import { inScope, isPrivate, issuesByNumber, readWhole, type Scope } from './read.js';
 import { lookAgain, notMoved } from './write.js';
-import { identifierOf, issueNumberOf, numberIn } from './issue-number.js';
-import { readWhole } from './journals.js';
-import { issuesByNumber, type Scope } from './read.js';
-import { fitToTell } from './tool-answer.js';
-import { toolBody } from './tool-body.js';
-import { type ToolRoute, toolRoute } from './tool-paths.js';
 
-export interface RedmineToolOptions {
+interface RedmineToolOptions {
   readonly scope: Scope;
   readonly isReadOnly: boolean;
   mask(text: string): string;
@@ -120,4 +116,177 @@ async function leftBehind(number: number, wanted: unknown, reading: HttpReading)
   return String(id) === String(wanted)
     ? null
     : notMoved(number, textOf(name) ?? String(id), `status ${String(wanted)}`, issue);
+}
+
+/** A path that may be asked for, and what must hold before it is. */
+interface ToolRoute {
+  readonly methods: readonly string[];
+  /** As it is sent, with its ending and without its query. */
+  readonly path: string;
+  /** Names of what may stand in the query. */
+  readonly query: readonly string[];
+  readonly includes: readonly string[];
+  readonly kind: 'issues' | 'issue' | 'relations' | 'watchers' | 'relation' | 'plain';
+  /** The issue or relation that the path names. */
+  readonly number: number | null;
+}
+
+const PAGE = ['limit', 'offset'];
+const FILTERS = [
+  ...['issue_id', 'status_id', 'tracker_id', 'priority_id', 'category_id', 'fixed_version_id', 'parent_id', 'subject'],
+  ...['assigned_to_id', 'author_id', 'created_on', 'updated_on', 'closed_on', 'sort', 'project_id', ...PAGE],
+];
+/** Not `children`: those may lie in other projects. */
+const ISSUE_PARTS = ['journals', 'relations', 'attachments', 'watchers', 'allowed_statuses', 'changesets'];
+const PROJECT_PARTS = ['trackers', 'issue_categories', 'enabled_modules', 'time_entry_activities'];
+const PROJECT_LISTS = ['versions', 'issue_categories', 'memberships'];
+const PLAIN = ['/issue_statuses', '/trackers', '/enumerations/issue_priorities', '/users/current'];
+
+const HELP =
+  'It reaches /issues.json, /issues/{id}.json, /issues/{id}/relations.json, /issues/{id}/watchers.json, /relations/{id}.json, /issue_statuses.json, ' +
+  '/trackers.json, /enumerations/issue_priorities.json, /users/current.json, and /projects/{project}.json with versions, issue_categories and memberships.';
+
+/** The path and query that an agent wrote, held to the project. Throws `ToolRefusal`. */
+function toolRoute(written: string, scope: Scope): { readonly route: ToolRoute; readonly query: URLSearchParams } {
+  const parsed = parseRestPath(written);
+  if (typeof parsed === 'string') throw new ToolRefusal(`The ${parsed}. ${HELP}`);
+  const route = routeOf(parsed.segments, scope);
+  if (route === null) throw new ToolRefusal(`This path is out of reach. ${HELP} The project is ${scope.project}.`);
+  const query = new URLSearchParams(parsed.query);
+  checkQuery(query, route);
+  if (route.kind !== 'issues') return { route, query };
+  onlyProject(query.get('project_id'), scope);
+  for (const [name, value] of Object.entries(inScope(scope))) query.set(name, value);
+  return { route, query };
+}
+
+/** A project that an agent names must be the one that is configured; it may as well name none. */
+function onlyProject(written: unknown, { project }: Scope): void {
+  if (written === undefined || written === null || written === project) return;
+  throw new ToolRefusal(`Only the project ${project} is in reach: write project_id "${project}", or leave it out.`);
+}
+
+function routeOf(written: readonly string[], { project }: Scope): ToolRoute | null {
+  const segments = [...written.slice(0, -1), (written.at(-1) ?? '').replace(/\.json$/, '')];
+  const [first, second = '', third] = segments;
+  const plain = { query: [], includes: [], kind: 'plain', number: null, methods: ['GET'] } as const;
+  const path = `/${segments.map(encodeURIComponent).join('/')}.json`;
+  if (PLAIN.includes(`/${segments.join('/')}`)) return { ...plain, path };
+  if (first === 'projects' && second === project) {
+    if (segments.length === 2) return { ...plain, path, includes: PROJECT_PARTS };
+    const isList = segments.length === 3 && PROJECT_LISTS.includes(third ?? '');
+    return isList ? { ...plain, path, query: PAGE } : null;
+  }
+  if (first === 'issues' && segments.length === 1) {
+    return { ...plain, path, kind: 'issues', methods: ['GET', 'POST'], query: FILTERS, includes: ISSUE_PARTS };
+  }
+  const number = /^\d+$/.test(second) ? issueNumberOf(second) : null;
+  if (number === null) return null;
+  const one = { ...plain, path, number };
+  if (first === 'relations' && segments.length === 2) return { ...one, kind: 'relation' };
+  if (first !== 'issues') return null;
+  if (segments.length === 2) return { ...one, kind: 'issue', methods: ['GET', 'PUT'], includes: ISSUE_PARTS };
+  if (segments.length !== 3) return null;
+  if (third === 'relations') return { ...one, kind: 'relations', methods: ['GET', 'POST'] };
+  return third === 'watchers' ? { ...one, kind: 'watchers', methods: ['POST'] } : null;
+}
+
+/** `key` would be another account, `query_id` another project's: only what is known to stay inside. */
+function checkQuery(query: URLSearchParams, { query: names, includes, kind, path }: ToolRoute): void {
+  for (const [name, value] of query) {
+    if (name === 'include' && includes.length > 0) {
+      const stranger = value.split(',').find((part) => !includes.includes(part.trim()));
+      if (stranger === undefined) continue;
+      throw new ToolRefusal(`include takes ${includes.join(', ')} here, not ${JSON.stringify(stranger)}.`);
+    }
+    if (names.includes(name) || (kind === 'issues' && /^cf_\d{1,9}$/.test(name))) continue;
+    const allowed = [...names, ...(includes.length > 0 ? ['include'] : [])];
+    const advice = allowed.length === 0 ? 'It takes none.' : `It takes: ${allowed.join(', ')}.`;
+    throw new ToolRefusal(`The query of ${path} may not hold ${JSON.stringify(name)}. ${advice}`);
+  }
+}
+
+/** What may be sent, and which other issues it touches: all of them must lie in the project. */
+interface ToolBody {
+  readonly body: object;
+  readonly touches: readonly number[];
+}
+
+/** What an issue can be given. Moving it to another project, and files, are not among it. */
+const ISSUE_FIELDS = [
+  ...['subject', 'description', 'status_id', 'tracker_id', 'priority_id', 'category_id', 'fixed_version_id'],
+  ...['assigned_to_id', 'parent_issue_id', 'notes', 'private_notes', 'is_private', 'custom_fields', 'start_date'],
+  ...['due_date', 'done_ratio', 'estimated_hours', 'watcher_user_ids'],
+];
+
+/** The body that an agent wrote, held to the project. Throws `ToolRefusal`. */
+function toolBody(written: unknown, route: ToolRoute, method: string, scope: Scope): ToolBody {
+  if (route.kind === 'relations') return relationBody(written);
+  if (route.kind === 'watchers') return watcherBody(written);
+  const issue = inner(written, 'issue', [...ISSUE_FIELDS, 'project_id']);
+  onlyProject(issue.project_id, scope);
+  const { parent_issue_id: parent, project_id: _, ...rest } = issue;
+  const touches = isAbsent(parent) ? [] : [numberOf(parent, 'issue.parent_issue_id')];
+  const body = {
+    ...rest,
+    // Empty takes the issue away from its parent.
+    ...(parent === undefined ? {} : { parent_issue_id: touches[0] ?? '' }),
+    ...(method === 'POST' ? { project_id: scope.project } : {}),
+  };
+  return { body: { issue: body }, touches };
+}
+
+function relationBody(written: unknown): ToolBody {
+  const relation = inner(written, 'relation', ['issue_to_id', 'relation_type', 'delay']);
+  const to = numberOf(relation.issue_to_id, 'relation.issue_to_id');
+  return { body: { relation: { ...relation, issue_to_id: to } }, touches: [to] };
+}
+
+function watcherBody(written: unknown): ToolBody {
+  const { user_id: user, ...rest } = fieldsOf(written);
+  if (Object.keys(rest).length > 0) throw new ToolRefusal('body takes user_id and nothing else.');
+  return { body: { user_id: numberOf(user, 'user_id') }, touches: [] };
+}
+
+/** Redmine takes parameters from everywhere in a body: only the one object that is meant may be there. */
+function inner(written: unknown, name: string, fields: readonly string[]): Fields {
+  const body = fieldsOf(written);
+  const value = body[name];
+  const isAlone = Object.keys(body).length === 1;
+  if (!isAlone || typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ToolRefusal(`body must be {"${name}": {…}} and nothing else.`);
+  }
+  const stranger = Object.keys(value).find((key) => !fields.includes(key));
+  if (stranger === undefined) return value as Fields;
+  throw new ToolRefusal(`${name} may not hold ${JSON.stringify(stranger)}. It takes: ${fields.join(', ')}.`);
+}
+
+function numberOf(value: unknown, name: string): number {
+  const number = typeof value === 'number' || typeof value === 'string' ? issueNumberOf(String(value)) : null;
+  if (number === null) throw new ToolRefusal(`${name} must be one number.`);
+  return number;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+/** What Redmine answered, without what no agent may hear: the key, which it tells everybody of themselves, and private notes. */
+function fitToTell(body: unknown): unknown {
+  const { user, issue, issues } = fieldsOf(body);
+  if (user !== undefined) return { ...fieldsOf(body), user: withoutKey(user) };
+  if (issue !== undefined) return { ...fieldsOf(body), issue: withoutPrivateNotes(issue) };
+  if (Array.isArray(issues)) return { ...fieldsOf(body), issues: issues.map(withoutPrivateNotes) };
+  return body;
+}
+
+function withoutKey(user: unknown): Fields {
+  const { api_key: _, ...rest } = fieldsOf(user);
+  return rest;
+}
+
+function withoutPrivateNotes(issue: unknown): Fields {
+  const { journals, ...rest } = fieldsOf(issue);
+  if (!Array.isArray(journals)) return rest;
+  return { ...rest, journals: journals.filter((journal) => !isPrivate(fieldsOf(journal))) };
 }

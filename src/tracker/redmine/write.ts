@@ -1,13 +1,11 @@
 import { BatonError, toBatonError } from '../../domain/errors.js';
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/fields.js';
 import { stateKey } from '../../domain/issue.js';
+import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
-import { saidIn } from '../http/bad-status.js';
+import { saidIn } from '../http/limits.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { type BoardFacts, type Status, statusNamed, unreadable } from './board-facts.js';
-import { identifierOf, issueNumberOf } from './issue-number.js';
-import { notesIn, readWhole } from './journals.js';
-import { issuesByNumber, type Scope } from './read.js';
+import { type BoardFacts, identifierOf, issueNumberOf, type Status, statusNamed, unreadable } from './api.js';
+import { issuesByNumber, notesIn, readWhole, type Scope } from './read.js';
 
 export interface ChangeOptions {
   readonly reading: HttpReading;

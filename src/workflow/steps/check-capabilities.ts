@@ -1,8 +1,8 @@
 import type { Capability, CapabilityIndex } from '../../domain/capabilities.js';
 import { executorFor, findCapability } from '../../domain/capabilities.js';
-import { nearestWord } from '../../text/nearest-word.js';
+import { nearestWord } from '../../domain/nearest-word.js';
 import { isMap, meant } from '../problems.js';
-import type { Faults } from './faults.js';
+import type { Faults } from './step-node.js';
 import { allNodes, keyPlace, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
 
 export function hasCapabilities(nodes: readonly StepNode[]): boolean {

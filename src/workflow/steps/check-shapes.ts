@@ -1,4 +1,4 @@
-import type { Faults } from './faults.js';
+import type { Faults } from './step-node.js';
 import { allNodes, nameOf, type StepNode, shapeOf, textOf, valuePlace } from './step-node.js';
 
 /** What only shows when the whole tree is there: names, sessions, and what may not run at the same time. */

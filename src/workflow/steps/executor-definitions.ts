@@ -1,12 +1,35 @@
 import path from 'node:path';
-import type { Json } from '../../domain/json.js';
+import { z } from 'zod';
+import type { ErrorCode } from '../../domain/errors.js';
+import type { Json, JsonObject } from '../../domain/json.js';
 import type { ExecutorDefinition } from '../../domain/steps/plan.js';
-import type { Problem } from '../positions.js';
+import type { DefinitionFile } from '../definition-files.js';
+import { parseYaml, YamlRefused } from '../parse-front-matter.js';
+import { FILE_START, formatPath, type KeyPath, type Positions, type Problem } from '../positions.js';
+import { isMap, kindOf, sayProblem, shown, zodProblems } from '../problems.js';
 import { isSecretKey, variableName } from '../provider-secrets.js';
-import { isMap, kindOf } from '../problems.js';
-import type { DefinitionFile } from './definition-files.js';
-import { type ReadDefinition, readDocument, readEntry } from './executor-definition.js';
-import type { Faults, PlanSource } from './faults.js';
+import { oneOf, seconds, setting, text, textList } from '../schema.js';
+import { type Faults, neverFilled, type PlanSource } from './step-node.js';
+import { variables } from './step-schema.js';
+
+const textWithoutNul = textList.refine((args) => args.every((arg) => !arg.includes('\0')), 'must not contain a NUL');
+
+/** Known types; a definition of another type is for somebody else and is skipped. */
+const EXECUTOR_TYPES = ['external', 'direct_agent'] as const;
+
+/** The keys of one external executor: an entry of `executors`, or `spec` of a definition. */
+export const executorShape = {
+  executor_type: setting(oneOf(EXECUTOR_TYPES), 'external', 'Both are the same; direct_agent is the older name.'),
+  command: setting(
+    text,
+    null,
+    'The program: a path, from the folder of the definition on, or a name on PATH. No shell.',
+  ),
+  args: setting(textWithoutNul, [], 'Its arguments.'),
+  env: setting(variables, {}, 'Variables of the program; $NAME stands for one of the daemon.'),
+  model_flag: setting(text, null, 'Flag before the model of a step.'),
+  timeout_seconds: setting(seconds, null, 'Time limit of a step that has none.'),
+};
 
 /** External executors by name, from `executors:` and from the folders of definitions. */
 export interface Executors {
@@ -87,4 +110,134 @@ function literalSecrets(definitions: readonly ExecutorDefinition[], source: Plan
         return value;
       }),
   );
+}
+
+/** One definition: usable, or why it is not. Skipped is no fault; refused is one. */
+interface ReadDefinition {
+  /** Empty: a whole folder cannot be read. */
+  readonly name: string;
+  readonly definition: ExecutorDefinition | null;
+  /** Why there is none. */
+  readonly reason: string;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+type Place = Pick<ExecutorDefinition, 'source' | 'file' | 'dir'>;
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const strict = z.strictObject(executorShape);
+/** Keys of other versions are tolerated in a document. */
+const tolerant = z.object(executorShape);
+
+/** An entry of `executors:`. */
+function readEntry(name: string, value: Json, { positions, name: file, dir }: PlanSource): ReadDefinition {
+  const place: Place = { source: 'workflow', file, dir };
+  return readSpec(name, value, ['executors', name], positions, place, strict);
+}
+
+/** A YAML document of a folder of definitions. Never throws. */
+function readDocument(file: DefinitionFile): ReadDefinition {
+  const stem = path.basename(file.path).replace(/\.ya?ml$/, '');
+  const refuse = (reason: string, at = FILE_START, code?: ErrorCode): ReadDefinition => {
+    const problem = {
+      at,
+      text: file.isFolder ? `the folder of executors ${reason}` : `executor ${quoted(stem)}: ${reason}`,
+      file: file.name,
+      ...(code === undefined ? {} : { code }),
+    };
+    return { name: file.isFolder ? '' : stem, definition: null, reason, problems: [problem], warnings: [] };
+  };
+  if (file.bytes === null) return refuse(file.problem ?? 'cannot be read');
+  let parsed: ReturnType<typeof parseYaml>;
+  try {
+    parsed = parseYaml(new TextDecoder('utf-8', { fatal: true }).decode(file.bytes));
+  } catch (error) {
+    if (error instanceof YamlRefused) return refuse(error.message, error.at ?? FILE_START);
+    return refuse('is not valid UTF-8');
+  }
+  const { value, positions } = parsed;
+  if (!isMap(value)) return refuse(`must be a map with schemaVersion, kind, metadata and spec, got ${kindOf(value)}`);
+  const fault = headFault(value, stem);
+  if (fault !== null) return refuse(fault.text, positions.valueAt(fault.path), fault.code);
+  const place: Place = { source: file.layer, file: file.name, dir: path.dirname(file.path) };
+  return readSpec(stem, value.spec ?? {}, ['spec'], positions, place, tolerant);
+}
+
+function headFault(document: JsonObject, stem: string): { path: KeyPath; text: string; code?: ErrorCode } | null {
+  const { schemaVersion = null, kind = null, metadata = null } = document;
+  if (schemaVersion !== 2) {
+    const what =
+      schemaVersion === 1 ? 'schemaVersion 1 is retired' : `schemaVersion must be 2, got ${shown(schemaVersion)}`;
+    return { path: ['schemaVersion'], text: `${what}; write \`schemaVersion: 2\``, code: 'JobValidation' };
+  }
+  if (kind !== 'Executor')
+    return { path: ['kind'], text: `kind must be Executor, got ${shown(kind)}`, code: 'JobValidation' };
+  const name = isMap(metadata) ? (metadata.name ?? null) : null;
+  if (name !== stem) {
+    const text = `metadata.name must be the name of the file without its ending, "${stem}", got ${shown(name)}; rename one of the two`;
+    return { path: ['metadata', 'name'], text };
+  }
+  return null;
+}
+
+function readSpec(
+  name: string,
+  value: Json,
+  at: KeyPath,
+  positions: Positions,
+  place: Place,
+  schema: typeof strict | typeof tolerant,
+): ReadDefinition {
+  const where = place.source === 'workflow' ? {} : { file: place.file };
+  const told = (path: KeyPath, text: string, code?: ErrorCode): Problem => ({
+    at: positions.valueAt([...at, ...path]),
+    text: `executor ${quoted(name)}: ${text}`,
+    ...where,
+    ...(code === undefined ? {} : { code }),
+  });
+  const refused = (problems: Problem[]): ReadDefinition => {
+    const reason = (problems[0]?.text ?? '').replace(/^executor ".*?": /, '');
+    return { name, definition: null, reason, problems, warnings: [] };
+  };
+  const skipped = (path: KeyPath, reason: string): ReadDefinition => {
+    return { name, definition: null, reason, problems: [], warnings: [told(path, `${reason}, so it is skipped`)] };
+  };
+  if (!NAME.test(name))
+    return refused([told([], 'its name may have only letters, digits, `.`, `_` and `-`, at most 64')]);
+  if (!isMap(value)) return refused([told([], `must be a map with a command, got ${kindOf(value)}`)]);
+  const { executor_type: type } = value;
+  if (typeof type === 'string' && !(EXECUTOR_TYPES as readonly string[]).includes(type))
+    return skipped(['executor_type'], `executor_type ${shown(type)} is not known here`);
+  const parsed = schema.safeParse(value);
+  const found = zodProblems(parsed.error);
+  const problems = found.map((problem) => {
+    const fault = told(problem.path, sayProblem(problem, value, Object.keys(executorShape)));
+    return problem.isOfKey ? { ...fault, at: positions.keyAt([...at, ...problem.path]) } : fault;
+  });
+  const { command, args, env, model_flag } = value;
+  for (const token of neverFilled({ command, args, env, model_flag } as JsonObject, []))
+    problems.push(told(token.path, `${formatPath(token.path)}: ${token.text}`, 'step_data_error'));
+  const hasCommand = typeof command === 'string' ? command.trim() !== '' : (command ?? null) !== null;
+  // A misspelt `command` is no missing one.
+  if (!hasCommand && !found.some(({ isUnknownKey }) => isUnknownKey)) return skipped([], 'it has no command');
+  if (problems.length > 0 || !parsed.success) return refused(problems);
+  return { name, definition: definitionOf(name, parsed.data, place), reason: '', problems: [], warnings: [] };
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, 80));
+}
+
+function definitionOf(name: string, spec: z.output<typeof strict>, place: Place): ExecutorDefinition {
+  return {
+    name,
+    type: spec.executor_type,
+    command: spec.command ?? '',
+    args: spec.args,
+    env: spec.env,
+    modelFlag: spec.model_flag,
+    timeoutSeconds: spec.timeout_seconds || null,
+    ...place,
+  };
 }

@@ -1,21 +1,18 @@
 import type { CapabilityIndex } from '../../domain/capabilities.js';
 import type { Json, JsonObject } from '../../domain/json.js';
 import type { Plan, Step } from '../../domain/steps/plan.js';
+import type { DefinitionFile } from '../definition-files.js';
 import type { Problem } from '../positions.js';
-import { identifier } from '../setting-types.js';
 import { isMap, kindOf, valueAt } from '../problems.js';
+import { identifier } from '../schema.js';
 import { checkCapabilities, hasCapabilities } from './check-capabilities.js';
 import { checkData } from './check-data.js';
 import { checkShapes } from './check-shapes.js';
-import type { DefinitionFile } from './definition-files.js';
-import { Faults, type PlanSource } from './faults.js';
-import { readActivities } from './read-activities.js';
 import { readExecutors } from './executor-definitions.js';
-import { readServices } from './services.js';
-import { readSteps } from './read-steps.js';
+import { readActivities, readSteps } from './read-steps.js';
 import { describeBackend, resolveBackend } from './resolve-backend.js';
-import { allNodes, type StepNode } from './step-node.js';
-import { checkWiring } from './step-services.js';
+import { checkWiring, readServices } from './services.js';
+import { allNodes, Faults, type PlanSource, type StepNode } from './step-node.js';
 
 /** More is no plan, and every pair of steps is compared. */
 const MAX_STEPS = 500;

@@ -1,16 +1,25 @@
-import type { Json } from '../../domain/json.js';
-import type { Backend } from '../../domain/steps/plan.js';
-import type { KeyPath } from '../positions.js';
-import { identifier } from '../setting-types.js';
-import { isMap, kindOf, knownKeysAt, sayProblem, type ZodProblem, zodProblems } from '../problems.js';
-import { type BuildContext, buildAction, buildShape } from './build-step.js';
-import type { Faults, PlanSource } from './faults.js';
-import { type Activities, isKind, kindFault } from './read-activities.js';
-import { stepKeys } from './step-keys.js';
-import { keyPlace, nameOf, type StepKeys, type StepNode, valuePlace } from './step-node.js';
-import { BODIES, KINDS, SHAPES, type ShapeName, type StepKind } from './step-schema.js';
+import type { z } from 'zod';
+import { assertNever, type Json, type JsonObject } from '../../domain/json.js';
+import { nearestWord } from '../../domain/nearest-word.js';
+import type { Action, ActionStep, Backend, RetryPolicy, Step } from '../../domain/steps/plan.js';
+import { formatPath, type KeyPath } from '../positions.js';
+import { isMap, kindOf, knownKeysAt, meant, sayProblem, shown, type ZodProblem, zodProblems } from '../problems.js';
+import { identifier } from '../schema.js';
+import type { Executors } from './executor-definitions.js';
+import { type Services, serviceOf } from './services.js';
+import {
+  type Faults,
+  filePath,
+  keyPlace,
+  nameOf,
+  type PlanSource,
+  type StepKeys,
+  type StepNode,
+  valuePlace,
+} from './step-node.js';
+import { ACTIVITY_KINDS, BODIES, KINDS, SHAPES, type ShapeName, STEP_KINDS, type StepKind } from './step-schema.js';
 
-export interface StepReader extends BuildContext {
+interface StepReader extends BuildContext {
   readonly source: PlanSource;
   readonly activities: Activities;
   readonly faults: Faults;
@@ -146,4 +155,237 @@ function tell(
   const text = sayProblem(problem, keys.values, known);
   const isTopLevel = problem.isUnknownKey && problem.path.length === 1;
   faults.add(at, `${name}: ${isTopLevel ? `${owner} have no key ${text.replace(/^unknown key /, '')}` : text}`);
+}
+
+interface BuildContext {
+  readonly source: PlanSource;
+  /** What `auto` is; `null`: that is not known, for a reason that is told. */
+  readonly auto: Backend | null;
+  readonly executors: Executors;
+  readonly services: Services;
+}
+
+type Draft = Omit<StepNode, 'step'>;
+type ParsedAction = z.output<(typeof KINDS)[keyof typeof KINDS]>;
+type ParsedShape = z.output<(typeof SHAPES)[keyof typeof SHAPES]>;
+
+/** The finished step of what has been found valid. Whether it can be wired is for others to say. */
+function buildAction(parsed: ParsedAction, node: Draft, context: BuildContext): ActionStep {
+  return {
+    shape: 'action',
+    ...baseOf(parsed, node, context),
+    action: actionOf(parsed, node, context),
+    retry: retryOf(parsed.retry),
+    timeoutMs: timeoutOf(parsed, node, context),
+    idempotencyKey: parsed.idempotency_key,
+  };
+}
+
+/** `null` when an inner step has a fault. */
+function buildShape(parsed: ParsedShape, node: Draft, context: BuildContext): Step | null {
+  const lists = node.lists.map((list) => list.flatMap(({ step }) => step ?? []));
+  const isWhole = node.lists.every((list, index) => list.length === lists[index]?.length);
+  const [steps = []] = lists;
+  if (!isWhole) return null;
+  const base = baseOf(parsed, node, context);
+  if ('parallel' in parsed) return { shape: 'parallel', ...base, branches: lists, join: parsed.join };
+  if ('fan_out' in parsed) {
+    const { items, max_workers: maxWorkers } = parsed.fan_out;
+    return { shape: 'fan_out', ...base, items, maxWorkers, steps, join: parsed.fan_in.join };
+  }
+  const { max_iterations: maxIterations, break_when, items } = parsed.loop;
+  return { shape: 'loop', ...base, maxIterations, breakWhen: expressionOf(break_when), items, steps };
+}
+
+function baseOf(parsed: ParsedAction | ParsedShape, { keys }: Draft, { source }: BuildContext) {
+  const { line, column } = valuePlace(keys);
+  const place = `${source.name}:${line}:${column}`;
+  return { id: parsed.id, place, when: expressionOf(parsed.when), outputTo: parsed.output_to };
+}
+
+function expressionOf(written: string | boolean | null): string | null {
+  return written === null ? null : String(written);
+}
+
+function actionOf(parsed: ParsedAction, node: Draft, { source }: BuildContext): Action {
+  switch (parsed.kind) {
+    case 'agent': {
+      const { session, agent, input, strategy } = parsed;
+      const prompt =
+        parsed.prompt === null
+          ? source.prompt
+          : {
+              text: parsed.prompt,
+              ...source.positions.textAt(filePath(node.keys, ['prompt']), parsed.prompt),
+              file: source.name,
+            };
+      return node.backend === 'http'
+        ? { kind: 'agent', backend: 'http', agent: agent ?? '', prompt, input, strategy, session }
+        : { kind: 'agent', backend: 'cli', prompt, maxTurns: parsed.max_turns ?? 1, session };
+    }
+    case 'external':
+      return {
+        kind: 'external',
+        executor: parsed.executor,
+        input: parsed.input,
+        model: parsed.model,
+        envSet: parsed.env_set,
+        description: parsed.description,
+        tools: parsed.tools,
+        allowedPrograms: parsed.allowed_programs,
+        skills: parsed.skills,
+        memory: parsed.memory,
+        inputSchema: parsed.input_schema,
+        outputSchema: parsed.output_schema,
+      };
+    case 'capability':
+      return { kind: 'capability', type: parsed.type, name: parsed.name, params: parsed.params };
+    case 'llm': {
+      const { model, prompt, max_tokens: maxTokens, temperature, stop } = parsed;
+      return { kind: 'llm', model, prompt, maxTokens, temperature, stop };
+    }
+    case 'tool':
+      return { kind: 'tool', tool: parsed.tool, args: parsed.args };
+    case 'code': {
+      const { language, source: code, stdin, env, cwd } = parsed;
+      return { kind: 'code', language, source: code, stdin, env, cwd };
+    }
+    default:
+      return assertNever(parsed);
+  }
+}
+
+function retryOf(retry: ParsedAction['retry']): RetryPolicy | null {
+  if (retry === null) return null;
+  return {
+    maxAttempts: retry.max_attempts,
+    initialBackoffMs: retry.initial_backoff_ms,
+    backoffCapMs: retry.backoff_cap_ms,
+    strategy: retry.strategy,
+  };
+}
+
+/** The step's own, else that of its definition or service, else none. */
+function timeoutOf(parsed: ParsedAction, node: Draft, { executors, services }: BuildContext): number | null {
+  if (parsed.timeout_s) return Math.ceil(parsed.timeout_s * 1000);
+  if (parsed.kind === 'external') {
+    const seconds = executors.usable.get(parsed.executor)?.timeoutSeconds ?? null;
+    return seconds === null ? null : Math.ceil(seconds * 1000);
+  }
+  const service = serviceOf(parsed.kind, node.backend);
+  return service === null ? null : (services.usable[service]?.timeoutMs ?? null);
+}
+
+const TARGET = /^activity:(.+)$/s;
+
+/** The keys of one entry of `steps`. Where it says `target`, those of the activity are beneath its own. `null`: it cannot be read. */
+function stepKeys(
+  value: Json,
+  path: KeyPath,
+  activities: Activities,
+  { positions }: PlanSource,
+  faults: Faults,
+): StepKeys | null {
+  if (!isMap(value)) {
+    faults.add(
+      positions.valueAt(path),
+      `${formatPath(path)} must be a map with an id and a kind, got ${kindOf(value)}`,
+    );
+    return null;
+  }
+  const own: StepKeys = { values: value, path, activity: null, positions };
+  const { target } = value;
+  if (target === undefined || target === null) return own;
+  const refuse = (text: string) => {
+    const name = typeof value.id === 'string' ? `step ${JSON.stringify(value.id.slice(0, 80))}` : formatPath(path);
+    faults.add(positions.valueAt([...path, 'target']), `${name}: ${text}`, 'JobValidation');
+    return null;
+  };
+  const name = typeof target === 'string' ? TARGET.exec(target.trim())?.[1] : undefined;
+  if (name === undefined) return refuse(`target must be activity:<name>, got ${shown(target)}`);
+  const activity = activities.usable.get(name);
+  if (activity === undefined) {
+    if (activities.faulty.has(name)) return null;
+    const hint = meant(name, [...activities.usable.keys()]);
+    return refuse(`there is no activity ${JSON.stringify(name.slice(0, 80))} under activities; ${hint}`);
+  }
+  return merged(own, name, activity);
+}
+
+/** The keys of the step itself win, each as a whole. A body of its own beside `target` stays, and is refused as the second one. */
+function merged(step: StepKeys, name: string, activity: JsonObject): StepKeys {
+  const { target: _, ...own } = step.values;
+  const borrowed = Object.entries(activity).filter(([key]) => !Object.hasOwn(own, key));
+  const isSecondBody = ['kind', 'parallel', 'fan_out', 'loop'].some((key) => Object.hasOwn(own, key));
+  const values = Object.fromEntries([...borrowed, ...Object.entries(isSecondBody ? step.values : own)]);
+  const keys = new Set(borrowed.map(([key]) => key));
+  return { ...step, values, activity: { name, path: ['activities', name], keys } };
+}
+
+/** What steps can name by `target: activity:<name>`. */
+interface Activities {
+  readonly usable: ReadonlyMap<string, JsonObject>;
+  /** Their faults have been told; what uses them has none of its own. */
+  readonly faulty: ReadonlySet<string>;
+}
+
+const NOT_IN_AN_ACTIVITY = ['parallel', 'fan_out', 'fan_in', 'loop', 'steps', 'target', 'join'];
+
+export function readActivities(source: PlanSource, faults: Faults): Activities {
+  const written = source.values.activities ?? {};
+  const usable = new Map<string, JsonObject>();
+  const faulty = new Set<string>();
+  if (!isMap(written)) {
+    const at = source.positions.valueAt(['activities']);
+    faults.add(at, `activities must be a map of names to steps, got ${kindOf(written)}`);
+    return { usable, faulty };
+  }
+  for (const [name, value] of Object.entries(written)) {
+    const before = faults.problems.length;
+    const activity = readActivity(name, value, source, faults);
+    if (faults.problems.length > before) faulty.add(name);
+    if (activity !== null) usable.set(name, activity);
+  }
+  return { usable, faulty };
+}
+
+function readActivity(name: string, value: Json, { positions }: PlanSource, faults: Faults): JsonObject | null {
+  const path = ['activities', name];
+  const refuse = (text: string, key?: string) => {
+    const at = key === undefined ? positions.keyAt(path) : positions.keyAt([...path, key]);
+    faults.add(at, `activity ${JSON.stringify(name.slice(0, 80))}: ${text}`, 'JobValidation');
+    return null;
+  };
+  const named = identifier.safeParse(name);
+  if (!named.success) return refuse(`its name ${named.error.issues[0]?.message ?? 'cannot be used'}`);
+  if (!isMap(value)) return refuse(`must be a map with a kind, got ${kindOf(value)}`);
+  const { schemaVersion, ...keys } = value;
+  if (schemaVersion !== undefined && schemaVersion !== 2) {
+    const text = `schemaVersion ${shown(schemaVersion)} is retired and cannot be used; remove the key and write the activity as the keys of a step`;
+    return refuse(text, 'schemaVersion');
+  }
+  const misplaced = NOT_IN_AN_ACTIVITY.find((key) => key in keys);
+  if (misplaced !== undefined)
+    return refuse(`an activity is one step with a kind and cannot have ${misplaced}; move it into steps`, misplaced);
+  if ('id' in keys) return refuse('id belongs to the step that uses the activity; remove it here', 'id');
+  const kind = keys.kind ?? null;
+  if (!isKind(kind)) return refuse(kindFault(kind), 'kind');
+  for (const problem of zodProblems(ACTIVITY_KINDS[kind].safeParse(keys).error)) {
+    const at = problem.isOfKey
+      ? positions.keyAt([...path, ...problem.path])
+      : positions.valueAt([...path, ...problem.path]);
+    const text = sayProblem(problem, keys, knownKeysAt(ACTIVITY_KINDS[kind], problem.path));
+    faults.add(at, `activity ${JSON.stringify(name)}: ${text}`);
+  }
+  return keys;
+}
+
+function isKind(value: Json | undefined): value is StepKind {
+  return typeof value === 'string' && (STEP_KINDS as readonly string[]).includes(value);
+}
+
+function kindFault(kind: Json | undefined): string {
+  const near = typeof kind === 'string' ? nearestWord(kind, STEP_KINDS) : null;
+  const hint = near === null ? '' : `; did you mean ${near}?`;
+  return `kind must be one of ${STEP_KINDS.join(', ')}, got ${shown(kind)}${hint}`;
 }

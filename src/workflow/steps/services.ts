@@ -1,13 +1,70 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../domain/json.js';
-import { SERVICE_NAMES, type Service, type ServiceName } from '../../domain/steps/plan.js';
+import { type Backend, SERVICE_NAMES, type Service, type ServiceName } from '../../domain/steps/plan.js';
 import { formatPath } from '../positions.js';
+import { isMap, kindOf, knownKeysAt, meant, sayProblem, zodProblems } from '../problems.js';
 import { literalSecretWarning, variableName } from '../provider-secrets.js';
-import { isMap, kindOf, knownKeysAt, sayProblem, zodProblems } from '../problems.js';
-import type { Faults, PlanSource } from './faults.js';
-import { neverFilled } from './never-filled.js';
-import { DEFAULTS_SHAPE, type SERVICE_SHAPES, serviceShapes } from './service-schema.js';
-import { serviceUrl } from './service-url.js';
+import { milliseconds, oneOf, seconds, setting, text } from '../schema.js';
+import type { Executors } from './executor-definitions.js';
+import {
+  allNodes,
+  type Faults,
+  nameOf,
+  neverFilled,
+  type PlanSource,
+  type StepNode,
+  textOf,
+  valuePlace,
+} from './step-node.js';
+import type { StepKind } from './step-schema.js';
+
+const headerName = z
+  .string({ error: 'must be the name of a header' })
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'must be the name of a header');
+const textOrNumber = z.union([text, z.number()], { error: 'must be text' }).transform(String);
+
+const shared = {
+  tenant: setting(textOrNumber, null, 'Tenant of every request.'),
+  workspace_id: setting(textOrNumber, null, 'Workspace of every request.'),
+  token: setting(text, null, 'Token of every request; $NAME stands for a variable.'),
+  timeout_s: setting(seconds, null, 'Time limit of a step that has none. Default: 120.'),
+  tenant_header: setting(headerName, null, 'Header of the tenant. Default: X-Koder-Tenant.'),
+  workspace_header: setting(headerName, null, 'Header of the workspace. Default: X-Koder-Workspace.'),
+};
+
+const service = {
+  base_url: setting(text, null, 'http or https; plain http only to this machine.'),
+  insecure: setting(z.boolean({ error: 'must be true or false' }), false, 'Allow plain http to another machine.'),
+  ...shared,
+};
+
+export const SERVICE_SHAPES = {
+  gateway: service,
+  sandbox: {
+    ...service,
+    session: setting(oneOf(['run', 'step']), 'run', 'How long a session of the sandbox is used.'),
+  },
+  tools: {
+    ...service,
+    validate_output: setting(z.boolean({ error: 'must be true or false' }), true, 'Hold outputs against their schema.'),
+  },
+  agents: { ...service, poll_interval_ms: setting(milliseconds, 2_000, 'Time between two looks at a long run.') },
+};
+
+const DEFAULTS_SHAPE = shared;
+
+/** As they stand under `services`. */
+export const serviceShapes = {
+  defaults: described(DEFAULTS_SHAPE, 'Keys that all services share.'),
+  gateway: described(SERVICE_SHAPES.gateway, 'Language models, for steps of kind llm.'),
+  sandbox: described(SERVICE_SHAPES.sandbox, 'For steps of kind code.'),
+  tools: described(SERVICE_SHAPES.tools, 'For steps of kind tool.'),
+  agents: described(SERVICE_SHAPES.agents, 'For steps of kind agent with backend http.'),
+};
+
+function described<S extends z.ZodRawShape>(shape: S, description: string) {
+  return z.strictObject(shape).nullish().meta({ description });
+}
 
 /** How long a request may take when nobody says. */
 const DEFAULT_TIMEOUT_S = 120;
@@ -23,7 +80,7 @@ export interface Services {
   readonly literalSecrets: readonly string[];
 }
 
-export interface Lack {
+interface Lack {
   /** There is not even an address. */
   readonly isUnwired: boolean;
   readonly text: string;
@@ -55,7 +112,7 @@ export function readServices(source: PlanSource, faults: Faults): Services {
       lacking.set(name, { isUnwired: true, text: `services.${name} is not there; add it with its base_url` });
       continue;
     }
-    const result = serviceOf(name, { ...SPECIFIC, ...own }, defaults, source, faults);
+    const result = serviceOfServices(name, { ...SPECIFIC, ...own }, defaults, source, faults);
     if (result === null) continue;
     if ('isUnwired' in result) lacking.set(name, result);
     else usable[name] = result;
@@ -73,7 +130,7 @@ type Own = z.output<z.ZodObject<typeof SERVICE_SHAPES.gateway>> & {
 };
 
 /** The service, or what it lacks. A fault of the service itself is told here; `null`: it has one, and steps that use it have none. */
-function serviceOf(
+function serviceOfServices(
   name: ServiceName,
   own: Own,
   defaults: Defaults,
@@ -151,4 +208,98 @@ function tokensOf(
     }
   }
   return { secretNames: [...secretNames], literalSecrets };
+}
+
+/** An address that may be given a token, without a slash at its end; or why it may not. The address itself is not shown: it may hold a password. */
+function serviceUrl(text: string, isInsecureAllowed: boolean): { url: string } | { problem: string } {
+  if (!URL.canParse(text)) return { problem: 'must be an address such as https://gateway.example.org' };
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return { problem: 'must begin with https:// or http://' };
+  if (url.username !== '' || url.password !== '')
+    return { problem: 'must not hold a name or password; use token for that' };
+  if (url.search !== '' || url.hash !== '' || /[?#]/.test(text))
+    return { problem: 'must not have a query (?) or fragment (#)' };
+  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !isInsecureAllowed)
+    return {
+      problem: 'is plain http to another machine, which shows the token to the network; use https, or `insecure: true`',
+    };
+  return { url: url.href.replace(/\/+$/, '') };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+const SERVICES: { readonly [kind in Exclude<StepKind, 'agent'>]: ServiceName | null } = {
+  llm: 'gateway',
+  tool: 'tools',
+  code: 'sandbox',
+  external: null,
+  capability: null,
+};
+
+/** The service that runs a kind of step; `null`: none does. */
+export function serviceOf(kind: StepKind, backend: Backend | null): ServiceName | null {
+  if (kind === 'agent') return backend === 'http' ? 'agents' : null;
+  return SERVICES[kind];
+}
+
+/** Is there something behind every step that can run it? Nothing falls back to anything else. */
+export function checkWiring(
+  nodes: readonly StepNode[],
+  executors: Executors,
+  services: Services,
+  why: string,
+  faults: Faults,
+): void {
+  const told = new Set<ServiceName>();
+  for (const node of allNodes(nodes)) {
+    if (node.body === null || !('kind' in node.body)) continue;
+    const { kind } = node.body;
+    if (kind === 'external') checkExecutor(node, executors, faults);
+    const service = serviceOf(kind, node.backend);
+    if (service === null) continue;
+    if (service === 'agents') checkAgentService(node, services, why, faults);
+    // Of all steps that lack a service the first one tells.
+    else if (!told.has(service)) checkService(node, kind, service, services, faults);
+    told.add(service);
+  }
+}
+
+function checkExecutor(node: StepNode, { usable, unusable }: Executors, faults: Faults): void {
+  const name = textOf(node.keys, 'executor');
+  if (name === null || usable.has(name)) return;
+  const reason = unusable.get(name);
+  if (reason === null) return;
+  const hint = meant(name, [...usable.keys(), ...unusable.keys()]);
+  const text =
+    reason === undefined
+      ? `there is no executor ${JSON.stringify(name.slice(0, 80))} under executors or in .baton/executors; ${hint}`
+      : `the executor ${JSON.stringify(name)} cannot be used: ${reason}`;
+  faults.add(valuePlace(node.keys, ['executor']), `${nameOf(node)}: ${text}`, 'EXECUTOR_NOT_FOUND');
+}
+
+/** `why`: how `auto` became http. */
+function checkAgentService(node: StepNode, { lacking }: Services, why: string, faults: Faults): void {
+  const lack = lacking.get('agents');
+  const isNameless = textOf(node.keys, 'agent') === null;
+  const missing = [...(lack ? [lack.text] : []), ...(isNameless ? ['it names no agent; set agent'] : [])];
+  if (missing.length === 0) return;
+  const isUnwired = isNameless || lack?.isUnwired === true;
+  const over = node.keys.values.backend === 'auto' ? `this step runs over http (${why})` : 'this step runs over http';
+  const text = `${nameOf(node)}: ${over}, and ${missing.join('; and ')}${isUnwired ? ', or set backend: cli' : ''}`;
+  faults.add(valuePlace(node.keys, ['backend']), text, isUnwired ? 'UnwiredHttpTransport' : 'JobValidation');
+}
+
+function checkService(
+  node: StepNode,
+  kind: StepKind,
+  service: ServiceName,
+  { lacking }: Services,
+  faults: Faults,
+): void {
+  const lack = lacking.get(service);
+  if (lack === undefined) return;
+  const text = `${nameOf(node)}: kind ${kind} needs a service, and ${lack.text}`;
+  faults.add(valuePlace(node.keys, ['kind']), text, 'JobValidation');
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Backend } from '../../domain/steps/plan.js';
 import {
   identifier,
   jsonMap,
@@ -9,7 +10,7 @@ import {
   setting,
   text,
   textList,
-} from '../setting-types.js';
+} from '../schema.js';
 
 /** One definition of every key of a step: for validation, "did you mean" and the JSON Schema. */
 const choice = z.union([z.boolean(), text], { error: 'must be an expression in text, or true or false' });
@@ -204,3 +205,28 @@ export type ShapeName = keyof typeof SHAPES;
 
 /** Exactly one of these makes a step what it is. */
 export const BODIES = ['kind', 'target', 'parallel', 'fan_out', 'loop'] as const;
+
+const CLI = ['last_message', 'session_id', 'thread_id', 'turns', 'usage', 'stop_reason'];
+const HTTP = ['output', 'stop_reason', 'steps'];
+
+const MEMBERS: { readonly [what in Exclude<StepKind | ShapeName, 'agent'>]: readonly string[] | null } = {
+  external: ['exit_code', 'duration_ms'],
+  llm: ['output', 'model_used', 'usage'],
+  code: ['exit_code', 'stdout', 'stderr', 'duration_ms', 'oom', 'killed_reason'],
+  loop: ['iterations', 'broke'],
+  capability: null,
+  tool: null,
+  parallel: null,
+  fan_out: null,
+};
+
+/** What the output of a step has by its nature; `null`: anything. */
+export function outputMembers(what: StepKind | ShapeName, backend: Backend | null): readonly string[] | null {
+  if (what !== 'agent') return MEMBERS[what];
+  return backend === null ? null : backend === 'http' ? HTTP : CLI;
+}
+
+/** What is there only when something was too long. */
+export function isOfCutOutput(member: string): boolean {
+  return /^(?:truncated|bytes|preview)$|_truncated$/.test(member);
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { firstWord } from '../../../src/cli/check/first-word.js';
-import { shellVariables } from '../../../src/cli/check/shell-variables.js';
+import { firstWord } from '../../../src/cli/check/finding.js';
+import { shellVariables } from '../../../src/cli/check/hook-findings.js';
 
 const namesIn = (script: string) => shellVariables(script).uses.map(({ name }) => name);
 

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
-import type { CheckContext } from '../../../src/cli/check/check-context.js';
+import type { CheckContext } from '../../../src/cli/check/finding.js';
 import type { Clock } from '../../../src/domain/clock.js';
 import { createRedactor } from '../../../src/logging/redact.js';
 import { createTrackerRegistry } from '../../../src/tracker/registry.js';

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { connectDaemon, type DaemonClient } from '../../../src/cli/client.js';
 import { type StateView, stateShape } from '../../../src/api/schemas.js';
+import { connectDaemon, type DaemonClient } from '../../../src/cli/client.js';
 import { demoAgent, type Place, type Result } from '../command.js';
 
 const AGENTS = fileURLToPath(new URL('../../support/agents', import.meta.url));

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type GivenAnswer, requestOf } from '../../../src/cli/control/answer-request.js';
-import { questionText } from '../../../src/cli/control/tell-question.js';
-import type { QuestionView } from '../../../src/status/shapes/entry-shapes.js';
+import type { QuestionView } from '../../../src/api/schemas.js';
+import { type GivenAnswer, questionText, requestOf } from '../../../src/cli/answer.js';
 
 const APPROVAL: QuestionView = { id: 'q', kind: 'approval', text: 'Run a command', fields: [] };
 const words = (...ids: string[]): QuestionView => ({

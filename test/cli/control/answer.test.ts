@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { GivenAnswer } from '../../../src/cli/answer.js';
 import { answer } from '../../../src/cli/answer.js';
-import type { GivenAnswer } from '../../../src/cli/control/answer-request.js';
 import type { Place } from '../command.js';
 import { askingProject, asks, daemonIn, received, told, untilStored, type WorkingDaemon } from './working-daemon.js';
 

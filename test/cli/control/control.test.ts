@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answer } from '../../../src/cli/answer.js';
-import { change } from '../../../src/cli/control.js';
+import { change, message } from '../../../src/cli/control.js';
 import { explain } from '../../../src/cli/explain.js';
-import { message } from '../../../src/cli/control/message.js';
 import { logs } from '../../../src/cli/logs.js';
 import type { World } from '../cli-fixture.js';
 import { place } from '../command.js';

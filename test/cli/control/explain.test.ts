@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { explain } from '../../../src/cli/explain.js';
-import { RULE_WORDS } from '../../../src/cli/control/rule-words.js';
 import { explainRules } from '../../../src/api/explain.js';
+import { explain, RULE_WORDS } from '../../../src/cli/explain.js';
 import { issue as anIssue } from '../../support/builders.js';
 import { Core } from '../../support/core.js';
 import type { Place } from '../command.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { addExecutor } from '../../../src/cli/executor/add-executor.js';
+import { addExecutor } from '../../../src/cli/program-tools.js';
 import { livingWith } from '../../runner/contain/workbench.js';
 import { newNonce } from '../../runner/executors/external/external-step.js';
 import { type World, world } from '../cli-fixture.js';

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { chooseRuns } from '../../../src/cli/logs/choose-runs.js';
+import type { TimelineEntry } from '../../../src/api/schemas.js';
 import type { LoggedRun } from '../../../src/cli/log-source.js';
+import { chooseRuns, unseenEntries } from '../../../src/cli/log-source.js';
 import { renderEntries, renderRunHead } from '../../../src/cli/logs-view.js';
-import { unseenEntries } from '../../../src/cli/logs/unseen-entries.js';
-import { widthOf } from '../../../src/text/terminal-text.js';
-import { paintOf } from '../../../src/cli/status/paint.js';
+import { paintOf } from '../../../src/cli/terminal.js';
 import { sayMoment } from '../../../src/text/format-duration.js';
-import type { TimelineEntry } from '../../../src/status/shapes/issue-shape.js';
+import { widthOf } from '../../../src/text/terminal-text.js';
 
 const NOON = new Date(2026, 10, 18, 12, 0, 5).getTime();
 const FRAME = { nowMs: NOON, width: null, paint: paintOf(false) };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { addNotify } from '../../../src/cli/notify/add-notify.js';
+import { addNotify } from '../../../src/cli/program-tools.js';
 import { NOTICE_KINDS } from '../../../src/domain/config.js';
 import { receiver } from '../../notify/receiver.js';
 import { livingWith } from '../../runner/contain/workbench.js';

@@ -3,9 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findOpener } from '../../../src/cli/open/find-opener.js';
-import { openOneWay } from '../../../src/cli/open/one-way.js';
-import { openInBrowser } from '../../../src/cli/open/open-in-browser.js';
+import { findOpener, openInBrowser, openOneWay } from '../../../src/cli/open.js';
 
 const URL = 'http://127.0.0.1:4711/#token=secret';
 

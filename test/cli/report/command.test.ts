@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { reportShape } from '../../../src/report/report-shape.js';
+import { reportShape } from '../../../src/report/report-json.js';
 import { type Place, place } from '../command.js';
 
 /** With prices for the demo agent, and an issue for it. */

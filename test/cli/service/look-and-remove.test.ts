@@ -1,9 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { serviceLogs } from '../../../src/cli/service/service-logs.js';
-import { parseProperties, serviceStatus, statusText } from '../../../src/cli/service/service-status.js';
-import { uninstallService } from '../../../src/cli/service/uninstall-service.js';
+import { uninstallService } from '../../../src/cli/service/install.js';
+import { parseProperties, serviceLogs, serviceStatus, statusText } from '../../../src/cli/service/service-status.js';
 import { type ServiceWorld, serviceWorld, UNIT } from './service-fixture.js';
 
 const SHOWN = [

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { InstallOptions } from '../../../src/cli/service/install.js';
 import { installService } from '../../../src/cli/service/install.js';
-import type { InstallOptions } from '../../../src/cli/service/plan-install.js';
 import { type World, world } from '../cli-fixture.js';
 
 export const UNIT = 'baton-project.service';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { uninstallService } from '../../../src/cli/service/uninstall-service.js';
+import { uninstallService } from '../../../src/cli/service/install.js';
 import { serviceWorld, UNIT } from './service-fixture.js';
 
 const IS_ROOT = process.geteuid?.() === 0;

@@ -4,9 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { assignment, barePath, commandProgram, commandWord, globPath } from '../../../src/cli/service/unit-escape.js';
-import { readMark } from '../../../src/cli/service/unit-mark.js';
-import { type UnitFacts, unitText } from '../../../src/cli/service/unit-text.js';
+import {
+  assignment,
+  barePath,
+  commandProgram,
+  commandWord,
+  globPath,
+  readMark,
+  type UnitFacts,
+  unitText,
+} from '../../../src/cli/service/unit-text.js';
 
 const NASTY = `/a b/%h%n/$HOME\${X}/"q"/'s'/\\x41\\/[z]*?{a,b};#= é `;
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { openScreen } from '../../../src/cli/status/live-screen.js';
+import { openScreen } from '../../../src/cli/watch-status.js';
 
 /** A terminal that remembers what was written to it. */
 function terminal(isTTY: boolean, rows = 24) {

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { changeKey } from '../../../src/cli/status/change-key.js';
-import { renderDaemons } from '../../../src/cli/status/render-daemons.js';
-import { renderStored } from '../../../src/cli/status/render-stored.js';
-import { sayMoment } from '../../../src/text/format-duration.js';
-import { storedView } from '../../../src/cli/status/stored-view.js';
+import { storedView } from '../../../src/cli/status.js';
+import { renderDaemons, renderStored } from '../../../src/cli/status-view.js';
+import { changeKey } from '../../../src/cli/watch-status.js';
 import type { Durable } from '../../../src/domain/durable.js';
+import { sayMoment } from '../../../src/text/format-duration.js';
 import { CLAIMS, finished, parked } from '../../store/stored-samples.js';
 import { ago, frame, NOW, named, parkedIssue, readyIssue, runningRun, stateWith } from './sample-state.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { widthOf } from '../../../src/text/terminal-text.js';
-import { paintOf } from '../../../src/cli/status/paint.js';
 import { renderStatus } from '../../../src/cli/status-view.js';
+import { paintOf } from '../../../src/cli/terminal.js';
 import { sayMoment } from '../../../src/text/format-duration.js';
+import { widthOf } from '../../../src/text/terminal-text.js';
 import {
   ago,
   doneIssue,

@@ -1,6 +1,6 @@
-import type { Frame } from '../../../src/cli/terminal.js';
-import { paintOf } from '../../../src/cli/status/paint.js';
 import { type StateView, stateShape } from '../../../src/api/schemas.js';
+import type { Frame } from '../../../src/cli/terminal.js';
+import { paintOf } from '../../../src/cli/terminal.js';
 
 export const NOW = Date.parse('2026-11-18T12:00:00.000Z');
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cut, oneLine, pad, widthOf, wrap } from '../../../src/text/terminal-text.js';
-import { wantsColour } from '../../../src/cli/status/paint.js';
+import { wantsColour } from '../../../src/cli/terminal.js';
 import { localTimes, sayDuration, sayMoment, since, until } from '../../../src/text/format-duration.js';
-import { sayBudget, sayCount } from '../../../src/cli/status/say-tokens.js';
+import { formatBudget, formatTokens } from '../../../src/text/format-tokens.js';
+import { cut, oneLine, pad, widthOf, wrap } from '../../../src/text/terminal-text.js';
 import { ago, NOW } from './sample-state.js';
 
 describe('a text that must fit', () => {
@@ -99,12 +99,12 @@ test.each([
   [1_234_567, '1.2M'],
   [123_456_789, '123M'],
 ])('%i tokens are %s', (count, words) => {
-  expect(sayCount(count)).toBe(words);
+  expect(formatTokens(count)).toBe(words);
 });
 
 test('a budget without a limit is what was spent', () => {
-  expect(sayBudget({ spent: 5, limit: null })).toBe('5 tokens');
-  expect(sayBudget({ spent: 5, limit: 1_000 })).toBe('5 of 1k tokens');
+  expect(formatBudget({ spent: 5, limit: null })).toBe('5 tokens');
+  expect(formatBudget({ spent: 5, limit: 1_000 })).toBe('5 of 1k tokens');
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
-import { addTracker } from '../../../src/cli/tracker/add-tracker.js';
+import { addTracker } from '../../../src/cli/program-tools.js';
 import type { World } from '../cli-fixture.js';
 
 const EXAMPLE = fileURLToPath(new URL('../../../templates/trackers/json-file.mjs', import.meta.url));

@@ -6,7 +6,7 @@ import { CHANGE_CHECKS } from '../../../src/cli/tracker/change-checks.js';
 import { READ_CHECKS } from '../../../src/cli/tracker/read-checks.js';
 import { type CheckResult, runChecks } from '../../../src/cli/tracker/run-checks.js';
 import type { Check } from '../../../src/cli/tracker/test-bench.js';
-import { startTrackerProgram } from '../../../src/daemon/tracker-program.js';
+import { startTrackerProgram } from '../../../src/daemon/tracker.js';
 import { livingWith, realClock } from '../../runner/contain/workbench.js';
 import { commandOf } from '../../tracker/command/program-fixture.js';
 import { type World, world } from '../cli-fixture.js';

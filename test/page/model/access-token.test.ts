@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { forgetToken, takeToken, tokenIn } from '../../../src/page/live/access-token.js';
+import { forgetToken, takeToken, tokenIn } from '../../../src/page/live/api.js';
 
 function place(hash: string, kept: Record<string, string> = {}) {
   const store = new Map(Object.entries(kept));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { reconnectDelay } from '../../../src/page/live/backoff.js';
-import { afterEvent, EMPTY_VIEW, type LiveView } from '../../../src/page/live/live-view.js';
 import { diffStates } from '../../../src/api/patch.js';
+import { reconnectDelay } from '../../../src/page/live/live-client.js';
+import { afterEvent, EMPTY_VIEW, type LiveView } from '../../../src/page/live/live-view.js';
 import { emptyState, workingDay } from '../sample-state.js';
 
 const NOW = Date.parse('2026-11-18T12:00:00.000Z');

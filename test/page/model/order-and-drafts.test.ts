@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { choiceKey, draftOf, OTHER, textKey, valuesOf } from '../../../src/page/model/answer-draft.js';
-import { Drafts } from '../../../src/page/model/drafts.js';
-import { heldOrder } from '../../../src/page/model/held-order.js';
-import { needsOf } from '../../../src/page/model/needs-you.js';
-import { cardsAfter } from '../../../src/page/model/question-cards.js';
+import { choiceKey, Drafts, draftOf, OTHER, textKey, valuesOf } from '../../../src/page/model/answer-draft.js';
+import { heldOrder } from '../../../src/page/model/lists.js';
+import { cardsAfter, needsOf } from '../../../src/page/model/question-cards.js';
 import { INPUT, workingDay } from '../sample-state.js';
 
 describe('while somebody points at a list', () => {

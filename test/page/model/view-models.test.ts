@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { filterState, issueCount } from '../../../src/page/model/lists.js';
-import { headlineOf } from '../../../src/page/model/headline.js';
-import { groupByRule } from '../../../src/page/model/ineligible-groups.js';
-import { introOf, needsOf, pageTitle, wholeText } from '../../../src/page/model/needs-you.js';
+import { filterState, groupByRule, issueCount } from '../../../src/page/model/lists.js';
 import { noticesOf } from '../../../src/page/model/notices.js';
-import { standingKey, standingWords, withLive } from '../../../src/page/model/standing.js';
+import { introOf, needsOf, pageTitle, wholeText } from '../../../src/page/model/question-cards.js';
+import { headlineOf, standingKey, standingWords, withLive } from '../../../src/page/model/words.js';
 import { blockedIssue, runningIssue } from '../sample-issue.js';
 import { emptyState, INPUT, readyEntry, runningEntry, stateWith, workingDay } from '../sample-state.js';
 

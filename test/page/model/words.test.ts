@@ -1,10 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { PARK_REASONS } from '../../../src/domain/claim.js';
 import { dayLabel, scaleFor } from '../../../src/page/model/chart-scale.js';
-import { counted, shareOf, shortCount } from '../../../src/page/model/numbers.js';
-import { agentLimits } from '../../../src/page/model/rate-limits.js';
-import { clockTime, elapsed, fullTime, relativeTime, timeLeft } from '../../../src/page/model/relative-time.js';
-import { runCost } from '../../../src/page/model/run-cost.js';
+import {
+  agentLimits,
+  clockTime,
+  counted,
+  elapsed,
+  fullTime,
+  relativeTime,
+  runCost,
+  shareOf,
+  shortCount,
+  timeLeft,
+} from '../../../src/page/model/numbers.js';
 import { outcomeWords, parkWords, ruleWords, startedWords } from '../../../src/page/model/words.js';
 
 const NOW = Date.parse('2026-11-18T12:00:00.000Z');

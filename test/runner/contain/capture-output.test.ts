@@ -1,8 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { drain } from '../../../runner/contain/bounded-drain.js';
-import { captureOutput } from '../../../runner/contain/capture-output.js';
-import { HeadAndTail } from '../../../runner/contain/head-and-tail.js';
+import { captureOutput, drain, HeadAndTail } from '../../../runner/contain/capture-output.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { Bench, childScript, forms, realClock } from './workbench.js';
 

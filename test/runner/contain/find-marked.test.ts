@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { findMarked } from '../../../runner/contain/find-marked.js';
 import { GroupTree } from '../../../runner/contain/group-tree.js';
+import { findMarked } from '../../../runner/contain/marker-sweep.js';
 import { isStillAlive, processFacts, signalExactly } from '../../../runner/contain/proc-table.js';
 
 const started: ChildProcess[] = [];

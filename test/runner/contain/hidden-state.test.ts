@@ -5,9 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { captureOutput } from '../../../runner/contain/capture-output.js';
-import { enterNamespace } from '../../../runner/contain/enter-namespace.js';
-import { namespaceCommand } from '../../../runner/contain/namespace-command.js';
-import { startProcess } from '../../../runner/contain/start-process.js';
+import { enterNamespace } from '../../../runner/contain/namespace-tree.js';
+import { namespaceCommand, startProcess } from '../../../runner/contain/start-process.js';
 import { CompiledRunner, orderFor, users } from './compiled-daemon.js';
 import { Bench, forms, nextLine, realClock } from './workbench.js';
 

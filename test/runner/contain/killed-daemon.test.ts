@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { findMarked } from '../../../runner/contain/find-marked.js';
-import { MarkerSweep } from '../../../runner/contain/marker-sweep.js';
+import { findMarked, MarkerSweep } from '../../../runner/contain/marker-sweep.js';
 import { CompiledRunner, orderFor, type User, users } from './compiled-daemon.js';
 import { Bench, forms } from './workbench.js';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { captureOutput } from '../../../runner/contain/capture-output.js';
-import type { ProcessTree } from '../../../runner/contain/process-tree.js';
-import { StopLadderClimb } from '../../../runner/contain/stop-ladder.js';
 import type { Containment } from '../../../runner/contain/process.js';
+import type { ProcessTree } from '../../../runner/contain/stop-ladder.js';
+import { StopLadderClimb } from '../../../runner/contain/stop-ladder.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { Bench, childScript, forms, nextLine, realClock } from './workbench.js';
 

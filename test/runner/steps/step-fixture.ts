@@ -3,7 +3,7 @@ import type { StepEnd, StepStart } from '../../../runner/run-observer.js';
 import { executeSteps } from '../../../runner/steps/execute-steps.js';
 import { Pulse } from '../../../runner/steps/pulse.js';
 import { RunScope } from '../../../runner/steps/run-scope.js';
-import type { StepRun } from '../../../runner/steps/step-run.js';
+import type { StepRun } from '../../../runner/steps/step-context.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import { type AbortReason, type Outcome, success } from '../../../src/domain/outcome.js';
 import type { RunSignal } from '../../../src/domain/run-signal.js';

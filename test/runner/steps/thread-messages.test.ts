@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ThreadMessages } from '../../../runner/steps/thread-messages.js';
+import { ThreadMessages } from '../../../runner/steps/run-scope.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 test('the conversation is what was asked, then what each step gave', () => {

@@ -1,8 +1,7 @@
 import { chmod, mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { pruneSaved, removePartials } from '../../../runner/keep-saved.js';
-import { findRepositories } from '../../../runner/workspace-repositories.js';
+import { findRepositories, pruneSaved, removePartials } from '../../../runner/workspace/save-work.js';
 import { asOrdinaryUser } from '../../support/as-ordinary-user.js';
 import { EPOCH_MS } from '../../support/fake-clock.js';
 import { savedWorkspace } from '../../support/saved-workspace.js';

@@ -1,5 +1,4 @@
-import { EDITORS_QUERY } from '../../../src/tracker/github/comment-editors.js';
-import { HISTORY_QUERY } from '../../../src/tracker/github/trust.js';
+import { EDITORS_QUERY, HISTORY_QUERY } from '../../../src/tracker/github/trust.js';
 import type { GithubWorld } from './fake-github.js';
 import type { FakeAnswer, FakeRequest } from './fake-server.js';
 import type { FakeTracker } from './fake-tracker.js';

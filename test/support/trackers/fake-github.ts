@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { githubTracker } from '../../../src/tracker/github/entry.js';
+import { githubTracker } from '../../../src/tracker/github/tracker.js';
 import { answerGraphql, type FakeActor, type FakeHistory } from './fake-github-graphql.js';
 import { commentShape, issueShape, repositoryShape, WEB } from './fake-github-shapes.js';
 import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';

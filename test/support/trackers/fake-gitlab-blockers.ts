@@ -1,4 +1,4 @@
-import { BLOCKERS_QUERY } from '../../../src/tracker/gitlab/blockers.js';
+import { BLOCKERS_QUERY } from '../../../src/tracker/gitlab/read.js';
 import type { GitlabScene } from './fake-gitlab.js';
 import { labelsOf } from './fake-gitlab-shapes.js';
 import type { FakeAnswer, FakeRequest } from './fake-server.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { gitlabTracker } from '../../../src/tracker/gitlab/entry.js';
+import { gitlabTracker } from '../../../src/tracker/gitlab/tracker.js';
 import { answerBlockers } from './fake-gitlab-blockers.js';
 import { changeIssue, createNote } from './fake-gitlab-changes.js';
 import { issueShape, labelEventShape, memberShapes, noteShapes, projectShape } from './fake-gitlab-shapes.js';

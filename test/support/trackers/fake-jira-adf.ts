@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf } from '../../../src/domain/fields.js';
+import { type Fields, fieldsOf, listOf } from '../../../src/domain/json.js';
 
 const INLINE = ['text', 'hardBreak', 'mention', 'emoji', 'inlineCard', 'date', 'status'];
 const TOP = ['paragraph', 'heading', 'bulletList', 'orderedList', 'codeBlock', 'blockquote', 'panel', 'rule', 'table'];

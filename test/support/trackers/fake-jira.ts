@@ -1,4 +1,4 @@
-import { jiraTracker } from '../../../src/tracker/jira/entry.js';
+import { jiraTracker } from '../../../src/tracker/jira/tracker.js';
 import { changed } from './fake-jira-changes.js';
 import {
   commentsOf,

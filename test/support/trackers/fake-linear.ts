@@ -1,5 +1,5 @@
 import { buildSchema, execute, GraphQLError, parse, validate } from 'graphql';
-import { linearTrackerWith } from '../../../src/tracker/linear/entry.js';
+import { linearTrackerWith } from '../../../src/tracker/linear/tracker.js';
 import { connection, inputError, matches, type PageArguments, pointsOf } from './fake-linear-paging.js';
 import {
   issueRecord,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { redmineTracker } from '../../../src/tracker/redmine/entry.js';
+import { redmineTracker } from '../../../src/tracker/redmine/tracker.js';
 import { changed } from './fake-redmine-changes.js';
 import {
   allowedStatuses,

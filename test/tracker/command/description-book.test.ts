@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BatonError } from '../../../src/domain/errors.js';
-import { DescriptionBook } from '../../../src/tracker/command/description-book.js';
+import { DescriptionBook } from '../../../src/tracker/command/tracker.js';
 
 const NEVER = new AbortController().signal;
 const silent = (signal: AbortSignal) =>

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
-import { startTrackerProgram } from '../../../src/daemon/tracker-program.js';
+import { startTrackerProgram } from '../../../src/daemon/tracker.js';
 import type { TrackerConfig } from '../../../src/domain/config.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { JsonObject } from '../../../src/domain/json.js';
 import type { Tracker } from '../../../src/domain/ports.js';
 import { shellWord } from '../../../src/domain/shell-word.js';
 import { createRedactor } from '../../../src/logging/redact.js';
-import { commandTracker } from '../../../src/tracker/command/entry.js';
+import { commandTracker } from '../../../src/tracker/command/tracker.js';
 import { livingWith, realClock } from '../../runner/contain/workbench.js';
 import { config } from '../../support/builders.js';
 

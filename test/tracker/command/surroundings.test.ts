@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { ByteLines, LastBytes } from '../../../src/tracker/command/program-pipe.js';
 import { lineOf } from '../../../src/tracker/command/protocol.js';
-import { ByteLines } from '../../../src/tracker/command/byte-lines.js';
-import { LastBytes } from '../../../src/tracker/command/last-bytes.js';
 import { errorOf, NEVER, open } from './program-fixture.js';
 
 describe('what the program is given', () => {

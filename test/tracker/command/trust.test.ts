@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Trust } from '../../../src/domain/config.js';
-import { authorIn, commentsIn } from '../../../src/tracker/command/trusted-writers.js';
+import { authorIn, commentsIn } from '../../../src/tracker/command/protocol.js';
 import { NEVER, open } from './program-fixture.js';
 
 const PEOPLE = [{ login: 'ann', trusted: true }, { login: 'bob', trusted: false }, { login: 'eve' }, 'Zoe', null];

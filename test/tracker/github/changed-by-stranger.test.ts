@@ -6,7 +6,7 @@ import {
   type Judged,
   needsHistory,
   type Rules,
-} from '../../../src/tracker/github/changed-by-stranger.js';
+} from '../../../src/tracker/github/trust.js';
 
 const CREATED = 0;
 const at = (seconds: number, by: string | null): Act => ({ by, atMs: CREATED + seconds * 1000 });

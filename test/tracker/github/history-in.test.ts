@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { historyIn } from '../../../src/tracker/github/history-in.js';
+import { historyIn } from '../../../src/tracker/github/trust.js';
 
 const at = (seconds: number) => new Date(seconds * 1000).toISOString();
 const edit = (seconds: number, login: string) => ({ editedAt: at(seconds), editor: { __typename: 'User', login } });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TrackerConfig } from '../../../src/domain/config.js';
-import { githubTrackerWith } from '../../../src/tracker/github/entry.js';
+import { githubTrackerWith } from '../../../src/tracker/github/tracker.js';
 import { startFakeGithub } from '../../support/trackers/fake-github.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 

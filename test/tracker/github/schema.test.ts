@@ -1,8 +1,7 @@
 import { schema as published } from '@octokit/graphql-schema';
 import { buildSchema, NoDeprecatedCustomRule, parse, specifiedRules, validate } from 'graphql';
 import { expect, test } from 'vitest';
-import { EDITORS_QUERY } from '../../../src/tracker/github/comment-editors.js';
-import { HISTORY_QUERY } from '../../../src/tracker/github/trust.js';
+import { EDITORS_QUERY, HISTORY_QUERY } from '../../../src/tracker/github/trust.js';
 
 const RULES = [...specifiedRules, NoDeprecatedCustomRule];
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { gitlabTrackerWith } from '../../../src/tracker/gitlab/entry.js';
+import { gitlabTrackerWith } from '../../../src/tracker/gitlab/tracker.js';
 import { type FakeGitlab, type FakeLabelEvent, startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 

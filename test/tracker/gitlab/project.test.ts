@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { gitlabTrackerWith } from '../../../src/tracker/gitlab/entry.js';
+import { gitlabTrackerWith } from '../../../src/tracker/gitlab/tracker.js';
 import { PROJECT_ID, startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { holdsQuickAction, withoutQuickActions } from '../../../src/tracker/gitlab/quick-actions.js';
+import { holdsQuickAction, withoutQuickActions } from '../../../src/tracker/gitlab/write.js';
 
 /** What GitLab's own reader finds: it drops `\r`, then looks for lines that begin with a command. */
 function commandsIn(text: string): readonly string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Trust } from '../../../src/domain/config.js';
-import { gitlabTrackerWith } from '../../../src/tracker/gitlab/entry.js';
+import { gitlabTrackerWith } from '../../../src/tracker/gitlab/tracker.js';
 import { type FakeGitlab, startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 

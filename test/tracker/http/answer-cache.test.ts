@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AnswerCache } from '../../../src/tracker/http/answer-cache.js';
+import { AnswerCache } from '../../../src/tracker/http/tracker-http.js';
 
 const kept = (bytes: number, etag = '"v"') => ({ etag, answer: { body: null, headers: {} }, bytes });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BatonError } from '../../../src/domain/errors.js';
-import { readJsonBody } from '../../../src/tracker/http/json-body.js';
+import { readJsonBody } from '../../../src/tracker/http/send.js';
 
 const fault = (problem: string) => new BatonError('tracker_response', problem);
 

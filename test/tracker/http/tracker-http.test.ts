@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { endpointOf } from '../../../src/tracker/http/endpoint.js';
 import { quotaIn, resetOf } from '../../../src/tracker/http/limits.js';
 import { TrackerHttp } from '../../../src/tracker/http/tracker-http.js';
+import { endpointOf } from '../../../src/tracker/provider-settings.js';
 import { type FakeAnswer, type FakeRequest, fakeServer } from '../../support/trackers/fake-server.js';
 
 const NEVER = new AbortController().signal;

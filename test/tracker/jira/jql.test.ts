@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ownClause, quoted } from '../../../src/tracker/jira/jql.js';
+import { ownClause, quoted } from '../../../src/tracker/jira/settings.js';
 import { startFakeJira } from '../../support/trackers/fake-jira.js';
 import { JqlError, tokensOf } from '../../support/trackers/fake-jira-jql.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readJiraQuota } from '../../../src/tracker/jira/quota.js';
+import { readJiraQuota } from '../../../src/tracker/jira/api.js';
 import { startFakeJira } from '../../support/trackers/fake-jira.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 import { errorOf } from '../contract/tracker-contract.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { jiraTrackerWith } from '../../../src/tracker/jira/entry.js';
+import { jiraTrackerWith } from '../../../src/tracker/jira/tracker.js';
 import { startFakeJira } from '../../support/trackers/fake-jira.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 import { errorOf } from '../contract/tracker-contract.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Kind, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { operationsIn } from '../../../src/tracker/linear/graphql-operation.js';
+import { operationsIn } from '../../../src/tracker/linear/tool.js';
 
 /** What the language's own parser finds; `null`: it is no document to it. */
 function truth(document: string): readonly string[] | null {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { harmlessComment } from '../../../src/tracker/local/comments.js';
+import { harmlessComment } from '../../../src/tracker/local/sections.js';
 import { growthOf } from '../../support/growth.js';
 import { backlog, task } from './backlog-folder.js';
 

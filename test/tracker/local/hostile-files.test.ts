@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, symlink, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { readTaskFile } from '../../../src/tracker/local/read-task-file.js';
+import { readTaskFile } from '../../../src/tracker/local/task-files.js';
 import { asOrdinaryUser } from '../../support/as-ordinary-user.js';
 import { backlog, task } from './backlog-folder.js';
 import { FULL_TASK } from './written-by-backlog.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { withTaskLock } from '../../../src/tracker/local/task-lock.js';
+import { withTaskLock } from '../../../src/tracker/local/write.js';
 import { tempFolder } from '../../runner/workspace/temp-folder.js';
 
 test('a board that is away is not made anew by who wants to change a task: all of its issues would be gone', async () => {

@@ -2,8 +2,8 @@ import { chmod, mkdir, readdir, rm, rmdir, stat, utimes } from 'node:fs/promises
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { IssueChange } from '../../../src/domain/ports.js';
-import { readTaskFile } from '../../../src/tracker/local/read-task-file.js';
-import { replaceTaskFile } from '../../../src/tracker/local/write-task-file.js';
+import { readTaskFile } from '../../../src/tracker/local/task-files.js';
+import { replaceTaskFile } from '../../../src/tracker/local/write.js';
 import { asOrdinaryUser } from '../../support/as-ordinary-user.js';
 import { type Backlog, backlog, NEVER, task, trackerIn } from './backlog-folder.js';
 import { CONFIG, EMPTY_TASK, FULL_TASK } from './written-by-backlog.js';

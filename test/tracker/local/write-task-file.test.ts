@@ -3,8 +3,8 @@ import { mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { readTaskFile } from '../../../src/tracker/local/read-task-file.js';
-import { replaceTaskFile } from '../../../src/tracker/local/write-task-file.js';
+import { readTaskFile } from '../../../src/tracker/local/task-files.js';
+import { replaceTaskFile } from '../../../src/tracker/local/write.js';
 import { backlog } from './backlog-folder.js';
 import { FULL_TASK } from './written-by-backlog.js';
 

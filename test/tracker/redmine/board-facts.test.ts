@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { redmineTrackerWith } from '../../../src/tracker/redmine/entry.js';
+import { redmineTrackerWith } from '../../../src/tracker/redmine/tracker.js';
 import { type FakeRedmine, startFakeRedmine } from '../../support/trackers/fake-redmine.js';
 import { STATUSES } from '../../support/trackers/fake-redmine-records.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';

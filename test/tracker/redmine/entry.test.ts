@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { redmineTracker } from '../../../src/tracker/redmine/entry.js';
+import { redmineTracker } from '../../../src/tracker/redmine/tracker.js';
 import { startFakeRedmine } from '../../support/trackers/fake-redmine.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 

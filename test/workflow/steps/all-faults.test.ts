@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BatonError } from '../../../src/domain/errors.js';
-import type { LoadProblem } from '../../../src/workflow/load-error.js';
 import { parseWorkflow } from '../../../src/workflow/load-workflow.js';
+import type { LoadProblem } from '../../../src/workflow/problems.js';
 import { optionsWith } from '../workflow-fixture.js';
 import { definition, faultOf } from './plan-fixture.js';
 

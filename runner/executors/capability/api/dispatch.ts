@@ -1,12 +1,124 @@
-import { type Fields, fieldsOf } from '../../../../src/domain/fields.js';
-import type { Json, JsonObject } from '../../../../src/domain/json.js';
-import type { ApiAction, ApiModule, ApiRequest, ApiSession } from './api.js';
-import { CAPABILITY_API } from './capability.js';
-import { CHAT_API } from './chat.js';
+import { basename } from 'node:path';
+import { type Fields, fieldsOf, type Json, type JsonObject } from '../../../../src/domain/json.js';
+import {
+  type ApiAction,
+  type ApiModule,
+  type ApiRequest,
+  type ApiSession,
+  badRequest,
+  nestedOrder,
+  optionalText,
+  requiredText,
+} from './api.js';
 import { FS_API } from './files.js';
-import { PROJECT_API } from './project.js';
-import { SIDE_EXECUTION_API } from './side-execution.js';
+import { searchWorkspace } from './search.js';
 import { TERMINAL_API } from './terminal.js';
+
+const MAX_TEXT_CHARACTERS = 8_000;
+
+const sendMessage: ApiAction = async ({ fields, text }, { context, executionId }) => {
+  const said = text ?? fields.text ?? fields.message;
+  if (typeof said !== 'string') throw badRequest('message must be text');
+  context.audit('capability_message', { execution_id: executionId, text: said.slice(0, MAX_TEXT_CHARACTERS) });
+  return {};
+};
+
+/** People talk to agents; an executor gets its invocation and nothing else. */
+const refuse: ApiAction = async () => {
+  throw badRequest('an executor cannot receive messages of users; it has its invocation only');
+};
+
+const CHAT_API: ApiModule = {
+  module: 'chat',
+  types: ['chatEvent'],
+  actions: { sendMessage, waitForReply: refuse, getMessage: refuse, onMessage: refuse, askQuestion: refuse },
+  aliases: { waitforReply: 'waitForReply', confirmationRequest: 'askQuestion' },
+};
+
+const PROJECT_API: ApiModule = {
+  module: 'project',
+  types: ['projectEvent', 'settingEvent'],
+  actions: {
+    getProjectPath: async (_, { context }) => ({
+      projectPath: context.workspace,
+      projectName: basename(context.workspace),
+    }),
+    getProjectFiles: async (_, session) => {
+      const { results, truncated } = await searchWorkspace({ mode: 'list', pattern: '', path: '.' }, session);
+      return { files: results.map(({ path }) => path), truncated };
+    },
+  },
+};
+
+const start =
+  (fixedType: string | null): ApiAction =>
+  (request, { nested }) => {
+    const name = requiredText(request, 'capabilityName', 'name');
+    const type = fixedType ?? requiredText(request, 'capabilityType', 'type');
+    return nested.startCapability({ ...nestedOrder(request), type, name });
+  };
+
+const list =
+  (fixedType: string | null): ApiAction =>
+  async ({ fields }, { nested }) => ({
+    capabilities: await nested.list(fixedType ?? typeOf(fields)),
+  });
+
+function typeOf(fields: Fields): string | null {
+  return optionalText(fields, 'capabilityType', 'type') ?? optionalText(fieldsOf(fields.filter), 'type');
+}
+
+/** Only an agent of the workflow has agents, and it is the step loop that starts them. */
+const refuseAgents: ApiAction = async () => {
+  throw badRequest('an executor cannot start agents; let a step of the workflow do that');
+};
+
+const CAPABILITY_API: ApiModule = {
+  module: 'capability',
+  types: ['capabilityEvent', 'capability'],
+  actions: {
+    startCapability: start(null),
+    startSkill: start('skill'),
+    startPower: start('power'),
+    startTalent: start('talent'),
+    listCapabilities: list(null),
+    listSkills: list('skill'),
+    stopCapability: (request, { nested }) => nested.stop(requiredText(request, 'executionId')),
+    getExecutionStatus: async (request, { nested }) => nested.status(requiredText(request, 'executionId')),
+    getActiveExecutions: async (_, { nested }) => ({ executions: nested.active() }),
+    startAgent: refuseAgents,
+    agentEvent: refuseAgents,
+  },
+};
+
+const MAX_CODE_CHARACTERS = 1_000_000;
+
+const startExecutor: ApiAction = (request, { nested }) => {
+  const name = requiredText(request, 'actionBlockName', 'actionBlockPath', 'name');
+  return nested.startExecutor({ ...nestedOrder(request), name });
+};
+
+const startCode: ApiAction = (request, { nested }) => {
+  const code = requiredText(request, 'code', 'inlineCode');
+  if (code.length > MAX_CODE_CHARACTERS) throw badRequest(`code is longer than ${MAX_CODE_CHARACTERS} characters`);
+  return nested.startCode({ ...nestedOrder(request), code });
+};
+
+const SIDE_EXECUTION_API: ApiModule = {
+  module: 'sideExecution',
+  types: ['sideExecutionEvent', 'sideExecution'],
+  actions: {
+    startWithActionBlock: startExecutor,
+    startWithCode: startCode,
+    // The client of existing packages has one name for both.
+    startSideExecution: (request, session) =>
+      (optionalText(request.fields, 'inlineCode') === null ? startExecutor : startCode)(request, session),
+    stopSideExecution: (request, { nested }) => nested.stop(requiredText(request, 'sideExecutionId', 'executionId')),
+    getSideExecutionStatus: async (request, { nested }) =>
+      nested.status(requiredText(request, 'sideExecutionId', 'executionId')),
+  },
+  aliases: { stop: 'stopSideExecution', getStatus: 'getSideExecutionStatus' },
+};
 
 const MODULES: readonly ApiModule[] = [FS_API, TERMINAL_API, PROJECT_API, CAPABILITY_API, SIDE_EXECUTION_API, CHAT_API];
 const MAX_MESSAGE_CHARACTERS = 2_000;

@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fieldsOf, listOf } from '../../../../src/domain/fields.js';
+import { fieldsOf, listOf } from '../../../../src/domain/json.js';
 import { captureOutput } from '../../../contain/capture-output.js';
-import { TimeLimit } from '../../../contain/time-limit.js';
 import type { ContainedProcess } from '../../../contain/process.js';
+import { TimeLimit } from '../../../contain/time-limit.js';
 import { type ApiSession, badRequest } from './api.js';
-import { realInside } from './confined-path.js';
+import { realInside } from './files.js';
 
 /**
  * Searches run in a contained process of their own: a pattern that takes for ever takes it there, and is ended. It sees what

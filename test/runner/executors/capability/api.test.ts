@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { removeTree } from '../../../../runner/executors/capability/api/remove-tree.js';
-import type { Fields } from '../../../../src/domain/fields.js';
+import { removeTree } from '../../../../runner/executors/capability/api/files.js';
+import type { Fields } from '../../../../src/domain/json.js';
 import { capabilityBench, handler, outputOf, write } from './harness.js';
 
 /** What becomes of each of these calls: its value, or the message of its error. */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { scaffoldExecutor } from '../../../../runner/executors/capability/scaffold-executor.js';
-import type { Fields } from '../../../../src/domain/fields.js';
+import type { Fields } from '../../../../src/domain/json.js';
 import { addCapability, capabilityBench, errorOf, outputOf, write } from './harness.js';
 
 /** A bench with one skill, `greet`, whose folder holds these files. */

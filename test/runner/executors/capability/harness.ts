@@ -2,12 +2,13 @@ import { EventEmitter, once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createCapabilityExecutor } from '../../../../runner/executors/capability/capability-executor.js';
-import { CapabilityManager } from '../../../../runner/executors/capability/capability-manager.js';
+import {
+  CapabilityManager,
+  createCapabilityExecutor,
+} from '../../../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../../../runner/executors/capability/definitions.js';
 import type { StepContext } from '../../../../runner/executors/executor.js';
-import type { Fields } from '../../../../src/domain/fields.js';
-import type { JsonObject } from '../../../../src/domain/json.js';
+import type { Fields, JsonObject } from '../../../../src/domain/json.js';
 import type { FailedOutcome, Outcome } from '../../../../src/domain/outcome.js';
 import { type TestStep, type TestStepOptions, testStep } from '../../../support/step-context.js';
 

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { endOfMessage } from '../../../../runner/executors/capability/side-end.js';
-import type { Fields } from '../../../../src/domain/fields.js';
+import { endOfMessage } from '../../../../runner/executors/capability/side-execution.js';
+import type { Fields } from '../../../../src/domain/json.js';
 import {
   addCapability,
   addExecutor,

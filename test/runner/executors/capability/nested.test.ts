@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { Fields } from '../../../../src/domain/fields.js';
+import type { Fields } from '../../../../src/domain/json.js';
 import { addCapability, addExecutor, CAP_ID, capabilityBench, handler, isAlive, outputOf, SIDE_ID } from './harness.js';
 
 /** Its first handler runs `body`; the capabilities `inner` and `bad` of type skill have executors of their own. */

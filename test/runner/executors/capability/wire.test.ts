@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { CapabilityHub, type Ticket } from '../../../../runner/executors/capability/hub.js';
 import { Peer } from '../../../../runner/executors/capability/peer.js';
-import type { Fields } from '../../../../src/domain/fields.js';
+import type { Fields } from '../../../../src/domain/json.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { capabilityBench, errorOf, outputOf } from './harness.js';
 

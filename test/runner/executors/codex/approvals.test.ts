@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inputRequestOf } from '../../../../runner/executors/codex/input-requests.js';
+import { inputRequestOf } from '../../../../runner/executors/codex/server-requests.js';
 import type { HostTool } from '../../../../src/domain/ports.js';
 import type { RunSignal } from '../../../../src/domain/run-signal.js';
 import { issue } from '../../../support/builders.js';

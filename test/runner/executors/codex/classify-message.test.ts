@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { isKnownRequest, isProgress, isRetryNotice } from '../../../../runner/executors/codex/classify-message.js';
-import { OpenItems } from '../../../../runner/executors/codex/open-items.js';
+import { OpenItems } from '../../../../runner/executors/codex/message-log.js';
+import { isKnownRequest, isProgress, isRetryNotice } from '../../../../runner/executors/codex/protocol.js';
 
 test.each([
   'turn/started',

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { codeOfStall, codeOfTurnError } from '../../../../runner/executors/codex/error-map.js';
-import { RateLimits } from '../../../../runner/executors/codex/rate-limits.js';
-import { sandboxPolicyOf } from '../../../../runner/executors/codex/sandbox-policy.js';
-import { TokenUsage } from '../../../../runner/executors/codex/token-usage.js';
+import { RateLimits, TokenUsage } from '../../../../runner/executors/codex/message-log.js';
+import { sandboxPolicyOf } from '../../../../runner/executors/codex/session.js';
+import { codeOfStall, codeOfTurnError } from '../../../../runner/executors/codex/turn.js';
 import { cancelled } from '../../../../src/domain/outcome.js';
 import { config } from '../../../support/builders.js';
 

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
-import type { Question } from '../../../../src/domain/question.js';
+import type { Question } from '../../../../src/domain/run-signal.js';
 import { issue } from '../../../support/builders.js';
 import { agent, failureOf, run, start, tempFolder } from './harness.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
 import { MAX_LINE_BYTES } from '../../../../runner/executors/read-lines.js';
-import { RUNTIME_EVENT_TYPES } from '../../../../src/domain/runtime-event.js';
+import { RUNTIME_EVENT_TYPES } from '../../../../src/domain/run-signal.js';
 import { agent, failureOf, lastMessage, run, start } from './harness.js';
 
 test('S2-54 SEC-14 SEC-16 SEC-19 garbage, strays, deep nesting and cut characters cost an event each, and the turn completes', async () => {

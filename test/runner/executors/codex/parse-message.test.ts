@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { boundData } from '../../../../runner/executors/codex/bound-data.js';
-import { parseMessage } from '../../../../runner/executors/codex/parse-message.js';
+import { parseMessage } from '../../../../runner/executors/codex/protocol.js';
+import { boundData } from '../../../../runner/executors/codex/reporter.js';
 import { growthOf } from '../../../support/growth.js';
 
 const parse = (text: string) => parseMessage(Buffer.from(text));

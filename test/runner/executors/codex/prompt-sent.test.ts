@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Question } from '../../../../src/domain/question.js';
+import type { Question } from '../../../../src/domain/run-signal.js';
 import { issue } from '../../../support/builders.js';
 import { agent, start } from './harness.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { FairScheduler, readFairly } from '../../../../runner/executors/codex/fair-reader.js';
 import type { StopResult } from '../../../../runner/contain/process.js';
-import { untilGone } from '../../../../runner/until-gone.js';
+import { untilGone } from '../../../../runner/contain/process.js';
+import { FairScheduler, readFairly } from '../../../../runner/executors/read-lines.js';
 import type { Issue } from '../../../../src/domain/issue.js';
 import { issue } from '../../../support/builders.js';
 import { plainProcess } from '../../../support/plain-process.js';

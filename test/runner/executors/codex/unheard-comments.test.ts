@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Comment } from '../../../../src/domain/issue.js';
-import type { Question } from '../../../../src/domain/question.js';
+import type { Question } from '../../../../src/domain/run-signal.js';
 import { agent, run } from './harness.js';
 
 const HEARD_AT = Date.parse('2026-01-31T12:00:00Z');

@@ -3,14 +3,14 @@ import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { detectContainment } from '../../../../runner/contain/detect-containment.js';
-import { findMarked } from '../../../../runner/contain/find-marked.js';
+import { findMarked } from '../../../../runner/contain/marker-sweep.js';
 import { runContained } from '../../../../runner/contain/run-contained.js';
 import {
+  CHECKS,
   type CheckResult,
   type ConformanceHost,
   runConformance,
 } from '../../../../runner/executors/external/conformance.js';
-import { CHECKS } from '../../../../runner/executors/external/conformance-checks.js';
 import type { JsonObject } from '../../../../src/domain/json.js';
 import type { ExecutorDefinition } from '../../../../src/domain/steps/plan.js';
 import { testStep } from '../../../support/step-context.js';

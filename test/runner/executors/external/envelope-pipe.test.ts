@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { EnvelopePipe } from '../../../../runner/executors/external/envelope-pipe.js';
+import { EnvelopePipe } from '../../../../runner/executors/external/envelope.js';
 import { forms, realClock } from '../../contain/workbench.js';
 import { bash, externalStep } from './external-step.js';
 

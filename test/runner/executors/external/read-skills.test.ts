@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { frontMatterMap } from '../../../../runner/executors/external/front-matter-map.js';
-import { readSkills } from '../../../../runner/executors/external/read-skills.js';
+import { frontMatterMap, readSkills } from '../../../../runner/executors/external/read-skills.js';
 import { asOrdinaryUser } from '../../../support/as-ordinary-user.js';
 import { externalStep } from './external-step.js';
 

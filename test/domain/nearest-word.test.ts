@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nearestWord } from '../../src/text/nearest-word.js';
+import { nearestWord } from '../../src/domain/nearest-word.js';
 
 describe('the word that was probably meant', () => {
   test.each<[string, string[], string | null]>([
