@@ -104,7 +104,7 @@ function codeOf(error: unknown): string {
 }
 
 function asset(name: string): Promise<string> {
-  return readFile(new URL(`../../../templates/demo/${name}`, import.meta.url), 'utf8');
+  return readFile(new URL(`../../templates/demo/${name}`, import.meta.url), 'utf8');
 }
 
 function filled(text: string, values: { readonly [name: string]: string }): string {
