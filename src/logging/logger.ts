@@ -102,7 +102,7 @@ function wrap(stream: LogStream): { readonly isTerminal: boolean; write(line: st
 }
 
 /** Standard output or error as a sink. */
-function terminalSink(fd: 1 | 2): Sink & { readonly isTerminal: boolean } {
+export function terminalSink(fd: 1 | 2): Sink & { readonly isTerminal: boolean } {
   const target = nonBlocking(fd);
   const lines = new LineWriter();
   return {

@@ -23,7 +23,7 @@ describe('standard error of a real process', () => {
   function start(body: string, stderr: 'pipe' | number = 'pipe') {
     const at = (file: string) => JSON.stringify(pathToFileURL(join(build.dir, 'src/logging', file)).href);
     const script = `
-      const { terminalSink } = await import(${at('terminal.js')});
+      const { terminalSink } = await import(${at('logger.js')});
       const logger = async () => {
         const { createLogger } = await import(${at('logger.js')});
         const { createRedactor } = await import(${at('redact.js')});
