@@ -137,6 +137,7 @@ async function refuseFaulty(path: string, text: string, io: Io, registry: Tracke
     ...{ config, env: io.env, dir: workflow.dir, settings: () => config, mask: (said: string) => said },
     // Nothing is asked yet: whether the variables are set is for the check to say.
     secret: () => 'not-needed-yet',
+    nowMs: () => 0,
     start: () => Promise.reject(new Error('nothing is started yet')),
   });
   await tracker.close();

@@ -39,6 +39,7 @@ export function openTracker(source: TrackerSource, around: TrackerSurroundings):
     ...{ config: config.tracker, env, dir, secret },
     settings: around.settings ?? (() => config.tracker),
     mask: (text) => redactor.mask(text),
+    nowMs: () => performance.now(),
     start: async (program) =>
       startTrackerProgram(program, { workflow: loaded.workflow, env, containment: await around.containment() }),
   });

@@ -26,6 +26,8 @@ export interface TrackerOptions {
   secret(name: string): string | null;
   /** Takes every known secret out of a text. */
   mask(text: string): string;
+  /** A monotonic clock: adapters measure the age of what they cache with it. */
+  nowMs(): number;
   /** Starts a program of the operator's, contained, in `dir`. Only for kinds that have one. */
   start(program: TrackerProgram): Promise<ProgramProcess>;
 }

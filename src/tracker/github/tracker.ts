@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { TrackerConfig, Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Comment, Issue } from '../../domain/issue.js';
@@ -34,35 +33,30 @@ const KEYS = ['repo', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_tool
 const ENDPOINT = 'https://api.github.com';
 const VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
 
-export const githubTracker: TrackerEntry = githubTrackerWith(() => performance.now());
-
-/** `nowMs` is for telling how long ago the repository was looked at. */
-export function githubTrackerWith(nowMs: () => number): TrackerEntry {
-  return {
-    kind: KIND,
-    defaults: DEFAULTS,
-    verifyWebhook: verifyGithubWebhook,
-    create(options) {
-      const settings = new ProviderSettings(options, KEYS);
-      const repo = repoOf(settings);
-      const endpoint = apiOf(settings);
-      const api = new GithubApi({
-        endpoint,
-        repo,
-        token: settings.token('token', VARIABLES),
-        mask: (text) => options.mask(text),
-      });
-      return new GithubTracker({
-        ...{ kind: KIND, defaults: DEFAULTS, api, nowMs },
-        scope: `${KIND}:${endpoint.host}/${repo.owner}/${repo.name}`.toLowerCase(),
-        states: new LabelStates(OWN_STATES, labelStatesOf(settings, OWN_STATES)),
-        assignee: settings.text('assignee')?.replace(/^@/, '') ?? null,
-        rawTool: settings.rawTool('off'),
-        settings: () => options.settings(),
-      });
-    },
-  };
-}
+export const githubTracker: TrackerEntry = {
+  kind: KIND,
+  defaults: DEFAULTS,
+  verifyWebhook: verifyGithubWebhook,
+  create(options) {
+    const settings = new ProviderSettings(options, KEYS);
+    const repo = repoOf(settings);
+    const endpoint = apiOf(settings);
+    const api = new GithubApi({
+      endpoint,
+      repo,
+      token: settings.token('token', VARIABLES),
+      mask: (text) => options.mask(text),
+    });
+    return new GithubTracker({
+      ...{ kind: KIND, defaults: DEFAULTS, api, nowMs: options.nowMs },
+      scope: `${KIND}:${endpoint.host}/${repo.owner}/${repo.name}`.toLowerCase(),
+      states: new LabelStates(OWN_STATES, labelStatesOf(settings, OWN_STATES)),
+      assignee: settings.text('assignee')?.replace(/^@/, '') ?? null,
+      rawTool: settings.rawTool('off'),
+      settings: () => options.settings(),
+    });
+  },
+};
 
 /** Strict, since it becomes part of every path. */
 function repoOf(settings: ProviderSettings): RepoName {

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { TrackerConfig, Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Comment, Issue } from '../../domain/issue.js';
@@ -206,34 +205,29 @@ const KEYS = ['project', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_t
 const ENDPOINT = 'https://gitlab.com';
 const VARIABLES = ['GITLAB_TOKEN'];
 
-export const gitlabTracker: TrackerEntry = gitlabTrackerWith(() => performance.now());
-
-/** `nowMs` is for telling how long ago the project and its members were looked at. */
-export function gitlabTrackerWith(nowMs: () => number): TrackerEntry {
-  return {
-    kind: KIND,
-    defaults: DEFAULTS,
-    create(options) {
-      const settings = new ProviderSettings(options, KEYS);
-      const project = projectOf(settings);
-      const endpoint = instanceOf(settings);
-      const api = new GitlabApi({
-        ...{ endpoint, project },
-        token: settings.token('token', VARIABLES),
-        mask: (text) => options.mask(text),
-      });
-      const place = `${endpoint.host}${endpoint.pathname}`.replace(/\/$/, '');
-      return new GitlabTracker({
-        ...{ kind: KIND, defaults: DEFAULTS, api, nowMs },
-        scope: `${KIND}:${place}/${project}`.toLowerCase(),
-        states: new LabelStates(OWN_STATES, statesOf(settings)),
-        assignee: settings.text('assignee')?.replace(/^@/, '') ?? null,
-        rawTool: settings.rawTool('off'),
-        settings: () => options.settings(),
-      });
-    },
-  };
-}
+export const gitlabTracker: TrackerEntry = {
+  kind: KIND,
+  defaults: DEFAULTS,
+  create(options) {
+    const settings = new ProviderSettings(options, KEYS);
+    const project = projectOf(settings);
+    const endpoint = instanceOf(settings);
+    const api = new GitlabApi({
+      ...{ endpoint, project },
+      token: settings.token('token', VARIABLES),
+      mask: (text) => options.mask(text),
+    });
+    const place = `${endpoint.host}${endpoint.pathname}`.replace(/\/$/, '');
+    return new GitlabTracker({
+      ...{ kind: KIND, defaults: DEFAULTS, api, nowMs: options.nowMs },
+      scope: `${KIND}:${place}/${project}`.toLowerCase(),
+      states: new LabelStates(OWN_STATES, statesOf(settings)),
+      assignee: settings.text('assignee')?.replace(/^@/, '') ?? null,
+      rawTool: settings.rawTool('off'),
+      settings: () => options.settings(),
+    });
+  },
+};
 
 /** Strict, since it becomes part of every path. */
 function projectOf(settings: ProviderSettings): string {

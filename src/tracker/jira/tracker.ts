@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { TrackerConfig, Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { type Comment, type Issue, stateKey } from '../../domain/issue.js';
@@ -245,16 +244,11 @@ function unknownStates(asked: readonly string[], known: readonly string[]): read
   });
 }
 
-export const jiraTracker: TrackerEntry = jiraTrackerWith(() => performance.now());
-
-/** `nowMs` is for telling how old is what is known of the project. */
-export function jiraTrackerWith(nowMs: () => number): TrackerEntry {
-  return {
-    kind: KIND,
-    defaults: DEFAULTS,
-    create: (options) => {
-      const { settings, mask } = options;
-      return new JiraTracker({ jira: readJiraSettings(options), settings, mask, nowMs });
-    },
-  };
-}
+export const jiraTracker: TrackerEntry = {
+  kind: KIND,
+  defaults: DEFAULTS,
+  create: (options) => {
+    const { settings, mask, nowMs } = options;
+    return new JiraTracker({ jira: readJiraSettings(options), settings, mask, nowMs });
+  },
+};

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { Trust } from '../../domain/config.js';
 import type { Comment, Issue } from '../../domain/issue.js';
 import { fieldsOf } from '../../domain/json.js';
@@ -46,17 +45,12 @@ const DEFAULTS = {
 /** Only those who were let into the workspace can write in Linear. */
 const DEFAULT_TRUST: Trust = 'anyone';
 
-export const linearTracker: TrackerEntry = linearTrackerWith(() => performance.now());
-
-/** `nowMs` is for telling how long ago project and states were asked for. */
-export function linearTrackerWith(nowMs: () => number): TrackerEntry {
-  return {
-    kind: KIND,
-    defaults: DEFAULTS,
-    verifyWebhook: verifyLinearWebhook,
-    create: (options) => new LinearTracker(linearSettings(options), options, nowMs),
-  };
-}
+export const linearTracker: TrackerEntry = {
+  kind: KIND,
+  defaults: DEFAULTS,
+  verifyWebhook: verifyLinearWebhook,
+  create: (options) => new LinearTracker(linearSettings(options), options),
+};
 
 /** Issues of a Linear project, of a team, or of both. What is looked at is found out with the first read. */
 class LinearTracker implements Tracker {
@@ -69,13 +63,13 @@ class LinearTracker implements Tracker {
   readonly #scopes: ScopeReader;
   readonly #issues: IssueReader;
 
-  constructor(settings: LinearSettings, options: Pick<TrackerOptions, 'settings' | 'mask'>, nowMs: () => number) {
+  constructor(settings: LinearSettings, options: Pick<TrackerOptions, 'settings' | 'mask' | 'nowMs'>) {
     this.scope = scopeOf(settings);
     this.#settings = settings;
     this.#options = options;
     const { endpoint, token } = settings;
     this.#api = new LinearApi({ endpoint, token, mask: (text) => options.mask(text) });
-    this.#scopes = new ScopeReader(this.#api, settings, nowMs);
+    this.#scopes = new ScopeReader(this.#api, settings, options.nowMs);
     this.#issues = new IssueReader(this.#api, this.#scopes);
   }
 

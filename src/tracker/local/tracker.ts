@@ -1,6 +1,5 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { performance } from 'node:perf_hooks';
 import type { TrackerConfig } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { includesState, stateKey } from '../../domain/issue.js';
@@ -189,19 +188,14 @@ function completed({ task }: Card, state: string): BatonError {
 const DEFAULT_PATH = './backlog';
 const KEYS = ['path'];
 
-export const localTracker: TrackerEntry = localTrackerWith(() => performance.now());
-
-/** `nowMs` is for telling how long a file has been missing. */
-export function localTrackerWith(nowMs: () => number): TrackerEntry {
-  return {
-    kind: KIND,
-    defaults: DEFAULTS,
-    create({ config, settings, env, dir }) {
-      const folder = path.resolve(dir, withHome(pathOf(config.provider), env.HOME || homedir()));
-      return new LocalTracker({ folder, scope: `${KIND}:${realOrSame(folder)}`, settings, nowMs });
-    },
-  };
-}
+export const localTracker: TrackerEntry = {
+  kind: KIND,
+  defaults: DEFAULTS,
+  create({ config, settings, env, dir, nowMs }) {
+    const folder = path.resolve(dir, withHome(pathOf(config.provider), env.HOME || homedir()));
+    return new LocalTracker({ folder, scope: `${KIND}:${realOrSame(folder)}`, settings, nowMs });
+  },
+};
 
 function pathOf(provider: JsonObject): string {
   const stranger = Object.keys(provider).find((key) => !KEYS.includes(key));

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { TrackerConfig } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Comment, Issue } from '../../domain/issue.js';
@@ -263,44 +262,36 @@ const DEFAULTS = { activeStates: ['New', 'In Progress'], terminalStates: ['Close
 const KEYS = ['endpoint', 'project', 'api_key', 'assignee', 'include_subprojects', 'label_fields', 'raw_tool'];
 const VARIABLES = ['REDMINE_API_KEY'];
 
-export const redmineTracker: TrackerEntry = redmineTrackerWith(() => performance.now());
-
-/** `nowMs` is for telling how old is what we know of statuses and people. */
-export function redmineTrackerWith(nowMs: () => number): TrackerEntry {
-  return {
-    kind: KIND,
-    defaults: DEFAULTS,
-    create(options) {
-      const settings = new ProviderSettings(options, KEYS);
-      const base = endpointOf(
-        settings.needText('endpoint', 'https://redmine.example.org'),
-        'tracker.provider.endpoint',
-      );
-      const project = projectOf(settings);
-      const withSubprojects = flagOf(settings, 'include_subprojects', options.config.provider.include_subprojects);
-      const labelFields = settings.list('label_fields');
-      const rawTool = settings.rawTool('off');
-      const assignee = settings.text('assignee');
-      const token = settings.token('api_key', VARIABLES);
-      const mask = (text: string) => options.mask(text).replaceAll(token.value, '[secret]');
-      const http = new TrackerHttp({
-        name: 'Redmine',
-        base,
-        headers: { 'x-redmine-api-key': token.value },
-        tokenFrom: token.from,
-        // Redmine counts nothing; a proxy in front of it says 429 when it does.
-        readQuota: () => null,
-        mask,
-      });
-      return new RedmineTracker({
-        ...{ kind: KIND, defaults: DEFAULTS, http, base, tokenFrom: token.from, mask, nowMs },
-        ...{ assignee, labelFields, rawTool },
-        scope: { project, withSubprojects },
-        settings: () => options.settings(),
-      });
-    },
-  };
-}
+export const redmineTracker: TrackerEntry = {
+  kind: KIND,
+  defaults: DEFAULTS,
+  create(options) {
+    const settings = new ProviderSettings(options, KEYS);
+    const base = endpointOf(settings.needText('endpoint', 'https://redmine.example.org'), 'tracker.provider.endpoint');
+    const project = projectOf(settings);
+    const withSubprojects = flagOf(settings, 'include_subprojects', options.config.provider.include_subprojects);
+    const labelFields = settings.list('label_fields');
+    const rawTool = settings.rawTool('off');
+    const assignee = settings.text('assignee');
+    const token = settings.token('api_key', VARIABLES);
+    const mask = (text: string) => options.mask(text).replaceAll(token.value, '[secret]');
+    const http = new TrackerHttp({
+      name: 'Redmine',
+      base,
+      headers: { 'x-redmine-api-key': token.value },
+      tokenFrom: token.from,
+      // Redmine counts nothing; a proxy in front of it says 429 when it does.
+      readQuota: () => null,
+      mask,
+    });
+    return new RedmineTracker({
+      ...{ kind: KIND, defaults: DEFAULTS, http, base, tokenFrom: token.from, mask, nowMs: options.nowMs },
+      ...{ assignee, labelFields, rawTool },
+      scope: { project, withSubprojects },
+      settings: () => options.settings(),
+    });
+  },
+};
 
 /** An identifier or a number, as in the address of the project's page. Strict, since it becomes part of paths. */
 function projectOf(settings: ProviderSettings): string {

@@ -1,5 +1,5 @@
 import { buildSchema, execute, GraphQLError, parse, validate } from 'graphql';
-import { linearTrackerWith } from '../../../src/tracker/linear/tracker.js';
+import { linearTracker } from '../../../src/tracker/linear/tracker.js';
 import { connection, inputError, matches, type PageArguments, pointsOf } from './fake-linear-paging.js';
 import {
   issueRecord,
@@ -51,7 +51,8 @@ export async function startFakeLinear(): Promise<FakeLinear> {
   const server = await fakeServer((request) => answer(world, request));
   return Object.assign(world, {
     ...{ kind: 'linear', server, variable: 'LINEAR_API_KEY', token: TOKEN },
-    entry: linearTrackerWith(() => world.nowMs),
+    entry: linearTracker,
+    clock: () => world.nowMs,
     provider: { endpoint: `${server.url}/graphql`, project_slug: 'baton-0123456789ab' },
     add: addTo(board, naming, 'Todo'),
   });

@@ -40,6 +40,8 @@ export interface FakeTracker {
   /** The variable that holds the token, and the token. */
   readonly variable: string;
   readonly token: string;
+  /** What the adapter takes for its monotonic clock; absent: the real one. */
+  readonly clock?: () => number;
   /** Makes the next issue. */
   add(fields?: Partial<FakeIssue>): FakeIssue;
 }
@@ -84,7 +86,7 @@ export interface OpenOverrides {
 }
 
 /** What of a server the adapter needs to know; a real one will do. */
-type Spoken = Pick<FakeTracker, 'kind' | 'entry' | 'provider' | 'variable' | 'token'>;
+type Spoken = Pick<FakeTracker, 'kind' | 'entry' | 'provider' | 'variable' | 'token' | 'clock'>;
 
 /** The real adapter, talking to the fake server. */
 export function openFake(fake: Spoken, overrides: OpenOverrides = {}): Tracker {
@@ -110,6 +112,7 @@ export function openFake(fake: Spoken, overrides: OpenOverrides = {}): Tracker {
       return value;
     },
     mask: (text) => redactor.mask(text),
+    nowMs: fake.clock ?? (() => performance.now()),
     start: () => Promise.reject(new Error('this kind of tracker starts nothing')),
   });
   onTestFinished(() => tracker.close());

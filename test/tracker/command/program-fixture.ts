@@ -87,6 +87,7 @@ export function openCommand(command: string, { dir, provider = {}, env: own = {}
       return value;
     },
     mask: (text) => redactor.mask(text),
+    nowMs: () => performance.now(),
     start: async (program) => {
       const containment = await detectContainment({ isolation: 'none', hide: [], clock: realClock });
       return startTrackerProgram(program, { workflow, env, containment });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { TrackerConfig } from '../../../src/domain/config.js';
-import { githubTrackerWith } from '../../../src/tracker/github/tracker.js';
 import { startFakeGithub } from '../../support/trackers/fake-github.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 
@@ -57,7 +56,7 @@ describe('a public repository', () => {
 
   test('is found within ten minutes after it was opened, and not asked for at every read', async () => {
     let nowMs = 0;
-    const fake = { ...(await startFakeGithub()), entry: githubTrackerWith(() => nowMs) };
+    const fake = { ...(await startFakeGithub()), clock: () => nowMs };
     fake.add();
     const tracker = openFake(fake);
     for (let n = 0; n < 5; n++) await tracker.issuesByStates(['open'], NEVER);

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { gitlabTrackerWith } from '../../../src/tracker/gitlab/tracker.js';
 import { type FakeGitlab, type FakeLabelEvent, startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 
@@ -92,7 +91,7 @@ test('whoever loses his role takes his yes along', async () => {
   const { fake, issue } = await scene('ann');
   issue.updatedAt = issue.createdAt;
   const clock = { nowMs: 0 };
-  const timed = { ...fake, entry: gitlabTrackerWith(() => clock.nowMs) };
+  const timed = { ...fake, clock: () => clock.nowMs };
   const tracker = openFake(timed, { config: { trust: 'anyone', requiredLabels: ['baton'] } });
   const why = async () => (await tracker.issuesByStates(['opened'], NEVER)).issues[0]?.held_back;
   const before = await why();

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { gitlabTrackerWith } from '../../../src/tracker/gitlab/tracker.js';
 import { PROJECT_ID, startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 
@@ -86,7 +85,7 @@ describe('a project that cannot be used', () => {
 
   test('is found within ten minutes, and not asked for at every read', async () => {
     let nowMs = 0;
-    const fake = { ...(await startFakeGitlab()), entry: gitlabTrackerWith(() => nowMs) };
+    const fake = { ...(await startFakeGitlab()), clock: () => nowMs };
     fake.add();
     const tracker = openFake(fake);
     for (let n = 0; n < 5; n++) await tracker.issuesByStates(['opened'], NEVER);

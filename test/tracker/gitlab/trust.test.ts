@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { Trust } from '../../../src/domain/config.js';
-import { gitlabTrackerWith } from '../../../src/tracker/gitlab/tracker.js';
 import { type FakeGitlab, startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 
@@ -69,7 +68,7 @@ describe('SEC-9a by default members are trusted, and nobody else', () => {
 describe('the list of members', () => {
   async function withClock() {
     const clock = { nowMs: 0 };
-    const fake = { ...(await startFakeGitlab()), entry: gitlabTrackerWith(() => clock.nowMs) };
+    const fake = { ...(await startFakeGitlab()), clock: () => clock.nowMs };
     fake.add({ author: 'ann' });
     fake.add({ author: 'eve', isMember: false });
     const tracker = trackerOf(fake);

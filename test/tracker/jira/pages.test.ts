@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { jiraTrackerWith } from '../../../src/tracker/jira/tracker.js';
 import { startFakeJira } from '../../support/trackers/fake-jira.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 import { errorOf } from '../contract/tracker-contract.js';
@@ -106,7 +105,7 @@ describe('what is known of the project', () => {
     const jira = await startFakeJira();
     jira.add();
     let nowMs = 0;
-    const tracker = openFake({ ...jira, entry: jiraTrackerWith(() => nowMs) });
+    const tracker = openFake({ ...jira, clock: () => nowMs });
     const read = (...states: string[]) => tracker.issuesByStates(states, NEVER);
     const asked = () => jira.server.requests.filter(({ url }) => url.pathname.endsWith('/statuses')).length;
     return { jira, read, asked, sleep: (ms: number) => (nowMs += ms) };

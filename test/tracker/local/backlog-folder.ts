@@ -5,7 +5,7 @@ import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Issue } from '../../../src/domain/issue.js';
 import type { IssueBatch, Tracker } from '../../../src/domain/ports.js';
-import { localTrackerWith } from '../../../src/tracker/local/tracker.js';
+import { localTracker } from '../../../src/tracker/local/tracker.js';
 
 /** A backlog in a folder of its own, gone after the test, and a tracker on it. */
 export interface Backlog {
@@ -74,13 +74,14 @@ export function trackerIn(
     requiredLabels: [],
     trust: null,
   };
-  return localTrackerWith(nowMs).create({
+  return localTracker.create({
     config,
     settings: () => ({ ...config, ...states?.() }),
     env: { HOME: dir },
     dir,
     secret: () => null,
     mask: (text) => text,
+    nowMs,
     start: () => Promise.reject(new Error('a local tracker starts nothing')),
   });
 }

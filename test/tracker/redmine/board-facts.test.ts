@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { redmineTrackerWith } from '../../../src/tracker/redmine/tracker.js';
 import { type FakeRedmine, startFakeRedmine } from '../../support/trackers/fake-redmine.js';
 import { STATUSES } from '../../support/trackers/fake-redmine-records.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
@@ -11,7 +10,7 @@ const MINUTE_MS = 60_000;
 async function withClock() {
   const fake = await startFakeRedmine();
   const clock = { nowMs: 0 };
-  const tracker = openFake({ ...fake, entry: redmineTrackerWith(() => clock.nowMs) });
+  const tracker = openFake({ ...fake, clock: () => clock.nowMs });
   const asked = (path: string) => fake.server.requests.filter(({ url }) => url.pathname === path).length;
   return { fake, clock, tracker, asked };
 }
