@@ -461,5 +461,5 @@ export const STEP_ERRORS = {
   CODE_FAILED: facts('issue', false, 'Code in the sandbox failed', 'See its stderr in the message.'),
 } as const satisfies Record<string, ErrorFacts>;
 
-/** Every error that a person can meet. The README lists them all, and a test says so. */
+/** Every error code. A test compares docs/errors.md with this table. */
 export const ERRORS = { ...SETUP_ERRORS, ...RUN_ERRORS, ...STEP_ERRORS };

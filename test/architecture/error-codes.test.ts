@@ -1,11 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { ERRORS } from '../../src/domain/error-table.js';
 
-const README = fileURLToPath(new URL('../../README.md', import.meta.url));
+const ERRORS_PAGE = fileURLToPath(new URL('../../docs/errors.md', import.meta.url));
 
-/** First cells of the tables of the README whose first column is called "code". */
+/** The first cells of the tables whose first column is called "code". */
 function documentedCodes(markdown: string): string[] {
   const rows = markdown.split('\n').map((line) => /^\s*\|\s*([^|]*?)\s*\|/.exec(line)?.[1] ?? null);
   const codes: string[] = [];
@@ -18,18 +18,18 @@ function documentedCodes(markdown: string): string[] {
   return codes;
 }
 
-const codes = existsSync(README) ? documentedCodes(readFileSync(README, 'utf8')) : [];
+const codes = documentedCodes(readFileSync(ERRORS_PAGE, 'utf8'));
 
-test('every error code is in the README, in a table whose first column is "code"', () => {
+test('docs/errors.md lists every error code', () => {
   expect(Object.keys(ERRORS).filter((code) => !codes.includes(code))).toEqual([]);
 });
 
-test('every error code in the README exists, and is there once', () => {
+test('every error code in docs/errors.md exists and is listed once', () => {
   expect(codes.filter((code) => !(code in ERRORS))).toEqual([]);
   expect(codes).toEqual([...new Set(codes)]);
 });
 
-test('codes are read from tables of codes only', () => {
+test('only tables of codes are read', () => {
   const markdown =
     '| code | what |\n|---|---|\n| `a_b` | x |\n| `c` | y |\n\n| key | default |\n|---|---|\n| `port` | 1 |\n';
 
