@@ -8,6 +8,7 @@ import {
   type StepStart,
 } from '../../runner/run-observer.js';
 import type { Activity } from '../api/activity.js';
+import { BoundedMap } from '../domain/bounded-map.js';
 import type { StartOrder } from '../domain/effects.js';
 import { fieldsOf, type Json, textOf } from '../domain/json.js';
 import type { Answer, Question, RuntimeEvent, RuntimeEventType, TokenTotals } from '../domain/run-signal.js';
@@ -304,7 +305,7 @@ const MAX_THREADS = 1_000;
  * counting starts.
  */
 class RunTokens {
-  readonly #threads = new Map<string, TokenTotals>();
+  readonly #threads = new BoundedMap<string, TokenTotals>(MAX_THREADS);
   readonly #spent = new Map<string, number>();
 
   /** `resumed`: the thread that the run goes on with, as it is called outside of runs. */
@@ -314,10 +315,7 @@ class RunTokens {
     const isOld = resumed === thread || resumed?.endsWith(`#${thread}`) === true;
     const before = this.#threads.get(thread) ?? (isOld ? usage : NONE);
     this.#spent.set(runId, (this.#spent.get(runId) ?? 0) + Math.max(0, billable(usage) - billable(before)));
-    this.#threads.delete(thread);
     this.#threads.set(thread, usage);
-    const [oldest] = this.#threads.keys();
-    if (this.#threads.size > MAX_THREADS && oldest !== undefined) this.#threads.delete(oldest);
   }
 
   /** Of a run that has ended. As they count against budgets: input that was not cached, and output. */

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
+import { BoundedMap } from '../domain/bounded-map.js';
 import { BatonError } from '../domain/errors.js';
 import type { VerifyWebhook } from './verify-webhook.js';
 
@@ -27,6 +28,7 @@ export interface WebhookServer {
 /** Together with the number of connections: what strangers can make us hold before a signature is looked at. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 const MAX_CONNECTIONS = 25;
+/** A delivery that is forgotten and repeated costs one poll too many. */
 const REMEMBERED = 10_000;
 const PATIENCE_MS = 10_000;
 
@@ -35,7 +37,7 @@ const PATIENCE_MS = 10_000;
  * believed only after its signature, and even then it says no more than "look sooner". Throws `BatonError` when it cannot listen.
  */
 export async function serveWebhooks(options: WebhookOptions): Promise<WebhookServer> {
-  const seen = new Set<string>();
+  const seen = new BoundedMap<string, true>(REMEMBERED);
   const { patienceMs = PATIENCE_MS } = options;
   const server = createServer({
     headersTimeout: patienceMs / 2,
@@ -76,7 +78,7 @@ export async function serveWebhooks(options: WebhookOptions): Promise<WebhookSer
 async function receive(
   request: IncomingMessage,
   options: WebhookOptions,
-  seen: Set<string>,
+  seen: BoundedMap<string, true>,
 ): Promise<[number, string]> {
   const [path] = (request.url ?? '').split('?');
   if (path !== `/webhooks/${options.kind}`) return [404, 'not_found'];
@@ -87,7 +89,7 @@ async function receive(
   const verdict = verify({ headers: request.headers, body, secret, nowMs: nowMs() });
   if (!verdict.ok) return refuse(verdict.status, verdict.reason, options);
   if (seen.has(verdict.delivery)) return refuse(409, 'it was received before', options);
-  remember(seen, verdict.delivery);
+  seen.set(verdict.delivery, true);
   options.onValid();
   // Anything but 200 is a failure to Linear, which it repeats and in the end switches the webhook off for.
   return [200, 'accepted'];
@@ -96,15 +98,6 @@ async function receive(
 function refuse(status: number, reason: string, { onRefused }: WebhookOptions): [number, string] {
   onRefused(reason);
   return [status, reason];
-}
-
-/** The oldest is forgotten first. A repetition that is older than that asks for one poll too many, and no more. */
-function remember(seen: Set<string>, delivery: string): void {
-  seen.add(delivery);
-  for (const oldest of seen) {
-    if (seen.size <= REMEMBERED) return;
-    seen.delete(oldest);
-  }
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../domain/bounded-map.js';
 import type { Workflow } from '../domain/config.js';
 
 const KEPT = 8;
@@ -7,7 +8,7 @@ const KEPT = 8;
  * never older than the event before.
  */
 export class WorkflowBook {
-  readonly #byHash = new Map<string, Workflow>();
+  readonly #byHash = new BoundedMap<string, Workflow>(KEPT);
   #current: Workflow;
   #loadedAtMs = 0;
   #restartRequired: readonly string[] = [];
@@ -35,9 +36,7 @@ export class WorkflowBook {
     this.#current = workflow;
     this.#loadedAtMs = wallMs;
     this.#restartRequired = restartRequired;
-    this.#byHash.delete(workflow.hash);
     this.#byHash.set(workflow.hash, workflow);
-    for (const oldest of [...this.#byHash.keys()].slice(0, -KEPT)) this.#byHash.delete(oldest);
   }
 
   get(hash?: string): Workflow {

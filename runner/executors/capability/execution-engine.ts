@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BoundedMap } from '../../../src/domain/bounded-map.js';
 import type { CapabilityIndex } from '../../../src/domain/capabilities.js';
 import { toBatonError } from '../../../src/domain/errors.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
@@ -153,7 +154,7 @@ const MAX_KEPT_ENDS = 20;
 
 class Nest {
   readonly #running = new Map<string, { readonly controller: AbortController; readonly ended: Promise<SideEnd> }>();
-  readonly #ends = new Map<string, SideEnd>();
+  readonly #ends = new BoundedMap<string, SideEnd>(MAX_KEPT_ENDS);
 
   constructor(
     private readonly engine: ExecutionEngine,
@@ -206,7 +207,7 @@ class Nest {
       return end;
     });
     if (order.wait) return answerOf(id, await done);
-    void done.then((end) => this.#keep(id, end)); // Never rejects; `idle` waits for it.
+    void done.then((end) => this.#ends.set(id, end)); // Never rejects; `idle` waits for it.
     return { ...namesOf(id), status: 'starting' };
   }
 
@@ -241,12 +242,6 @@ class Nest {
         description,
         inputs: [...inputs].map((input) => ({ ...input })),
       }));
-  }
-
-  #keep(id: string, end: SideEnd): void {
-    this.#ends.set(id, end);
-    const [oldest] = this.#ends.keys();
-    if (this.#ends.size > MAX_KEPT_ENDS && oldest !== undefined) this.#ends.delete(oldest);
   }
 }
 
@@ -297,7 +292,7 @@ export class ExecutionBook {
   /** Listeners get what the transcript gets, and must not throw. */
   readonly events = new EventEmitter<{ [event in CapabilityEvent]: [JsonObject] }>();
   readonly #active = new Map<string, Entry>();
-  readonly #past = new Map<string, Entry>();
+  readonly #past = new BoundedMap<string, Entry>(MAX_REMEMBERED);
   readonly #totals = { completed: 0, failed: 0, timeout: 0, stopped: 0 };
 
   begin(facts: ExecutionFacts, context: StepContext): void {
@@ -319,8 +314,6 @@ export class ExecutionBook {
     this.#totals[end.state] += 1;
     this.#active.delete(id);
     this.#past.set(id, entry);
-    const [oldest] = this.#past.keys();
-    if (this.#past.size > MAX_REMEMBERED && oldest !== undefined) this.#past.delete(oldest);
     this.#tell(eventOf(end), entry, context, end.state === 'completed' ? {} : { code: end.code, error: end.message });
   }
 

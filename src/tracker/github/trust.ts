@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../../domain/bounded-map.js';
 import type { Trust } from '../../domain/config.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { HttpReading } from '../http/tracker-http.js';
@@ -33,7 +34,7 @@ export const HISTORY_QUERY = `query BatonEditHistories($ids: [ID!]!) {
 
 /** As many issues as one question is about. */
 const BATCH = 50;
-const MAX_KEPT = 5_000;
+const MAX_REMEMBERED = 5_000;
 
 /** `unreadable`: there is none. `late`: it is older than the issue as it was read, and may lack the very change that matters. */
 export type HistoryFound = EditHistory | 'unreadable' | 'late';
@@ -43,7 +44,7 @@ export type HistoryFound = EditHistory | 'unreadable' | 'late';
  * changes may share one. What was found once holds on while GraphQL lags behind, as long as the text is the same: a run is not ended because its agent commented.
  */
 export class EditHistories {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new BoundedMap<string, Kept>(MAX_REMEMBERED);
 
   constructor(private readonly api: GithubApi) {}
 
@@ -67,19 +68,10 @@ export class EditHistories {
         const history = historyIn(nodes[n] ?? {}, issue.updatedAt);
         const isKeptGood = history === 'late' && kept !== undefined && kept.text === digestOf(issue);
         found.set(number, isKeptGood ? sinceThen(kept, issue) : history);
-        if (typeof history !== 'string') this.#keep(nodeId, keptOf(issue, history));
+        if (typeof history !== 'string') this.#kept.set(nodeId, keptOf(issue, history));
       }
     }
     return found;
-  }
-
-  #keep(nodeId: string, entry: Kept): void {
-    this.#kept.delete(nodeId);
-    this.#kept.set(nodeId, entry);
-    for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= MAX_KEPT) break;
-      this.#kept.delete(oldest);
-    }
   }
 }
 

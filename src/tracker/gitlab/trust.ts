@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { setImmediate as othersTurn } from 'node:timers/promises';
+import { BoundedMap } from '../../domain/bounded-map.js';
 import type { Trust } from '../../domain/config.js';
 import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 import type { HttpReading } from '../http/tracker-http.js';
@@ -38,7 +39,7 @@ interface Asked {
 const AT_ONCE = 4;
 /** So many take some milliseconds; then agents and timers have their turn. */
 const LOOKED_AT_AT_ONCE = 500;
-const MAX_KEPT = 20_000;
+const MAX_REMEMBERED = 20_000;
 const NOTHING: ChangeHistory = { changes: [], labelled: new Map() };
 /** Of a hundred notes each. Whoever writes more than that hides something. */
 const MAX_PAGES = 10;
@@ -56,7 +57,7 @@ const EDIT = /^(?:changed the description|marked the (?:checklist item|task) )/;
  * written is kept, too, without a question.
  */
 export class ChangeHistories {
-  readonly #kept = new Map<number, Kept>();
+  readonly #kept = new BoundedMap<number, Kept>(MAX_REMEMBERED);
 
   constructor(private readonly api: GitlabApi) {}
 
@@ -72,7 +73,7 @@ export class ChangeHistories {
       if (isAsWritten(issue, order.rules)) {
         found.set(iid, NOTHING);
         if (last?.version.updatedAt !== issue.updatedAt)
-          this.#keep(iid, { version: versionOf(issue, order.rules), history: NOTHING, isSettled: true });
+          this.#kept.set(iid, { version: versionOf(issue, order.rules), history: NOTHING, isSettled: true });
         continue;
       }
       const version = versionOf(issue, order.rules);
@@ -97,7 +98,7 @@ export class ChangeHistories {
     const history = await this.#ask(iid, issue, order);
     if (history === 'unreadable') return history;
     if (isDoubtful && !(kept && isExplained(version, history, kept))) return 'late';
-    this.#keep(iid, { version, history, isSettled: ageMs(issue) >= SETTLED_AFTER_MS });
+    this.#kept.set(iid, { version, history, isSettled: ageMs(issue) >= SETTLED_AFTER_MS });
     return history;
   }
 
@@ -154,15 +155,6 @@ export class ChangeHistories {
       if (before === undefined || atMs >= before.atMs) labelled.set(labelKey(name), { by: usernameOf(user), atMs });
     }
     return labelled;
-  }
-
-  #keep(iid: number, entry: Kept): void {
-    this.#kept.delete(iid);
-    this.#kept.set(iid, entry);
-    for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= MAX_KEPT) break;
-      this.#kept.delete(oldest);
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { BoundedMap } from '../../domain/bounded-map.js';
 import { BatonError } from '../../domain/errors.js';
 import type { RateLimit } from '../../domain/ports.js';
 import { badStatus, type ReadQuota, resetOf, tooManyRequests } from './limits.js';
@@ -50,6 +51,7 @@ export interface HttpAnswer {
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_CACHED_BYTES = 64 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 
 /**
@@ -60,7 +62,7 @@ const MAX_REDIRECTS = 3;
 export class TrackerHttp {
   readonly #options: TrackerHttpOptions;
   readonly #connections = new Connections();
-  readonly #cache = new AnswerCache();
+  readonly #cache = new BoundedMap<string, CachedEntry>(1_000, { max: MAX_CACHED_BYTES, of: ({ bytes }) => bytes });
 
   constructor(options: TrackerHttpOptions) {
     this.#options = options;
@@ -83,7 +85,7 @@ export class TrackerHttp {
     const method = request.method ?? 'GET';
     const first = this.#urlOf(request.path);
     const mayBeCached = request.isConditional === true && request.isRenewed !== true && method === 'GET';
-    const cached = mayBeCached ? this.#cache.get(first.href) : null;
+    const cached = mayBeCached ? this.#cache.get(first.href) : undefined;
     let url = first;
     for (let hops = 0; ; hops++) {
       const raw = await this.#send(method, url, request, cached?.etag ?? null, signal);
@@ -104,7 +106,7 @@ export class TrackerHttp {
       );
       const body = request.digest && status === 200 ? request.digest(whole) : whole;
       if (request.isConditional && status === 200 && typeof headers.etag === 'string') {
-        this.#cache.put(first.href, { etag: headers.etag, answer: { body, headers }, bytes: raw.body.length });
+        this.#cache.set(first.href, { etag: headers.etag, answer: { body, headers }, bytes: raw.body.length });
       }
       return { status, headers, body, isCached: false };
     }
@@ -240,42 +242,8 @@ export class HttpReading {
   }
 }
 
-/** What was answered under an ETag, so that the tracker need not send it again. Bounded; the longest unused goes first. */
-export class AnswerCache {
-  readonly #kept = new Map<string, Kept>();
-  #bytes = 0;
-
-  constructor(
-    private readonly maxEntries = 1_000,
-    private readonly maxBytes = 64 * 1024 * 1024,
-  ) {}
-
-  get(key: string): Kept | null {
-    const found = this.#kept.get(key);
-    if (!found) return null;
-    this.#kept.delete(key);
-    this.#kept.set(key, found);
-    return found;
-  }
-
-  put(key: string, kept: Kept): void {
-    this.drop(key);
-    if (kept.bytes > this.maxBytes) return;
-    this.#kept.set(key, kept);
-    this.#bytes += kept.bytes;
-    for (const [oldest] of this.#kept) {
-      if (this.#kept.size <= this.maxEntries && this.#bytes <= this.maxBytes) break;
-      this.drop(oldest);
-    }
-  }
-
-  drop(key: string): void {
-    this.#bytes -= this.#kept.get(key)?.bytes ?? 0;
-    this.#kept.delete(key);
-  }
-}
-
-interface Kept {
+/** The answer to a conditional request, so that the tracker need not send it again. */
+interface CachedEntry {
   readonly etag: string;
   /** The same object each time: whoever made something of it may remember that by it. */
   readonly answer: CachedAnswer;

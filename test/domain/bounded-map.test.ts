@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { BoundedMap } from '../../src/domain/bounded-map.js';
+
+const weighted = (maxEntries: number) => new BoundedMap<string, number>(maxEntries, { max: 100, of: (bytes) => bytes });
+
+test('the entry that was used least recently goes first', () => {
+  const map = weighted(10);
+  for (const key of ['a', 'b', 'c']) map.set(key, 30);
+  map.get('a');
+
+  map.set('d', 30);
+
+  expect(['a', 'b', 'c', 'd'].filter((key) => map.has(key))).toEqual(['a', 'c', 'd']);
+});
+
+test('many light entries are bounded by their number', () => {
+  const map = weighted(3);
+
+  for (const key of ['a', 'b', 'c', 'd']) map.set(key, 1);
+
+  expect(['a', 'b', 'c', 'd'].filter((key) => map.has(key))).toEqual(['b', 'c', 'd']);
+});
+
+test('a value that is set again weighs once, and one that is too heavy only removes its predecessor', () => {
+  const map = weighted(10);
+  for (let n = 0; n < 20; n++) map.set('a', 60);
+  map.set('b', 40);
+  const both = ['a', 'b'].filter((key) => map.has(key));
+
+  map.set('b', 101);
+
+  expect(both).toEqual(['a', 'b']);
+  expect(['a', 'b'].filter((key) => map.has(key))).toEqual(['a']);
+});
