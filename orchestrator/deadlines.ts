@@ -2,26 +2,26 @@ import type { Claim, LiveRun } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Draft } from './draft.js';
 import { liftHold } from './holds.js';
-import { NOT_ASKING, progressed } from './live-run.js';
+import { NOT_ASKING, progressAt } from './live-run.js';
 import { requestStop } from './run-end.js';
-import { dayBudgetIsBack, enforceDayBudget } from './usage.js';
+import { enforceDayBudget, isDayBudgetAvailable } from './usage.js';
 
 /** Everything that time alone brings about. Acts on what is due now; called too early or twice it does nothing. */
-export function meetDeadlines(draft: Draft, now: Instant): void {
-  if (dayBudgetIsBack(draft, now)) liftHold(draft, 'budget', 'a new day, or a higher cap');
+export function applyDeadlines(draft: Draft, now: Instant): void {
+  if (isDayBudgetAvailable(draft, now)) liftHold(draft, 'budget', 'a new day, or a higher cap');
   enforceDayBudget(draft, now);
-  if (storeMayBeTried(draft, now)) liftHold(draft, 'store', 'runs may try again');
+  if (isStoreRetryDue(draft, now)) liftHold(draft, 'store', 'runs may try again');
   for (const [issueId, claim] of Object.entries(draft.state.claims)) {
     const run = claim.status.kind === 'running' ? claim.live.run : null;
     if (!run || run.stop !== null || run.stage !== 'started') continue;
     if (run.grace && run.grace.untilAwakeMs <= now.awakeMs) requestStop(draft, issueId, run.grace.reason, now);
-    else if (isAnswerOverdue(run, now)) endAsking(draft, claim, run, now);
+    else if (isAnswerOverdue(run, now)) expireQuestions(draft, claim, run, now);
     else if (isStalled(run, now)) requestStop(draft, issueId, 'stalled', now);
   }
 }
 
 /** A run could not note something down while our own writes succeed: only another run can tell whether that is over. */
-function storeMayBeTried({ state }: Draft, now: Instant): boolean {
+function isStoreRetryDue({ state }: Draft, now: Instant): boolean {
   const untilMs = state.holds.store?.untilMs ?? null;
   return untilMs !== null && untilMs <= now.wallMs && !state.persist.broken;
 }
@@ -30,7 +30,7 @@ function isAnswerOverdue(run: LiveRun, now: Instant): boolean {
   return run.askedAtAwakeMs !== null && now.awakeMs - run.askedAtAwakeMs >= run.limits.inputTimeoutMs;
 }
 
-function endAsking(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void {
+function expireQuestions(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void {
   if (run.limits.onInputTimeout === 'park') return requestStop(draft, claim.issue.id, 'input_timeout', now);
   if (claim.status.kind !== 'running') return;
   const { runId, questions } = claim.status.run;
@@ -43,7 +43,7 @@ function endAsking(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void
     });
   }
   draft.noteOn(claim, 'warn', 'nobody answered in time, declined', { questions: questions.length });
-  const answered = { ...run, ...NOT_ASKING, ...progressed(now) };
+  const answered = { ...run, ...NOT_ASKING, ...progressAt(now) };
   const status = { kind: 'running', run: { ...claim.status.run, questions: [] } } as const;
   draft.putClaim({ ...claim, status, live: { ...claim.live, run: answered } });
 }

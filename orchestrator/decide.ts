@@ -2,17 +2,17 @@ import type { Instant } from '../src/domain/clock.js';
 import type { Effect } from '../src/domain/effects.js';
 import type { OrchestratorEvent, RemovalReport } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
-import { meetDeadlines } from './deadlines.js';
-import { fill } from './dispatch.js';
+import { applyDeadlines } from './deadlines.js';
+import { dispatchReady } from './dispatch.js';
 import { Draft } from './draft.js';
-import { type Fresh, issuesRead, NOTHING_FRESH, observed } from './observe.js';
-import { beginOnce, finishOnce, onceEnded, onceObserved } from './once.js';
-import { orderPersist, persisted, persistFailed } from './persist.js';
-import { limitUntil, pollIfDue } from './poll.js';
+import { applyObservation, applyRead, type FreshIssues, NOTHING_FRESH } from './observe.js';
+import { beginOnce, finishOnce, observeOnce, recordOnceResult } from './once.js';
+import { confirmPersist, failPersist, orderPersist } from './persist.js';
+import { applyRateLimit, pollIfDue } from './poll.js';
 import * as requests from './requests.js';
-import { closeLeftRuns } from './restore.js';
-import { runEnded } from './run-end.js';
-import { signalled, unkillable } from './run-signals.js';
+import { closeInterruptedRuns } from './restore.js';
+import { endRun } from './run-end.js';
+import { applySignal, parkUnkillable } from './run-signals.js';
 import { runOf, type State } from './state.js';
 
 export interface Decision {
@@ -28,15 +28,15 @@ export interface Decision {
 export function decide(state: State, event: OrchestratorEvent, now: Instant): Decision {
   const draft = new Draft(state);
   const fresh = handle(draft, event, now);
-  if (event.type === 'observed') onceObserved(draft, event.observation.seq, now);
-  if (draft.state.shutdown === null && !isSmallTalk(event)) {
-    meetDeadlines(draft, now);
+  if (event.type === 'observed') observeOnce(draft, event.observation.seq, now);
+  if (draft.state.shutdown === null && !isProgressOnly(event)) {
+    applyDeadlines(draft, now);
     pollIfDue(draft, now);
-    fill(draft, now, fresh);
+    dispatchReady(draft, now, fresh);
     finishOnce(draft, now);
   }
   orderPersist(draft, state, now);
-  leaveWhenDone(draft, now);
+  exitWhenDone(draft, now);
   return { state: draft.state, effects: draft.effects };
 }
 
@@ -44,54 +44,54 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
  * What living runs say frees nothing, their token counts aside, and comes a thousand times a second. Nothing that is due is
  * looked at because of it: a timer that was set for that must stay.
  */
-export function isSmallTalk(event: OrchestratorEvent): boolean {
+export function isProgressOnly(event: OrchestratorEvent): boolean {
   return event.type === 'run_signalled' && event.signal.type !== 'usage';
 }
 
-function handle(draft: Draft, event: OrchestratorEvent, now: Instant): Fresh {
+function handle(draft: Draft, event: OrchestratorEvent, now: Instant): FreshIssues {
   switch (event.type) {
     case 'observed':
-      return observed(draft, event.observation, now);
+      return applyObservation(draft, event.observation, now);
     case 'issues_read':
-      return issuesRead(draft, event, now);
+      return applyRead(draft, event, now);
     default:
-      handlePlain(draft, event, now);
+      handleOther(draft, event, now);
       return NOTHING_FRESH;
   }
 }
 
 type PlainEvent = Exclude<OrchestratorEvent, { type: 'observed' | 'issues_read' }>;
 
-function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
+function handleOther(draft: Draft, event: PlainEvent, now: Instant): void {
   switch (event.type) {
     case 'started':
-      return begin(draft, event, now);
+      return startUp(draft, event, now);
     case 'config_changed':
       return requests.configChanged(draft, event.config, event.workflowHash, now);
     case 'ticked':
       return;
     case 'clock_set_back':
-      return setBack(draft, event.byMs);
+      return shiftDueTimes(draft, event.byMs);
     case 'persisted':
-      return persisted(draft, event.seq);
+      return confirmPersist(draft, event.seq);
     case 'persist_failed':
-      return persistFailed(draft, event.seq, event.message, now);
+      return failPersist(draft, event.seq, event.message, now);
     case 'run_signalled':
-      return signalled(draft, event.runId, event.signal, now);
+      return applySignal(draft, event.runId, event.signal, now);
     case 'run_unkillable':
-      return unkillable(draft, event.runId, now);
+      return parkUnkillable(draft, event.runId, now);
     case 'run_exited': {
       const claim = draft.claim(draft.state.runs[event.runId] ?? '');
       const run = claim && runOf(claim);
       if (claim && run) {
-        onceEnded(draft, claim, run, event.outcome);
-        runEnded(draft, claim, run, event.outcome, now);
+        recordOnceResult(draft, claim, run, event.outcome);
+        endRun(draft, claim, run, event.outcome, now);
       }
       if (run?.wish === 'retry') requests.retryRequested(draft, claim?.issue.id ?? '', now);
       return;
     }
     case 'workspace_removed':
-      return workspaceRemoved(draft, event.issueId, event.report, now);
+      return finishRemoval(draft, event.issueId, event.report, now);
     case 'refresh_requested':
       return requests.refreshRequested(draft, now);
     case 'change_announced':
@@ -115,11 +115,11 @@ function handlePlain(draft: Draft, event: PlainEvent, now: Instant): void {
   }
 }
 
-function begin(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, now: Instant): void {
+function startUp(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, now: Instant): void {
   draft.replace('leftovers', Object.fromEntries(event.leftovers.map((one) => [one.issueId, { notBeforeMs: 0 }])));
-  closeLeftRuns(draft);
+  closeInterruptedRuns(draft);
   if (event.limitedUntilMs !== undefined) {
-    limitUntil(draft, event.limitedUntilMs, now);
+    applyRateLimit(draft, event.limitedUntilMs, now);
     const resetsInS = Math.ceil((event.limitedUntilMs - now.wallMs) / 1000);
     draft.note('warn', 'tracker limits our requests, waiting for the reset', { fields: { resets_in_s: resetsInS } });
   }
@@ -129,7 +129,7 @@ function begin(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, no
 /** Whatever kept it (a full disk, a folder in use) may pass: a workspace is not forgotten because it could not be removed once. */
 const TRY_REMOVAL_AGAIN_MS = 3_600_000;
 
-function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport, now: Instant): void {
+function finishRemoval(draft: Draft, issueId: string, report: RemovalReport, now: Instant): void {
   const identifier = draft.state.removals[issueId];
   if (identifier === undefined) return;
   draft.drop('removals', issueId);
@@ -143,7 +143,7 @@ function workspaceRemoved(draft: Draft, issueId: string, report: RemovalReport, 
 }
 
 /** Due times were written on a clock that has been set back: they move with it, or a ten-second wait takes an hour. */
-function setBack(draft: Draft, byMs: number): void {
+function shiftDueTimes(draft: Draft, byMs: number): void {
   const { poll, holds, claims, leftovers } = draft.state;
   const lastOkAtMs = poll.lastOkAtMs === null ? null : poll.lastOkAtMs - byMs;
   // At worst the tracker is asked once too early; else a limit of a minute lasts for as long as the clock was set back.
@@ -163,7 +163,7 @@ function setBack(draft: Draft, byMs: number): void {
 }
 
 /** A shutdown is over when nothing runs, nothing is being removed and everything is stored; or when its time is up. */
-function leaveWhenDone(draft: Draft, now: Instant): void {
+function exitWhenDone(draft: Draft, now: Instant): void {
   const { shutdown, runs, removals, persist } = draft.state;
   if (shutdown === null || shutdown.exited) return;
   const isStored = persist.settledSeq >= persist.orderedSeq;

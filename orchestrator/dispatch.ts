@@ -4,7 +4,7 @@ import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 import { chooseProbe, permitOf } from './holds.js';
 import { newLiveRun } from './live-run.js';
-import type { Fresh } from './observe.js';
+import type { FreshIssues } from './observe.js';
 import { newAccount } from './run-record.js';
 import { isDue, pick, type Ready, startable } from './select.js';
 import { startBlocker } from './start-blocker.js';
@@ -14,7 +14,7 @@ import { recordOf } from './state.js';
  * Gives free slots to the head of the ready list. What was read just now is claimed; for the rest one batched read is
  * asked for, whose answer brings us back here. Runs after every event, so a freed slot never waits for a poll.
  */
-export function fill(draft: Draft, now: Instant, fresh: Fresh): void {
+export function dispatchReady(draft: Draft, now: Instant, fresh: FreshIssues): void {
   if (startBlocker(draft.state, now) !== null) return;
   const permit = permitOf(draft.state, now);
   if (permit === 'none') return;
@@ -23,7 +23,7 @@ export function fill(draft: Draft, now: Instant, fresh: Fresh): void {
 
   const unread: string[] = [];
   for (const entry of wanted) {
-    if (isFresh(entry, fresh)) claimFor(draft, entry, fresh.seq, isProbe, now);
+    if (isFresh(entry, fresh)) claimIssue(draft, entry, fresh.seq, isProbe, now);
     else unread.push(entry.issue.id);
   }
   if (unread.length > 0 && draft.state.read === null) {
@@ -31,16 +31,16 @@ export function fill(draft: Draft, now: Instant, fresh: Fresh): void {
     draft.set({ read: { seq } });
     draft.order({ type: 'read_issues', seq, ids: unread });
   }
-  if (permit === 'all') tellWhoWaitsForASlot(draft, now);
+  if (permit === 'all') markWaitingForSlot(draft, now);
 }
 
 /** An answer that came too late to tell a waiting claim anything new is not fresh for it. */
-function isFresh({ issue, claim }: Ready, fresh: Fresh): boolean {
+function isFresh({ issue, claim }: Ready, fresh: FreshIssues): boolean {
   return fresh.ids.has(issue.id) && (claim === null || claim.live.issueSeq === fresh.seq);
 }
 
 /** Takes the slot and has the claim stored; the run starts when that is done. */
-function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: boolean, now: Instant): void {
+function claimIssue(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: boolean, now: Instant): void {
   const { state } = draft;
   const record = recordOf(state, issue.id);
   const runSeq = state.runSeq + 1;
@@ -78,7 +78,7 @@ function claimFor(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: b
   });
 }
 
-function tellWhoWaitsForASlot(draft: Draft, now: Instant): void {
+function markWaitingForSlot(draft: Draft, now: Instant): void {
   if (draft.state.read !== null) return;
   for (const claim of Object.values(draft.state.claims)) {
     if (claim.status.kind !== 'waiting' || !isDue(claim, now) || claim.status.error?.code === 'no_slot') continue;

@@ -122,10 +122,10 @@ export function permitOf(state: State, now: Instant): StartPermit {
   const sources = HOLD_SOURCES.filter((source) => state.holds[source]);
   if (sources.length === 0) return 'all';
   const ripe = sources.every((source) => PROBED.includes(source) && (state.holds[source]?.untilMs ?? 0) <= now.wallMs);
-  return ripe && !probeIsRunning(state) ? 'one_probe' : 'none';
+  return ripe && !isProbeRunning(state) ? 'one_probe' : 'none';
 }
 
-export function probeIsRunning(state: State): boolean {
+export function isProbeRunning(state: State): boolean {
   return Object.values(state.claims).some((claim) => claim.status.kind === 'running' && claim.status.run.probe);
 }
 

@@ -9,7 +9,7 @@ export function tokensOn(ledger: Ledger, day: string): number {
 }
 
 /** Books what an issue spent on a day. The newest days are kept in mind; the store keeps the others. */
-export function spend(ledger: Ledger, day: string, issueId: string, spent: Spending): Ledger {
+export function addSpending(ledger: Ledger, day: string, issueId: string, spent: Spending): Ledger {
   const before = ledger[day] ?? EMPTY_DAY;
   const known = (Object.hasOwn(before.issues, issueId) ? before.issues[issueId] : undefined) ?? NOTHING;
   const entry = { ...addTokens(known, spent), tokens: known.tokens + spent.tokens };

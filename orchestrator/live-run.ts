@@ -9,7 +9,7 @@ export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: 
     persistSeq,
     phase: 'preparing',
     step: null,
-    ...progressed(now),
+    ...progressAt(now),
     openItems: 0,
     askedAtAwakeMs: null,
     askedAtMs: null,
@@ -31,18 +31,18 @@ export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: 
  * A run that an earlier daemon began. It is told to stop already, as by a shutdown, or as a person wished; what it left is being cleared
  * away.
  */
-export function leftRun({ wish, startedAtMs }: RunFacts, config: Config): LiveRun {
+export function interruptedRun({ wish, startedAtMs }: RunFacts, config: Config): LiveRun {
   const begun = newLiveRun('left', 0, config, { awakeMs: 0, wallMs: startedAtMs });
   return { ...begun, phase: 'finishing', stop: wish === 'stop' ? 'operator' : 'shutdown' };
 }
 
 type Moment = Pick<Instant, 'awakeMs' | 'wallMs'>;
 
-export function progressed(now: Moment): Pick<LiveRun, 'lastProgressAwakeMs' | 'lastProgressAtMs'> {
+export function progressAt(now: Moment): Pick<LiveRun, 'lastProgressAwakeMs' | 'lastProgressAtMs'> {
   return { lastProgressAwakeMs: now.awakeMs, lastProgressAtMs: now.wallMs };
 }
 
-export function asked(now: Moment): Pick<LiveRun, 'askedAtAwakeMs' | 'askedAtMs'> {
+export function askingSince(now: Moment): Pick<LiveRun, 'askedAtAwakeMs' | 'askedAtMs'> {
   return { askedAtAwakeMs: now.awakeMs, askedAtMs: now.wallMs };
 }
 

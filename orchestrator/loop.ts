@@ -1,7 +1,7 @@
 import type { Clock, Instant } from '../src/domain/clock.js';
 import type { Effect } from '../src/domain/effects.js';
 import type { OrchestratorEvent } from '../src/domain/events.js';
-import { decide, isSmallTalk } from './decide.js';
+import { decide, isProgressOnly } from './decide.js';
 import type { State } from './state.js';
 import { WakeTimer } from './timers.js';
 import { nextWakeMs } from './wake.js';
@@ -58,7 +58,7 @@ export class Loop {
     let event = this.#inbox.shift();
     while (event !== undefined) {
       const now = this.#options.clock.now();
-      if (!isSmallTalk(event)) lookedAt = now;
+      if (!isProgressOnly(event)) lookedAt = now;
       this.#handle(event, now);
       event = this.#inbox.shift();
     }

@@ -4,35 +4,35 @@ import { type Issue, standingOf } from '../src/domain/issue.js';
 import type { RateLimit } from '../src/domain/ports.js';
 import { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
-import { bothLimits, cadenceMs, isUsedUp, limitUntil } from './poll.js';
+import { applyRateLimit, cadenceMs, combineLimits, isUsedUp } from './poll.js';
 import { reconcile } from './reconcile.js';
 import { removeWorkspace } from './run-end.js';
 import type { State } from './state.js';
 
 /** What was read just now: these may be started without asking again. */
-export interface Fresh {
+export interface FreshIssues {
   readonly seq: number;
   readonly ids: ReadonlySet<string>;
 }
 
-export const NOTHING_FRESH: Fresh = { seq: 0, ids: new Set() };
+export const NOTHING_FRESH: FreshIssues = { seq: 0, ids: new Set() };
 
 type Failure = Extract<ReadResult, { ok: false }>;
 type Answered = Extract<ReadResult, { ok: true }>;
 
 /** One poll has been answered: reconcile what it asked about, take over the candidates, judge the health. */
-export function observed(draft: Draft, observation: Observation, now: Instant): Fresh {
+export function applyObservation(draft: Draft, observation: Observation, now: Instant): FreshIssues {
   const { seq, refresh, candidates } = observation;
   if (seq !== draft.state.poll.inFlightSeq) return NOTHING_FRESH;
-  watchDisk(draft, observation.freeDiskMb, now);
+  checkDisk(draft, observation.freeDiskMb, now);
   if (refresh.ok) applyRefresh(draft, observation.asked, refresh, seq, now);
   if (candidates.ok) {
     takeCandidates(draft, candidates.issues, seq);
-    tellProblems(draft, candidates.problems ?? []);
+    logProblems(draft, candidates.problems ?? []);
   }
 
-  const failure = gravest([refresh, candidates]);
-  const rateLimit = bothLimits(limitOf(candidates), limitOf(refresh));
+  const failure = worstFailure([refresh, candidates]);
+  const rateLimit = combineLimits(limitOf(candidates), limitOf(refresh));
   settlePoll(draft, failure, rateLimit, seq, now);
   const isOutdated = seq <= draft.state.poll.trustSeq;
   if (failure !== null || !refresh.ok || !candidates.ok || isOutdated) return NOTHING_FRESH;
@@ -40,11 +40,11 @@ export function observed(draft: Draft, observation: Observation, now: Instant): 
 }
 
 /** The batched read before a start has been answered. */
-export function issuesRead(
+export function applyRead(
   draft: Draft,
   event: Extract<OrchestratorEvent, { type: 'issues_read' }>,
   now: Instant,
-): Fresh {
+): FreshIssues {
   if (event.seq !== draft.state.read?.seq) return NOTHING_FRESH;
   draft.set({ read: null });
   const { result, seq, asked } = event;
@@ -68,13 +68,13 @@ function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered,
     // A half-written file or a failed page proves nothing.
     if (refresh.unknown.includes(id)) continue;
     const issue = found.get(id) ?? null;
-    tidyLeftover(draft, id, issue, seq);
+    removeLeftover(draft, id, issue, seq);
     reconcile(draft, id, issue, seq, now);
   }
 }
 
 /** A workspace of an earlier life whose issue is finished. */
-function tidyLeftover(draft: Draft, id: string, issue: Issue | null, seq: number): void {
+function removeLeftover(draft: Draft, id: string, issue: Issue | null, seq: number): void {
   // A newer read has said something else about it meanwhile.
   const isOld = (draft.state.released[id] ?? 0) >= seq;
   if (!(id in draft.state.leftovers) || isOld) return;
@@ -102,7 +102,7 @@ function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): vo
 }
 
 /** Each is told once, for as long as it lasts. */
-function tellProblems(draft: Draft, problems: readonly string[]): void {
+function logProblems(draft: Draft, problems: readonly string[]): void {
   const { poll } = draft.state;
   for (const detail of problems) {
     if (!poll.problems.includes(detail)) draft.note('warn', 'tracker has something unreadable', { fields: { detail } });
@@ -144,16 +144,16 @@ function settlePoll(draft: Draft, failure: Failure | null, told: RateLimit | nul
   if (failure === null) {
     const slowMs = isLow ? paceMs : null;
     draft.set({ poll: { ...next, nextAtMs, slowMs, lastOkAtMs: now.wallMs, failure: null } });
-    tellPace(draft, poll.slowMs, limit, now);
+    logPace(draft, poll.slowMs, limit, now);
     if (poll.failure) draft.note('info', 'tracker can be read again');
-    tokenIsTaken(draft);
+    liftTrackerHold(draft);
   } else {
     draft.set({ poll: { ...next, nextAtMs } });
   }
 }
 
 /** The tracker can be read with this token: whoever it refuses once more has a trouble of its own. */
-function tokenIsTaken(draft: Draft): void {
+function liftTrackerHold(draft: Draft): void {
   if (!draft.state.holds.tracker) return;
   for (const claim of Object.values(draft.state.claims)) {
     const { status } = claim;
@@ -164,7 +164,7 @@ function tokenIsTaken(draft: Draft): void {
   liftHold(draft, 'tracker', 'the tracker answers again');
 }
 
-function tellPace(draft: Draft, before: number | null, limit: RateLimit | null, now: Instant): void {
+function logPace(draft: Draft, before: number | null, limit: RateLimit | null, now: Instant): void {
   const { slowMs } = draft.state.poll;
   if (before !== null && slowMs === null) draft.note('info', 'polling at the usual pace again');
   if (before !== null || slowMs === null || limit === null) return;
@@ -174,7 +174,7 @@ function tellPace(draft: Draft, before: number | null, limit: RateLimit | null, 
 }
 
 /** Of two failures the one that says when to come again, else the one about the token: the rest may pass by itself. */
-function gravest(results: readonly ReadResult[]): Failure | null {
+function worstFailure(results: readonly ReadResult[]): Failure | null {
   const failures = results.flatMap((result) => (result.ok ? [] : [result]));
   const weight = ({ code, resetAtMs }: Failure) => resetAtMs ?? (code === 'tracker_auth' ? 1 : 0);
   return failures.reduce<Failure | null>((worst, one) => (worst && weight(worst) >= weight(one) ? worst : one), null);
@@ -182,7 +182,7 @@ function gravest(results: readonly ReadResult[]): Failure | null {
 
 function noteFailure(draft: Draft, failure: Failure, now: Instant): void {
   const { code, message, resetAtMs } = failure;
-  if (resetAtMs !== undefined) limitUntil(draft, resetAtMs, now);
+  if (resetAtMs !== undefined) applyRateLimit(draft, resetAtMs, now);
   const { poll } = draft.state;
   const isNews = poll.failure?.code !== code;
   const sinceMs = poll.failure?.sinceMs ?? now.wallMs;
@@ -191,7 +191,7 @@ function noteFailure(draft: Draft, failure: Failure, now: Instant): void {
   if (code === 'tracker_auth') holdFor(draft, { code, message, retryable: false }, now, null);
 }
 
-function watchDisk(draft: Draft, freeMb: number | null, now: Instant): void {
+function checkDisk(draft: Draft, freeMb: number | null, now: Instant): void {
   if (freeMb === null) return;
   const { minFreeMb } = draft.state.config.workspace;
   if (freeMb >= minFreeMb) return liftHold(draft, 'disk', 'there is space again');
@@ -210,6 +210,6 @@ function byId(issues: readonly Issue[]): Map<string, Issue> {
 /** The state as a poll would leave it, before anything is started: what would come of it can then be told instead of done. */
 export function afterObservation(state: State, observation: Observation, now: Instant): State {
   const draft = new Draft({ ...state, poll: { ...state.poll, inFlightSeq: observation.seq } });
-  observed(draft, observation, now);
+  applyObservation(draft, observation, now);
   return draft.state;
 }

@@ -26,7 +26,7 @@ export function beginOnce(draft: Draft, only: string | null, now: Instant): void
 }
 
 /** A poll was answered: the first good one names what is due, and one asked for at the end says that it is over. */
-export function onceObserved(draft: Draft, seq: number, now: Instant): void {
+export function observeOnce(draft: Draft, seq: number, now: Instant): void {
   const { once, poll } = draft.state;
   if (once === null || poll.inFlightSeq === seq) return;
   if (once.due === null && poll.failure === null) {
@@ -52,7 +52,7 @@ function nameDue(draft: Draft, only: string | null, now: Instant): string[] {
 }
 
 /** Its one run has begun; one that was only claimed may still come to nothing. */
-export function onceStarted(draft: Draft, issueId: string): void {
+export function markOnceStarted(draft: Draft, issueId: string): void {
   const { once } = draft.state;
   if (once === null) return;
   const due = once.due?.filter((id) => id !== issueId) ?? null;
@@ -60,7 +60,7 @@ export function onceStarted(draft: Draft, issueId: string): void {
 }
 
 /** How a run of this daemon ended. That one which an earlier daemon left is closed now is no result of ours. */
-export function onceEnded(draft: Draft, { issue }: Claim, run: RunFacts, outcome: Outcome): void {
+export function recordOnceResult(draft: Draft, { issue }: Claim, run: RunFacts, outcome: Outcome): void {
   const { once, instance } = draft.state;
   if (once === null || !run.runId.startsWith(`${instance}-`)) return;
   const result = { identifier: issue.identifier, runId: run.runId, ...resultOf(outcome) };
@@ -92,7 +92,7 @@ export function onceExitCode(state: State): 0 | 1 {
   if (mainHold(state) !== null) return 1;
   const results = onceResults(state);
   if (once.only !== null && results.length === 0) return 1;
-  return results.every(({ ok }) => ok) && passedOver(state).length === 0 ? 0 : 1;
+  return results.every(({ ok }) => ok) && skippedIssues(state).length === 0 ? 0 : 1;
 }
 
 /** How the runs ended; one that has not ended is left behind, and that is a failure too. */
@@ -110,7 +110,7 @@ export function onceResults({ once, runs, claims }: State): OnceResult[] {
 }
 
 /** Issues that were to run, still could, and did not. */
-export function passedOver(state: State): Issue[] {
+export function skippedIssues(state: State): Issue[] {
   return (state.once?.due ?? []).flatMap((id) => {
     const claim = state.claims[id];
     if (claim) return claim.status.kind === 'waiting' ? [claim.issue] : [];

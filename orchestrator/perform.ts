@@ -61,7 +61,7 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
     switch (effect.type) {
       case 'poll':
         return void poll(effect)
-          .catch((error) => unreadable(effect, error))
+          .catch((error) => failedPoll(effect, error))
           .then((observation) => dispatch({ type: 'observed', observation }));
       case 'read_issues':
         return void readByIds(ports, effect.ids).then((result) =>
@@ -95,8 +95,8 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
 }
 
 /** A poll that is never answered would be the last one: whatever goes wrong comes back as an answer. */
-function unreadable({ seq, ids }: Extract<Effect, { type: 'poll' }>, error: unknown): Observation {
-  const result = failed(error);
+function failedPoll({ seq, ids }: Extract<Effect, { type: 'poll' }>, error: unknown): Observation {
+  const result = failedRead(error);
   return { seq, asked: ids, refresh: result, candidates: result, freeDiskMb: null };
 }
 
@@ -121,11 +121,11 @@ async function read(
   try {
     return { ok: true, ...(await withinLimit(clock, limitMs, ask, late)) };
   } catch (error) {
-    return failed(error);
+    return failedRead(error);
   }
 }
 
-function failed(error: unknown): ReadResult {
+function failedRead(error: unknown): ReadResult {
   const { code, message, details } = toBatonError(error, 'tracker_request');
   const resetAtMs = details.resetAtMs;
   return { ok: false, code, message, ...(typeof resetAtMs === 'number' ? { resetAtMs } : {}) };

@@ -5,9 +5,9 @@ import { failure } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { ledgerChanges } from './ledger.js';
-import { onceStarted } from './once.js';
-import { putBack } from './run-failed.js';
-import { closeAccount, runRecord } from './run-record.js';
+import { markOnceStarted } from './once.js';
+import { requeue } from './run-failed.js';
+import { recordRunEnd, runRecord } from './run-record.js';
 import { type ById, runOf, type State } from './state.js';
 
 /**
@@ -16,7 +16,7 @@ import { type ById, runOf, type State } from './state.js';
  */
 export function orderPersist(draft: Draft, before: State, now: Instant): void {
   const { persist, holds } = draft.state;
-  const change = difference(before, draft.state);
+  const change = changeBetween(before, draft.state);
   if (persist.broken) {
     const isInFlight = persist.orderedSeq > persist.settledSeq;
     if (!isInFlight && (holds.store?.untilMs ?? 0) <= now.wallMs) order(draft, everything(draft.state));
@@ -26,7 +26,7 @@ export function orderPersist(draft: Draft, before: State, now: Instant): void {
 }
 
 /** The claim is safe: its run may start. */
-export function persisted(draft: Draft, seq: number): void {
+export function confirmPersist(draft: Draft, seq: number): void {
   const { persist } = draft.state;
   const isGoodAgain = persist.broken && seq === persist.fullSeq;
   const settledSeq = Math.max(persist.settledSeq, seq);
@@ -45,7 +45,7 @@ export function persisted(draft: Draft, seq: number): void {
 }
 
 /** Nothing may start that is not stored: its issue waits, the daemon holds, and the next write carries everything. */
-export function persistFailed(draft: Draft, seq: number, message: string, now: Instant): void {
+export function failPersist(draft: Draft, seq: number, message: string, now: Instant): void {
   const { persist } = draft.state;
   draft.set({ persist: { ...persist, settledSeq: Math.max(persist.settledSeq, seq), broken: true, fullSeq: null } });
   holdFor(draft, { code: 'store_failed', message, retryable: true }, now, null);
@@ -53,14 +53,14 @@ export function persistFailed(draft: Draft, seq: number, message: string, now: I
     if (claim.status.kind !== 'running' || claim.live.run?.stage !== 'claiming') continue;
     draft.drop('runs', claim.status.run.runId);
     // What could not be written may be on the disk all the same: its record must not stay open.
-    closeAccount(
+    recordRunEnd(
       draft,
       claim,
       claim.status.run,
       failure('INTERRUPTED', 'its claim could not be stored', { state: 'cancelled' }),
       now,
     );
-    putBack(draft, { ...claim, live: { ...claim.live, run: null } }, claim.status.run, now);
+    requeue(draft, { ...claim, live: { ...claim.live, run: null } }, claim.status.run, now);
   }
 }
 
@@ -69,7 +69,7 @@ function start(draft: Draft, claim: Claim): void {
   if (claim.status.kind !== 'running' || !live) return;
   const { runId, number, reason, attempt, resume } = claim.status.run;
   draft.putClaim({ ...claim, live: { ...claim.live, run: { ...live, stage: 'started' } } });
-  onceStarted(draft, claim.issue.id);
+  markOnceStarted(draft, claim.issue.id);
   const { title } = claim.issue;
   draft.noteOn(claim, 'info', 'run started', {
     run_number: number,
@@ -97,15 +97,15 @@ function order(draft: Draft, change: DurableChange): void {
 }
 
 function everything(state: State): DurableChange {
-  const claims = Object.fromEntries(Object.entries(state.claims).map(([id, claim]) => [id, durable(claim)]));
+  const claims = Object.fromEntries(Object.entries(state.claims).map(([id, claim]) => [id, durableClaim(claim)]));
   const { records, holds, pausedSinceMs, ledger, finished } = state;
   const runs = [...openRecords(state.claims), ...Object.values(state.ended).map(({ record }) => record)];
   return { full: true, claims, records, holds, pausedSinceMs, ledger, runs, finished };
 }
 
-function difference(before: State, after: State): DurableChange | null {
+function changeBetween(before: State, after: State): DurableChange | null {
   const claims = changedClaims(before.claims, after.claims);
-  const records = changed(before.records, after.records);
+  const records = changedEntries(before.records, after.records);
   const { holds, pausedSinceMs } = after;
   const ended = Object.values(after.ended).flatMap(({ record, seq }) => (seq === null ? [record] : []));
   const isSame =
@@ -133,14 +133,14 @@ function openRecords(claims: { readonly [issueId: string]: Claim | DurableClaim 
 
 function changedClaims(before: ById<Claim>, after: ById<Claim>): Record<string, DurableClaim | null> {
   const claims: Record<string, DurableClaim | null> = {};
-  for (const [id, claim] of Object.entries(changed(before, after))) {
-    if (!isSameButLive(before[id], claim)) claims[id] = durable(claim);
+  for (const [id, claim] of Object.entries(changedEntries(before, after))) {
+    if (!isSameButLive(before[id], claim)) claims[id] = durableClaim(claim);
   }
   if (before !== after) for (const id of Object.keys(before)) if (!(id in after)) claims[id] = null;
   return claims;
 }
 
-function changed<T>(before: ById<T>, after: ById<T>): Record<string, T> {
+function changedEntries<T>(before: ById<T>, after: ById<T>): Record<string, T> {
   if (before === after) return {};
   return Object.fromEntries(Object.entries(after).filter(([id, value]) => before[id] !== value));
 }
@@ -156,6 +156,6 @@ function isSameButLive(a: Claim | undefined, b: Claim): boolean {
   );
 }
 
-function durable({ issue, failures, idleRuns, suspect, status }: Claim): DurableClaim {
+function durableClaim({ issue, failures, idleRuns, suspect, status }: Claim): DurableClaim {
   return { issue, failures, idleRuns, suspect, status };
 }

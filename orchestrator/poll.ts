@@ -21,7 +21,7 @@ export function cadenceMs(intervalMs: number, rateLimit: RateLimit | null, now: 
 }
 
 /** What two reads of one poll say together: the scarcer quota, and what both cost. */
-export function bothLimits(one: RateLimit | null, other: RateLimit | null): RateLimit | null {
+export function combineLimits(one: RateLimit | null, other: RateLimit | null): RateLimit | null {
   if (one === null || other === null) return one ?? other;
   const scarcer = other.remaining < one.remaining ? other : one;
   const isCounted = one.cost !== undefined && other.cost !== undefined;
@@ -37,7 +37,7 @@ export function isUsedUp(rateLimit: RateLimit | null, now: Instant): boolean {
 }
 
 /** The tracker refused to be asked before that, whoever asked. Of two such times the later counts. */
-export function limitUntil(draft: Draft, toldMs: number, now: Instant): void {
+export function applyRateLimit(draft: Draft, toldMs: number, now: Instant): void {
   const { poll, seq } = draft.state;
   const resetAtMs = isRateLimited(draft.state, now) ? Math.max(poll.rateLimit?.resetAtMs ?? 0, toldMs) : toldMs;
   const nextAtMs = Math.max(poll.nextAtMs, resetAtMs);

@@ -8,7 +8,7 @@ import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';
 import { park, waitUntil } from './park-and-wait.js';
 import { continuationMs } from './retry.js';
-import { finish, removeWorkspace, requestStop } from './run-end.js';
+import { recordFinished, removeWorkspace, requestStop } from './run-end.js';
 import { recordOf } from './state.js';
 
 /**
@@ -26,12 +26,12 @@ export function reconcile(draft: Draft, issueId: string, found: Issue | null, se
     case 'running':
       return reconcileRun(draft, claim, claim.live.run, standing, now);
     case 'waiting':
-      if (standing === 'active') return lookForChange(draft, claim, claim.status, now);
-      return letGo(draft, claim, standing, now);
+      if (standing === 'active') return checkForChange(draft, claim, claim.status, now);
+      return releaseClaim(draft, claim, standing, now);
     case 'parked':
       // Its processes are still there: nothing may touch the workspace or start it anew.
       if (claim.status.run !== null) return;
-      if (standing !== 'active') return letGo(draft, claim, standing, now);
+      if (standing !== 'active') return releaseClaim(draft, claim, standing, now);
       if (changeHash(claim.issue) !== claim.status.hash) return unpark(draft, claim, claim.status.reason, 'poll', now);
   }
 }
@@ -61,18 +61,18 @@ export function reconcileRun(
 }
 
 /** After a normal exit: did that run change the issue? Judged on a read that was asked for after the exit. */
-function lookForChange(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): void {
+function checkForChange(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): void {
   if (waiting.baseline === null) return;
   const isChanged = changeHash(claim.issue) !== waiting.baseline;
   if (isChanged) {
     const dueAtMs = waiting.foundIdle ? now.wallMs : waiting.dueAtMs;
     draft.putClaim({ ...claim, idleRuns: 0, status: { ...waiting, baseline: null, foundIdle: false, dueAtMs } });
   } else if (!waiting.foundIdle && waiting.dueAtMs <= now.wallMs) {
-    foundIdle(draft, { ...claim, idleRuns: claim.idleRuns + 1 }, waiting, now);
+    markIdle(draft, { ...claim, idleRuns: claim.idleRuns + 1 }, waiting, now);
   }
 }
 
-function foundIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): void {
+function markIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): void {
   const { maxRunsWithoutProgress, maxRetryBackoffMs } = draft.state.config.agent;
   if (maxRunsWithoutProgress > 0 && claim.idleRuns >= maxRunsWithoutProgress) {
     return park(draft, claim, 'no_progress', `${claim.idleRuns} runs in a row left the issue as it was`, now);
@@ -81,10 +81,10 @@ function foundIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): 
   draft.putClaim({ ...claim, status: { ...waiting, foundIdle: true, dueAtMs } });
 }
 
-function letGo(draft: Draft, claim: Claim, standing: StopReason, now: Instant): void {
+function releaseClaim(draft: Draft, claim: Claim, standing: StopReason, now: Instant): void {
   // A parked one was stuck: whoever moved it on, it was not its runs.
   const mayBeOurs = claim.status.kind === 'waiting' && (standing === 'terminal' || standing === 'inactive');
-  const isFinished = mayBeOurs && finish(draft, claim, standing === 'terminal', now);
+  const isFinished = mayBeOurs && recordFinished(draft, claim, standing === 'terminal', now);
   if (!isFinished) draft.noteOn(claim, 'info', 'issue released', { reason: standing, state: claim.issue.state });
   if (standing === 'terminal') removeWorkspace(draft, claim.issue);
   else draft.release(claim.issue.id);

@@ -15,7 +15,7 @@ import { recordOf } from './state.js';
 /** What people and the workflow file ask for. Each is safe at any moment and when asked twice. */
 
 export function stopRequested(draft: Draft, issueId: string, now: Instant): void {
-  const claim = draft.claim(issueId) ?? newClaim(draft, issueId);
+  const claim = draft.claim(issueId) ?? claimCandidate(draft, issueId);
   if (!claim) return draft.note('warn', 'stop asked for an issue that is not known', { issueId });
   if (claim.status.kind === 'running') requestStop(draft, issueId, 'operator', now);
   else if (claim.status.kind === 'waiting') park(draft, claim, 'stopped_by_operator', 'stopped by an operator', now);
@@ -147,7 +147,7 @@ export function shutdownRequested(draft: Draft, now: Instant): void {
 }
 
 /** Stopping an issue that has not been started yet keeps it from being started. */
-function newClaim(draft: Draft, issueId: string): Claim | undefined {
+function claimCandidate(draft: Draft, issueId: string): Claim | undefined {
   if (!Object.hasOwn(draft.state.candidates, issueId)) return undefined;
   const issue = draft.state.candidates[issueId];
   if (!issue) return undefined;

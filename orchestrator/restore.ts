@@ -4,9 +4,9 @@ import type { Config } from '../src/domain/config.js';
 import type { Durable, DurableClaim } from '../src/domain/durable.js';
 import { cancelled } from '../src/domain/outcome.js';
 import { Draft } from './draft.js';
-import { leftRun } from './live-run.js';
+import { interruptedRun } from './live-run.js';
 import { longestBackoffMs } from './retry.js';
-import { runEnded } from './run-end.js';
+import { endRun } from './run-end.js';
 import { runOf, type State } from './state.js';
 
 /**
@@ -20,10 +20,10 @@ export function restore(fresh: State, durable: Durable, wallMs: number): State {
   const { store: _, ...kept } = durable.holds;
   const latestMs = wallMs + longestBackoffMs(fresh.config.agent.maxRetryBackoffMs);
   const holds = Object.fromEntries(
-    Object.entries(kept).map(([source, hold]) => [source, heldSince(hold, wallMs, latestMs)]),
+    Object.entries(kept).map(([source, hold]) => [source, restoredHold(hold, wallMs, latestMs)]),
   );
   const claims = Object.fromEntries(
-    Object.entries(durable.claims).map(([id, claim]) => [id, revive(claim, fresh.config, wallMs, latestMs)]),
+    Object.entries(durable.claims).map(([id, claim]) => [id, reviveClaim(claim, fresh.config, wallMs, latestMs)]),
   );
   const runs = Object.values(claims).flatMap((claim) => {
     const run = runOf(claim);
@@ -33,7 +33,7 @@ export function restore(fresh: State, durable: Durable, wallMs: number): State {
 }
 
 /** Before anything else is started: all runs that there are were left by an earlier daemon. */
-export function closeLeftRuns(draft: Draft): void {
+export function closeInterruptedRuns(draft: Draft): void {
   const { claims, workflowHash } = draft.state;
   for (const claim of Object.values(claims)) {
     const run = runOf(claim);
@@ -50,17 +50,17 @@ export function afterClosing(state: State, now: Instant): State {
   const draft = new Draft(state);
   for (const claim of Object.values(state.claims)) {
     const run = runOf(claim);
-    if (run) runEnded(draft, claim, run, cancelled('shutdown'), now);
+    if (run) endRun(draft, claim, run, cancelled('shutdown'), now);
   }
   return draft.state;
 }
 
-function revive(claim: DurableClaim, config: Config, wallMs: number, latestMs: number): Claim {
+function reviveClaim(claim: DurableClaim, config: Config, wallMs: number, latestMs: number): Claim {
   const { status } = claim;
   return {
     ...claim,
-    status: status.kind === 'waiting' ? waitingSince(status, wallMs, latestMs) : status,
-    live: { issueSeq: 0, refusals: 0, run: status.kind === 'running' ? leftRun(status.run, config) : null },
+    status: status.kind === 'waiting' ? restoredWaiting(status, wallMs, latestMs) : status,
+    live: { issueSeq: 0, refusals: 0, run: status.kind === 'running' ? interruptedRun(status.run, config) : null },
   };
 }
 
@@ -68,14 +68,14 @@ function revive(claim: DurableClaim, config: Config, wallMs: number, latestMs: n
  * Written on a clock that has been set back since: what was to take ten seconds still takes ten, and not a year. A due time may
  * have been moved after `sinceMs`, so no wait is longer than the longest backoff either.
  */
-function waitingSince(status: Waiting, wallMs: number, latestMs: number): Waiting {
+function restoredWaiting(status: Waiting, wallMs: number, latestMs: number): Waiting {
   const aheadMs = Math.max(0, status.sinceMs - wallMs);
   const dueAtMs = Math.min(status.dueAtMs - aheadMs, latestMs);
   return { ...status, sinceMs: status.sinceMs - aheadMs, dueAtMs };
 }
 
 /** The reset of a quota is a time of the service's own clock, and may be far away. */
-function heldSince(hold: Hold, wallMs: number, latestMs: number): Hold {
+function restoredHold(hold: Hold, wallMs: number, latestMs: number): Hold {
   const aheadMs = Math.max(0, hold.sinceMs - wallMs);
   const sinceMs = hold.sinceMs - aheadMs;
   if (hold.untilMs === null) return { ...hold, sinceMs };

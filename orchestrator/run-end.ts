@@ -10,8 +10,8 @@ import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
 import { park, waitUntil } from './park-and-wait.js';
 import { CONTINUATION_MS } from './retry.js';
-import { failed, interrupted, putBack } from './run-failed.js';
-import { closeAccount } from './run-record.js';
+import { failRun, requeue, requeueInterrupted } from './run-failed.js';
+import { recordRunEnd } from './run-record.js';
 import { recordOf } from './state.js';
 
 /** A later, weightier reason to stop replaces an earlier one: it says what happens after the exit. */
@@ -44,7 +44,7 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
   });
   if (run.stage === 'claiming') {
     // No process yet, and none will come: `persisted` finds no claiming run.
-    runEnded(
+    endRun(
       draft,
       stopping,
       claim.status.run,
@@ -58,9 +58,9 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
 }
 
 /** What becomes of an issue now that its run is over. */
-export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
+export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
   draft.drop('runs', run.runId);
-  closeAccount(draft, claim, run, outcome, now);
+  recordRunEnd(draft, claim, run, outcome, now);
   const hasBegun = claim.live.run?.stage !== 'claiming';
   // Answers asked for before the exit tell nothing about what the run has changed.
   const refusals = outcome.state !== 'success' && isLimit(outcome.error) ? claim.live.refusals : 0;
@@ -75,10 +75,10 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
     case 'terminal':
       // It may have been reopened while its run was being stopped.
       if (standingOf(claim.issue, draft.state.config.tracker) !== 'terminal') return draft.release(claim.issue.id);
-      finish(draft, claim, true, now);
+      recordFinished(draft, claim, true, now);
       return removeWorkspace(draft, claim.issue);
     case 'inactive':
-      if (standingOf(claim.issue, draft.state.config.tracker) === 'inactive') finish(draft, claim, false, now);
+      if (standingOf(claim.issue, draft.state.config.tracker) === 'inactive') recordFinished(draft, claim, false, now);
       return draft.release(claim.issue.id);
     case 'unroutable':
     case 'gone':
@@ -93,18 +93,20 @@ export function runEnded(draft: Draft, claim: Claim, run: RunFacts, outcome: Out
     }
     case 'day_budget':
     case 'shutdown':
-      if (!hasBegun) return putBack(draft, idle, run, now);
+      if (!hasBegun) return requeue(draft, idle, run, now);
       if (run.questions.length > 0 && claim.live.run?.limits.onInputTimeout === 'park')
         return park(draft, idle, 'input_required', 'Baton ended while the agent waited for an answer', now, {
           question: run.questions[0] ?? null,
           threadId: run.threadId,
         });
-      return outcome.state === 'success' ? succeeded(draft, idle, run, now) : interrupted(draft, idle, run, now);
+      return outcome.state === 'success'
+        ? finishSuccessfulRun(draft, idle, run, now)
+        : requeueInterrupted(draft, idle, run, now);
     case 'stalled':
-      return failed(draft, idle, run, stallError(outcome), now);
+      return failRun(draft, idle, run, stallError(outcome), now);
     case null:
-      if (outcome.state === 'success') return succeeded(draft, idle, run, now);
-      return failed(draft, idle, run, outcome.error, now, claim.live.run?.phase === 'preparing');
+      if (outcome.state === 'success') return finishSuccessfulRun(draft, idle, run, now);
+      return failRun(draft, idle, run, outcome.error, now, claim.live.run?.phase === 'preparing');
   }
 }
 
@@ -119,7 +121,7 @@ export function removeWorkspace(draft: Draft, issue: Issue): void {
   draft.order({ type: 'remove_workspace', issue });
 }
 
-function succeeded(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
+function finishSuccessfulRun(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
   if (run.probe) probeSucceeded(draft, claim.issue.id);
   const rested: Claim = { ...claim, failures: 0, suspect: false };
   waitUntil(draft, rested, now, {
@@ -143,7 +145,7 @@ function questionOf(outcome: Outcome): Question | null {
 }
 
 /** Remembers that an issue has left our hands, for people who ask in the morning. One that never had a run was never in them: `false`. */
-export function finish(draft: Draft, { issue }: Claim, isTerminal: boolean, now: Instant): boolean {
+export function recordFinished(draft: Draft, { issue }: Claim, isTerminal: boolean, now: Instant): boolean {
   const { runs, tokens } = recordOf(draft.state, issue.id);
   if (runs === 0) return false;
   const { id: issueId, identifier, title, url, state } = issue;

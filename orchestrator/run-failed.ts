@@ -5,11 +5,11 @@ import type { OutcomeError } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
 import { holdFor, probeInconclusive } from './holds.js';
 import { park, waitUntil } from './park-and-wait.js';
-import { limitUntil } from './poll.js';
+import { applyRateLimit } from './poll.js';
 import { backoffMs, FIRST_BACKOFF_MS } from './retry.js';
 
 /** Whose fault it was decides: the daemon holds, the tracker is waited for, a person is asked, or the issue backs off. */
-export function failed(
+export function failRun(
   draft: Draft,
   claim: Claim,
   run: RunFacts,
@@ -24,13 +24,13 @@ export function failed(
     const source = isUnbegun && error.code === 'tracker_auth' ? 'agent' : undefined;
     holdFor(draft, error, now, run.probe ? claim.issue.id : null, source);
     // What the agent has done and been told so far is in its thread: paid for once, and not to be said twice.
-    const goOn = run.threadId === null ? putBack : interrupted;
+    const goOn = run.threadId === null ? requeue : requeueInterrupted;
     const isRefusedInRun = error.code === 'tracker_auth' && !isUnbegun;
     const refused = isRefusedInRun ? { ...claim, live: { ...claim.live, isRefusedInRun } as const } : claim;
     return goOn(draft, refused, run, now, pickError(error));
   }
   if (run.probe) probeInconclusive(draft, now);
-  if (error.code === 'issue_taken') return waitForOther(draft, claim, run, error, now);
+  if (error.code === 'issue_taken') return waitForOtherDaemon(draft, claim, run, error, now);
   if (error.code === 'tracker_rate_limited') return waitForTracker(draft, claim, run, error, now);
   if (scope === 'park') {
     const reason = PARKED_BY[error.code] ?? 'configuration';
@@ -40,9 +40,9 @@ export function failed(
 }
 
 /** Nothing is wrong with it, and nothing was done: however long another daemon takes, it is no failure of the issue. */
-function waitForOther(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
+function waitForOtherDaemon(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
   const delayMs = draft.state.config.agent.maxRetryBackoffMs;
-  putBack(draft, claim, run, now, pickError(error), delayMs);
+  requeue(draft, claim, run, now, pickError(error), delayMs);
   draft.noteOn(claim, 'warn', 'issue is taken, looking again later', { detail: error.message, delay_ms: delayMs });
 }
 
@@ -50,11 +50,11 @@ function waitForOther(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeE
 function waitForTracker(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
   // One that names a time which is over would else be asked again at once, for ever.
   const resetAtMs = error.resetAtMs ?? now.wallMs + draft.state.config.polling.intervalMs;
-  limitUntil(draft, Math.max(resetAtMs, now.wallMs + FIRST_BACKOFF_MS), now);
+  applyRateLimit(draft, Math.max(resetAtMs, now.wallMs + FIRST_BACKOFF_MS), now);
   // One that is refused again and again comes ever more seldom: each time may have cost a turn, and all the others have to wait for it.
   const refusals = claim.live.refusals + 1;
   const delayMs = backoffMs(refusals, draft.state.config.agent.maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
-  const goOn = run.threadId === null ? putBack : interrupted;
+  const goOn = run.threadId === null ? requeue : requeueInterrupted;
   goOn(draft, { ...claim, live: { ...claim.live, refusals } }, run, now, pickError(error), delayMs);
   draft.noteOn(claim, 'warn', 'tracker limits our requests, going on later', { detail: error.message });
 }
@@ -106,7 +106,7 @@ const PARKED_BY: { readonly [code: string]: ParkReason } = {
 };
 
 /** Not its fault: it goes on as if it had not been stopped, on its thread where there is one. */
-export function interrupted(
+export function requeueInterrupted(
   draft: Draft,
   claim: Claim,
   run: RunFacts,
@@ -127,7 +127,7 @@ export function interrupted(
 }
 
 /** It never got to the agent: what it was to be, it still is. */
-export function putBack(
+export function requeue(
   draft: Draft,
   claim: Claim,
   run: RunFacts,

@@ -50,7 +50,7 @@ export function runRecord({ issue }: Pick<Claim, 'issue'>, run: RunFacts, end: R
 }
 
 /** The last word on a run. It waits in the state until it is safe on disk. */
-export function closeAccount(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
+export function recordRunEnd(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
   const error = outcome.state === 'success' ? null : outcome.error;
   const end = { atMs: now.wallMs, outcome: outcome.state, code: error?.code ?? null, message: error?.message ?? null };
   draft.put('ended', run.runId, { record: runRecord(claim, run, end), seq: null });

@@ -4,25 +4,25 @@ import { assertNever } from '../src/domain/json.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
-import { asked, NOT_ASKING, progressed } from './live-run.js';
+import { askingSince, NOT_ASKING, progressAt } from './live-run.js';
 import { park } from './park-and-wait.js';
 import { reconcileRun } from './reconcile.js';
 import { withAccount } from './run-record.js';
-import { bookUsage } from './usage.js';
+import { recordUsage } from './usage.js';
 
 export type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
 
 /** A living run says something. A run that we do not know, or no longer, changes nothing. */
-export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: Instant): void {
+export function applySignal(draft: Draft, runId: string, signal: CoreSignal, now: Instant): void {
   const claim = draft.claim(draft.state.runs[runId] ?? '');
   const live = claim?.live.run;
   if (claim?.status.kind !== 'running' || !live) return;
   const { run } = claim.status;
   switch (signal.type) {
     case 'phase':
-      return update(draft, claim, live, { phase: signal.phase, ...progressed(now), openItems: 0 });
+      return update(draft, claim, live, { phase: signal.phase, ...progressAt(now), openItems: 0 });
     case 'progress':
-      return update(draft, claim, live, { ...progressed(now), openItems: signal.openItems });
+      return update(draft, claim, live, { ...progressAt(now), openItems: signal.openItems });
     case 'session': {
       const { threadId, turnId, turn } = signal;
       const session = { threadId, turnId, turn };
@@ -30,7 +30,7 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
       const known = withAccount({ ...run, threadId, answered: null }, { turns: Math.max(run.account.turns, turn) });
       return update(draft, withRun(claim, known), live, {
         session,
-        ...progressed(now),
+        ...progressAt(now),
       });
     }
     case 'step':
@@ -45,7 +45,7 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
     }
     case 'usage':
       // The totals of a resumed thread are old: only tokens that were billed now say that the model answers.
-      if (bookUsage(draft, claim, run, signal.threadId, signal.totals, now) && run.probe && signal.totals.output > 0)
+      if (recordUsage(draft, claim, run, signal.threadId, signal.totals, now) && run.probe && signal.totals.output > 0)
         probeSucceeded(draft, claim.issue.id);
       return;
     case 'asked': {
@@ -55,14 +55,14 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
         question_id: signal.question.id,
       });
       const asking = withRun(claim, { ...run, questions: [...run.questions, signal.question] });
-      return update(draft, asking, live, { ...(live.askedAtAwakeMs === null ? asked(now) : {}) });
+      return update(draft, asking, live, { ...(live.askedAtAwakeMs === null ? askingSince(now) : {}) });
     }
     case 'question_closed':
       // Its agent is being ended: what it asked is still to be answered before the issue can go on.
       if (live.stop !== null) return;
       return closeQuestion(draft, claim, run, live, signal.questionId, now);
     case 'host_calls': {
-      const run = { ...live, hostCalls: signal.open, ...progressed(now) };
+      const run = { ...live, hostCalls: signal.open, ...progressAt(now) };
       const told = draft.putClaim({ ...claim, live: { ...claim.live, run } });
       // The issue was seen to be elsewhere while a tool was at work: now it is known who moved it.
       if (run.grace && run.hostCalls === 0) reconcileRun(draft, told, run, run.grace.reason, now);
@@ -71,7 +71,7 @@ export function signalled(draft: Draft, runId: string, signal: CoreSignal, now: 
     case 'moved_issue':
       return update(draft, claim, live, {
         ownMove: { state: signal.state, awakeMs: now.awakeMs },
-        ...progressed(now),
+        ...progressAt(now),
       });
     default:
       return assertNever(signal);
@@ -88,12 +88,12 @@ export function closeQuestion(
 ): void {
   const questions = run.questions.filter((question) => question.id !== questionId);
   if (questions.length === run.questions.length) return;
-  const clock = questions.length === 0 ? NOT_ASKING : asked(now);
-  update(draft, withRun(claim, { ...run, questions }), live, { ...clock, ...progressed(now) });
+  const clock = questions.length === 0 ? NOT_ASKING : askingSince(now);
+  update(draft, withRun(claim, { ...run, questions }), live, { ...clock, ...progressAt(now) });
 }
 
 /** Processes that SIGKILL does not end: a person has to look, and the slot stays taken. */
-export function unkillable(draft: Draft, runId: string, now: Instant): void {
+export function parkUnkillable(draft: Draft, runId: string, now: Instant): void {
   const claim = draft.claim(draft.state.runs[runId] ?? '');
   if (claim?.status.kind !== 'running') return;
   const { run } = claim.status;

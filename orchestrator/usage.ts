@@ -4,7 +4,7 @@ import type { Spending } from '../src/domain/durable.js';
 import type { TokenTotals } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
-import { spend, tokensOn } from './ledger.js';
+import { addSpending, tokensOn } from './ledger.js';
 import { requestStop } from './run-end.js';
 import { addTokens, withAccount } from './run-record.js';
 import { recordOf } from './state.js';
@@ -38,7 +38,7 @@ export function countUsage(
 }
 
 /** Books what a run spent, if anything, and ends what has no budget left. */
-export function bookUsage(
+export function recordUsage(
   draft: Draft,
   claim: Claim,
   run: RunFacts,
@@ -51,7 +51,7 @@ export function bookUsage(
   if (spent.input === 0 && spent.cached === 0 && spent.output === 0) return false;
   const account = { tokens: addTokens(run.account.tokens, spent) };
   draft.putClaim({ ...claim, status: { kind: 'running', run: withAccount(run, account) } });
-  draft.set({ ledger: spend(draft.state.ledger, now.day, claim.issue.id, spent) });
+  draft.set({ ledger: addSpending(draft.state.ledger, now.day, claim.issue.id, spent) });
   if (spent.tokens === 0) return false;
 
   if (!hasBudget(draft.state, claim.issue.id, draft.state.config)) {
@@ -86,7 +86,7 @@ export function enforceDayBudget(draft: Draft, now: Instant): void {
 }
 
 /** The day is over, or the cap was raised. */
-export function dayBudgetIsBack(draft: Draft, now: Instant): boolean {
+export function isDayBudgetAvailable(draft: Draft, now: Instant): boolean {
   const { ledger, config, holds } = draft.state;
   if (!holds.budget) return false;
   const cap = config.agent.maxTokensPerDay;

@@ -1,4 +1,4 @@
-import { mainHold, probeIsRunning } from '../../orchestrator/holds.js';
+import { isProbeRunning, mainHold } from '../../orchestrator/holds.js';
 import { isAsking, type State } from '../../orchestrator/state.js';
 import type { Claim, Parked, Waiting } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
@@ -31,7 +31,7 @@ export function whyNotReady(state: State): string | null {
   if (state.shutdown !== null) return 'The daemon is shutting down.';
   const hold = mainHold(state);
   if (hold !== null)
-    return `On hold (${hold.hold.code}${probeIsRunning(state) ? ', a probe is running' : ''}): ${hold.hold.message}`;
+    return `On hold (${hold.hold.code}${isProbeRunning(state) ? ', a probe is running' : ''}): ${hold.hold.message}`;
   if (state.poll.lastOkAtMs !== null) return null;
   const { failure } = state.poll;
   return failure

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { abortsOnFailure } from '../../hooks/run-hook.js';
-import { isCalled, onceResults, passedOver } from '../../orchestrator/once.js';
+import { isCalled, onceResults, skippedIssues } from '../../orchestrator/once.js';
 import type { OnceResult, State } from '../../orchestrator/state.js';
 import type { RunObserver, StepEnd, StepStart } from '../../runner/run-observer.js';
 import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
@@ -114,7 +114,7 @@ export function summaryOf(state: State, now: Instant): string {
   const asBefore = { ...state, shutdown: null };
   const obstacle = obstacleToAll(asBefore, now);
   if (obstacle !== null) lines.push(`${results.length === 0 ? 'Why' : 'Nothing more was started'}: ${obstacle}.`);
-  const inVain = passedOver(state).map((issue) => whyInVain(issue, asBefore, now, obstacle));
+  const inVain = skippedIssues(state).map((issue) => whyInVain(issue, asBefore, now, obstacle));
   if (once.only === null) lines.push(...notStarted(state));
   else if (results.length + inVain.length === 0 && obstacle === null) lines.push(whyNotThisOne(once.only, state));
   lines.push(...inVain);

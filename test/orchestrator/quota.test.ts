@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bothLimits, cadenceMs } from '../../orchestrator/poll.js';
+import { cadenceMs, combineLimits } from '../../orchestrator/poll.js';
 import { config } from '../support/builders.js';
 import { Core, ofType, started, starts } from '../support/core.js';
 import { at } from '../support/fake-clock.js';
@@ -71,9 +71,9 @@ describe('the pace of polls', () => {
   });
 
   test('two reads of a poll cost together, and the scarcer quota counts', () => {
-    expect(bothLimits(limit(40, 2), limit(30, 3))).toEqual(limit(30, 5));
-    expect(bothLimits(null, limit(30, 3))).toEqual(limit(30, 3));
-    expect(bothLimits(null, null)).toBeNull();
+    expect(combineLimits(limit(40, 2), limit(30, 3))).toEqual(limit(30, 5));
+    expect(combineLimits(null, limit(30, 3))).toEqual(limit(30, 3));
+    expect(combineLimits(null, null)).toBeNull();
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { spend } from '../../orchestrator/ledger.js';
+import { addSpending } from '../../orchestrator/ledger.js';
 import type { RunRecord } from '../../src/domain/durable.js';
 import { Core, ofType, stops } from '../support/core.js';
 
@@ -163,10 +163,10 @@ describe('what was spent', () => {
   test('keeps the last seven days in mind, and today in any case', () => {
     const spent = { input: 1, cached: 0, output: 0, tokens: 1 };
     let ledger = {};
-    for (let day = 10; day < 30; day++) ledger = spend(ledger, `2026-01-${day}`, 'A', spent);
+    for (let day = 10; day < 30; day++) ledger = addSpending(ledger, `2026-01-${day}`, 'A', spent);
 
     expect(Object.keys(ledger)).toEqual([23, 24, 25, 26, 27, 28, 29].map((day) => `2026-01-${day}`));
-    expect(Object.keys(spend(ledger, '2026-01-01', 'A', spent))).toEqual(
+    expect(Object.keys(addSpending(ledger, '2026-01-01', 'A', spent))).toEqual(
       ['01', 24, 25, 26, 27, 28, 29].map((day) => `2026-01-${day}`),
     );
   });
