@@ -11,7 +11,7 @@ import { nearestWord } from '../domain/nearest-word.js';
 import { cancelled } from '../domain/outcome.js';
 import type { Answer, Question } from '../domain/run-signal.js';
 import { shellWord } from '../domain/shell-word.js';
-import { isoTime } from '../text/iso-time.js';
+import { isoTime } from '../text/format-time.js';
 import { findIssue, knownIssues } from './issue-view.js';
 import type { AnswerRequest } from './schemas.js';
 import { failedRules } from './start-order.js';

@@ -11,7 +11,7 @@ import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
 import { cancelled } from '../domain/outcome.js';
 import { shellWord } from '../domain/shell-word.js';
-import { isoTime } from '../text/iso-time.js';
+import { isoTime } from '../text/format-time.js';
 import type { RuleView } from './schemas.js';
 import { advice, askedOf, holdSentence, SENTENCES } from './start-order.js';
 

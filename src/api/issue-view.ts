@@ -4,7 +4,7 @@ import type { Instant } from '../domain/clock.js';
 import type { FinishedIssue, RunRecord } from '../domain/durable.js';
 import type { Issue } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
-import { isoTime } from '../text/iso-time.js';
+import { isoTime } from '../text/format-time.js';
 import { explainRules } from './explain.js';
 import type { IssueView, RunView } from './schemas.js';
 import {

@@ -10,7 +10,7 @@ import { toBatonError } from '../domain/errors.js';
 import type { OrchestratorEvent } from '../domain/events.js';
 import type { Json } from '../domain/json.js';
 import type { Dispatch } from '../domain/ports.js';
-import { isoTime } from '../text/iso-time.js';
+import { isoTime } from '../text/format-time.js';
 import type { Access } from './access.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
 import { type PageFiles, pageRoutes } from './page-routes.js';

@@ -20,7 +20,7 @@ import type { Issue } from '../domain/issue.js';
 import type { Json } from '../domain/json.js';
 import type { Question, TokenTotals } from '../domain/run-signal.js';
 import { allSteps, type ResolvedBackend } from '../domain/steps/plan.js';
-import { isoTime } from '../text/iso-time.js';
+import { isoTime } from '../text/format-time.js';
 import type {
   AskingView,
   BudgetView,

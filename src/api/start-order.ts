@@ -10,7 +10,7 @@ import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
 import { includesState, openBlockers } from '../domain/issue.js';
-import { isoTime } from '../text/iso-time.js';
+import { isoTime } from '../text/format-time.js';
 
 /** One issue that could start as far as the issue itself goes, and why it has not yet. */
 export interface InLine {

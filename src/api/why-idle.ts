@@ -2,7 +2,7 @@ import { isProbeRunning, mainHold } from '../../orchestrator/holds.js';
 import { isAsking, type State } from '../../orchestrator/state.js';
 import type { Claim, Parked, Waiting } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
-import { isoTime } from '../text/iso-time.js';
+import { isoTime } from '../text/format-time.js';
 import { failedRules, type InLine, obstacleToAll } from './start-order.js';
 
 /** One sentence that says why nothing happens; `null` while something does. `line`: who could start, by `lineUp`. */

@@ -2,11 +2,10 @@ import { type AnswerRequest, acceptedShape, type IssueView, type QuestionView, s
 import { shellWord } from '../domain/shell-word.js';
 import { neutralise, neutraliseLines } from '../text/neutralise.js';
 import { chop } from '../text/terminal-text.js';
-import { Abandoned, openQuestions, type Questions } from './ask.js';
-import type { DaemonClient } from './client.js';
-import type { DaemonTarget } from './daemon-place.js';
+import type { DaemonClient, DaemonTarget } from './client.js';
+import { getIssue, issuePath, withDaemon } from './client.js';
 import type { Io } from './io.js';
-import { getIssue, pathOf, withDaemon } from './with-daemon.js';
+import { openPrompt, type Prompt, PromptClosed } from './prompt.js';
 
 export interface AnswerOptions {
   /** Without one: what is asked is listed. */
@@ -41,7 +40,7 @@ function openQuestionsAnswer({ asking, parked }: IssueView): readonly QuestionVi
 }
 
 async function send(client: DaemonClient, view: IssueView, request: AnswerRequest, io: Io): Promise<number> {
-  const { message } = await client.post(pathOf(view.issue_identifier, 'answer'), request, acceptedShape);
+  const { message } = await client.post(issuePath(view.issue_identifier, 'answer'), request, acceptedShape);
   io.stdout.write(`${neutraliseLines(message)}\n`);
   return 0;
 }
@@ -183,12 +182,12 @@ const HOW_TO_LEAVE = 'Ctrl-D leaves all of it open';
 
 /** Asks the person at the terminal; `null`: they leave it open. */
 export async function askPerson(question: QuestionView, io: Io): Promise<AnswerRequest | null> {
-  const questions = openQuestions(io);
+  const questions = openPrompt(io);
   try {
     const isYesOrNo = question.kind === 'approval' || question.fields.length === 0;
     return isYesOrNo ? await decide(question, questions, io) : await fillIn(question, questions, io);
   } catch (error) {
-    if (!(error instanceof Abandoned)) throw error;
+    if (!(error instanceof PromptClosed)) throw error;
     // What is said next begins on a line of its own, not behind the prompt.
     io.stdout.write('\n');
     return null;
@@ -197,7 +196,7 @@ export async function askPerson(question: QuestionView, io: Io): Promise<AnswerR
   }
 }
 
-async function decide({ id, kind }: QuestionView, questions: Questions, io: Io): Promise<AnswerRequest | null> {
+async function decide({ id, kind }: QuestionView, questions: Prompt, io: Io): Promise<AnswerRequest | null> {
   const yes: AnswerRequest =
     kind === 'approval' ? { question_id: id, decision: 'accept' } : { question_id: id, values: {} };
   for (;;) {
@@ -210,7 +209,7 @@ async function decide({ id, kind }: QuestionView, questions: Questions, io: Io):
 }
 
 /** The first blank takes the first thing that is typed: nobody is asked whether they want to answer. */
-async function fillIn({ id, fields }: QuestionView, questions: Questions, io: Io): Promise<AnswerRequest | null> {
+async function fillIn({ id, fields }: QuestionView, questions: Prompt, io: Io): Promise<AnswerRequest | null> {
   const values: [string, string][] = [];
   for (const field of fields) {
     const given = await fillOne(field, values.length > 0, questions, io);
@@ -227,7 +226,7 @@ type Field = QuestionView['fields'][number];
 async function fillOne(
   { id, label, options }: Field,
   isLater: boolean,
-  questions: Questions,
+  questions: Prompt,
   io: Io,
 ): Promise<{ readonly text: string } | typeof DECLINED | null> {
   io.stdout.write(options.map((option, index) => `  ${index + 1}  ${neutralise(option)}\n`).join(''));

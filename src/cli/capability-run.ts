@@ -25,7 +25,7 @@ import { createTrackerRegistry } from '../tracker/registry.js';
 import { loadWorkflow, parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import { BARE_ISSUE } from './check/finding.js';
-import { complain, type Io, shorter } from './io.js';
+import { type Io, printError, shorter } from './io.js';
 
 export interface RunCapabilityOptions {
   readonly type: string;
@@ -58,13 +58,13 @@ export async function runCapability(options: RunCapabilityOptions, io: Io): Prom
       manager.startCapability({ type, name, params, timeoutMs }, context),
     );
     if (end.state !== 'completed')
-      return complain(new BatonError(end.code, end.message), isWrongCall(end.code) ? 2 : 1, io);
+      return printError(new BatonError(end.code, end.message), isWrongCall(end.code) ? 2 : 1, io);
     if (end.additionalContext !== undefined)
       io.stderr.write(`additionalContext: ${neutralise(JSON.stringify(end.additionalContext))}\n`);
     io.stdout.write(printed(end.result));
     return 0;
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   } finally {
     await manager.close();
     clock.close();

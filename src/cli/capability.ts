@@ -12,7 +12,7 @@ import {
 import { BatonError } from '../domain/errors.js';
 import { neutralise, neutraliseJson } from '../text/neutralise.js';
 import { connectDaemon, type DaemonClient } from './client.js';
-import { complain, type Io, shorter } from './io.js';
+import { type Io, printError, shorter } from './io.js';
 
 export interface ListOptions {
   readonly workflow?: string | undefined;
@@ -22,20 +22,20 @@ export interface ListOptions {
 /** Prints what a daemon on this project would find. */
 export async function listCapability({ workflow, json }: ListOptions, io: Io): Promise<number> {
   try {
-    const listing = await findIn(await projectFolder(workflow, io), io);
-    io.stdout.write(json ? `${neutraliseJson(JSON.stringify(listing))}\n` : tellListing(listing, io));
+    const listing = await readListing(await projectFolder(workflow, io), io);
+    io.stdout.write(json ? `${neutraliseJson(JSON.stringify(listing))}\n` : formatListing(listing, io));
     return 0;
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   }
 }
 
-export async function findIn(projectDir: string, { homeDir }: Io): Promise<CapabilityListing> {
+export async function readListing(projectDir: string, { homeDir }: Io): Promise<CapabilityListing> {
   return listCapabilities(await discoverCapabilities({ projectDir, homeDir }));
 }
 
 /** For a person: executors, capabilities and problems, a line each. */
-export function tellListing({ executors, capabilities, problems }: CapabilityListing, io: Pick<Io, 'cwd'>): string {
+export function formatListing({ executors, capabilities, problems }: CapabilityListing, io: Pick<Io, 'cwd'>): string {
   const parts = [
     part('Executors', executors.map(executorCells(io)), 'none: `baton capability create` makes one'),
     part('Capabilities', capabilities.map(capabilityCells), 'none: they lie in .baton/capabilities/<type>/<name>/'),
@@ -89,17 +89,17 @@ export async function refreshCapabilities({ workflow, stateDir }: RefreshOptions
   try {
     project = await projectFolder(workflow, io);
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   }
   let client: DaemonClient | null = null;
   try {
     client = await connectDaemon({ workflow, stateDir }, io);
     const listing = await askRefresh(client);
-    io.stdout.write(`The daemon has looked again.\n\n${tellListing(listing, io)}`);
+    io.stdout.write(`The daemon has looked again.\n\n${formatListing(listing, io)}`);
     return 0;
   } catch (error) {
     if (error instanceof BatonError && error.code === 'daemon_not_running') {
-      io.stdout.write(`${NO_DAEMON}\n\n${tellListing(await findIn(project, io), io)}`);
+      io.stdout.write(`${NO_DAEMON}\n\n${formatListing(await readListing(project, io), io)}`);
       return 0;
     }
     io.stderr.write(`baton: ${neutralise(`the daemon did not refresh: ${(error as Error).message}`)}\n`);
@@ -163,7 +163,7 @@ export async function createExecutor(options: CreateOptions, io: Io): Promise<nu
     );
     return 0;
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   }
 }
 

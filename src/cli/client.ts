@@ -1,12 +1,18 @@
+import { existsSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import { join, resolve } from 'node:path';
 import type { z } from 'zod';
-import { errorShape } from '../api/schemas.js';
+import { errorShape, type IssueView, issueShape, LISTS, stateShape } from '../api/schemas.js';
 import { type SocketAddress, socketAddress } from '../api/socket-address.js';
 import { type SseEvent, SseParser } from '../api/sse-parser.js';
-import { toBatonError } from '../domain/errors.js';
-import { type DaemonPlace, type DaemonTarget, daemonPlace } from './daemon-place.js';
-import type { Io } from './io.js';
+import { BatonError, toBatonError } from '../domain/errors.js';
+import { nearestWord } from '../domain/nearest-word.js';
+import { defaultStateDir } from '../state-dir.js';
+import { localiseTimes } from '../text/format-time.js';
+import { neutraliseLines } from '../text/neutralise.js';
+import { workflowKey } from '../workflow/workspace-root.js';
+import { type Io, shellWord } from './io.js';
 
 /** What commands ask a running daemon, over the socket in its state directory. */
 export interface DaemonClient {
@@ -29,23 +35,27 @@ export async function connectDaemon(
   io: Pick<Io, 'cwd' | 'env' | 'homeDir'>,
   limits: Partial<ClientLimits> = {},
 ): Promise<DaemonClient> {
-  const place = await daemonPlace(target, io);
+  const place = await locateDaemon(target, io);
   const address = await socketAddress(place.stateDir).catch((error: NodeJS.ErrnoException) => {
     throw ['ENOENT', 'ENOTDIR'].includes(error.code ?? '')
       ? place.notRunning(error)
       : toBatonError(error, 'store_failed');
   });
   const line = { socketPath: address.path, limits: { ...LIMITS, ...limits }, notRunning: place.notRunning };
-  await knock(line).catch(async (error: unknown) => {
+  await probeSocket(line).catch(async (error: unknown) => {
     await address.close();
     throw error;
   });
   return clientOn(line, place, address);
 }
 
-function clientOn(open: Omit<Line, 'closed'>, { stateDir }: DaemonPlace, address: SocketAddress): DaemonClient {
+function clientOn(
+  open: Omit<DaemonConnection, 'closed'>,
+  { stateDir }: DaemonLocation,
+  address: SocketAddress,
+): DaemonClient {
   const closing = new AbortController();
-  const line: Line = { ...open, closed: closing.signal };
+  const line: DaemonConnection = { ...open, closed: closing.signal };
   const ask = async (request: SocketRequest, limits: ClientLimits = line.limits): Promise<string> =>
     bodyOf(await send({ ...line, limits }, request), limits);
   return {
@@ -92,7 +102,7 @@ interface SocketRequest {
 }
 
 /** How to reach the daemon, and what to say when it is not there. */
-interface Line {
+interface DaemonConnection {
   readonly socketPath: string;
   readonly limits: ClientLimits;
   readonly closed: AbortSignal;
@@ -100,7 +110,7 @@ interface Line {
 }
 
 /** Is anybody there? A killed daemon leaves its socket behind, and nobody listens on it. */
-function knock({ socketPath, limits, notRunning }: Omit<Line, 'closed'>): Promise<void> {
+function probeSocket({ socketPath, limits, notRunning }: Omit<DaemonConnection, 'closed'>): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(socketPath);
     const late = setTimeout(() => socket.destroy(noAnswer(silent(limits.answerMs))), limits.answerMs);
@@ -114,7 +124,7 @@ function knock({ socketPath, limits, notRunning }: Omit<Line, 'closed'>): Promis
 }
 
 /** The answer as soon as it begins. Whoever gets it destroys it. */
-function send(line: Line, { method, path, headers, body }: SocketRequest): Promise<IncomingMessage> {
+function send(line: DaemonConnection, { method, path, headers, body }: SocketRequest): Promise<IncomingMessage> {
   const { socketPath, limits, closed, notRunning } = line;
   return new Promise((resolve, reject) => {
     const request = httpRequest({ socketPath, method, path, headers: { host: 'baton', ...headers }, agent: false });
@@ -213,7 +223,11 @@ export interface StreamEvent {
 }
 
 /** Ends when the stream ends, however it does: whoever wants more asks again, with the id of the last event. */
-async function* eventsOf(line: Line, path: string, lastEventId?: string): AsyncGenerator<StreamEvent, void> {
+async function* eventsOf(
+  line: DaemonConnection,
+  path: string,
+  lastEventId?: string,
+): AsyncGenerator<StreamEvent, void> {
   const headers = {
     accept: 'text/event-stream',
     ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
@@ -279,4 +293,95 @@ function noAnswer(message: string, cause?: unknown): ApiError {
 /** It said something that the daemon of this version does not say. */
 export function badAnswer(message: string, cause?: unknown): ApiError {
   return new ApiError(NO_STATUS, 'bad_answer', message, { cause });
+}
+
+/** Asks the daemon; the exit code: 1 when it would not, 2 when there is none. */
+export async function withDaemon(
+  target: DaemonTarget,
+  io: Io,
+  act: (client: DaemonClient) => Promise<number>,
+): Promise<number> {
+  let client: DaemonClient | null = null;
+  try {
+    client = await connectDaemon(target, io);
+    return await act(client);
+  } catch (error) {
+    return printDaemonError(error, io);
+  } finally {
+    client?.close();
+  }
+}
+
+export function printDaemonError(error: unknown, { stderr }: Pick<Io, 'stderr'>): 1 | 2 {
+  if (!(error instanceof BatonError || error instanceof ApiError)) throw error;
+  stderr.write(`baton: ${neutraliseLines(localiseTimes(`${error.code}: ${error.message}`, Date.now()))}\n`);
+  return error instanceof ApiError ? 1 : 2;
+}
+
+export function isNotRunning(error: unknown): boolean {
+  return error instanceof BatonError && error.code === 'daemon_not_running';
+}
+
+/** Of a route about one issue. */
+export function issuePath(issue: string, action?: string): string {
+  return `/api/v1/issues/${encodeURIComponent(issue)}${action === undefined ? '' : `/${action}`}`;
+}
+
+/** What the daemon knows of an issue, by its name as people type it: `task-1` is TASK-1. Throws `ApiError`, with the one that was meant. */
+export async function getIssue(client: DaemonClient, name: string): Promise<IssueView> {
+  try {
+    return await client.get(issuePath(name), issueShape);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'issue_not_found') throw error;
+    const state = await client.get('/api/v1/state', stateShape);
+    const names = [...new Set(LISTS.flatMap((list) => state[list].map((entry) => entry.issue_identifier)))];
+    const same = names.filter((one) => one.toLowerCase() === name.toLowerCase());
+    const [only] = same;
+    if (only !== undefined && same.length === 1) return client.get(issuePath(only), issueShape);
+    const near = nearestWord(name, names);
+    throw near === null ? error : new ApiError(error.status, error.code, `${error.message} Did you mean ${near}?`);
+  }
+}
+
+/** Whose daemon is meant. Nothing: that of the WORKFLOW.md in the current folder. */
+export interface DaemonTarget {
+  readonly workflow?: string | undefined;
+  readonly stateDir?: string | undefined;
+}
+
+/** Where the daemon is to be found. */
+interface DaemonLocation {
+  readonly stateDir: string;
+  /** Absolute. `null`: only the state directory was named. */
+  readonly workflow: string | null;
+  /** There is no such workflow, and nothing is stored of one: it was probably not meant. */
+  readonly isNowhere: boolean;
+  notRunning(cause?: unknown): BatonError;
+}
+
+type World = Pick<Io, 'cwd' | 'env' | 'homeDir'>;
+
+/** The workflow is not read: its daemon can be asked while the file is faulty, or gone. */
+export async function locateDaemon({ workflow, stateDir }: DaemonTarget, io: World): Promise<DaemonLocation> {
+  const path = workflow === undefined && stateDir !== undefined ? null : resolve(io.cwd, workflow ?? 'WORKFLOW.md');
+  const dir =
+    stateDir === undefined
+      ? defaultStateDir(await workflowKey(path ?? ''), io.env, io.homeDir)
+      : resolve(io.cwd, stateDir);
+  const start = ['baton', ...(workflow === undefined ? [] : [workflow])];
+  if (stateDir !== undefined) start.push('--state-dir', stateDir);
+  const command = start.map(shellWord).join(' ');
+  return {
+    stateDir: dir,
+    workflow: path,
+    isNowhere: path !== null && !existsSync(path) && !existsSync(join(dir, 'baton.db')),
+    notRunning: (cause) => new BatonError('daemon_not_running', whyNot(path, dir, command), {}, { cause }),
+  };
+}
+
+function whyNot(workflow: string | null, stateDir: string, start: string): string {
+  if (workflow === null) return `no daemon runs with the state directory ${stateDir}. To start one: ${start}`;
+  const where = `no daemon of ${workflow} runs (there is none in ${stateDir})`;
+  if (existsSync(workflow)) return `${where}. To start one: ${start}; of one with another --state-dir, name that too`;
+  return `there is no ${workflow}, and no daemon of it runs. Name the workflow file or the --state-dir of the daemon; "baton status" in a folder without a workflow lists them all`;
 }

@@ -1,11 +1,10 @@
 import type { Readable } from 'node:stream';
 import { acceptedShape, messageRequestShape, refreshShape } from '../api/schemas.js';
-import { localTimes } from '../text/format-duration.js';
+import { localiseTimes } from '../text/format-time.js';
 import { neutraliseLines } from '../text/neutralise.js';
-import { connectDaemon } from './client.js';
-import type { DaemonTarget } from './daemon-place.js';
+import type { DaemonTarget } from './client.js';
+import { connectDaemon, issuePath, printDaemonError, withDaemon } from './client.js';
 import type { Io } from './io.js';
-import { complainOf, pathOf, withDaemon } from './with-daemon.js';
 
 export interface ChangeOptions {
   /** `null`: it is about the whole daemon. */
@@ -18,9 +17,9 @@ export interface ChangeOptions {
 /** Asks the daemon for something and prints what comes of it. */
 export function change({ issue, action, body = {}, target }: ChangeOptions, io: Io): Promise<number> {
   return withDaemon(target, io, async (client) => {
-    const path = issue === null ? `/api/v1/${action}` : pathOf(issue, action);
+    const path = issue === null ? `/api/v1/${action}` : issuePath(issue, action);
     const { message } = await client.post(path, body, acceptedShape);
-    io.stdout.write(`${neutraliseLines(localTimes(message, Date.now()))}\n`);
+    io.stdout.write(`${neutraliseLines(localiseTimes(message, Date.now()))}\n`);
     return 0;
   });
 }
@@ -62,7 +61,7 @@ export async function refresh(target: DaemonTarget, io: Io): Promise<number> {
     io.stdout.write(coalesced ? SOON : NOW);
     return 0;
   } catch (error) {
-    return complainOf(error, io);
+    return printDaemonError(error, io);
   }
 }
 

@@ -1,19 +1,20 @@
-import { join, resolve } from 'node:path';
+import { mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { mainHold } from '../../orchestrator/holds.js';
 import type { State } from '../../orchestrator/state.js';
 import { startDaemon } from '../daemon/daemon.js';
 import { demoAgentCommand } from '../demo/demo-agent-command.js';
+import { runChild } from '../demo/run-child.js';
 import { ERRORS } from '../domain/error-table.js';
 import { createLogger } from '../logging/logger.js';
 import { createRedactor } from '../logging/redact.js';
 import { defaultLockDir, openStateDir } from '../state-dir.js';
 import { neutralise } from '../text/neutralise.js';
-import type { Io } from './io.js';
-import { invocation, shellWord, shorter } from './io.js';
-import { type Demo, makeDemo } from './make-demo.js';
+import { type NewTask, newBacklog } from '../tracker/local/new-backlog.js';
+import { type Io, invocation, shellWord, shorter } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { endOnFault, hearSignals } from './run.js';
-import { RunTeller } from './run-view.js';
+import { endOnFault, handleSignals } from './run.js';
+import { RunPrinter } from './run-view.js';
 
 export interface DemoOptions {
   readonly folder: string;
@@ -30,8 +31,8 @@ export async function demo({ folder, agent, version }: DemoOptions, io: Io): Pro
   const redactor = createRedactor();
   const log = createLogger({ level: 'info', redactor, stream: null, file: { path: logFile } });
   const stateDir = join(made.dir, 'state');
-  const teller = new RunTeller(io.stdout, redactor);
-  const signals = hearSignals();
+  const teller = new RunPrinter(io.stdout, redactor);
+  const signals = handleSignals();
   endOnFault(log);
   let tellEnd = (_end: Ending): void => {};
   const ended = new Promise<Ending>((resolve) => {
@@ -123,3 +124,217 @@ What to try next
       cd path/to/your/repository && ${invocation(process.argv, dir)} init
 `;
 }
+
+interface MakeDemoDemoOptions {
+  /** `codex.command` of the workflow: a shell command. */
+  readonly agentCommand: string;
+  /** For git's PATH. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export interface Demo {
+  /** The folder that was made, by its real path; not always the one that was asked for. */
+  readonly dir: string;
+  readonly workflowPath: string;
+  /** The folder of the issues. */
+  readonly backlog: string;
+  /** The bare git repository that ends up with a branch `baton/<identifier>` per issue. */
+  readonly repository: string;
+  readonly workspaces: string;
+  readonly issues: readonly { readonly identifier: string; readonly title: string }[];
+}
+
+/**
+ * Makes a folder with everything that the demo needs. A missing or empty folder is used as it is; beside a demo that was made before a
+ * new one is made (`<dir>-2`, `-3`, …), so that no results are lost; in any other folder nothing is made. Throws an `Error` with a
+ * message for people.
+ */
+export async function makeDemo(wanted: string, { agentCommand, env }: MakeDemoDemoOptions): Promise<Demo> {
+  const dir = await claimFolder(resolve(wanted));
+  const demo: Demo = {
+    dir,
+    workflowPath: join(dir, 'WORKFLOW.md'),
+    backlog: join(dir, 'backlog'),
+    repository: join(dir, 'project.git'),
+    workspaces: join(dir, 'workspaces'),
+    issues: SAMPLE_ISSUES.map(({ id, title }) => ({ identifier: id, title })),
+  };
+  const values = { __AGENT_COMMAND__: JSON.stringify(agentCommand) };
+  const [workflow, readme] = await Promise.all([asset('WORKFLOW.md'), asset('project.md')]);
+  await makeRepository(demo.repository, readme, { dir, env });
+  await mkdir(join(demo.backlog, 'tasks'), { recursive: true });
+  for (const { path, text } of newBacklog('Baton demo', SAMPLE_ISSUES, Date.now()))
+    await writeFile(join(demo.backlog, path), text);
+  await writeFile(demo.workflowPath, filled(workflow, values));
+  return demo;
+}
+
+/** Kept out of the git repository around it, if there is one; and the sign by which a demo is known. */
+const MARK_FILE = '.gitignore';
+const MARK =
+  '# A demo of Baton. Nothing here belongs to your project; delete the folder when you are done with it.\n*\n';
+const MAX_DEMOS = 1_000;
+
+async function claimFolder(wanted: string): Promise<string> {
+  if (/\p{Cc}/u.test(wanted)) throw new Error('the name of the demo folder must not have control characters in it');
+  for (let number = 1; number <= MAX_DEMOS; number++) {
+    const dir = number === 1 ? wanted : `${wanted}-${number}`;
+    const use = await useOf(dir);
+    if (use === 'demo') continue;
+    if (use === 'other') {
+      throw new Error(`${dir} is not empty and not a demo: nothing was made. Name a folder that does not exist yet.`);
+    }
+    await writeFile(join(dir, MARK_FILE), MARK).catch((error: unknown) => {
+      throw notMade(dir, error);
+    });
+    return realpath(dir);
+  }
+  throw new Error(`there are ${MAX_DEMOS} demos beside ${wanted}: delete some of them, or name another folder.`);
+}
+
+/** What is in the folder; a missing one is made. */
+async function useOf(dir: string): Promise<'empty' | 'demo' | 'other'> {
+  try {
+    await mkdir(dirname(dir), { recursive: true });
+    await mkdir(dir);
+    return 'empty';
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw notMade(dir, error);
+  }
+  const names = await readdir(dir).catch((error: unknown) => {
+    throw notMade(dir, error);
+  });
+  if (names.length === 0) return 'empty';
+  const mark = await readFile(join(dir, MARK_FILE), 'utf8').catch(() => '');
+  return mark.startsWith(MARK.slice(0, MARK.indexOf('\n'))) ? 'demo' : 'other';
+}
+
+function notMade(dir: string, error: unknown): Error {
+  const reasons: { readonly [code: string]: string } = {
+    EACCES: 'you may not write there',
+    EPERM: 'you may not write there',
+    EROFS: 'the disk is read-only',
+    ENOTDIR: 'a file is in the way',
+    ENOSPC: 'the disk is full',
+  };
+  const reason = reasons[codeOf(error)] ?? (error instanceof Error ? error.message : String(error));
+  return new Error(`the demo folder ${dir} cannot be made: ${reason}. Name another folder.`, { cause: error });
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? '';
+}
+
+function asset(name: string): Promise<string> {
+  return readFile(new URL(`../../templates/demo/${name}`, import.meta.url), 'utf8');
+}
+
+function filled(text: string, values: { readonly [name: string]: string }): string {
+  return text.replace(/__[A-Z_]+?__/g, (name) => values[name] ?? name);
+}
+
+/**
+ * A bare git repository with one commit on `main`, made from its parts: no identity, no hooks and no settings of the user have a say in
+ * it. Throws an `Error` whose message says what git said.
+ */
+async function makeRepository(path: string, readme: string, options: RepositoryOptions): Promise<void> {
+  const git = gitIn(path, options);
+  await git(['init', '--quiet', '--bare', '--template=', path]);
+  await git(['symbolic-ref', 'HEAD', 'refs/heads/main']);
+  const blob = await git(['hash-object', '-w', '--stdin'], readme);
+  const tree = await git(['mktree'], `100644 blob ${blob}\tREADME.md\n`);
+  const commit = await git(['commit-tree', tree, '-m', 'Begin']);
+  await git(['update-ref', 'refs/heads/main', commit]);
+}
+
+interface RepositoryOptions {
+  /** The folder of the repository. */
+  readonly dir: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+function gitIn(path: string, { dir, env }: RepositoryOptions) {
+  const identity = { NAME: 'Baton demo', EMAIL: 'baton@localhost' };
+  const clean = {
+    PATH: env.PATH,
+    LC_ALL: 'C',
+    GIT_DIR: path,
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_AUTHOR_NAME: identity.NAME,
+    GIT_AUTHOR_EMAIL: identity.EMAIL,
+    GIT_COMMITTER_NAME: identity.NAME,
+    GIT_COMMITTER_EMAIL: identity.EMAIL,
+  };
+  return async (args: readonly string[], input?: string): Promise<string> => {
+    const options = { cwd: dir, env: clean, ...(input === undefined ? {} : { input }) };
+    const { exitCode, stdout, output } = await runChild('git', args, options).catch((cause: Error) => {
+      throw new Error(`git cannot be started, and the demo needs it: install git. (${cause.message})`, { cause });
+    });
+    if (exitCode !== 0) throw new Error(`git ${args[0]} failed in ${path}: ${output.trim().slice(0, 500)}`);
+    return stdout.trim();
+  };
+}
+
+/** The issues of the demo. Their bullets are what the demo agent understands; to a person or a real agent they are plain words. */
+export const SAMPLE_ISSUES: readonly NewTask[] = [
+  {
+    id: 'TASK-1',
+    title: 'Write a greeting',
+    priority: 'high',
+    labels: ['text'],
+    dependencies: [],
+    description: `The project should greet whoever looks at it.
+
+- write \`greeting.txt\`: Hello, world
+- run \`wc -c greeting.txt\` to see that it is there`,
+  },
+  {
+    id: 'TASK-2',
+    title: 'Translate the greeting',
+    priority: 'high',
+    labels: ['text'],
+    dependencies: ['TASK-1'],
+    description: `Once there is a greeting (TASK-1), say the same in two more languages.
+
+- write \`greeting.fr.txt\`: Bonjour, le monde
+- write \`greeting.de.txt\`: Hallo, Welt
+- run \`cat greeting.fr.txt greeting.de.txt\``,
+  },
+  {
+    id: 'TASK-3',
+    title: 'Count the words of the README',
+    priority: 'high',
+    labels: ['tools'],
+    dependencies: [],
+    description: `People ask how long the README is. A script should tell them.
+
+- write \`count-words.sh\`: wc -w README.md
+- run \`bash count-words.sh\`
+- fail once (this line is for the demo agent only: it shows how Baton tries again; real agents pass over it)`,
+  },
+  {
+    id: 'TASK-4',
+    title: 'Plan the first release',
+    priority: 'medium',
+    labels: ['text'],
+    dependencies: [],
+    description: `Two short files: what has to be done before the release, and what it is called.
+
+- write \`release/plan.md\`: 1. Read everything once more. 2. Tag it. 3. Tell people.
+- write \`release/name.txt\`: First Light
+- run \`ls release\`
+- take two turns (this line is for the demo agent only: it shows how Baton asks an agent to go on; real agents pass over it)`,
+  },
+  {
+    id: 'TASK-5',
+    title: 'Thank the contributors',
+    priority: 'low',
+    labels: ['text'],
+    dependencies: [],
+    description: `Nothing hurries here: this issue has a low priority and waits until one of the two places is free.
+
+- write \`THANKS.md\`: Thank you, whoever you are.
+- run \`cat THANKS.md\``,
+  },
+];

@@ -2,11 +2,11 @@ import type { State } from '../../orchestrator/state.js';
 import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
-import { localTimes } from '../text/format-duration.js';
+import { localiseTimes } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { lookOnce } from './simulate-poll.js';
+import { simulatePoll } from './simulate-poll.js';
 
 export interface DryRunOptions {
   readonly workflowPath: string;
@@ -17,7 +17,7 @@ export interface DryRunOptions {
 /** Polls once and tells what would come of it. Makes no folder, stores nothing, starts nothing. */
 export async function dryRun(options: DryRunOptions, io: Io): Promise<number> {
   const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
-  return lookOnce(opened, io, ({ state, now, redactor }) => {
+  return simulatePoll(opened, io, ({ state, now, redactor }) => {
     io.stdout.write(redactor.mask(describe(state, now)));
     return obstacleToAll(state, now) === null ? 0 : 1;
   });
@@ -29,10 +29,10 @@ function describe(state: State, now: Instant): string {
   const line = lineUp(state, now);
   const starts = line.filter(({ why }) => why === null).map(({ ready }, i) => `${i + 1}. ${nameOf(ready.issue)}`);
   // What stops all of them is said once, on top.
-  const behind = (why: string) => (why === obstacle ? '' : `: ${neutralise(localTimes(why, now.wallMs))}`);
+  const behind = (why: string) => (why === obstacle ? '' : `: ${neutralise(localiseTimes(why, now.wallMs))}`);
   const later = line.flatMap(({ ready, why }) => (why === null ? [] : [`${nameOf(ready.issue)}${behind(why)}`]));
   const paragraphs = [
-    obstacle === null ? '' : `Nothing would start: ${neutralise(localTimes(obstacle, now.wallMs))}.`,
+    obstacle === null ? '' : `Nothing would start: ${neutralise(localiseTimes(obstacle, now.wallMs))}.`,
     list(`Would start now, ${agent.maxConcurrentAgents} at a time:`, starts),
     list('Would start later:', [...later, ...waiting(state, now)]),
     list('Would not start:', refused(state)),

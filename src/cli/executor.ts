@@ -16,7 +16,7 @@ import type { ExecutorDefinition } from '../domain/steps/plan.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import { neutralise } from '../text/neutralise.js';
 import { type Paint, painter } from './check/finding.js';
-import { complain, type Io, shellWord, shorter } from './io.js';
+import { type Io, printError, shellWord, shorter } from './io.js';
 import { type OpenedWorkflow, openWorkflow } from './open-workflow.js';
 
 /** Prints the executors of a workflow, one line each. */
@@ -27,7 +27,7 @@ export async function listExecutors({ workflowPath }: { readonly workflowPath: s
     io.stdout.write(definitions.length === 0 ? none(workflowPath) : `${linesOf(definitions, io).join('\n')}\n`);
     return 0;
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   }
 }
 
@@ -86,7 +86,7 @@ export async function testExecutor(options: TestExecutorOptions, io: Io): Promis
     print(interrupted.signal.aborted ? 'Interrupted.' : verdict(results));
     return interrupted.signal.aborted || results.some(({ mark }) => mark === 'failed') ? 1 : 0;
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   } finally {
     clock.close();
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);

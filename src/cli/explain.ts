@@ -2,16 +2,15 @@ import { explainRules } from '../api/explain.js';
 import { findIssue, knownIssues } from '../api/issue-view.js';
 import type { IssueView, RuleView } from '../api/schemas.js';
 import { nearestWord } from '../domain/nearest-word.js';
-import { localTimes } from '../text/format-duration.js';
+import { localiseTimes } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import { oneLine, pad, wrap } from '../text/terminal-text.js';
-import { ApiError, connectDaemon } from './client.js';
-import type { DaemonTarget } from './daemon-place.js';
+import type { DaemonTarget } from './client.js';
+import { ApiError, connectDaemon, getIssue, isNotRunning, printDaemonError } from './client.js';
 import { type Io, printJson } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { type Look, lookOnce } from './simulate-poll.js';
+import { type SimulatedPoll, simulatePoll } from './simulate-poll.js';
 import { type Paint, paintOf, wantsColour, widthOfOutput } from './terminal.js';
-import { complainOf, getIssue, isNotRunning } from './with-daemon.js';
 
 export interface ExplainOptions {
   readonly issue: string;
@@ -20,7 +19,7 @@ export interface ExplainOptions {
 }
 
 /** What is told of an issue, by a daemon or by our own look at the tracker. */
-interface Explained extends Pick<IssueView, 'issue_identifier' | 'title' | 'state'> {
+interface Explanation extends Pick<IssueView, 'issue_identifier' | 'title' | 'state'> {
   readonly status: IssueView['status'] | 'unknown';
   readonly daemon: boolean;
   readonly rules: readonly RuleView[];
@@ -33,12 +32,12 @@ export async function explain(options: ExplainOptions, io: Io): Promise<number> 
     if (told !== null && told !== 'no daemon' && told.rules.length > 0) return tell(told, options, io);
     return await lookHere(options, told !== 'no daemon', io);
   } catch (error) {
-    return complainOf(error, io);
+    return printDaemonError(error, io);
   }
 }
 
 /** `null`: it does not know the issue. */
-async function askDaemon({ issue, target }: ExplainOptions, io: Io): Promise<Explained | 'no daemon' | null> {
+async function askDaemon({ issue, target }: ExplainOptions, io: Io): Promise<Explanation | 'no daemon' | null> {
   try {
     const client = await connectDaemon(target, io);
     const view = await getIssue(client, issue).finally(() => client.close());
@@ -55,7 +54,7 @@ async function askDaemon({ issue, target }: ExplainOptions, io: Io): Promise<Exp
 async function lookHere(options: ExplainOptions, daemon: boolean, io: Io): Promise<number> {
   const { workflow = 'WORKFLOW.md', stateDir } = options.target;
   const opened = await openWorkflow(workflow, stateDir, io);
-  return lookOnce(opened, io, async (look) => {
+  return simulatePoll(opened, io, async (look) => {
     const told = await explainHere(options.issue, look);
     if (told !== null) return tell({ ...told, daemon }, options, io, look);
     io.stderr.write(`baton: ${neutralise(look.redactor.mask(notThere(options.issue, look)))}\n`);
@@ -63,7 +62,10 @@ async function lookHere(options: ExplainOptions, daemon: boolean, io: Io): Promi
   });
 }
 
-async function explainHere(name: string, { state, now, issueById }: Look): Promise<Omit<Explained, 'daemon'> | null> {
+async function explainHere(
+  name: string,
+  { state, now, issueById }: SimulatedPoll,
+): Promise<Omit<Explanation, 'daemon'> | null> {
   const found = findIssue(state, name);
   const issue = found?.issue ?? (await issueById(name));
   if (issue === null) return null;
@@ -72,7 +74,7 @@ async function explainHere(name: string, { state, now, issueById }: Look): Promi
   return { issue_identifier, title, state: issue.state, status: 'unknown', rules };
 }
 
-function tell(told: Explained, { json }: ExplainOptions, io: Io, look?: Look): number {
+function tell(told: Explanation, { json }: ExplainOptions, io: Io, look?: SimulatedPoll): number {
   if (json) {
     printJson(told, io);
     return 0;
@@ -86,7 +88,7 @@ function tell(told: Explained, { json }: ExplainOptions, io: Io, look?: Look): n
   return 0;
 }
 
-function headline({ status, rules, daemon }: Explained): string {
+function headline({ status, rules, daemon }: Explanation): string {
   const failing = rules.filter(({ pass }) => !pass).length;
   const isRunning = status === 'running' || status === 'asking';
   if (failing > 0 && isRunning) return 'It is running, and cannot go on.';
@@ -96,7 +98,7 @@ function headline({ status, rules, daemon }: Explained): string {
   return daemon ? 'Nothing is in its way: it is about to start.' : 'Nothing would be in its way.';
 }
 
-function notThere(name: string, { state }: Look): string {
+function notThere(name: string, { state }: SimulatedPoll): string {
   const { poll, config } = state;
   if (poll.failure) return `${poll.failure.code}: the tracker cannot be read: ${poll.failure.message}`;
   const near = nearestWord(
@@ -132,7 +134,7 @@ export function renderRules(rules: readonly RuleView[], frame: RulesFrame): stri
 function failingLines({ rule, why, action }: RuleView, column: number, { nowMs, width, paint }: RulesFrame): string[] {
   const indent = ' '.repeat(column + 4);
   const fit = (text: string, columns: number) =>
-    wrap(oneLine(localTimes(text, nowMs)), Math.max(30, columns), MAX_LINES);
+    wrap(oneLine(localiseTimes(text, nowMs)), Math.max(30, columns), MAX_LINES);
   const [first = '', ...rest] = fit(why ?? '', width - indent.length);
   const [todo, ...more] = action === null ? [] : fit(action, width - indent.length - 2);
   return [

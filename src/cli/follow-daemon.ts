@@ -3,12 +3,12 @@ import type { z } from 'zod';
 import { applyPatch } from '../api/patch.js';
 import { patchShape, type StateView, stateShape } from '../api/schemas.js';
 import { BatonError } from '../domain/errors.js';
+import type { DaemonTarget } from './client.js';
 import { ApiError, badAnswer, connectDaemon, type DaemonClient, type StreamEvent } from './client.js';
-import type { DaemonTarget } from './daemon-place.js';
 import type { Io } from './io.js';
 
 /** `gone`: why nobody is there right now; told once, until an event comes again. */
-export type Followed = { readonly event: StreamEvent } | { readonly gone: string };
+export type FollowEvent = { readonly event: StreamEvent } | { readonly gone: string };
 
 const BETWEEN_TRIES_MS = 1_000;
 
@@ -22,7 +22,7 @@ export async function* followDaemon(
   io: Pick<Io, 'cwd' | 'env' | 'homeDir'>,
   signal: AbortSignal,
   betweenTriesMs = BETWEEN_TRIES_MS,
-): AsyncGenerator<Followed, void> {
+): AsyncGenerator<FollowEvent, void> {
   let lastId: string | undefined;
   let isTold = false;
   while (!signal.aborted) {

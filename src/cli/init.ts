@@ -6,21 +6,21 @@ import { neutralise } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
-import { Abandoned } from './ask.js';
-import { type Decisions, decideStarter, lookAround } from './init/choices.js';
+import { chooseStarter, readSurroundings, type StarterChoices } from './init/choices.js';
 import { fillStarter } from './init/starters.js';
 import {
   backlogFiles,
-  farewell,
+  formatNextSteps,
   type NewFile,
-  remarks,
   STARTER_SKILL,
   starterSkill,
+  startRemarks,
   trackerProgram,
   writeNew,
 } from './init/write-files.js';
 import type { Io } from './io.js';
 import { shorter } from './io.js';
+import { PromptClosed } from './prompt.js';
 
 export interface InitOptions {
   /** Where WORKFLOW.md is to be. */
@@ -55,16 +55,16 @@ export async function init(
   const complain = (text: string) => void io.stderr.write(`baton: ${neutralise(text)}\n`);
   try {
     await refuseFolder(dir, io);
-    const around = await lookAround(dir, io, registry, options.demoAgentCommand);
+    const around = await readSurroundings(dir, io, registry, options.demoAgentCommand);
     if (!io.isTTY && !options.yes) io.stdout.write('No terminal to ask on: taking the proposals.\n');
-    const decisions = await decideStarter(options, around, io);
+    const decisions = await chooseStarter(options, around, io);
     const files = await filesFor(dir, decisions, options.steps ?? false, io, registry);
     await writeNew(dir, files);
-    for (const text of remarks(around, decisions)) complain(text);
-    io.stdout.write(farewell({ files, dir, command: options.command, decisions, io }));
+    for (const text of startRemarks(around, decisions)) complain(text);
+    io.stdout.write(formatNextSteps({ files, dir, command: options.command, decisions, io }));
     return 0;
   } catch (error) {
-    if (error instanceof Abandoned) {
+    if (error instanceof PromptClosed) {
       io.stdout.write('\n');
       complain('nobody answered; nothing was written');
       return 1;
@@ -103,7 +103,7 @@ async function refuseFolder(dir: string, io: Io): Promise<void> {
 
 async function filesFor(
   dir: string,
-  decisions: Decisions,
+  decisions: StarterChoices,
   hasSteps: boolean,
   io: Io,
   registry: TrackerRegistry,

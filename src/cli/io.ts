@@ -57,7 +57,7 @@ export function printJson(value: unknown, { stdout }: Pick<Io, 'stdout'>): void 
 }
 
 /** Says what is wrong; the exit code. */
-export function complain(error: unknown, exitCode: 1 | 2, io: Io): number {
+export function printError(error: unknown, exitCode: 1 | 2, io: Io): number {
   const { code, message } = toBatonError(error);
   io.stderr.write(`baton: ${neutraliseLines(`${code}: ${message}`)}\n`);
   return exitCode;

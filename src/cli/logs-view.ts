@@ -1,8 +1,8 @@
 import type { TimelineEntry } from '../api/schemas.js';
-import { msOf, sayMoment, since } from '../text/format-duration.js';
+import { formatAge, formatMoment, parseTime } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import { chop, oneLine, wrap } from '../text/terminal-text.js';
-import type { LoggedRun } from './log-source.js';
+import type { LoggedRun } from './logs.js';
 import type { Paint } from './terminal.js';
 
 export interface LogFrame {
@@ -20,10 +20,10 @@ const MAX_ROWS = 10;
 
 /** The line above the log of a run. */
 export function renderRunHead(issue: string, run: LoggedRun, { nowMs, paint }: LogFrame): string {
-  const started = msOf(run.started_at);
+  const started = parseTime(run.started_at);
   const parts = [
     `Run ${run.run_number} of ${issue}${run.reason === 'first' ? '' : ` (${run.reason})`}`,
-    ...(started === null ? [] : [sayMoment(started, nowMs)]),
+    ...(started === null ? [] : [formatMoment(started, nowMs)]),
     endOf(run, nowMs),
     run.run_id,
   ];
@@ -31,9 +31,9 @@ export function renderRunHead(issue: string, run: LoggedRun, { nowMs, paint }: L
 }
 
 function endOf({ started_at, ended_at, outcome, code }: LoggedRun, nowMs: number): string {
-  const ended = msOf(ended_at);
-  if (ended === null) return `running for ${since(started_at, nowMs) ?? '?'}`;
-  return `${outcome ?? 'ended'}${code === null ? '' : ` (${code})`} after ${since(started_at, ended) ?? '?'}`;
+  const ended = parseTime(ended_at);
+  if (ended === null) return `running for ${formatAge(started_at, nowMs) ?? '?'}`;
+  return `${outcome ?? 'ended'}${code === null ? '' : ` (${code})`} after ${formatAge(started_at, ended) ?? '?'}`;
 }
 
 /** Entries as lines: local time, sentence, and below it what belongs to it. */
@@ -72,7 +72,7 @@ function detailLines(detail: string | null): string[] {
 
 /** Local time of day; the day is in the head of the run. */
 function clockTime(at: string | null): string {
-  const ms = msOf(at);
+  const ms = parseTime(at);
   if (ms === null) return '--:--:--';
   const date = new Date(ms);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');

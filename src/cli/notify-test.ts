@@ -11,7 +11,7 @@ import { sampleNotice } from '../notify/notice.js';
 import { noticeJson } from '../notify/notice-json.js';
 import { neutralise, neutraliseJson } from '../text/neutralise.js';
 import { type Paint, painter } from './check/finding.js';
-import { complain, type Io } from './io.js';
+import { type Io, printError } from './io.js';
 import { openWorkflow } from './open-workflow.js';
 
 export interface TestNotifyOptions {
@@ -49,7 +49,7 @@ export async function testNotify(options: TestNotifyOptions, io: Io): Promise<nu
     tellUnwanted(options.kind, workflow, io);
     return arrived.every(Boolean) ? 0 : 1;
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   } finally {
     clock.close();
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);

@@ -8,11 +8,10 @@ import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from '../../runner/
 import { pageShape } from '../api/schemas.js';
 import { createClock } from '../clock.js';
 import { neutralise } from '../text/neutralise.js';
-import { connectDaemon } from './client.js';
-import type { DaemonTarget } from './daemon-place.js';
+import type { DaemonTarget } from './client.js';
+import { connectDaemon, printDaemonError } from './client.js';
 import type { Io } from './io.js';
-import { runShell, type ShellResult } from './login-shell.js';
-import { complainOf } from './with-daemon.js';
+import { runShell, type ShellResult } from './shell.js';
 
 export interface OpenOptions extends DaemonTarget {
   /** Print the URL and nothing else. */
@@ -35,7 +34,7 @@ export async function open({ workflow, stateDir, print }: OpenOptions, io: Io): 
     // In the fragment: it is never sent anywhere, and so in no log.
     url = `${page.url.replace(/\/$/, '')}/#token=${encodeURIComponent(page.token)}`;
   } catch (error) {
-    return complainOf(error, io);
+    return printDaemonError(error, io);
   }
   io.stdout.write(`${neutralise(url)}\n`);
   if (!print && io.isTTY) await show(url, io);
@@ -56,7 +55,7 @@ const BROWSER_MS = 20_000;
 
 /** Shows a URL in the browser of this person; a string says why that did not work. */
 export async function openInBrowser(program: string, url: string, { env }: Pick<Io, 'env'>): Promise<string | null> {
-  const way = await openOneWay(url);
+  const way = await openSingleUseRedirect(url);
   const clock = createClock();
   try {
     const containment = await detectContainment({ isolation: 'none', hide: [], clock });
@@ -95,7 +94,7 @@ function failureOf(result: ShellResult): string | null {
 }
 
 /** An address that leads to another one, once. */
-export interface OneWay {
+export interface SingleUseRedirect {
   readonly url: string;
   /** Somebody went this way. `false`: nobody did, in that time. */
   taken(limitMs: number): Promise<boolean>;
@@ -106,7 +105,7 @@ export interface OneWay {
  * What a program is started with can be read by everybody on the machine, and the token must not be. So the browser is started with an
  * address of this process that nobody can guess, and is sent on from there; whoever comes second finds nothing.
  */
-export async function openOneWay(target: string): Promise<OneWay> {
+export async function openSingleUseRedirect(target: string): Promise<SingleUseRedirect> {
   const path = `/${randomBytes(24).toString('base64url')}`;
   let take = () => {};
   const taken = new Promise<true>((resolve) => {

@@ -4,9 +4,9 @@ import { Command, CommanderError, Help, InvalidArgumentError, Option } from 'com
 import { nearestWord } from '../domain/nearest-word.js';
 import type { LogLevel } from '../logging/logger.js';
 import { type Io, processIo } from './io.js';
+import { addControl, addWatching } from './program-daemon.js';
+import { addService } from './program-service.js';
 import { addCapability, addExecutor, addNotify, addRecover, addReport, addTracker } from './program-tools.js';
-import { addControl, addWatching } from './program-watch.js';
-import { addService } from './service/add-service.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
 

@@ -1,13 +1,13 @@
 import { assertNever } from '../domain/json.js';
 import { neutralise } from '../text/neutralise.js';
 import { shellWord } from './io.js';
-import type { Restored, RestoredBranch } from './recover/restore-repository.js';
-import type { FoundRepository, SavedFolder } from './recover/saved-folders.js';
+import type { RestoredBranch, RestoredRepository } from './recover/restore-repository.js';
+import type { RecoverableRepository, SavedFolder } from './recover/saved-folders.js';
 
 interface RestoredReport {
   readonly saved: SavedFolder;
-  readonly repository: FoundRepository;
-  readonly restored: Restored;
+  readonly repository: RecoverableRepository;
+  readonly restored: RestoredRepository;
   /** `git`, or with the folder where that is not the current one. */
   readonly git: string;
   /** The command that was called, to say how the rest comes back. */
@@ -15,7 +15,7 @@ interface RestoredReport {
 }
 
 /** What was made, and what to type next. */
-export function tellRestored({ saved, repository, restored, git, again }: RestoredReport): string {
+export function formatRestored({ saved, repository, restored, git, again }: RestoredReport): string {
   const { identifier, title } = saved.issue;
   const from = repository.path === '' ? '' : `, from ${repository.path} in the workspace`;
   const width = Math.max(...restored.branches.map(({ branch }) => branch.length), 0);
@@ -81,7 +81,7 @@ function unapplied(patch: string, git: string): string[] {
 }
 
 /** What there is, by issue, the newest first, and how it comes back. */
-export function tellSaved(folders: readonly SavedFolder[], command: string): string {
+export function formatSaved(folders: readonly SavedFolder[], command: string): string {
   const byIssue = new Map<string, SavedFolder[]>();
   for (const folder of folders) {
     const { id, identifier } = folder.issue;
@@ -106,7 +106,7 @@ function timeOf({ savedAtMs }: SavedFolder): string {
   return `${new Date(savedAtMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-function contents({ bundle, patch, branch, head }: FoundRepository): string {
+function contents({ bundle, patch, branch, head }: RecoverableRepository): string {
   const what = [...(bundle ? ['unpushed commits'] : []), ...(patch ? ['uncommitted changes'] : [])].join(' and ');
   const on = branch === null ? '' : ` on ${neutralise(branch)}`;
   return `${what}${on}${head ? ` at ${head.slice(0, 8)}` : ''}`;

@@ -9,10 +9,10 @@ import { defaultStateDir } from '../state-dir.js';
 import { neutralise } from '../text/neutralise.js';
 import { workflowKey } from '../workflow/workspace-root.js';
 import { type Io, shellWord, shorter } from './io.js';
-import { type Restored, restoreRepository } from './recover/restore-repository.js';
-import { type FoundRepository, type SavedFolder, savedFolders } from './recover/saved-folders.js';
-import { openTargetGit, WrongCall } from './recover/target-git.js';
-import { tellRestored, tellSaved } from './recover-view.js';
+import { type RestoredRepository, restoreRepository } from './recover/restore-repository.js';
+import { type RecoverableRepository, type SavedFolder, savedFolders } from './recover/saved-folders.js';
+import { openTargetGit, UsageError } from './recover/target-git.js';
+import { formatRestored, formatSaved } from './recover-view.js';
 
 export interface RecoverOptions {
   /** Identifier or id. */
@@ -42,10 +42,10 @@ export async function recover(options: RecoverOptions, io: Io): Promise<number> 
     const into = resolve(io.cwd, options.into ?? '.');
     const restored = await restoreInto(into, saved, repository, io);
     const git = into === io.cwd ? 'git' : `git -C ${shellWord(shorter(into, io.cwd))}`;
-    io.stdout.write(tellRestored({ saved, repository, restored, git, again: callOf(options, saved) }));
+    io.stdout.write(formatRestored({ saved, repository, restored, git, again: callOf(options, saved) }));
     return restored.unappliedPatch === null ? 0 : 1;
   } catch (error) {
-    if (error instanceof WrongCall) return complain(error.message, 2, io);
+    if (error instanceof UsageError) return complain(error.message, 2, io);
     const { code, message } = toBatonError(error, 'recover_failed');
     return complain(`${code}: ${message}`, code === 'recover_failed' ? 1 : 2, io);
   }
@@ -57,7 +57,7 @@ async function stateDirOf({ stateDir, workflowPath }: RecoverOptions, io: Io): P
   const dir =
     stateDir === undefined ? defaultStateDir(await workflowKey(path), io.env, io.homeDir) : resolve(io.cwd, stateDir);
   if (await isFolder(dir)) return dir;
-  if (stateDir !== undefined) throw new WrongCall(`there is no state directory ${dir}`);
+  if (stateDir !== undefined) throw new UsageError(`there is no state directory ${dir}`);
   const name = shorter(path, io.cwd);
   const isThere = await stat(path).then(
     () => true,
@@ -71,12 +71,17 @@ async function stateDirOf({ stateDir, workflowPath }: RecoverOptions, io: Io): P
 function list(folders: readonly SavedFolder[], { issue, command }: RecoverOptions, saveDir: string, io: Io): number {
   const shown = issue === undefined ? folders : ofIssue(folders, issue);
   if (shown.length === 0 && issue !== undefined) chooseFolder(folders, { issue, saved: undefined, saveDir });
-  io.stdout.write(shown.length === 0 ? `Nothing is saved in ${neutralise(saveDir)}.\n` : tellSaved(shown, command));
+  io.stdout.write(shown.length === 0 ? `Nothing is saved in ${neutralise(saveDir)}.\n` : formatSaved(shown, command));
   return 0;
 }
 
-async function restoreInto(into: string, saved: SavedFolder, repository: FoundRepository, io: Io): Promise<Restored> {
-  if (!(await isFolder(into))) throw new WrongCall(`${into} is no folder`);
+async function restoreInto(
+  into: string,
+  saved: SavedFolder,
+  repository: RecoverableRepository,
+  io: Io,
+): Promise<RestoredRepository> {
+  if (!(await isFolder(into))) throw new UsageError(`${into} is no folder`);
   const clock = createClock();
   const scratch = await mkdtemp(join(tmpdir(), 'baton-recover-'));
   try {
@@ -148,7 +153,10 @@ function nothingSaved(folders: readonly SavedFolder[], issue: string | undefined
 }
 
 /** The repository of a workspace to bring back: the one that was named, else the workspace itself, else the only one. */
-export function chooseRepository({ repositories, name }: SavedFolder, wanted: string | undefined): FoundRepository {
+export function chooseRepository(
+  { repositories, name }: SavedFolder,
+  wanted: string | undefined,
+): RecoverableRepository {
   const paths = repositories.map(({ path }) => path || '.');
   if (wanted !== undefined) {
     const path = wanted.replace(/^\.\/+|\/+$/g, '');

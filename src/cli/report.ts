@@ -10,7 +10,7 @@ import { reportMarkdown, reportText } from '../report/report-text.js';
 import { defaultStateDir } from '../state-dir.js';
 import { withStoredCopy } from '../store/read-stored.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
-import { localDay } from '../text/local-time.js';
+import { localDay } from '../text/format-time.js';
 import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
 import { workflowKey } from '../workflow/workspace-root.js';
 import type { Io } from './io.js';
@@ -28,7 +28,7 @@ export interface ReportOptions {
 export async function report(options: ReportOptions, io: Io, nowMs: number): Promise<number> {
   const since = parseSince(options.since, nowMs);
   if ('problem' in since) return complain(`--since ${JSON.stringify(options.since)}: ${since.problem}`, 2, io);
-  const found = await findState(options, io);
+  const found = await locateReport(options, io);
   if ('refusal' in found) return complain(found.refusal, 2, io);
   const { dir, pricing } = found;
   try {
@@ -67,17 +67,17 @@ function complain(text: string, exitCode: 1 | 2, io: Io): number {
 }
 
 /** Where a daemon keeps its state, and what tokens cost. */
-export interface FoundState {
+export interface ReportSource {
   readonly dir: string;
   readonly pricing: PricingConfig | null;
   readonly notes: readonly ReportNote[];
 }
 
 /** A workflow that does not load any more takes the prices with it, not the report. `refusal`: there is nothing to look at. */
-export async function findState(
+export async function locateReport(
   { workflowPath, stateDir }: { readonly workflowPath: string; readonly stateDir?: string | undefined },
   io: Io,
-): Promise<FoundState | { readonly refusal: string }> {
+): Promise<ReportSource | { readonly refusal: string }> {
   const named = stateDir === undefined ? undefined : resolve(io.cwd, stateDir);
   if (named !== undefined && statSync(named, { throwIfNoEntry: false })?.isDirectory() !== true)
     return { refusal: `there is no state directory ${named}` };

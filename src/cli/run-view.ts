@@ -22,7 +22,7 @@ interface ToldRun {
 }
 
 /** Tells a person on a terminal what runs do, a line at a time. */
-export class RunTeller implements Partial<RunObserver> {
+export class RunPrinter implements Partial<RunObserver> {
   readonly #runs = new Map<string, ToldRun>();
 
   constructor(
@@ -88,7 +88,7 @@ export class RunTeller implements Partial<RunObserver> {
 
   #say(identifier: string, text: string): void {
     const told = neutralise(this.redactor.mask(`${identifier.padEnd(8)} ${text}`.replace(/\s*\n\s*/g, ' ')));
-    this.out.write(`${hangingLines(told, this.out.columns)}\n`);
+    this.out.write(`${wrapWithIndent(told, this.out.columns)}\n`);
   }
 }
 
@@ -106,7 +106,7 @@ function markOf(outcome: Outcome): string {
 }
 
 /** What came of a daemon that worked everything off once, for the person who started it. */
-export function summaryOf(state: State, now: Instant): string {
+export function formatSummary(state: State, now: Instant): string {
   const { once } = state;
   if (once === null) return '';
   const results = onceResults(state);
@@ -186,7 +186,7 @@ const MIN_COLUMNS = 40;
  * Breaks lines as a terminal of that width would, but indents what goes on. Otherwise whoever writes a long enough line
  * decides what stands at the beginning of the next one, where only we speak. Without a width nothing changes.
  */
-export function hangingLines(text: string, columns: number | undefined): string {
+export function wrapWithIndent(text: string, columns: number | undefined): string {
   if (columns === undefined || columns < MIN_COLUMNS) return text;
   return text
     .split('\n')

@@ -7,7 +7,7 @@ import { createRedactor } from '../logging/redact.js';
 import { defaultLockDir, openStateDir } from '../state-dir.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { hangingLines, RunTeller, summaryOf } from './run-view.js';
+import { formatSummary, RunPrinter, wrapWithIndent } from './run-view.js';
 
 export interface RunOptions {
   readonly workflowPath: string;
@@ -33,14 +33,14 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
   const { issue = null, once, port, backend, version } = options;
   const isBounded = once || issue !== null;
   const redactor = createRedactor();
-  const teller = isBounded ? new RunTeller(io.stdout, redactor) : null;
+  const teller = isBounded ? new RunPrinter(io.stdout, redactor) : null;
   const log = createLogger({
     level: options.logLevel ?? (isBounded && options.logFile === undefined ? 'error' : 'info'),
     ...(isBounded && options.logLevel === undefined ? { streamLevel: 'error' } : {}),
     redactor,
     file: options.logFile === undefined ? null : { path: options.logFile },
   });
-  const signals = hearSignals();
+  const signals = handleSignals();
   endOnFault(log);
   const daemon = await startDaemon({
     ...opened,
@@ -60,7 +60,7 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
   const code = await daemon.exited;
   if (!isBounded) return code;
   const clock = createClock();
-  io.stdout.write(hangingLines(redactor.mask(summaryOf(daemon.state, clock.now())), io.stdout.columns));
+  io.stdout.write(wrapWithIndent(redactor.mask(formatSummary(daemon.state, clock.now())), io.stdout.columns));
   clock.close();
   return code === 0 ? onceExitCode(daemon.state) : code;
 }
@@ -69,7 +69,7 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
  * The first signal stops in order, the second at once. Called before anything is opened: a signal that comes before the daemon
  * is there waits for it, for to die half-way would leave things behind.
  */
-export function hearSignals(): Signals {
+export function handleSignals(): Signals {
   let daemon: Daemon | null = null;
   const early = new AbortController();
   const hear = () => {

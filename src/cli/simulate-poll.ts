@@ -16,7 +16,7 @@ import type { Io } from './io.js';
 import type { OpenedWorkflow } from './open-workflow.js';
 
 /** What a daemon that starts now would know. */
-export interface Look {
+export interface SimulatedPoll {
   readonly state: State;
   readonly now: Instant;
   readonly redactor: Redactor;
@@ -27,7 +27,11 @@ export interface Look {
 const READ_LIMIT_MS = 60_000;
 
 /** Polls once and shows what came of it. Makes no folder, stores nothing, starts nothing. */
-export async function lookOnce<T>(opened: OpenedWorkflow, io: Io, show: (look: Look) => T | Promise<T>): Promise<T> {
+export async function simulatePoll<T>(
+  opened: OpenedWorkflow,
+  io: Io,
+  show: (look: SimulatedPoll) => T | Promise<T>,
+): Promise<T> {
   const redactor = createRedactor();
   const clock = createClock();
   try {

@@ -10,8 +10,8 @@ import type {
   StateView,
 } from '../api/schemas.js';
 import { shellWord } from '../domain/shell-word.js';
-import { localTimes, since, until } from '../text/format-duration.js';
-import { formatBudget, formatTokens } from '../text/format-tokens.js';
+import { formatBudget, formatTokens } from '../text/format-numbers.js';
+import { formatAge, formatTimeLeft, localiseTimes } from '../text/format-time.js';
 import { cut, oneLine, withStop, wrap } from '../text/terminal-text.js';
 import { questionLines } from './answer.js';
 import { commandFor, type Entry, type Frame, type Line, linesOf, section } from './terminal.js';
@@ -27,7 +27,7 @@ export function runningList({ running }: Pick<StateView, 'running'>, frame: Fram
 export function nextList({ ready }: Pick<StateView, 'ready'>, frame: Frame): string[] {
   const reasons = new Set(ready.map(({ why }) => why));
   const [shared] = reasons.size === 1 ? reasons : [];
-  const note = shared ? { note: localTimes(shared, frame.nowMs) } : {};
+  const note = shared ? { note: localiseTimes(shared, frame.nowMs) } : {};
   const entries = ready.map((one) => readyEntry(one, reasons.size > 1, frame));
   return section('Next', entries, frame, { lines: 10, ...note });
 }
@@ -55,8 +55,8 @@ export function doneList({ done }: Pick<StateView, 'done'>, frame: Frame): strin
 }
 
 function runningEntry(run: RunningView, { nowMs }: Frame): Entry {
-  const running = since(run.started_at, nowMs);
-  const sign = since(run.last_event_at, nowMs);
+  const running = formatAge(run.started_at, nowMs);
+  const sign = formatAge(run.last_event_at, nowMs);
   const right = [...(running === null ? [] : [running]), formatBudget(run.budget)].join(' · ');
   return { ...namesOf(run), right, below: [{ text: doing(run, sign === null ? null : `${sign} ago`), maxLines: 2 }] };
 }
@@ -87,12 +87,12 @@ function where({ phase, step, turn_count }: RunningView): string {
 
 function readyEntry({ why, retry, priority, ...one }: ReadyView, tellWhy: boolean, { nowMs }: Frame): Entry {
   const right = [...(priority === null ? [] : [`priority ${priority}`]), ...(retry ? ['again'] : [])].join(', ');
-  const below = tellWhy ? [{ text: why === null ? 'starts now' : localTimes(why, nowMs) }] : [];
+  const below = tellWhy ? [{ text: why === null ? 'starts now' : localiseTimes(why, nowMs) }] : [];
   return { ...namesOf(one), right, below };
 }
 
 function waitingEntry(one: RetryingView, { nowMs }: Frame): Entry {
-  const due = until(one.due_at, nowMs);
+  const due = formatTimeLeft(one.due_at, nowMs);
   const when = due === null ? 'due' : `in ${due}`;
   const count =
     one.failures > 0
@@ -106,9 +106,9 @@ function waitingEntry(one: RetryingView, { nowMs }: Frame): Entry {
 }
 
 function parkedEntry(one: ParkedView, frame: Frame, hasDaemon: boolean): Entry {
-  const age = since(one.since, frame.nowMs);
+  const age = formatAge(one.since, frame.nowMs);
   const right = `${one.reason}${age === null ? '' : ` · ${age} ago`}`;
-  const message: Line = { text: localTimes(one.message, frame.nowMs), maxLines: 2 };
+  const message: Line = { text: localiseTimes(one.message, frame.nowMs), maxLines: 2 };
   return { ...namesOf(one), right, below: [message, ...(hasDaemon ? freedBy(one, frame) : [])] };
 }
 
@@ -121,7 +121,7 @@ function freedBy({ reason, issue_identifier, keeps_slot }: ParkedView, frame: Fr
 }
 
 function doneEntry({ finished_at, terminal, state, runs, tokens, ...one }: DoneView, { nowMs }: Frame): Entry {
-  const age = since(finished_at, nowMs);
+  const age = formatAge(finished_at, nowMs);
   const cost = `${runs === 1 ? '1 run' : `${runs} runs`}, ${formatTokens(tokens)} tokens`;
   const right = [...(terminal ? [] : [`now ${state}`]), cost, ...(age === null ? [] : [`${age} ago`])].join(' · ');
   return { ...namesOf(one), title: `${terminal ? '✓' : '→'} ${one.title}`, right, below: [] };
@@ -142,13 +142,13 @@ export function needsYou(view: Needs, frame: Frame): string[] {
 }
 
 /** The same while no daemon is there that could be given an answer. */
-export function neededYou(view: Pick<Needs, 'asking' | 'parked'>, frame: Frame): string[] {
+export function storedNeedsYou(view: Pick<Needs, 'asking' | 'parked'>, frame: Frame): string[] {
   const note = 'start the daemon to answer';
   return section('Needs you', questionEntries(view, frame, false), frame, { lines: 24, style: 'yellow', note });
 }
 
 /** How many entries that are. Issues that are parked without a question are told as parked. */
-export function needsOf({ asking, parked, holds }: Needs): number {
+export function countNeeds({ asking, parked, holds }: Needs): number {
   return asking.length + parked.filter(({ question }) => question !== null).length + holds.filter(needsPerson).length;
 }
 
@@ -158,8 +158,8 @@ export function needsPerson({ source }: HoldView): boolean {
 }
 
 function holdEntry({ code, message, action, since: from, until: to, tries }: HoldView, { nowMs }: Frame): Entry {
-  const held = since(from, nowMs);
-  const next = until(to, nowMs);
+  const held = formatAge(from, nowMs);
+  const next = formatTimeLeft(to, nowMs);
   const right = [
     ...(held === null ? [] : [`for ${held}`]),
     ...(tries === 0 ? [] : [`${tries === 1 ? 'one try' : `${tries} tries`} in vain`]),
@@ -187,8 +187,8 @@ function askingEntry(
   hasDaemon: boolean,
 ): Entry {
   const { nowMs } = frame;
-  const asked = since(asking.asked_at, nowMs);
-  const left = until(asking.answer_until, nowMs);
+  const asked = formatAge(asking.asked_at, nowMs);
+  const left = formatTimeLeft(asking.answer_until, nowMs);
   const then = asking.on_timeout === 'park' ? 'parked' : 'declined';
   const right = [...(asked === null ? [] : [`asked ${asked} ago`]), ...(left === null ? [] : [`${then} in ${left}`])];
   const below = questions.flatMap((question) => [
@@ -200,7 +200,7 @@ function askingEntry(
 
 function parkedEntryNeedsYou({ question, ...one }: ParkedView, frame: Frame, hasDaemon: boolean): Entry[] {
   if (question === null) return [];
-  const parked = since(one.since, frame.nowMs);
+  const parked = formatAge(one.since, frame.nowMs);
   const right = parked === null ? 'parked' : `parked ${parked} ago`;
   const hint = hasDaemon ? [howToAnswer(one.issue_identifier, question, false, frame)] : [];
   return [{ identifier: one.issue_identifier, title: one.title, right, below: [...quoted(question, frame), ...hint] }];
@@ -259,7 +259,7 @@ function byReason(ineligible: StateView['ineligible']): Map<string, StateView['i
 function groupRows(why: string, issues: StateView['ineligible'], { all, width, nowMs }: Frame): string[] {
   const names = issues.map(({ issue_identifier }) => oneLine(issue_identifier)).join(', ');
   const many = issues.length === 1 ? '' : ` (${issues.length})`;
-  const text = `${localTimes(why, nowMs)}${many}: ${names}`;
+  const text = `${localiseTimes(why, nowMs)}${many}: ${names}`;
   if (!all) return [`  ${cut(text, width - 2)}`];
   return wrap(text, width - 4, Number.POSITIVE_INFINITY).map((row, at) => `${at === 0 ? '  ' : '    '}${row}`);
 }

@@ -1,19 +1,19 @@
 import type { HoldView, StateView } from '../api/schemas.js';
 import type { LockHolder } from '../store/instance-lock.js';
-import { localTimes, sayDuration, sayMoment, since, until } from '../text/format-duration.js';
-import { formatBudget } from '../text/format-tokens.js';
+import { formatBudget } from '../text/format-numbers.js';
+import { formatAge, formatDuration, formatMoment, formatTimeLeft, localiseTimes } from '../text/format-time.js';
 import { cut, joined, oneLine, withCommand, withStop, wrap } from '../text/terminal-text.js';
 import type { StoredView } from './status.js';
 import {
+  countNeeds,
   doneList,
   ineligibleList,
-  neededYou,
-  needsOf,
   needsPerson,
   needsYou,
   nextList,
   parkedList,
   runningList,
+  storedNeedsYou,
   waitingList,
 } from './status-lists.js';
 import { commandFor, type Entry, type Frame, section } from './terminal.js';
@@ -57,8 +57,8 @@ function statusHeader(view: StateView, frame: Frame): string[] {
 }
 
 function facts({ daemon, slots, tokens_today, poll }: StateView, { nowMs }: Frame): string[] {
-  const up = since(daemon.started_at, nowMs);
-  const read = since(poll.last, nowMs);
+  const up = formatAge(daemon.started_at, nowMs);
+  const read = formatAge(poll.last, nowMs);
   return [
     `pid ${daemon.pid}${up === null ? '' : `, up ${up}`}`,
     `${slots.taken} of ${slots.limit} slots taken`,
@@ -75,7 +75,7 @@ interface Trouble {
 
 function paused({ paused: pause }: StateView, frame: Frame): string[] {
   if (pause === null) return [];
-  const text = `Paused for ${since(pause.since, frame.nowMs) ?? '?'}: nothing new is started. To go on:`;
+  const text = `Paused for ${formatAge(pause.since, frame.nowMs) ?? '?'}: nothing new is started. To go on:`;
   return withCommand(text, commandFor(frame, 'resume', null), frame.width);
 }
 
@@ -90,7 +90,9 @@ function troubles(view: StateView, nowMs: number): Trouble[] {
   if (poll.health === 'never' && poll.error === null) tell('The tracker has not been read yet.');
   if (poll.health === 'failed' || poll.error !== null) bad(pollText(view, nowMs));
   if (poll.slowed_to_ms !== null)
-    tell(`The quota of the tracker runs low: it is read every ${sayDuration(poll.slowed_to_ms)} until that is reset.`);
+    tell(
+      `The quota of the tracker runs low: it is read every ${formatDuration(poll.slowed_to_ms)} until that is reset.`,
+    );
   if (poll.problems.length > 0)
     tell(
       poll.problems.length === 1
@@ -119,15 +121,15 @@ function workflowTroubles({ workflow }: StateView): Trouble[] {
 const NO_EFFECT = /\bunknown key \S+ has no effect\b/;
 
 function holdText({ code, message, action, since: from, until: to, tries }: HoldView, nowMs: number): string {
-  const next = until(to, nowMs);
+  const next = formatTimeLeft(to, nowMs);
   const tried = tries === 0 ? '' : `, ${tries === 1 ? 'one try' : `${tries} tries`} in vain`;
   const then = next === null ? '' : ` It is tried again in ${next}.`;
-  return `On hold for ${since(from, nowMs) ?? '?'} (${code}${tried}): ${withStop(message)} ${withStop(action)}${then}`;
+  return `On hold for ${formatAge(from, nowMs) ?? '?'} (${code}${tried}): ${withStop(message)} ${withStop(action)}${then}`;
 }
 
 function pollText({ poll }: StateView, nowMs: number): string {
-  const failing = since(poll.failing_since, nowMs);
-  const next = until(poll.next, nowMs);
+  const failing = formatAge(poll.failing_since, nowMs);
+  const next = formatTimeLeft(poll.next, nowMs);
   const code = poll.error_code === null ? '' : ` (${poll.error_code})`;
   const then = next === null ? '' : ` It is tried again in ${next}.`;
   return `The tracker could not be read${failing === null ? '' : ` for ${failing}`}${code}: ${withStop(poll.error ?? '')}${then}`;
@@ -140,7 +142,7 @@ function whyIdle({ why_idle, holds, paused: pause, poll }: StateView, { nowMs }:
     (holds.length > 0 && /^on hold/i.test(why_idle)) ||
     (pause !== null && /^paused/i.test(why_idle)) ||
     (poll.health !== 'ok' && /^the tracker (?:cannot be|has not been) read/i.test(why_idle));
-  return isSaid ? [] : [`Nothing happens: ${inSentence(localTimes(why_idle, nowMs))}`];
+  return isSaid ? [] : [`Nothing happens: ${inSentence(localiseTimes(why_idle, nowMs))}`];
 }
 
 /** Sentences of the daemon begin with a capital, unless an identifier is their first word. */
@@ -153,7 +155,7 @@ function countWords(view: StateView): string[] {
   const { counts } = view;
   const inLine = new Set(view.ready.map(({ issue_id }) => issue_id));
   const running = counts.running - counts.asking;
-  const needs = needsOf(view);
+  const needs = countNeeds(view);
   const words: readonly (readonly [number, string])[] = [
     [needs, needs === 1 ? 'needs you' : 'need you'],
     [running, 'running'],
@@ -182,7 +184,7 @@ interface StoredFacts {
 export function renderStored(view: StoredView, facts: StoredFacts, frame: Frame): string {
   return together([
     storedHeader(view, facts, frame),
-    neededYou(view, frame),
+    storedNeedsYou(view, frame),
     section('Interrupted', view.interrupted.map(interruptedEntry), frame, {
       lines: 10,
       note: 'they go on when the daemon is started',
@@ -198,8 +200,8 @@ function storedHeader({ holds, pausedSince }: StoredView, facts: StoredFacts, fr
   const what =
     facts.storedAtMs === null
       ? 'No daemon is running, and none has stored anything here.'
-      : `No daemon is running; this is what was stored at ${sayMoment(facts.storedAtMs, nowMs)}.`;
-  const paused = `Paused for ${since(pausedSince, nowMs) ?? '?'}; this lasts over a start, until:`;
+      : `No daemon is running; this is what was stored at ${formatMoment(facts.storedAtMs, nowMs)}.`;
+  const paused = `Paused for ${formatAge(pausedSince, nowMs) ?? '?'}; this lasts over a start, until:`;
   return [
     paint.bold(cut(oneLine(facts.place), width)),
     ...wrap(what, width, 2).map(paint.yellow),
@@ -216,13 +218,13 @@ function interruptedEntry({ identifier, title, number }: StoredView['interrupted
 }
 
 /** A daemon of this user, and what it answered: its state, or why not. */
-export interface FoundDaemon {
+export interface DaemonStatus {
   readonly holder: LockHolder;
   readonly answer: StateView | { readonly silent: string };
 }
 
 /** A few lines for each. Pure. */
-export function renderDaemons(daemons: readonly FoundDaemon[], frame: Frame): string {
+export function renderDaemons(daemons: readonly DaemonStatus[], frame: Frame): string {
   if (daemons.length === 0) {
     return `No daemon of yours is running, and there is no WORKFLOW.md in this folder.\nTo make one: baton init\n`;
   }
@@ -230,21 +232,21 @@ export function renderDaemons(daemons: readonly FoundDaemon[], frame: Frame): st
   return `${[...blocks, `More about one of them: baton status <workflow>`].join('\n\n')}\n`;
 }
 
-function daemonLines({ holder, answer }: FoundDaemon, { nowMs, width, paint }: Frame): string[] {
-  const up = since(holder.since, nowMs);
+function daemonLines({ holder, answer }: DaemonStatus, { nowMs, width, paint }: Frame): string[] {
+  const up = formatAge(holder.since, nowMs);
   const pid = `pid ${holder.pid}${up === null ? '' : `, up ${up}`}`;
   const path = paint.bold(cut(oneLine(holder.workflow), width));
   const told = (text: string, style: 'yellow' | 'red') =>
     wrap(oneLine(text), width - 2, 3).map((row) => `  ${paint[style](row)}`);
   if ('silent' in answer) return [path, ...told(`${pid}; it gives no status: ${answer.silent}`, 'red')];
-  const style = needsOf(answer) > 0 ? 'yellow' : 'dim';
+  const style = countNeeds(answer) > 0 ? 'yellow' : 'dim';
   const facts = joined([...countWords(answer), pid], width - 2).map((row) => `  ${paint[style](row)}`);
   const why = whyNothing(answer, nowMs);
   return [path, ...facts, ...(why === null ? [] : told(why, 'yellow'))];
 }
 
 function whyNothing({ why_idle, hold, paused }: StateView, nowMs: number): string | null {
-  if (why_idle !== null) return localTimes(why_idle, nowMs);
+  if (why_idle !== null) return localiseTimes(why_idle, nowMs);
   if (hold !== null) return `On hold (${hold.code}): ${hold.message}`;
   return paused === null ? null : 'Paused: nothing new is started.';
 }

@@ -10,14 +10,12 @@ import type { Durable, DurableClaim } from '../domain/durable.js';
 import { defaultLockDir } from '../state-dir.js';
 import { type LockHolder, listHolders } from '../store/instance-lock.js';
 import { readStored } from '../store/read-stored.js';
-import { isoTime } from '../text/iso-time.js';
-import { connectDaemon } from './client.js';
-import { type DaemonTarget, daemonPlace } from './daemon-place.js';
+import { isoTime } from '../text/format-time.js';
+import { connectDaemon, type DaemonTarget, isNotRunning, locateDaemon, printDaemonError } from './client.js';
 import { type Io, printJson, shellWord } from './io.js';
-import { type FoundDaemon, renderDaemons, renderStatus, renderStored } from './status-view.js';
+import { type DaemonStatus, renderDaemons, renderStatus, renderStored } from './status-view.js';
 import { columnsOfOutput, type Frame, paintOf, wantsColour, widthOfOutput } from './terminal.js';
 import { watchStatus } from './watch-status.js';
-import { complainOf, isNotRunning } from './with-daemon.js';
 
 export interface StatusOptions extends DaemonTarget {
   readonly watch: boolean;
@@ -38,12 +36,12 @@ export async function status(options: StatusOptions, io: Io): Promise<number> {
       );
       return 2;
     }
-    const place = await daemonPlace({ workflow, stateDir }, io);
-    if (place.isNowhere) return complainOf(place.notRunning(), io);
+    const place = await locateDaemon({ workflow, stateDir }, io);
+    if (place.isNowhere) return printDaemonError(place.notRunning(), io);
     if (watch) return await watchStatus({ workflow, stateDir }, io, frame);
     return await statusOfOne(options, io, frame());
   } catch (error) {
-    complainOf(error, io);
+    printDaemonError(error, io);
     return 1;
   }
 }
@@ -69,7 +67,7 @@ async function statusOfOne({ workflow, stateDir, json }: StatusOptions, io: Io, 
 }
 
 async function tellStored(target: DaemonTarget, io: Io, frame: Frame): Promise<void> {
-  const { stateDir, workflow } = await daemonPlace(target, io);
+  const { stateDir, workflow } = await locateDaemon(target, io);
   const storedAtMs = await storedAt(stateDir);
   const durable = await readStored(stateDir);
   const clock = createClock();
@@ -120,7 +118,7 @@ export async function statusOfAll(json: boolean, io: Io, frame: Frame): Promise<
   return daemons.length === 0 ? 1 : 0;
 }
 
-async function ask(holder: LockHolder, io: Io): Promise<FoundDaemon> {
+async function ask(holder: LockHolder, io: Io): Promise<DaemonStatus> {
   const { workflow, stateDir } = holder;
   try {
     const client = await connectDaemon({ workflow, stateDir }, io);

@@ -1,6 +1,6 @@
 import type { StateView } from '../api/schemas.js';
 import { cut, oneLine, wrap } from '../text/terminal-text.js';
-import type { DaemonTarget } from './daemon-place.js';
+import type { DaemonTarget } from './client.js';
 import { followDaemon, nextState, untilInterrupted } from './follow-daemon.js';
 import type { Io } from './io.js';
 import { renderStatus } from './status-view.js';

@@ -17,7 +17,7 @@ import { buildReport } from '../report/build-report.js';
 import { pastSince } from '../report/past-since.js';
 import { reportJson } from '../report/report-json.js';
 import { reportSummary } from '../report/report-summary.js';
-import { localDay } from '../text/local-time.js';
+import { localDay } from '../text/format-time.js';
 import { neutraliseJson } from '../text/neutralise.js';
 import { notifyTargets } from './notify-targets.js';
 

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { NOTICE_KINDS } from '../domain/config.js';
 import { assertNever } from '../domain/json.js';
 import type { Question } from '../domain/run-signal.js';
-import { formatTokens } from '../text/format-tokens.js';
+import { formatTokens } from '../text/format-numbers.js';
 import { neutralise, neutraliseLines } from '../text/neutralise.js';
 import type { DigestNotice, HoldNotice, Notice, NoticeIssue } from './notice.js';
 

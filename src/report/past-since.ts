@@ -1,6 +1,6 @@
 import type { FinishedIssue, RunRecord } from '../domain/durable.js';
 import type { StoredPast } from '../domain/ports.js';
-import { startOfDay } from '../text/local-time.js';
+import { startOfDay } from '../text/format-time.js';
 import type { LastRun, ReportNote } from './report.js';
 
 /** What a report is made of. */

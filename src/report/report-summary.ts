@@ -1,6 +1,6 @@
 import { assertNever } from '../domain/json.js';
-import { formatTokens } from '../text/format-tokens.js';
-import { localDay, localTime } from '../text/local-time.js';
+import { formatTokens } from '../text/format-numbers.js';
+import { localDay, localTime } from '../text/format-time.js';
 import type { Cost, Group, Report, ReportNote, RunState, Sums } from './report.js';
 import { cut, oneLine } from './report-text.js';
 

@@ -1,4 +1,4 @@
-import { formatTokens } from '../text/format-tokens.js';
+import { formatTokens } from '../text/format-numbers.js';
 import { neutralise } from '../text/neutralise.js';
 import type { Group, Report, ReportBy, ReportedIssue } from './report.js';
 import { amountOf, duration, headline, noteSentence, RUN_WORDS, totalSentences } from './report-summary.js';

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, listOf } from '../domain/json.js';
 import type { Outcome } from '../domain/outcome.js';
 import type { RuntimeEvent } from '../domain/run-signal.js';
-import { formatTokens } from './format-tokens.js';
+import { formatTokens } from './format-numbers.js';
 import { begunItem, endedItem } from './item-sentences.js';
 import { because, command, counted, line } from './phrases.js';
 

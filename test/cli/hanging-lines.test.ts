@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { hangingLines, RunTeller } from '../../src/cli/run-view.js';
+import { RunPrinter, wrapWithIndent } from '../../src/cli/run-view.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { issue } from '../support/builders.js';
 
@@ -19,7 +19,7 @@ test.each([
     new Writable({ write: (chunk, _encoding, done) => done(void written.push(String(chunk))) }),
     { columns: 80 },
   );
-  const teller = new RunTeller(out, createRedactor());
+  const teller = new RunPrinter(out, createRedactor());
   teller.runBegan({
     runId: 'r',
     issue: issue({ identifier: 'AB-1' }),
@@ -47,6 +47,6 @@ test.each([
 test('a line that fits, and a text for no terminal, stay as they are', () => {
   const long = 'x'.repeat(200);
 
-  expect(hangingLines('short\nlines', 80)).toBe('short\nlines');
-  expect(hangingLines(long, undefined)).toBe(long);
+  expect(wrapWithIndent('short\nlines', 80)).toBe('short\nlines');
+  expect(wrapWithIndent(long, undefined)).toBe(long);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { summaryOf } from '../../src/cli/run-view.js';
+import { formatSummary } from '../../src/cli/run-view.js';
 import { failure } from '../../src/domain/outcome.js';
 import { Core } from '../support/core.js';
 
@@ -16,7 +16,7 @@ test('a run that was cut off is told as failed, and who had no turn as not start
   core.send({ type: 'shutdown_requested' });
   core.send({ type: 'shutdown_requested' });
 
-  expect(summaryOf(core.state, core.now)).toBe(
+  expect(formatSummary(core.state, core.now)).toBe(
     [
       '1 run, 1 failed.',
       '  ✗ A  INTERRUPTED: the daemon left before its end',
@@ -32,7 +32,7 @@ test('who had no turn because of a signal is told so', () => {
   core.send({ type: 'shutdown_requested' });
   core.exit('A', failure('INTERRUPTED', 'the daemon shuts down', { state: 'cancelled' }));
 
-  expect(summaryOf(core.state, core.now)).toContain('  – B  not started: Baton was told to stop before its turn\n');
+  expect(formatSummary(core.state, core.now)).toContain('  – B  not started: Baton was told to stop before its turn\n');
 });
 
 test('a spent quota is told once, and who waits for it', () => {
@@ -40,7 +40,7 @@ test('a spent quota is told once, and who waits for it', () => {
   core.rateLimit = { remaining: 0, resetAtMs: core.now.wallMs + 3_600_000 };
   core.answerPoll();
 
-  expect(summaryOf(core.state, core.now)).toMatch(
+  expect(formatSummary(core.state, core.now)).toMatch(
     /^Nothing was started\.\nWhy: the tracker limits our requests until .*\n {2}– A {2}not started: see above\n$/,
   );
 });
@@ -55,7 +55,7 @@ test('one whose file cannot be read is told as such, also when it was named', ()
   core.answerReads();
   core.answerPoll();
 
-  expect(summaryOf(core.state, core.now)).toBe(
+  expect(formatSummary(core.state, core.now)).toBe(
     'A was not started.\n  – A  not started: the tracker could not tell how it stands\n',
   );
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { hearSignals } from '../../src/cli/run.js';
+import { handleSignals } from '../../src/cli/run.js';
 import type { Daemon } from '../../src/daemon/daemon.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { place } from '../cli/command.js';
@@ -72,7 +72,7 @@ test('a signal while the daemon starts ends it in order', async () => {
 test('a signal that comes before the daemon is there is kept for it', () => {
   const known = process.listeners('SIGHUP');
   const events: unknown[] = [];
-  const signals = hearSignals();
+  const signals = handleSignals();
   onTestFinished(() => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       const added = process.listeners(signal).at(-1);

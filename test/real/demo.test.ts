@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, inject, test } from 'vitest';
-import { SAMPLE_ISSUES } from '../../src/cli/make-demo.js';
+import { SAMPLE_ISSUES } from '../../src/cli/demo.js';
 import { moveIssue, run, say } from './mock-replies.js';
 import { testBed } from './test-bed.js';
 

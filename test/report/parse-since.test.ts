@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { DEFAULT_SINCE, parseSince, SINCE_FORMS } from '../../src/report/past-since.js';
-import { localDay, localTime } from '../../src/text/local-time.js';
+import { localDay, localTime } from '../../src/text/format-time.js';
 
 const zone = process.env.TZ;
 afterEach(() => {

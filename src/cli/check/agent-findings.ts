@@ -8,7 +8,7 @@ import { ERRORS } from '../../domain/error-table.js';
 import { toBatonError } from '../../domain/errors.js';
 import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
-import { askLoginShell, type LoginShell, runShell } from '../login-shell.js';
+import { type LoginShell, readLoginShell, runShell } from '../shell.js';
 import { type CheckContext, type Finding, firstWord, reporter, type ShellWord, scriptPlace } from './finding.js';
 
 const VERSION_LIMIT_MS = 5_000;
@@ -30,7 +30,7 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
   const word = firstWord(command);
   const environment = agentEnvironment(context);
   const cwd = loaded.workflow.dir;
-  const shell = await askLoginShell({ word: word?.raw ?? null, ...environment, cwd }, containment);
+  const shell = await readLoginShell({ word: word?.raw ?? null, ...environment, cwd }, containment);
   if (typeof shell === 'string') {
     const advice = 'Agents and hooks are started by `bash -lc`: try `bash -lc true`, and look into your profile files.';
     return { findings: [report('error', 'shell_failed', place(1), shell, advice)], shell: null };

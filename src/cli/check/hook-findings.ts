@@ -6,7 +6,7 @@ import type { Containment } from '../../../runner/contain/process.js';
 import { type Environment, environmentFor } from '../../../runner/environment.js';
 import { HOOK_NAMES, type HookName } from '../../domain/config.js';
 import type { JsonObject } from '../../domain/json.js';
-import { askLoginShell, type LoginShell, runShell } from '../login-shell.js';
+import { type LoginShell, readLoginShell, runShell } from '../shell.js';
 import {
   type CheckContext,
   type Finding,
@@ -33,7 +33,7 @@ export async function hookFindings(context: CheckContext, agentShell: LoginShell
     return text === null ? [] : [{ name, text, place: scriptPlace(lines, at(['hooks', name]), text) }];
   });
 
-  const shell = configured.length === 0 ? null : await askLoginShell({ word: null, ...environment, cwd }, containment);
+  const shell = configured.length === 0 ? null : await readLoginShell({ word: null, ...environment, cwd }, containment);
   for (const { name, text, place } of configured) {
     const script: ScriptUnderCheck = { label: `hooks.${name}`, kind: 'hook', text, place, shipped: [] };
     for (const { index, 1: wanted = '' } of text.matchAll(SHIPPED)) {

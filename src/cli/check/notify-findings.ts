@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { notifyEnvironment } from '../../daemon/notify-targets.js';
 import { resolveSecret } from '../../workflow/provider-secrets.js';
-import { askLoginShell } from '../login-shell.js';
+import { readLoginShell } from '../shell.js';
 import type { CheckContext } from './finding.js';
 import { type Finding, firstWord, reporter, scriptPlace } from './finding.js';
 
@@ -64,7 +64,7 @@ async function commandFindings(command: string, context: CheckContext): Promise<
   if (word === null) return [];
   const { workflow } = loaded;
   const environment = notifyEnvironment({ workflow, env: io.env, tmpDir: tmpdir() });
-  const shell = await askLoginShell({ word: word.raw, ...environment, cwd: workflow.dir }, containment);
+  const shell = await readLoginShell({ word: word.raw, ...environment, cwd: workflow.dir }, containment);
   // That there is no shell is told by those who need it more.
   if (typeof shell === 'string' || shell.found !== '') return [];
   const place = scriptPlace(lines, at(['notify', 'command']), command);

@@ -7,17 +7,17 @@ import { BatonError } from '../../domain/errors.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import { neutralise } from '../../text/neutralise.js';
 import type { TrackerRegistry } from '../../tracker/registry.js';
-import { openQuestions } from '../ask.js';
 import type { InitOptions } from '../init.js';
 import type { Io } from '../io.js';
-import { askLoginShell, runShell } from '../login-shell.js';
-import { guessProject, type ProjectPlace, readProject } from './project-address.js';
+import { openPrompt } from '../prompt.js';
+import { readLoginShell, runShell } from '../shell.js';
+import { guessProject, readProject, type TrackerProject } from './project-address.js';
 import { STARTER_KINDS, type StarterKind, starterKind } from './starters.js';
 
-export interface Decisions {
+export interface StarterChoices {
   readonly tracker: StarterKind;
   /** `null`: the tracker has one board only. */
-  readonly project: ProjectPlace | null;
+  readonly project: TrackerProject | null;
   readonly agent: AgentChoice;
   readonly label: string;
   readonly repoUrl: string | null;
@@ -37,14 +37,14 @@ type Decide = <T>(
 ) => Promise<T>;
 
 /** Flags, answers and proposals, in this order. Throws `BatonError` on what cannot be, `Abandoned` when nobody answers. */
-export async function decideStarter(options: InitOptions, around: Surroundings, io: Io): Promise<Decisions> {
+export async function chooseStarter(options: InitOptions, around: Surroundings, io: Io): Promise<StarterChoices> {
   const [proposedTracker] = around.trackers;
   if (proposedTracker === undefined) {
     throw refused(
       'this build of Baton has no tracker for which there is a starter workflow: write WORKFLOW.md by hand',
     );
   }
-  const questions = io.isTTY && !options.yes ? openQuestions(io) : null;
+  const questions = io.isTTY && !options.yes ? openPrompt(io) : null;
   const decide: Decide = async (given, question, proposal, take) => {
     if (given !== undefined || question === null || questions === null) return take(given ?? proposal);
     for (;;) {
@@ -91,7 +91,7 @@ async function decideProject(
   given: string | undefined,
   remoteUrl: string | null,
   decide: Decide,
-): Promise<ProjectPlace | null> {
+): Promise<TrackerProject | null> {
   if (wanted === null) {
     if (given === undefined) return null;
     throw refused(`--project is for trackers that have projects, and ${kind} is none of them: leave it out`);
@@ -140,7 +140,7 @@ export interface Surroundings {
   readonly trackers: readonly string[];
 }
 
-export async function lookAround(
+export async function readSurroundings(
   dir: string,
   io: Io,
   registry: TrackerRegistry,
@@ -161,7 +161,7 @@ async function isCodexInstalled(cwd: string, io: Io): Promise<boolean> {
     const containment = await detectContainment({ isolation: 'none', hide: [], clock });
     const extra = { TMPDIR: tmpdir() };
     const request = { base: io.env, policy: 'allowlist', allow: [], hookAllow: [], secretNames: [], extra } as const;
-    const shell = await askLoginShell({ word: 'codex', ...environmentFor('agent', request), cwd }, containment);
+    const shell = await readLoginShell({ word: 'codex', ...environmentFor('agent', request), cwd }, containment);
     return typeof shell !== 'string' && shell.found.startsWith('/');
   } finally {
     clock.close();

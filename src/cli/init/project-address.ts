@@ -7,14 +7,14 @@ interface Address {
 }
 
 /** A project as WORKFLOW.md names it. */
-export interface ProjectPlace {
+export interface TrackerProject {
   /** Keys of `tracker.provider`; `null`: left out. */
   readonly provider: { readonly [key: string]: string | null };
   /** For people. */
   readonly name: string;
 }
 
-type ReadProject = (written: string) => ProjectPlace | null;
+type ReadProject = (written: string) => TrackerProject | null;
 
 const GITHUB = 'github.com';
 const GITLAB = 'gitlab.com';
@@ -38,7 +38,7 @@ const READERS: { readonly [kind: string]: ReadProject } = {
 };
 
 /** The project that an address or a name stands for; `null`: none that this kind of tracker has. */
-export function readProject(kind: string, written: string): ProjectPlace | null {
+export function readProject(kind: string, written: string): TrackerProject | null {
   return READERS[kind]?.(written.trim()) ?? null;
 }
 
@@ -54,7 +54,7 @@ export function guessProject(kind: string, remoteUrl: string | null): string | n
   return readProject(kind, guess) === null ? null : guess;
 }
 
-function githubProject(written: string): ProjectPlace | null {
+function githubProject(written: string): TrackerProject | null {
   const address = placeIn(written);
   const [owner, repo] = address?.parts ?? namesIn(written) ?? [];
   if (owner === undefined || repo === undefined) return null;
@@ -65,7 +65,7 @@ function githubProject(written: string): ProjectPlace | null {
   return { provider: { repo: name, endpoint }, name: `${name} at ${address.host}` };
 }
 
-function gitlabProject(written: string): ProjectPlace | null {
+function gitlabProject(written: string): TrackerProject | null {
   const address = placeIn(written);
   const parts = address?.parts ?? namesIn(written) ?? [];
   // What follows the dash is a page of the project.
@@ -76,7 +76,7 @@ function gitlabProject(written: string): ProjectPlace | null {
   return { provider: { project: path, endpoint: address.origin }, name: `${path} at ${address.host}` };
 }
 
-function linearProject(written: string): ProjectPlace | null {
+function linearProject(written: string): TrackerProject | null {
   const address = addressIn(written);
   const [kind, name] = address === null ? nameInLinear(written) : address.parts.slice(1);
   if (name === undefined || !/^[\p{L}\p{N}_.~%-]+$/u.test(name)) return null;
@@ -91,7 +91,7 @@ function nameInLinear(written: string): readonly [string, string] {
   return isKey ? ['team', written.toUpperCase()] : ['project', written];
 }
 
-function jiraProject(written: string): ProjectPlace | null {
+function jiraProject(written: string): TrackerProject | null {
   const address = pageIn(written);
   const at = address?.parts.findIndex((part) => part === 'projects' || part === 'browse') ?? -1;
   const key = /^[A-Za-z][A-Za-z0-9_]*/.exec(address?.parts[at + 1] ?? '')?.[0].toUpperCase();
@@ -99,7 +99,7 @@ function jiraProject(written: string): ProjectPlace | null {
   return { provider: { endpoint: address.origin, project: key }, name: `${key} at ${address.host}` };
 }
 
-function redmineProject(written: string): ProjectPlace | null {
+function redmineProject(written: string): TrackerProject | null {
   const address = pageIn(written);
   const at = address?.parts.indexOf('projects') ?? -1;
   const project = address?.parts[at + 1];

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { BatonError } from '../../domain/errors.js';
 import { shellWord } from '../io.js';
-import type { ProjectPlace } from './project-address.js';
+import type { TrackerProject } from './project-address.js';
 
 /** What `init` knows of a kind of tracker, besides what its section of the workflow says. */
 export interface StarterKind {
@@ -75,7 +75,7 @@ const STARTERS = new URL('../../../templates/workflows/', import.meta.url);
 interface StarterValues {
   readonly tracker: StarterKind;
   /** `null`: the settings of the tracker stay as they are. */
-  readonly project: ProjectPlace | null;
+  readonly project: TrackerProject | null;
   readonly label: string;
   /** Shell command of the agent. */
   readonly command: string;
@@ -113,7 +113,7 @@ export function fillStarter(values: StarterValues, hasSteps = false): string {
   return text;
 }
 
-function trackerSection(kind: string, project: ProjectPlace | null): string {
+function trackerSection(kind: string, project: TrackerProject | null): string {
   const section = read(`trackers/${kind}.yaml`);
   return section.replace(/^ {4}(\w+): .*\n/gm, (line, key: string) => {
     const given = project?.provider[key];

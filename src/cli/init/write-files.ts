@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { newBacklog } from '../../tracker/local/new-backlog.js';
 import { INSTALL_CODEX } from '../check/agent-findings.js';
 import { type Io, shellWord, shorter } from '../io.js';
-import type { Decisions, Surroundings } from './choices.js';
+import type { StarterChoices, Surroundings } from './choices.js';
 
 export interface NewFile {
   /** Relative to the folder. */
@@ -97,7 +97,7 @@ function exampleIssue(hasRepository: boolean) {
 }
 
 /** What a person should know before the first run. */
-export function remarks({ git, agents }: Surroundings, { repoUrl, hadSecret, agent }: Decisions): string[] {
+export function startRemarks({ git, agents }: Surroundings, { repoUrl, hadSecret, agent }: StarterChoices): string[] {
   const said: string[] = [];
   if (hadSecret) {
     said.push(
@@ -134,11 +134,11 @@ interface Written {
   readonly dir: string;
   /** How the person calls us. */
   readonly command: string;
-  readonly decisions: Decisions;
+  readonly decisions: StarterChoices;
   readonly io: Io;
 }
 
-export function farewell({ files, dir, command, decisions, io }: Written): string {
+export function formatNextSteps({ files, dir, command, decisions, io }: Written): string {
   const paths = files.map(({ path }) => `  ${shorter(join(dir, path), io.cwd)}\n`).join('');
   const path = shorter(join(dir, 'WORKFLOW.md'), io.cwd);
   const file = path === 'WORKFLOW.md' ? '' : ` ${shellWord(path)}`;
@@ -151,13 +151,13 @@ export function farewell({ files, dir, command, decisions, io }: Written): strin
   return `Wrote\n${paths}${what}${unset(decisions, io)}Next:\n  ${command} check${file}\n  ${command} run${file} ${next}\n`;
 }
 
-function gate({ tracker, label }: Decisions): string {
+function gate({ tracker, label }: StarterChoices): string {
   const word = JSON.stringify(label);
   return tracker.kind === 'redmine' ? `in the category ${word} (make it in the project)` : `with the label ${word}`;
 }
 
 /** What the daemon will miss: the value itself is never asked for, nor shown. */
-function unset({ tracker }: Decisions, { env }: Io): string {
+function unset({ tracker }: StarterChoices, { env }: Io): string {
   const missing = tracker.variables.filter((names) => names.every((name) => !env[name]?.trim()));
   if (missing.length === 0) return '';
   const names = missing.map((names) => names.join(' or ')).join(' and ');

@@ -3,7 +3,7 @@ import { BUNDLE_FILE, PATCH_FILE } from '../../../runner/workspace/save-work.js'
 import { BatonError } from '../../domain/errors.js';
 import { assertNever } from '../../domain/json.js';
 import { neutralise } from '../../text/neutralise.js';
-import { type BundleHeader, type FoundRepository, readBundleHeader, type SavedFolder } from './saved-folders.js';
+import { type BundleHeader, type RecoverableRepository, readBundleHeader, type SavedFolder } from './saved-folders.js';
 import type { TargetGit } from './target-git.js';
 
 export interface RestoredBranch {
@@ -15,7 +15,7 @@ export interface RestoredBranch {
   readonly changes: string | null;
 }
 
-export interface Restored {
+export interface RestoredRepository {
   readonly branches: readonly RestoredBranch[];
   /** Uncommitted changes that fit on no commit we know of. */
   readonly unappliedPatch: string | null;
@@ -28,9 +28,9 @@ const MAX_GUESSES = 50;
 /** Brings one repository of saved work back as new branches. Everything comes, or nothing is changed that git shows. */
 export async function restoreRepository(
   saved: SavedFolder,
-  { prefix, head, branch, bundle, patch }: FoundRepository,
+  { prefix, head, branch, bundle, patch }: RecoverableRepository,
   git: TargetGit,
-): Promise<Restored> {
+): Promise<RestoredRepository> {
   const bundlePath = join(saved.path, prefix + BUNDLE_FILE);
   const header = bundle ? await readBundleHeader(bundlePath) : NO_BUNDLE;
   const isInBundle = (commit: string) => [...header.refs.values()].includes(commit);

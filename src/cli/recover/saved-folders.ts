@@ -18,12 +18,12 @@ export interface SavedFolder {
   readonly path: string;
   readonly savedAtMs: number;
   readonly issue: SavedRecord['issue'];
-  readonly repositories: readonly FoundRepository[];
+  readonly repositories: readonly RecoverableRepository[];
   readonly leftOut: readonly string[];
   readonly bytes: number;
 }
 
-export interface FoundRepository extends Omit<SavedRepository, 'head'> {
+export interface RecoverableRepository extends Omit<SavedRepository, 'head'> {
   /** `undefined`: not known, as the folder has no record. */
   readonly head: string | null | undefined;
 }
@@ -75,7 +75,7 @@ async function readRecord(path: string): Promise<SavedRecord | null> {
   }
 }
 
-async function withoutRecord(path: string, files: readonly string[]): Promise<FoundRepository[]> {
+async function withoutRecord(path: string, files: readonly string[]): Promise<RecoverableRepository[]> {
   const prefixes = files.flatMap((file) => {
     const ending = [BUNDLE_FILE, PATCH_FILE].find((one) => file === one || file.endsWith(`.${one}`));
     return ending === undefined ? [] : [file.slice(0, -ending.length)];

@@ -4,7 +4,7 @@ import type { Containment } from '../../../runner/contain/process.js';
 import { environmentFor } from '../../../runner/environment.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Io } from '../io.js';
-import { runShell } from '../login-shell.js';
+import { runShell } from '../shell.js';
 
 export interface GitResult {
   readonly ok: boolean;
@@ -102,13 +102,13 @@ async function findRepository(dir: string, call: (args: readonly string[]) => Pr
   ]);
   const [shallow, objectFormat, gitDir] = stdout.split('\n');
   if (ok && gitDir && objectFormat) return { gitDir, objectFormat, isShallow: shallow === 'true' };
-  if (/git: (?:command )?not found/.test(stderr)) throw new WrongCall('git is not installed, or not on the PATH');
+  if (/git: (?:command )?not found/.test(stderr)) throw new UsageError('git is not installed, or not on the PATH');
   const isNone = stderr.includes('not a git repository');
   const why = isNone ? `${dir} is not in a git repository` : `git refuses ${dir}: ${stderr.trim().slice(-1000)}`;
-  throw new WrongCall(`${why}. Go to a clone of the repository, or name one with --into`);
+  throw new UsageError(`${why}. Go to a clone of the repository, or name one with --into`);
 }
 
 /** No failure of ours, but a matter of how and where the command was called. */
-export class WrongCall extends Error {
+export class UsageError extends Error {
   override readonly name = 'WrongCall';
 }

@@ -5,7 +5,6 @@ import type { LogLevel } from '../../logging/logger.js';
 import { neutraliseLines } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
 import { openWorkflow } from '../open-workflow.js';
-import { firstVariables, unitVariables, type WantedVariables, wantedVariables } from './service-variables.js';
 import {
   chooseRunAs,
   chooseUnit,
@@ -24,6 +23,7 @@ import {
   withSystemd,
 } from './systemd.js';
 import { nameOfFolder, type Scope, type UnitMark, unitNameOf, unitText } from './unit-text.js';
+import { firstVariables, unitVariables, type WantedVariables, wantedVariables } from './variables.js';
 
 /** Writes the unit of a workflow and starts it; the exit code. Throws `BatonError`, before anything is written where it can. */
 export async function installService(options: InstallOptions, io: Io): Promise<number> {
@@ -34,14 +34,14 @@ export async function installService(options: InstallOptions, io: Io): Promise<n
   if (/[\\/]_npx[\\/]/.test(options.program.script)) tell(NPX);
   if (dryRun) {
     // Nobody is asked whether it runs; where a unit is there, it most likely does.
-    io.stdout.write(tellPlan(plan, systemctlCalls(plan, plan.before !== null), true));
+    io.stdout.write(formatPlan(plan, systemctlCalls(plan, plan.before !== null), true));
     for (const note of notesOf(plan)) tell(note);
     return 0;
   }
   return withSystemd(scope, io, async (programs) => {
     await refuseWithoutSystemd(scope, programs);
     const calls = systemctlCalls(plan, await isActive(plan, programs));
-    io.stdout.write(tellPlan(plan, calls, false));
+    io.stdout.write(formatPlan(plan, calls, false));
     await writeServiceFiles(plan);
     for (const call of calls) await actOrShowLog(plan, call, programs);
     for (const note of [...notesOf(plan), ...(await lingerNote(plan, programs, io))]) tell(note);
@@ -254,7 +254,7 @@ export function systemctlCalls(plan: InstallPlan, isActive: boolean): readonly (
 }
 
 /** What will be done, or would be. */
-export function tellPlan(plan: InstallPlan, calls: readonly (readonly string[])[], isDry: boolean): string {
+export function formatPlan(plan: InstallPlan, calls: readonly (readonly string[])[], isDry: boolean): string {
   const { unit, workflow, unitFile, variablesFile, before, scope } = plan;
   const [writes, runs] = isDry ? ['Would write', 'Would run'] : ['Writes', 'Runs'];
   const unitPart =

@@ -8,7 +8,7 @@ import { formatPretty } from '../../logging/pretty.js';
 import { configBase, defaultConfigDir } from '../../state-dir.js';
 import { neutralise } from '../../text/neutralise.js';
 import { type Io, shorter } from '../io.js';
-import { runShell } from '../login-shell.js';
+import { runShell } from '../shell.js';
 import { readMark, type Scope, serviceNameOf, type UnitMark, unitNameOf } from './unit-text.js';
 
 const ASK_LIMIT_MS = 30_000;

@@ -13,7 +13,7 @@ import { commandSettings, DEFAULTS, KIND } from '../../tracker/command/settings.
 import type { TrackerProgram } from '../../tracker/program.js';
 import { resolveSecret } from '../../workflow/provider-secrets.js';
 import { type Paint, painter } from '../check/finding.js';
-import { complain, type Io } from '../io.js';
+import { type Io, printError } from '../io.js';
 import { openWorkflow } from '../open-workflow.js';
 import { type CheckResult, runChecks, type SuiteOptions } from './run-checks.js';
 
@@ -57,7 +57,7 @@ export async function testTracker(options: TestTrackerOptions, io: Io): Promise<
     print(interrupted.signal.aborted ? 'Interrupted.' : verdictOn(results));
     return interrupted.signal.aborted || results.some(({ mark }) => mark === 'failed') ? 1 : 0;
   } catch (error) {
-    return complain(error, 2, io);
+    return printError(error, 2, io);
   } finally {
     clock.close();
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ApiError } from '../../../src/cli/client.js';
-import { type Followed, followDaemon } from '../../../src/cli/follow-daemon.js';
+import { type FollowEvent, followDaemon } from '../../../src/cli/follow-daemon.js';
 import { world } from '../cli-fixture.js';
 import { answering } from './scripted-socket.js';
 
 const TARGET = { stateDir: 's' };
 
 /** Follows until it has heard so many things. */
-async function heard(here: ReturnType<typeof world>, count: number): Promise<Followed[]> {
+async function heard(here: ReturnType<typeof world>, count: number): Promise<FollowEvent[]> {
   const controller = new AbortController();
-  const found: Followed[] = [];
+  const found: FollowEvent[] = [];
   for await (const one of followDaemon(TARGET, '/e', here, controller.signal, 1)) {
     found.push(one);
     if (found.length === count) controller.abort();

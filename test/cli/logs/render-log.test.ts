@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { TimelineEntry } from '../../../src/api/schemas.js';
-import type { LoggedRun } from '../../../src/cli/log-source.js';
-import { chooseRuns, unseenEntries } from '../../../src/cli/log-source.js';
+import type { LoggedRun } from '../../../src/cli/logs.js';
+import { chooseRuns, unseenEntries } from '../../../src/cli/logs.js';
 import { renderEntries, renderRunHead } from '../../../src/cli/logs-view.js';
 import { paintOf } from '../../../src/cli/terminal.js';
-import { sayMoment } from '../../../src/text/format-duration.js';
+import { formatMoment } from '../../../src/text/format-time.js';
 import { widthOf } from '../../../src/text/terminal-text.js';
 
 const NOON = new Date(2026, 10, 18, 12, 0, 5).getTime();
@@ -77,7 +77,7 @@ describe('the log of a run', () => {
   });
 
   test('begins with which run it is and what came of it', () => {
-    const started = sayMoment(NOON - 65_000, NOON);
+    const started = formatMoment(NOON - 65_000, NOON);
     const failed = {
       reason: 'retry',
       ended_at: new Date(NOON).toISOString(),

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findOpener, openInBrowser, openOneWay } from '../../../src/cli/open.js';
+import { findOpener, openInBrowser, openSingleUseRedirect } from '../../../src/cli/open.js';
 
 const URL = 'http://127.0.0.1:4711/#token=secret';
 
@@ -51,7 +51,7 @@ describe('a way that leads on once', () => {
   const ask = (url: string, method = 'GET') => fetch(url, { method, redirect: 'manual' });
 
   test('sends the first who comes to the page, and nobody else', async () => {
-    const way = await openOneWay(URL);
+    const way = await openSingleUseRedirect(URL);
     onTestFinished(() => way.close());
 
     const first = await ask(way.url);
@@ -63,7 +63,7 @@ describe('a way that leads on once', () => {
   });
 
   test('is not found by who does not know it, and stays for who does', async () => {
-    const way = await openOneWay(URL);
+    const way = await openSingleUseRedirect(URL);
     onTestFinished(() => way.close());
 
     expect((await ask(way.url.slice(0, -1))).status).toBe(404);

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { uninstallService } from '../../../src/cli/service/install.js';
-import { parseProperties, serviceLogs, serviceStatus, statusText } from '../../../src/cli/service/service-status.js';
+import { parseProperties, serviceLogs, serviceStatus, statusText } from '../../../src/cli/service/status.js';
 import { type ServiceWorld, serviceWorld, UNIT } from './service-fixture.js';
 
 const SHOWN = [

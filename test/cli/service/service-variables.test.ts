@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { unitVariables, wantedVariables } from '../../../src/cli/service/service-variables.js';
 import { isServiceName, nameOfFolder, serviceNameOf, unitNameOf } from '../../../src/cli/service/unit-text.js';
+import { unitVariables, wantedVariables } from '../../../src/cli/service/variables.js';
 
 describe('the variables of a unit', () => {
   test('are those that a service needs later, and no secret', () => {

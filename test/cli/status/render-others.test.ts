@@ -3,7 +3,7 @@ import { storedView } from '../../../src/cli/status.js';
 import { renderDaemons, renderStored } from '../../../src/cli/status-view.js';
 import { changeKey } from '../../../src/cli/watch-status.js';
 import type { Durable } from '../../../src/domain/durable.js';
-import { sayMoment } from '../../../src/text/format-duration.js';
+import { formatMoment } from '../../../src/text/format-time.js';
 import { CLAIMS, finished, parked } from '../../store/stored-samples.js';
 import { ago, frame, NOW, named, parkedIssue, readyIssue, runningRun, stateWith } from './sample-state.js';
 
@@ -26,7 +26,7 @@ describe('what was stored', () => {
     const text = renderStored(storedView(durable, INSTANT), facts, frame());
 
     expect(text).toBe(`/home/me/WORKFLOW.md
-No daemon is running; this is what was stored at ${sayMoment(NOW - HOUR, NOW)}.
+No daemon is running; this is what was stored at ${formatMoment(NOW - HOUR, NOW)}.
 To start it: baton
 Paused for 2 h; this lasts over a start, until: baton resume
 It was on hold (agent_quota): used up

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { renderStatus } from '../../../src/cli/status-view.js';
 import { paintOf } from '../../../src/cli/terminal.js';
-import { sayMoment } from '../../../src/text/format-duration.js';
+import { formatMoment } from '../../../src/text/format-time.js';
 import { widthOf } from '../../../src/text/terminal-text.js';
 import {
   ago,
@@ -128,7 +128,7 @@ Every rule of one: baton explain <issue>
 pid 4242, up 3 h 12 min · 0 of 3 slots taken · 1.2M of 5M tokens today
 tracker read 12 s ago
 Nothing happens: no issue of the tracker is in an active state ("To Do"); it is
-read again at ${sayMoment(NOW + 18_000, NOW)}, in 18 s.
+read again at ${formatMoment(NOW + 18_000, NOW)}, in 18 s.
 `);
   });
 

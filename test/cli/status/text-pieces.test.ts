@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { wantsColour } from '../../../src/cli/terminal.js';
-import { localTimes, sayDuration, sayMoment, since, until } from '../../../src/text/format-duration.js';
-import { formatBudget, formatTokens } from '../../../src/text/format-tokens.js';
+import { formatBudget, formatTokens } from '../../../src/text/format-numbers.js';
+import {
+  formatAge,
+  formatDuration,
+  formatMoment,
+  formatTimeLeft,
+  localiseTimes,
+} from '../../../src/text/format-time.js';
 import { cut, oneLine, pad, widthOf, wrap } from '../../../src/text/terminal-text.js';
 import { ago, NOW } from './sample-state.js';
 
@@ -60,31 +66,31 @@ describe('times', () => {
     [86_400_000, '1 d'],
     [187_200_000, '2 d 4 h'],
   ])('%i ms are %s', (ms, words) => {
-    expect(sayDuration(ms)).toBe(words);
+    expect(formatDuration(ms)).toBe(words);
   });
 
   test('what is not known is not said, nor what has passed', () => {
-    expect(since(null, NOW)).toBeNull();
-    expect(since('never', NOW)).toBeNull();
-    expect(until(ago(1), NOW)).toBeNull();
-    expect(until(ago(-0.2), NOW)).toBe('1 s');
+    expect(formatAge(null, NOW)).toBeNull();
+    expect(formatAge('never', NOW)).toBeNull();
+    expect(formatTimeLeft(ago(1), NOW)).toBeNull();
+    expect(formatTimeLeft(ago(-0.2), NOW)).toBe('1 s');
   });
 
   test('are of the clock on the wall, with the day where it is another', () => {
     const noon = new Date(2026, 10, 18, 12, 5).getTime();
 
-    expect(sayMoment(noon, noon + 3_600_000)).toBe('12:05');
-    expect(sayMoment(noon, noon + 86_400_000)).toBe('18 Nov 12:05');
-    expect(sayMoment(noon, new Date(2027, 0, 1).getTime())).toBe('18 Nov 2026 12:05');
-    expect(localTimes('not at 2026-99-99T12:00:00Z', noon)).toBe('not at 2026-99-99T12:00:00Z');
+    expect(formatMoment(noon, noon + 3_600_000)).toBe('12:05');
+    expect(formatMoment(noon, noon + 86_400_000)).toBe('18 Nov 12:05');
+    expect(formatMoment(noon, new Date(2027, 0, 1).getTime())).toBe('18 Nov 2026 12:05');
+    expect(localiseTimes('not at 2026-99-99T12:00:00Z', noon)).toBe('not at 2026-99-99T12:00:00Z');
   });
 
   test('in a sentence say how long that is, too', () => {
     const noon = new Date(2026, 10, 18, 12, 5).getTime();
     const text = `due at ${new Date(noon).toISOString()}`;
 
-    expect(localTimes(text, noon - 7_900)).toBe('due at 12:05, in 8 s');
-    expect(localTimes(text, noon + 125_000)).toBe('due at 12:05, 2 min ago');
+    expect(localiseTimes(text, noon - 7_900)).toBe('due at 12:05, in 8 s');
+    expect(localiseTimes(text, noon + 125_000)).toBe('due at 12:05, 2 min ago');
   });
 });
 

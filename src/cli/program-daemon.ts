@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { DaemonTarget } from './daemon-place.js';
+import type { DaemonTarget } from './client.js';
 import type { Io } from './io.js';
 
 /** The commands that look at a running daemon. What they do is loaded when they are called. */

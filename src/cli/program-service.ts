@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { BatonError } from '../../domain/errors.js';
-import type { LogLevel } from '../../logging/logger.js';
-import type { Io } from '../io.js';
-import { complain } from '../io.js';
-import { isServiceName, type Scope } from './unit-text.js';
+import { BatonError } from '../domain/errors.js';
+import type { LogLevel } from '../logging/logger.js';
+import type { Io } from './io.js';
+import { printError } from './io.js';
+import { isServiceName, type Scope } from './service/unit-text.js';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
 
@@ -17,7 +17,7 @@ export function addService(program: Command, io: Io, done: (code: number) => voi
     .argument('[workflow]', 'the workflow file')
     .action((workflowPath: string | undefined, { system, name }: TargetFlags) =>
       attempt(io, done, async () => {
-        const { serviceStatus } = await import('./service-status.js');
+        const { serviceStatus } = await import('./service/status.js');
         return serviceStatus({ workflowPath, name, scope: scopeOf(system) }, io);
       }),
     );
@@ -28,7 +28,7 @@ export function addService(program: Command, io: Io, done: (code: number) => voi
     .option('-n, --lines <count>', 'how many lines of the past', toCount, 100)
     .action((workflowPath: string, { system, name, follow = false, lines }: LogFlags) =>
       attempt(io, done, async () => {
-        const { serviceLogs } = await import('./service-status.js');
+        const { serviceLogs } = await import('./service/status.js');
         return serviceLogs({ workflowPath, name, follow, lines, scope: scopeOf(system) }, io);
       }),
     );
@@ -46,7 +46,10 @@ function addInstall(service: Command, io: Io, done: (code: number) => void): voi
     .action((workflowPath: string, { system, dryRun = false, ...flags }: InstallFlags) =>
       attempt(io, done, async () => {
         if (flags.runAs !== undefined && system !== true) service.error('error: --run-as goes with --system');
-        const [{ installService }, { invocation }] = await Promise.all([import('./install.js'), import('../io.js')]);
+        const [{ installService }, { invocation }] = await Promise.all([
+          import('./service/install.js'),
+          import('./io.js'),
+        ]);
         const program = { node: process.execPath, script: process.argv[1] ?? '' };
         const command = invocation(process.argv, io.cwd);
         return installService({ workflowPath, dryRun, program, command, scope: scopeOf(system), ...flags }, io);
@@ -61,7 +64,10 @@ function addUninstall(service: Command, io: Io, done: (code: number) => void): v
     .option('--dry-run', 'print what would be removed and run, and do nothing')
     .action((workflowPath: string, { system, name, dryRun = false }: TargetFlags & { readonly dryRun?: boolean }) =>
       attempt(io, done, async () => {
-        const [{ uninstallService }, { invocation }] = await Promise.all([import('./install.js'), import('../io.js')]);
+        const [{ uninstallService }, { invocation }] = await Promise.all([
+          import('./service/install.js'),
+          import('./io.js'),
+        ]);
         const command = invocation(process.argv, io.cwd);
         return uninstallService({ workflowPath, name, dryRun, command, scope: scopeOf(system) }, io);
       }),
@@ -102,7 +108,7 @@ async function attempt(io: Io, done: (code: number) => void, act: () => Promise<
     done(await act());
   } catch (error) {
     if (!(error instanceof BatonError && error.code === 'service_failed')) throw error;
-    done(complain(error, 1, io));
+    done(printError(error, 1, io));
   }
 }
 

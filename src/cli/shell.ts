@@ -26,7 +26,7 @@ interface LoginShellRequest {
 }
 
 /** Asks the shell that agents and hooks get. A string: why there is no answer. */
-export async function askLoginShell(
+export async function readLoginShell(
   { word, env, unset, cwd }: LoginShellRequest,
   containment: Containment,
 ): Promise<LoginShell | string> {

@@ -3,15 +3,15 @@ import { neutralise } from '../text/neutralise.js';
 import type { Io } from './io.js';
 
 /** The person went away in the middle: Ctrl-C, Ctrl-D. */
-export class Abandoned extends Error {}
+export class PromptClosed extends Error {}
 
-export interface Questions {
+export interface Prompt {
   /** The answer; an empty one is the default, if there is any. Throws `Abandoned`. */
   ask(question: string, fallback: string): Promise<string>;
   close(): void;
 }
 
-export function openQuestions(io: Io): Questions {
+export function openPrompt(io: Io): Prompt {
   const isTerminal = 'isTTY' in io.stdin && io.stdin.isTTY === true;
   const reader = createInterface({ input: io.stdin, output: io.stdout, terminal: isTerminal });
   const lines: string[] = [];
@@ -31,7 +31,7 @@ export function openQuestions(io: Io): Questions {
       // Answers that were piped in may be here already when the input has ended.
       if (!isClosed) reader.prompt();
       while (lines.length === 0) {
-        if (isClosed) throw new Abandoned();
+        if (isClosed) throw new PromptClosed();
         await new Promise<void>((resolve) => {
           wake = resolve;
         });

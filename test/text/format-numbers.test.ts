@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { success } from '../../src/domain/outcome.js';
 import { shortCount } from '../../src/page/model/numbers.js';
 import { reportSummary } from '../../src/report/report-summary.js';
-import { formatTokens } from '../../src/text/format-tokens.js';
+import { formatTokens } from '../../src/text/format-numbers.js';
 import { describeOutcome } from '../../src/text/run-sentences.js';
 import { reportOf, run } from '../report/report-samples.js';
 
