@@ -1,6 +1,6 @@
 import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import type { Issue } from '../src/domain/issue.js';
+import { findIssue, type Issue } from '../src/domain/issue.js';
 import type { Outcome } from '../src/domain/outcome.js';
 import type { Draft } from './draft.js';
 import { isEligible } from './eligibility.js';
@@ -21,8 +21,8 @@ export function beginOnce(draft: Draft, only: string | null, now: Instant): void
   probeNow(draft, now);
   if (only === null) return;
   // Whoever names an issue wants it, parked or not.
-  const named = Object.values(draft.state.claims).find(({ issue }) => isCalled(issue, only));
-  if (named) retryRequested(draft, named.issue.id, now);
+  const named = issueNamed(draft.state, only);
+  if (named) retryRequested(draft, named.id, now);
 }
 
 /** A poll was answered: the first good one names what is due, and one asked for at the end says that it is over. */
@@ -39,7 +39,8 @@ export function observeOnce(draft: Draft, seq: number, now: Instant): void {
 
 /** Whoever waits is due now: a person, or a person's cron job, asks for it. Parked issues stay parked. */
 function nameDue(draft: Draft, only: string | null, now: Instant): string[] {
-  const isMeant = (issue: Issue) => only === null || isCalled(issue, only);
+  const named = only === null ? null : issueNamed(draft.state, only);
+  const isMeant = (issue: Issue) => only === null || issue.id === named?.id;
   for (const claim of Object.values(draft.state.claims)) {
     const { status } = claim;
     if (status.kind === 'waiting' && status.dueAtMs > now.wallMs && isMeant(claim.issue))
@@ -119,10 +120,9 @@ export function skippedIssues(state: State): Issue[] {
   });
 }
 
-/** As people type it: `task-1` is TASK-1. */
-export function isCalled({ id, identifier }: Issue, name: string): boolean {
-  const wanted = name.trim().toLowerCase();
-  return id.toLowerCase() === wanted || identifier.toLowerCase() === wanted;
+function issueNamed({ claims, candidates }: State, name: string): Issue | null {
+  const claimed = Object.values(claims).map(({ issue }) => issue);
+  return findIssue([...claimed, ...Object.values(candidates)], name, (issue) => issue);
 }
 
 /** Nothing runs; is there nothing left that could? */

@@ -2,7 +2,6 @@ import { hasBudget } from '../../orchestrator/eligibility.js';
 import type { State } from '../../orchestrator/state.js';
 import type { Claim, LiveRun, Parked, Running } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
-import type { FinishedIssue } from '../domain/durable.js';
 import type { StopReason } from '../domain/effects.js';
 import type { OrchestratorEvent } from '../domain/events.js';
 import { type Issue, includesState, standingOf } from '../domain/issue.js';
@@ -12,9 +11,9 @@ import { cancelled } from '../domain/outcome.js';
 import type { Answer, Question } from '../domain/run-signal.js';
 import { shellWord } from '../domain/shell-word.js';
 import { isoTime } from '../text/format-time.js';
-import { findIssue, knownIssues } from './issue-view.js';
+import { findFinishedIssue, findKnownIssue, knownIssues } from './issue-view.js';
 import type { AnswerRequest } from './schemas.js';
-import { failedRules } from './start-order.js';
+import { failedRules } from './why-idle.js';
 
 /** What a person asks for about one issue. */
 export type Action =
@@ -28,7 +27,7 @@ export type Action =
  * orders an effect. Whatever would come to nothing is refused, with the reason and what would help.
  */
 export function decideAction(state: State, name: string, action: Action): ActionResult {
-  const found = findIssue(state, name);
+  const found = findKnownIssue(state, name);
   if (found === null) return refuseUnknown(state, name);
   const { issue, claim } = found;
   switch (action.kind) {
@@ -258,7 +257,7 @@ function tell(identifier: string, claim: Claim | null, others: number): string {
 
 /** About an issue that is neither claimed nor a candidate nothing can be asked for: it has left, or was never there. */
 function refuseUnknown(state: State, name: string): ActionRefusal {
-  const done = finishedAs(state, name);
+  const done = findFinishedIssue(state, name);
   if (done) {
     const since = `${done.identifier} is "${done.state}" since ${isoTime(done.atMs)}, and not worked on any more`;
     return refuse('not_active', `${since}. Move it to ${openStates(state)} in the tracker, and it is.`);
@@ -270,15 +269,6 @@ function refuseUnknown(state: State, name: string): ActionRefusal {
   const meant = near === null ? '' : ` Did you mean ${near}?`;
   const message = `No issue ${name} is claimed or among the candidates of the last poll.${meant}`;
   return { status: 404, code: 'issue_not_found', message };
-}
-
-/** As `findIssue` finds them. */
-function finishedAs({ finished }: State, name: string): FinishedIssue | undefined {
-  const wanted = name.toLowerCase();
-  return (
-    finished.findLast((one) => one.identifier === name || one.issueId === name) ??
-    finished.findLast((one) => one.identifier.toLowerCase() === wanted)
-  );
 }
 
 function openStates({ config }: State): string {

@@ -13,7 +13,7 @@ import { cancelled } from '../domain/outcome.js';
 import { shellWord } from '../domain/shell-word.js';
 import { isoTime } from '../text/format-time.js';
 import type { RuleView } from './schemas.js';
-import { advice, askedOf, holdSentence, SENTENCES } from './start-order.js';
+import { advice, askedOf, holdSentence, SENTENCES } from './why-idle.js';
 
 /**
  * Every rule that can keep an issue from running, with what a person can do about those that do. An issue that is not running is

@@ -2,7 +2,7 @@ import { isAsking, recordOf, type State } from '../../orchestrator/state.js';
 import type { Claim } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
 import type { FinishedIssue, RunRecord } from '../domain/durable.js';
-import type { Issue } from '../domain/issue.js';
+import { findIssue, type Issue } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
 import { isoTime } from '../text/format-time.js';
 import { explainRules } from './explain.js';
@@ -18,7 +18,7 @@ import {
   runningEntry,
   tokensView,
 } from './snapshot.js';
-import { lineUp } from './start-order.js';
+import { lineUp } from './why-idle.js';
 
 /** What the state of the core does not know of an issue. */
 export interface IssuePast {
@@ -33,9 +33,9 @@ export interface IssuePast {
  * worked on before.
  */
 export function issueView(state: State, now: Instant, name: string, past: IssuePast): IssueView | null {
-  const { issue = null, claim = null } = findIssue(state, name) ?? {};
+  const { issue = null, claim = null } = findKnownIssue(state, name) ?? {};
   const history = past.records.map((record) => runView(record, past.hasTranscript(record.runId)));
-  const done = state.finished.findLast((one) => one.identifier === name || one.issueId === name) ?? null;
+  const done = findFinishedIssue(state, name);
   if (!issue) return leftView(state, now, past.records[0], done, history);
   return {
     ...issueFields(issue),
@@ -129,29 +129,29 @@ function runView(record: RunRecord, hasTranscript: boolean): RunView {
   };
 }
 
-export interface FoundIssue {
+export interface KnownIssue {
   readonly issue: Issue;
   /** `null`: it is a candidate. */
   readonly claim: Claim | null;
 }
 
-/**
- * By what people call it, else by its id, else as people type it: `task-1` is TASK-1 where no other is meant. Claims come first. Compares
- * texts and looks no key up, so that no name (`__proto__`) means anything special.
- */
-export function findIssue(state: State, name: string): FoundIssue | null {
-  const known = knownIssues(state);
-  const wanted = name.toLowerCase();
-  const alike = known.filter(({ issue }) => issue.identifier.toLowerCase() === wanted);
-  return (
-    known.find(({ issue }) => issue.identifier === name) ??
-    known.find(({ issue }) => issue.id === name) ??
-    (alike.length === 1 ? alike[0] : undefined) ??
-    null
-  );
+/** A claimed issue or a candidate, under any of its names; see `findIssue`. */
+export function findKnownIssue(state: State, name: string): KnownIssue | null {
+  return findIssue(knownIssues(state), name, ({ issue }) => issue);
 }
 
-export function knownIssues({ claims, candidates }: State): FoundIssue[] {
+/** The last time that an issue left the hands of this daemon. */
+export function findFinishedIssue({ finished }: State, name: string): FinishedIssue | null {
+  return findIssue([...finished].reverse(), name, ({ issueId, identifier }) => ({ id: issueId, identifier }));
+}
+
+/** The identifier under which the runs of an issue are stored. */
+export function identifierOf(state: State, name: string): string {
+  return findKnownIssue(state, name)?.issue.identifier ?? findFinishedIssue(state, name)?.identifier ?? name;
+}
+
+/** Claims come first. */
+export function knownIssues({ claims, candidates }: State): KnownIssue[] {
   return [
     ...Object.values(claims).map((claim) => ({ issue: claim.issue, claim })),
     ...Object.values(candidates).map((issue) => ({ issue, claim: null })),

@@ -10,8 +10,7 @@ import {
   isLoopback,
   withoutBrackets,
 } from './access.js';
-import { type Route, type RouteContext, refusal } from './route.js';
-import { createRoutes, type StatusSource } from './routes.js';
+import { createRoutes, type Route, type RouteContext, refusal, type StatusSource } from './routes.js';
 
 export interface HttpOptions {
   readonly source: StatusSource;

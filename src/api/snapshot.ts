@@ -34,9 +34,8 @@ import type {
   RunningView,
   StateView,
 } from './schemas.js';
-import { failedRules, type InLine, lineUp } from './start-order.js';
 import { type Totals, totalsView } from './totals.js';
-import { whyIdle } from './why-idle.js';
+import { failedRules, type InLine, lineUp, whyIdle } from './why-idle.js';
 
 /** What the state of the core does not know: everything about the daemon around it, and what its runs were last seen doing. */
 export interface Surroundings {

@@ -335,9 +335,6 @@ export async function getIssue(client: DaemonClient, name: string): Promise<Issu
     if (!(error instanceof ApiError) || error.code !== 'issue_not_found') throw error;
     const state = await client.get('/api/v1/state', stateShape);
     const names = [...new Set(LISTS.flatMap((list) => state[list].map((entry) => entry.issue_identifier)))];
-    const same = names.filter((one) => one.toLowerCase() === name.toLowerCase());
-    const [only] = same;
-    if (only !== undefined && same.length === 1) return client.get(issuePath(only), issueShape);
     const near = nearestWord(name, names);
     throw near === null ? error : new ApiError(error.status, error.code, `${error.message} Did you mean ${near}?`);
   }

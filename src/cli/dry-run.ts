@@ -1,5 +1,5 @@
 import type { State } from '../../orchestrator/state.js';
-import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
+import { failedRules, lineUp, obstacleToAll } from '../api/why-idle.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
 import { localiseTimes } from '../text/format-time.js';

@@ -1,5 +1,5 @@
 import { explainRules } from '../api/explain.js';
-import { findIssue, knownIssues } from '../api/issue-view.js';
+import { findKnownIssue, knownIssues } from '../api/issue-view.js';
 import type { IssueView, RuleView } from '../api/schemas.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import { localiseTimes } from '../text/format-time.js';
@@ -66,7 +66,7 @@ async function explainHere(
   name: string,
   { state, now, issueById }: SimulatedPoll,
 ): Promise<Omit<Explanation, 'daemon'> | null> {
-  const found = findIssue(state, name);
+  const found = findKnownIssue(state, name);
   const issue = found?.issue ?? (await issueById(name));
   if (issue === null) return null;
   const { identifier: issue_identifier, title } = issue;

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { readTimeline } from '../api/read-timeline.js';
 import { type RunView, stateShape, type Timeline, type TimelineEntry, timelineShape } from '../api/schemas.js';
 import type { RunRecord } from '../domain/durable.js';
+import { findIssue } from '../domain/issue.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import { transcriptName } from '../logging/transcript.js';
 import { withStoredCopy } from '../store/read-stored.js';
@@ -283,8 +284,7 @@ async function readPast(stateDir: string, issue: string): Promise<Past> {
       const [recent, { claims, finished }] = await Promise.all([store.past.runs({ limit: NAMES }), store.load()]);
       const claimed = Object.values(claims).map((claim) => claim.issue);
       const known = [...new Set([...claimed, ...finished, ...recent].map((one) => one.identifier))];
-      const alike = known.filter((name) => name.toLowerCase() === issue.toLowerCase());
-      const name = known.includes(issue) || alike.length !== 1 ? issue : (alike[0] ?? issue);
+      const name = findIssue(known, issue, (identifier) => ({ id: identifier, identifier })) ?? issue;
       const records = await store.past.runs({ issue: name, limit: RUNS });
       // By its id it is found, too.
       const identifier = records[0]?.identifier ?? (known.includes(name) ? name : null);

@@ -1,12 +1,12 @@
 import type { Writable } from 'node:stream';
 import { abortsOnFailure } from '../../hooks/run-hook.js';
-import { isCalled, onceResults, skippedIssues } from '../../orchestrator/once.js';
+import { onceResults, skippedIssues } from '../../orchestrator/once.js';
 import type { OnceResult, State } from '../../orchestrator/state.js';
 import type { RunObserver, StepEnd, StepStart } from '../../runner/run-observer.js';
-import { failedRules, lineUp, obstacleToAll } from '../api/start-order.js';
+import { failedRules, lineUp, obstacleToAll } from '../api/why-idle.js';
 import type { Instant } from '../domain/clock.js';
 import type { OrchestratorEvent } from '../domain/events.js';
-import type { Issue } from '../domain/issue.js';
+import { findIssue, type Issue } from '../domain/issue.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import type { Outcome } from '../domain/outcome.js';
 import type { RuntimeEvent } from '../domain/run-signal.js';
@@ -159,7 +159,7 @@ function whyInVain({ id, identifier }: Issue, state: State, now: Instant, obstac
 
 function whyNotThisOne(name: string, state: State): string {
   const known = [...Object.values(state.candidates), ...Object.values(state.claims).map(({ issue }) => issue)];
-  const found = known.find((issue) => isCalled(issue, name));
+  const found = findIssue(known, name, (issue) => issue);
   if (found) return `${reasonsOf(found, state)}.`;
   const near = nearestWord(
     name,

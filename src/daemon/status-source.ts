@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findIssue } from '../api/issue-view.js';
+import { identifierOf } from '../api/issue-view.js';
 import type { Metrics } from '../api/metrics.js';
 import type { StatusSource } from '../api/routes.js';
 import type { Stats } from '../api/schemas.js';
@@ -40,7 +40,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
       import('../api/snapshot.js'),
       import('../api/issue-view.js'),
       import('../api/read-timeline.js'),
-      import('../api/page-routes.js'),
+      import('../api/page-files.js'),
       Promise.all([import('../api/totals.js'), import('../api/why-idle.js'), import('../api/snapshot.js')]),
     ]);
   const [{ statsOf }, { whyNotReady }, { workflowFacts }] = views;
@@ -61,7 +61,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
 
   /** A run belongs to the issue under whose name it is asked for; `null`: it does not, or there is none. */
   const runOf = async (asked: string, runId: string | null): Promise<string | null> => {
-    const name = findIssue(state(), asked)?.issue.identifier ?? asked;
+    const name = identifierOf(state(), asked);
     const live = activity.runOf(name);
     if (live !== null && (runId === null || runId === live)) return live;
     const records = await store.past.runs({ issue: name, limit: RUNS_FOUND });
@@ -73,8 +73,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
   const source: StatusSource = {
     stateText: () => stateText.get(),
     async issue(asked) {
-      // As people type it; runs are found by the name as it is.
-      const name = findIssue(state(), asked)?.issue.identifier ?? asked;
+      const name = identifierOf(state(), asked);
       const [records, files] = await Promise.all([
         store.past.runs({ issue: name, limit: RUNS_TOLD }),
         readdir(stateDir.transcripts).then((names) => new Set(names)),
@@ -104,7 +103,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
       snapshot,
       clean,
       timeline: (name) => {
-        const runId = activity.runOf(name) ?? activity.runOf(findIssue(state(), name)?.issue.identifier ?? '');
+        const runId = activity.runOf(identifierOf(state(), name));
         return runId === null ? null : activity.timeline(runId);
       },
     }),

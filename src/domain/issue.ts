@@ -39,6 +39,26 @@ export interface Comment {
   readonly created_at: string | null;
 }
 
+/**
+ * The issue that a person means by `name`: the one with that identifier, else the one with that id, else the only one whose identifier or id
+ * differs in case alone (`task-1` is TASK-1). Compares texts instead of looking up keys, so `__proto__` is a name like any other.
+ */
+export function findIssue<T>(known: readonly T[], name: string, namesOf: (entry: T) => IssueNames): T | null {
+  const wanted = name.trim().toLowerCase();
+  const alike = known.filter((entry) => {
+    const { id, identifier } = namesOf(entry);
+    return identifier.toLowerCase() === wanted || id.toLowerCase() === wanted;
+  });
+  return (
+    alike.find((entry) => namesOf(entry).identifier === name) ??
+    alike.find((entry) => namesOf(entry).id === name) ??
+    (new Set(alike.map((entry) => namesOf(entry).id)).size === 1 ? alike[0] : undefined) ??
+    null
+  );
+}
+
+type IssueNames = Pick<Issue, 'id' | 'identifier'>;
+
 /** How states are compared everywhere: "In Progress " and "in progress" are one state. */
 export function stateKey(state: string): string {
   return state.trim().toLowerCase();

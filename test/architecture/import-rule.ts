@@ -74,7 +74,7 @@ const PURE_FILES = [
   'src/api/patch.ts',
   'src/api/snapshot.ts',
   'src/api/sse-parser.ts',
-  'src/api/start-order.ts',
+  'src/api/why-idle.ts',
   'src/api/timeline.ts',
   'src/api/totals.ts',
   'src/api/why-idle.ts',

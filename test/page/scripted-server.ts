@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { readPageFiles } from '../../src/api/page-routes.js';
+import { readPageFiles } from '../../src/api/page-files.js';
 import type { StatusSource } from '../../src/api/routes.js';
 import type { IssueView, StateView, Stats } from '../../src/api/schemas.js';
 import { type HttpServer, startHttp } from '../../src/api/server.js';

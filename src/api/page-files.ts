@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Answer, type Route, refusal } from './route.js';
+import { type Answer, type Route, refusal } from './routes.js';
 
 /** What the page may do: talk to us, and nothing else. */
 const PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
