@@ -6,7 +6,7 @@ import { NOT_ASKING, progressAt } from './live-run.js';
 import { requestStop } from './run-end.js';
 import { enforceDayBudget, isDayBudgetAvailable } from './usage.js';
 
-/** Everything that time alone brings about. Acts on what is due now; called too early or twice it does nothing. */
+/** Applies everything that is due by time alone. Calling it early or twice has no effect. */
 export function applyDeadlines(draft: Draft, now: Instant): void {
   if (isDayBudgetAvailable(draft, now)) liftHold(draft, 'budget', 'a new day, or a higher cap');
   enforceDayBudget(draft, now);
@@ -20,7 +20,7 @@ export function applyDeadlines(draft: Draft, now: Instant): void {
   }
 }
 
-/** A run could not note something down while our own writes succeed: only another run can tell whether that is over. */
+/** A run failed to write while the core's own writes succeed. Only another run can show whether the problem is over. */
 function isStoreRetryDue({ state }: Draft, now: Instant): boolean {
   const untilMs = state.holds.store?.untilMs ?? null;
   return untilMs !== null && untilMs <= now.wallMs && !state.persist.broken;
@@ -49,9 +49,8 @@ function expireQuestions(draft: Draft, claim: Claim, run: LiveRun, now: Instant)
 }
 
 /**
- * Silence is the time since the last progress, asleep time aside. It counts only while the agent itself is at work: hooks
- * have their own limit, an open command or tool is bounded by its own end and the turn's timeout, and while a person is
- * asked nothing can go on.
+ * Silence is the awake time since the last progress. It counts only while the agent works: hooks have their own timeout, an open
+ * command or tool call is bounded by its own end and the turn timeout, and a run that waits for a person cannot progress.
  */
 function isStalled(run: LiveRun, now: Instant): boolean {
   const atMs = stallAtAwakeMs(run);

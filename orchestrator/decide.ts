@@ -21,9 +21,9 @@ export interface Decision {
 }
 
 /**
- * The whole of Baton's judgement: what happened, at what time, and what to do about it. Pure: the same arguments give the same
- * answer, and the state that comes in is not touched. After each event whatever is due is done (deadlines, poll, free
- * slots), so no handler has to think of it, and what changed is ordered to be stored.
+ * Decides what to do about one event. Pure: the same arguments give the same result, and the input state is not modified. After each
+ * event, everything that is due happens here (deadlines, poll, free slots) and changes are ordered to be stored, so handlers need
+ * not care.
  */
 export function decide(state: State, event: OrchestratorEvent, now: Instant): Decision {
   const draft = new Draft(state);
@@ -41,8 +41,8 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
 }
 
 /**
- * What living runs say frees nothing, their token counts aside, and comes a thousand times a second. Nothing that is due is
- * looked at because of it: a timer that was set for that must stay.
+ * True for signals of active runs other than token usage. They free no slot and arrive thousands of times per second, so they do not
+ * trigger the checks for what is due. The timer set for those checks must stay.
  */
 export function isProgressOnly(event: OrchestratorEvent): boolean {
   return event.type === 'run_signalled' && event.signal.type !== 'usage';
@@ -126,15 +126,15 @@ function startUp(draft: Draft, event: Extract<PlainEvent, { type: 'started' }>, 
   if (event.once) beginOnce(draft, event.once.only, now);
 }
 
-/** Whatever kept it (a full disk, a folder in use) may pass: a workspace is not forgotten because it could not be removed once. */
-const TRY_REMOVAL_AGAIN_MS = 3_600_000;
+/** The cause (a full disk, a folder in use) may pass, so a failed removal is repeated. */
+const REMOVAL_RETRY_MS = 3_600_000;
 
 function finishRemoval(draft: Draft, issueId: string, report: RemovalReport, now: Instant): void {
   const identifier = draft.state.removals[issueId];
   if (identifier === undefined) return;
   draft.drop('removals', issueId);
   if (report.ok) return draft.note('info', 'workspace removed', { issueId, identifier });
-  draft.put('leftovers', issueId, { notBeforeMs: now.wallMs + TRY_REMOVAL_AGAIN_MS });
+  draft.put('leftovers', issueId, { notBeforeMs: now.wallMs + REMOVAL_RETRY_MS });
   draft.note('warn', 'workspace could not be removed, trying again in an hour', {
     issueId,
     identifier,
@@ -142,11 +142,11 @@ function finishRemoval(draft: Draft, issueId: string, report: RemovalReport, now
   });
 }
 
-/** Due times were written on a clock that has been set back: they move with it, or a ten-second wait takes an hour. */
+/** The wall clock was set back. Due times move with it; otherwise a ten-second wait could take an hour. */
 function shiftDueTimes(draft: Draft, byMs: number): void {
   const { poll, holds, claims, leftovers } = draft.state;
   const lastOkAtMs = poll.lastOkAtMs === null ? null : poll.lastOkAtMs - byMs;
-  // At worst the tracker is asked once too early; else a limit of a minute lasts for as long as the clock was set back.
+  // At worst this asks the tracker once too early. Without it, a limit of a minute could last for hours.
   const rateLimit = poll.rateLimit && { ...poll.rateLimit, resetAtMs: poll.rateLimit.resetAtMs - byMs };
   draft.set({ poll: { ...poll, nextAtMs: poll.nextAtMs - byMs, lastOkAtMs, rateLimit } });
   for (const [id, { notBeforeMs }] of Object.entries(leftovers))
@@ -162,7 +162,7 @@ function shiftDueTimes(draft: Draft, byMs: number): void {
   }
 }
 
-/** A shutdown is over when nothing runs, nothing is being removed and everything is stored; or when its time is up. */
+/** Exits when no run is active, no workspace is being removed and everything is stored, or when the shutdown time is over. */
 function exitWhenDone(draft: Draft, now: Instant): void {
   const { shutdown, runs, removals, persist } = draft.state;
   if (shutdown === null || shutdown.exited) return;

@@ -11,8 +11,8 @@ import { startBlocker } from './start-blocker.js';
 import { recordOf } from './state.js';
 
 /**
- * Gives free slots to the head of the ready list. What was read just now is claimed; for the rest one batched read is
- * asked for, whose answer brings us back here. Runs after every event, so a freed slot never waits for a poll.
+ * Gives free slots to the head of the ready list. Issues that were just read are claimed. For the others one batched read is ordered;
+ * its answer calls this function again. It runs after every event, so a freed slot never waits for a poll.
  */
 export function dispatchReady(draft: Draft, now: Instant, fresh: FreshIssues): void {
   if (startBlocker(draft.state, now) !== null) return;
@@ -34,12 +34,12 @@ export function dispatchReady(draft: Draft, now: Instant, fresh: FreshIssues): v
   if (permit === 'all') markWaitingForSlot(draft, now);
 }
 
-/** An answer that came too late to tell a waiting claim anything new is not fresh for it. */
+/** A read counts for a waiting claim only when the claim has applied it. */
 function isFresh({ issue, claim }: Ready, fresh: FreshIssues): boolean {
   return fresh.ids.has(issue.id) && (claim === null || claim.live.issueSeq === fresh.seq);
 }
 
-/** Takes the slot and has the claim stored; the run starts when that is done. */
+/** Takes the slot. The run starts once the claim is stored. */
 function claimIssue(draft: Draft, { issue, claim }: Ready, seq: number, isProbe: boolean, now: Instant): void {
   const { state } = draft;
   const record = recordOf(state, issue.id);

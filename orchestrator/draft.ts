@@ -2,13 +2,12 @@ import type { Claim, Hold, HoldSource } from '../src/domain/claim.js';
 import type { Effect, Note } from '../src/domain/effects.js';
 import type { State } from './state.js';
 
-/** The parts of the state that map ids to things. */
+/** The members of the state that are maps by id. */
 type Maps = Pick<State, 'claims' | 'runs' | 'candidates' | 'leftovers' | 'removals' | 'released' | 'records' | 'ended'>;
 
 /**
- * One decision in the making. It collects effects and replaces parts of the state by copies, so that handlers read like
- * plain code while the state that came in is never touched. A map is copied once per decision, however often it is changed.
- * It lives for one call of `decide`.
+ * The working copy of one call of `decide`. It collects effects and copies what handlers change, so handlers read like plain code
+ * and the input state is never modified. Each map is copied at most once per decision.
  */
 export class Draft {
   readonly effects: Effect[] = [];
@@ -55,18 +54,18 @@ export class Draft {
   }
 
   claim(issueId: string): Claim | undefined {
-    // `constructor` and the like are there on every object.
+    // Issue ids may equal inherited names such as `constructor`.
     return Object.hasOwn(this.#state.claims, issueId) ? this.#state.claims[issueId] : undefined;
   }
 
-  /** A claimed issue is no candidate any more. */
+  /** Stores a claim. A claimed issue is no longer a candidate. */
   putClaim(claim: Claim): Claim {
     this.put('claims', claim.issue.id, claim);
     this.drop('candidates', claim.issue.id);
     return claim;
   }
 
-  /** Gives an issue up. Answers about it that are already on their way are old. */
+  /** Releases an issue. Answers about it that are already in flight become outdated. */
   release(issueId: string): void {
     this.drop('claims', issueId);
     this.put('released', issueId, this.#state.seq);
@@ -81,7 +80,7 @@ export class Draft {
     this.set({ holds });
   }
 
-  /** The next number for a read or a poll. */
+  /** Returns the next sequence number for a read or a poll. */
   nextSeq(): number {
     const seq = this.#state.seq + 1;
     this.set({ seq });

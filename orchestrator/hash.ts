@@ -2,8 +2,8 @@ import type { Issue } from '../src/domain/issue.js';
 import { stateKey } from '../src/domain/issue.js';
 
 /**
- * The hash by which an issue has *changed*: what a person or another tool would call a change of the work. Never
- * `updated_at` or comments: an agent's own comment is not progress.
+ * Two hashes of an issue differ when its work has changed. `updated_at` and comments do not count, because an agent's own comment is
+ * not progress.
  */
 export function changeHash(issue: Issue): string {
   return hashText(
@@ -21,12 +21,12 @@ export function changeHash(issue: Issue): string {
   );
 }
 
-/** A number in [0, 1) that depends only on `seed`: randomness that can be replayed. */
+/** A number in [0, 1) that depends only on `seed`, so a replay gives the same jitter. */
 export function fraction(seed: string): number {
   return Number.parseInt(hashText(seed).slice(0, 8), 16) / 2 ** 32;
 }
 
-/** Two 32-bit FNV-1a hashes over different bases: 64 bits, plenty to tell two versions of one issue apart. */
+/** Two 32-bit FNV-1a hashes with different bases. 64 bits suffice to tell versions of one issue apart. */
 function hashText(text: string): string {
   let a = 0x811c9dc5;
   let b = 0xc9dc5118;
@@ -38,7 +38,7 @@ function hashText(text: string): string {
   return mix(a) + mix(b ^ text.length);
 }
 
-/** Spreads the last characters over all bits, which plain FNV does not. */
+/** Spreads the last characters over all bits; plain FNV does not. */
 function mix(hash: number): string {
   let h = hash ^ (hash >>> 16);
   h = Math.imul(h, 0x85ebca6b);

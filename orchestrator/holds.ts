@@ -9,8 +9,8 @@ import { backoffMs } from './retry.js';
 import type { State } from './state.js';
 
 /**
- * A hold says: something is wrong that would hit every issue alike. `agent` and `workflow` are left through a probe, one run
- * that is let through to see; `store` when a write succeeds; `tracker` and `disk` when an observation says so; `budget` with the day.
+ * A hold stops new starts because of a problem that affects every issue. A successful probe (one run that may start) lifts the holds of
+ * `agent` and `workflow`, a successful write lifts `store`, an observation lifts `tracker` and `disk`, and a new day lifts `budget`.
  */
 const PROBED: readonly HoldSource[] = ['agent', 'workflow'];
 
@@ -35,7 +35,7 @@ const SOURCE_OF: { readonly [code in ErrorCode]?: HoldSource } = {
   CAPABILITY_NOT_FOUND: 'workflow',
 };
 
-/** The one reason to show, most basic first. */
+/** The hold to show first: the most fundamental one. */
 export function mainHold(state: State): { source: HoldSource; hold: Hold } | null {
   for (const source of HOLD_SOURCES) {
     const hold = state.holds[source];
@@ -44,7 +44,7 @@ export function mainHold(state: State): { source: HoldSource; hold: Hold } | nul
   return null;
 }
 
-/** Starts or prolongs the hold that `error` calls for. A failed probe waits longer, or until the reset that was named. */
+/** Starts or extends the hold for `error`. After a failed probe the next one waits longer, or until the reset time of the error. */
 export function holdFor(
   draft: Draft,
   error: OutcomeError,
@@ -79,10 +79,10 @@ export function liftHold(draft: Draft, source: HoldSource, why: string): void {
   draft.note('info', 'hold lifted', { fields: { code: hold.code, why, source } });
 }
 
-/** A probe got through: whoever failed as a probe before has a trouble of its own. */
+/** A probe succeeded. Issues that failed as probes before have a problem of their own. */
 export function probeSucceeded(draft: Draft, issueId: string): void {
   const probe = draft.claim(issueId);
-  // It has said what it had to say; about a later hold it says nothing.
+  // The run is no probe any more and does not affect a later hold.
   if (probe?.status.kind === 'running') {
     draft.putClaim({ ...probe, status: { kind: 'running', run: { ...probe.status.run, probe: false } } });
   }
@@ -97,7 +97,7 @@ export function probeSucceeded(draft: Draft, issueId: string): void {
   }
 }
 
-/** A probe ended without telling whether the reason is gone: try again later. */
+/** A probe ended without showing whether the problem is gone. The next one follows after a backoff. */
 export function probeInconclusive(draft: Draft, now: Instant): void {
   for (const source of PROBED) {
     const hold = draft.state.holds[source];
@@ -107,7 +107,7 @@ export function probeInconclusive(draft: Draft, now: Instant): void {
   }
 }
 
-/** A person says that the reason is gone: the next probe need not wait. */
+/** A person requested a start, so the next probe need not wait. */
 export function probeNow(draft: Draft, now: Instant): void {
   for (const source of PROBED) {
     const hold = draft.state.holds[source];
@@ -117,19 +117,21 @@ export function probeNow(draft: Draft, now: Instant): void {
 
 export type StartPermit = 'all' | 'one_probe' | 'none';
 
-/** May runs be started as far as holds go? */
+/** What the current holds allow to start. */
 export function permitOf(state: State, now: Instant): StartPermit {
   const sources = HOLD_SOURCES.filter((source) => state.holds[source]);
   if (sources.length === 0) return 'all';
-  const ripe = sources.every((source) => PROBED.includes(source) && (state.holds[source]?.untilMs ?? 0) <= now.wallMs);
-  return ripe && !isProbeRunning(state) ? 'one_probe' : 'none';
+  const isProbeDue = sources.every(
+    (source) => PROBED.includes(source) && (state.holds[source]?.untilMs ?? 0) <= now.wallMs,
+  );
+  return isProbeDue && !isProbeRunning(state) ? 'one_probe' : 'none';
 }
 
 export function isProbeRunning(state: State): boolean {
   return Object.values(state.claims).some((claim) => claim.status.kind === 'running' && claim.status.run.probe);
 }
 
-/** Takes turns, whoever was never the probe first, so that one bad issue cannot keep everything on hold. */
+/** Chooses the next probe. Issues take turns, so one bad issue cannot keep the hold in place. */
 export function chooseProbe<T extends { readonly issue: Issue }>(ready: readonly T[], state: State): T[] {
   const probed = PROBED.flatMap((source) => state.holds[source]?.probed ?? []);
   const turn = ({ issue }: T) => probed.lastIndexOf(issue.id);

@@ -8,7 +8,7 @@ export function tokensOn(ledger: Ledger, day: string): number {
   return ledger[day]?.tokens ?? 0;
 }
 
-/** Books what an issue spent on a day. The newest days are kept in mind; the store keeps the others. */
+/** Adds the spending of an issue to a day. The state keeps the newest days; the store keeps all of them. */
 export function addSpending(ledger: Ledger, day: string, issueId: string, spent: Spending): Ledger {
   const before = ledger[day] ?? EMPTY_DAY;
   const known = (Object.hasOwn(before.issues, issueId) ? before.issues[issueId] : undefined) ?? NOTHING;
@@ -16,11 +16,11 @@ export function addSpending(ledger: Ledger, day: string, issueId: string, spent:
   const today = { tokens: before.tokens + spent.tokens, issues: { ...before.issues, [issueId]: entry } };
   const days = Object.entries({ ...ledger, [day]: today }).sort(([a], [b]) => (a < b ? -1 : 1));
   const newest = days.slice(-LEDGER_DAYS);
-  // However far the clock was ahead before: today is never the one to be forgotten.
+  // Keep today even when entries with a later date exist because the clock was ahead.
   return Object.fromEntries(newest.some(([one]) => one === day) ? newest : [[day, today], ...newest.slice(1)]);
 }
 
-/** The entries of `after` that `before` does not have like that. */
+/** The entries of `after` that are new or differ from `before`. */
 export function ledgerChanges(before: Ledger, after: Ledger): Ledger {
   if (before === after) return {};
   const changed = Object.entries(after).flatMap(([day, { tokens, issues }]) => {

@@ -2,7 +2,7 @@ import type { LiveRun, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Config } from '../src/domain/config.js';
 
-/** A run at its beginning, under the settings of that moment. */
+/** A new run with the settings of this moment. */
 export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: Config, now: Moment): LiveRun {
   return {
     stage,
@@ -27,13 +27,10 @@ export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: 
   };
 }
 
-/**
- * A run that an earlier daemon began. It is told to stop already, as by a shutdown, or as a person wished; what it left is being cleared
- * away.
- */
+/** A run that an earlier daemon started. It counts as stopping, by a shutdown or by the operator, while its remains are cleaned up. */
 export function interruptedRun({ wish, startedAtMs }: RunFacts, config: Config): LiveRun {
-  const begun = newLiveRun('left', 0, config, { awakeMs: 0, wallMs: startedAtMs });
-  return { ...begun, phase: 'finishing', stop: wish === 'stop' ? 'operator' : 'shutdown' };
+  const live = newLiveRun('left', 0, config, { awakeMs: 0, wallMs: startedAtMs });
+  return { ...live, phase: 'finishing', stop: wish === 'stop' ? 'operator' : 'shutdown' };
 }
 
 type Moment = Pick<Instant, 'awakeMs' | 'wallMs'>;

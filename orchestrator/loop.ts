@@ -9,17 +9,17 @@ import { nextWakeMs } from './wake.js';
 export interface LoopOptions {
   readonly initial: State;
   readonly clock: Clock;
-  /** Carries effects out. Must not throw; what comes of them is dispatched. */
+  /** Performs an effect. Must not throw; results come back as events. */
   perform(effect: Effect): void;
-  /** For those who watch: called after each event with the state it led to. */
+  /** Called after each event with the resulting state. */
   onDecided?(event: OrchestratorEvent, state: State, effects: readonly Effect[]): void;
-  /** A bug in the core. Losing an event could leak a slot for ever, so the daemon had better end and recover. */
+  /** Called when the core throws. A lost event could leak a slot, so the daemon should exit and recover. */
   onFault(error: unknown, event: OrchestratorEvent): void;
 }
 
 /**
- * One inbox, one event at a time, and the only place where the state is assigned. An event that is dispatched while another
- * is being handled waits its turn, so a handler never sees a half-made state.
+ * The inbox of the core and the only place that assigns the state. It handles one event at a time: an event dispatched while another
+ * is handled waits, so no handler sees an intermediate state.
  */
 export class Loop {
   readonly #options: LoopOptions;
@@ -45,7 +45,7 @@ export class Loop {
     if (!this.#isDraining) this.#drain();
   };
 
-  /** No further event is handled. */
+  /** Stops handling events. */
   close(): void {
     this.#isClosed = true;
     this.#inbox.length = 0;
@@ -54,18 +54,18 @@ export class Loop {
 
   #drain(): void {
     this.#isDraining = true;
-    let lookedAt: Instant | null = null;
+    let checkedAt: Instant | null = null;
     let event = this.#inbox.shift();
     while (event !== undefined) {
       const now = this.#options.clock.now();
-      if (!isProgressOnly(event)) lookedAt = now;
+      if (!isProgressOnly(event)) checkedAt = now;
       this.#handle(event, now);
       event = this.#inbox.shift();
     }
     this.#isDraining = false;
     if (this.#isClosed) return;
-    // Asked as of the last look: what became due since then has not been seen, and must ring.
-    if (lookedAt) this.#timer.set(nextWakeMs(this.#state, lookedAt));
+    // Computed for the time of the last check: what became due since then must still ring.
+    if (checkedAt) this.#timer.set(nextWakeMs(this.#state, checkedAt));
     else this.#timer.bringForward(nextWakeMs(this.#state, this.#options.clock.now()));
   }
 

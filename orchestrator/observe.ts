@@ -9,7 +9,7 @@ import { reconcile } from './reconcile.js';
 import { removeWorkspace } from './run-end.js';
 import type { State } from './state.js';
 
-/** What was read just now: these may be started without asking again. */
+/** Issues that were just read. They may start without another read. */
 export interface FreshIssues {
   readonly seq: number;
   readonly ids: ReadonlySet<string>;
@@ -20,7 +20,7 @@ export const NOTHING_FRESH: FreshIssues = { seq: 0, ids: new Set() };
 type Failure = Extract<ReadResult, { ok: false }>;
 type Answered = Extract<ReadResult, { ok: true }>;
 
-/** One poll has been answered: reconcile what it asked about, take over the candidates, judge the health. */
+/** Applies the answer to a poll: reconciles the issues it asked about, takes the candidates, updates the poll health. */
 export function applyObservation(draft: Draft, observation: Observation, now: Instant): FreshIssues {
   const { seq, refresh, candidates } = observation;
   if (seq !== draft.state.poll.inFlightSeq) return NOTHING_FRESH;
@@ -39,7 +39,7 @@ export function applyObservation(draft: Draft, observation: Observation, now: In
   return { seq, ids: new Set([...refresh.issues, ...candidates.issues].map((issue) => issue.id)) };
 }
 
-/** The batched read before a start has been answered. */
+/** Applies the answer to the batched read before a start. */
 export function applyRead(
   draft: Draft,
   event: Extract<OrchestratorEvent, { type: 'issues_read' }>,
@@ -65,7 +65,7 @@ export function applyRead(
 function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered, seq: number, now: Instant): void {
   const found = byId(refresh.issues);
   for (const id of asked) {
-    // A half-written file or a failed page proves nothing.
+    // Unknown is not gone: the file may be half-written, or a page failed.
     if (refresh.unknown.includes(id)) continue;
     const issue = found.get(id) ?? null;
     removeLeftover(draft, id, issue, seq);
@@ -73,9 +73,9 @@ function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered,
   }
 }
 
-/** A workspace of an earlier life whose issue is finished. */
+/** Removes a leftover workspace whose issue is in a terminal state. */
 function removeLeftover(draft: Draft, id: string, issue: Issue | null, seq: number): void {
-  // A newer read has said something else about it meanwhile.
+  // A newer read has already answered for this issue.
   const isOld = (draft.state.released[id] ?? 0) >= seq;
   if (!(id in draft.state.leftovers) || isOld) return;
   draft.drop('leftovers', id);
@@ -84,14 +84,14 @@ function removeLeftover(draft: Draft, id: string, issue: Issue | null, seq: numb
   if (issue && isTerminal) removeWorkspace(draft, issue);
 }
 
-/** Made once: it is asked ten thousand times in a poll. */
+/** Shared, because a poll checks thousands of ids against it. */
 const EMPTY = {};
 
 function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): void {
   const { released } = draft.state;
   const candidates: Record<string, Issue> = {};
   for (const issue of issues) {
-    // `constructor` and the like would collide with what every object has.
+    // Ids such as `constructor` collide with inherited properties.
     if (issue.id in EMPTY) draft.note('warn', 'issue ignored: its id cannot be used', { fields: { id: issue.id } });
     else if (!draft.claim(issue.id) && (released[issue.id] ?? 0) < seq) candidates[issue.id] = issue;
   }
@@ -101,7 +101,7 @@ function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): vo
   draft.replace('released', stillOld);
 }
 
-/** Each is told once, for as long as it lasts. */
+/** Logs each problem once while it lasts. */
 function logProblems(draft: Draft, problems: readonly string[]): void {
   const { poll } = draft.state;
   for (const detail of problems) {
@@ -110,14 +110,14 @@ function logProblems(draft: Draft, problems: readonly string[]): void {
   draft.set({ poll: { ...poll, problems } });
 }
 
-/** What a poll that was asked for earlier will say about it is old by then. */
+/** Replaces a candidate. Answers to polls ordered earlier are outdated for it. */
 function updateCandidate(draft: Draft, id: string, issue: Issue | null, seq: number): void {
   if (issue === null) draft.drop('candidates', id);
   else draft.put('candidates', id, issue);
   draft.put('released', id, seq);
 }
 
-/** Nothing is known about it right now; asking again at once would be a hot loop. */
+/** The tracker cannot answer for this issue now. Wait for the next poll; an immediate read would loop. */
 function postpone(draft: Draft, id: string, now: Instant): void {
   const claim = draft.claim(id);
   if (claim?.status.kind === 'waiting') {
@@ -130,17 +130,23 @@ function postpone(draft: Draft, id: string, now: Instant): void {
   }
 }
 
-function settlePoll(draft: Draft, failure: Failure | null, told: RateLimit | null, seq: number, now: Instant): void {
+function settlePoll(
+  draft: Draft,
+  failure: Failure | null,
+  reported: RateLimit | null,
+  seq: number,
+  now: Instant,
+): void {
   if (failure !== null) noteFailure(draft, failure, now);
   const { poll, config } = draft.state;
-  // A run was refused while this poll was on its way: that is the newer word.
+  // A run was rejected after this poll was ordered; that answer is newer.
   const isOld = poll.limitSeq >= seq && isUsedUp(poll.rateLimit, now);
-  const limit = failure === null && !isOld ? told : poll.rateLimit;
+  const limit = failure === null && !isOld ? reported : poll.rateLimit;
   const next = { ...poll, inFlightSeq: null, again: null, rateLimit: limit };
   const paceMs = cadenceMs(config.polling.intervalMs, limit, now);
   const isLow = paceMs > config.polling.intervalMs;
-  const isWished = !isUsedUp(limit, now) && (poll.again === 'person' || (poll.again === 'tracker' && !isLow));
-  const nextAtMs = isWished ? now.wallMs : now.wallMs + paceMs;
+  const isRequested = !isUsedUp(limit, now) && (poll.again === 'person' || (poll.again === 'tracker' && !isLow));
+  const nextAtMs = isRequested ? now.wallMs : now.wallMs + paceMs;
   if (failure === null) {
     const slowMs = isLow ? paceMs : null;
     draft.set({ poll: { ...next, nextAtMs, slowMs, lastOkAtMs: now.wallMs, failure: null } });
@@ -152,13 +158,13 @@ function settlePoll(draft: Draft, failure: Failure | null, told: RateLimit | nul
   }
 }
 
-/** The tracker can be read with this token: whoever it refuses once more has a trouble of its own. */
+/** The tracker accepts the token again. Issues that it rejected during a run have a problem of their own. */
 function liftTrackerHold(draft: Draft): void {
   if (!draft.state.holds.tracker) return;
   for (const claim of Object.values(draft.state.claims)) {
     const { status } = claim;
     const isRefused = status.kind === 'waiting' && status.error?.code === 'tracker_auth';
-    // One that had not begun holds the daemon by itself, see run-failed.ts.
+    // A run that had not begun holds the daemon itself, see run-failed.ts.
     if (isRefused && claim.live.isRefusedInRun) draft.putClaim({ ...claim, suspect: true });
   }
   liftHold(draft, 'tracker', 'the tracker answers again');
@@ -173,7 +179,7 @@ function logPace(draft: Draft, before: number | null, limit: RateLimit | null, n
   draft.note('info', 'polling more slowly, the quota of the tracker runs low', { fields });
 }
 
-/** Of two failures the one that says when to come again, else the one about the token: the rest may pass by itself. */
+/** The failure to report: one with a reset time first, then a rejected token. Other failures may pass. */
 function worstFailure(results: readonly ReadResult[]): Failure | null {
   const failures = results.flatMap((result) => (result.ok ? [] : [result]));
   const weight = ({ code, resetAtMs }: Failure) => resetAtMs ?? (code === 'tracker_auth' ? 1 : 0);
@@ -207,7 +213,7 @@ function byId(issues: readonly Issue[]): Map<string, Issue> {
   return new Map(issues.map((issue) => [issue.id, issue]));
 }
 
-/** The state as a poll would leave it, before anything is started: what would come of it can then be told instead of done. */
+/** The state after a poll and before any start, for a dry run. */
 export function afterObservation(state: State, observation: Observation, now: Instant): State {
   const draft = new Draft({ ...state, poll: { ...state.poll, inFlightSeq: observation.seq } });
   applyObservation(draft, observation, now);

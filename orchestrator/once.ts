@@ -12,55 +12,55 @@ import { startBlocker } from './start-blocker.js';
 import type { OnceResult, State } from './state.js';
 
 /**
- * A daemon that gives every eligible issue one run and leaves. The first good poll names the issues; later polls only look
- * after what runs. When nothing runs any more and nothing more can start, one last poll tells which issues are finished, so that
- * their workspaces are tidied up as always.
+ * `--once`: the daemon gives every eligible issue one run and exits. The first successful poll selects the issues; later polls only
+ * update active runs. When nothing runs and nothing can start, one final poll shows which issues are finished, so that their workspaces
+ * are removed as usual.
  */
 export function beginOnce(draft: Draft, only: string | null, now: Instant): void {
-  draft.set({ once: { only, due: null, results: {}, lookBackAfterSeq: null, isOver: false } });
+  draft.set({ once: { only, due: null, results: {}, finalPollAfterSeq: null, isOver: false } });
   probeNow(draft, now);
   if (only === null) return;
-  // Whoever names an issue wants it, parked or not.
+  // An issue named on the command line runs even when it is parked.
   const named = issueNamed(draft.state, only);
   if (named) retryRequested(draft, named.id, now);
 }
 
-/** A poll was answered: the first good one names what is due, and one asked for at the end says that it is over. */
+/** Handles an answered poll: the first successful one selects the due issues, the final one ends the daemon. */
 export function observeOnce(draft: Draft, seq: number, now: Instant): void {
   const { once, poll } = draft.state;
   if (once === null || poll.inFlightSeq === seq) return;
   if (once.due === null && poll.failure === null) {
-    // A look back that was asked for on no news at all is none.
-    draft.set({ once: { ...once, due: nameDue(draft, once.only, now), lookBackAfterSeq: null } });
-  } else if (once.lookBackAfterSeq !== null && seq > once.lookBackAfterSeq) {
+    // A final poll that was ordered before any successful poll does not count.
+    draft.set({ once: { ...once, due: selectDue(draft, once.only, now), finalPollAfterSeq: null } });
+  } else if (once.finalPollAfterSeq !== null && seq > once.finalPollAfterSeq) {
     draft.set({ once: { ...once, isOver: true } });
   }
 }
 
-/** Whoever waits is due now: a person, or a person's cron job, asks for it. Parked issues stay parked. */
-function nameDue(draft: Draft, only: string | null, now: Instant): string[] {
+/** Makes waiting issues due now, because a person or a cron job asked for them. Parked issues stay parked. */
+function selectDue(draft: Draft, only: string | null, now: Instant): string[] {
   const named = only === null ? null : issueNamed(draft.state, only);
-  const isMeant = (issue: Issue) => only === null || issue.id === named?.id;
+  const isSelected = (issue: Issue) => only === null || issue.id === named?.id;
   for (const claim of Object.values(draft.state.claims)) {
     const { status } = claim;
-    if (status.kind === 'waiting' && status.dueAtMs > now.wallMs && isMeant(claim.issue))
+    if (status.kind === 'waiting' && status.dueAtMs > now.wallMs && isSelected(claim.issue))
       draft.putClaim({ ...claim, status: { ...status, dueAtMs: now.wallMs } });
   }
   const ready = readyList({ ...draft.state, once: null }, now);
-  // Nothing was started yet: what runs is what an earlier daemon left, and it goes on once that is cleared away.
+  // No run has started yet, so running claims are interrupted runs. They continue after their cleanup.
   const left = Object.values(draft.state.claims).filter(({ status }) => status.kind === 'running');
-  return [...ready, ...left].flatMap(({ issue }) => (isMeant(issue) ? [issue.id] : []));
+  return [...ready, ...left].flatMap(({ issue }) => (isSelected(issue) ? [issue.id] : []));
 }
 
-/** Its one run has begun; one that was only claimed may still come to nothing. */
+/** Marks the one run of an issue as started. A claim alone does not count, because it may fail. */
 export function markOnceStarted(draft: Draft, issueId: string): void {
   const { once } = draft.state;
   if (once === null) return;
   const due = once.due?.filter((id) => id !== issueId) ?? null;
-  draft.set({ once: { ...once, due, lookBackAfterSeq: null, isOver: false } });
+  draft.set({ once: { ...once, due, finalPollAfterSeq: null, isOver: false } });
 }
 
-/** How a run of this daemon ended. That one which an earlier daemon left is closed now is no result of ours. */
+/** Records how a run of this daemon ended. Closing an interrupted run of an earlier daemon does not count. */
 export function recordOnceResult(draft: Draft, { issue }: Claim, run: RunFacts, outcome: Outcome): void {
   const { once, instance } = draft.state;
   if (once === null || !run.runId.startsWith(`${instance}-`)) return;
@@ -68,25 +68,25 @@ export function recordOnceResult(draft: Draft, { issue }: Claim, run: RunFacts, 
   draft.set({ once: { ...once, results: { ...once.results, [issue.id]: result } } });
 }
 
-/** Leaves when everything is worked off and tidied up. */
+/** Exits when all work and all cleanup is done. */
 export function finishOnce(draft: Draft, now: Instant): void {
   const { once, claims, read, removals, shutdown, config } = draft.state;
   if (once === null || shutdown !== null || read !== null || Object.keys(removals).length > 0) return;
   if (Object.values(claims).some(({ status }) => status.kind === 'running')) return;
-  const isLookingBack = once.lookBackAfterSeq !== null;
-  // Nobody may look back before the reset, and nobody waits for it either.
+  const isFinalPollOrdered = once.finalPollAfterSeq !== null;
+  // A rate limit forbids the final poll; do not wait for its reset.
   const isForbidden = draft.state.poll.inFlightSeq === null && isRateLimited(draft.state, now);
-  if (once.isOver || (isForbidden && (isLookingBack || isWorkedOff(draft.state, now)))) {
+  if (once.isOver || (isForbidden && (isFinalPollOrdered || isWorkedOff(draft.state, now)))) {
     const deadlineAwakeMs = now.awakeMs + config.runtime.shutdownTimeoutMs;
     draft.set({ once: { ...once, isOver: true }, shutdown: { deadlineAwakeMs, exited: false } });
-  } else if (!isLookingBack && isWorkedOff(draft.state, now)) {
-    draft.set({ once: { ...once, lookBackAfterSeq: draft.state.seq } });
+  } else if (!isFinalPollOrdered && isWorkedOff(draft.state, now)) {
+    draft.set({ once: { ...once, finalPollAfterSeq: draft.state.seq } });
     refreshRequested(draft, now);
     pollIfDue(draft, now);
   }
 }
 
-/** As a process exits: 1 when something failed, or when it cannot be told whether there was anything to do. */
+/** The exit code: 1 when a run failed, or when it is unknown whether there was work. */
 export function onceExitCode(state: State): 0 | 1 {
   const { once, poll, pausedSinceMs } = state;
   if (once === null || once.due === null || poll.failure !== null || pausedSinceMs !== null) return 1;
@@ -96,7 +96,7 @@ export function onceExitCode(state: State): 0 | 1 {
   return results.every(({ ok }) => ok) && skippedIssues(state).length === 0 ? 0 : 1;
 }
 
-/** How the runs ended; one that has not ended is left behind, and that is a failure too. */
+/** The results of all runs. A run that has not ended counts as failed. */
 export function onceResults({ once, runs, claims }: State): OnceResult[] {
   const results = { ...once?.results };
   for (const [runId, issueId] of Object.entries(runs)) {
@@ -110,7 +110,7 @@ export function onceResults({ once, runs, claims }: State): OnceResult[] {
   return Object.values(results);
 }
 
-/** Issues that were to run, still could, and did not. */
+/** Issues that were due, can still run, and did not run. */
 export function skippedIssues(state: State): Issue[] {
   return (state.once?.due ?? []).flatMap((id) => {
     const claim = state.claims[id];
@@ -125,14 +125,14 @@ function issueNamed({ claims, candidates }: State, name: string): Issue | null {
   return findIssue([...claimed, ...Object.values(candidates)], name, (issue) => issue);
 }
 
-/** Nothing runs; is there nothing left that could? */
+/** True when nothing can start any more. Call it only when nothing runs. */
 function isWorkedOff(state: State, now: Instant): boolean {
   if (state.once?.due === null) return state.poll.failure !== null || isRateLimited(state, now);
-  // Of a poll that is too old the last look makes a new one, and with it everything goes on.
+  // After a poll that is too old, the final poll brings new data and work continues.
   return startBlocker(state, now) !== null || permitOf(state, now) === 'none' || pick(state, now).length === 0;
 }
 
-/** A run that was ended because its issue had moved on did what it should. */
+/** A run that was stopped because its issue left the active states is a success. */
 function resultOf(outcome: Outcome): Pick<OnceResult, 'ok' | 'code' | 'message'> {
   if (outcome.state === 'success') return { ok: true, code: null, message: null };
   const { code, message } = outcome.error;

@@ -4,7 +4,7 @@ import type { Question } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { changeHash } from './hash.js';
 
-/** Where a claim rests that has no run: parked until somebody acts, or waiting until a known time. */
+/** Parks a claim: it has no run until a person acts or the issue changes. */
 export function park(
   draft: Draft,
   claim: Claim,
@@ -24,6 +24,7 @@ export function park(
   draft.noteOn(claim, 'warn', 'issue parked', { reason, detail: message });
 }
 
+/** Lets a claim wait for its next run at a known time. */
 export function waitUntil(
   draft: Draft,
   claim: Claim,

@@ -7,7 +7,7 @@ import type { Observation, ReadResult, RemovalReport } from '../src/domain/event
 import { assertNever } from '../src/domain/json.js';
 import type { Dispatch, IssueBatch, Runner, Store, Tracker } from '../src/domain/ports.js';
 
-/** A tracker that does not answer for this long is as good as down; the next poll must not wait for it. */
+/** A tracker that does not answer within this time counts as down, so the next poll does not wait for it. */
 const READ_TIMEOUT_MS = 60_000;
 
 export interface PerformPorts {
@@ -15,15 +15,15 @@ export interface PerformPorts {
   readonly tracker: Pick<Tracker, 'issuesByStates' | 'issuesByIds'>;
   readonly store: Store;
   readonly runner: Runner;
-  /** The workflow of that hash, as long as a run may still need it; the current one without a hash. */
+  /** The workflow with this hash, kept while a run needs it, or the current workflow without a hash. */
   workflow(hash?: string): Workflow;
-  /** Looks whether WORKFLOW.md changed, in case the watch missed it. */
+  /** Checks whether WORKFLOW.md changed, in case the watcher missed it. */
   checkWorkflow(): Promise<void>;
   log(note: Note): void;
   exit(forced: boolean): void;
 }
 
-/** Turns each effect into a call of a port; the answer comes back through `dispatch`. Decides nothing. */
+/** Turns each effect into a call of a port. Answers come back through `dispatch`. It decides nothing. */
 export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect: Effect) => void {
   let writes: Promise<void> = Promise.resolve();
   let failure: BatonError | null = null;
@@ -39,7 +39,7 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
   };
 
   const persist = ({ seq, change }: Extract<Effect, { type: 'persist' }>) => {
-    // One after the other: a later change must not be safe before an earlier one, nor without it.
+    // In order: a later change must not be stored before or without an earlier one.
     writes = writes
       .then(() => {
         if (failure && !change.full) throw failure;
@@ -94,7 +94,7 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
   };
 }
 
-/** A poll that is never answered would be the last one: whatever goes wrong comes back as an answer. */
+/** Every error becomes an answer, because an unanswered poll would be the last one. */
 function failedPoll({ seq, ids }: Extract<Effect, { type: 'poll' }>, error: unknown): Observation {
   const result = failedRead(error);
   return { seq, asked: ids, refresh: result, candidates: result, freeDiskMb: null };
@@ -105,7 +105,7 @@ async function readByIds({ clock, tracker }: PerformPorts, ids: readonly string[
   return read(clock, READ_TIMEOUT_MS, (signal) => tracker.issuesByIds(ids, signal));
 }
 
-/** A disk that hangs must not end the polling. */
+/** A disk that hangs must not stop polling. */
 function freeDisk({ clock, runner, workflow }: PerformPorts): Promise<number | null> {
   const late = () => new BatonError('workspace_failed', 'the disk did not answer');
   return withinLimit(clock, READ_TIMEOUT_MS, () => runner.freeDiskMb(workflow()), late).catch(() => null);

@@ -11,8 +11,8 @@ import { recordRunEnd, runRecord } from './run-record.js';
 import { type ById, runOf, type State } from './state.js';
 
 /**
- * Storing is not ordered by the handlers: whatever differs between the state before and after an event is written. So no
- * claim can be changed and forgotten. A run whose claim is not safe yet has no process.
+ * Handlers do not order writes. The difference between the state before and after an event is written, so no change can be forgotten.
+ * A run has no process until its claim is stored.
  */
 export function orderPersist(draft: Draft, before: State, now: Instant): void {
   const { persist, holds } = draft.state;
@@ -25,7 +25,7 @@ export function orderPersist(draft: Draft, before: State, now: Instant): void {
   else if (change !== null) order(draft, change);
 }
 
-/** The claim is safe: its run may start. */
+/** A write succeeded: runs whose claim it stored may start. */
 export function confirmPersist(draft: Draft, seq: number): void {
   const { persist } = draft.state;
   const isGoodAgain = persist.broken && seq === persist.fullSeq;
@@ -44,7 +44,7 @@ export function confirmPersist(draft: Draft, seq: number): void {
   }
 }
 
-/** Nothing may start that is not stored: its issue waits, the daemon holds, and the next write carries everything. */
+/** A write failed: unstored claims go back to waiting, the daemon holds, and the next write contains the whole state. */
 export function failPersist(draft: Draft, seq: number, message: string, now: Instant): void {
   const { persist } = draft.state;
   draft.set({ persist: { ...persist, settledSeq: Math.max(persist.settledSeq, seq), broken: true, fullSeq: null } });
@@ -52,7 +52,7 @@ export function failPersist(draft: Draft, seq: number, message: string, now: Ins
   for (const claim of Object.values(draft.state.claims)) {
     if (claim.status.kind !== 'running' || claim.live.run?.stage !== 'claiming') continue;
     draft.drop('runs', claim.status.run.runId);
-    // What could not be written may be on the disk all the same: its record must not stay open.
+    // The failed write may be on disk anyway, so its run record must be closed.
     recordRunEnd(
       draft,
       claim,
@@ -123,7 +123,7 @@ function changeBetween(before: State, after: State): DurableChange | null {
   return { full: false, claims, records, holds, pausedSinceMs, ledger, runs, finished };
 }
 
-/** Runs that are alive, as far as they are known. */
+/** The records of active runs. */
 function openRecords(claims: { readonly [issueId: string]: Claim | DurableClaim | null }): RunRecord[] {
   return Object.values(claims).flatMap((claim) => {
     const run = claim && runOf(claim);

@@ -3,12 +3,12 @@ import type { RateLimit } from '../src/domain/ports.js';
 import type { Draft } from './draft.js';
 import type { State } from './state.js';
 
-/** What one poll may cost, where nobody counted: a page or two of candidates and a batch of ids. */
+/** The assumed cost of a poll when the tracker does not report it: a few pages and a batch of ids. */
 const UNCOUNTED_COST = 5;
-/** Runs ask the tracker as well, between polls and through their tools: as much again is left to them. */
+/** Runs use the tracker too, through their tools, so they get the same share as polls. */
 const SHARE_OF_RUNS = 2;
 
-/** Spreads what is left of a quota over the time until its reset; past the reset it has no say any more. */
+/** Spreads the remaining quota over the time until its reset. After the reset it has no effect. */
 export function cadenceMs(intervalMs: number, rateLimit: RateLimit | null, now: Instant): number {
   if (rateLimit === null || rateLimit.resetAtMs <= now.wallMs) return intervalMs;
   const untilResetMs = rateLimit.resetAtMs - now.wallMs;
@@ -20,7 +20,7 @@ export function cadenceMs(intervalMs: number, rateLimit: RateLimit | null, now: 
     : Math.max(intervalMs, Math.ceil(untilResetMs / pollsLeft));
 }
 
-/** What two reads of one poll say together: the scarcer quota, and what both cost. */
+/** Combines the limits of two reads of one poll: the scarcer quota, and the sum of both costs. */
 export function combineLimits(one: RateLimit | null, other: RateLimit | null): RateLimit | null {
   if (one === null || other === null) return one ?? other;
   const scarcer = other.remaining < one.remaining ? other : one;
@@ -36,10 +36,10 @@ export function isUsedUp(rateLimit: RateLimit | null, now: Instant): boolean {
   return rateLimit !== null && rateLimit.remaining <= 0 && rateLimit.resetAtMs > now.wallMs;
 }
 
-/** The tracker refused to be asked before that, whoever asked. Of two such times the later counts. */
-export function applyRateLimit(draft: Draft, toldMs: number, now: Instant): void {
+/** The tracker rejects requests until this time. The later of two such times counts. */
+export function applyRateLimit(draft: Draft, reportedMs: number, now: Instant): void {
   const { poll, seq } = draft.state;
-  const resetAtMs = isRateLimited(draft.state, now) ? Math.max(poll.rateLimit?.resetAtMs ?? 0, toldMs) : toldMs;
+  const resetAtMs = isRateLimited(draft.state, now) ? Math.max(poll.rateLimit?.resetAtMs ?? 0, reportedMs) : reportedMs;
   const nextAtMs = Math.max(poll.nextAtMs, resetAtMs);
   draft.set({ poll: { ...poll, rateLimit: { remaining: 0, resetAtMs }, limitSeq: seq, nextAtMs } });
 }

@@ -12,14 +12,14 @@ import { recordFinished, removeWorkspace, requestStop } from './run-end.js';
 import { recordOf } from './state.js';
 
 /**
- * Applies what a read says about one claimed issue. `found: null` means that the tracker was asked and it is gone;
- * "unknown" never comes here. Answers older than what the claim already knows are ignored.
+ * Applies a read to one claimed issue. `found: null` means that the tracker confirmed that the issue is gone; unknown issues never
+ * reach this function. Answers older than the claim's issue data are ignored.
  */
 export function reconcile(draft: Draft, issueId: string, found: Issue | null, seq: number, now: Instant): void {
   const known = draft.claim(issueId);
   if (!known || seq <= known.live.issueSeq) return;
   const standing = found === null ? 'gone' : standingOf(found, draft.state.config.tracker);
-  // Judged by a rule that no longer holds: the next answer says it by the right one.
+  // The answer follows the old trust rule. The next answer follows the new one.
   if (standing === 'unroutable' && seq <= draft.state.poll.trustSeq) return;
   const claim = draft.putClaim(withIssue(known, found, seq));
   switch (claim.status.kind) {
@@ -29,14 +29,14 @@ export function reconcile(draft: Draft, issueId: string, found: Issue | null, se
       if (standing === 'active') return checkForChange(draft, claim, claim.status, now);
       return releaseClaim(draft, claim, standing, now);
     case 'parked':
-      // Its processes are still there: nothing may touch the workspace or start it anew.
+      // The run's processes still exist, so the workspace must stay and no new run may start.
       if (claim.status.run !== null) return;
       if (standing !== 'active') return releaseClaim(draft, claim, standing, now);
       if (changeHash(claim.issue) !== claim.status.hash) return unpark(draft, claim, claim.status.reason, 'poll', now);
   }
 }
 
-/** What it means for a run that its issue was seen to be somewhere: nothing, a stop, or a stop that may wait. */
+/** Decides what the standing of an issue means for its run: continue, stop, or stop after a grace period. */
 export function reconcileRun(
   draft: Draft,
   claim: Claim,
@@ -51,16 +51,16 @@ export function reconcileRun(
   }
   if (standing === 'gone') return requestStop(draft, claim.issue.id, standing, now);
   const ownMove = run.ownMove && stateKey(run.ownMove.state) === stateKey(claim.issue.state) ? run.ownMove : null;
-  // A tool that has not returned yet may be the mover. Once it has, signals.ts asks again.
+  // An open tool call may be the mover. run-signals.ts checks again when it returns.
   if (ownMove === null && run.hostCalls === 0) return requestStop(draft, claim.issue.id, standing, now);
-  // The agent moved its own issue: it may end its turn first.
+  // The agent moved its own issue, so it may finish its turn.
   const startAwakeMs = ownMove?.awakeMs ?? now.awakeMs;
   const isKnown = ownMove === null && run.grace !== null;
   const untilAwakeMs = isKnown ? run.grace.untilAwakeMs : startAwakeMs + run.limits.finishGraceMs;
   draft.putClaim({ ...claim, live: { ...claim.live, run: { ...run, grace: { untilAwakeMs, reason: standing } } } });
 }
 
-/** After a normal exit: did that run change the issue? Judged on a read that was asked for after the exit. */
+/** Checks whether the last run changed the issue, on a read that was ordered after its exit. */
 function checkForChange(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): void {
   if (waiting.baseline === null) return;
   const isChanged = changeHash(claim.issue) !== waiting.baseline;
@@ -82,7 +82,7 @@ function markIdle(draft: Draft, claim: Claim, waiting: Waiting, now: Instant): v
 }
 
 function releaseClaim(draft: Draft, claim: Claim, standing: StopReason, now: Instant): void {
-  // A parked one was stuck: whoever moved it on, it was not its runs.
+  // A parked issue was stuck, so its runs did not finish it.
   const mayBeOurs = claim.status.kind === 'waiting' && (standing === 'terminal' || standing === 'inactive');
   const isFinished = mayBeOurs && recordFinished(draft, claim, standing === 'terminal', now);
   if (!isFinished) draft.noteOn(claim, 'info', 'issue released', { reason: standing, state: claim.issue.state });
@@ -90,7 +90,7 @@ function releaseClaim(draft: Draft, claim: Claim, standing: StopReason, now: Ins
   else draft.release(claim.issue.id);
 }
 
-/** Goes on with a clean slate: what failed before may not fail any more. */
+/** Requeues a parked issue with its failure counts reset. */
 export function unpark(draft: Draft, claim: Claim, reason: ParkReason, cause: RunCause, now: Instant): void {
   if (reason === 'budget' && !hasBudget(draft.state, claim.issue.id, draft.state.config)) return;
   const rested: Claim = { ...claim, failures: 0, idleRuns: 0, suspect: false };
@@ -104,7 +104,7 @@ export function unpark(draft: Draft, claim: Claim, reason: ParkReason, cause: Ru
 
 function withIssue(claim: Claim, found: Issue | null, seq: number): Claim {
   const live = { ...claim.live, issueSeq: seq };
-  // The same object while nothing changed, so that an idle poll has nothing to store.
+  // Keep the same object when nothing changed, so an idle poll stores nothing.
   const isSame = found === null || JSON.stringify(found) === JSON.stringify(claim.issue);
   return { ...claim, live, issue: isSame ? claim.issue : found };
 }

@@ -10,13 +10,13 @@ import { endRun } from './run-end.js';
 import { runOf, type State } from './state.js';
 
 /**
- * The state of a daemon that was here before, from what it had stored. What ran then keeps its slot until it is known that nothing of
- * it is left, see `closeLeftRuns`; then it goes on from its thread where it has one, and that counts as no failure. Due
- * times, counts, questions, holds and the pause stay as they were.
+ * Rebuilds the state from what an earlier daemon stored. Interrupted runs keep their slot until their remains are cleaned up
+ * (`closeInterruptedRuns`); then they resume their thread, without counting a failure. Due times, counts, questions, holds and the
+ * pause are kept.
  */
 export function restore(fresh: State, durable: Durable, wallMs: number): State {
   const { records, pausedSinceMs, ledger, finished } = durable;
-  // Only a write ends the hold of the store, and nothing is written under it. What could be loaded is no reason for one.
+  // Drop the store hold: only a write lifts it, and nothing is written while it lasts.
   const { store: _, ...kept } = durable.holds;
   const latestMs = wallMs + longestBackoffMs(fresh.config.agent.maxRetryBackoffMs);
   const holds = Object.fromEntries(
@@ -32,7 +32,7 @@ export function restore(fresh: State, durable: Durable, wallMs: number): State {
   return { ...fresh, claims, runs: Object.fromEntries(runs), records, holds, pausedSinceMs, ledger, finished };
 }
 
-/** Before anything else is started: all runs that there are were left by an earlier daemon. */
+/** Orders the cleanup of interrupted runs. Called before anything starts, so every existing run is one. */
 export function closeInterruptedRuns(draft: Draft): void {
   const { claims, workflowHash } = draft.state;
   for (const claim of Object.values(claims)) {
@@ -45,7 +45,7 @@ export function closeInterruptedRuns(draft: Draft): void {
   }
 }
 
-/** The state as it will be once every run that was left is closed, for those who only look. */
+/** The state after the cleanup of all interrupted runs, for a dry run. */
 export function afterClosing(state: State, now: Instant): State {
   const draft = new Draft(state);
   for (const claim of Object.values(state.claims)) {
@@ -65,8 +65,8 @@ function reviveClaim(claim: DurableClaim, config: Config, wallMs: number, latest
 }
 
 /**
- * Written on a clock that has been set back since: what was to take ten seconds still takes ten, and not a year. A due time may
- * have been moved after `sinceMs`, so no wait is longer than the longest backoff either.
+ * Corrects due times that were stored before the clock was set back, so a ten-second wait does not take a year. A due time may have
+ * been moved after `sinceMs`, so the wait is also capped by the longest backoff.
  */
 function restoredWaiting(status: Waiting, wallMs: number, latestMs: number): Waiting {
   const aheadMs = Math.max(0, status.sinceMs - wallMs);
@@ -74,7 +74,7 @@ function restoredWaiting(status: Waiting, wallMs: number, latestMs: number): Wai
   return { ...status, sinceMs: status.sinceMs - aheadMs, dueAtMs };
 }
 
-/** The reset of a quota is a time of the service's own clock, and may be far away. */
+/** The reset time of a quota comes from the service and may be far away, so it is not capped. */
 function restoredHold(hold: Hold, wallMs: number, latestMs: number): Hold {
   const aheadMs = Math.max(0, hold.sinceMs - wallMs);
   const sinceMs = hold.sinceMs - aheadMs;

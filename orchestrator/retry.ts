@@ -10,17 +10,17 @@ export function backoffMs(failures: number, capMs: number, seed: string): number
   return Math.round(plain * (1 + JITTER * fraction(seed)));
 }
 
-/** No wait is longer, whatever the seed. */
+/** The upper bound of `backoffMs` over all seeds. */
 export function longestBackoffMs(capMs: number): number {
   return Math.ceil(capMs * (1 + JITTER));
 }
 
-/** After a normal exit: 1 s, doubled for every run in a row that left the issue as it was. */
+/** The delay after a normal exit: 1 s, doubled for every consecutive run that did not change the issue. */
 export function continuationMs(idleRuns: number, capMs: number): number {
   return doubled(CONTINUATION_MS, idleRuns, Math.max(capMs, CONTINUATION_MS));
 }
 
 function doubled(firstMs: number, times: number, capMs: number): number {
-  // 2^30 · 1 s is over any cap; a larger exponent would only lose precision.
+  // 2^30 · 1 s exceeds every cap; a larger exponent would lose precision.
   return Math.min(firstMs * 2 ** Math.min(Math.max(times, 0), 30), capMs);
 }

@@ -14,10 +14,10 @@ import { failRun, requeue, requeueInterrupted } from './run-failed.js';
 import { recordRunEnd } from './run-record.js';
 import { recordOf } from './state.js';
 
-/** A later, weightier reason to stop replaces an earlier one: it says what happens after the exit. */
+/** A stop reason with a higher weight replaces an earlier one, because the reason decides what happens after the exit. */
 const WEIGHT: { readonly [reason in StopReason]: number } = {
   terminal: 9,
-  // Above a move of the issue: what a person stopped stays stopped when the issue comes back.
+  // Higher than a move of the issue: an issue that a person stopped stays stopped when it becomes active again.
   operator: 8,
   gone: 7,
   inactive: 7,
@@ -29,13 +29,13 @@ const WEIGHT: { readonly [reason in StopReason]: number } = {
   shutdown: 2,
 };
 
-/** Stopping is a request: the slot is freed by `runEnded` alone, once the process tree is gone. */
+/** Requests a stop. Only `endRun` frees the slot, once the process tree is gone. */
 export function requestStop(draft: Draft, issueId: string, reason: StopReason, now: Instant): void {
   const claim = draft.claim(issueId);
   const run = claim?.live.run;
   if (claim?.status.kind !== 'running' || !run) return;
   if (run.stop !== null && WEIGHT[reason] <= WEIGHT[run.stop]) return;
-  // What a person wishes is stored: a kill in the next moment must not forget it.
+  // An operator's stop is stored with the run, so it survives a crash.
   const { run: facts } = claim.status;
   const stopping = draft.putClaim({
     ...claim,
@@ -43,7 +43,7 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
     live: { ...claim.live, run: { ...run, stop: reason, grace: null } },
   });
   if (run.stage === 'claiming') {
-    // No process yet, and none will come: `persisted` finds no claiming run.
+    // The run has no process yet and gets none: `confirmPersist` finds no claiming run.
     endRun(
       draft,
       stopping,
@@ -57,12 +57,12 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
   }
 }
 
-/** What becomes of an issue now that its run is over. */
+/** Decides what happens to an issue after its run has ended. */
 export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
   draft.drop('runs', run.runId);
   recordRunEnd(draft, claim, run, outcome, now);
   const hasBegun = claim.live.run?.stage !== 'claiming';
-  // Answers asked for before the exit tell nothing about what the run has changed.
+  // Answers to reads ordered before the exit do not show what the run changed.
   const refusals = outcome.state !== 'success' && isLimit(outcome.error) ? claim.live.refusals : 0;
   const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), refusals, run: null } };
   if (claim.status.kind === 'parked') {
@@ -73,7 +73,7 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
   }
   switch (claim.live.run?.stop ?? null) {
     case 'terminal':
-      // It may have been reopened while its run was being stopped.
+      // The issue may have been reopened while its run was stopping.
       if (standingOf(claim.issue, draft.state.config.tracker) !== 'terminal') return draft.release(claim.issue.id);
       recordFinished(draft, claim, true, now);
       return removeWorkspace(draft, claim.issue);
@@ -134,7 +134,7 @@ function finishSuccessfulRun(draft: Draft, claim: Claim, run: RunFacts, now: Ins
   draft.noteOn(claim, 'debug', 'run finished, looking again soon', { run_number: run.number });
 }
 
-/** A stall while the model service was out of reach is the service's fault; the executor can tell. */
+/** A stall while the model service is unreachable counts as an outage of the service. The executor reports that. */
 function stallError(outcome: Outcome): OutcomeError {
   if (outcome.state !== 'success' && scopeOf(outcome.error.code) === 'daemon') return outcome.error;
   return { code: 'stall_timeout', message: 'no progress for codex.stall_timeout_ms', retryable: false };
@@ -144,7 +144,7 @@ function questionOf(outcome: Outcome): Question | null {
   return outcome.state === 'success' ? null : (outcome.error.question ?? null);
 }
 
-/** Remembers that an issue has left our hands, for people who ask in the morning. One that never had a run was never in them: `false`. */
+/** Records that an issue is finished or handed over. Returns false when the issue never had a run. */
 export function recordFinished(draft: Draft, { issue }: Claim, isTerminal: boolean, now: Instant): boolean {
   const { runs, tokens } = recordOf(draft.state, issue.id);
   if (runs === 0) return false;

@@ -8,7 +8,7 @@ import { park, waitUntil } from './park-and-wait.js';
 import { applyRateLimit } from './poll.js';
 import { backoffMs, FIRST_BACKOFF_MS } from './retry.js';
 
-/** Whose fault it was decides: the daemon holds, the tracker is waited for, a person is asked, or the issue backs off. */
+/** Handles a failed run by the scope of its error: hold the daemon, wait for the tracker, park for a person, or back off. */
 export function failRun(
   draft: Draft,
   claim: Claim,
@@ -20,14 +20,14 @@ export function failRun(
   const scope = scopeOf(error.code);
   const isOfAll = scope === 'daemon' || (isUnbegun && OUTAGES.has(error.code));
   if (isOfAll && !claim.suspect) {
-    // That polls are answered says nothing about comments: only a run that gets through does.
+    // A successful poll does not prove that comments can be read. Only a run proves that.
     const source = isUnbegun && error.code === 'tracker_auth' ? 'agent' : undefined;
     holdFor(draft, error, now, run.probe ? claim.issue.id : null, source);
-    // What the agent has done and been told so far is in its thread: paid for once, and not to be said twice.
-    const goOn = run.threadId === null ? requeue : requeueInterrupted;
+    // The thread contains the work so far, so the next run resumes it instead of starting over.
+    const requeueRun = run.threadId === null ? requeue : requeueInterrupted;
     const isRefusedInRun = error.code === 'tracker_auth' && !isUnbegun;
     const refused = isRefusedInRun ? { ...claim, live: { ...claim.live, isRefusedInRun } as const } : claim;
-    return goOn(draft, refused, run, now, pickError(error));
+    return requeueRun(draft, refused, run, now, pickError(error));
   }
   if (run.probe) probeInconclusive(draft, now);
   if (error.code === 'issue_taken') return waitForOtherDaemon(draft, claim, run, error, now);
@@ -39,23 +39,23 @@ export function failRun(
   backOff(draft, { ...claim, failures: claim.failures + 1 }, run, error, now);
 }
 
-/** Nothing is wrong with it, and nothing was done: however long another daemon takes, it is no failure of the issue. */
+/** Another daemon runs the issue. Waiting for it is not a failure of the issue. */
 function waitForOtherDaemon(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
   const delayMs = draft.state.config.agent.maxRetryBackoffMs;
   requeue(draft, claim, run, now, pickError(error), delayMs);
   draft.noteOn(claim, 'warn', 'issue is taken, looking again later', { detail: error.message, delay_ms: delayMs });
 }
 
-/** The limit meets every issue alike and none is at fault: it goes on where it was, once the tracker may be asked again. */
+/** The tracker limits requests. The run resumes after the reset, and this is not a failure of the issue. */
 function waitForTracker(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError, now: Instant): void {
-  // One that names a time which is over would else be asked again at once, for ever.
+  // A reset time in the past would cause an immediate retry in an endless loop.
   const resetAtMs = error.resetAtMs ?? now.wallMs + draft.state.config.polling.intervalMs;
   applyRateLimit(draft, Math.max(resetAtMs, now.wallMs + FIRST_BACKOFF_MS), now);
-  // One that is refused again and again comes ever more seldom: each time may have cost a turn, and all the others have to wait for it.
+  // Repeated rejections wait longer each time: each may cost a turn and delays all other issues.
   const refusals = claim.live.refusals + 1;
   const delayMs = backoffMs(refusals, draft.state.config.agent.maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
-  const goOn = run.threadId === null ? requeue : requeueInterrupted;
-  goOn(draft, { ...claim, live: { ...claim.live, refusals } }, run, now, pickError(error), delayMs);
+  const requeueRun = run.threadId === null ? requeue : requeueInterrupted;
+  requeueRun(draft, { ...claim, live: { ...claim.live, refusals } }, run, now, pickError(error), delayMs);
   draft.noteOn(claim, 'warn', 'tracker limits our requests, going on later', { detail: error.message });
 }
 
@@ -72,7 +72,7 @@ function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError,
     );
   }
   const delayMs = backoffMs(failures, maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);
-  // An answer that no turn has taken yet must not be lost with the run that was to carry it.
+  // Keep an answer that no turn has received yet.
   const resume = run.threadId === null ? run.resume : null;
   const reason = resume?.answer ? 'answer' : 'retry';
   waitUntil(draft, claim, now, {
@@ -93,8 +93,8 @@ function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError,
 }
 
 /**
- * Of a run that has not begun: nobody could read what was said about its issue, and an outage of that must not park the whole board.
- * What came and makes no sense (`tracker_response`) is the trouble of its issue.
+ * Tracker errors that hold the daemon when they hit a run before it begins, because the outage affects every issue. An unreadable
+ * answer (`tracker_response`) counts against its issue.
  */
 const OUTAGES: ReadonlySet<ErrorCode> = new Set(['tracker_request', 'tracker_status']);
 
@@ -105,7 +105,7 @@ const PARKED_BY: { readonly [code: string]: ParkReason } = {
   unkillable: 'unkillable',
 };
 
-/** Not its fault: it goes on as if it had not been stopped, on its thread where there is one. */
+/** Requeues an interrupted run on its thread, without counting a failure. */
 export function requeueInterrupted(
   draft: Draft,
   claim: Claim,
@@ -126,7 +126,7 @@ export function requeueInterrupted(
   });
 }
 
-/** It never got to the agent: what it was to be, it still is. */
+/** Requeues a run that never reached its agent, with the same reason and attempt. */
 export function requeue(
   draft: Draft,
   claim: Claim,

@@ -6,7 +6,7 @@ import type { TokenTotals } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import type { State } from './state.js';
 
-/** What a run is remembered by, long after its claim is gone. */
+/** The facts about a run that are kept after its claim is released. */
 export function newAccount(cause: RunCause, { version, workflowHash }: State): RunAccount {
   return {
     cause,
@@ -49,7 +49,7 @@ export function runRecord({ issue }: Pick<Claim, 'issue'>, run: RunFacts, end: R
   };
 }
 
-/** The last word on a run. It waits in the state until it is safe on disk. */
+/** Writes the final record of a run into the state, where it stays until it is stored. */
 export function recordRunEnd(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
   const error = outcome.state === 'success' ? null : outcome.error;
   const end = { atMs: now.wallMs, outcome: outcome.state, code: error?.code ?? null, message: error?.message ?? null };

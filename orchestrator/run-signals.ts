@@ -12,7 +12,7 @@ import { recordUsage } from './usage.js';
 
 export type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
 
-/** A living run says something. A run that we do not know, or no longer, changes nothing. */
+/** Applies a signal of an active run. Signals of unknown or ended runs are ignored. */
 export function applySignal(draft: Draft, runId: string, signal: CoreSignal, now: Instant): void {
   const claim = draft.claim(draft.state.runs[runId] ?? '');
   const live = claim?.live.run;
@@ -26,7 +26,7 @@ export function applySignal(draft: Draft, runId: string, signal: CoreSignal, now
     case 'session': {
       const { threadId, turnId, turn } = signal;
       const session = { threadId, turnId, turn };
-      // A turn that begins has everything before it in its thread, answers too.
+      // When a turn begins, its thread contains everything before it, including answers.
       const known = withAccount({ ...run, threadId, answered: null }, { turns: Math.max(run.account.turns, turn) });
       return update(draft, withRun(claim, known), live, {
         session,
@@ -44,7 +44,7 @@ export function applySignal(draft: Draft, runId: string, signal: CoreSignal, now
       return update(draft, withRun(claim, withAccount(run, { agentVersion, model })), live, {});
     }
     case 'usage':
-      // The totals of a resumed thread are old: only tokens that were billed now say that the model answers.
+      // A resumed thread starts with old totals. Only newly billed tokens prove that the model answers.
       if (recordUsage(draft, claim, run, signal.threadId, signal.totals, now) && run.probe && signal.totals.output > 0)
         probeSucceeded(draft, claim.issue.id);
       return;
@@ -58,14 +58,14 @@ export function applySignal(draft: Draft, runId: string, signal: CoreSignal, now
       return update(draft, asking, live, { ...(live.askedAtAwakeMs === null ? askingSince(now) : {}) });
     }
     case 'question_closed':
-      // Its agent is being ended: what it asked is still to be answered before the issue can go on.
+      // The agent is stopping, so its question stays open and must be answered before the issue continues.
       if (live.stop !== null) return;
       return closeQuestion(draft, claim, run, live, signal.questionId, now);
     case 'host_calls': {
       const run = { ...live, hostCalls: signal.open, ...progressAt(now) };
-      const told = draft.putClaim({ ...claim, live: { ...claim.live, run } });
-      // The issue was seen to be elsewhere while a tool was at work: now it is known who moved it.
-      if (run.grace && run.hostCalls === 0) reconcileRun(draft, told, run, run.grace.reason, now);
+      const updated = draft.putClaim({ ...claim, live: { ...claim.live, run } });
+      // The issue moved while a tool call was open. The call has returned, so the mover is known now.
+      if (run.grace && run.hostCalls === 0) reconcileRun(draft, updated, run, run.grace.reason, now);
       return;
     }
     case 'moved_issue':
@@ -92,7 +92,7 @@ export function closeQuestion(
   update(draft, withRun(claim, { ...run, questions }), live, { ...clock, ...progressAt(now) });
 }
 
-/** Processes that SIGKILL does not end: a person has to look, and the slot stays taken. */
+/** SIGKILL did not end the processes of the run. The issue is parked for a person and keeps its slot. */
 export function parkUnkillable(draft: Draft, runId: string, now: Instant): void {
   const claim = draft.claim(draft.state.runs[runId] ?? '');
   if (claim?.status.kind !== 'running') return;

@@ -8,11 +8,11 @@ import type { State } from './state.js';
 
 export interface Ready {
   readonly issue: Issue;
-  /** The waiting claim behind it, or `null` for a new issue. */
+  /** The waiting claim, or null for a new issue. */
   readonly claim: Claim | null;
 }
 
-/** Due retries and eligible candidates in one list, in the order in which they are started. */
+/** Due retries and eligible candidates in one list, in start order. */
 export function readyList(state: State, now: Instant): Ready[] {
   const ready: Ready[] = [];
   for (const claim of Object.values(state.claims)) {
@@ -24,12 +24,12 @@ export function readyList(state: State, now: Instant): Ready[] {
   return ready.filter(({ issue }) => isWanted(state, issue.id)).sort(inOrder);
 }
 
-/** Only a daemon that leaves on its own is choosy: each issue has one run, and nobody else is asked for. */
+/** With `--once`, only issues that are still due may start; otherwise every issue may. */
 export function isWanted({ once }: State, issueId: string): boolean {
   return once === null || (once.due?.includes(issueId) ?? false);
 }
 
-/** The head of the ready list, as far as the free slots reach. An issue whose state is full does not block the next. */
+/** The head of the ready list that fits into the free slots. An issue whose state has no free slot does not block the next one. */
 export function pick(state: State, now: Instant): Ready[] {
   const slots = new SlotCounter(state);
   if (slots.full) return [];
@@ -41,7 +41,7 @@ export function pick(state: State, now: Instant): Ready[] {
   return picked;
 }
 
-/** Whoever could have a free slot, if it were the only one to get one. */
+/** Every ready issue that could take a free slot on its own. */
 export function startable(state: State, now: Instant): Ready[] {
   const slots = new SlotCounter(state);
   return slots.full ? [] : readyList(state, now).filter(({ issue }) => slots.hasRoomFor(issue.state));
@@ -51,7 +51,7 @@ export function isDue(claim: Claim, now: Instant): boolean {
   return claim.status.kind === 'waiting' && claim.status.dueAtMs <= now.wallMs;
 }
 
-/** Priority 1..4, everything else after; within it retries first, then the oldest, then by identifier: 2 before 10. */
+/** Priority 1 to 4, then all others. Within a priority: retries first, then the oldest, then by identifier in natural order. */
 function inOrder(a: Ready, b: Ready): number {
   return (
     rank(a.issue.priority) - rank(b.issue.priority) ||
@@ -61,7 +61,7 @@ function inOrder(a: Ready, b: Ready): number {
   );
 }
 
-/** After any ISO date. */
+/** Sorts after every ISO date. */
 const LAST = '~';
 
 function rank(priority: number | null): number {

@@ -1,7 +1,7 @@
 import { stateKey } from '../src/domain/issue.js';
 import { runOf, type State } from './state.js';
 
-/** How many slots are taken, in all and by the current state of the issues that take them. */
+/** The number of occupied slots, in total and by the current state of their issues. */
 export interface SlotUse {
   readonly total: number;
   readonly byState: ReadonlyMap<string, number>;
@@ -19,7 +19,7 @@ export function slotUse(state: State): SlotUse {
   return { total, byState };
 }
 
-/** Hands out slots one by one, in the order in which it is asked. */
+/** Assigns free slots one by one. */
 export class SlotCounter {
   #total: number;
   readonly #byState: Map<string, number>;

@@ -10,7 +10,7 @@ export type StartBlocker =
   | 'poll_too_old'
   | 'rate_limited';
 
-/** Why nothing at all is started right now, holds and slots aside. */
+/** Why no issue can start now, apart from holds and slots. Null when starts are allowed. */
 export function startBlocker(state: State, now: Instant): StartBlocker | null {
   const { poll, config } = state;
   if (state.shutdown !== null) return 'shutting_down';

@@ -5,34 +5,34 @@ import type { ErrorCode } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { RateLimit } from '../src/domain/ports.js';
 
-/** Everything the core knows. Plain JSON; only the loop holds the current one. */
+/** The complete state of the core: plain JSON. Only the loop holds the current state. */
 export interface State {
   /** Random per process: makes run ids unique across restarts. */
   readonly instance: string;
-  /** Of Baton, for the records of runs. */
+  /** Baton's version, stored in run records. */
   readonly version: string;
   readonly config: Config;
   readonly workflowHash: string;
   readonly claims: ById<Claim>;
-  /** Which issue a run belongs to, for every run that takes a slot. */
+  /** Maps each run that occupies a slot to its issue. */
   readonly runs: { readonly [runId: string]: string };
   /** Unclaimed issues of the last good observation, eligible or not. */
   readonly candidates: ById<Issue>;
-  /** The poll that brought them: a read that was asked for before it tells nothing new about them. */
+  /** Sequence number of the poll that returned the candidates. Answers to older reads are ignored. */
   readonly candidatesSeq: number;
   /**
-   * Issues with a workspace and no claim, until an observation has told whether they are terminal: those that own one at the start, and
-   * those whose workspace could not be removed, from the time on at which it is tried again.
+   * Issues that have a workspace but no claim: those found at start, and those whose workspace could not be removed. An observation
+   * decides whether the workspace goes; `notBeforeMs` delays the next attempt.
    */
   readonly leftovers: ById<{ readonly notBeforeMs: number }>;
-  /** Workspaces being removed, by issue: the identifier. */
+  /** Workspaces that are being removed: issue id to identifier. */
   readonly removals: ById<string>;
-  /** Issues given up or read by themselves since the last observation was asked for: the seq up to which answers about them are old. */
+  /** Issues released or read individually since the last poll was ordered. Answers up to this seq are outdated for them. */
   readonly released: ById<number>;
   readonly records: ById<IssueRecord>;
-  /** Runs that are over and whose record is not safe yet, with the write that carries it. */
+  /** Ended runs whose record is not stored yet, with the seq of the write that contains it. */
   readonly ended: { readonly [runId: string]: { readonly record: RunRecord; readonly seq: number | null } };
-  /** The last ones, the newest last. */
+  /** The most recently finished issues, newest last. */
   readonly finished: readonly FinishedIssue[];
   readonly holds: { readonly [source in HoldSource]?: Hold };
   readonly pausedSinceMs: number | null;
@@ -40,11 +40,11 @@ export interface State {
   readonly poll: PollState;
   /** The batched read in flight before a start. */
   readonly read: { readonly seq: number } | null;
-  /** Numbers reads and polls in the order in which they were asked for. */
+  /** Numbers reads and polls in the order in which they are ordered. */
   readonly seq: number;
   readonly runSeq: number;
   readonly persist: PersistState;
-  /** Set for a daemon that works everything off once and leaves, see once.ts. */
+  /** Set when the daemon runs with `--once` or `--issue`, see once.ts. */
   readonly once: Once | null;
   readonly shutdown: { readonly deadlineAwakeMs: number; readonly exited: boolean } | null;
 }
@@ -55,29 +55,29 @@ interface PollState {
   readonly inFlightSeq: number | null;
   readonly nextAtMs: number;
   readonly lastOkAtMs: number | null;
-  /** "Cannot see", as against "no work". */
+  /** Set while the tracker cannot be read, to distinguish that from "no work". */
   readonly failure: { readonly code: ErrorCode; readonly message: string; readonly sinceMs: number } | null;
   readonly rateLimit: RateLimit | null;
-  /** The newest question when the tracker last refused: what was asked up to then may be answered, and says nothing against it. */
+  /** The newest seq when the tracker last rejected a request. Answers to requests up to it do not lift the limit. */
   readonly limitSeq: number;
-  /** The time between polls while a low quota stretches it; `null`: the usual pace. */
+  /** The poll interval while a low quota stretches it, or null at the configured interval. */
   readonly slowMs: number | null;
-  /** What the last list of candidates could not read, a sentence each. */
+  /** Problems in the last list of candidates, one sentence each. */
   readonly problems: readonly string[];
-  /** Who asked for a poll while one was in flight: a person has it at once, the tracker only while its quota lasts. */
+  /** Who requested another poll while one was in flight. A person gets it at once, a webhook only while the quota is sufficient. */
   readonly again: 'person' | 'tracker' | null;
-  /** The newest question when it last changed whom to trust: an answer to what was asked up to then is by the old rule. */
+  /** The newest seq when the trust rule last changed. Answers to requests up to it follow the old rule. */
   readonly trustSeq: number;
 }
 
 export interface Once {
-  /** The name of the only issue that is wanted, as a person typed it; `null`: all. */
+  /** The only issue to run, as the user typed it, or null for all issues. */
   readonly only: string | null;
-  /** Issues that have their run still before them; `null` until the first good poll has named them. */
+  /** Issues that have not started their run yet, or null until the first successful poll. */
   readonly due: readonly string[] | null;
   readonly results: ById<OnceResult>;
-  /** Nothing is left to start: the first poll asked for after this one is the last look. */
-  readonly lookBackAfterSeq: number | null;
+  /** Set when nothing is left to start. The first poll ordered after this seq is the final one. */
+  readonly finalPollAfterSeq: number | null;
   readonly isOver: boolean;
 }
 
@@ -90,14 +90,14 @@ export interface OnceResult {
 }
 
 export interface PersistState {
-  /** The newest change ordered, and the newest that has been answered. */
+  /** The newest ordered write, and the newest answered one. */
   readonly orderedSeq: number;
   readonly settledSeq: number;
-  /** A write failed: only one that carries everything makes it good again. */
+  /** A write failed. Only a full write repairs the store. */
   readonly broken: boolean;
-  /** That one, while it is in flight. */
+  /** The seq of the full write that is in flight. */
   readonly fullSeq: number | null;
-  /** Something changed while a write could not be ordered: it is in no write yet. */
+  /** The state changed while no write could be ordered, so no write contains the change yet. */
   readonly missed: boolean;
 }
 
@@ -153,7 +153,7 @@ export function recordOf(state: State, issueId: string): IssueRecord {
   return (Object.hasOwn(state.records, issueId) ? state.records[issueId] : undefined) ?? NO_RECORD;
 }
 
-/** The run that occupies a slot: a running one, or one whose processes cannot be killed. */
+/** The run that occupies a slot: an active run, or one whose processes cannot be killed. */
 export function runOf(claim: Pick<Claim, 'status'>): RunFacts | null {
   return claim.status.kind === 'waiting' ? null : claim.status.run;
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../src/domain/clock.js';
 
-/** Due times go by the wall clock, timers stand still while the machine sleeps: whoever wakes up looks within a minute. */
+/** Due times use the wall clock, but timers stop while the machine sleeps. After a wake-up the next check follows within a minute. */
 const LONGEST_MS = 60_000;
 
 /**
- * The only timer of the orchestrator. It says that time has passed, not what is due: `decide` finds that out itself, so a
- * timer that was set for something that no longer matters does nothing.
+ * The only timer of the orchestrator. It reports that time has passed, not what is due. `decide` finds out what is due, so an outdated
+ * timer does no harm.
  */
 export class WakeTimer {
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class WakeTimer {
     this.#onRing = onRing;
   }
 
-  /** Replaces what was set before; `null` sets nothing. */
+  /** Replaces the pending timer. Null only cancels it. */
   set(wantedMs: number | null): void {
     this.#pending?.cancel();
     this.#pending = null;
@@ -30,7 +30,7 @@ export class WakeTimer {
     this.#pending = { atAwakeMs: this.#clock.now().awakeMs + delayMs, cancel };
   }
 
-  /** Rings no later than that; what was set to ring earlier stays. */
+  /** Rings no later than this. An earlier pending timer stays. */
   bringForward(delayMs: number | null): void {
     if (delayMs === null) return;
     if (this.#pending === null || this.#clock.now().awakeMs + delayMs < this.#pending.atAwakeMs) this.set(delayMs);

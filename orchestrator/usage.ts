@@ -9,16 +9,16 @@ import { requestStop } from './run-end.js';
 import { addTokens, withAccount } from './run-record.js';
 import { recordOf } from './state.js';
 
-/** Totals are absolute per thread, also after a resume: only what came since the last report is counted. */
+/** Counts the tokens since the last report. Totals are absolute per thread, also after a resume. */
 export function countUsage(
   record: IssueRecord,
   run: RunFacts,
   threadId: string,
   totals: TokenTotals,
 ): { record: IssueRecord; spent: Spending } {
-  if (!isSane(totals)) return { record, spent: NOTHING };
+  if (!isValid(totals)) return { record, spent: NOTHING };
   const known = record.threads.find((thread) => thread.id === threadId)?.totals;
-  // A resumed thread whose past we do not know: its first report is where counting starts.
+  // The history of this resumed thread is unknown, so counting starts at its first report.
   const before = known ?? (run.resume?.threadId === threadId ? totals : NONE);
   const next = {
     input: Math.max(before.input, totals.input),
@@ -37,7 +37,7 @@ export function countUsage(
   return { record: { ...record, tokens: record.tokens + spent.tokens, threads }, spent };
 }
 
-/** Books what a run spent, if anything, and ends what has no budget left. */
+/** Records the tokens of a run and stops runs without budget. Returns false when no tokens were billed. */
 export function recordUsage(
   draft: Draft,
   claim: Claim,
@@ -62,7 +62,7 @@ export function recordUsage(
   return true;
 }
 
-/** A daily cap is a cap: runs in flight are interrupted too, and go on tomorrow on their threads. */
+/** Applies the daily token cap. It also interrupts active runs; they continue on their threads the next day. */
 export function enforceDayBudget(draft: Draft, now: Instant): void {
   const { config, ledger, holds } = draft.state;
   const cap = config.agent.maxTokensPerDay;
@@ -85,7 +85,7 @@ export function enforceDayBudget(draft: Draft, now: Instant): void {
   }
 }
 
-/** The day is over, or the cap was raised. */
+/** True when a new day has begun or the cap was raised. */
 export function isDayBudgetAvailable(draft: Draft, now: Instant): boolean {
   const { ledger, config, holds } = draft.state;
   if (!holds.budget) return false;
@@ -93,7 +93,7 @@ export function isDayBudgetAvailable(draft: Draft, now: Instant): boolean {
   return cap === null || tokensOn(ledger, now.day) < cap;
 }
 
-/** An agent may have threads of its own beside ours; their reports come in any order. */
+/** An agent may use several threads, and their reports arrive in any order. */
 const MAX_THREADS = 20;
 
 const NONE: TokenTotals = { input: 0, cached: 0, output: 0 };
@@ -103,6 +103,6 @@ function billable(totals: TokenTotals): number {
   return totals.input - Math.min(totals.cached, totals.input) + totals.output;
 }
 
-function isSane(totals: TokenTotals): boolean {
+function isValid(totals: TokenTotals): boolean {
   return [totals.input, totals.cached, totals.output].every((count) => Number.isSafeInteger(count) && count >= 0);
 }

@@ -3,8 +3,8 @@ import { stallAtAwakeMs } from './deadlines.js';
 import type { State } from './state.js';
 
 /**
- * In how many milliseconds time alone will bring something about; `null` for never. What is due already is not counted: it was
- * just looked at, and waits for something else than time.
+ * The time in milliseconds until something becomes due, or null. What is already due does not count: it was just checked and waits for
+ * something other than time.
  */
 export function nextWakeMs(state: State, now: Instant): number | null {
   let next: number | null = null;

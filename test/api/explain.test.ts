@@ -253,7 +253,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     };
   },
   wanted: () => ({
-    rules: explain(ready(), { once: { only: 'B', due: ['B'], results: {}, lookBackAfterSeq: null, isOver: false } }),
+    rules: explain(ready(), { once: { only: 'B', due: ['B'], results: {}, finalPollAfterSeq: null, isOver: false } }),
     why: 'this daemon works on B alone and leaves',
     action: 'start one that stays: `baton`',
   }),
