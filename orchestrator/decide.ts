@@ -1,7 +1,8 @@
 import type { Instant } from '../src/domain/clock.js';
 import type { Effect } from '../src/domain/effects.js';
-import type { OrchestratorEvent, RemovalReport } from '../src/domain/events.js';
+import type { OrchestratorEvent } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
+import type { RemovalReport } from '../src/domain/ports.js';
 import { applyDeadlines } from './deadlines.js';
 import { dispatchReady } from './dispatch.js';
 import { Draft } from './draft.js';

@@ -1,5 +1,6 @@
 import type { Claim, Hold, HoldSource } from '../src/domain/claim.js';
-import type { Effect, Note } from '../src/domain/effects.js';
+import type { Effect } from '../src/domain/effects.js';
+import type { Note } from '../src/domain/note.js';
 import type { State } from './state.js';
 
 /** The members of the state that are maps by id. */

@@ -1,11 +1,11 @@
-import type { Clock } from '../src/domain/clock.js';
-import { LIST_LIMIT_MS, withinLimit } from '../src/domain/clock.js';
-import type { Workflow } from '../src/domain/config.js';
-import type { Effect, Note } from '../src/domain/effects.js';
+import { type Clock, LIST_LIMIT_MS, withinLimit } from '../src/domain/clock.js';
+import type { Effect } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
-import type { Observation, ReadResult, RemovalReport } from '../src/domain/events.js';
+import type { Dispatch, Observation, ReadResult } from '../src/domain/events.js';
 import { assertNever } from '../src/domain/json.js';
-import type { Dispatch, IssueBatch, Runner, Store, Tracker } from '../src/domain/ports.js';
+import type { Note } from '../src/domain/note.js';
+import type { IssueBatch, RemovalReport, Runner, Store, Tracker } from '../src/domain/ports.js';
+import type { Workflow } from '../src/domain/workflow.js';
 
 /** A tracker that does not answer within this time counts as down, so the next poll does not wait for it. */
 const READ_TIMEOUT_MS = 60_000;

@@ -1,8 +1,7 @@
 import type { Claim, LiveRun, ParkReason, Waiting } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import type { RunCause } from '../src/domain/durable.js';
-import type { StopReason } from '../src/domain/effects.js';
 import { type Issue, standingOf, stateKey } from '../src/domain/issue.js';
+import type { RunCause, StopReason } from '../src/domain/run.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';

@@ -1,10 +1,10 @@
 import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import { FINISHED_KEPT, type FinishedIssue, finishedKey } from '../src/domain/durable.js';
-import type { StopReason } from '../src/domain/effects.js';
 import { scopeOf } from '../src/domain/errors.js';
 import { type Issue, standingOf } from '../src/domain/issue.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
+import type { StopReason } from '../src/domain/run.js';
 import type { Question } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';

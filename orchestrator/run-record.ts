@@ -1,7 +1,8 @@
 import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import type { RunAccount, RunCause, RunEnd, RunRecord } from '../src/domain/durable.js';
+import type { RunEnd, RunRecord } from '../src/domain/durable.js';
 import type { Outcome } from '../src/domain/outcome.js';
+import type { RunAccount, RunCause } from '../src/domain/run.js';
 import type { TokenTotals } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import type { State } from './state.js';

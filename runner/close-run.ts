@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import { toBatonError } from '../src/domain/errors.js';
 import { failure, type Outcome } from '../src/domain/outcome.js';
+import type { Workflow } from '../src/domain/workflow.js';
 import { createIssueHooks } from './issue-hooks.js';
 import type { RunDeps } from './run-attempt.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';

@@ -1,12 +1,12 @@
 import { hookVariables, writeIssueFile } from '../hooks/hook-variables.js';
 import { abortsOnFailure, runHook } from '../hooks/run-hook.js';
 import type { Clock } from '../src/domain/clock.js';
-import type { HookName, Workflow } from '../src/domain/config.js';
+import type { HookName } from '../src/domain/config.js';
 import { BatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
+import type { Workflow } from '../src/domain/workflow.js';
 import { captureOutput } from './contain/capture-output.js';
-import type { ContainedProcess, Containment, StopResult } from './contain/process.js';
-import { untilGone } from './contain/process.js';
+import { type ContainedProcess, type Containment, type StopResult, untilGone } from './contain/process.js';
 import { spawnContained } from './contain/run-contained.js';
 import { environmentFor } from './environment.js';
 import type { RunObserver } from './run-observer.js';

@@ -1,5 +1,5 @@
-import type { Workflow } from '../src/domain/config.js';
 import type { StartOrder } from '../src/domain/effects.js';
+import type { Workflow } from '../src/domain/workflow.js';
 import type { PromptValues } from '../templates/render-prompt.js';
 
 /** What the prompt of a run can name; `baton render` and `baton check` show the same. */

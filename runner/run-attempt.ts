@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, withinLimit } from '../src/domain/clock.js';
-import type { Workflow } from '../src/domain/config.js';
-import type { StartOrder, StopReason } from '../src/domain/effects.js';
+import type { StartOrder } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
 import type { HostTool, IssueLocks, Tracker } from '../src/domain/ports.js';
+import type { StopReason } from '../src/domain/run.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
+import type { Workflow } from '../src/domain/workflow.js';
 import type { ContinuationValues } from '../templates/prompts.js';
 import { compilePrompt, type Prompt } from '../templates/render-prompt.js';
 import { MarkerSweep } from './contain/marker-sweep.js';

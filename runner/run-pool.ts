@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import PQueue from 'p-queue';
 import type { Clock } from '../src/domain/clock.js';
-import type { Workflow } from '../src/domain/config.js';
-import type { StartOrder, StopReason } from '../src/domain/effects.js';
+import type { StartOrder } from '../src/domain/effects.js';
 import { toBatonError } from '../src/domain/errors.js';
+import type { Dispatch } from '../src/domain/events.js';
 import { failureOf, type Outcome } from '../src/domain/outcome.js';
-import type { Dispatch, Runner } from '../src/domain/ports.js';
+import type { Runner } from '../src/domain/ports.js';
+import type { StopReason } from '../src/domain/run.js';
 import type { Answer, Question, RunSignal } from '../src/domain/run-signal.js';
+import type { Workflow } from '../src/domain/workflow.js';
 import { closeRun } from './close-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
 import type { PersonListener, StepControls } from './executors/executor.js';

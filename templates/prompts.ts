@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Workflow } from '../src/domain/config.js';
 import { allSteps } from '../src/domain/steps/plan.js';
+import type { Workflow } from '../src/domain/workflow.js';
 import { compilePrompt, type Prompt, type PromptValues } from './render-prompt.js';
 
 /** Every prompt of a workflow, its steps' included, parsed once. Throws `template_parse_error`. */

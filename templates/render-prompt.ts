@@ -11,11 +11,11 @@ import {
   toValue,
   toValueSync,
 } from 'liquidjs';
-import type { PromptSource } from '../src/domain/config.js';
-import type { RunReason } from '../src/domain/effects.js';
 import { BatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import { nearestWord } from '../src/domain/nearest-word.js';
+import type { RunReason } from '../src/domain/run.js';
+import type { PromptSource } from '../src/domain/steps/plan.js';
 
 /** Enough for thousands of comments; a template that needs more is a runaway loop. */
 const MAX_OPERATIONS = 100_000;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/domain/clock.js';
-import type { Config, Workflow } from '../../src/domain/config.js';
+import type { Config } from '../../src/domain/config.js';
 import type { ResumeOrder } from '../../src/domain/effects.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { Json } from '../../src/domain/json.js';
@@ -7,6 +7,7 @@ import type { Outcome } from '../../src/domain/outcome.js';
 import type { HostTool } from '../../src/domain/ports.js';
 import type { Answer, RunSignal } from '../../src/domain/run-signal.js';
 import type { RenderedAction } from '../../src/domain/steps/plan.js';
+import type { Workflow } from '../../src/domain/workflow.js';
 import type { ContainedProcess } from '../contain/process.js';
 import type { Environment } from '../environment.js';
 

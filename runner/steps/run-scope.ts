@@ -1,7 +1,6 @@
 import type { Clock } from '../../src/domain/clock.js';
-import type { PromptSource } from '../../src/domain/config.js';
 import { assertNever, type Json, type JsonObject } from '../../src/domain/json.js';
-import type { Action, RenderedAction } from '../../src/domain/steps/plan.js';
+import type { Action, PromptSource, RenderedAction } from '../../src/domain/steps/plan.js';
 import { renderText, renderValue, type Scope } from '../../src/domain/steps/tokens.js';
 import type { ThreadMessage } from '../executors/executor.js';
 

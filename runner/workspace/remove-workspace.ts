@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/domain/clock.js';
-import type { Workflow } from '../../src/domain/config.js';
 import { toBatonError } from '../../src/domain/errors.js';
-import type { RemovalReport } from '../../src/domain/events.js';
 import type { Issue } from '../../src/domain/issue.js';
+import type { RemovalReport } from '../../src/domain/ports.js';
+import type { Workflow } from '../../src/domain/workflow.js';
 import { captureOutput } from '../contain/capture-output.js';
 import type { Containment } from '../contain/process.js';
 import { spawnContained } from '../contain/run-contained.js';

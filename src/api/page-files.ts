@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Answer, type Route, refusal } from './routes.js';
+import { type ApiResponse, type Route, refusal } from './routes.js';
 
 /** What the page may do: talk to us, and nothing else. */
 const PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -14,7 +14,7 @@ export function pageRoutes(files: PageFiles): readonly Route[] {
   return files.has('/') ? routes : [{ method: 'GET', path: '/', needs: 'public', answer: () => NOT_BUILT }];
 }
 
-function fileAnswer(path: string, { type, bytes }: PageFile): Answer {
+function fileAnswer(path: string, { type, bytes }: PageFile): ApiResponse {
   // The name of an asset changes with its content.
   const caching = path === '/' ? 'no-cache' : 'public, max-age=31536000, immutable';
   return {

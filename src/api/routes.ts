@@ -9,9 +9,8 @@ import type { z } from 'zod';
 import type { State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
-import type { OrchestratorEvent } from '../domain/events.js';
+import type { Dispatch, OrchestratorEvent } from '../domain/events.js';
 import type { Json } from '../domain/json.js';
-import type { Dispatch } from '../domain/ports.js';
 import { isoTime } from '../text/format-time.js';
 import type { Access } from './access.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
@@ -39,7 +38,7 @@ export function createRoutes(
   { isOwner, more }: { readonly isOwner: boolean; readonly more: readonly Route[] },
 ): App {
   const app: App = new Hono<{ Bindings: HttpBindings }>();
-  const send = (c: RouteContext, answer: Answer) => {
+  const send = (c: RouteContext, answer: ApiResponse) => {
     if (answer === 'sent') return RESPONSE_ALREADY_SENT;
     if ('body' in answer) return c.body(`${source.clean(JSON.stringify(answer.body))}\n`, answer.status, JSON_HEADERS);
     const { text, status, headers } = answer;
@@ -136,7 +135,7 @@ function readRoutes(source: ReadSource, isOwner: boolean): readonly Route[] {
 const ISSUE_PATHS = ['/api/v1/issues/:identifier', '/api/v1/:identifier'];
 
 function issueRoutes(path: string, source: ReadSource): Route[] {
-  const reads = (more: string, answer: (name: string, c: RouteContext) => Promise<Answer>): Route => ({
+  const reads = (more: string, answer: (name: string, c: RouteContext) => Promise<ApiResponse>): Route => ({
     method: 'GET',
     path: `${path}${more}`,
     answer: (c) => answer(c.req.param('identifier') ?? '', c),
@@ -158,7 +157,7 @@ function issueRoutes(path: string, source: ReadSource): Route[] {
 }
 
 const MAX_DAYS = 400;
-const OK: Answer = { status: 200, body: { status: 'ok' } };
+const OK: ApiResponse = { status: 200, body: { status: 'ok' } };
 const BAD_DAYS = refusal(400, 'INVALID_REQUEST', `days must be a whole number from 1 to ${MAX_DAYS}.`);
 const TOO_MANY = refusal(
   503,
@@ -166,16 +165,16 @@ const TOO_MANY = refusal(
   'Too many readers follow the stream. Close some pages, or ask for /api/v1/state.',
 );
 
-function unknownIssue(name: string): Answer {
+function unknownIssue(name: string): ApiResponse {
   const message = `No issue ${name} is claimed, among the candidates of the last poll, or known from earlier runs.`;
   return refusal(404, 'issue_not_found', message);
 }
 
-function unknownRun(name: string): Answer {
+function unknownRun(name: string): ApiResponse {
   return refusal(404, 'run_not_found', `Nothing was written down of such a run of ${name}.`);
 }
 
-function stream(c: RouteContext, feed: Feed, isOwner: boolean): Answer {
+function stream(c: RouteContext, feed: Feed, isOwner: boolean): ApiResponse {
   if (c.req.method === 'HEAD') return { status: 200, text: '', headers: { 'content-type': 'text/event-stream' } };
   if (feed.isFull(isOwner)) return TOO_MANY;
   const client = new StreamClient(c.env.outgoing as ConstructorParameters<typeof StreamClient>[0]);
@@ -189,7 +188,7 @@ function stream(c: RouteContext, feed: Feed, isOwner: boolean): Answer {
 }
 
 /** Masked when it was written. */
-function sendFile(c: RouteContext, path: string): Answer {
+function sendFile(c: RouteContext, path: string): ApiResponse {
   const { outgoing } = c.env;
   if (c.req.method === 'HEAD') return { status: 200, text: '', headers: JSON_LINES };
   outgoing.writeHead(200, JSON_LINES);
@@ -213,12 +212,12 @@ interface ControlSource {
 /** What people ask for. Each is looked at against the state of this moment, and what makes no sense is refused with its reason. */
 function controlRoutes(source: ControlSource): readonly Route[] {
   const changes = (path: string, answer: Route['answer']): Route => ({ method: 'POST', path, answer });
-  const accept = async (event: OrchestratorEvent, message: string): Promise<Answer> => {
+  const accept = async (event: OrchestratorEvent, message: string): Promise<ApiResponse> => {
     source.dispatch(event);
     const isSafe = await source.stored();
     return { status: 202, body: { accepted: true, message: isSafe ? message : `${message} ${NOT_SAFE}` } };
   };
-  const act = (c: RouteContext, action: Action): Answer | Promise<Answer> => {
+  const act = (c: RouteContext, action: Action): ApiResponse | Promise<ApiResponse> => {
     const decided = decideAction(source.state(), c.req.param('identifier') ?? '', action);
     return 'event' in decided
       ? accept(decided.event, decided.message)
@@ -252,7 +251,7 @@ const PAUSED = 'Nothing new is started until you resume; what runs goes on.';
 const RESUMED = 'New work is started again.';
 const NOT_SAFE = 'It could not be stored yet: should Baton be killed before it can be, it is forgotten.';
 
-async function bodyOf<T>(c: RouteContext, shape: z.ZodType<T>): Promise<{ value: T } | { refused: Answer }> {
+async function bodyOf<T>(c: RouteContext, shape: z.ZodType<T>): Promise<{ value: T } | { refused: ApiResponse }> {
   const body = await readJsonBody(c.env.incoming, c.env.outgoing);
   if ('refused' in body) return body;
   const parsed = shape.safeParse(body.value);
@@ -264,7 +263,7 @@ async function bodyOf<T>(c: RouteContext, shape: z.ZodType<T>): Promise<{ value:
   };
 }
 
-function otherType(c: RouteContext): Answer | null {
+function otherType(c: RouteContext): ApiResponse | null {
   return refuseOtherType(c.env.incoming);
 }
 
@@ -303,7 +302,7 @@ const NO_MARKETPLACE = refusal(
   'Baton has no marketplace to download executors from. Copy the folder of the executor to .baton/capabilities/executors/ beside WORKFLOW.md, and refresh.',
 );
 
-async function create(c: RouteContext, source: CapabilitySource): Promise<Answer> {
+async function create(c: RouteContext, source: CapabilitySource): Promise<ApiResponse> {
   const body = await readJsonBody(c.env.incoming, c.env.outgoing);
   if ('refused' in body) return body.refused;
   try {
@@ -320,13 +319,13 @@ export interface Route {
   readonly path: string;
   /** What a request must be allowed. Without it: to look for GET, everything for POST. */
   readonly needs?: Access;
-  answer(c: RouteContext): Answer | Promise<Answer>;
+  answer(c: RouteContext): ApiResponse | Promise<ApiResponse>;
 }
 
 export type RouteContext = Context<{ Bindings: HttpBindings }>;
 
 /** JSON, a text of its own type, or nothing more to say because the route has answered by itself. */
-export type Answer =
+export type ApiResponse =
   | { readonly status: ContentfulStatusCode; readonly body: Json }
   | {
       readonly status: ContentfulStatusCode;
@@ -335,7 +334,7 @@ export type Answer =
     }
   | 'sent';
 
-type Refusal = Extract<Answer, { readonly body: Json }>;
+type Refusal = Extract<ApiResponse, { readonly body: Json }>;
 
 export function refusal(status: ContentfulStatusCode, code: string, message: string): Refusal {
   return { status, body: { error: { code, message } } };

@@ -13,13 +13,13 @@ import {
   type Waiting,
 } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
-import type { Workflow } from '../domain/config.js';
 import type { FinishedIssue } from '../domain/durable.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { Issue } from '../domain/issue.js';
 import type { Json } from '../domain/json.js';
 import type { Question, TokenTotals } from '../domain/run-signal.js';
 import { allSteps, type ResolvedBackend } from '../domain/steps/plan.js';
+import type { Workflow } from '../domain/workflow.js';
 import { isoTime } from '../text/format-time.js';
 import type {
   AskingView,

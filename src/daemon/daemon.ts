@@ -8,16 +8,16 @@ import type { RunObserver } from '../../runner/run-observer.js';
 import { compilePrompts } from '../../templates/prompts.js';
 import { lineUp, whyIdle } from '../api/why-idle.js';
 import type { Instant } from '../domain/clock.js';
-import { historyEvent } from '../domain/durable.js';
-import type { OrchestratorEvent } from '../domain/events.js';
-import type { Dispatch, Store } from '../domain/ports.js';
+import type { Dispatch, OrchestratorEvent } from '../domain/events.js';
+import { historyEvent } from '../domain/note.js';
+import type { Store } from '../domain/ports.js';
 import { logNote } from '../logging/logger.js';
 import type { Redactor } from '../logging/redact.js';
 import type { StateDir } from '../state-dir.js';
 import type { TrackerRegistry } from '../tracker/registry.js';
 import type { LoadedWorkflow } from '../workflow/load-workflow.js';
 import type { WorkflowWatcher } from '../workflow/watch-workflow.js';
-import { WorkflowBook } from '../workflow/workflow-versions.js';
+import { WorkflowVersions } from '../workflow/workflow-versions.js';
 import { createExit, type Exit } from './exit.js';
 import { followWorkflow } from './follow-workflow.js';
 import { dailyReport, type Notify, startNotify } from './notify.js';
@@ -67,7 +67,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   let loop: Loop | null = null;
   const inbox = new Inbox();
   const { dispatch } = inbox;
-  const book = new WorkflowBook(options.loaded.workflow, Date.now());
+  const book = new WorkflowVersions(options.loaded.workflow, Date.now());
   const parts = await openParts(options, book, dispatch);
   const exit = createExit(options.log, parts, () => loop?.close());
   try {
@@ -107,7 +107,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 interface LoopParts {
   readonly parts: Parts;
   readonly exit: Exit;
-  readonly book: WorkflowBook;
+  readonly book: WorkflowVersions;
   readonly watcher: WorkflowWatcher;
   readonly dispatch: Dispatch;
   readonly service: ServiceNotifier;
@@ -195,7 +195,7 @@ function openStatus(options: DaemonOptions, { parts, book, watcher, dispatch, lo
   });
 }
 
-function openNotify(options: DaemonOptions, parts: Parts, book: WorkflowBook, status: DaemonStatus): Notify {
+function openNotify(options: DaemonOptions, parts: Parts, book: WorkflowVersions, status: DaemonStatus): Notify {
   const { log, redactor, env, version } = options;
   const { clock, containment, store, tmpRoot } = parts;
   const stateDir = options.stateDir.path;

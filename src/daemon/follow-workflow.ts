@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { compilePrompts } from '../../templates/prompts.js';
-import type { Workflow } from '../domain/config.js';
-import type { Dispatch } from '../domain/ports.js';
+import type { Dispatch } from '../domain/events.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
+import type { Workflow } from '../domain/workflow.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
-import type { WorkflowBook } from '../workflow/workflow-versions.js';
+import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import type { DaemonOptions } from './daemon.js';
 import type { Parts } from './resources.js';
 
@@ -15,7 +15,7 @@ import type { Parts } from './resources.js';
 export function followWorkflow(
   options: DaemonOptions,
   { clock }: Parts,
-  book: WorkflowBook,
+  book: WorkflowVersions,
   dispatch: Dispatch,
 ): Promise<WorkflowWatcher> {
   const { log, redactor, trackers, env, homeDir } = options;

@@ -26,17 +26,19 @@ import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { loadContinuation } from '../../templates/prompts.js';
 import { Activity } from '../api/activity.js';
 import { createClock, type SystemClock } from '../clock.js';
-import type { TrackerConfig, Workflow } from '../domain/config.js';
+import type { TrackerConfig } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
-import type { Dispatch, IssueLocks, Store, Tracker } from '../domain/ports.js';
+import type { Dispatch } from '../domain/events.js';
+import type { IssueLocks, Store, Tracker } from '../domain/ports.js';
+import type { Workflow } from '../domain/workflow.js';
 import { defaultConfigDir } from '../state-dir.js';
 import { type Locks, takeLocks } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
-import type { WorkflowBook } from '../workflow/workflow-versions.js';
+import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import type { DaemonOptions } from './daemon.js';
 import { RunLog } from './run-log.js';
 import { openTracker } from './tracker.js';
@@ -65,7 +67,7 @@ export interface Parts {
 }
 
 /** Opens the parts in the order in which they can fail most cheaply: settings, tracker, folders, processes. */
-export async function openParts(options: DaemonOptions, book: WorkflowBook, dispatch: Dispatch): Promise<Parts> {
+export async function openParts(options: DaemonOptions, book: WorkflowVersions, dispatch: Dispatch): Promise<Parts> {
   const { stateDir, homeDir } = options;
   const { workflow } = options.loaded;
   let containment: Containment | null = null;

@@ -1,7 +1,6 @@
-import type { RunAccount, RunCause } from './durable.js';
-import type { RunReason, StopReason } from './effects.js';
 import type { ErrorCode } from './errors.js';
 import type { Issue } from './issue.js';
+import type { RunAccount, RunCause, RunReason, StopReason } from './run.js';
 import type { Answer, Question, RunPhase, TokenTotals } from './run-signal.js';
 
 /** This daemon's right to work on an issue. Everything but `live` is stored. */

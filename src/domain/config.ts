@@ -1,5 +1,4 @@
 import type { Json, JsonObject } from './json.js';
-import type { Plan } from './steps/plan.js';
 
 /** The front matter of WORKFLOW.md after parsing: complete, typed, frozen and plain JSON. Secrets are not in it. */
 export interface Config {
@@ -130,29 +129,4 @@ export interface ModelPrice {
   readonly input: number;
   readonly cachedInput: number;
   readonly output: number;
-}
-
-/** One reading of WORKFLOW.md. A run keeps the one it started with. */
-export interface Workflow {
-  readonly path: string;
-  readonly dir: string;
-  /** SHA-256 of what was read, executor definitions included: its identity. */
-  readonly hash: string;
-  readonly config: Config;
-  readonly prompt: PromptSource;
-  readonly plan: Plan;
-  /** Names of the environment variables that hold secrets of tracker and services; they are kept from agents and hooks. */
-  readonly secretNames: readonly string[];
-  readonly warnings: readonly string[];
-}
-
-export interface PromptSource {
-  readonly text: string;
-  /** 1-based line of WORKFLOW.md on which `text` begins; 0 for the built-in prompt. */
-  readonly startLine: number;
-  /** 1-based column at which its lines begin; absent: 1. */
-  readonly startColumn?: number;
-  /** Its lines are not those of the file (`>`, or quoted over several lines): only where it begins is known. */
-  readonly isFolded?: boolean;
-  readonly file: string;
 }

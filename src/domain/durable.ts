@@ -1,7 +1,7 @@
 import type { Claim, Hold, HoldSource, IssueRecord } from './claim.js';
-import type { Note, RunReason } from './effects.js';
 import type { ErrorCode } from './errors.js';
 import type { Outcome } from './outcome.js';
+import type { RunAccount, RunReason } from './run.js';
 import type { TokenTotals } from './run-signal.js';
 
 /** The part of the state that outlives the process. */
@@ -70,27 +70,6 @@ export function finishedKey({ issueId, runs }: FinishedIssue): string {
   return `${runs}:${issueId}`;
 }
 
-/** What brought a run about: the board, a failure or an interruption before it, an answer, or a person who asked for it. */
-export const RUN_CAUSES = ['poll', 'retry', 'answer', 'operator'] as const;
-export type RunCause = (typeof RUN_CAUSES)[number];
-
-/** What is known of a run besides where it stands; it fills up while the run lives. */
-export interface RunAccount {
-  readonly cause: RunCause;
-  readonly daemonVersion: string;
-  /** SHA-256 of WORKFLOW.md. */
-  readonly workflowHash: string;
-  /** SHA-256 of the issue and of the first prompt as they were rendered; `null` until then. */
-  readonly issueHash: string | null;
-  readonly promptHash: string | null;
-  /** As the agent names them; `null`: it did not. */
-  readonly agentVersion: string | null;
-  readonly model: string | null;
-  readonly turns: number;
-  /** Spent by this run alone. */
-  readonly tokens: TokenTotals;
-}
-
 /** A run, told for good: who caused it, on what, with what, at what cost, and how it ended. */
 export interface RunRecord extends RunAccount {
   readonly runId: string;
@@ -113,27 +92,4 @@ export interface RunEnd {
   readonly outcome: Outcome['state'];
   readonly code: ErrorCode | null;
   readonly message: string | null;
-}
-
-/** Something worth remembering that Baton did or saw, for people who ask later what happened. */
-export interface HistoryEvent {
-  readonly atMs: number;
-  readonly level: Note['level'];
-  readonly message: string;
-  readonly issueId: string | null;
-  readonly identifier: string | null;
-  readonly runId: string | null;
-  readonly fields: { readonly [key: string]: unknown };
-}
-
-export function historyEvent({ level, message, issueId, identifier, runId, fields }: Note, atMs: number): HistoryEvent {
-  return {
-    atMs,
-    level,
-    message,
-    issueId: issueId ?? null,
-    identifier: identifier ?? null,
-    runId: runId ?? null,
-    fields: fields ?? {},
-  };
 }

@@ -1,5 +1,7 @@
 import type { DurableChange } from './durable.js';
 import type { Issue } from './issue.js';
+import type { Note } from './note.js';
+import type { RunReason, StopReason } from './run.js';
 import type { Answer, Question } from './run-signal.js';
 
 /** What the core orders. `perform.ts` carries it out; answers come back as events. */
@@ -17,8 +19,6 @@ export type Effect =
   | { readonly type: 'remove_workspace'; readonly issue: Issue }
   | { readonly type: 'note'; readonly note: Note }
   | { readonly type: 'exit'; readonly forced: boolean };
-
-export type RunReason = 'first' | 'continuation' | 'retry' | 'resumed' | 'answer';
 
 export interface StartOrder {
   readonly runId: string;
@@ -39,26 +39,4 @@ export interface ResumeOrder {
   readonly answer: { readonly question: Question; readonly answer: Answer } | null;
   /** What people said until then the thread has been told; absent: nobody knows. */
   readonly heardAtMs?: number;
-}
-
-export type StopReason =
-  | 'terminal'
-  | 'inactive'
-  | 'unroutable'
-  | 'gone'
-  | 'stalled'
-  | 'budget'
-  | 'day_budget'
-  | 'input_timeout'
-  | 'operator'
-  | 'shutdown';
-
-/** A decision worth a log line: a constant message and its fields. */
-export interface Note {
-  readonly level: 'debug' | 'info' | 'warn' | 'error';
-  readonly message: string;
-  readonly issueId?: string;
-  readonly identifier?: string;
-  readonly runId?: string;
-  readonly fields?: { readonly [key: string]: unknown };
 }

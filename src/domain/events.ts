@@ -2,7 +2,7 @@ import type { Config } from './config.js';
 import type { ErrorCode } from './errors.js';
 import type { Issue } from './issue.js';
 import type { Outcome } from './outcome.js';
-import type { RateLimit } from './ports.js';
+import type { RateLimit, RemovalReport } from './ports.js';
 import type { Answer, RunSignal } from './run-signal.js';
 
 /** What happened. Past facts, handled one at a time by `decide`. */
@@ -65,4 +65,4 @@ export type ReadResult =
     }
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly resetAtMs?: number };
 
-export type RemovalReport = { readonly ok: true } | { readonly ok: false; readonly message: string };
+export type Dispatch = (event: OrchestratorEvent) => void;

@@ -1,7 +1,7 @@
-import type { StopReason } from './effects.js';
 import { ERRORS } from './error-table.js';
 import type { BatonError, ErrorCode } from './errors.js';
 import type { Json } from './json.js';
+import type { StopReason } from './run.js';
 import type { Question, TokenTotals } from './run-signal.js';
 
 /** How a step or a run ended. One type for every executor; nothing throws past it. */

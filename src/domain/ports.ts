@@ -1,10 +1,11 @@
-import type { Workflow } from './config.js';
-import type { Durable, DurableChange, FinishedIssue, HistoryEvent, RunRecord } from './durable.js';
-import type { StartOrder, StopReason } from './effects.js';
-import type { OrchestratorEvent, RemovalReport } from './events.js';
+import type { Durable, DurableChange, FinishedIssue, RunRecord } from './durable.js';
+import type { StartOrder } from './effects.js';
 import type { Comment, Issue } from './issue.js';
 import type { JsonObject } from './json.js';
+import type { HistoryEvent } from './note.js';
+import type { StopReason } from './run.js';
 import type { Answer, TokenTotals } from './run-signal.js';
+import type { Workflow } from './workflow.js';
 
 /** Where issues come from. Adapters throw `BatonError` with a `tracker_…` code and nothing else. */
 export interface Tracker {
@@ -191,4 +192,4 @@ export interface Runner {
   freeDiskMb(workflow: Workflow): Promise<number | null>;
 }
 
-export type Dispatch = (event: OrchestratorEvent) => void;
+export type RemovalReport = { readonly ok: true } | { readonly ok: false; readonly message: string };

@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type Logger, pino, stdSerializers } from 'pino';
-import type { Note } from '../domain/effects.js';
+import type { Note } from '../domain/note.js';
 import { neutraliseJson } from '../text/neutralise.js';
 import { cutText, formatPretty } from './pretty.js';
 import type { Redactor } from './redact.js';

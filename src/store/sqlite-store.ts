@@ -10,13 +10,13 @@ import {
   FINISHED_KEPT,
   type FinishedIssue,
   finishedKey,
-  type HistoryEvent,
   LEDGER_DAYS,
   type Ledger,
   type RunRecord,
   type Spending,
 } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
+import type { HistoryEvent } from '../domain/note.js';
 import type { Store } from '../domain/ports.js';
 import { fromKey, type JsonTable, jsonTable, toKey, type Unreadable } from './json-table.js';
 import { inTransaction, openSqliteFile, type StoreWarning, storeFailure } from './sqlite-file.js';

@@ -1,6 +1,6 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { z } from 'zod';
-import type { HistoryEvent } from '../domain/durable.js';
+import type { HistoryEvent } from '../domain/note.js';
 import type { DayRecord, StoredPast } from '../domain/ports.js';
 import { toKey } from './json-table.js';
 import { finishedShape, runRecordShape } from './stored-shapes.js';

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { HOLD_SOURCES, type Hold, type HoldSource, type IssueRecord, PARK_REASONS } from '../domain/claim.js';
-import type { Durable, DurableClaim, FinishedIssue } from '../domain/durable.js';
-import { RUN_CAUSES, type RunRecord } from '../domain/durable.js';
-import type { RunReason } from '../domain/effects.js';
+import type { Durable, DurableClaim, FinishedIssue, RunRecord } from '../domain/durable.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { OpenRun, WorkspaceOwner } from '../domain/ports.js';
+import { RUN_CAUSES, type RunReason } from '../domain/run.js';
 
 /**
  * What a row must be for the core to trust it. Loose: a field that is not named here is kept, so that adding one to the

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import type { CapabilityIndex } from '../domain/capabilities.js';
-import type { PromptSource, Workflow } from '../domain/config.js';
 import type { JsonObject } from '../domain/json.js';
+import type { PromptSource } from '../domain/steps/plan.js';
+import type { Workflow } from '../domain/workflow.js';
 import { buildConfig, type TrackerDefaults, unknownKeys, validateFrontMatter } from './config.js';
 import { type FrontMatter, parseFrontMatter } from './parse-front-matter.js';
 import { formatProblem, inFileOrder, type Problem } from './positions.js';

@@ -1,6 +1,6 @@
 import type { LineCounter } from 'yaml';
-import type { PromptSource } from '../domain/config.js';
 import type { ErrorCode } from '../domain/errors.js';
+import type { PromptSource } from '../domain/steps/plan.js';
 
 export type KeyPath = readonly (string | number)[];
 

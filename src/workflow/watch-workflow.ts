@@ -2,10 +2,9 @@ import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Clock } from '../domain/clock.js';
-import type { Workflow } from '../domain/config.js';
 import { type BatonError, toBatonError } from '../domain/errors.js';
-import type { LoadedWorkflow } from './load-workflow.js';
-import { deepFreeze } from './load-workflow.js';
+import type { Workflow } from '../domain/workflow.js';
+import { deepFreeze, type LoadedWorkflow } from './load-workflow.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import { describeChanges, withoutRestart } from './workflow-changes.js';
 

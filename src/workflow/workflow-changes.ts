@@ -1,5 +1,6 @@
-import type { Config, Workflow } from '../domain/config.js';
+import type { Config } from '../domain/config.js';
 import type { Json } from '../domain/json.js';
+import type { Workflow } from '../domain/workflow.js';
 
 const RESTART_ONLY =
   /^(tracker\.kind|tracker\.provider\..*|workspace\.root|server\..*|webhooks\..*|runtime\.isolation)$/;

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../domain/bounded-map.js';
-import type { Workflow } from '../domain/config.js';
+import type { Workflow } from '../domain/workflow.js';
 
 const KEPT = 8;
 
@@ -7,7 +7,7 @@ const KEPT = 8;
  * The workflow in force, and the few before it. An order to start a run names the one it was decided under; that one is
  * never older than the event before.
  */
-export class WorkflowBook {
+export class WorkflowVersions {
   readonly #byHash = new BoundedMap<string, Workflow>(KEPT);
   #current: Workflow;
   #loadedAtMs = 0;

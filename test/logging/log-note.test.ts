@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Note } from '../../src/domain/effects.js';
+import type { Note } from '../../src/domain/note.js';
 import { createLogger, logNote } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { LogMonitor } from '../support/event-monitor.js';

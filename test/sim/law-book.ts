@@ -1,7 +1,8 @@
 import type { State } from '../../orchestrator/state.js';
-import type { Effect, StartOrder, StopReason } from '../../src/domain/effects.js';
+import type { Effect, StartOrder } from '../../src/domain/effects.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import type { Issue } from '../../src/domain/issue.js';
+import type { StopReason } from '../../src/domain/run.js';
 import { checkClaims, checkWaits, checkWhole } from './check-decision.js';
 import { StoredStates } from './check-restart.js';
 import { describeEvent } from './describe-event.js';

@@ -2,7 +2,8 @@ import type { State } from '../../orchestrator/state.js';
 import type { Clock } from '../../src/domain/clock.js';
 import type { Config } from '../../src/domain/config.js';
 import type { Effect } from '../../src/domain/effects.js';
-import type { Dispatch, Runner, Store } from '../../src/domain/ports.js';
+import type { Dispatch } from '../../src/domain/events.js';
+import type { Runner, Store } from '../../src/domain/ports.js';
 import type { TrackerPort } from './tracker.js';
 
 /** What a planted bug may see of the daemon that it is in. */

@@ -1,6 +1,7 @@
 import type { State } from '../../orchestrator/state.js';
 import { HOLD_SOURCES, PARK_REASONS } from '../../src/domain/claim.js';
-import type { Effect, RunReason, StopReason } from '../../src/domain/effects.js';
+import type { Effect } from '../../src/domain/effects.js';
+import type { RunReason, StopReason } from '../../src/domain/run.js';
 import type { Coverage } from './coverage.js';
 
 const STOPS: { readonly [reason in StopReason]: true } = {

@@ -1,6 +1,7 @@
-import type { StartOrder, StopReason } from '../../src/domain/effects.js';
+import type { StartOrder } from '../../src/domain/effects.js';
 import { BatonError, type ErrorCode } from '../../src/domain/errors.js';
 import { cancelled, failure, failureOf, type Outcome, success } from '../../src/domain/outcome.js';
+import type { StopReason } from '../../src/domain/run.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { type AgentHost, SimAgent } from './agent.js';
 import { drawStop, type StopKind } from './agent-kinds.js';

@@ -1,8 +1,8 @@
-import type { StartOrder, StopReason } from '../../src/domain/effects.js';
-import type { RemovalReport } from '../../src/domain/events.js';
+import type { StartOrder } from '../../src/domain/effects.js';
 import type { Issue } from '../../src/domain/issue.js';
 import { cancelled, type Outcome, success } from '../../src/domain/outcome.js';
-import type { Runner } from '../../src/domain/ports.js';
+import type { RemovalReport, Runner } from '../../src/domain/ports.js';
+import type { StopReason } from '../../src/domain/run.js';
 import type { Life } from './life.js';
 import { SimRun } from './run.js';
 import type { World } from './world.js';

@@ -1,4 +1,5 @@
-import type { Config, Workflow } from '../../src/domain/config.js';
+import type { Config } from '../../src/domain/config.js';
+import type { Workflow } from '../../src/domain/workflow.js';
 import { config, workflow } from '../support/builders.js';
 import { ACTIVE, LABEL, TERMINAL } from './board.js';
 import type { Random } from './random.js';

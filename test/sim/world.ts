@@ -1,4 +1,4 @@
-import type { Workflow } from '../../src/domain/config.js';
+import type { Workflow } from '../../src/domain/workflow.js';
 import { Board } from './board.js';
 import { Coverage, type Fault } from './coverage.js';
 import { Disk } from './disk.js';

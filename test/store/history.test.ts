@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { HistoryEvent, RunRecord } from '../../src/domain/durable.js';
+import type { RunRecord } from '../../src/domain/durable.js';
+import type { HistoryEvent } from '../../src/domain/note.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
 import { tempFolder } from '../runner/workspace/temp-folder.js';

@@ -1,7 +1,7 @@
-import type { Config, Workflow } from '../../src/domain/config.js';
-import { CAPABILITY_MODULES } from '../../src/domain/config.js';
+import { CAPABILITY_MODULES, type Config } from '../../src/domain/config.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { Plan } from '../../src/domain/steps/plan.js';
+import type { Workflow } from '../../src/domain/workflow.js';
 
 /** Complete, valid values with the documented defaults, of which a test names only what it is about. */
 export type DeepPartial<T> = T extends readonly unknown[] | null

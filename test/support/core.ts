@@ -3,12 +3,13 @@ import { initialState, isAsking, runOf, type State } from '../../orchestrator/st
 import { nextWakeMs } from '../../orchestrator/wake.js';
 import type { Claim, ClaimStatus, ParkReason } from '../../src/domain/claim.js';
 import type { Config } from '../../src/domain/config.js';
-import type { Effect, StartOrder, StopReason } from '../../src/domain/effects.js';
+import type { Effect, StartOrder } from '../../src/domain/effects.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
 import type { OrchestratorEvent, ReadResult } from '../../src/domain/events.js';
 import type { Issue } from '../../src/domain/issue.js';
 import { cancelled, failure, type Outcome, success } from '../../src/domain/outcome.js';
 import type { RateLimit } from '../../src/domain/ports.js';
+import type { StopReason } from '../../src/domain/run.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { config as buildConfig, issue as buildIssue, type DeepPartial } from './builders.js';
 import { at } from './fake-clock.js';

@@ -5,12 +5,12 @@ import {
   FINISHED_KEPT,
   type FinishedIssue,
   finishedKey,
-  type HistoryEvent,
   LEDGER_DAYS,
   type Ledger,
   type RunRecord,
 } from '../../src/domain/durable.js';
 import { BatonError } from '../../src/domain/errors.js';
+import type { HistoryEvent } from '../../src/domain/note.js';
 import type { DayRecord, OpenRun, Store, StoredPast, WorkspaceOwner } from '../../src/domain/ports.js';
 import { mergeDays } from '../../src/store/stored-past.js';
 

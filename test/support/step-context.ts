@@ -8,11 +8,11 @@ import { runContained, spawnContained } from '../../runner/contain/run-contained
 import { environmentFor } from '../../runner/environment.js';
 import type { StepContext } from '../../runner/executors/executor.js';
 import type { Clock } from '../../src/domain/clock.js';
-import type { Workflow } from '../../src/domain/config.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { Json } from '../../src/domain/json.js';
 import type { AbortReason } from '../../src/domain/outcome.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
+import type { Workflow } from '../../src/domain/workflow.js';
 import { type DeepPartial, issue, workflow } from './builders.js';
 import { at } from './fake-clock.js';
 

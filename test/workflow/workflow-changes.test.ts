@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Workflow } from '../../src/domain/config.js';
+import type { Workflow } from '../../src/domain/workflow.js';
 import { describeChanges, withoutRestart } from '../../src/workflow/workflow-changes.js';
 import { loadSettings } from './workflow-fixture.js';
 

@@ -14,7 +14,7 @@ import { answerRequest } from './api/dispatch.js';
 import { type CapabilityOrder, capabilityParams, checkOrder, type SideOrder } from './capability-manager.js';
 import { chooseCapability, chooseExecutor, freshExecutor } from './definitions.js';
 import { CapabilityHub } from './hub.js';
-import { failed, runSideExecution, type SideEnd, type SideExecutionSpec } from './side-execution.js';
+import { failSideExecution, runSideExecution, type SideEnd, type SideExecutionSpec } from './side-execution.js';
 
 /**
  * Starts executions, of steps and of executions alike, and knows those that run. It is closed once: then all of them are stopped
@@ -79,7 +79,7 @@ export class ExecutionEngine {
       return await work();
     } catch (error) {
       const { code, message } = toBatonError(error);
-      return failed(code, message);
+      return failSideExecution(code, message);
     }
   }
 

@@ -88,7 +88,7 @@ class SideExecution {
       if (this.#end === null) await this.#start();
     } catch (error) {
       const { code, message } = toBatonError(error);
-      this.#settle(failed(code, message));
+      this.#settle(failSideExecution(code, message));
     }
     const end = await this.#ended;
     signal.removeEventListener('abort', onAbort);
@@ -122,7 +122,10 @@ class SideExecution {
     if (timeoutMs !== null) this.#after(timeoutMs, () => timedOut(`it took longer than ${timeoutMs} ms`));
     this.#after(connectTimeoutMs, () =>
       this.#peer === null
-        ? failed('CONNECTION_FAILED', `the executor ${executor.name} did not connect within ${connectTimeoutMs} ms`)
+        ? failSideExecution(
+            'CONNECTION_FAILED',
+            `the executor ${executor.name} did not connect within ${connectTimeoutMs} ms`,
+          )
         : null,
     );
   }
@@ -240,7 +243,7 @@ export type SideEnd =
 
 const MAX_MESSAGE_CHARACTERS = 4_000;
 
-export function failed(code: ErrorCode, message: string): SideEnd {
+export function failSideExecution(code: ErrorCode, message: string): SideEnd {
   return { state: 'failed', code, message: cut(message) };
 }
 
@@ -257,9 +260,11 @@ function timedOut(message: string): SideEnd {
 /** `actionBlockComplete` and its twins on the channel; `null`: some other message. */
 export function endOfMessage(message: Fields): SideEnd | null {
   const { type, result, error } = message;
-  if (type === 'sideExecutionError') return failed('CAPABILITY_FAILED', textOfError(error ?? message.message));
+  if (type === 'sideExecutionError')
+    return failSideExecution('CAPABILITY_FAILED', textOfError(error ?? message.message));
   if (type !== 'actionBlockComplete' && type !== 'sideExecutionComplete') return null;
-  if (error !== undefined && error !== null && error !== false) return failed('CAPABILITY_FAILED', textOfError(error));
+  if (error !== undefined && error !== null && error !== false)
+    return failSideExecution('CAPABILITY_FAILED', textOfError(error));
   const { result: inner, additionalContext, ...others } = fieldsOf(result) as { readonly [key: string]: Json };
   // Only what is nothing but these two: a result with more members is one as a whole.
   if (additionalContext !== undefined && Object.keys(others).length === 0) {
@@ -274,10 +279,10 @@ export function endOfMessage(message: Fields): SideEnd | null {
  */
 function endOfExit(status: ExitStatus, stderr: string, wasConnected: boolean): SideEnd {
   const complaint = wasConnected || status.code === 0 ? null : syntaxError(stderr);
-  if (complaint !== null) return failed('SYNTAX_ERROR', complaint);
+  if (complaint !== null) return failSideExecution('SYNTAX_ERROR', complaint);
   const how = status.signal === null ? `exited with code ${status.code}` : `was killed by ${status.signal}`;
   const when = wasConnected ? 'before it answered' : 'before it connected';
-  return failed('PROCESS_CRASHED', `the executor ${how} ${when}`);
+  return failSideExecution('PROCESS_CRASHED', `the executor ${how} ${when}`);
 }
 
 function textOfError(error: unknown): string {

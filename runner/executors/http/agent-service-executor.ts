@@ -5,7 +5,7 @@ import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { RenderedAgentHttp } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
 import { errorTextIn, lastWordsMeanwhile, pause, shown, stepOutcome } from './answers.js';
-import { type Answer, isServiceId, ServiceClient } from './service-client.js';
+import { isServiceId, ServiceClient, type ServiceResponse } from './service-client.js';
 
 /** So many looks at a run may fail in a row: a service that is restarted costs no agent its work. */
 const MAX_FAILED_LOOKS = 5;
@@ -50,7 +50,7 @@ class AgentServiceRun {
     return this.context.run.get(`http/agent-session/${session}`, () => randomUUID());
   }
 
-  async #waitFor(runId: string | null, { location }: Answer, from: URL): Promise<AgentRunEnd> {
+  async #waitFor(runId: string | null, { location }: ServiceResponse, from: URL): Promise<AgentRunEnd> {
     const url = this.#placeOf(runId, location, from);
     try {
       return await this.#poll(url);
@@ -131,7 +131,7 @@ const BAD_REASONS = new Set(['error', 'failed']);
 const NO_END = new Set(['accepted', 'created', 'queued', 'pending', 'scheduled', 'starting', 'running', 'in_progress']);
 
 /** The word of the service about the state counts most; without one an output is the end, and a run without output is not. */
-function viewOf({ status, body }: Answer): AgentRunView {
+function viewOf({ status, body }: ServiceResponse): AgentRunView {
   const fields = fieldsOf(body);
   const written = textOf(fields.status) ?? textOf(fields.state);
   const state = written?.toLowerCase() ?? null;

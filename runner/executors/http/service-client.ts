@@ -19,7 +19,7 @@ interface Call {
   readonly signal: AbortSignal;
 }
 
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number;
   readonly body: Json;
   readonly location: string | null;
@@ -56,7 +56,7 @@ export class ServiceClient {
   }
 
   /** The JSON of a 2xx. Throws everything else. */
-  async ask(call: Call): Promise<Answer> {
+  async ask(call: Call): Promise<ServiceResponse> {
     const progress = () => this.#context.emit({ type: 'progress', openItems: 0 });
     progress();
     const { status, body, isWhole, location } = await this.#send(call, progress);

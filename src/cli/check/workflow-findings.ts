@@ -4,11 +4,17 @@ import { discoverCapabilities } from '../../../runner/executors/capability/defin
 import { findCommand } from '../../../runner/executors/external/spawn-request.js';
 import { promptValues } from '../../../runner/prompt-values.js';
 import { compilePrompt, type PromptValues } from '../../../templates/render-prompt.js';
-import type { PromptSource } from '../../domain/config.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { type BatonError, toBatonError } from '../../domain/errors.js';
 import { assertNever, type Json } from '../../domain/json.js';
-import { type ActionStep, allSteps, type ExecutorDefinition, type Plan, type Step } from '../../domain/steps/plan.js';
+import {
+  type ActionStep,
+  allSteps,
+  type ExecutorDefinition,
+  type Plan,
+  type PromptSource,
+  type Step,
+} from '../../domain/steps/plan.js';
 import { renderValue } from '../../domain/steps/tokens.js';
 import { BUILT_IN_PROMPT } from '../../workflow/load-workflow.js';
 import { FILE_START, type Position, parseProblem } from '../../workflow/positions.js';

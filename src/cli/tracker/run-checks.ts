@@ -4,7 +4,7 @@ import { CHANGE_CHECKS } from './change-checks.js';
 import { PROCESS_CHECKS, SUMMARY_CHECKS } from './process-checks.js';
 import { READ_CHECKS } from './read-checks.js';
 import type { Check, TestBench } from './test-bench.js';
-import { CheckEnd, Conversation, exchange, failed, type Verdict } from './test-bench.js';
+import { CheckEnd, Conversation, exchange, failCheck, type Verdict } from './test-bench.js';
 
 export interface SuiteOptions {
   readonly limitMs: number;
@@ -66,6 +66,6 @@ async function verdictOf(check: Check, bench: TestBench): Promise<Verdict> {
     return await check.see(bench);
   } catch (error) {
     if (error instanceof CheckEnd) return error.verdict;
-    return failed(`could not be started: ${toBatonError(error).message}`, 'Correct that.');
+    return failCheck(`could not be started: ${toBatonError(error).message}`, 'Correct that.');
   }
 }

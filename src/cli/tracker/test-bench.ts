@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, type JsonObject, textOf } from '../../domain/jso
 import { lastLines } from '../../text/neutralise.js';
 import { NoAnswer, ProgramSession } from '../../tracker/command/program.js';
 import { ProgramPipe } from '../../tracker/command/program-pipe.js';
-import { type Answer, type Description, isChange, lineOf, readAnswer } from '../../tracker/command/protocol.js';
+import { type Description, isChange, lineOf, type ProgramReply, readAnswer } from '../../tracker/command/protocol.js';
 import type { ProgramProcess } from '../../tracker/program.js';
 
 /** One thing that a tracker program is held to. */
@@ -100,7 +100,7 @@ interface ConversationOptions {
 export interface Heard extends Said {
   readonly sent: string;
   /** A text: what is wrong, going on from "it …". */
-  readonly answer: Answer | string;
+  readonly answer: ProgramReply | string;
 }
 
 /** Far apart, so that a program that counts for itself is found out. */
@@ -177,7 +177,7 @@ export class Conversation {
     return this.#session;
   }
 
-  async #inTime(answer: Promise<Answer>): Promise<Answer> {
+  async #inTime(answer: Promise<ProgramReply>): Promise<ProgramReply> {
     const { limitMs, signal } = this.#options;
     const late = new NoAnswer('tracker_request', `did not answer within ${limitMs / 1000} s`);
     const ended = new AbortController();
@@ -201,7 +201,7 @@ export class Conversation {
   }
 }
 
-function wordsOf(answer: Answer): string {
+function wordsOf(answer: ProgramReply): string {
   const { kind: _kind, ...words } = answer;
   return JSON.stringify(words);
 }
@@ -320,7 +320,7 @@ export function skipped(why: string): Verdict {
 }
 
 /** `why` goes on from "it …". */
-export function failed(why: string, action: string, { sent, came }: Said = NOTHING): Verdict {
+export function failCheck(why: string, action: string, { sent, came }: Said = NOTHING): Verdict {
   return { mark: 'failed', why: `it ${why}`, action, sent, came };
 }
 
@@ -334,5 +334,5 @@ export class CheckEnd extends Error {
 }
 
 export function fail(why: string, action: string, said?: Said): never {
-  throw new CheckEnd(failed(why, action, said));
+  throw new CheckEnd(failCheck(why, action, said));
 }

@@ -1,4 +1,3 @@
-import type { PromptSource } from '../config.js';
 import type { Json, JsonObject } from '../json.js';
 
 /**
@@ -225,4 +224,16 @@ export function* allSteps(steps: readonly Step[]): Generator<Step> {
     if (step.shape === 'parallel') for (const branch of step.branches) yield* allSteps(branch);
     else if (step.shape !== 'action') yield* allSteps(step.steps);
   }
+}
+
+/** The text of a prompt, and where in the file it stands. */
+export interface PromptSource {
+  readonly text: string;
+  /** 1-based line of WORKFLOW.md on which `text` begins; 0 for the built-in prompt. */
+  readonly startLine: number;
+  /** 1-based column at which its lines begin; absent: 1. */
+  readonly startColumn?: number;
+  /** Its lines are not those of the file (`>`, or quoted over several lines): only where it begins is known. */
+  readonly isFolded?: boolean;
+  readonly file: string;
 }

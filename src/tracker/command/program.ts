@@ -4,12 +4,12 @@ import { lastLines, shown } from '../../text/neutralise.js';
 import type { ProgramProcess } from '../program.js';
 import { type PipeEnd, ProgramPipe } from './program-pipe.js';
 import {
-  type Answer,
   Asked,
   isBlank,
   isChange,
   lineOf,
   type ProgramError,
+  type ProgramReply,
   type Question,
   readAnswer,
 } from './protocol.js';
@@ -35,7 +35,7 @@ export class NoAnswer extends Error {
 
 interface OpenQuestion {
   readonly id: number;
-  resolve(answer: Answer): void;
+  resolve(answer: ProgramReply): void;
   reject(error: NoAnswer): void;
 }
 
@@ -80,7 +80,7 @@ export class ProgramSession {
   }
 
   /** Rejects with `NoAnswer`. Not while another question is open. */
-  ask(id: number, line: string): Promise<Answer> {
+  ask(id: number, line: string): Promise<ProgramReply> {
     return new Promise((resolve, reject) => {
       if (this.#end !== null) return reject(endedBefore(this.#end));
       this.#open = { id, resolve, reject };
@@ -114,7 +114,7 @@ export class ProgramSession {
     );
   }
 
-  #isRepeated(answer: Answer | string): boolean {
+  #isRepeated(answer: ProgramReply | string): boolean {
     const { from, to } = this.#ids;
     return (
       typeof answer !== 'string' && Number.isInteger(answer.id) && Number(answer.id) >= from && Number(answer.id) < to
@@ -137,7 +137,7 @@ function endedBefore(how: string): NoAnswer {
   return new NoAnswer('tracker_request', `${how} before it had answered`, { isSilentEnd: true });
 }
 
-function problemOf(answer: Answer | string, asked: number): string {
+function problemOf(answer: ProgramReply | string, asked: number): string {
   if (typeof answer === 'string') return answer;
   const { id } = answer;
   const which =
@@ -183,7 +183,7 @@ export class ProgramTalk {
   }
 
   /** Throws `tracker_request` or `tracker_response`. An error that the program answers is an answer. */
-  async ask(question: Question, signal: AbortSignal): Promise<Answer> {
+  async ask(question: Question, signal: AbortSignal): Promise<ProgramReply> {
     const asked = new Asked(question);
     const giveUp = () => this.#fail(asked, new NoAnswer('tracker_request', 'was not waited for any longer'));
     if (this.#isClosed) this.#fail(asked, SHUTTING_DOWN);
@@ -247,7 +247,7 @@ export class ProgramTalk {
   }
 
   /** `null`: it was given up, or has to be asked again. */
-  async #once(asked: Asked): Promise<Answer | null> {
+  async #once(asked: Asked): Promise<ProgramReply | null> {
     const session = await this.#sessionFor(asked);
     if (session === null || asked.isOver) return null;
     const isFirst = session.answers === 0;

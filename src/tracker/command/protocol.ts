@@ -38,11 +38,11 @@ function escaped(character: string): string {
 
 /** A question on its way: settled once, by its answer or by whoever gives it up. */
 export class Asked {
-  readonly answer: Promise<Answer>;
+  readonly answer: Promise<ProgramReply>;
   /** Settles with it, and never rejects. */
   readonly over: Promise<void>;
   #isOver = false;
-  #resolve: (answer: Answer) => void = () => {};
+  #resolve: (answer: ProgramReply) => void = () => {};
   #reject: (error: Error) => void = () => {};
 
   constructor(readonly question: Question) {
@@ -58,7 +58,7 @@ export class Asked {
     return this.#isOver;
   }
 
-  settle(answer: Answer): void {
+  settle(answer: ProgramReply): void {
     this.#isOver = true;
     this.#resolve(answer);
   }
@@ -70,7 +70,7 @@ export class Asked {
 }
 
 /** One line of the program, read. `id` may be anything: whether it is that of the question, the asker knows. */
-export type Answer =
+export type ProgramReply =
   | { readonly kind: 'result'; readonly id: unknown; readonly result: Fields }
   | { readonly kind: 'error'; readonly id: unknown; readonly error: ProgramError };
 
@@ -86,7 +86,7 @@ export interface ProgramError {
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** The answer in a line; a text: what is wrong with it, going on from "it …". */
-export function readAnswer(line: Buffer): Answer | string {
+export function readAnswer(line: Buffer): ProgramReply | string {
   const text = textIn(line);
   if (text === null) return 'wrote a line that is not UTF-8';
   const parsed = parse(text);

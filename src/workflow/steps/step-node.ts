@@ -1,8 +1,7 @@
-import type { PromptSource } from '../../domain/config.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { Json, JsonObject } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
-import type { Backend, Step } from '../../domain/steps/plan.js';
+import type { Backend, PromptSource, Step } from '../../domain/steps/plan.js';
 import { SCOPE_ROOTS } from '../../domain/steps/tokens.js';
 import { formatPath, type KeyPath, type Position, type Positions, type Problem } from '../positions.js';
 import type { ShapeName, StepKind } from './step-schema.js';

@@ -8,9 +8,9 @@ import { type CodexExecutorDeps, createCodexExecutor } from '../../../../runner/
 import type { Executor, StepContext } from '../../../../runner/executors/executor.js';
 import { RunMailbox } from '../../../../runner/run-pool.js';
 import type { Config } from '../../../../src/domain/config.js';
-import type { StopReason } from '../../../../src/domain/effects.js';
 import type { Issue } from '../../../../src/domain/issue.js';
 import type { Outcome } from '../../../../src/domain/outcome.js';
+import type { StopReason } from '../../../../src/domain/run.js';
 import type { Answer, RunSignal, RuntimeEvent, RuntimeEventType } from '../../../../src/domain/run-signal.js';
 import type { RenderedAgentCli } from '../../../../src/domain/steps/plan.js';
 import { config, type DeepPartial, issue, workflow } from '../../../support/builders.js';
