@@ -94,7 +94,7 @@ function textIn(contentItems: unknown): string {
 function changedFiles(item: Fields, workspace: unknown): string {
   const changes = listOf(item.changes);
   const files = changes.map(fieldsOf).filter((change) => typeof change.path === 'string');
-  const total = files.length + leftOut(changes.at(-1));
+  const total = files.length + countOf(item.changes_omitted);
   const [only] = files;
   const what = total === 1 && only ? fileName(only.path, workspace) : counted(total, 'file');
   const verb = total > 0 && files.every((change) => kindOf(change) === 'add') ? 'added' : 'edited';
@@ -140,14 +140,13 @@ function lineCount(text: string): number {
   return text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
 }
 
-/** How the client marks what it cut: the end of a long text, the last entry of a long list. */
+/** Data that was cut has the number of characters or entries left out in `<name>_omitted` beside it. */
 function isCut(change: Fields): boolean {
-  return typeof change.diff !== 'string' || /… \(\d+ more characters\)$/.test(change.diff);
+  return typeof change.diff !== 'string' || countOf(change.diff_omitted) > 0;
 }
 
-function leftOut(last: unknown): number {
-  const [, count] = typeof last === 'string' ? (/^… \((\d{1,9}) more\)$/.exec(last) ?? []) : [];
-  return Number(count ?? 0);
+function countOf(value: unknown): number {
+  return Number.isSafeInteger(value) ? Math.max(0, value as number) : 0;
 }
 
 function sum(numbers: readonly number[]): number {

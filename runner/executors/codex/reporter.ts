@@ -6,7 +6,7 @@ import type { StepContext } from '../executor.js';
 import { type FairScheduler, readFairly } from '../read-lines.js';
 import { NOTICES } from './protocol.js';
 
-/** Says upward what happens in a run, each event with its time, process and session. After `end` nothing is said any more. */
+/** Reports the events of a run to the core, each with its time, process and session. After `end` nothing is reported. */
 export class Reporter {
   pid: number | null = null;
   threadId: string | null = null;
@@ -35,7 +35,7 @@ export class Reporter {
     });
   }
 
-  /** Something a person should know that is no message of the agent's. */
+  /** A warning by Baton itself, not a message of the agent. */
   warning(warning: string, data: object = {}): void {
     this.event('other_message', { data: { warning, ...data } });
   }
@@ -65,19 +65,22 @@ function namesFiles(data: unknown): boolean {
 interface EventExtra {
   readonly method?: string;
   readonly usage?: TokenTotals;
-  /** Bounded here. */
+  /** Of any size: the event carries it bounded. */
   readonly data?: unknown;
 }
 
-/** Cuts what an agent sent to a size that is fit for logs and pages: strings, lists, maps, depth and the whole are bounded. */
 const MAX_TEXT = 2_000;
 const MAX_ENTRIES = 40;
 const MAX_DEPTH = 6;
 const MAX_TOTAL = 16_000;
 
-/** One text that people want to see whole, such as the diff of a turn. */
+/** For the diff of a turn, which people want to see whole. */
 const WIDE = { text: 100_000, total: 110_000 };
 
+/**
+ * Cuts data of an agent to a size for logs and pages: text, lists, maps, depth and the total are bounded. A member that was cut ends in
+ * a mark for people and has `<name>_omitted` beside it, with the number of characters or entries left out.
+ */
 export function boundData(value: unknown, max = { text: MAX_TEXT, total: MAX_TOTAL }): JsonObject {
   const bounded = bound(value, 0, { left: max.total, text: max.text });
   const isMap = typeof bounded === 'object' && bounded !== null && !Array.isArray(bounded);
@@ -96,9 +99,9 @@ interface Budget {
 function bound(value: unknown, depth: number, budget: Budget): Json {
   switch (typeof value) {
     case 'string': {
-      const cut = cutText(value, Math.max(0, Math.min(budget.text, budget.left)));
-      budget.left -= cut.length;
-      return cut;
+      const text = cutText(value, textLimit(budget));
+      budget.left -= text.length;
+      return text;
     }
     case 'number':
       return Number.isFinite(value) ? value : String(value);
@@ -113,30 +116,43 @@ function bound(value: unknown, depth: number, budget: Budget): Json {
   }
 }
 
+function textLimit({ left, text }: Budget): number {
+  return Math.max(0, Math.min(text, left));
+}
+
 function boundList(list: readonly unknown[], depth: number, budget: Budget): Json {
-  const kept = list.slice(0, MAX_ENTRIES).map((entry) => bound(entry, depth + 1, budget));
-  return list.length > MAX_ENTRIES ? [...kept, `… (${list.length - MAX_ENTRIES} more)`] : kept;
+  const entries = list.slice(0, MAX_ENTRIES).map((entry) => bound(entry, depth + 1, budget));
+  return list.length > MAX_ENTRIES ? [...entries, `… (${list.length - MAX_ENTRIES} more)`] : entries;
 }
 
 // `fromEntries` defines own properties: a `__proto__` key stays a key.
 function boundMap(map: object, depth: number, budget: Budget): Json {
   const keys = Object.keys(map);
-  const kept = keys.slice(0, MAX_ENTRIES).map((key) => {
+  const members = keys.slice(0, MAX_ENTRIES).flatMap((key): [string, Json][] => {
     const name = cutText(key, 100);
     budget.left -= name.length + 8;
-    return [name, bound((map as { [key: string]: unknown })[key], depth + 1, budget)] as const;
+    const value = (map as { [key: string]: unknown })[key];
+    const omitted = omittedFrom(value, budget);
+    const member: [string, Json] = [name, bound(value, depth + 1, budget)];
+    return omitted === 0 ? [member] : [member, [`${name}_omitted`, omitted]];
   });
-  if (keys.length > MAX_ENTRIES) kept.push(['…', `${keys.length - MAX_ENTRIES} more`]);
-  return Object.fromEntries(kept);
+  if (keys.length > MAX_ENTRIES) members.push(['…', `${keys.length - MAX_ENTRIES} more`]);
+  return Object.fromEntries(members);
 }
 
-/** stderr of the agent, line by line and bounded. It is for people: never parsed, never progress. */
+/** How many characters or entries `bound` leaves out of this value itself. */
+function omittedFrom(value: unknown, budget: Budget): number {
+  if (typeof value === 'string') return Math.max(0, value.length - textLimit(budget));
+  return Array.isArray(value) ? Math.max(0, value.length - MAX_ENTRIES) : 0;
+}
+
 const MAX_LINE = 4_000;
 const MAX_TAIL = 500;
 
+/** The stderr of the agent as bounded lines. It is for people: it is never parsed and never counts as progress. */
 export class StderrLines {
   readonly #decoder = new StringDecoder('utf8');
-  #rest = '';
+  #partial = '';
   #tail = '';
 
   constructor(
@@ -146,28 +162,28 @@ export class StderrLines {
   ) {
     readFairly(stream, scheduler, {
       onChunk: (chunk) => {
-        this.#take(this.#decoder.write(chunk));
+        this.#push(this.#decoder.write(chunk));
         return undefined;
       },
-      onEnd: () => this.#take(`${this.#decoder.end()}\n`),
+      onEnd: () => this.#push(`${this.#decoder.end()}\n`),
     });
   }
 
-  lastWords(): string {
-    return `${this.#tail} ${this.#rest}`.trim().slice(-MAX_TAIL);
+  tail(): string {
+    return `${this.#tail} ${this.#partial}`.trim().slice(-MAX_TAIL);
   }
 
-  #take(text: string): void {
-    const lines = (this.#rest + text).split(/\r?\n/);
-    this.#rest = lines.pop() ?? '';
-    for (const line of lines) this.#give(line);
-    if (this.#rest.length > MAX_LINE) {
-      this.#give(this.#rest);
-      this.#rest = '';
+  #push(text: string): void {
+    const lines = (this.#partial + text).split(/\r?\n/);
+    this.#partial = lines.pop() ?? '';
+    for (const line of lines) this.#emit(line);
+    if (this.#partial.length > MAX_LINE) {
+      this.#emit(this.#partial);
+      this.#partial = '';
     }
   }
 
-  #give(line: string): void {
+  #emit(line: string): void {
     if (line.trim() === '') return;
     this.#tail = `${this.#tail} ${line.slice(-MAX_TAIL)}`.slice(-MAX_TAIL);
     this.onLine(cutText(line, MAX_LINE));
