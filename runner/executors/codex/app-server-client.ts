@@ -14,29 +14,30 @@ import type { FairScheduler } from '../read-lines.js';
 import type { RpcId } from './protocol.js';
 import { type IncomingRequest, type LineEvents, NewlineReader, NewlineWriter, OpenIds } from './transport.js';
 
-/**
- * JSON-RPC with one app-server process. Every request has a time limit, and every pending one fails as soon as the process is
- * gone: vscode-jsonrpc by itself would wait for ever. `closed` says why the connection ended; it settles exactly once.
- */
 export interface ClientOptions {
   readonly process: ContainedProcess;
   readonly scheduler: FairScheduler;
   readonly clock: Clock;
   readonly readTimeoutMs: number;
   readonly handlers: ClientHandlers;
-  /** The last words on stderr, for the message of an early death. */
-  lastWords(): string;
+  /** The end of stderr, for the error message when the process ends. */
+  stderrTail(): string;
 }
 
 interface ClientHandlers extends Omit<LineEvents, 'lineTooLong'> {
   notification(method: string, params: unknown): void;
-  /** Resolves to the reply. `undefined`: we do not know this method. */
+  /** Resolves to the reply. Returns `undefined` for an unknown method. */
   request(method: string, id: RpcId, params: unknown): Promise<unknown> | undefined;
 }
 
-/** How long output may still come after the process has ended, and an exit status after the output has. */
+/** How long to wait for output after the process has ended, and for the exit status after the output has ended. */
 const DRAIN_MS = 1_000;
 
+/**
+ * JSON-RPC with one app-server process. The connection is open until the agent ends, closes a pipe or breaks the protocol, or until
+ * `dispose`; then `closed` resolves, exactly once, to the reason. Every request has a time limit, and every pending request fails
+ * when the connection closes: vscode-jsonrpc alone would wait for ever.
+ */
 export class AppServerClient {
   readonly closed: Promise<BatonError>;
   readonly #connection: MessageConnection;
@@ -89,7 +90,7 @@ export class AppServerClient {
     }
   }
 
-  /** Stops listening; nothing is reported any more. The process is left to its owner. */
+  /** Stops listening and reports nothing more. The owner of the process stops it. */
   dispose(): void {
     this.#closeWith(new BatonError('port_exit', 'the connection to the agent was closed'));
   }
@@ -99,14 +100,14 @@ export class AppServerClient {
     if (!process.stdin) throw new BatonError('internal_error', 'the agent was started without a stdin');
     const reader = new NewlineReader(process.stdout, scheduler, this.#openIds, {
       malformed: handlers.malformed,
-      stray: handlers.stray,
+      unexpectedId: handlers.unexpectedId,
       lineTooLong: () => this.#closeWith(new BatonError('line_too_long', 'the agent sent a line of over 10 MB')),
     });
     const writer = new NewlineWriter(process.stdin, this.#openIds);
     const connection = createMessageConnection(reader, writer, NullLogger, {
       cancellationStrategy: {
         receiver: CancellationReceiverStrategy.Message,
-        // A request given up on is forgotten here and not cancelled there: the protocol has no such message.
+        // A request that timed out is only forgotten here: the protocol has no message to cancel it.
         sender: {
           enableCancellation: (request) => void (request.id !== null && this.#openIds.sent.add(request.id)),
           sendCancellation: async (_, id) => void this.#openIds.sent.delete(id),
@@ -135,7 +136,7 @@ export class AppServerClient {
     return reply;
   }
 
-  // A fault of ours ends the run with its cause; inside vscode-jsonrpc it would vanish in a logger.
+  // An error in our own handlers ends the run with its cause; vscode-jsonrpc would only log it.
   #guard<T>(handle: () => T): T | undefined {
     try {
       return handle();
@@ -150,12 +151,12 @@ export class AppServerClient {
     this.#closing = true;
     const { process, clock } = this.options;
     let cancel = () => {};
-    const late = new Promise<null>((resolve) => {
+    const timeout = new Promise<null>((resolve) => {
       cancel = clock.after(DRAIN_MS, () => resolve(null));
     });
-    void Promise.race([process.exited, late]).then((status) => {
+    void Promise.race([process.exited, timeout]).then((status) => {
       cancel();
-      this.#finish(this.#deathOf(status));
+      this.#finish(this.#errorOfExit(status));
     });
   }
 
@@ -170,9 +171,9 @@ export class AppServerClient {
     this.#connection.dispose();
   }
 
-  #deathOf(status: ExitStatus | null): BatonError {
-    const words = this.options.lastWords();
-    const tail = words === '' ? '' : `; its last words: ${words}`;
+  #errorOfExit(status: ExitStatus | null): BatonError {
+    const stderr = this.options.stderrTail();
+    const tail = stderr === '' ? '' : `; end of stderr: ${stderr}`;
     if (!status) return new BatonError('port_exit', `the agent closed its input or output${tail}`);
     if (!this.#answered && (status.code === 127 || status.code === 126)) {
       return new BatonError('codex_not_found', `the agent command could not be run (exit ${status.code})${tail}`);
@@ -186,7 +187,7 @@ export class AppServerClient {
     if (error instanceof ResponseError && !this.#closing) {
       return new BatonError('response_error', `the agent refused ${method}: ${error.message.slice(0, 1_000)}`);
     }
-    // The write failed, or the connection is gone: its end has the reason.
+    // The write failed or the connection is closed: report the reason for its end.
     this.#close();
     return this.closed;
   }

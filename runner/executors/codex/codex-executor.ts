@@ -12,26 +12,27 @@ import type { RenderedAgentCli } from '../../../src/domain/steps/plan.js';
 import type { ContainedProcess } from '../../contain/process.js';
 import type { Executor, StepContext } from '../executor.js';
 import { FairScheduler } from '../read-lines.js';
+import { codeOfStall, outcomeOf, StepEnded } from './agent-errors.js';
 import { assertWorkspace } from './handshake.js';
 import { Reporter } from './reporter.js';
 import { CodexSession } from './session.js';
-import { codeOfStall, openingText, outcomeOf, StepEnded } from './turn.js';
+import { openingText } from './turn-text.js';
 
-/**
- * Runs the agent step with `codex app-server`: start → thread → turns → stop. Whatever happens, the process tree is gone before
- * `execute` returns. All sessions of a daemon share one start gate, so that a burst of cold starts does not slow each other beyond
- * `codex.read_timeout_ms`, and one scheduler for fair reading.
- */
 export interface CodexExecutorDeps {
-  /** Of Baton, for `clientInfo`. */
+  /** Version of Baton, for `clientInfo`. */
   readonly version: string;
-  /** A line of the agent's stderr: for transcript and log, never progress. */
+  /** A line of the agent's stderr, for transcript and log. It is never progress. */
   onStderr(runId: string, text: string): void;
 }
 
-/** The first one is alone: codex makes its database in CODEX_HOME on its first start, and two at once fail over it. */
+/** After the first start, which is alone: codex creates its database in CODEX_HOME then, and two at once would fail. */
 const STARTS_AT_ONCE = 4;
 
+/**
+ * Runs agent steps with `codex app-server`: start → thread → turns → stop. The process tree is gone before `execute` returns. All
+ * sessions of a daemon share one start queue, so that cold starts do not delay each other beyond `codex.read_timeout_ms`, and one
+ * scheduler for fair reading.
+ */
 export function createCodexExecutor(deps: CodexExecutorDeps): Executor<RenderedAgentCli> {
   const starts = new PQueue({ concurrency: 1 });
   const scheduler = new FairScheduler();
@@ -41,13 +42,17 @@ export function createCodexExecutor(deps: CodexExecutorDeps): Executor<RenderedA
   };
 }
 
-/** The load has refused this already; should a step ever come by another way, it is not run as something else. */
+/** Loading the workflow rejects this already; this check protects against any other way to get here. */
 function refusal({ session }: RenderedAgentCli): FailedOutcome | null {
   if (session === null) return null;
   const message = `an agent step with backend: cli has no sessions, but this one names "${session}": remove the session, or use backend: http`;
   return failure('JobValidation', message);
 }
 
+/**
+ * One agent step: waiting for a start, starting, then in the thread with one turn after the other, until a turn fails, the issue is no
+ * longer active, the turns are used up or the step is aborted. `#stop` follows every end.
+ */
 class CodexRun {
   readonly #reporter: Reporter;
   #launching: Promise<ContainedProcess> | null = null;
@@ -77,10 +82,10 @@ class CodexRun {
       if (signal.aborted) onAbort();
       else signal.addEventListener('abort', onAbort, { once: true });
     });
-    // Whichever of the two loses ends on its own once the session is closed.
+    // When the abort wins, the other promise ends once the session is closed.
     const outcome = await Promise.race([this.#work(), stopped]).catch(outcomeOf);
     signal.removeEventListener('abort', onAbort);
-    // From here on nothing is expected of the agent: however long it takes to end it, that is no silence.
+    // From here on the agent is not expected to report progress, however long stopping takes.
     this.context.emit({ type: 'phase', phase: 'finishing' });
     return this.#stop(outcome);
   }
@@ -101,11 +106,11 @@ class CodexRun {
     }
   }
 
-  /** Inside the gate: from spawn to the reply to `initialize`. */
+  /** Holds its place in the start queue from the spawn to the reply to `initialize`. */
   async #start(): Promise<void> {
     const { context, deps } = this;
     await assertWorkspace(context.workspace);
-    // Looked at in the same breath as the launch: a run that was stopped while it waited starts nothing.
+    // Checked right before the launch: a run that was stopped while it waited must not start a process.
     if (context.signal.aborted) return;
     this.#launching = context.launch(context.config.codex.command);
     const process = await this.#launching;
@@ -116,7 +121,7 @@ class CodexRun {
       reporter: this.#reporter,
       scheduler: this.scheduler,
       onStderr: (text) => deps.onStderr(context.runId, text),
-      issueNow: () => this.#issue,
+      currentIssue: () => this.#issue,
     });
     if (context.signal.aborted) return;
     await this.#session.initialize(deps.version);
@@ -145,7 +150,7 @@ class CodexRun {
   }
 
   #stoppedOutcome(reason: AbortReason): FailedOutcome {
-    const question = reason === 'input_timeout' ? this.#session?.asking.first : null;
+    const question = reason === 'input_timeout' ? this.#session?.questions.oldest : null;
     const outcome = cancelled(reason, question ? { question } : {});
     if (reason !== 'stalled') return outcome;
     const code = codeOfStall(this.#session?.log.progress.retryError ?? null);

@@ -7,8 +7,12 @@ import type { AppServerClient } from './app-server-client.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
 
-/** From a started process to a thread: initialize → initialized → thread/start or thread/resume → thread/name/set. */
-/** Answers what the agent calls itself, name and version; `null`: it does not say. */
+// From a started process to an open thread: initialize → initialized → thread/start or thread/resume → thread/name/set.
+
+/** Length of the agent's name and model. They are kept only for people. */
+const MAX_NAME = 200;
+
+/** Resolves to the name and version that the agent reports, or `null`. */
 export async function initialize(client: AppServerClient, version: string): Promise<string | null> {
   const reply = await client.request(CALLS.initialize, {
     clientInfo: { name: 'baton', title: 'Baton', version },
@@ -17,9 +21,6 @@ export async function initialize(client: AppServerClient, version: string): Prom
   await client.notify(INITIALIZED);
   return textOf(fieldsOf(reply).userAgent)?.slice(0, MAX_NAME) ?? null;
 }
-
-/** An agent says what it likes; it is only kept for people. */
-const MAX_NAME = 200;
 
 export interface OpenedThread {
   readonly threadId: string;
@@ -41,7 +42,7 @@ export async function openThread(
   return { threadId, resumed: resumed !== null, model: textOf(reply.model)?.slice(0, MAX_NAME) ?? null };
 }
 
-/** The agent must be about to start where the workspace really is. */
+/** Throws unless the workspace is a real path, without links. */
 export async function assertWorkspace(workspace: string): Promise<void> {
   await assertCwd(workspace, workspace);
 }
@@ -68,7 +69,7 @@ function newThread(context: StepContext): object {
   return { ...threadSettings(context), ...(dynamicTools.length > 0 ? { dynamicTools } : {}) };
 }
 
-/** `null`: the agent refused. Its tools, name and history come back with the thread; only a dead agent fails the run here. */
+/** Returns `null` when the agent refuses; a new thread is started then. Any other error fails the run. Tools, name and history are part of the thread. */
 async function resumeThread(
   client: AppServerClient,
   threadId: string,
@@ -76,7 +77,7 @@ async function resumeThread(
   reporter: Reporter,
 ): Promise<unknown> {
   try {
-    // Without the old turns: a long history would be one very long line.
+    // Exclude the old turns: a long history would be one very long line.
     return await client.request(CALLS.threadResume, { threadId, excludeTurns: true, ...threadSettings(context) });
   } catch (error) {
     if (!(error instanceof BatonError) || error.code !== 'response_error') throw error;
@@ -90,14 +91,14 @@ async function resumeThread(
 
 function threadSettings({ workspace, config }: StepContext): object {
   const { approvalPolicy, threadSandbox } = config.codex;
-  return { cwd: workspace, ...given('approvalPolicy', approvalPolicy), ...given('sandbox', threadSandbox) };
+  return { cwd: workspace, ...unlessNull('approvalPolicy', approvalPolicy), ...unlessNull('sandbox', threadSandbox) };
 }
 
-function given(key: string, value: Json): object {
+function unlessNull(key: string, value: Json): object {
   return value === null ? {} : { [key]: value };
 }
 
-/** For people who look at the thread elsewhere; a failure is worth a line, not a run. */
+/** The name is for people who look at the thread in another client. A failure is only a warning. */
 async function nameThread(
   client: AppServerClient,
   threadId: string,

@@ -3,8 +3,8 @@ import { type Fields, textOf } from '../../../src/domain/json.js';
 import { isNestedTooDeep } from '../bounded-json.js';
 
 /**
- * The part of the app-server protocol that we use (shapes of `codex app-server generate-ts`, 0.166.0). What the agent sends is
- * read through `src/domain/json.ts`: it may be anything.
+ * The part of the app-server protocol that Baton uses (shapes of `codex app-server generate-ts`, 0.166.0). Parameters of the agent
+ * may be anything: read them with the functions of `src/domain/json.ts`.
  */
 export const CALLS = {
   initialize: 'initialize',
@@ -43,7 +43,7 @@ export function textInput(text: string): readonly Fields[] {
   return [{ type: 'text', text, text_elements: [] }];
 }
 
-/** One line of the agent, judged. Only what a JSON-RPC connection can safely be given is more than `malformed`. */
+/** One parsed line of the agent. Everything that is unsafe for a JSON-RPC connection is `malformed`. */
 export type AgentLine =
   | { readonly kind: 'blank' }
   | { readonly kind: 'malformed'; readonly reason: string; readonly sample: string }
@@ -84,7 +84,7 @@ function messageOf(value: object): AgentLine | null {
   }
   if (!isRpcId(id)) return null;
   if (typeof error === 'object' && error !== null) return { kind: 'reply', id, body: { error: rpcErrorOf(error) } };
-  // `Object.hasOwn`: a result of null is a reply too.
+  // `hasOwn`, because a result may be null.
   return Object.hasOwn(value, 'result') ? { kind: 'reply', id, body: { result } } : null;
 }
 
@@ -96,7 +96,7 @@ function rpcErrorOf(error: object): RpcError {
   };
 }
 
-/** Ids start at 0, and "" is one too: only the type counts. */
+/** Any number or text is an id, 0 and "" included. */
 function isRpcId(id: unknown): id is RpcId {
   return typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id));
 }
@@ -109,13 +109,9 @@ function sampleOf(line: Buffer): string {
   return line.subarray(0, SAMPLE_BYTES).toString('utf8');
 }
 
-/**
- * Which messages show that the agent gets on with its work. Heartbeats, counters and "reconnecting" notices do not: they
- * must never mask a stall.
- */
 const PROGRESS_PREFIXES = ['turn/', 'item/', 'rawResponse', 'command/exec/', 'process/', 'hook/', 'serverRequest/'];
 
-/** About a turn by their turn id, yet no sign of work. */
+/** These can name a turn and are no sign of work. */
 const NEVER_PROGRESS: ReadonlySet<string> = new Set([
   NOTICES.tokenUsage,
   NOTICES.rateLimits,
@@ -132,20 +128,21 @@ const NEVER_PROGRESS: ReadonlySet<string> = new Set([
 
 const KNOWN_REQUESTS: ReadonlySet<string> = new Set(Object.values(REQUESTS));
 
+/** True for messages that show work. Heartbeats, counters and "reconnecting" notices must never mask a stall. */
 export function isProgress(method: string, params: Fields): boolean {
   if (NEVER_PROGRESS.has(method)) return false;
   if (isRetryNotice(method, params)) return false;
   if (PROGRESS_PREFIXES.some((prefix) => method.startsWith(prefix))) return true;
-  // A notification of a newer agent counts when it speaks of a turn.
+  // An unknown notification (of a newer agent) counts when it names a turn.
   return textOf(params.turnId) !== null;
 }
 
-/** Every approval, question and tool call is progress; a request we do not know is not. */
+/** Approvals, questions and tool calls. They count as progress; unknown requests do not. */
 export function isKnownRequest(method: string): boolean {
   return KNOWN_REQUESTS.has(method);
 }
 
-/** The agent lost its model service and tries again. */
+/** The agent lost its connection to the model service and retries. */
 export function isRetryNotice(method: string, params: Fields): boolean {
   return method === NOTICES.error && params.willRetry === true;
 }

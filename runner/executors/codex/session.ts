@@ -6,36 +6,40 @@ import type { Question } from '../../../src/domain/run-signal.js';
 import type { ContainedProcess } from '../../contain/process.js';
 import type { StepContext } from '../executor.js';
 import type { FairScheduler } from '../read-lines.js';
+import { codeOfTurnError, StepEnded } from './agent-errors.js';
 import { AppServerClient } from './app-server-client.js';
 import { initialize, openThread } from './handshake.js';
 import { MessageLog } from './message-log.js';
 import { CALLS, textInput } from './protocol.js';
+import { OpenQuestions } from './questions.js';
 import { type Reporter, StderrLines } from './reporter.js';
-import { Asking, HostTools, ServerRequests } from './server-requests.js';
-import { codeOfTurnError, type FinishedTurn, StepEnded, Turn, withMessages } from './turn.js';
+import { HostTools, ServerRequests } from './server-requests.js';
+import { type FinishedTurn, Turn } from './turn.js';
+import { withMessages } from './turn-text.js';
 
-/**
- * One app-server process and its thread. At most one turn is open at a time: a `turn/start` during an active turn would silently
- * steer it instead. Whoever made the session ends it with `close`; the process itself is stopped by the executor.
- */
 interface SessionDeps {
   readonly process: ContainedProcess;
   readonly context: StepContext;
   readonly reporter: Reporter;
   readonly scheduler: FairScheduler;
   onStderr(text: string): void;
-  issueNow(): StepContext['issue'];
+  currentIssue(): StepContext['issue'];
 }
 
 const INTERRUPT_WAIT_MS = 500;
 
+/**
+ * One app-server process and its thread: `initialize`, `openThread`, then one `runTurn` after the other, then `close`. At most one
+ * turn is open at a time, because a `turn/start` during an active turn would steer that turn instead of starting another. The
+ * owner of the session calls `close` in every case; the executor stops the process.
+ */
 export class CodexSession {
   readonly log: MessageLog;
-  readonly asking: Asking;
+  readonly questions: OpenQuestions;
   readonly tools: HostTools;
   readonly #client: AppServerClient;
   readonly #steering: Steering;
-  readonly #leave: (unheard: readonly string[]) => void;
+  readonly #detach: (undelivered: readonly string[]) => void;
   #turn: Turn | null = null;
   #agentVersion: string | null = null;
   #threadId = '';
@@ -45,17 +49,17 @@ export class CodexSession {
     const { process, context, reporter, scheduler } = deps;
     const stderr = new StderrLines(process.stderr, scheduler, deps.onStderr);
     const pauseClock = (isAsking: boolean) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock());
-    // With the step in it where there are several: a late answer must not be taken for one to a question of the next agent.
+    // Question ids contain the step index: a late answer must not match a question of the next agent step.
     const { index } = context.step;
-    this.asking = new Asking(reporter, pauseClock, index === 0 ? context.runId : `${context.runId}-${index}`);
+    this.questions = new OpenQuestions(reporter, pauseClock, index === 0 ? context.runId : `${context.runId}-${index}`);
     this.log = new MessageLog(reporter, {
       turnEnded: (turn) => this.#turn?.end(turn),
-      requestResolved: (requestId) => this.asking.withdraw(requestId),
+      requestResolved: (requestId) => this.questions.withdraw(requestId),
     });
-    this.tools = new HostTools(context.tools, context.runId, reporter, deps.issueNow);
+    this.tools = new HostTools(context.tools, context.runId, reporter, deps.currentIssue);
     const requests = new ServerRequests({
       policy: context.config.codex.onApprovalRequest,
-      asking: this.asking,
+      questions: this.questions,
       tools: this.tools,
       reporter,
       changesOf: (itemId) => this.log.changesOf(itemId),
@@ -66,7 +70,7 @@ export class CodexSession {
       scheduler,
       clock: context.clock,
       readTimeoutMs: context.config.codex.readTimeoutMs,
-      lastWords: () => stderr.lastWords(),
+      stderrTail: () => stderr.tail(),
       handlers: {
         notification: (method, params) => this.log.notification(method, params),
         request: (method, id, params) => {
@@ -74,13 +78,13 @@ export class CodexSession {
           return requests.handle(method, id, params);
         },
         malformed: (reason, sample) => reporter.event('malformed', { data: { reason, sample } }),
-        stray: (kind, id) => this.log.stray(kind, id),
+        unexpectedId: (kind, id) => this.log.unexpectedId(kind, id),
       },
     });
     this.#steering = new Steering(this.#client, reporter);
-    this.#leave = context.controls.attend({
-      onAnswer: (questionId, answer) => this.asking.answer(questionId, answer),
-      onMessage: (text) => this.#steering.say(text),
+    this.#detach = context.controls.attend({
+      onAnswer: (questionId, answer) => this.questions.answer(questionId, answer),
+      onMessage: (text) => this.#steering.send(text),
     });
     void this.#client.closed.then((error) => this.#turn?.abandon(error));
   }
@@ -93,7 +97,7 @@ export class CodexSession {
     this.#agentVersion = await initialize(this.#client, version);
   }
 
-  /** True when an old thread goes on. */
+  /** Returns true when an earlier thread is resumed. */
   async openThread(): Promise<boolean> {
     const { context, reporter } = this.deps;
     const { threadId, resumed, model } = await openThread(this.#client, context, reporter);
@@ -104,23 +108,22 @@ export class CodexSession {
     return resumed;
   }
 
-  /** Resolves when the turn completed; throws when it ended in any other way. */
+  /** Resolves when the turn completed. Throws when it ended in any other way. */
   async runTurn(text: string): Promise<void> {
     const { clock, config } = this.deps.context;
     const turn = new Turn(clock, config.codex.turnTimeoutMs);
     this.#turn = turn;
-    // Where the connection was closed before it began nobody else abandons it, and its clock would keep all of this alive.
-    await this.#carry(turn, text).finally(() => turn.abandon(new BatonError('internal_error', 'the turn is over')));
+    // Abandon the turn in every case: when the connection was already closed, nothing else stops the turn's timer.
+    await this.#run(turn, text).finally(() => turn.abandon(new BatonError('internal_error', 'the turn is over')));
   }
 
-  async #carry(turn: Turn, text: string): Promise<void> {
+  async #run(turn: Turn, prompt: string): Promise<void> {
     const { reporter, context } = this.deps;
-    if (this.asking.first) turn.pauseClock();
-    const words = withMessages(text, this.#steering.take());
-    context.promptSent(words);
-    const reply = fieldsOf(
-      await Promise.race([this.#client.request(CALLS.turnStart, this.#turnOrder(words)), turn.finished]),
-    );
+    if (this.questions.oldest) turn.pauseClock();
+    const text = withMessages(prompt, this.#steering.takeWaiting());
+    context.promptSent(text);
+    const started = this.#client.request(CALLS.turnStart, this.#turnParams(text));
+    const reply = fieldsOf(await Promise.race([started, turn.finished]));
     const turnId = textOf(fieldsOf(reply.turn).id);
     if (turnId === null) throw new BatonError('response_error', 'the agent started a turn without an id');
     this.#turns += 1;
@@ -131,8 +134,8 @@ export class CodexSession {
     turn.begin(turnId);
     this.#steering.attach({ threadId: this.#threadId, turn });
     const finished = await turn.finished;
-    this.asking.withdrawAll();
-    this.#judge(finished);
+    this.questions.withdrawAll();
+    this.#checkEnd(finished);
   }
 
   /** Makes the open turn end with `error`, whatever the agent is doing. */
@@ -140,7 +143,7 @@ export class CodexSession {
     this.#turn?.abandon(error);
   }
 
-  /** Asks the agent to let go of an unfinished turn, reports how that turn ended, and stops listening. */
+  /** Interrupts an unfinished turn, reports how the turn ended, and stops listening to the agent. */
   async close(outcome: FailedOutcome | null): Promise<void> {
     const { reporter } = this.deps;
     const turn = this.#turn;
@@ -151,7 +154,7 @@ export class CodexSession {
     } else if (outcome && turn && turn.id === null && this.#turns > 0) {
       reporter.event('turn_ended_with_error', { data: { code: outcome.error.code, message: outcome.error.message } });
     }
-    this.#leave(this.#steering.unheard);
+    this.#detach(this.#steering.undelivered);
     reporter.end();
     this.#client.dispose();
   }
@@ -159,15 +162,15 @@ export class CodexSession {
   async #interrupt(turnId: string): Promise<void> {
     if (!this.#client.isOpen) return;
     let cancel = () => {};
-    const late = new Promise<void>((resolve) => {
+    const timeout = new Promise<void>((resolve) => {
       cancel = this.deps.context.clock.after(INTERRUPT_WAIT_MS, resolve);
     });
-    const asked = this.#client.request(CALLS.turnInterrupt, { threadId: this.#threadId, turnId }).catch(() => {});
-    await Promise.race([asked, late]);
+    const reply = this.#client.request(CALLS.turnInterrupt, { threadId: this.#threadId, turnId }).catch(() => {});
+    await Promise.race([reply, timeout]);
     cancel();
   }
 
-  #turnOrder(text: string): object {
+  #turnParams(text: string): object {
     const { workspace, tmpDir, config } = this.deps.context;
     const sandboxPolicy = sandboxPolicyOf(config.codex, workspace, tmpDir);
     return {
@@ -178,7 +181,8 @@ export class CodexSession {
     };
   }
 
-  #judge(turn: FinishedTurn): void {
+  /** Reports the end of the turn. Throws unless the agent completed it. */
+  #checkEnd(turn: FinishedTurn): void {
     const { reporter, context } = this.deps;
     const usage = this.log.usage.totalsOf(this.#threadId);
     if (turn.status === 'completed') {
@@ -205,16 +209,16 @@ export class CodexSession {
 
 interface Message {
   readonly text: string;
-  /** On its way: into the active turn, or with the text of the turn that is being started. */
-  way: 'none' | 'steer' | 'turn';
+  /** `steering`: sent into the active turn; `in_prompt`: part of the text of the turn that is being started. Neither is confirmed yet. */
+  state: 'waiting' | 'steering' | 'in_prompt';
 }
 
 /**
- * Messages of people to the agent. Into the active turn when there is one; else they wait for the next turn's text. A message is heard
- * when the agent has confirmed it, and until then it is kept.
+ * Messages of people to the agent. A message goes into the active turn; without one it waits for the text of the next turn. It is
+ * kept until the agent confirms it: the reply to `turn/steer`, or the start of the turn whose text contains it.
  */
 class Steering {
-  readonly #unheard = new Set<Message>();
+  readonly #unconfirmed = new Set<Message>();
   #target: { readonly threadId: string; readonly turn: Turn } | null = null;
 
   constructor(
@@ -222,52 +226,51 @@ class Steering {
     private readonly reporter: Reporter,
   ) {}
 
-  say(text: string): void {
-    const message: Message = { text, way: 'none' };
-    this.#unheard.add(message);
-    void this.#send(message);
+  send(text: string): void {
+    const message: Message = { text, state: 'waiting' };
+    this.#unconfirmed.add(message);
+    void this.#steer(message);
   }
 
-  /** A turn runs: it has heard what came with its text, and what was said while it started goes to it. */
+  /** A turn has started: it confirms the messages in its text, and messages that arrived meanwhile are steered into it. */
   attach(target: { readonly threadId: string; readonly turn: Turn }): void {
     this.#target = target;
-    for (const message of this.#unheard) if (message.way === 'turn') this.#unheard.delete(message);
-    for (const message of this.#unheard) if (message.way === 'none') void this.#send(message);
+    for (const message of this.#unconfirmed) if (message.state === 'in_prompt') this.#unconfirmed.delete(message);
+    for (const message of this.#unconfirmed) if (message.state === 'waiting') void this.#steer(message);
   }
 
-  /** What has waited, for the text of the next turn. */
-  take(): string[] {
-    const waiting = [...this.#unheard].filter(({ way }) => way === 'none');
-    for (const message of waiting) message.way = 'turn';
+  /** The waiting messages, for the text of the next turn. */
+  takeWaiting(): string[] {
+    const waiting = [...this.#unconfirmed].filter(({ state }) => state === 'waiting');
+    for (const message of waiting) message.state = 'in_prompt';
     return waiting.map(({ text }) => text);
   }
 
-  /** What the agent is not known to have heard. */
-  get unheard(): string[] {
-    return [...this.#unheard].map(({ text }) => text);
+  get undelivered(): string[] {
+    return [...this.#unconfirmed].map(({ text }) => text);
   }
 
-  async #send(message: Message): Promise<void> {
+  async #steer(message: Message): Promise<void> {
     const target = this.#target;
     const expectedTurnId = target?.turn.activeId ?? null;
     if (!target || expectedTurnId === null) return;
-    message.way = 'steer';
+    message.state = 'steering';
     const input = textInput(message.text);
     try {
       await this.client.request(CALLS.turnSteer, { threadId: target.threadId, expectedTurnId, input });
-      this.#unheard.delete(message);
+      this.#unconfirmed.delete(message);
     } catch (error) {
-      // The turn ended in between, or cannot be steered: the next one will hear it.
-      message.way = 'none';
+      // The turn ended in between, or cannot be steered.
+      message.state = 'waiting';
       this.reporter.warning('a message waits for the next turn', { message: (error as Error).message });
     }
   }
 }
 
 /**
- * What each turn may write. Set by the user: passed on as it is. Otherwise, under `workspace-write`, the workspace and the run's own
- * TMPDIR, named outright: the TMPDIR variable may have been changed by the login shell, and the system's temp folder is shared with others.
- * Any other `thread_sandbox` is a choice of its own, which a turn policy would silently undo: then none is sent.
+ * What a turn may write. A policy set by the user is passed on unchanged. The default for `workspace-write` names the workspace and the
+ * run's own TMPDIR by path: the login shell may change the TMPDIR variable, and the system's temp folder is shared with others.
+ * For any other `thread_sandbox` no policy is sent, because it would silently undo the user's choice.
  */
 export function sandboxPolicyOf(codex: CodexConfig, workspace: string, tmpDir: string): Json {
   if (codex.turnSandboxPolicy !== null) return codex.turnSandboxPolicy;

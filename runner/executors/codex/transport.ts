@@ -12,34 +12,34 @@ import { BatonError } from '../../../src/domain/errors.js';
 import { type FairScheduler, LineSplitter, readFairly } from '../read-lines.js';
 import { type AgentLine, parseMessage, type RpcId } from './protocol.js';
 
-/**
- * One JSON object per line, for vscode-jsonrpc. The reader hands over one message at a time and goes on when the connection has
- * dispatched it (`handled`), so that nothing piles up behind a fast agent and no two messages share a place in the
- * connection's queue. Only replies to open requests and requests with a fresh id get through.
- */
 export interface LineEvents {
   malformed(reason: string, sample: string): void;
-  /** A reply nobody waits for; a request whose id is still open, or one too many. */
-  stray(kind: 'reply' | 'request', id: RpcId): void;
+  /** A reply to no open request, a request whose id is still open, or a request beyond `MAX_OPEN_REQUESTS`. */
+  unexpectedId(kind: 'reply' | 'request', id: RpcId): void;
   lineTooLong(): void;
 }
 
 const MAX_OPEN_REQUESTS = 256;
-/** More than any prompt. An agent that asks and asks but never reads its replies would fill our memory with them. */
+/** More than any prompt. Without it, replies to an agent that never reads them would fill our memory. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 
-/** The ids that wait for a reply, in both directions. */
+/** The ids of requests without a reply so far, in both directions. */
 export class OpenIds {
   readonly sent = new Set<RpcId>();
   readonly received = new Set<RpcId>();
 }
 
-/** What a request handler of the connection is given: vscode-jsonrpc does not tell it the id. */
+/** The parameter of a request handler. It contains the id, which vscode-jsonrpc does not pass on. */
 export interface IncomingRequest {
   readonly id: RpcId;
   readonly params: unknown;
 }
 
+/**
+ * Reads one JSON object per line for vscode-jsonrpc. It hands over one message, and the next one when the connection has dispatched
+ * it (`handled`), so that a fast agent cannot fill the queue of the connection. Only replies to open requests and requests with a
+ * new id are handed over. After `dispose` the stream is drained and dropped.
+ */
 export class NewlineReader extends AbstractMessageReader implements MessageReader {
   readonly #splitter = new LineSplitter();
   #callback: DataCallback = () => {};
@@ -66,12 +66,12 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
     return { dispose: () => this.dispose() };
   }
 
-  /** The connection has dispatched the message it was given last. */
+  /** To be called when the connection has dispatched the last message. */
   handled(): void {
     this.#advance();
   }
 
-  /** From now on the stream is read and thrown away: an agent that blocks on a full pipe could not end. */
+  /** The stream is still read, and dropped: an agent that blocks on a full pipe could not end. */
   override dispose(): void {
     super.dispose();
     this.#disposed = true;
@@ -82,15 +82,15 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
   async #finish(): Promise<void> {
     const busy = this.#drained;
     if (busy) {
-      // The stream was destroyed while its last lines are still being handled.
+      // The stream was destroyed while its last lines are still being handled: finish after them.
       this.#drained = () => {
         busy();
         void this.#finish();
       };
       return;
     }
-    const rest = this.#disposed ? null : this.#splitter.end();
-    if (rest) await this.#take([rest]);
+    const last = this.#disposed ? null : this.#splitter.end();
+    if (last) await this.#take([last]);
     if (!this.#disposed) this.fireClose();
   }
 
@@ -134,11 +134,11 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
         return null;
       case 'reply':
         if (this.openIds.sent.delete(line.id)) return { jsonrpc: '2.0', id: line.id, ...line.body };
-        this.events.stray('reply', line.id);
+        this.events.unexpectedId('reply', line.id);
         return null;
       case 'request': {
         if (this.openIds.received.has(line.id) || this.openIds.received.size >= MAX_OPEN_REQUESTS) {
-          this.events.stray('request', line.id);
+          this.events.unexpectedId('request', line.id);
           return null;
         }
         this.openIds.received.add(line.id);
@@ -146,7 +146,7 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
         return { jsonrpc: '2.0', id: line.id, method: line.method, params };
       }
       case 'notification':
-        // `$/…` would steer the connection itself (cancel, trace); it is not part of this protocol.
+        // `$/…` would control the connection itself (cancel, trace); it is not part of this protocol.
         if (line.method.startsWith('$/')) {
           this.events.malformed(`unexpected method ${line.method.slice(0, 50)}`, '');
           return null;
@@ -172,7 +172,7 @@ export class NewlineWriter extends AbstractMessageWriter implements MessageWrite
     const isReply = !('method' in wire);
     if (isReply) this.openIds.received.delete(wire.id as RpcId);
     if (this.stdin.writableLength > MAX_UNREAD_BYTES) {
-      this.fireError(new BatonError('port_exit', 'the agent does not read what it is sent'));
+      this.fireError(new BatonError('port_exit', 'the agent does not read its input'));
       return;
     }
     const line = `${JSON.stringify(wire)}\n`;
@@ -181,6 +181,6 @@ export class NewlineWriter extends AbstractMessageWriter implements MessageWrite
     });
   }
 
-  /** Closing stdin is the first step of the stop ladder, not ours. */
+  /** The stop ladder closes stdin. */
   end(): void {}
 }

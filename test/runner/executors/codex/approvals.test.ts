@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inputRequestOf } from '../../../../runner/executors/codex/server-requests.js';
+import { inputRequestOf } from '../../../../runner/executors/codex/questions.js';
 import type { HostTool } from '../../../../src/domain/ports.js';
 import type { RunSignal } from '../../../../src/domain/run-signal.js';
 import { issue } from '../../../support/builders.js';
@@ -64,7 +64,7 @@ test.each([
   ['a command', COMMAND, 'Run a command\nCommand: rm -rf build\nFolder: /w\nReason: clean'],
   ['a file change', FILES, 'Change files\nsrc/a.txt\n+hello'],
   ['an MCP tool', MCP, 'Use a tool of the MCP server files\nAllow?\nInput: {"path":"a"}'],
-])('with ask, %s waits for a person, who sees what it is about', async (_, request, text) => {
+])('with ask, %s waits for a person, and the question shows the details', async (_, request, text) => {
   const started = start({ command: asks(request), config: policy('ask') });
   const { question } = await started.next('asked');
 
@@ -76,7 +76,7 @@ test.each([
   expect(started.signals).toContainEqual({ type: 'question_closed', questionId: question.id });
 });
 
-test('an answer to another question, or a second one, changes nothing', async () => {
+test('an answer to another question and a second answer are ignored', async () => {
   const started = start({ command: asks(COMMAND), config: policy('ask') });
   const { question } = await started.next('asked');
 
@@ -88,7 +88,7 @@ test('an answer to another question, or a second one, changes nothing', async ()
   expect(started.signals.filter((signal) => signal.type === 'question_closed')).toHaveLength(1);
 });
 
-test('an answer to a question of one agent step is none to a question of the next', async () => {
+test('an answer to a question of one agent step does not match a question of the next step', async () => {
   const steps = [0, 3].map((index) => start({ command: asks(COMMAND), config: policy('ask'), step: { index } }));
   const ids = (await Promise.all(steps.map((each) => each.next('asked')))).map(({ question }) => question.id);
 
@@ -98,21 +98,21 @@ test('an answer to a question of one agent step is none to a question of the nex
   expect(new Set(ids).size).toBe(2);
 });
 
-test('a question that the agent takes back is closed, with nothing granted', async () => {
+test('a question that the agent withdraws is closed, and nothing is granted', async () => {
   const { outcome, signals } = await run({ command: agent('asks', ...COMMAND, 'withdraw'), config: policy('ask') });
 
   expect(JSON.parse(lastMessage(outcome))).toEqual({ decision: 'decline' });
   expect(kinds(signals, ['asked', 'question_closed'])).toEqual(['asked', 'question_closed']);
 });
 
-test('a turn that ends takes its open questions with it', async () => {
+test('the end of a turn closes its open questions', async () => {
   const { outcome, signals } = await run({ command: agent('asks', ...COMMAND, 'end-turn'), config: policy('ask') });
 
   expect(outcome.state).toBe('success');
   expect(kinds(signals, ['asked', 'question_closed'])).toEqual(['asked', 'question_closed']);
 });
 
-test('S2-63 a question that nobody may be asked ends the run as turn_input_required, with the question', async () => {
+test('S2-63 without ask, a question ends the run as turn_input_required, with the question', async () => {
   const { outcome, events, received } = await run({ command: asks(INPUT), config: policy('decline') });
 
   expect(outcome.state).toBe('failed');
@@ -129,7 +129,7 @@ test('S2-63 a question that nobody may be asked ends the run as turn_input_requi
   expect(received().at(-1)?.method).toBe('turn/interrupt');
 });
 
-test('a question that does not block stays unanswered and the turn goes on', async () => {
+test('a question that does not block stays unanswered, and the turn continues', async () => {
   const { outcome } = await run({
     command: asks([INPUT[0] as string, '{"isBlocking":false,"questions":[]}']),
     config: policy('decline'),
@@ -138,7 +138,7 @@ test('a question that does not block stays unanswered and the turn goes on', asy
   expect(JSON.parse(lastMessage(outcome))).toEqual({ answers: {} });
 });
 
-test('with ask, the words of a person reach the agent', async () => {
+test('with ask, the text of a person reaches the agent', async () => {
   const started = start({ command: asks(INPUT), config: policy('ask') });
   const { question } = await started.next('asked');
 
@@ -166,7 +166,7 @@ test('the form of an MCP server is filled in with typed values, or declined', as
   expect(JSON.parse(lastMessage(declined.outcome))).toMatchObject({ action: 'decline' });
 });
 
-test('a run stopped because nobody answered gives the question back, still open', async () => {
+test('a run stopped by the input timeout returns the open question', async () => {
   const started = start({ command: asks(COMMAND), config: policy('ask') });
   const { question } = await started.next('asked');
 
@@ -178,7 +178,7 @@ test('a run stopped because nobody answered gives the question back, still open'
   expect(started.signals.filter((signal) => signal.type === 'question_closed')).toEqual([]);
 });
 
-test('SEC-16 an unknown request gets an error, and the session goes on', async () => {
+test('SEC-16 an unknown request gets an error, and the session continues', async () => {
   const { outcome, received, events } = await run({ command: agent('asks', 'attestation/generate', '{}') });
 
   expect(outcome.state).toBe('success');
@@ -189,7 +189,7 @@ test('SEC-16 an unknown request gets an error, and the session goes on', async (
 const tool = (call: HostTool['call']): HostTool => ({ name: 'tracker', description: '', inputSchema: {}, call });
 const CALL = ['item/tool/call', '{"callId":"c","tool":"tracker","arguments":{"state":"Done"}}'];
 
-test('a host tool runs on the host for the run’s own issue, and a move of the issue is told', async () => {
+test('a host tool acts on the run’s own issue, and a moved issue is reported', async () => {
   const calls: unknown[] = [];
   const { outcome, signals } = await run({
     command: asks(CALL),
@@ -214,7 +214,7 @@ test('a host tool runs on the host for the run’s own issue, and a move of the 
   ]);
 });
 
-test('a tool that the tracker refuses for its limit ends the run after that turn, with the time to go on', async () => {
+test('a tool call refused by the tracker’s rate limit ends the run after that turn, with the reset time', async () => {
   const { outcome } = await run({
     command: asks(CALL),
     tools: [tool(async () => ({ success: false, text: 'later', limitedUntilMs: 77 }))],
@@ -224,7 +224,7 @@ test('a tool that the tracker refuses for its limit ends the run after that turn
   expect(outcome).toMatchObject({ state: 'failed', error: { code: 'tracker_rate_limited', resetAtMs: 77 } });
 });
 
-test('a host tool that throws is an answer to the agent, not the end of the run', async () => {
+test('a host tool that throws answers the agent and does not end the run', async () => {
   const { outcome } = await run({
     command: asks(CALL),
     tools: [
@@ -240,7 +240,7 @@ test('a host tool that throws is an answer to the agent, not the end of the run'
   });
 });
 
-test('S2-64 an undeclared tool gets a failure, an event, and the session goes on', async () => {
+test('S2-64 a call of an undeclared tool fails with an event, and the session continues', async () => {
   const { outcome, events } = await run({ command: asks(CALL) });
 
   expect(JSON.parse(lastMessage(outcome))).toMatchObject({ success: false });
@@ -251,7 +251,7 @@ function kinds(signals: readonly RunSignal[], types: readonly RunSignal['type'][
   return signals.map((signal) => signal.type).filter((type) => types.includes(type));
 }
 
-test('what the options of a question mean stands in its text: a person chooses by their labels', () => {
+test('the text of a question explains its options, and people choose by label', () => {
   const options = [{ label: 'red', description: 'hot' }, { label: 'blue', description: '' }, { label: 'green' }, 5];
   const asked = inputRequestOf('item/tool/requestUserInput', { questions: [{ id: 'c', question: 'Which?', options }] });
 

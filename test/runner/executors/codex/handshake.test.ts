@@ -39,7 +39,7 @@ test('messages carry no jsonrpc member, and ids start at 0', async () => {
   expect(received()[0]?.id).toBe(0);
 });
 
-test('S2-44 S2-45 S2-46 session_id is made of the thread id and the id of the turn', async () => {
+test('S2-44 S2-45 S2-46 session_id consists of the thread id and the turn id', async () => {
   const { outcome, events, signals } = await run({ command: agent('obedient') });
 
   expect(events('session_started')).toMatchObject([
@@ -57,14 +57,14 @@ test('S2-44 S2-45 S2-46 session_id is made of the thread id and the id of the tu
   });
 });
 
-test('S2-52 a thread that cannot be named is reported and runs all the same', async () => {
+test('S2-52 a thread that cannot be named is reported, and the run continues', async () => {
   const { outcome, events } = await run({ command: agent('refuses', 'thread/name/set') });
 
   expect(outcome.state).toBe('success');
   expect(events('other_message')[0]?.data).toMatchObject({ warning: 'the thread could not be named' });
 });
 
-test('tools of the host are declared when the thread starts', async () => {
+test('host tools are declared when the thread starts', async () => {
   const tool = {
     name: 'tracker',
     description: 'Talks to the tracker',
@@ -81,7 +81,7 @@ test('tools of the host are declared when the thread starts', async () => {
   });
 });
 
-test('a resumed thread goes on with the continuation prompt', async () => {
+test('a resumed thread gets the continuation prompt', async () => {
   const { received } = await run({
     command: agent('obedient'),
     step: { resume: { threadId: 'thread-1', answer: null } },
@@ -92,7 +92,7 @@ test('a resumed thread goes on with the continuation prompt', async () => {
   expect(received()[4]?.params).toMatchObject({ input: [{ text: 'go on with AB-1, turn 1' }] });
 });
 
-test('an answer given while no process was there opens the resumed thread, with its question', async () => {
+test('an answer given while no process ran is the first text of the resumed thread, with its question', async () => {
   const question: Question = {
     id: 'q1',
     kind: 'input',
@@ -110,7 +110,7 @@ test('an answer given while no process was there opens the resumed thread, with 
   });
 });
 
-test('a thread that cannot be resumed is replaced by a new one with the whole prompt and the answer, and that is said', async () => {
+test('a thread that cannot be resumed is replaced by a new one with the whole prompt and the answer, with a warning', async () => {
   const question: Question = { id: 'q1', kind: 'approval', text: 'Run rm?', fields: [] };
 
   const { outcome, received, events } = await run({
@@ -133,7 +133,7 @@ test('S2-70 a command that does not exist is codex_not_found', async () => {
   expect(events('startup_failed')).toMatchObject([{ data: { code: 'codex_not_found' } }]);
 });
 
-test('S2-40 a workspace that is not where it says is invalid_workspace_cwd, and nothing is started', async () => {
+test('S2-40 a workspace path through a link is invalid_workspace_cwd, and nothing is started', async () => {
   const folder = tempFolder();
   mkdirSync(join(folder, 'elsewhere'));
   symlinkSync(join(folder, 'elsewhere'), join(folder, 'link'));
@@ -144,14 +144,14 @@ test('S2-40 a workspace that is not where it says is invalid_workspace_cwd, and 
   expect(events('startup_failed')[0]?.pid).toBeNull();
 });
 
-test('S2-40 an agent that opens its thread elsewhere is invalid_workspace_cwd', async () => {
+test('S2-40 a thread opened in another folder is invalid_workspace_cwd', async () => {
   const { outcome, received } = await run({ command: agent('elsewhere') });
 
   expect(failureOf(outcome).code).toBe('invalid_workspace_cwd');
   expect(methods(received())).not.toContain('turn/start');
 });
 
-test('S2-65 a request that is not answered within read_timeout_ms is response_timeout', async () => {
+test('S2-65 a request without a reply within read_timeout_ms is response_timeout', async () => {
   const started = start({ command: agent('silent', 'thread/start'), config: { codex: { readTimeoutMs: 5_000 } } });
   await started.event('notification', 'fake/ready');
 
@@ -169,7 +169,7 @@ test('an error reply to turn/start is response_error', async () => {
   expect(events('startup_failed')).toHaveLength(1);
 });
 
-test('an error reply to a later turn/start ends that turn, not the start', async () => {
+test('an error reply to a later turn/start ends that turn and is not a failed startup', async () => {
   const { outcome, events } = await run({ command: agent('refuses', 'turn/start', 'later'), refreshes: [issue()] });
 
   expect(failureOf(outcome).code).toBe('response_error');
@@ -177,7 +177,7 @@ test('an error reply to a later turn/start ends that turn, not the start', async
   expect(events('turn_ended_with_error')).toHaveLength(1);
 });
 
-test('a burst of starts goes through the gate a few at a time, the very first one alone', async () => {
+test('only a few agents start at a time, and the very first one starts alone', async () => {
   const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
   let starting = 0;
   let most = 0;
@@ -208,7 +208,7 @@ test('a burst of starts goes through the gate a few at a time, the very first on
   expect(launchesBeforeFirstAnswer).toBe(1);
 });
 
-test('a run that is stopped while it waits for the start gate starts nothing', async () => {
+test('a run stopped while it waits for its start starts no process', async () => {
   const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
   const blockers = Array.from({ length: 4 }, () => start({ command: agent('silent', 'initialize'), executor }));
   let launched = false;
@@ -229,7 +229,7 @@ test('a run that is stopped while it waits for the start gate starts nothing', a
   expect(launched).toBe(false);
 });
 
-test('S1-18 a session on a cli step is refused at the run too, and nothing is started', async () => {
+test('S1-18 a cli step with a session is refused at run time too, and nothing is started', async () => {
   let launched = false;
   const refused = start({
     command: agent('obedient'),

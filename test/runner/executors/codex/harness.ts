@@ -32,7 +32,7 @@ export interface RunOptions {
   readonly deps?: Partial<CodexExecutorDeps>;
   readonly executor?: Executor<RenderedAgentCli>;
   readonly workspace?: string;
-  /** What each refresh answers, a promise in its own time; the last one is repeated. */
+  /** The result of each refresh in turn; the last one is repeated. */
   readonly refreshes?: readonly (Issue | null | Error | Promise<Issue>)[];
   wrap?(process: ContainedProcess): ContainedProcess;
 }
@@ -41,7 +41,7 @@ export interface TestRun {
   readonly done: Promise<Outcome>;
   readonly signals: readonly RunSignal[];
   readonly stderr: readonly string[];
-  /** What it was sent to begin a turn, as the executor told it. */
+  /** The prompts as the executor reported them with `promptSent`. */
   readonly prompts: readonly string[];
   readonly clock: FakeClock;
   readonly workspace: string;
@@ -50,14 +50,14 @@ export interface TestRun {
   doneAsTimePasses(): Promise<Outcome>;
   /** The agent's own process has ended. */
   exited(): Promise<unknown>;
-  /** What the agent was sent. */
+  /** The messages that the agent received. */
   received(): Received[];
   next<T extends RunSignal['type']>(type: T, matches?: (signal: SignalOf<T>) => boolean): Promise<SignalOf<T>>;
   event(type: RuntimeEventType, method?: string): Promise<RuntimeEvent>;
   answer(questionId: string, answer: Answer): void;
   steer(text: string): void;
-  /** Messages that the agent has not heard, once the run is over. */
-  unheard(): string[];
+  /** Messages that the agent did not confirm, once the run is over. */
+  undelivered(): string[];
   stop(reason: StopReason): void;
 }
 
@@ -177,7 +177,7 @@ export function start(options: RunOptions): TestRun {
       (await next('event', ({ event }) => event.type === type && (!method || event.method === method))).event,
     answer: (questionId, answer) => mailbox.answer(questionId, answer),
     steer: (text) => mailbox.say(text),
-    unheard: () => mailbox.takeAll(),
+    undelivered: () => mailbox.takeAll(),
     stop: (reason) => abort.abort(reason),
   };
 }
@@ -199,7 +199,7 @@ export function failureOf(outcome: Outcome): Extract<Outcome, { error: unknown }
   return outcome.error;
 }
 
-/** The last message of the fake agents tells what they were answered. */
+/** The last message of a fake agent repeats the answers that it got. */
 export function lastMessage(outcome: Outcome): string {
   if (outcome.state !== 'success')
     throw new Error(`expected success, got ${outcome.error.code}: ${outcome.error.message}`);

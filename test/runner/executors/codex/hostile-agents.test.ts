@@ -4,7 +4,7 @@ import { MAX_LINE_BYTES } from '../../../../runner/executors/read-lines.js';
 import { RUNTIME_EVENT_TYPES } from '../../../../src/domain/run-signal.js';
 import { agent, failureOf, lastMessage, run, start } from './harness.js';
 
-test('S2-54 SEC-14 SEC-16 SEC-19 garbage, strays, deep nesting and cut characters cost an event each, and the turn completes', async () => {
+test('S2-54 SEC-14 SEC-16 SEC-19 garbage, unexpected ids, deep nesting and invalid UTF-8 produce one event each, and the turn completes', async () => {
   const { outcome, events } = await run({ command: agent('noisy') });
 
   expect(lastMessage(outcome)).toBe('grüße 👋');
@@ -22,14 +22,14 @@ test('S2-54 SEC-14 SEC-16 SEC-19 garbage, strays, deep nesting and cut character
   expect('polluted' in {}).toBe(false);
 });
 
-test('SEC-16 a reply that comes too late is ignored and counted', async () => {
+test('SEC-16 a late reply is ignored and counted', async () => {
   const started = start({ command: agent('late'), config: { codex: { readTimeoutMs: 5_000 } } });
   await started.event('notification', 'fake/ready');
 
   started.clock.advance(5_000);
   started.steer('answer now');
 
-  await started.next('event', ({ event }) => event.data?.warning === 'ignored a reply with an id that is not expected');
+  await started.next('event', ({ event }) => event.data?.warning === 'ignored a reply with an unexpected id');
   started.stop('shutdown');
   await started.done;
 });
@@ -47,7 +47,7 @@ test('SEC-14 a line over 10 MB ends the run as line_too_long', async () => {
   expect(events('turn_ended_with_error')).toHaveLength(1);
 });
 
-test('SEC-14 a line without an end costs less memory than twice the cap', async () => {
+test('SEC-14 a line without an end costs less memory than twice the maximum', async () => {
   const before = process.memoryUsage.rss();
   let most = 0;
   const started = start({ command: agent('long-line', 'endless') });
@@ -71,13 +71,13 @@ test('SEC-18 an agent that closes its stdin fails cleanly', async () => {
   expect(failureOf(outcome)).toMatchObject({ code: 'port_exit', message: expect.stringContaining('closed its input') });
 });
 
-test('SEC-18 an agent that asks for ever and never reads the replies is ended before they fill the memory', async () => {
+test('SEC-18 an agent that sends requests without reading the replies is stopped before they fill the memory', async () => {
   const { outcome, events } = await run({
     command: agent('never-listens'),
     config: { codex: { onApprovalRequest: 'accept' } },
   });
 
-  expect(failureOf(outcome)).toMatchObject({ code: 'port_exit', message: 'the agent does not read what it is sent' });
+  expect(failureOf(outcome)).toMatchObject({ code: 'port_exit', message: 'the agent does not read its input' });
   expect(events('approval_auto_approved').length).toBeLessThan(200);
 });
 
@@ -94,7 +94,7 @@ test('SEC-18 agents that flood at full speed delay neither timers nor a quiet ag
   expect(outcomes.map((outcome) => failureOf(outcome).code)).toEqual(Array(4).fill('budget_exceeded'));
 });
 
-test('S2-67 heartbeats are no progress, however many', async () => {
+test('S2-67 heartbeats are never progress', async () => {
   const started = start({ command: agent('hangs', 'on') });
   await started.event('notification', 'fake/ready');
   const progress = () => started.signals.filter((signal) => signal.type === 'progress').length;

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
+import { Turn } from '../../../../runner/executors/codex/turn.js';
 import { BatonError } from '../../../../src/domain/errors.js';
+import type { RunSignal } from '../../../../src/domain/run-signal.js';
 import { issue } from '../../../support/builders.js';
-import { EPOCH_MS } from '../../../support/fake-clock.js';
+import { Core, stops } from '../../../support/core.js';
+import { EPOCH_MS, FakeClock } from '../../../support/fake-clock.js';
 import { agent, failureOf, run, start } from './harness.js';
 
 const texts = (received: readonly { readonly method?: string; readonly params?: unknown }[]) =>
@@ -9,7 +12,7 @@ const texts = (received: readonly { readonly method?: string; readonly params?: 
     .filter((message) => message.method === 'turn/start')
     .map((message) => (message.params as { input: [{ text: string }] }).input[0].text);
 
-test('S2-47 S2-48 S2-51 continuation turns go on the same thread and process, with guidance only', async () => {
+test('S2-47 S2-48 S2-51 continuation turns use the same thread and process, with guidance only', async () => {
   const { outcome, received, events } = await run({
     command: agent('obedient'),
     refreshes: [issue('X-9'), issue('X-9'), null],
@@ -36,7 +39,7 @@ test('S2-49 a run of max_turns turns ends normally', async () => {
   expect(outcome).toMatchObject({ state: 'success', output: { turns: 2, stop_reason: 'max_turns' } });
 });
 
-test('S2-50 a refresh that fails after a good turn fails the attempt', async () => {
+test('S2-50 a failed refresh after a good turn fails the attempt', async () => {
   const { outcome } = await run({
     command: agent('obedient'),
     refreshes: [new BatonError('tracker_request', 'no route')],
@@ -45,7 +48,7 @@ test('S2-50 a refresh that fails after a good turn fails the attempt', async () 
   expect(failureOf(outcome)).toMatchObject({ code: 'tracker_request', message: 'no route' });
 });
 
-test('S2-61 tokens are absolute totals of the thread, so the same notice twice counts once', async () => {
+test('S2-61 token counts are absolute totals of the thread, so a repeated notice counts once', async () => {
   const { outcome, signals, events } = await run({ command: agent('obedient'), refreshes: [issue(), null] });
 
   const usage = signals.flatMap((signal) => (signal.type === 'usage' ? [signal.totals] : []));
@@ -59,7 +62,7 @@ test('S2-61 tokens are absolute totals of the thread, so the same notice twice c
   expect(events('turn_completed').at(-1)?.usage).toEqual({ input: 200, cached: 20, output: 10 });
 });
 
-test('SEC-15 token counts that cannot be true are ignored with a warning, and the totals stay finite', async () => {
+test('SEC-15 impossible token counts are ignored with a warning, and the totals stay finite', async () => {
   const { outcome, signals, events } = await run({ command: agent('counts-badly') });
 
   expect(signals.filter((signal) => signal.type === 'usage')).toHaveLength(2);
@@ -84,7 +87,7 @@ test('S2-57 an interrupted turn is turn_cancelled', async () => {
   expect(events('turn_cancelled')).toHaveLength(1);
 });
 
-test('a spent quota names its reset when the agent told it', async () => {
+test('a used-up quota has its reset time when the agent reported it', async () => {
   const resetsAt = EPOCH_MS / 1_000 + 3_600;
 
   const { outcome } = await run({
@@ -99,16 +102,16 @@ test('a spent quota names its reset when the agent told it', async () => {
   expect(failureOf(outcome)).toMatchObject({ code: 'agent_quota', resetAtMs: EPOCH_MS + 3_600_000 });
 });
 
-test('S2-57 a process that exits in the middle of its turn is port_exit, with its last words', async () => {
+test('S2-57 a process that exits in the middle of its turn is port_exit, with the end of its stderr', async () => {
   const { outcome, events, stderr } = await run({ command: agent('dies') });
 
   expect(failureOf(outcome).code).toBe('port_exit');
-  expect(failureOf(outcome).message).toBe('the agent process exited with code 3; its last words: out of cheese');
+  expect(failureOf(outcome).message).toBe('the agent process exited with code 3; end of stderr: out of cheese');
   expect(events('turn_ended_with_error')).toMatchObject([{ data: { code: 'port_exit' } }]);
   expect(stderr).toEqual(['out of cheese']);
 });
 
-test('a child that holds stdout does not hide the death of the agent', async () => {
+test('a child that holds stdout does not hide the end of the agent', async () => {
   const started = start({ command: agent('dies', 'orphan') });
   await started.exited();
 
@@ -117,7 +120,7 @@ test('a child that holds stdout does not hide the death of the agent', async () 
   expect(failureOf(await started.done).code).toBe('port_exit');
 });
 
-test('only the end of our own turn on our own thread ends it, also when it comes before the reply to turn/start', async () => {
+test('a turn is ended only by its own end on its own thread, even when that arrives before the reply to turn/start', async () => {
   const { outcome, events } = await run({ command: agent('confused') });
 
   expect(outcome).toMatchObject({ state: 'success', output: { turns: 1, last_message: '' } });
@@ -143,7 +146,7 @@ test('S2-66 a turn over turn_timeout_ms is interrupted and reported as a timeout
   expect(started.events('turn_ended_with_error')).toHaveLength(1);
 });
 
-test('time that the machine slept does not count towards the turn', async () => {
+test('time that the machine slept does not count towards the turn timeout', async () => {
   const started = start({ command: agent('hangs', 'on'), config: { codex: { turnTimeoutMs: 60_000 } } });
   await started.event('notification', 'fake/ready');
 
@@ -154,7 +157,7 @@ test('time that the machine slept does not count towards the turn', async () => 
   expect(failureOf(await started.done).code).toBe('STOPPED_BY_OPERATOR');
 });
 
-test('the turn clock stands still while a person is asked', async () => {
+test('the turn timeout is paused while a person is asked', async () => {
   const started = start({
     command: agent('asks', 'item/commandExecution/requestApproval', '{"command":"ls"}'),
     config: { codex: { turnTimeoutMs: 60_000, onApprovalRequest: 'ask' } },
@@ -188,7 +191,7 @@ test('a message of a person steers the active turn', async () => {
   );
 });
 
-test('a message that no turn can take waits for the next one; turn/start is never sent into an active turn', async () => {
+test('a message that cannot steer the turn waits for the next one, and turn/start is never sent into an active turn', async () => {
   const started = start({ command: agent('refuses-steer'), refreshes: [issue(), null] });
   await started.next('session');
 
@@ -197,4 +200,79 @@ test('a message that no turn can take waits for the next one; turn/start is neve
 
   const second = texts(started.received())[1];
   expect(second).toBe('go on with AB-1, turn 2\n\nA message from a person:\nand mind the gap');
+});
+
+const ended = (id: string) => ({ id, status: 'completed', error: null });
+
+test('the late end of an earlier turn does not end the running one', async () => {
+  const turn = new Turn(new FakeClock(), 1_000);
+  turn.begin('turn-2');
+
+  turn.end(ended('turn-1'));
+
+  expect(turn.activeId).toBe('turn-2');
+  turn.end(ended('turn-2'));
+  expect(turn.activeId).toBeNull();
+  await expect(turn.finished).resolves.toEqual(ended('turn-2'));
+});
+
+test('only the first end of a turn counts, and its timer is cancelled', async () => {
+  const clock = new FakeClock();
+  const turn = new Turn(clock, 1_000);
+  turn.begin('turn-1');
+
+  turn.end(ended('turn-1'));
+  turn.abandon(new Error('too late'));
+
+  expect(clock.pendingTimers).toBe(0);
+  await expect(turn.finished).resolves.toEqual(ended('turn-1'));
+});
+
+test('S2-66 time spent asking a person does not count towards the turn timeout', async () => {
+  const clock = new FakeClock();
+  const turn = new Turn(clock, 1_000);
+  clock.advance(600);
+  turn.pauseClock();
+  clock.advance(10_000);
+  turn.resumeClock();
+
+  clock.advance(399);
+  expect(clock.pendingTimers).toBe(1);
+  clock.advance(1);
+
+  await expect(turn.finished).rejects.toMatchObject({ code: 'turn_timeout' });
+});
+
+type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
+
+/** Runs a real agent with an open item and feeds the signals of its run to the core. */
+async function runWith(item: { readonly type: string; readonly [key: string]: unknown }) {
+  const notices = [['item/started', { item: { id: 'i', ...item } }]];
+  const started = start({ command: agent('hangs', 'on', JSON.stringify(notices)) });
+  await started.event('notification', 'fake/ready');
+  const core = new Core().put('A');
+  core.poll();
+  core.signal('A', { type: 'phase', phase: 'agent' });
+  for (const signal of started.signals) if (signal.type !== 'event') core.signal('A', signal as CoreSignal);
+  started.stop('shutdown');
+  await started.done;
+  return core;
+}
+
+test('a long silent reasoning is not stopped as stalled', async () => {
+  const core = await runWith({ type: 'reasoning' });
+
+  expect(stops(core.advance(3_000_000))).toEqual([]);
+});
+
+test('a long build is not stopped as stalled', async () => {
+  const core = await runWith({ type: 'commandExecution', command: 'make world' });
+
+  expect(stops(core.advance(3_000_000))).toEqual([]);
+});
+
+test('an agent that falls silent while writing a message is stopped as stalled', async () => {
+  const core = await runWith({ type: 'agentMessage' });
+
+  expect(stops(core.advance(300_000))).toEqual(['stalled']);
 });
