@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
@@ -8,6 +7,7 @@ import { type SocketAddress, socketAddress } from '../api/socket-address.js';
 import { type SseEvent, SseParser } from '../api/sse-parser.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import { nearestWord } from '../domain/nearest-word.js';
+import { HttpClient, HttpFault, type HttpResponse } from '../http/client.js';
 import { defaultStateDir } from '../state-dir.js';
 import { localiseTimes } from '../text/format-time.js';
 import { neutraliseLines } from '../text/neutralise.js';
@@ -41,7 +41,8 @@ export async function connectDaemon(
       ? place.notRunning(error)
       : toBatonError(error, 'store_failed');
   });
-  const line = { socketPath: address.path, limits: { ...LIMITS, ...limits }, notRunning: place.notRunning };
+  const client = new HttpClient({ socketPath: address.path });
+  const line = { socketPath: address.path, client, limits: { ...LIMITS, ...limits }, notRunning: place.notRunning };
   await probeSocket(line).catch(async (error: unknown) => {
     await address.close();
     throw error;
@@ -104,6 +105,7 @@ interface SocketRequest {
 /** How to reach the daemon, and what to say when it is not there. */
 interface DaemonConnection {
   readonly socketPath: string;
+  readonly client: HttpClient;
   readonly limits: ClientLimits;
   readonly closed: AbortSignal;
   notRunning(cause: unknown): Error;
@@ -113,52 +115,43 @@ interface DaemonConnection {
 function probeSocket({ socketPath, limits, notRunning }: Omit<DaemonConnection, 'closed'>): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(socketPath);
-    const late = setTimeout(() => socket.destroy(noAnswer(silent(limits.answerMs))), limits.answerMs);
+    const late = setTimeout(() => socket.destroy(new HttpFault('timeout')), limits.answerMs);
     socket.once('connect', () => socket.destroy());
     socket.once('close', () => {
       clearTimeout(late);
       resolve();
     });
-    socket.on('error', (error) => reject(failure(error, notRunning)));
+    socket.on('error', (error) => reject(failure(error, limits.answerMs, notRunning)));
   });
 }
 
-/** The answer as soon as it begins. Whoever gets it destroys it. */
-function send(line: DaemonConnection, { method, path, headers, body }: SocketRequest): Promise<IncomingMessage> {
-  const { socketPath, limits, closed, notRunning } = line;
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({ socketPath, method, path, headers: { host: 'baton', ...headers }, agent: false });
-    const hangUp = () => request.destroy(noAnswer('the connection was closed'));
-    const late = setTimeout(() => request.destroy(noAnswer(silent(limits.answerMs))), limits.answerMs);
-    closed.addEventListener('abort', hangUp, { once: true });
-    request.once('response', (response) => {
-      clearTimeout(late);
-      resolve(response);
-    });
-    request.on('error', (error) => reject(failure(error, notRunning)));
-    request.once('close', () => {
-      clearTimeout(late);
-      closed.removeEventListener('abort', hangUp);
-      // Nothing happens when it was settled before.
-      reject(noAnswer('the daemon ended the connection without an answer'));
-    });
-    if (closed.aborted) hangUp();
-    else request.end(body);
-  });
-}
-
-/** All of an answer as text; one that says that something is wrong is thrown. */
-async function bodyOf(response: IncomingMessage, limits: ClientLimits): Promise<string> {
-  const late = setTimeout(() => response.destroy(noAnswer(silent(limits.bodyMs))), limits.bodyMs);
+/** Resolves when the response begins. The caller reads or closes it. */
+async function send(connection: DaemonConnection, request: SocketRequest): Promise<HttpResponse> {
+  const { client, limits, closed, notRunning } = connection;
+  const url = new URL(`http://baton${request.path}`);
   try {
-    const text = await boundedText(response, limits.bodyBytes);
-    const status = response.statusCode ?? 0;
-    if (status < 200 || status > 299) throw refusalOf(status, text);
-    return text;
-  } finally {
-    clearTimeout(late);
-    response.destroy();
+    const { method, headers = {}, body = null } = request;
+    return await client.send({ method, url, headers, body, signal: closed, responseTimeoutMs: limits.answerMs });
+  } catch (error) {
+    throw failure(error, limits.answerMs, notRunning);
   }
+}
+
+/** The whole body as text. Throws the error that an error response describes. */
+async function bodyOf(response: HttpResponse, limits: ClientLimits): Promise<string> {
+  const { bytes, fault } = await response.read(limits.bodyBytes, limits.bodyMs);
+  if (fault?.kind === 'too_long') throw badAnswer(`the daemon answered with more than ${limits.bodyBytes} bytes`);
+  if (fault?.kind === 'timeout') throw noAnswer(silent(limits.bodyMs));
+  if (fault?.kind === 'aborted') throw noAnswer('the connection was closed');
+  if (fault) throw noAnswer('the daemon ended in the middle of its answer', fault);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw badAnswer('the daemon answered with something else than text in UTF-8', error);
+  }
+  if (response.status < 200 || response.status > 299) throw refusalOf(response.status, text);
+  return text;
 }
 
 /** `JSON.parse`, with an error that names who said it. */
@@ -167,25 +160,6 @@ function parsedAnswer(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     throw badAnswer(`the daemon answered with something else than JSON: ${(error as Error).message}`, error);
-  }
-}
-
-async function boundedText(response: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw badAnswer(`the daemon answered with more than ${maxBytes} bytes`);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw error instanceof ApiError ? error : noAnswer('the daemon ended in the middle of its answer', error);
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
-  } catch (error) {
-    throw badAnswer('the daemon answered with something else than text in UTF-8', error);
   }
 }
 
@@ -203,13 +177,16 @@ function jsonOrNull(text: string): unknown {
   }
 }
 
-function failure(error: NodeJS.ErrnoException, notRunning: (cause: unknown) => Error): Error {
-  if (error instanceof ApiError) return error;
-  const code = error.code ?? '';
-  if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(code)) return notRunning(error);
-  if (code.startsWith('HPE_')) return badAnswer(`who listens there does not speak HTTP: ${error.message}`, error);
-  if (code === 'ECONNRESET') return noAnswer('the daemon ended the connection without an answer', error);
-  return noAnswer(`the daemon cannot be asked: ${error.message}`, error);
+function failure(error: unknown, limitMs: number, notRunning: (cause: unknown) => Error): Error {
+  const fault = error instanceof HttpFault ? error : null;
+  if (fault?.kind === 'timeout') return noAnswer(silent(limitMs));
+  if (fault?.kind === 'aborted') return noAnswer('the connection was closed');
+  const cause = (fault?.cause ?? error) as NodeJS.ErrnoException;
+  const { code = '', message } = cause;
+  if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(code)) return notRunning(cause);
+  if (code.startsWith('HPE_')) return badAnswer(`who listens there does not speak HTTP: ${message}`, cause);
+  if (code === 'ECONNRESET') return noAnswer('the daemon ended the connection without an answer', cause);
+  return noAnswer(`the daemon cannot be asked: ${message}`, cause);
 }
 
 function silent(limitMs: number): string {
@@ -233,12 +210,12 @@ async function* eventsOf(
     ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
   };
   const response = await send(line, { method: 'GET', path, headers });
-  if (response.statusCode !== 200) {
+  if (response.status !== 200) {
     const text = await bodyOf(response, line.limits);
-    throw badAnswer(`the daemon answered ${response.statusCode} instead of a stream: ${text.slice(0, 200)}`);
+    throw badAnswer(`the daemon answered ${response.status} instead of a stream: ${text.slice(0, 200)}`);
   }
   // From here on a daemon that is gone is the end of the stream, and no failure.
-  const silence = setTimeout(() => response.destroy(), line.limits.silenceMs);
+  const silence = setTimeout(() => response.close(), line.limits.silenceMs);
   try {
     for await (const events of readEvents(response)) {
       for (const { event, id, data } of events) yield { event, id, data: parsedAnswer(data) };
@@ -246,16 +223,16 @@ async function* eventsOf(
     }
   } finally {
     clearTimeout(silence);
-    response.destroy();
+    response.close();
   }
 }
 
-async function* readEvents(response: IncomingMessage): AsyncGenerator<SseEvent[], void> {
+async function* readEvents({ chunks }: HttpResponse): AsyncGenerator<SseEvent[], void> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const parser = new SseParser();
-  const chunks = (response as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  const body = chunks[Symbol.asyncIterator]();
   for (;;) {
-    const chunk = await chunks.next().catch(() => null);
+    const chunk = await body.next().catch(() => null);
     if (chunk === null || chunk.done) return;
     let events: SseEvent[];
     try {

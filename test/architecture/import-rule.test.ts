@@ -55,6 +55,9 @@ describe('the import rule', () => {
       `import type { State } from '../../orchestrator/state.js';\nimport { RULES } from '../../orchestrator/eligibility.js';`,
     ],
     ['src/cli/run.ts', `import { d } from '../daemon.js';\nconst lazy = await import('../../runner/agent-pool.js');`],
+    ['src/tracker/http/tracker-http.ts', `import { h } from '../../http/client.js';`],
+    ['runner/executors/http/service-client.ts', `import { h } from '../../../src/http/client.js';`],
+    ['src/notify/post-notice.ts', `import { h } from '../http/client.js';`],
     ['orchestrator/timers.ts', `setTimeout(() => Date.now(), 1);`],
     ['src/logging/sink.ts', `const now = Date.now();`],
   ])('allows %s to say %j', (path, text) => {
@@ -80,6 +83,8 @@ describe('the import rule', () => {
     ['src/api/snapshot.ts', `import { x } from '../../orchestrator/perform.js';`],
     ['src/api/snapshot.ts', `import { x } from '../../runner/process.js';`],
     ['src/store/store.ts', `import type { State } from '../../orchestrator/state.js';`],
+    ['src/api/snapshot.ts', `import { x } from '../http/client.js';`],
+    ['src/http/client.ts', `import { x } from '../tracker/registry.js';`],
     ['src/clock.ts', `import { x } from './other.js';`],
     ['src/logging/logger.ts', `import { x } from '../daemon.js';`],
     ['src/cli/run.ts', `import { x } from '../main.js';`],

@@ -52,12 +52,15 @@ function mayImport(from: string, to: string): boolean {
   if (target === 'src/domain') return true;
   // Text helpers are pure; the core decides with codes and needs no text.
   if (target === 'src/text') return home !== 'orchestrator';
+  if (target === 'src/http') return HTTP_CALLERS.includes(home);
   if (home === 'src/page') return target === 'src/api';
   // A status is a view of the core's state. To say why an issue does not start it asks the very functions that decide it, as a
   // second telling of the rules would drift from the first. Only the pure files: it may look, and move nothing.
   if (home === 'src/api' && target === 'orchestrator') return isPure(to);
   return home === 'runner' && (target === 'hooks' || target === 'templates');
 }
+
+const HTTP_CALLERS = ['src/tracker', 'src/notify', 'runner'];
 
 /** `top` sees everything. A file directly in `src` (`src`) is an adapter of its own. Anything else is its folder. */
 function areaOf(path: string): string {

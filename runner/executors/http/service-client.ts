@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type IncomingMessage, request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { Service, ServiceName } from '../../../src/domain/steps/plan.js';
+import { type HttpBody, HttpClient, HttpFault } from '../../../src/http/client.js';
 import type { StepContext } from '../executor.js';
 import { errorTextOf, type Mask, maskOf, readJson, StepStopped, shown, withoutToken } from './answers.js';
 
@@ -25,6 +25,13 @@ export interface ServiceResponse {
   readonly location: string | null;
 }
 
+interface RawAnswer extends HttpBody {
+  readonly status: number;
+  readonly location: string | null;
+}
+
+/** Every call has a connection of its own. */
+const CLIENT = new HttpClient();
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 const MAX_MESSAGE = 2_000;
@@ -59,9 +66,9 @@ export class ServiceClient {
   async ask(call: Call): Promise<ServiceResponse> {
     const progress = () => this.#context.emit({ type: 'progress', openItems: 0 });
     progress();
-    const { status, body, isWhole, location } = await this.#send(call, progress);
-    if (!isWhole) throw this.#refused(call, `answered ${status} with more than ${MAX_BODY_BYTES} bytes`, status);
-    const reading = readJson(withoutToken(body, this.#access.token, this.mask));
+    const { status, bytes, fault, location } = await this.#send(call, progress);
+    if (fault !== null) throw this.#refused(call, `answered ${status} with more than ${MAX_BODY_BYTES} bytes`, status);
+    const reading = readJson(withoutToken(bytes, this.#access.token, this.mask));
     if (!reading.ok) throw this.#refused(call, `answered ${status}, and the answer ${reading.problem}`, status);
     return { status, body: reading.value, location };
   }
@@ -76,22 +83,25 @@ export class ServiceClient {
     return new BatonError(code, shown(`services.${this.service.name} ${text}`, this.mask, MAX_MESSAGE), details);
   }
 
+  /** No time limit applies but the signal: a long agent run or computation may be silent for a long time. */
   async #send(call: Call, onAnswer: () => void): Promise<RawAnswer> {
     const { method, url, body, signal } = call;
     const text = body === undefined ? null : JSON.stringify(body);
-    const answer = await exchange({
-      method,
-      url,
-      headers: this.#headers(call, text),
-      body: text,
-      signal,
-      maxBytes: (status) => (isGood(status) ? MAX_BODY_BYTES : MAX_ERROR_BYTES),
-      onAnswer,
-    }).catch((error) => {
-      throw error instanceof StepStopped ? error : this.#unreachable(call, error);
-    });
-    if (isGood(answer.status)) return answer;
-    throw this.#badStatus(call, answer);
+    try {
+      const response = await CLIENT.send({ method, url, headers: this.#headers(call, text), body: text, signal });
+      onAnswer();
+      const { status, headers } = response;
+      const read = await response.read(isGood(status) ? MAX_BODY_BYTES : MAX_ERROR_BYTES);
+      // A refusal is one, however its explanation ends.
+      const isUsable = read.fault === null || read.fault.kind === 'too_long' || !isGood(status);
+      if (read.fault?.kind === 'aborted' || !isUsable) throw read.fault;
+      const answer = { status, location: headers.location ?? null, ...read };
+      if (!isGood(status)) throw this.#badStatus(call, answer);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof HttpFault)) throw error;
+      throw error.kind === 'aborted' ? new StepStopped() : this.#unreachable(call, error);
+    }
   }
 
   #headers({ idempotencyKey }: Call, text: string | null): { readonly [name: string]: string } {
@@ -107,12 +117,12 @@ export class ServiceClient {
     };
   }
 
-  #badStatus(call: Call, { status, body, isWhole }: RawAnswer): BatonError {
+  #badStatus(call: Call, { status, bytes, fault }: RawAnswer): BatonError {
     if (status >= 300 && status < 400) {
       return this.#refused(call, `answered ${status}: redirects are refused, as the token must not travel`, status);
     }
     // Where the text breaks off, so may a token that it repeats, and half of it would not be masked.
-    const safe = isWhole ? body : body.subarray(0, Math.max(0, body.length - this.#access.token.length));
+    const safe = fault === null ? bytes : bytes.subarray(0, Math.max(0, bytes.length - this.#access.token.length));
     const text = shown(errorTextOf(safe), this.mask);
     const code = status >= 500 && status < 600 ? 'SERVICE_UNAVAILABLE' : 'SERVICE_REJECTED';
     return this.fault(code, `${this.#nameOf(call)} answered ${status}${text === '' ? '' : `: ${text}`}`, { status });
@@ -126,9 +136,9 @@ export class ServiceClient {
     return `${method} ${shown(url.pathname, this.mask, 300)}`;
   }
 
-  #unreachable(call: Call, error: unknown): BatonError {
-    const { code, message } = error as NodeJS.ErrnoException;
-    return this.fault('SERVICE_UNAVAILABLE', `${this.#nameOf(call)} failed at ${call.url.origin}: ${code ?? message}`);
+  #unreachable(call: Call, { code, cause }: HttpFault): BatonError {
+    const reason = code ?? (cause as Error).message;
+    return this.fault('SERVICE_UNAVAILABLE', `${this.#nameOf(call)} failed at ${call.url.origin}: ${reason}`);
   }
 }
 
@@ -140,106 +150,6 @@ const MAX_KEY_LENGTH = 255;
 function headerKey(key: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) && key.length <= MAX_KEY_LENGTH;
   return isPlain ? key : `sha256-${createHash('sha256').update(key).digest('hex')}`;
-}
-
-/**
- * One request and its answer, on a connection of its own that is closed before the promise settles. Nothing is followed, nothing is
- * repeated, nothing is decompressed, and no time limit but the signal applies: `fetch` gives up on its own after five minutes of
- * silence, which a long agent run or a long computation may well need.
- */
-interface Exchange {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  readonly url: URL;
-  readonly headers: { readonly [name: string]: string };
-  readonly body: string | null;
-  readonly signal: AbortSignal;
-  /** How much of a body with this status is kept. */
-  maxBytes(status: number): number;
-  onAnswer(): void;
-}
-
-interface RawAnswer {
-  readonly status: number;
-  readonly location: string | null;
-  readonly body: Buffer;
-  /** Nothing is missing at its end. */
-  readonly isWhole: boolean;
-}
-
-/** Throws `StepStopped` on abort, else what the connection failed with. */
-function exchange(order: Exchange): Promise<RawAnswer> {
-  const { method, url, headers, body, signal } = order;
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) throw new StepStopped();
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    const request = send(url, { method, headers, agent: false });
-    const finish = (settle: () => void) => {
-      signal.removeEventListener('abort', onAbort);
-      request.destroy();
-      settle();
-    };
-    const onAbort = () => finish(() => reject(new StepStopped()));
-    const onError = (error: unknown) => finish(() => reject(error));
-    // Once the answer has begun it says itself how it ends; the connection may well be gone before all of it is read.
-    const onEarlyEnd = (error: unknown) => void (hasAnswer || onError(error));
-    let hasAnswer = false;
-    signal.addEventListener('abort', onAbort, { once: true });
-    request.on('error', onEarlyEnd);
-    request.on('close', () => onEarlyEnd(new Error('the connection was closed')));
-    request.on('response', (response) => {
-      hasAnswer = true;
-      order.onAnswer();
-      readAnswer(response, order).then((answer) => finish(() => resolve(answer)), onError);
-    });
-    request.end(body ?? undefined);
-  });
-}
-
-async function readAnswer(response: IncomingMessage, order: Exchange): Promise<RawAnswer> {
-  // Heard by the loop below; this one is for what comes after it.
-  response.on('error', () => {});
-  const status = response.statusCode ?? 0;
-  const sink = new ByteSink(order.maxBytes(status));
-  const isGood = status >= 200 && status < 300;
-  let isWhole = true;
-  try {
-    for await (const chunk of response) {
-      isWhole = sink.push(chunk);
-      if (!isWhole) break;
-    }
-  } catch (error) {
-    // A refusal is one, however its explanation ends.
-    if (isGood) throw error;
-    isWhole = false;
-  }
-  return { status, location: response.headers.location ?? null, body: sink.bytes(), isWhole };
-}
-
-/** Gathers bytes up to a cap. It copies them: a million chunks of one byte cost a million bytes and not a million buffers. */
-class ByteSink {
-  #buffer = Buffer.alloc(4 * 1024);
-  #length = 0;
-
-  constructor(private readonly maxBytes: number) {}
-
-  /** False when not all of it fits. */
-  push(chunk: Buffer): boolean {
-    const wanted = this.#length + chunk.length;
-    this.#reserve(Math.min(wanted, this.maxBytes));
-    this.#length += chunk.copy(this.#buffer, this.#length, 0, this.maxBytes - this.#length);
-    return wanted <= this.maxBytes;
-  }
-
-  bytes(): Buffer {
-    return this.#buffer.subarray(0, this.#length);
-  }
-
-  #reserve(bytes: number): void {
-    if (bytes <= this.#buffer.length) return;
-    const larger = Buffer.alloc(Math.max(bytes, this.#buffer.length * 2));
-    this.#buffer.copy(larger, 0, 0, this.#length);
-    this.#buffer = larger;
-  }
 }
 
 /** Where a service is and as whom it is spoken to; found whole before the first byte is sent. */

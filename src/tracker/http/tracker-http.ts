@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import { BatonError } from '../../domain/errors.js';
+import { assertNever } from '../../domain/json.js';
 import type { RateLimit } from '../../domain/ports.js';
+import { HttpClient, HttpFault, type HttpRequest as RawRequest } from '../../http/client.js';
 import { badStatus, type ReadQuota, resetOf, tooManyRequests } from './limits.js';
-import { Connections, type Method, NoAnswer, type RawAnswer, readJsonBody } from './send.js';
+import { readJsonBody } from './read-json.js';
 
 interface TrackerHttpOptions {
   /** As people call the tracker: "GitHub". */
@@ -22,6 +24,14 @@ interface TrackerHttpOptions {
   /** An answer from the cache (304) does not count against the quota. */
   readonly isCachedFree?: boolean;
   readonly maxBytes?: number;
+}
+
+export type Method = RawRequest['method'];
+
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
 }
 
 export interface HttpRequest {
@@ -53,6 +63,10 @@ export interface HttpAnswer {
 const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_CACHED_BYTES = 64 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
+/** Shorter than servers keep idle connections open. */
+const KEEP_ALIVE_MS = 4_000;
+/** A whole list may take longer than this, but a working server sends something. */
+const SILENCE_TIMEOUT_MS = 30_000;
 
 /**
  * What all adapters share: one origin, one token, JSON both ways. It never retries and never sleeps; rate limits and failures are for the
@@ -61,7 +75,7 @@ const MAX_REDIRECTS = 3;
  */
 export class TrackerHttp {
   readonly #options: TrackerHttpOptions;
-  readonly #connections = new Connections();
+  readonly #client = new HttpClient({ keepAliveMs: KEEP_ALIVE_MS });
   readonly #cache = new BoundedMap<string, CachedEntry>(1_000, { max: MAX_CACHED_BYTES, of: ({ bytes }) => bytes });
 
   constructor(options: TrackerHttpOptions) {
@@ -78,7 +92,7 @@ export class TrackerHttp {
   }
 
   close(): void {
-    this.#connections.close();
+    this.#client.close();
   }
 
   async #ask(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
@@ -148,11 +162,14 @@ export class TrackerHttp {
       ...(etag === null ? {} : { 'if-none-match': etag }),
     };
     try {
-      return await this.#connections.send({ method, url, headers: all, body, signal, maxBytes });
+      const order = { method, url, headers: all, body, signal, silenceTimeoutMs: SILENCE_TIMEOUT_MS };
+      const response = await this.#client.send(order);
+      const { bytes, fault } = await response.read(maxBytes);
+      if (fault !== null) throw fault;
+      return { status: response.status, headers: response.headers, body: bytes };
     } catch (error) {
-      if (!(error instanceof NoAnswer))
-        throw this.#fault('tracker_request', method, url, `failed: ${(error as Error).message}`);
-      throw this.#fault('tracker_request', method, url, error.message);
+      const problem = error instanceof HttpFault ? faultText(error, maxBytes) : `failed: ${(error as Error).message}`;
+      throw this.#fault('tracker_request', method, url, problem);
     }
   }
 
@@ -206,6 +223,24 @@ export class TrackerHttp {
   /** Without its query, which may be long and hold anything. */
   #shownPath(url: URL): string {
     return this.#options.mask(url.pathname).slice(0, 200);
+  }
+}
+
+/** Continues a sentence about the request. The message of the cause may name an address, so that only its code is shown. */
+function faultText({ kind, code }: HttpFault, maxBytes: number): string {
+  switch (kind) {
+    case 'aborted':
+      return 'was given up';
+    case 'timeout':
+      return `was silent for ${SILENCE_TIMEOUT_MS / 1000} s`;
+    case 'unreachable':
+      return `could not be reached (${code ?? 'no connection'})`;
+    case 'cut_off':
+      return 'broke off in the middle of its answer';
+    case 'too_long':
+      return `answered with more than ${maxBytes} bytes`;
+    default:
+      return assertNever(kind);
   }
 }
 

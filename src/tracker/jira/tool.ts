@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { HostTool } from '../../domain/ports.js';
-import type { Method } from '../http/send.js';
+import type { Method } from '../http/tracker-http.js';
 import { MAX_ANSWER_BYTES, parseRestPath, type RawCall, rawTool, ToolRefusal, writeRestPath } from '../raw-tool.js';
 import { API, ID, ISSUE, type JiraApi, type JiraCalls, type JiraProject, misshapen, type PlaceReader } from './api.js';
 import { projectIdOf } from './read.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BatonError } from '../../../src/domain/errors.js';
-import { readJsonBody } from '../../../src/tracker/http/send.js';
+import { readJsonBody } from '../../../src/tracker/http/read-json.js';
 
 const fault = (problem: string) => new BatonError('tracker_response', problem);
 
