@@ -16,26 +16,26 @@ import { MAX_ANSWER_BYTES } from '../raw-tool.js';
 
 export const NAME = 'Linear';
 
-/** Nobody says when the limit ends. */
-const UNTOLD_WAIT_MS = 60_000;
-/** No query may cost more: with less left it is the quota that was met, and otherwise a limit that ends earlier. */
+/** Used when Linear does not say when its limit ends. */
+const DEFAULT_WAIT_MS = 60_000;
+/** The most that a query may cost. With fewer points left the quota is used up; otherwise a shorter limit was hit. */
 const MAX_POINTS = 10_000;
 
 interface LinearApiOptions {
-  /** The whole address, with the path of the API. */
+  /** With the path of the API. */
   readonly endpoint: URL;
   readonly token: Token;
   mask(text: string): string;
 }
 
-interface Question {
+interface LinearQuery {
   readonly query: string;
   readonly variables: { readonly [name: string]: unknown };
-  /** A change, or a question about one issue: what Linear finds wrong with it is `tracker_refused`. */
+  /** For changes and queries about one issue: turns Linear's validation errors into `tracker_refused`. */
   readonly mayRefuse?: boolean;
 }
 
-/** Linear's GraphQL API: one address, one key, and its errors in our words. */
+/** Linear's GraphQL API: one address and one key. Turns its errors into `BatonError`. */
 export class LinearApi {
   readonly #options: LinearApiOptions;
   readonly #http: TrackerHttp;
@@ -63,14 +63,14 @@ export class LinearApi {
     return this.#http.reading(signal);
   }
 
-  /** The `data` of the answer. */
-  ask(reading: HttpReading, { query, variables, mayRefuse = false }: Question): Promise<Fields> {
+  /** Returns the `data` of the answer. */
+  query(reading: HttpReading, { query, variables, mayRefuse = false }: LinearQuery): Promise<Fields> {
     const { mask } = this.#options;
-    const classify = (error: Fields) => this.#known(error, reading, mayRefuse);
+    const classify = (error: Fields) => this.#errorFrom(error, reading, mayRefuse);
     return graphql({ reading, name: NAME, path: this.#path, query, variables, mask, classify });
   }
 
-  /** The answer as it is, errors and all; but a limit of Linear's is one, by whatever status it comes. */
+  /** Returns the raw answer with its errors. Throws only for a rate limit. */
   async send(body: { readonly query: string; readonly variables: Fields }, signal: AbortSignal): Promise<HttpAnswer> {
     const reading = this.reading(signal);
     const request = { method: 'POST', path: this.#path, body, accept: [400], maxBytes: MAX_ANSWER_BYTES } as const;
@@ -84,8 +84,8 @@ export class LinearApi {
     this.#http.close();
   }
 
-  /** Linear says what is wrong by `extensions.code` and, in words, by `extensions.type`; the status is 200 or 400. */
-  #known(error: Fields, reading: HttpReading, mayRefuse: boolean): BatonError | null {
+  /** Linear names an error in `extensions.code` or `extensions.type`; the status is 200 or 400. */
+  #errorFrom(error: Fields, reading: HttpReading, mayRefuse: boolean): BatonError | null {
     const is = (...names: readonly string[]) => isNamed(error, ...names);
     const message = textOf(error.message) ?? '';
     const { mask } = this.#options;
@@ -115,25 +115,25 @@ function isNamed({ extensions }: Fields, ...names: readonly string[]): boolean {
   return names.some((name) => name === code || name === type);
 }
 
-/** A personal key is sent as it is; what an OAuth application got is a bearer token. */
+/** Personal keys are sent bare, tokens of OAuth applications as bearer tokens. */
 function authorizationOf(token: string): string {
   return token.startsWith('lin_oauth_') ? `Bearer ${token}` : token;
 }
 
-/** What the headers of the refusal said was noted with the answer. */
+/** The reading has noted the quota headers of the refused request. */
 function resetOf(reading: HttpReading): number {
   const nowMs = Date.now();
   const { remaining = MAX_POINTS, resetAtMs = 0 } = reading.rateLimit.rateLimit ?? {};
-  return remaining < MAX_POINTS && resetAtMs > nowMs ? resetAtMs : nowMs + UNTOLD_WAIT_MS;
+  return remaining < MAX_POINTS && resetAtMs > nowMs ? resetAtMs : nowMs + DEFAULT_WAIT_MS;
 }
 
 const byRequests = quotaIn('x-ratelimit-requests-remaining', 'x-ratelimit-requests-reset', 'milliseconds');
 const byPoints = quotaIn('x-ratelimit-complexity-remaining', 'x-ratelimit-complexity-reset', 'milliseconds');
 
-/** What a request counts for at least, so that both limits can be told in points: one of them is never exceeded by keeping to the sum. */
+/** Converts requests to points, so that both limits are one number. Staying within that number exceeds neither limit. */
 const POINTS_PER_REQUEST = 200;
 
-/** Linear counts requests, and what they ask for in points. Both are told in points, and the scarcer counts. */
+/** Linear limits both requests and points. Returns the scarcer one, in points. */
 const linearQuota: ReadQuota = (headers, nowMs) => {
   const requests = byRequests(headers, nowMs);
   const points = byPoints(headers, nowMs);
@@ -144,7 +144,7 @@ const linearQuota: ReadQuota = (headers, nowMs) => {
   return left && { ...left, cost };
 };
 
-/** The nodes of a connection. An answer without them is an error and no empty list. */
+/** The nodes of a connection. Throws when the answer lacks them: that is not an empty list. */
 export function nodesOf(parent: Fields, connection: string): readonly unknown[] {
   const { nodes } = fieldsOf(parent[connection]);
   if (Array.isArray(nodes)) return nodes;
@@ -154,7 +154,7 @@ export function nodesOf(parent: Fields, connection: string): readonly unknown[] 
   );
 }
 
-/** Where the next page begins; `null`: there is none. */
+/** The cursor of the next page; `null` after the last page. */
 export function nextCursor(parent: Fields, connection: string): string | null {
   const { hasNextPage, endCursor } = fieldsOf(fieldsOf(parent[connection]).pageInfo);
   if (typeof hasNextPage !== 'boolean') {
@@ -165,6 +165,6 @@ export function nextCursor(parent: Fields, connection: string): string | null {
   if (cursor !== null) return cursor;
   throw new BatonError(
     'tracker_pagination',
-    `The pages of Linear do not fit together: there are more ${connection}, but not where they begin. Baton reads them again at the next poll.`,
+    `The pages of Linear are inconsistent: there are more ${connection}, but no cursor to read them. Baton reads them again at the next poll.`,
   );
 }

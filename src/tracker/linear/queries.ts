@@ -1,19 +1,19 @@
 /**
- * What is asked of Linear. A query may cost 10,000 points: an object is one point, a field a tenth, and a list costs its
- * content times the `first` that was asked for, however few there are. The numbers of `PAGE` follow from that.
+ * Page sizes. A query may cost 10,000 points: an object costs one point, a field a tenth, and a list costs its content times
+ * the requested `first`, whatever its real length.
  */
 export const PAGE = {
   /** An issue with `nested` = 10 costs 14 + 10 × 1.1 (labels) + 10 × 3.6 (relations) = 61 points, so a full page costs 6,100. */
   issues: 100,
   nested: 10,
-  /** Ids in one question: 50 × 61 = 3,050 points. */
+  /** Ids per query: 50 × 61 = 3,050 points. */
   ids: 50,
-  /** Issues that have more labels or relations are read again: 7 × (14 + 250 × 4.7) = 8,330 points. */
+  /** Issues with more labels or relations are read again: 7 × (14 + 250 × 4.7) = 8,330 points. */
   deepIssues: 7,
   deep: 250,
 } as const;
 
-/** 30 × 100 × 1.3 for the states of a project's teams, and next to nothing for the rest: 4,100 points. */
+/** 4,100 points: 30 × 100 × 1.3 for the states of a project's teams, and little for the rest. */
 export const SCOPE_QUERY = `
 query BatonScope($project: ProjectFilter, $team: TeamFilter, $byProject: Boolean!, $byTeam: Boolean!) {
   viewer { id name displayName email }
@@ -25,7 +25,7 @@ query BatonScope($project: ProjectFilter, $team: TeamFilter, $byProject: Boolean
   }
 }`;
 
-/** Project and team are asked for each time: an empty list of one that we may not see any more would prove nothing. */
+/** Every page also asks for project and team: without access to them, an empty list proves nothing. */
 export const ISSUES_QUERY = `
 query BatonIssues(
   $filter: IssueFilter!, $first: Int!, $after: String, $nested: Int!
@@ -52,9 +52,7 @@ query BatonIssues(
   }
 }`;
 
-/**
- * From both ends, since it is nowhere promised which one is the newest: 2 × 100 × 5 points.
- */
+/** 2 × 100 × 5 points. Reads both ends, because Linear does not document which one is the newest. */
 export const COMMENTS_QUERY = `
 query BatonComments($id: String!) {
   issue(id: $id) {
@@ -75,7 +73,7 @@ query BatonState($id: String!) {
   issue(id: $id) { id state { name } }
 }`;
 
-/** States belong to teams, and an issue can only be moved within its own. */
+/** An issue can only be moved to a state of its own team. */
 export const MOVES_QUERY = `
 query BatonMoves($id: String!) {
   issue(id: $id) {

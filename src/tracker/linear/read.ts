@@ -8,118 +8,126 @@ import { readPages } from '../read-pages.js';
 import { authorOf, trustedComments } from '../trust.js';
 import { type LinearApi, NAME, nextCursor, nodesOf } from './api.js';
 import { COMMENTS_QUERY, ISSUES_QUERY, PAGE } from './queries.js';
-import type { LinearScope, ScopeReader } from './scope.js';
+import type { LinearScope, ScopeCache } from './scope.js';
 
-const FIRST_GUESS = 50;
+const FIRST_PAGE = 50;
 const MIN_PAGE = 10;
-/** Room for new issues in the page that is expected to hold them all. */
+/** Room for new issues in a page that should hold the whole list. */
 const SPARE = 5;
 
-interface ReadOrder {
+interface ReadOptions {
   readonly scope: LinearScope;
   readonly reading: HttpReading;
-  readonly reader: Reader;
+  readonly context: IssueContext;
 }
 
-/** Made of each node when its page comes. */
-interface Found {
+/** What the settings say about the author and the assignee of an issue. */
+export interface IssueContext {
+  readonly trust: Trust;
+  /** The required assignee, and its name for people; `null`: any. */
+  readonly assignee: { readonly wanted: string; readonly shownAs: string } | null;
+}
+
+/** One node of a page, normalised as soon as the page arrives. */
+interface IssueNode {
   readonly id: string | null;
   readonly tried: Tried;
-  readonly isCutOff: boolean;
+  /** It has more labels or relations than the query asked for. */
+  readonly isTruncated: boolean;
   readonly isPutAway: boolean;
 }
 
 /**
- * Issues of the scope. What a page costs depends on how many issues it could hold: the first is
- * therefore only as large as the last list was, which makes the usual poll of a small board cheap.
+ * Reads the issues of a scope. Linear charges a page by the issues that it could hold, so the first page is only as large as
+ * the last list was: the usual poll of a small board stays cheap.
  */
 export class IssueReader {
-  #expected = FIRST_GUESS;
+  #expectedIssues = FIRST_PAGE;
 
   constructor(
     private readonly api: LinearApi,
-    private readonly scopes: ScopeReader,
+    private readonly scopes: ScopeCache,
   ) {}
 
-  /** What is no issue is told and skipped. */
-  async byStates(states: readonly string[], order: ReadOrder): Promise<NormalisedList> {
+  /** A node that is not an issue is reported and skipped. */
+  async byStates(states: readonly string[], options: ReadOptions): Promise<NormalisedList> {
     const wanted = new Map(states.map((state) => [stateKey(state), state.trim()]));
     const names = [...wanted.values()].map((name) => ({ name: { eqIgnoreCase: name } }));
-    const first = Math.min(PAGE.issues, Math.max(MIN_PAGE, this.#expected));
-    const found = await this.#read([{ state: { or: names } }], first, order);
-    this.#expected = found.length + SPARE;
-    return listed(found.filter((one) => one instanceof BatonError || wanted.has(stateKey(one.state))));
+    const first = Math.min(PAGE.issues, Math.max(MIN_PAGE, this.#expectedIssues));
+    const tried = await this.#read([{ state: { or: names } }], first, options);
+    this.#expectedIssues = tried.length + SPARE;
+    return listed(tried.filter((one) => one instanceof BatonError || wanted.has(stateKey(one.state))));
   }
 
-  /** By id or identifier. What can be neither is no issue of Linear's. Throws where one that was told makes no sense. */
-  async byRefs(refs: readonly string[], order: ReadOrder): Promise<readonly Issue[]> {
-    const found = new Map<string, Issue>();
-    const asked = [...new Set(refs.map((ref) => ref.trim()))].filter((ref) => isId(ref) || numbered(ref) !== null);
-    for (let at = 0; at < asked.length; at += PAGE.ids) {
-      const batch = asked.slice(at, at + PAGE.ids);
-      const ids = batch.filter(isId);
-      const either = [
+  /** Takes ids and identifiers; other texts cannot be issues of Linear. Throws when a node is not an issue. */
+  async byIds(written: readonly string[], options: ReadOptions): Promise<readonly Issue[]> {
+    const issues = new Map<string, Issue>();
+    const refs = [...new Set(written.map((ref) => ref.trim()))].filter((ref) => isUuid(ref) || byIdentifier(ref));
+    for (let at = 0; at < refs.length; at += PAGE.ids) {
+      const batch = refs.slice(at, at + PAGE.ids);
+      const ids = batch.filter(isUuid);
+      const conditions = [
         ...(ids.length === 0 ? [] : [{ id: { in: ids } }]),
-        ...batch.flatMap((ref) => numbered(ref) ?? []),
+        ...batch.flatMap((ref) => byIdentifier(ref) ?? []),
       ];
-      for (const one of await this.#read([{ or: either }], batch.length, order)) {
+      for (const one of await this.#read([{ or: conditions }], batch.length, options)) {
         if (one instanceof BatonError) throw one;
-        found.set(one.id, one);
+        issues.set(one.id, one);
       }
     }
-    return [...found.values()];
+    return [...issues.values()];
   }
 
-  async #read(conditions: readonly Fields[], first: number, order: ReadOrder): Promise<readonly Tried[]> {
-    const found = await this.#pages(conditions, { first, nested: PAGE.nested }, order);
-    const cutOff = found.filter(isCutShort).map(({ id }) => id);
-    const whole = new Map<string, Found>();
-    for (let at = 0; at < cutOff.length; at += PAGE.deepIssues) {
-      const ids = cutOff.slice(at, at + PAGE.deepIssues);
+  async #read(conditions: readonly Fields[], first: number, options: ReadOptions): Promise<readonly Tried[]> {
+    const nodes = await this.#readPages(conditions, { first, nested: PAGE.nested }, options);
+    const truncated = nodes.filter(isTruncatedIssue).map(({ id }) => id);
+    const complete = new Map<string, IssueNode>();
+    for (let at = 0; at < truncated.length; at += PAGE.deepIssues) {
+      const ids = truncated.slice(at, at + PAGE.deepIssues);
       const page = { first: ids.length, nested: PAGE.deep };
-      for (const one of await this.#pages([{ id: { in: ids } }], page, order)) whole.set(one.id ?? '', one);
+      for (const one of await this.#readPages([{ id: { in: ids } }], page, options)) complete.set(one.id ?? '', one);
     }
-    // One that was not there any more when it was read again has left the scope.
-    const all = found.map((one) => (isCutShort(one) ? whole.get(one.id) : one));
-    return all.filter((one) => one !== undefined && !one.isPutAway).map((one) => (one as Found).tried);
+    // An issue that is missing from the second read has left the scope.
+    const all = nodes.flatMap((node) => (isTruncatedIssue(node) ? (complete.get(node.id) ?? []) : node));
+    return all.filter(({ isPutAway }) => !isPutAway).map(({ tried }) => tried);
   }
 
-  async #pages(
+  async #readPages(
     conditions: readonly Fields[],
     { first, nested }: { readonly first: number; readonly nested: number },
-    { scope, reading, reader }: ReadOrder,
-  ): Promise<readonly Found[]> {
+    { scope, reading, context }: ReadOptions,
+  ): Promise<readonly IssueNode[]> {
     const { project, team } = scope;
     const within = [
       ...(project === null ? [] : [{ project: { id: { eq: project.id } } }]),
       ...(team === null ? [] : [{ team: { id: { eq: team.id } } }]),
     ];
-    const shown = {
+    const scopeVariables = {
       byProject: project !== null,
       byTeam: team !== null,
       ...(project === null ? {} : { project: { id: { eq: project.id } } }),
       ...(team === null ? {} : { team: { id: { eq: team.id } } }),
     };
     const isDeep = nested > PAGE.nested;
-    return readPages<Found, string>({
+    return readPages<IssueNode, string>({
       name: NAME,
       first: '',
       idOf: ({ id }) => id,
       read: async (after) => {
-        const data = await this.api.ask(reading, {
+        const data = await this.api.query(reading, {
           query: ISSUES_QUERY,
           variables: {
-            ...shown,
+            ...scopeVariables,
             nested,
             filter: { and: [...within, ...conditions] },
-            // More than expected: then the rest comes in full pages.
+            // The list is longer than expected: read the rest in full pages.
             first: after === '' || isDeep ? first : PAGE.issues,
             after: after === '' ? null : after,
           },
         });
-        this.scopes.assertShown(scope, data);
+        this.scopes.requireVisible(scope, data);
         return {
-          items: nodesOf(data, 'issues').map((node) => readNode(fieldsOf(node), reader)),
+          items: nodesOf(data, 'issues').map((node) => issueNode(fieldsOf(node), context)),
           next: nextCursor(data, 'issues'),
         };
       },
@@ -127,37 +135,31 @@ export class IssueReader {
   }
 }
 
-function isCutShort(found: Found): found is Found & { readonly id: string } {
-  return found.isCutOff && found.id !== null;
-}
-
-function readNode(node: Fields, reader: Reader): Found {
-  const tried = tryNormalise(nodeToIssue(node, reader));
-  return { id: textOf(node.id), tried, isCutOff: isCutOff(node), isPutAway: isPutAway(node) };
-}
-
-/** Linear answers what is no UUID with an error for the whole question. */
-function isId(ref: string): boolean {
+/** Linear rejects a whole query for one id that is not a UUID. */
+function isUuid(ref: string): boolean {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(ref);
 }
 
-/** ENG-12: the 12th issue of the team ENG. */
-function numbered(ref: string): Fields | null {
+/** The filter for an identifier: ENG-12 is number 12 of the team ENG. `null` for other texts. */
+function byIdentifier(ref: string): Fields | null {
   const [, key, digits] = /^([A-Za-z][A-Za-z0-9_]{0,49})-(\d{1,9})$/.exec(ref) ?? [];
   if (key === undefined || digits === undefined) return null;
   return { team: { key: { eqIgnoreCase: key } }, number: { eq: Number(digits) } };
 }
 
-export interface Reader {
-  readonly trust: Trust;
-  /** Who an issue must be assigned to, and what to call them; `null`: anybody. */
-  readonly assignee: { readonly wanted: string; readonly shownAs: string } | null;
+function isTruncatedIssue(node: IssueNode): node is IssueNode & { readonly id: string } {
+  return node.isTruncated && node.id !== null;
 }
 
-/** An issue as `ISSUES_QUERY` brings it. */
-function nodeToIssue(node: Fields, { trust, assignee }: Reader): RawIssue {
+function issueNode(node: Fields, context: IssueContext): IssueNode {
+  const tried = tryNormalise(toIssue(node, context));
+  return { id: textOf(node.id), tried, isTruncated: isTruncated(node), isPutAway: isPutAway(node) };
+}
+
+/** A node of `ISSUES_QUERY` as an issue, unchecked. */
+function toIssue(node: Fields, { trust, assignee }: IssueContext): RawIssue {
   const heldBack =
-    unreadable(node) ?? (assignee && assignedElsewhere(node.assignee, assignee.wanted, assignee.shownAs));
+    incompleteReason(node) ?? (assignee && assigneeReason(node.assignee, assignee.wanted, assignee.shownAs));
   const writer = writerOf({
     user: node.creator,
     external: node.externalUserCreator ?? node.asksExternalUserRequester,
@@ -168,7 +170,7 @@ function nodeToIssue(node: Fields, { trust, assignee }: Reader): RawIssue {
     identifier: node.identifier,
     title: node.title,
     description: node.description,
-    // 0 is how Linear writes "none".
+    // Linear writes 0 for "no priority".
     priority: node.priority === 0 ? null : node.priority,
     state: fieldsOf(node.state).name,
     branch_name: node.branchName,
@@ -184,13 +186,12 @@ function nodeToIssue(node: Fields, { trust, assignee }: Reader): RawIssue {
   };
 }
 
-/** In the archive or the trash: nobody sees it on the board any more. */
+/** In the archive or the trash, so that the board does not show it. */
 export function isPutAway({ archivedAt, trashed }: Fields): boolean {
   return textOf(archivedAt) !== null || trashed === true;
 }
 
-/** It has more labels or relations than were asked for. */
-function isCutOff(node: Fields): boolean {
+function isTruncated(node: Fields): boolean {
   return hasMore(node.labels) || hasMore(node.inverseRelations);
 }
 
@@ -198,114 +199,110 @@ function hasMore(connection: unknown): boolean {
   return fieldsOf(fieldsOf(connection).pageInfo).hasNextPage === true;
 }
 
-/** What might be blocked, or lack a label, for all we can see. */
-function unreadable(node: Fields): string | null {
-  if (isCutOff(node)) return `has more than ${PAGE.deep} labels or relations, of which the rest cannot be read`;
-  const isThere = Array.isArray(fieldsOf(node.labels).nodes) && Array.isArray(fieldsOf(node.inverseRelations).nodes);
-  return isThere ? null : 'came from Linear without its labels or relations';
+/** Why labels or blockers of an issue may be missing; `null` when all are known. */
+function incompleteReason(node: Fields): string | null {
+  if (isTruncated(node)) return `has more than ${PAGE.deep} labels or relations, and the others cannot be read`;
+  const isComplete = Array.isArray(fieldsOf(node.labels).nodes) && Array.isArray(fieldsOf(node.inverseRelations).nodes);
+  return isComplete ? null : 'came from Linear without its labels or relations';
 }
 
-/** `inverseRelations` are those in which the other issue comes first: it blocks this one. */
+/** Why an issue is not ours, continuing "it …"; `null` when it is. `wanted` is an id, an e-mail address or a name. */
+function assigneeReason(assignee: unknown, wanted: string, shownAs: string): string | null {
+  const { id, displayName, email, name } = fieldsOf(assignee);
+  const names = [id, displayName, email, name].flatMap((each) => textOf(each)?.toLowerCase() ?? []);
+  if (names.includes(wanted.toLowerCase())) return null;
+  const actual = textOf(displayName) ?? textOf(name) ?? (textOf(id) === null ? 'nobody' : 'somebody else');
+  return `is assigned to ${actual}, not to ${shownAs}`;
+}
+
+/** In `inverseRelations` the other issue comes first: it blocks this one. */
 function blocker({ type, issue }: Fields): Fields | null {
   if (textOf(type)?.trim().toLowerCase() !== 'blocks') return null;
   const other = fieldsOf(issue);
-  // Nobody will finish it any more.
+  // An archived or deleted blocker will never be finished.
   if (isPutAway(other)) return null;
   const { id, identifier, state } = other;
   return { id, identifier, state: fieldsOf(state).name };
 }
 
-/** The newest comments of those who are trusted, oldest first. */
+/** The newest comments of trusted writers, oldest first. */
 export async function readComments(
   api: LinearApi,
   reading: HttpReading,
   issueId: string,
   trust: Trust,
 ): Promise<readonly Comment[]> {
-  const data = await api.ask(reading, { query: COMMENTS_QUERY, variables: { id: issueId }, mayRefuse: true });
+  const data = await api.query(reading, { query: COMMENTS_QUERY, variables: { id: issueId }, mayRefuse: true });
   const issue = fieldsOf(data.issue);
-  if (textOf(issue.id) === null) {
-    throw new BatonError(
-      'tracker_response',
-      `Linear answered without issue ${issueId}, whose comments were asked for.`,
-    );
-  }
+  if (textOf(issue.id) === null)
+    throw new BatonError('tracker_response', `Linear answered a query for comments without issue ${issueId}.`);
   const nodes = [...nodesOf(issue, 'one'), ...nodesOf(issue, 'other')].map(fieldsOf);
   const unique = [...new Map(nodes.map((node) => [node.id, node])).values()];
   const written = unique
     .map((node) => ({ node, writer: writerOf({ user: node.user, external: node.externalUser, bot: node.botActor }) }))
     .filter(({ writer }) => isTrusted(writer, trust))
-    .sort((one, other) => timeOf(one.node) - timeOf(other.node))
+    .sort((one, other) => createdAtMs(one.node) - createdAtMs(other.node))
     .map(({ node, writer }) => ({
       login: writer.login,
       isMember: writer.isMember,
       body: textOf(node.body) ?? '',
       created_at: textOf(node.createdAt),
     }));
-  // Judged above, by every name that a writer has.
+  // Trust is already decided here, by all names of a writer.
   return trustedComments(written, 'anyone');
 }
 
-function timeOf({ createdAt }: Fields): number {
+function createdAtMs({ createdAt }: Fields): number {
   const ms = Date.parse(textOf(createdAt) ?? '');
   return Number.isNaN(ms) ? 0 : ms;
 }
 
-/** Somebody who wrote something in Linear. */
+/** The author of an issue or a comment. */
 interface Writer {
   readonly login: string | null;
-  /** What nobody else in the workspace is called; nothing for those who have no account there. Asked for only where trust is a list. */
+  /** The names that are unique in the workspace; empty without an account there. Needed only when trust is a list. */
   names(): readonly string[];
   readonly isMember: boolean;
 }
 
 interface WriterFields {
   readonly user: unknown;
-  /** Somebody from outside, known by an integration. */
+  /** A person outside the workspace, known by an integration. */
   readonly external: unknown;
   readonly bot: unknown;
 }
 
 /**
- * A member has an account that is neither suspended, nor a guest's, nor an application's. Who wrote through Slack, by mail or in
- * another tracker has none. A full name tells nobody apart: people choose it, and two may have the same.
+ * A member has an active account that belongs neither to a guest nor to an application. Text that came through Slack, by mail
+ * or from another tracker has no member as its writer. Full names identify nobody: users choose them freely.
  */
 function writerOf({ user, external, bot }: WriterFields): Writer {
   const { id, displayName, email, active, guest, app } = fieldsOf(user);
-  const outside = textOf(fieldsOf(external).name);
-  const robot = textOf(fieldsOf(bot).userDisplayName) ?? textOf(fieldsOf(bot).name);
-  if (textOf(id) === null) return { login: outside ?? robot, names: () => [], isMember: false };
-  // What came through an integration is not the word of the member under whose account it was filed.
-  const isOwnWord = !isThere(external) && !isThere(bot);
+  const outsider = textOf(fieldsOf(external).name);
+  const botName = textOf(fieldsOf(bot).userDisplayName) ?? textOf(fieldsOf(bot).name);
+  if (textOf(id) === null) return { login: outsider ?? botName, names: () => [], isMember: false };
+  // An integration may file text under the account of a member, who did not write it.
+  const isOwnText = !isObject(external) && !isObject(bot);
   return {
-    login: isOwnWord ? textOf(displayName) : (outside ?? robot),
-    names: () => (isOwnWord ? [displayName, email, id].flatMap((name) => textOf(name) ?? []) : []),
-    isMember: isOwnWord && active === true && guest === false && app !== true,
+    login: isOwnText ? textOf(displayName) : (outsider ?? botName),
+    names: () => (isOwnText ? [displayName, email, id].flatMap((name) => textOf(name) ?? []) : []),
+    isMember: isOwnText && active === true && guest === false && app !== true,
   };
 }
 
-function isThere(value: unknown): boolean {
+function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
 function isTrusted(writer: Writer, trust: Trust): boolean {
   if (trust === 'anyone') return true;
   if (trust === 'members') return writer.isMember;
-  // People write names as they mention each other: @ann.
+  // Names may be written as mentions: @ann.
   const trusted = new Set(trust.map((name) => name.trim().replace(/^@/, '').toLowerCase()));
   return writer.names().some((name) => trusted.has(name.toLowerCase()));
 }
 
 function linearAuthor(writer: Writer, trust: Trust): Issue['author'] {
-  // Judged here by every name: what is left to say is yes or no.
+  // Trust is decided here, by all names; the list only carries the result.
   return authorOf({ login: writer.login, isMember: writer.isMember }, isTrusted(writer, trust) ? 'anyone' : []);
-}
-
-/** Why an issue is not for us, going on from "it …"; `null`: it is. `wanted`: an id, a mail address or a name. */
-function assignedElsewhere(assignee: unknown, wanted: string, shownAs: string): string | null {
-  const { id, displayName, email, name } = fieldsOf(assignee);
-  const names = [id, displayName, email, name].flatMap((each) => textOf(each)?.toLowerCase() ?? []);
-  if (names.includes(wanted.toLowerCase())) return null;
-  const who = textOf(displayName) ?? textOf(name) ?? (textOf(id) === null ? 'nobody' : 'somebody else');
-  return `is assigned to ${who}, not to ${shownAs}`;
 }

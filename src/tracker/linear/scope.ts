@@ -2,30 +2,32 @@ import { BatonError } from '../../domain/errors.js';
 import { stateKey } from '../../domain/issue.js';
 import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import type { LinearApi } from './api.js';
-import { nodesOf } from './api.js';
+import { type LinearApi, nodesOf } from './api.js';
 import { SCOPE_QUERY } from './queries.js';
 import type { LinearSettings } from './settings.js';
 
-/** What is looked at, as Linear has it. */
+/** The account of the key, and the project, team and states that the settings name. */
 export interface LinearScope {
   readonly viewer: { readonly id: string; readonly name: string };
   readonly project: { readonly id: string; readonly name: string; readonly teams: readonly string[] } | null;
   readonly team: { readonly id: string; readonly key: string; readonly name: string } | null;
-  /** The names of all states that an issue in it can be in, in the order of the board. */
+  /** The names of all states of an issue in this scope, in the order of the board. */
   readonly states: readonly string[];
 }
 
-/** What must not start is `invalid_tracker_config`; what stops to work later on is about the rights of the token. */
+/** At start a missing project is a configuration error; later it means that the key has lost its access. */
 type MissingCode = 'invalid_tracker_config' | 'tracker_auth';
 
-const FRESH_MS = 3_600_000;
-/** A state that nobody knows is looked up at once, but not with every poll. */
-const RETRY_MS = 60_000;
+const MAX_AGE_MS = 3_600_000;
+/** After an issue in an unknown state: reload early, but not at every poll. */
+const MAX_AGE_OUTDATED_MS = 60_000;
 
-/** Project, team and states, asked for with the first read and once an hour, or as soon as a new state shows up. */
-export class ScopeReader {
-  #known: { readonly scope: LinearScope; readonly atMs: number } | null = null;
+/**
+ * Caches the scope. It is empty before the first read, fresh for an hour, and outdated as soon as an issue is in a state that
+ * it does not know.
+ */
+export class ScopeCache {
+  #cached: { readonly scope: LinearScope; readonly atMs: number } | null = null;
   #isOutdated = false;
 
   constructor(
@@ -35,19 +37,19 @@ export class ScopeReader {
   ) {}
 
   get states(): readonly string[] {
-    return this.#known?.scope.states ?? [];
+    return this.#cached?.scope.states ?? [];
   }
 
-  async get(reading: HttpReading): Promise<LinearScope> {
-    const ageMs = this.#known === null ? Number.POSITIVE_INFINITY : this.nowMs() - this.#known.atMs;
-    const isFresh = ageMs < (this.#isOutdated ? RETRY_MS : FRESH_MS);
-    return this.#known !== null && isFresh ? this.#known.scope : this.load(reading, 'tracker_auth');
+  async read(reading: HttpReading): Promise<LinearScope> {
+    const maxAgeMs = this.#isOutdated ? MAX_AGE_OUTDATED_MS : MAX_AGE_MS;
+    const isFresh = this.#cached !== null && this.nowMs() - this.#cached.atMs < maxAgeMs;
+    return this.#cached !== null && isFresh ? this.#cached.scope : this.load(reading, 'tracker_auth');
   }
 
   async load(reading: HttpReading, missing: MissingCode): Promise<LinearScope> {
     const { project, team } = this.settings;
     const slugs = project?.candidates ?? [];
-    const data = await this.api.ask(reading, {
+    const data = await this.api.query(reading, {
       query: SCOPE_QUERY,
       variables: {
         byProject: project !== null,
@@ -57,24 +59,25 @@ export class ScopeReader {
       },
     });
     const scope = this.#scopeIn(data, missing);
-    this.#known = { scope, atMs: this.nowMs() };
+    this.#cached = { scope, atMs: this.nowMs() };
     this.#isOutdated = false;
     return scope;
   }
 
-  /** The states of issues just read: an unknown one means that somebody has changed the board. */
+  /** Takes the states of issues just read: an unknown one means that the board was changed. */
   noteStates(names: readonly string[]): void {
     const known = new Set(this.states.map(stateKey));
     if (names.some((name) => !known.has(stateKey(name)))) this.#isOutdated = true;
   }
 
-  /** Throws when an answer does not show the scope any more: then its list proves nothing. */
-  assertShown(scope: LinearScope, data: Fields): void {
-    const isShown = (entity: { readonly id: string } | null, list: string) =>
+  /** Throws when an answer no longer contains the scope: then its list of issues proves nothing. */
+  requireVisible(scope: LinearScope, data: Fields): void {
+    const isVisible = (entity: { readonly id: string } | null, list: string) =>
       entity === null || nodesOf(data, list).some((node) => fieldsOf(node).id === entity.id);
-    if (isShown(scope.project, 'projects') && isShown(scope.team, 'teams')) return;
-    this.#known = null;
-    throw this.#notFound(isShown(scope.project, 'projects') ? 'team' : 'project_slug', 'tracker_auth');
+    const isProjectVisible = isVisible(scope.project, 'projects');
+    if (isProjectVisible && isVisible(scope.team, 'teams')) return;
+    this.#cached = null;
+    throw this.#notFound(isProjectVisible ? 'team' : 'project_slug', 'tracker_auth');
   }
 
   #scopeIn(data: Fields, missing: MissingCode): LinearScope {
@@ -101,12 +104,12 @@ export class ScopeReader {
 
   #notFound(key: 'project_slug' | 'team', code: MissingCode): BatonError {
     const { project, team } = this.settings;
-    const what = key === 'team' ? `team ${team}` : `project ${project?.candidates.at(-1)}`;
-    const how =
+    const target = key === 'team' ? `team ${team}` : `project ${project?.candidates.at(-1)}`;
+    const hint =
       key === 'team'
         ? 'It is the part of an identifier before the dash: ENG in ENG-12.'
         : 'It is the last part of the address that "Copy project URL" gives: https://linear.app/<workspace>/project/<slug>.';
-    const message = `Linear shows no ${what} to the key of ${this.api.tokenFrom}: it does not exist, is archived, or the key has no access to it. Fix tracker.provider.${key}. ${how}`;
+    const message = `Linear shows no ${target} to the key of ${this.api.tokenFrom}: it does not exist, is archived, or the key has no access to it. Fix tracker.provider.${key}. ${hint}`;
     return new BatonError(code, message);
   }
 }
@@ -126,17 +129,17 @@ function entityIn(data: Fields, list: string): Entity | null {
   return { id, name: textOf(fields.name) ?? id, fields };
 }
 
-/** In the order of a board: by what a state means, and within that by its place. */
-const TYPES = ['triage', 'backlog', 'unstarted', 'started', 'completed', 'canceled', 'duplicate'];
+/** The columns of a board, from left to right. Within a column, states are sorted by position. */
+const STATE_TYPES = ['triage', 'backlog', 'unstarted', 'started', 'completed', 'canceled', 'duplicate'];
 
 function stateNames(teams: readonly Fields[]): readonly string[] {
   const states = teams.flatMap((team) => nodesOf(team, 'states').map(fieldsOf));
-  const placed = states.flatMap(({ name, type, position }) => {
+  const sortable = states.flatMap(({ name, type, position: written }) => {
     const text = textOf(name)?.trim() ?? '';
-    const column = TYPES.indexOf(textOf(type) ?? '');
-    const place = typeof position === 'number' ? position : 0;
-    return text === '' ? [] : [{ name: text, column: column === -1 ? TYPES.length : column, place }];
+    const column = STATE_TYPES.indexOf(textOf(type) ?? '');
+    const position = typeof written === 'number' ? written : 0;
+    return text === '' ? [] : [{ name: text, column: column === -1 ? STATE_TYPES.length : column, position }];
   });
-  const inOrder = placed.sort((one, other) => one.column - other.column || one.place - other.place);
-  return [...new Map(inOrder.map(({ name }) => [stateKey(name), name])).values()];
+  const sorted = sortable.sort((one, other) => one.column - other.column || one.position - other.position);
+  return [...new Map(sorted.map(({ name }) => [stateKey(name), name])).values()];
 }

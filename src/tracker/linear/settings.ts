@@ -1,12 +1,20 @@
+import type { Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { endpointOf, ProviderSettings, type RawToolMode, type Token } from '../provider-settings.js';
 import type { TrackerOptions } from '../registry.js';
 
 export const KIND = 'linear';
+/** The states of a new Linear team. */
+export const DEFAULTS = {
+  activeStates: ['Todo', 'In Progress'],
+  terminalStates: ['Closed', 'Cancelled', 'Canceled', 'Duplicate', 'Done'],
+};
+/** Only members of the workspace can write in Linear. */
+export const DEFAULT_TRUST: Trust = 'anyone';
 const KEYS = ['project_slug', 'team', 'endpoint', 'api_key', 'assignee', 'raw_tool'];
 const DEFAULT_ENDPOINT = 'https://api.linear.app/graphql';
 const VARIABLE = 'LINEAR_API_KEY';
-/** OpenAI's Symphony takes the assignee from there where the file names none. */
+/** OpenAI's Symphony reads the assignee from this variable when WORKFLOW.md names none. */
 const ASSIGNEE_VARIABLE = 'LINEAR_ASSIGNEE';
 
 export interface LinearSettings {
@@ -22,17 +30,17 @@ export interface LinearSettings {
 interface Assignee {
   /** An id, a mail address, a name, or `me`. */
   readonly wanted: string;
-  /** Where it comes from when not from the file, for people: ` (LINEAR_ASSIGNEE)`. */
+  /** Shown behind the name when it does not come from WORKFLOW.md: ` (LINEAR_ASSIGNEE)`. */
   readonly from: string;
 }
 
 export interface ProjectSlug {
-  /** What `slugId` may be for what was written: the last part of the slug, and the whole. */
+  /** Possible values of `slugId`: the last part of the written slug, and the whole slug. */
   readonly candidates: readonly [string, ...string[]];
 }
 
 /** Throws `invalid_tracker_config` and `missing_tracker_secret`. */
-export function linearSettings(options: Pick<TrackerOptions, 'config' | 'secret' | 'env'>): LinearSettings {
+export function readLinearSettings(options: Pick<TrackerOptions, 'config' | 'secret' | 'env'>): LinearSettings {
   const settings = new ProviderSettings(options, KEYS);
   const project = projectOf(settings);
   const team = teamOf(settings);
@@ -44,7 +52,7 @@ export function linearSettings(options: Pick<TrackerOptions, 'config' | 'secret'
   }
   return {
     endpoint: addressOf(settings.text('endpoint') ?? DEFAULT_ENDPOINT),
-    // As in Symphony, also where the file names a variable that is not set.
+    // As in Symphony, LINEAR_API_KEY is also the fallback for a named variable that is not set.
     token: settings.token('api_key', [VARIABLE], [VARIABLE]),
     project,
     team,
@@ -53,13 +61,13 @@ export function linearSettings(options: Pick<TrackerOptions, 'config' | 'secret'
   };
 }
 
-/** Kind, place and project: the same however the slug is written. */
-export function scopeOf({ endpoint, project, team }: Pick<LinearSettings, 'endpoint' | 'project' | 'team'>): string {
-  const parts = [
+/** Names the tracker by host and project. It is the same however the slug is written. */
+export function scopeName({ endpoint, project, team }: Pick<LinearSettings, 'endpoint' | 'project' | 'team'>): string {
+  const targets = [
     ...(project === null ? [] : [`project/${project.candidates[0]}`]),
     ...(team === null ? [] : [`team/${team}`]),
   ];
-  return `${KIND}:${endpoint.host}/${parts.join('/')}`;
+  return `${KIND}:${endpoint.host}/${targets.join('/')}`;
 }
 
 function addressOf(written: string): URL {
@@ -68,7 +76,7 @@ function addressOf(written: string): URL {
   return endpoint;
 }
 
-/** People copy what they see: the id alone, the slug with the name in front of it, or the address of the project. */
+/** Accepts the bare id, the slug with the name in front, and the address of the project page. */
 function projectOf(settings: ProviderSettings): ProjectSlug | null {
   const written = settings.text('project_slug');
   if (written === null) return null;
@@ -81,7 +89,7 @@ function projectOf(settings: ProviderSettings): ProjectSlug | null {
   return { candidates: id === undefined ? [slug] : [id, slug] };
 }
 
-/** As in Symphony LINEAR_ASSIGNEE stands in where the file names nobody, or a variable that is not set. */
+/** As in Symphony, LINEAR_ASSIGNEE is the fallback for a missing key and for a named variable that is not set. */
 function assigneeOf(settings: ProviderSettings, { env }: Pick<TrackerOptions, 'env'>): Assignee | null {
   const inherited = env[ASSIGNEE_VARIABLE]?.trim() ?? '';
   const wanted = settings.text('assignee', inherited);
@@ -93,5 +101,5 @@ function teamOf(settings: ProviderSettings): string | null {
   const written = settings.text('team');
   if (written === null) return null;
   if (/^[A-Za-z][A-Za-z0-9_]{0,49}$/.test(written)) return written.toUpperCase();
-  throw settings.wrong('team', 'must be the key of a team as issues begin with it, such as ENG');
+  throw settings.wrong('team', 'must be the key of a team, the prefix of its issues, such as ENG');
 }

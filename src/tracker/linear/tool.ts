@@ -7,14 +7,14 @@ import { STATE_QUERY } from './queries.js';
 
 const NAME = 'linear_graphql';
 
-interface GraphqlToolOptions {
+interface LinearToolOptions {
   readonly api: LinearApi;
   readonly mode: Exclude<RawToolMode, 'off'>;
   mask(text: string): string;
 }
 
-/** Linear's whole API with our key. Workflows of OpenAI's Symphony call it, some with the query alone in place of an object. */
-export function graphqlTool({ api, mode, mask }: GraphqlToolOptions): HostTool {
+/** The whole API of Linear with our key. Some Symphony workflows send the query alone instead of an object. */
+export function linearTool({ api, mode, mask }: LinearToolOptions): HostTool {
   const isReadOnly = mode === 'read_only';
   const tool = rawTool({
     name: NAME,
@@ -38,7 +38,7 @@ export function graphqlTool({ api, mode, mask }: GraphqlToolOptions): HostTool {
     mask,
     plan: (input, signal) => plan(api, isReadOnly, input, signal),
     stateOf: async (id, signal) => {
-      const { issue } = await api.ask(api.reading(signal), { query: STATE_QUERY, variables: { id } });
+      const { issue } = await api.query(api.reading(signal), { query: STATE_QUERY, variables: { id } });
       return textOf(fieldsOf(fieldsOf(issue).state).name);
     },
   });

@@ -1,58 +1,24 @@
 import type { Trust } from '../../domain/config.js';
 import type { Comment, Issue } from '../../domain/issue.js';
-import { fieldsOf } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
+import type { HttpReading } from '../http/tracker-http.js';
 import type { TrackerEntry, TrackerOptions } from '../registry.js';
-import { isSignedBy, type VerifyWebhook } from '../verify-webhook.js';
 import { LinearApi } from './api.js';
-import { IssueReader, type Reader, readComments } from './read.js';
-import { type LinearScope, ScopeReader } from './scope.js';
-import { KIND, type LinearSettings, linearSettings, scopeOf } from './settings.js';
-import { graphqlTool } from './tool.js';
+import { type IssueContext, IssueReader, readComments } from './read.js';
+import { type LinearScope, ScopeCache } from './scope.js';
+import { DEFAULT_TRUST, DEFAULTS, KIND, type LinearSettings, readLinearSettings, scopeName } from './settings.js';
+import { linearTool } from './tool.js';
+import { verifyLinearWebhook } from './webhook.js';
 import { changeIssue } from './write.js';
-
-/** Linear asks to take nothing that is older than a minute; a clock may be off in both directions. */
-const MAX_AGE_MS = 60_000;
-
-/** Linear signs the body (`Linear-Signature`), and the body says when it was sent. Nothing of it is parsed before its signature is believed. */
-export const verifyLinearWebhook: VerifyWebhook = ({ headers, body, secret, nowMs }) => {
-  const hex = headers['linear-signature'];
-  if (typeof hex !== 'string') return { ok: false, status: 400, reason: 'it has no Linear-Signature' };
-  if (!isSignedBy(secret, body, hex)) return { ok: false, status: 401, reason: 'its signature is not ours' };
-  const sentAtMs = timestampIn(body);
-  if (sentAtMs === null) return { ok: false, status: 400, reason: 'its body is no JSON with a webhookTimestamp' };
-  if (Math.abs(nowMs - sentAtMs) > MAX_AGE_MS) {
-    const reason = 'it was sent more than a minute ago, or the clock of this machine is wrong';
-    return { ok: false, status: 401, reason };
-  }
-  return { ok: true, delivery: hex.toLowerCase() };
-};
-
-function timestampIn(body: Buffer): number | null {
-  try {
-    const { webhookTimestamp } = fieldsOf(JSON.parse(body.toString('utf8')));
-    return typeof webhookTimestamp === 'number' && Number.isFinite(webhookTimestamp) ? webhookTimestamp : null;
-  } catch {
-    return null;
-  }
-}
-
-const DEFAULTS = {
-  activeStates: ['Todo', 'In Progress'],
-  terminalStates: ['Closed', 'Cancelled', 'Canceled', 'Duplicate', 'Done'],
-};
-
-/** Only those who were let into the workspace can write in Linear. */
-const DEFAULT_TRUST: Trust = 'anyone';
 
 export const linearTracker: TrackerEntry = {
   kind: KIND,
   defaults: DEFAULTS,
   verifyWebhook: verifyLinearWebhook,
-  create: (options) => new LinearTracker(linearSettings(options), options),
+  create: (options) => new LinearTracker(readLinearSettings(options), options),
 };
 
-/** Issues of a Linear project, of a team, or of both. What is looked at is found out with the first read. */
+/** Issues of a Linear project, of a team, or of both. The first read resolves project, team and states. */
 class LinearTracker implements Tracker {
   readonly kind = KIND;
   readonly defaults = DEFAULTS;
@@ -60,16 +26,16 @@ class LinearTracker implements Tracker {
   readonly #settings: LinearSettings;
   readonly #options: Pick<TrackerOptions, 'settings' | 'mask'>;
   readonly #api: LinearApi;
-  readonly #scopes: ScopeReader;
+  readonly #scopes: ScopeCache;
   readonly #issues: IssueReader;
 
   constructor(settings: LinearSettings, options: Pick<TrackerOptions, 'settings' | 'mask' | 'nowMs'>) {
-    this.scope = scopeOf(settings);
+    this.scope = scopeName(settings);
     this.#settings = settings;
     this.#options = options;
     const { endpoint, token } = settings;
     this.#api = new LinearApi({ endpoint, token, mask: (text) => options.mask(text) });
-    this.#scopes = new ScopeReader(this.#api, settings, options.nowMs);
+    this.#scopes = new ScopeCache(this.#api, settings, options.nowMs);
     this.#issues = new IssueReader(this.#api, this.#scopes);
   }
 
@@ -79,34 +45,32 @@ class LinearTracker implements Tracker {
 
   async issuesByStates(states: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
     if (states.length === 0) return { issues: [], unknown: [] };
-    const scope = await this.#scopes.get(this.#api.reading(signal));
-    const reading = this.#api.reading(signal);
-    const { issues, problems } = await this.#issues.byStates(states, { scope, reading, reader: this.#reader(scope) });
+    const { scope, reading, context } = await this.#startRead(signal);
+    const { issues, problems } = await this.#issues.byStates(states, { scope, reading, context });
     this.#scopes.noteStates(issues.map(({ state }) => state));
     return { issues, unknown: [], problems, ...reading.rateLimit };
   }
 
   async issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
     if (ids.length === 0) return { issues: [], unknown: [] };
-    const scope = await this.#scopes.get(this.#api.reading(signal));
-    const reading = this.#api.reading(signal);
-    const issues = await this.#issues.byRefs(ids, { scope, reading, reader: this.#reader(scope) });
+    const { scope, reading, context } = await this.#startRead(signal);
+    const issues = await this.#issues.byIds(ids, { scope, reading, context });
     this.#scopes.noteStates(issues.map(({ state }) => state));
     return { issues, unknown: [], ...reading.rateLimit };
-  }
-
-  update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate> {
-    return changeIssue(this.#api, this.#api.reading(signal), issueId, change);
   }
 
   readComments(issue: Issue, signal: AbortSignal): Promise<readonly Comment[]> {
     return readComments(this.#api, this.#api.reading(signal), issue.id, this.#trust);
   }
 
+  update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate> {
+    return changeIssue(this.#api, this.#api.reading(signal), issueId, change);
+  }
+
   tools(): readonly HostTool[] {
     const { rawTool: mode } = this.#settings;
     if (mode === 'off') return [];
-    return [graphqlTool({ api: this.#api, mode, mask: (text) => this.#options.mask(text) })];
+    return [linearTool({ api: this.#api, mode, mask: (text) => this.#options.mask(text) })];
   }
 
   async prepare(signal: AbortSignal): Promise<void> {
@@ -114,38 +78,41 @@ class LinearTracker implements Tracker {
   }
 
   async inspect(signal: AbortSignal): Promise<TrackerFacts> {
-    const { viewer, project, team, states } = await this.#scopes.load(
-      this.#api.reading(signal),
-      'invalid_tracker_config',
-    );
+    const reading = this.#api.reading(signal);
+    const { viewer, project, team, states } = await this.#scopes.load(reading, 'invalid_tracker_config');
     const targets = [...(project ? [`project ${project.name}`] : []), ...(team ? [`team ${team.key}`] : [])];
-    const isApart = project !== null && team !== null && !project.teams.includes(team.key);
-    const apart = isApart
-      ? [`Project ${project.name} is no project of team ${team.key}: no issue is in both. Fix tracker.provider.team.`]
+    const isDisjoint = project !== null && team !== null && !project.teams.includes(team.key);
+    const warnings = isDisjoint
+      ? [
+          `Project ${project.name} does not belong to team ${team.key}, so no issue is in both. Fix tracker.provider.team.`,
+        ]
       : [];
-    return {
-      user: viewer.name,
-      target: targets.join(', '),
-      states,
-      warnings: apart,
-    };
+    return { user: viewer.name, target: targets.join(', '), states, warnings };
   }
 
   async close(): Promise<void> {
     this.#api.close();
   }
 
-  /** Settings that may have changed since the last read. */
-  #reader({ viewer }: LinearScope): Reader {
+  /** Resolving the scope is not part of the reading: its cost is paid once an hour, not with each poll. */
+  async #startRead(
+    signal: AbortSignal,
+  ): Promise<{ readonly scope: LinearScope; readonly reading: HttpReading; readonly context: IssueContext }> {
+    const scope = await this.#scopes.read(this.#api.reading(signal));
+    return { scope, reading: this.#api.reading(signal), context: this.#contextFor(scope) };
+  }
+
+  #contextFor({ viewer }: LinearScope): IssueContext {
     const { assignee } = this.#settings;
     const trust = this.#trust;
     if (assignee === null) return { trust, assignee };
     const { wanted, from } = assignee;
-    const isMe = wanted.toLowerCase() === 'me';
-    const named = isMe ? { wanted: viewer.id, shownAs: viewer.name } : { wanted, shownAs: wanted };
+    const isViewer = wanted.toLowerCase() === 'me';
+    const named = isViewer ? { wanted: viewer.id, shownAs: viewer.name } : { wanted, shownAs: wanted };
     return { trust, assignee: { ...named, shownAs: `${named.shownAs}${from}` } };
   }
 
+  /** Read each time: the setting may change while the tracker lives. */
   get #trust(): Trust {
     return this.#options.settings().trust ?? DEFAULT_TRUST;
   }

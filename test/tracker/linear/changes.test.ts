@@ -31,7 +31,7 @@ describe('moves', () => {
 
     await expect(update({ state: 'In Review', comment: 'x' })).rejects.toMatchObject({
       code: 'tracker_refused',
-      message: expect.stringMatching(/"In Review" is no state of team OPS.*Use one of: Todo, Waiting, Done\./),
+      message: expect.stringMatching(/"In Review" is not a state of team OPS.*Use one of: Todo, Waiting, Done\./),
     });
     expect([issue.state, issue.comments]).toEqual(['Todo', []]);
     expect(sent(fake)).toEqual(['Moves']);

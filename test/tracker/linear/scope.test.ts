@@ -154,13 +154,13 @@ describe('inspect', () => {
     expect(told).toMatchObject({ user: 'baton', target: 'project Baton, team ENG', warnings: [] });
   });
 
-  test('warns of a team that the project is not of', async () => {
+  test('warns when the project does not belong to the team', async () => {
     const fake = await startFakeLinear();
     if (fake.project) fake.project.teams = ['ENG'];
 
     const told = await openFake(fake, { provider: { team: 'OPS' } }).inspect?.(NEVER);
 
-    expect(told?.warnings).toEqual([expect.stringContaining('no project of team OPS')]);
+    expect(told?.warnings).toEqual([expect.stringContaining('does not belong to team OPS')]);
   });
 });
 

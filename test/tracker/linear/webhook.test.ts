@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { verifyLinearWebhook } from '../../src/tracker/linear/tracker.js';
+import { verifyLinearWebhook } from '../../../src/tracker/linear/webhook.js';
 
 const SECRET = 'lin_wh_0123456789abcdef';
 const NOW_MS = Date.UTC(2026, 10, 18);
