@@ -1,8 +1,8 @@
 import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 
 /**
- * A description or comment as Jira stores it, as Markdown. Never throws: whatever is not known is told by its text, and what is too long or nested
- * too deeply is cut. A plain text stays as it is.
+ * Converts a description or comment in Atlassian Document Format to Markdown. Never throws: of unknown nodes it keeps the text,
+ * and it cuts documents that are too long or too deeply nested. A plain text is returned as it is.
  */
 export function adfToMarkdown(document: unknown): string {
   if (typeof document === 'string') return document;
@@ -46,7 +46,7 @@ const BLOCKS: ReadonlyMap<string, BlockWriter> = new Map<string, BlockWriter>([
   ['table', table],
 ]);
 
-/** Blocks one after the other; what stands between them and is no block becomes a paragraph. */
+/** Blocks, separated by blank lines. Inline nodes between blocks become paragraphs. */
 function blocks(nodes: readonly unknown[], budget: AdfBudget, depth: number): string {
   const parts: string[] = [];
   const add = (part: string) => {
@@ -96,7 +96,7 @@ function list(
   for (const each of content) {
     if (budget.isSpent) break;
     const item = nodeOf(each);
-    // Jira nests lists of tasks beside their items, not within them.
+    // Jira puts a nested task list beside its item, not inside it.
     const marker = item.type === 'taskList' ? '  ' : markerOf(item, number++);
     const others = ' '.repeat(marker.startsWith('- ') ? 2 : marker.length);
     if (lines.length > 0) budget.takeText('\n');
@@ -106,7 +106,7 @@ function list(
   return lines.join('\n');
 }
 
-/** Markdown knows numbers of nine digits. */
+/** Markdown lists have numbers of at most nine digits. */
 const MAX_NUMBER = 999_999_999;
 
 function numberOf({ attrs }: AdfNode, n: number): number {
@@ -115,7 +115,7 @@ function numberOf({ attrs }: AdfNode, n: number): number {
   return Math.min(first + n, MAX_NUMBER);
 }
 
-/** Between more backticks than any line of the code begins with. */
+/** The fence has more backticks than any run in the code. */
 function codeBlock({ attrs, content }: AdfNode, budget: AdfBudget): string {
   const code = content.map((child) => plainText(child, budget)).join('');
   let fence = '```';
@@ -128,8 +128,8 @@ function codeBlock({ attrs, content }: AdfNode, budget: AdfBudget): string {
 function expand(node: AdfNode, budget: AdfBudget, depth: number): string {
   const title = textOf(node.attrs.title);
   if (title === null) return children(node, budget, depth);
-  const told = budget.takeText(title.replace(/\s+/g, ' '));
-  return `**${told}**${budget.takeText('\n\n')}${children(node, budget, depth)}`;
+  const label = budget.takeText(title.replace(/\s+/g, ' '));
+  return `**${label}**${budget.takeText('\n\n')}${children(node, budget, depth)}`;
 }
 
 function panel(node: AdfNode, budget: AdfBudget, depth: number): string {
@@ -137,11 +137,11 @@ function panel(node: AdfNode, budget: AdfBudget, depth: number): string {
   return `**${type}**${budget.takeText('\n')}${children(node, budget, depth)}`;
 }
 
-/** A picture, with what is written below it. */
+/** Attachments with their captions. */
 function media({ content }: AdfNode, budget: AdfBudget, depth: number): string {
-  const told = content.map((child) => inlineNode(child, budget, depth + 1)).filter((text) => text !== '');
-  budget.takeText('\n'.repeat(told.length));
-  return told.length === 0 ? budget.takeText(attachment(null)) : told.join('\n');
+  const lines = content.map((child) => inlineNode(child, budget, depth + 1)).filter((text) => text !== '');
+  budget.takeText('\n'.repeat(lines.length));
+  return lines.length === 0 ? budget.takeText(attachment(null)) : lines.join('\n');
 }
 
 function table({ content }: AdfNode, budget: AdfBudget, depth: number): string {
@@ -153,7 +153,7 @@ function table({ content }: AdfNode, budget: AdfBudget, depth: number): string {
     for (const cell of nodeOf(row).content) {
       if (!budget.take(' | '.length)) break;
       const text = blocks([cell], budget, depth + 1);
-      // A table within this one has escaped its own: to do it again at each level would add up.
+      // A nested table has already escaped its own bars.
       cells.push(text.replace(/\n+/g, ' ').replace(/(?<!\\)\|/g, '\\|'));
     }
     rows.push(cells);
@@ -176,10 +176,10 @@ function indented(text: string, first: string, others: string): string {
     .join('\n');
 }
 
-/** Deeper than people nest lists, tables and panels; a list within a list counts three times. */
+/** Documents by people stay below this depth, although a nested list counts three levels. */
 const MAX_DEPTH = 40;
 
-/** What stands within a line, as Markdown. */
+/** The nodes within a line, as Markdown. */
 function inline(nodes: readonly unknown[], budget: AdfBudget, depth: number): string {
   let text = '';
   for (const each of nodes) {
@@ -199,7 +199,7 @@ function inlineNode(value: unknown, budget: AdfBudget, depth: number): string {
   return inline(node.content, budget, depth + 1);
 }
 
-/** What a node without a text of its own stands for; `null`: nothing but its content. */
+/** The text that stands for a node without text; `null` when only its content counts. */
 function wordFor({ type, attrs }: AdfNode): string | null {
   const text = textOf(attrs.text);
   switch (type) {
@@ -239,7 +239,7 @@ function dayOf(timestamp: unknown): string | null {
 
 function marked(text: string, marks: readonly unknown[], budget: AdfBudget): string {
   if (marks.length === 0 || text.trim() === '') return text;
-  // Nobody writes more marks than there are.
+  // There are fewer kinds of marks than this.
   const all = new Map(marks.slice(0, 20).map((mark) => [textOf(fieldsOf(mark).type), fieldsOf(fieldsOf(mark).attrs)]));
   const start = text.length - text.trimStart().length;
   const end = text.trimEnd().length;
@@ -255,7 +255,7 @@ function marked(text: string, marks: readonly unknown[], budget: AdfBudget): str
   return budget.take(core.length - (end - start)) ? `${text.slice(0, start)}${core}${text.slice(end)}` : text;
 }
 
-/** Of what a link may be: other schemes run something where they are clicked on. */
+/** Links with other schemes may run code when they are opened. */
 function webAddress(href: unknown): string | null {
   const address = textOf(href);
   return address !== null && /^(?:https?:\/\/|mailto:)/i.test(address) ? address : null;
@@ -265,14 +265,14 @@ function percent(parenthesis: string): string {
   return parenthesis === '(' ? '%28' : '%29';
 }
 
-/** Between more backticks than the text has in a row. */
+/** The fence is longer than any run of backticks in the text. */
 function inlineCode(text: string): string {
   const longest = (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 0);
   const fence = '`'.repeat(longest + 1);
   return longest === 0 ? `${fence}${text}${fence}` : `${fence} ${text} ${fence}`;
 }
 
-/** A node of Atlassian Document Format. Anything may come as one. */
+/** A node of Atlassian Document Format, read from any value. */
 interface AdfNode {
   readonly type: string;
   readonly text: string | null;
@@ -294,18 +294,18 @@ function nodeOf(value: unknown): AdfNode {
   };
 }
 
-/** A person writes some thousand nodes at most; a program could write any number. */
+/** Documents by people have at most some thousand nodes; programs may send any number. */
 const MAX_NODES = 20_000;
 const MAX_CHARS = 100_000;
 
 /**
- * What one document may still cost. All that is written counts: words, addresses, and what stands before each line, since many lines in many lists are
- * mostly that.
+ * How much one document may still add to the output. All output counts, also indentation: many lines in nested lists consist
+ * mostly of it.
  */
 class AdfBudget {
   #nodes = MAX_NODES;
   #chars = MAX_CHARS;
-  /** How much stands before each line here. */
+  /** The indentation of the current lines. */
   #indent = 0;
   #isSpent = false;
 
@@ -313,21 +313,21 @@ class AdfBudget {
     return this.#isSpent;
   }
 
-  /** False when no further node is read. */
+  /** Returns false when the budget is spent. */
   takeNode(): boolean {
     if (this.#isSpent || this.#nodes === 0) this.#isSpent = true;
     else this.#nodes--;
     return !this.#isSpent;
   }
 
-  /** False when so much may not be written any more. */
+  /** Returns false when the budget is spent. */
   take(chars: number): boolean {
     if (chars > this.#chars) this.#isSpent = true;
     if (!this.#isSpent) this.#chars -= chars;
     return !this.#isSpent;
   }
 
-  /** The text, or as much of it as may still be told. */
+  /** The text, cut to the budget. */
   takeText(text: string): string {
     let end = 0;
     while (end < text.length && !this.#isSpent) {
@@ -337,11 +337,11 @@ class AdfBudget {
       if (this.take(next - end + (newline === -1 ? 0 : this.#indent))) end = next;
       else end += Math.min(left, next - end);
     }
-    // No half of a character at its end.
+    // Do not end in half a surrogate pair.
     return end === text.length ? text : text.slice(0, end).replace(/[\ud800-\udbff]$/, '');
   }
 
-  /** What is written meanwhile has so much before each of its lines. */
+  /** Each line that `write` adds is indented by `width`. */
   within(width: number, write: () => string): string {
     this.take(width);
     this.#indent += width;
@@ -351,7 +351,7 @@ class AdfBudget {
   }
 }
 
-/** Only the texts of a node and of all below it, whatever these are, without recursion: for what is nested deeper than anyone writes. */
+/** The texts of a node and all its descendants. Iterative, because the nesting may have any depth. */
 function plainText(start: unknown, budget: AdfBudget): string {
   const texts: string[] = [];
   const open: unknown[] = [start];

@@ -11,8 +11,8 @@ interface AdfDocument {
 }
 
 /**
- * A comment of ours for Jira: paragraphs, headings, lists, code, strong text and links; anything else goes as plain text, line by line. Never throws,
- * and what comes out is valid whatever went in.
+ * Converts a comment in Markdown to Atlassian Document Format. Knows paragraphs, headings, lists, code, strong text and links;
+ * everything else becomes plain text. Never throws, and always returns a valid document.
  */
 export function markdownToAdf(markdown: string): AdfDocument {
   const lines = sendable(markdown).split('\n');
@@ -25,7 +25,7 @@ export function markdownToAdf(markdown: string): AdfDocument {
   return { version: 1, type: 'doc', content: content.length === 0 ? [{ type: 'paragraph', content: [] }] : content };
 }
 
-/** Control characters and halves of characters, which no text of Jira can hold. */
+/** Replaces control characters and lone surrogates, which Jira rejects. */
 function sendable(markdown: string): string {
   return markdown
     .replace(/\r\n?/g, '\n')
@@ -33,13 +33,13 @@ function sendable(markdown: string): string {
     .replace(/[^\P{Cc}\n]|\p{Cs}|[\ufffe\uffff]/gu, '\ufffd');
 }
 
-interface Found {
-  /** `null`: there is nothing but a blank line. */
+interface ParsedBlock {
+  /** `null` for a blank line. */
   readonly block: AdfBlock | null;
   readonly next: number;
 }
 
-function blockAt(lines: readonly string[], at: number): Found {
+function blockAt(lines: readonly string[], at: number): ParsedBlock {
   const line = lines[at] ?? '';
   if (line.trim() === '') return { block: null, next: at + 1 };
   if (fenceIn(line) !== null) return codeAt(lines, at);
@@ -69,8 +69,8 @@ function fenceIn(line: string): { readonly fence: string; readonly indent: numbe
   return { fence, indent: blanks.length, language: /^ *([\w+#.-]*)/.exec(rest)?.[1] ?? '' };
 }
 
-/** Up to a line with nothing but the fence, or to the end. */
-function codeAt(lines: readonly string[], at: number): Found {
+/** The code ends at a line with only the fence, or at the end of the text. */
+function codeAt(lines: readonly string[], at: number): ParsedBlock {
   const { fence, indent, language } = fenceIn(lines[at] ?? '') ?? { fence: '```', indent: 0, language: '' };
   let end = at + 1;
   while (end < lines.length && !isClosing(lines[end] ?? '', fence)) end++;
@@ -92,12 +92,12 @@ function isClosing(line: string, fence: string): boolean {
 
 interface Item {
   readonly indent: number;
-  /** `null`: a bullet. */
+  /** `null` for a bullet. */
   readonly number: number | null;
   readonly lines: string[];
 }
 
-/** Deeper lists nobody reads, and Jira may refuse them. */
+/** Jira may reject deeper lists. */
 const MAX_INDENT = 10;
 
 function itemIn(line: string): Item | null {
@@ -107,8 +107,8 @@ function itemIn(line: string): Item | null {
   return { indent: Math.min(blanks.length, MAX_INDENT), number, lines: [text] };
 }
 
-/** Items that follow each other, with the lines that belong to them, as one list with lists in it. */
-function listsAt(lines: readonly string[], from: number): Found {
+/** Consecutive items with their continuation lines, as one list with nested lists. */
+function listsAt(lines: readonly string[], from: number): ParsedBlock {
   const items: Item[] = [];
   let at = from;
   for (; at < lines.length; at++) {
@@ -127,7 +127,7 @@ function isSameList(first: Item, item: Item): boolean {
   return (first.number === null) === (item.number === null);
 }
 
-/** The first item begins the list; what is indented further than it belongs to the item before. */
+/** Items indented further than the first one are nested in the item before them. */
 function listOfItems(items: readonly Item[]): AdfBlock {
   const [first] = items;
   const limit = (first?.indent ?? 0) + 1;
@@ -147,7 +147,7 @@ function listItem(item: Item, below: readonly Item[]): AdfBlock {
   return { type: 'listItem', content: below.length === 0 ? [text] : [text, listOfItems(below)] };
 }
 
-/** A text within a line of Atlassian Document Format, or a break of the line. */
+/** A text node or a line break. */
 interface AdfInline {
   readonly type: 'text' | 'hardBreak';
   readonly text?: string;
@@ -159,7 +159,7 @@ interface AdfMark {
   readonly attrs?: { readonly href: string };
 }
 
-/** Code, strong text and links; everything else stays as it is written. Line breaks are kept. */
+/** Parses code, strong text and links; keeps everything else, including line breaks. */
 function inlineToAdf(markdown: string, marks: readonly AdfMark[] = []): readonly AdfInline[] {
   return markdown.split('\n').flatMap((line, n) => [...(n === 0 ? [] : [BREAK]), ...lineToAdf(line, marks)]);
 }
@@ -190,7 +190,7 @@ function lineToAdf(line: string, marks: readonly AdfMark[]): readonly AdfInline[
 }
 
 interface Span {
-  /** `null`: up to its end it is what is written. */
+  /** `null` when the text up to `end` is plain. */
   readonly nodes: readonly AdfInline[] | null;
   readonly end: number;
 }
@@ -198,16 +198,16 @@ interface Span {
 function spanAt(line: string, at: number, marks: readonly AdfMark[]): Span | null {
   const has = (type: AdfMark['type']) => marks.some((mark) => mark.type === type);
   const character = line.charAt(at);
-  if (character === '`') return codeAtMarkdownInline(line, at, marks);
+  if (character === '`') return inlineCodeAt(line, at, marks);
   if (character === '*' && !has('strong')) return strongAt(line, at, marks);
   if (character === '[' && !has('link')) return linkAt(line, at, marks);
   if (character === 'h' && !has('link')) return addressAt(line, at, marks);
   return null;
 }
 
-/** A run of backticks, up to the next run of the same length. Jira takes no other mark beside code than a link. */
-function codeAtMarkdownInline(line: string, at: number, marks: readonly AdfMark[]): Span | null {
-  // Before this one there would have been a longer run.
+/** Ends at the next run of backticks of the same length. Beside `code`, Jira accepts only the mark `link`. */
+function inlineCodeAt(line: string, at: number, marks: readonly AdfMark[]): Span | null {
+  // This backtick continues a longer run, which found no end.
   if (line.charAt(at - 1) === '`') return null;
   const fence = /^`+/.exec(line.slice(at, at + 20))?.[0] ?? '`';
   let end = line.indexOf(fence, at + fence.length);
@@ -217,7 +217,7 @@ function codeAtMarkdownInline(line: string, at: number, marks: readonly AdfMark[
   }
   if (end === -1) return null;
   const inner = line.slice(at + fence.length, end);
-  // Blanks beside the fence are there for the sake of backticks in the code.
+  // The spaces beside the fence only separate it from backticks in the code.
   const isPadded = inner.includes('`') && inner.startsWith(' ') && inner.endsWith(' ');
   const code = isPadded ? inner.slice(1, -1) : inner;
   const links = marks.filter(({ type }) => type === 'link');
@@ -232,7 +232,7 @@ function strongAt(line: string, at: number, marks: readonly AdfMark[]): Span | n
   return { nodes: lineToAdf(inner, [...marks, { type: 'strong' }]), end: end + 2 };
 }
 
-/** Ends at the next bracket, so that a line of nothing but brackets costs no more than its length. */
+/** The text may hold no brackets: a line of only brackets is matched in linear time. */
 const LINK = /\[([^[\]]+)\]\(((?:[^\s()<>]|\([^\s()<>]*\))+)\)/y;
 
 function linkAt(line: string, at: number, marks: readonly AdfMark[]): Span | null {
@@ -244,20 +244,20 @@ function linkAt(line: string, at: number, marks: readonly AdfMark[]): Span | nul
 }
 
 /**
- * An address that nobody made a link of: Jira would not either. What looks like one and is none is passed over as a whole: it would be looked at again
- * from each of its `http://`.
+ * A bare address becomes a link. A text that only looks like an address is skipped as a whole: otherwise each `http://` in it
+ * would be parsed again.
  */
 function addressAt(line: string, at: number, marks: readonly AdfMark[]): Span | null {
   if (/\w/.test(line.charAt(at - 1)) || !/^https?:\/\//.test(line.slice(at, at + 8))) return null;
   const whole = /^[^\s<>"'`*|\\^{}[\]()]+/.exec(line.slice(at, at + 2_000))?.[0] ?? '';
-  const written = withoutPoints(whole);
+  const written = withoutPunctuation(whole);
   const href = hrefOf(written);
   if (href === null) return { nodes: null, end: at + whole.length };
   return { nodes: textNode(written, [...marks, { type: 'link', attrs: { href } }]), end: at + written.length };
 }
 
-/** Points at the end belong to the sentence. */
-function withoutPoints(text: string): string {
+/** Punctuation at the end belongs to the sentence. */
+function withoutPunctuation(text: string): string {
   let end = text.length;
   while (end > 0 && '.,;:!?'.includes(text.charAt(end - 1))) end--;
   return text.slice(0, end);
@@ -268,7 +268,7 @@ function hrefOf(written: string): string | null {
   return isGood ? written : null;
 }
 
-/** Jira refuses texts that are empty. */
+/** Jira rejects empty text nodes. */
 function textNode(text: string, marks: readonly AdfMark[]): readonly AdfInline[] {
   if (text === '') return [];
   return [marks.length === 0 ? { type: 'text', text } : { type: 'text', text, marks }];

@@ -13,100 +13,89 @@ import {
   type WrittenComment,
 } from '../trust.js';
 import { adfToMarkdown } from './adf-to-markdown.js';
-import { ID, ISSUE, type JiraCalls, misshapen, type Place } from './api.js';
-import { allOf } from './settings.js';
+import { ISSUE_REF, invalidAnswer, type JiraCalls, NUMERIC_ID } from './api.js';
+import type { ProjectFacts } from './project.js';
+import { joinClauses } from './settings.js';
+
+/** The fields that Baton asks for. */
+export const ISSUE_FIELDS = [
+  ...['summary', 'description', 'status', 'priority', 'labels', 'issuelinks', 'project'],
+  ...['assignee', 'creator', 'created', 'updated'],
+];
 
 const PAGE_SIZE = 100;
-/** As many as `bulkfetch` takes of issues with fields that hold several values. */
+/** The most that `bulkfetch` takes for fields with several values. */
 const BATCH_SIZE = 100;
-/** Of so many issues a search can be made to know what was changed a moment ago. */
+/** The most issues for which a search can be forced to be up to date. */
 const MAX_RECONCILED = 50;
 
-interface SearchOrder {
+interface Search {
   readonly clauses: readonly string[];
   readonly fields: readonly string[];
-  /** Ids of issues about which the search may not lag behind. */
+  /** Ids of issues for which the search index must not lag behind. */
   readonly upToDate?: readonly string[];
 }
 
-/** Every issue that all clauses say something true about, made into something page by page. */
+/** The issues that match all clauses. `convert` runs page by page. */
 export function searchIssues<Item extends Fields>(
   calls: JiraCalls,
-  { clauses, fields, upToDate = [] }: SearchOrder,
-  make: (record: unknown) => Item,
+  { clauses, fields, upToDate = [] }: Search,
+  convert: (record: unknown) => Item,
 ): Promise<readonly Item[]> {
   const reconciled = upToDate.length === 0 ? {} : { reconcileIssues: upToDate.map(Number) };
-  const order = { jql: allOf(clauses), fields, maxResults: PAGE_SIZE, ...reconciled };
+  const search = { jql: joinClauses(clauses), fields, maxResults: PAGE_SIZE, ...reconciled };
   return readPages<Item, string>({
     name: 'Jira',
     first: '',
     async read(cursor) {
       const page = cursor === '' ? {} : { nextPageToken: cursor };
-      const { body } = await calls.post('/search/jql', { ...order, ...page });
+      const { body } = await calls.post('/search/jql', { ...search, ...page });
       const { issues, nextPageToken, isLast } = fieldsOf(body);
-      if (!Array.isArray(issues)) throw misshapen('the result of a search', 'has no list of issues');
+      if (!Array.isArray(issues)) throw invalidAnswer('the result of a search', 'has no list of issues');
       const next = isLast === true ? null : textOf(nextPageToken);
-      if (isLast === false && next === null) throw endless();
-      return { items: issues.map(make), next };
+      if (isLast === false && next === null) {
+        const message =
+          'The pages of Jira are inconsistent: one claims that there are more, without a token to read them. Baton reads them again at the next poll.';
+        throw new BatonError('tracker_pagination', message);
+      }
+      return { items: issues.map(convert), next };
     },
     idOf: ({ id }) => textOf(id),
   });
 }
 
-interface Fetched {
+interface FetchedIssues {
   readonly records: readonly unknown[];
-  /** Asked for, but Jira could not tell this time. */
+  /** Ids about which Jira reported an error. */
   readonly unknown: readonly string[];
   readonly problems: readonly string[];
 }
 
-/** Issues by their ids or keys, also those that have another key by now. */
+/** Issues by id or key. Jira also finds issues under the keys that they had before. */
 export async function fetchIssues(
   calls: JiraCalls,
-  asked: readonly string[],
+  refs: readonly string[],
   fields: readonly string[],
-): Promise<Fetched> {
+): Promise<FetchedIssues> {
   const records: unknown[] = [];
   const unknown: string[] = [];
   const problems: string[] = [];
-  for (let at = 0; at < asked.length; at += BATCH_SIZE) {
-    const batch = asked.slice(at, at + BATCH_SIZE);
+  for (let at = 0; at < refs.length; at += BATCH_SIZE) {
+    const batch = refs.slice(at, at + BATCH_SIZE);
     const { body } = await calls.post('/issue/bulkfetch', { issueIdsOrKeys: batch, fields });
     const { issues, issueErrors = [] } = fieldsOf(body);
-    if (!Array.isArray(issues)) throw misshapen('the issues asked for', 'are no list');
-    if (!Array.isArray(issueErrors)) throw misshapen('the list of errors', 'is no list');
+    if (!Array.isArray(issues)) throw invalidAnswer('the list of issues', 'is not a list');
+    if (!Array.isArray(issueErrors)) throw invalidAnswer('the list of errors', 'is not a list');
     for (const record of issues) records.push(record);
     const failed = issueErrors.map((error) => textOf(fieldsOf(error).id));
-    unknown.push(...unknownOf(batch, issues, failed));
-    for (const error of issueErrors) problems.push(failure(calls, fieldsOf(error)));
+    unknown.push(...unknownRefs(batch, issues, failed));
+    for (const error of issueErrors) problems.push(problemFor(calls, fieldsOf(error)));
   }
   return { records, unknown, problems };
 }
 
-/** Which of them match, as a search says. Their ids are numbers. */
-export async function matchingIds(
-  calls: JiraCalls,
-  clauses: readonly string[],
-  ids: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
-  for (let at = 0; at < ids.length; at += MAX_RECONCILED) {
-    const batch = ids.slice(at, at + MAX_RECONCILED);
-    if (!batch.every((id) => ID.test(id))) throw misshapen('an issue', 'has an id that is no number');
-    const order = { clauses: [...clauses, `id in (${batch.join(', ')})`], fields: ['id'], upToDate: batch };
-    const matching = await searchIssues(calls, order, fieldsOf);
-    for (const { id } of matching) found.add(textOf(id) ?? '');
-  }
-  return found;
-}
-
-/** The clauses that hold every question to what is configured. */
-export function scopeClauses({ project }: Place, ownClause: string | null): readonly string[] {
-  return [...(project === null ? [] : [`project = ${project.id}`]), ...(ownClause === null ? [] : [ownClause])];
-}
-
-/** An error names an issue by its id. Where a key was asked for, or no id is given, any that is missing may be meant. */
-function unknownOf(
+/** An error names an issue by id. Without an id, or when a key was requested, it may mean any missing issue. */
+function unknownRefs(
   batch: readonly string[],
   issues: readonly unknown[],
   failed: readonly (string | null)[],
@@ -114,52 +103,61 @@ function unknownOf(
   if (failed.length === 0) return [];
   const names = issues.map(fieldsOf).flatMap(({ id, key }) => [textOf(id), textOf(key)?.toLowerCase()]);
   const found = new Set(names);
-  const isAnyMeant = failed.some((id) => id === null || !batch.includes(id));
-  return batch.filter((name) => !found.has(name.toLowerCase()) && (isAnyMeant || failed.includes(name)));
+  const mayMeanAny = failed.some((id) => id === null || !batch.includes(id));
+  return batch.filter((ref) => !found.has(ref.toLowerCase()) && (mayMeanAny || failed.includes(ref)));
 }
 
-function failure(calls: JiraCalls, { id, errorMessage }: Fields): string {
-  const which = ID.test(textOf(id) ?? '') ? `Issue ${textOf(id)}` : 'An issue';
-  const why = calls.said({ body: { message: errorMessage } }).replace(/\.$/, '');
-  return `${which} could not be read from Jira this time${why === '' ? '' : `: ${why}`}.`;
+function problemFor(calls: JiraCalls, { id, errorMessage }: Fields): string {
+  const subject = NUMERIC_ID.test(textOf(id) ?? '') ? `Issue ${textOf(id)}` : 'An issue';
+  const reason = calls.reasonIn({ body: { message: errorMessage } }).replace(/\.$/, '');
+  return `${subject} could not be read from Jira this time${reason === '' ? '' : `: ${reason}`}.`;
 }
 
-function endless(): BatonError {
-  const message =
-    'The pages of Jira do not fit together: one claims that there are more and does not say where. Baton reads them again at the next poll.';
-  return new BatonError('tracker_pagination', message);
+/** The ids among `ids` that match all clauses. */
+export async function matchingIds(
+  calls: JiraCalls,
+  clauses: readonly string[],
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const matching = new Set<string>();
+  for (let at = 0; at < ids.length; at += MAX_RECONCILED) {
+    const batch = ids.slice(at, at + MAX_RECONCILED);
+    if (!batch.every((id) => NUMERIC_ID.test(id))) throw invalidAnswer('an issue', 'has an id that is not a number');
+    const search = { clauses: [...clauses, `id in (${batch.join(', ')})`], fields: ['id'], upToDate: batch };
+    for (const { id } of await searchIssues(calls, search, fieldsOf)) matching.add(textOf(id) ?? '');
+  }
+  return matching;
 }
 
-/** What is asked for of each issue. */
-export const FIELDS = [
-  ...['summary', 'description', 'status', 'priority', 'labels', 'issuelinks', 'project'],
-  ...['assignee', 'creator', 'created', 'updated'],
-];
+/** The clauses that restrict every search to the configured issues. */
+export function scopeClauses({ project }: ProjectFacts, ownClause: string | null): readonly string[] {
+  return [...(project === null ? [] : [`project = ${project.id}`]), ...(ownClause === null ? [] : [ownClause])];
+}
 
 export interface IssueContext {
   readonly trust: Trust;
   readonly assignee: WantedAssignee | null;
-  /** Where people look at issues; `null`: not known. */
+  /** The address under which people open issues; `null`: unknown. */
   readonly site: string | null;
 }
 
-/** One record of Jira, unchecked: `normaliseIssue` says whether it is an issue. */
+/** A record of Jira as an issue, unchecked. */
 export function toIssue(record: unknown, { trust, assignee: wanted, site }: IssueContext): RawIssue {
   const { id, key, fields: all } = fieldsOf(record);
   const fields = fieldsOf(all);
-  const assignee = personOf(fields.assignee);
-  const heldBack = wanted === null ? null : heldBackFrom(wanted, assignee);
+  const assignee = personIn(fields.assignee);
+  const heldBack = wanted === null ? null : assigneeReason(wanted, assignee);
   const identifier = textOf(key);
   return {
     id,
     identifier,
     title: fields.summary,
     description: adfToMarkdown(fields.description),
-    priority: priorityNamed(fieldsOf(fields.priority).name),
+    priority: PRIORITIES.get(stateKey(textOf(fieldsOf(fields.priority).name) ?? '')) ?? null,
     state: fieldsOf(fields.status).name,
     url: site !== null && /^\w+-\d+$/.test(identifier ?? '') ? `${site}/browse/${identifier}` : null,
     assignee_id: assignee?.accountId,
-    author: authorIn(personOf(fields.creator), trust),
+    author: jiraAuthor(personIn(fields.creator), trust),
     labels: fields.labels,
     blocked_by: listOf(fields.issuelinks).flatMap(blockerIn),
     dispatchable: heldBack === null,
@@ -169,7 +167,7 @@ export function toIssue(record: unknown, { trust, assignee: wanted, site }: Issu
   };
 }
 
-/** The number of the project that a record belongs to. */
+/** The id of the project of a record. */
 export function projectIdOf(record: unknown): string | null {
   return textOf(fieldsOf(fieldsOf(fieldsOf(record).fields).project).id);
 }
@@ -181,107 +179,25 @@ const PRIORITIES: ReadonlyMap<string, number> = new Map([
   ...['low', 'lowest', 'minor', 'trivial'].map((name) => [name, 4] as const),
 ]);
 
-function priorityNamed(name: unknown): number | null {
-  return PRIORITIES.get(stateKey(textOf(name) ?? '')) ?? null;
-}
-
 const BLOCKED = 'is blocked by';
 
-/** A link is told from the side of the issue that it is read with: the other one is at its inward or at its outward end. */
+/** A link is described from the side of the issue that was read: the other issue is at its inward or its outward end. */
 function blockerIn(link: unknown): Fields[] {
   const { type, inwardIssue, outwardIssue } = fieldsOf(link);
   const { name, inward, outward } = fieldsOf(type);
-  const says = (text: unknown, wanted: string) => stateKey(textOf(text) ?? '') === wanted;
-  const isReversed = !says(inward, BLOCKED) && says(outward, BLOCKED);
-  const isBlock = isReversed || says(inward, BLOCKED) || says(name, 'blocks');
+  const reads = (text: unknown, wanted: string) => stateKey(textOf(text) ?? '') === wanted;
+  const isReversed = !reads(inward, BLOCKED) && reads(outward, BLOCKED);
+  const isBlock = isReversed || reads(inward, BLOCKED) || reads(name, 'blocks');
   const blocker = isBlock ? (isReversed ? outwardIssue : inwardIssue) : undefined;
   const { id, key, fields } = fieldsOf(blocker);
   return blocker === undefined ? [] : [{ id, identifier: key, state: fieldsOf(fieldsOf(fields).status).name }];
 }
 
-/** As far as it is looked back for what trusted people said: others may have written page after page since. */
-const MAX_PAGES = 5;
-
-/** The newest comments of people who are trusted, oldest first. */
-export async function readTrustedComments(
-  calls: JiraCalls,
-  issueId: string,
-  trust: Trust,
-): Promise<readonly Comment[]> {
-  if (!ISSUE.test(issueId)) throw misshapen(`an issue with the id ${JSON.stringify(issueId)}`, 'has no comments');
-  const newestFirst: WrittenComment[] = [];
-  for (let page = 0, at = 0; page < MAX_PAGES && newestFirst.length < MAX_COMMENTS; page++) {
-    const path = `/issue/${issueId}/comment?orderBy=-created&startAt=${at}&maxResults=${PAGE_SIZE}`;
-    const { comments, total } = fieldsOf((await calls.get(path)).body);
-    if (!Array.isArray(comments)) throw misshapen(`the comments of issue ${issueId}`, 'are no list');
-    for (const comment of comments) newestFirst.push(...trustedComment(fieldsOf(comment), trust));
-    at += comments.length;
-    if (comments.length === 0 || typeof total !== 'number' || at >= total) break;
-  }
-  // Who wrote them is judged already, by more than one name.
-  return trustedComments(newestFirst.reverse(), 'anyone');
-}
-
-/** Whoever changed it last wrote it as well. */
-function trustedComment({ author, updateAuthor, body, created }: Fields, trust: Trust): readonly WrittenComment[] {
-  const person = personOf(author);
-  const editor = updateAuthor === undefined ? person : personOf(updateAuthor);
-  if (!isTrustedPerson(person, trust) || !isTrustedPerson(editor, trust)) return [];
-  const text = adfToMarkdown(body);
-  if (text.trim() === '') return [];
-  const login = person?.displayName ?? null;
-  return [{ login, isMember: null, body: text, created_at: normal(textOf(created)) }];
-}
-
-/** UTC, as everywhere. */
-function normal(time: string | null): string | null {
-  const ms = Date.parse(time ?? '');
-  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
-}
-
-/** An account of Atlassian's, as Jira tells it. */
-interface Person {
-  readonly accountId: string;
-  readonly displayName: string;
-  /** `null` where its owner keeps it to themselves. */
-  readonly email: string | null;
-  /** As far as Jira tells: neither a customer of a portal nor an app. A customer may have an account like everybody's, though. */
-  readonly isMember: boolean;
-}
-
-function personOf(value: unknown): Person | null {
-  const { accountId, displayName, emailAddress, accountType } = fieldsOf(value);
-  const id = textOf(accountId);
-  if (id === null) return null;
-  const name = textOf(displayName) ?? id;
-  return { accountId: id, displayName: name, email: textOf(emailAddress), isMember: accountType === 'atlassian' };
-}
-
-function isTrustedPerson(person: Person | null, trust: Trust): boolean {
-  return writersOf(person).some((writer) => isTrustedWriter(writer, trust) === true);
-}
-
-/** Told by the name that people see, and by the one to write under `tracker.trust` where that is wanted. */
-function authorIn(person: Person | null, trust: Trust): Issue['author'] {
-  const trusted = isTrustedPerson(person, trust);
-  const name = person?.displayName ?? null;
-  const isToBeListed = person !== null && !trusted && typeof trust !== 'string';
-  const login = isToBeListed ? `${name} (${person.accountId})` : name;
-  const told = authorOf({ login, isMember: person?.isMember ?? false }, trust);
-  return told && { ...told, trusted };
-}
-
-/** The person that `tracker.provider.assignee` means. */
+/** The person that `tracker.provider.assignee` names. */
 export interface WantedAssignee {
-  /** As written. */
+  /** As written in the settings. */
   readonly name: string;
   is(person: Person): boolean;
-}
-
-/** Why an issue with this assignee is not ours, going on from "it …"; `null`: it is. */
-function heldBackFrom(wanted: WantedAssignee, assignee: Person | null): string | null {
-  if (assignee !== null && wanted.is(assignee)) return null;
-  return `is assigned to ${assignee?.displayName ?? 'nobody'}, not to ${wanted.name}`;
 }
 
 export function assigneeNamed(name: string): WantedAssignee {
@@ -293,10 +209,80 @@ export function assigneeNamed(name: string): WantedAssignee {
   };
 }
 
-/** By id or address: anybody can call themselves anything, so that a displayed name proves nothing. */
+/** Why an issue is not ours, continuing "it …"; `null` when it is. */
+function assigneeReason(wanted: WantedAssignee, assignee: Person | null): string | null {
+  if (assignee !== null && wanted.is(assignee)) return null;
+  return `is assigned to ${assignee?.displayName ?? 'nobody'}, not to ${wanted.name}`;
+}
+
+/** Untrusted comments may fill whole pages. After this many pages, older trusted comments are not looked for. */
+const MAX_COMMENT_PAGES = 5;
+
+/** The newest comments of trusted people, oldest first. */
+export async function readComments(calls: JiraCalls, issueId: string, trust: Trust): Promise<readonly Comment[]> {
+  if (!ISSUE_REF.test(issueId))
+    throw invalidAnswer(`an issue with the id ${JSON.stringify(issueId)}`, 'has no comments');
+  const newestFirst: WrittenComment[] = [];
+  for (let page = 0, at = 0; page < MAX_COMMENT_PAGES && newestFirst.length < MAX_COMMENTS; page++) {
+    const path = `/issue/${issueId}/comment?orderBy=-created&startAt=${at}&maxResults=${PAGE_SIZE}`;
+    const { comments, total } = fieldsOf((await calls.get(path)).body);
+    if (!Array.isArray(comments)) throw invalidAnswer(`the list of comments on issue ${issueId}`, 'is not a list');
+    for (const comment of comments) newestFirst.push(...trustedComment(fieldsOf(comment), trust));
+    at += comments.length;
+    if (comments.length === 0 || typeof total !== 'number' || at >= total) break;
+  }
+  // Trust is already decided here, by all names of a writer.
+  return trustedComments(newestFirst.reverse(), 'anyone');
+}
+
+/** The last editor of a comment counts as its writer, too. */
+function trustedComment({ author, updateAuthor, body, created }: Fields, trust: Trust): readonly WrittenComment[] {
+  const person = personIn(author);
+  const editor = updateAuthor === undefined ? person : personIn(updateAuthor);
+  if (!isTrusted(person, trust) || !isTrusted(editor, trust)) return [];
+  const text = adfToMarkdown(body);
+  if (text.trim() === '') return [];
+  const ms = Date.parse(textOf(created) ?? '');
+  const createdAt = Number.isNaN(ms) ? null : new Date(ms).toISOString();
+  return [{ login: person?.displayName ?? null, isMember: null, body: text, created_at: createdAt }];
+}
+
+/** An Atlassian account. */
+interface Person {
+  readonly accountId: string;
+  readonly displayName: string;
+  /** `null` when the profile hides it. */
+  readonly email: string | null;
+  /** Neither a portal customer nor an app. Customers with an Atlassian account count as members. */
+  readonly isMember: boolean;
+}
+
+function personIn(value: unknown): Person | null {
+  const { accountId, displayName, emailAddress, accountType } = fieldsOf(value);
+  const id = textOf(accountId);
+  if (id === null) return null;
+  const name = textOf(displayName) ?? id;
+  return { accountId: id, displayName: name, email: textOf(emailAddress), isMember: accountType === 'atlassian' };
+}
+
+function isTrusted(person: Person | null, trust: Trust): boolean {
+  return writersOf(person).some((writer) => isTrustedWriter(writer, trust) === true);
+}
+
+/** By account id and e-mail address. The display name is not used: users can change theirs to any name. */
 function writersOf(person: Person | null): readonly Writer[] {
   if (person === null) return [{ login: null, isMember: false }];
   const { accountId, email, isMember } = person;
   const names = email === null ? [accountId] : [accountId, email];
   return names.map((login) => ({ login, isMember }));
+}
+
+/** Shows the display name, and for untrusted people beside a list also the id to write into `tracker.trust`. */
+function jiraAuthor(person: Person | null, trust: Trust): Issue['author'] {
+  const trusted = isTrusted(person, trust);
+  const name = person?.displayName ?? null;
+  const isListable = person !== null && !trusted && typeof trust !== 'string';
+  const login = isListable ? `${name} (${person.accountId})` : name;
+  const author = authorOf({ login, isMember: person?.isMember ?? false }, trust);
+  return author && { ...author, trusted };
 }

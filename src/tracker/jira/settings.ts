@@ -1,25 +1,30 @@
+import type { Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { endpointOf, ProviderSettings, type RawToolMode } from '../provider-settings.js';
 import type { TrackerOptions } from '../registry.js';
 
+export const KIND = 'jira';
+export const DEFAULTS = { activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] };
+export const DEFAULT_TRUST: Trust = 'anyone';
 const KEYS = ['endpoint', 'site', 'email', 'api_token', 'auth', 'project', 'jql', 'assignee', 'raw_tool'];
 
 export interface JiraSettings {
   readonly base: URL;
-  /** Where people look at issues, without a slash at its end; `null`: not known. */
+  /** The address under which people open issues, without a trailing slash; `null`: unknown. */
   readonly site: string | null;
   /** The `Authorization` header. */
   readonly authorization: string;
-  /** Where the token comes from, for people. */
+  /** The name of the variable or key that holds the token. */
   readonly tokenFrom: string;
   readonly email: string | null;
   readonly project: string | null;
-  /** As one clause of JQL. */
+  /** `tracker.provider.jql` as one clause. */
   readonly ownClause: string | null;
   readonly assignee: string | null;
   readonly rawTool: RawToolMode;
 }
 
+/** Throws `invalid_tracker_config` and `missing_tracker_secret`. */
 export function readJiraSettings(options: Pick<TrackerOptions, 'config' | 'secret'>): JiraSettings {
   const settings = new ProviderSettings(options, KEYS);
   const base = endpointOf(settings.needText('endpoint', 'https://yourteam.atlassian.net'), 'tracker.provider.endpoint');
@@ -32,7 +37,7 @@ export function readJiraSettings(options: Pick<TrackerOptions, 'config' | 'secre
   const clause = jql === null ? null : ownClause(jql);
   const rawTool = settings.rawTool('off');
   if (rawTool !== 'off' && project === null) {
-    const message = 'tracker.provider.raw_tool needs tracker.provider.project: a tool cannot be held to a JQL alone.';
+    const message = 'tracker.provider.raw_tool needs tracker.provider.project: a tool cannot be restricted to a JQL.';
     throw new BatonError('invalid_tracker_config', message);
   }
   const isBearer = authIn(settings) === 'bearer';
@@ -63,7 +68,7 @@ function authIn(settings: ProviderSettings): 'basic' | 'bearer' {
   throw settings.wrong('auth', 'must be basic or bearer');
 }
 
-/** Tokens with scopes go to Atlassian's gateway, which shows nobody an issue. */
+/** Tokens with scopes use Atlassian's API gateway, which has no pages for people. */
 const GATEWAY = 'api.atlassian.com';
 
 function siteOf(settings: ProviderSettings, base: URL): string | null {
@@ -73,23 +78,23 @@ function siteOf(settings: ProviderSettings, base: URL): string | null {
   return site.href.replace(/\/+$/, '');
 }
 
-/** A text as JQL writes it: it ends at a quotation mark, and may not go on over the end of a line. */
-export function quoted(text: string): string {
+/** A text as a JQL literal: quotation marks and line ends are escaped. */
+export function jqlText(text: string): string {
   const escaped = text.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
   return `"${escaped}"`;
 }
 
-/** All of them at once, oldest issue first. Each is complete in itself. */
-export function allOf(clauses: readonly string[]): string {
+/** A JQL of complete clauses, oldest issue first. */
+export function joinClauses(clauses: readonly string[]): string {
   return `${clauses.join(' AND ')} ORDER BY created ASC`;
 }
 
 /**
- * `tracker.provider.jql` as one clause among others. What would not stay in its parentheses could widen what is looked at, and an order of its own
- * cannot stand inside of them: `invalid_tracker_config`.
+ * `tracker.provider.jql` as one clause among others. Throws `invalid_tracker_config` for a JQL that could leave its parentheses
+ * and widen the scope, and for one with an ORDER BY.
  */
 export function ownClause(jql: string): string {
-  const bare = withoutTexts(jql);
+  const bare = withoutLiterals(jql);
   if (bare === null) throw wrong('has a quotation mark that is not closed');
   if (/\border\s+by\b/i.test(bare)) throw wrong('has an ORDER BY: take it out, Baton sorts the issues itself');
   let depth = 0;
@@ -98,12 +103,12 @@ export function ownClause(jql: string): string {
     if (character === ')') depth--;
     if (depth < 0) break;
   }
-  if (depth !== 0) throw wrong('has parentheses that do not fit together');
+  if (depth !== 0) throw wrong('has unbalanced parentheses');
   return `(${jql})`;
 }
 
-/** Without what stands in quotation marks; `null` when one is not closed. */
-function withoutTexts(jql: string): string | null {
+/** Without the literals in quotation marks; `null` when one is not closed. */
+function withoutLiterals(jql: string): string | null {
   let bare = '';
   let open: string | null = null;
   for (let at = 0; at < jql.length; at++) {

@@ -2,12 +2,13 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { HostTool } from '../../domain/ports.js';
 import type { Method } from '../http/tracker-http.js';
 import { MAX_ANSWER_BYTES, parseRestPath, type RawCall, rawTool, ToolRefusal, writeRestPath } from '../raw-tool.js';
-import { API, ID, ISSUE, type JiraApi, type JiraCalls, type JiraProject, misshapen, type PlaceReader } from './api.js';
+import { API, ISSUE_REF, invalidAnswer, type JiraApi, type JiraCalls, NUMERIC_ID } from './api.js';
+import type { JiraProject, ProjectCache } from './project.js';
 import { projectIdOf } from './read.js';
 
-interface JiraRestToolOptions {
+interface JiraToolOptions {
   readonly api: JiraApi;
-  readonly places: PlaceReader;
+  readonly projects: ProjectCache;
   /** The key of the project, as configured. */
   readonly project: string;
   readonly isReadOnly: boolean;
@@ -18,7 +19,7 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const REFUSALS = [400, 403, 404, 405, 409, 410, 412, 413, 415, 422];
 
 /** Jira's own REST API for agents, held to one project. */
-export function jiraRestTool(options: JiraRestToolOptions): HostTool {
+export function jiraTool(options: JiraToolOptions): HostTool {
   const { api, project, isReadOnly } = options;
   const methods = isReadOnly ? METHODS.slice(0, 1) : METHODS;
   const readOnly = isReadOnly ? ' It only reads: GET is the one method.' : '';
@@ -47,7 +48,7 @@ export function jiraRestTool(options: JiraRestToolOptions): HostTool {
   });
 }
 
-async function planCall(input: Fields, signal: AbortSignal, options: JiraRestToolOptions): Promise<RawCall> {
+async function planCall(input: Fields, signal: AbortSignal, options: JiraToolOptions): Promise<RawCall> {
   const { method: written, path, body: given, ...rest } = input;
   const [stranger] = Object.keys(rest);
   if (stranger !== undefined)
@@ -59,7 +60,7 @@ async function planCall(input: Fields, signal: AbortSignal, options: JiraRestToo
   // Absent to whoever fills in everything that a schema names.
   const body = given ?? undefined;
   const calls = options.api.calls(signal);
-  const { project } = options.places.known ?? (await options.places.read(calls));
+  const { project } = options.projects.cached ?? (await options.projects.read(calls));
   if (project === null) throw new ToolRefusal('There is no project that this tool could be held to.');
   const scope = new RestScope(project, options.project);
   const plan = planRest({ method, path, body }, scope);
@@ -82,7 +83,7 @@ async function idInside(calls: JiraCalls, issue: string, scope: RestScope): Prom
   if (status === 404) throw new ToolRefusal(`There is no issue ${issue} in project ${scope.key}.`);
   if (projectIdOf(body) !== scope.projectId) throw scope.foreign(issue);
   const id = textOf(fieldsOf(body).id);
-  if (id === null || !ID.test(id)) throw misshapen(`issue ${issue}`, 'has no id');
+  if (id === null || !NUMERIC_ID.test(id)) throw invalidAnswer(`issue ${issue}`, 'has no id');
   return id;
 }
 
@@ -164,7 +165,7 @@ const NO_BODY: BodyPlan = { issues: [], write: () => undefined };
 
 function planIssue({ method, body }: RestCall, segments: readonly string[], query: string, scope: RestScope): RestPlan {
   const [, issue = '', part, ...rest] = segments;
-  if (!ISSUE.test(issue)) throw outOfReach(method, segments);
+  if (!ISSUE_REF.test(issue)) throw outOfReach(method, segments);
   if (!mayReach(part === undefined ? ITSELF : BELOW_ISSUE.get(part), method, rest)) throw outOfReach(method, segments);
   scope.checkKey(issue);
   const isEdit = method === 'PUT' ? part === undefined : method === 'POST' && part === 'transitions';
@@ -290,7 +291,7 @@ function plainName(name: string): string {
 function issueNamedBy(value: unknown, where: string, scope: RestScope): string {
   const { key, id } = fieldsOf(value);
   const name = textOf(typeof id === 'number' ? String(id) : (id ?? key));
-  if (name === null || !ISSUE.test(name) || (id !== undefined && key !== undefined))
+  if (name === null || !ISSUE_REF.test(name) || (id !== undefined && key !== undefined))
     throw new ToolRefusal(`${where} must name one issue, such as {"key": "${scope.key}-1"}.`);
   scope.checkKey(name);
   return name;

@@ -5,135 +5,138 @@ import { fieldsOf, textOf } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import { normaliseIssue, normaliseList } from '../normalise-issue.js';
-import type { TrackerEntry } from '../registry.js';
-import { ISSUE, JiraApi, type JiraCalls, misshapen, namesOf, type Place, PlaceReader, statusesNamed } from './api.js';
+import type { TrackerEntry, TrackerOptions } from '../registry.js';
+import { ISSUE_REF, invalidAnswer, JiraApi, type JiraCalls } from './api.js';
+import { namesOf, ProjectCache, type ProjectFacts, statusesNamed } from './project.js';
 import {
   assigneeNamed,
-  FIELDS,
   fetchIssues,
+  ISSUE_FIELDS,
   type IssueContext,
   matchingIds,
   projectIdOf,
-  readTrustedComments,
+  readComments,
   scopeClauses,
   searchIssues,
   toIssue,
   type WantedAssignee,
 } from './read.js';
-import { allOf, type JiraSettings, quoted, readJiraSettings } from './settings.js';
-import { jiraRestTool } from './tool.js';
+import {
+  DEFAULT_TRUST,
+  DEFAULTS,
+  type JiraSettings,
+  joinClauses,
+  jqlText,
+  KIND,
+  readJiraSettings,
+} from './settings.js';
+import { jiraTool } from './tool.js';
 import { changeIssue } from './write.js';
 
-const KIND = 'jira';
-export const DEFAULTS = { activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] };
-const DEFAULT_TRUST: Trust = 'anyone';
+export const jiraTracker: TrackerEntry = {
+  kind: KIND,
+  defaults: DEFAULTS,
+  create: (options) => new JiraTracker(readJiraSettings(options), options),
+};
 
-interface JiraTrackerOptions {
-  readonly jira: JiraSettings;
-  /** Asked anew each time: the settings may change. */
-  settings(): Pick<TrackerConfig, 'trust'>;
-  mask(text: string): string;
-  /** How old is what is known of the project is measured on this. */
-  nowMs(): number;
-}
+type JiraTrackerOptions = Pick<TrackerOptions, 'mask' | 'nowMs'> & { settings(): Pick<TrackerConfig, 'trust'> };
 
-/** Jira Cloud by its REST API, version 3. It holds nothing but what it knows of project, states and its own account. */
+/** Issues of a Jira Cloud project, or of a JQL, by version 3 of the REST API. Caches only project, states and the wanted assignee. */
 class JiraTracker implements Tracker {
   readonly kind = KIND;
   readonly defaults = DEFAULTS;
   readonly scope: string;
+  readonly #jira: JiraSettings;
   readonly #options: JiraTrackerOptions;
   readonly #api: JiraApi;
-  readonly #places: PlaceReader;
+  readonly #projects: ProjectCache;
   #assignee: WantedAssignee | null = null;
 
-  constructor(options: JiraTrackerOptions) {
-    const { jira, mask, nowMs } = options;
+  constructor(jira: JiraSettings, options: JiraTrackerOptions) {
+    this.#jira = jira;
     this.#options = options;
-    this.#api = new JiraApi(jira, mask);
-    this.#places = new PlaceReader(jira, nowMs);
-    // A JQL is not part of it: whoever changes it keeps the workspaces, and keys are unique in all of Jira.
+    this.#api = new JiraApi(jira, (text) => options.mask(text));
+    this.#projects = new ProjectCache(jira, options.nowMs);
+    // The JQL is not part of the scope: keys are unique in a site, so a change of the JQL keeps the workspaces.
     const { host, pathname } = jira.base;
     this.scope = [`${KIND}:${host}${pathname.replace(/\/$/, '')}`, ...(jira.project ? [jira.project] : [])].join('/');
   }
 
   get states(): readonly string[] {
-    return this.#places.states;
+    return this.#projects.states;
   }
 
   async issuesByStates(states: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
     if (states.length === 0) return { issues: [], unknown: [] };
     const calls = this.#api.calls(signal);
-    const place = await this.#places.read(calls, states);
-    const problems = unknownStates(states, namesOf(place.statuses));
-    const terms = statusTerms(place, states);
+    const facts = await this.#projects.read(calls, states);
+    const problems = unknownStates(states, namesOf(facts.statuses));
+    const terms = statusTerms(facts, states);
     if (terms.length === 0) return { issues: [], unknown: [], problems, ...calls.rateLimit };
-    const clauses = [...scopeClauses(place, this.#options.jira.ownClause), `status in (${terms.join(', ')})`];
+    const clauses = [...scopeClauses(facts, this.#jira.ownClause), `status in (${terms.join(', ')})`];
     const context = await this.#context(calls);
-    const found = await searchIssues(calls, { clauses, fields: FIELDS }, (record) => toIssue(record, context)).catch(
-      (error: unknown) => {
-        // A state or the project may be gone that was there some minutes ago.
-        if (isRefused(error)) this.#places.forget();
-        throw error;
-      },
-    );
-    if (found.length === 0) await calls.whoAmI();
-    const list = await normaliseList(found);
-    // A search may lag behind; who was moved meanwhile is not in a state that was asked for.
+    const search = { clauses, fields: ISSUE_FIELDS };
+    const raw = await searchIssues(calls, search, (record) => toIssue(record, context)).catch((error: unknown) => {
+      // A cached state or the project may have been deleted.
+      if (hasStatus(error, 400)) this.#projects.clear();
+      throw error;
+    });
+    if (raw.length === 0) await calls.account();
+    const list = await normaliseList(raw);
+    // The search index may lag behind: drop issues that were moved meanwhile.
     const wanted = new Set(states.map(stateKey));
     const issues = list.issues.filter(({ state }) => wanted.has(stateKey(state)));
     return { issues, unknown: [], problems: [...problems, ...list.problems], ...calls.rateLimit };
   }
 
   async issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
-    // What looks like neither an id nor a key is no issue of Jira.
-    const asked = [...new Set(ids)].filter((id) => ISSUE.test(id));
-    if (asked.length === 0) return { issues: [], unknown: [] };
+    // A text that is neither an id nor a key cannot be an issue of Jira.
+    const refs = [...new Set(ids)].filter((id) => ISSUE_REF.test(id));
+    if (refs.length === 0) return { issues: [], unknown: [] };
     const calls = this.#api.calls(signal);
-    const place = await this.#places.read(calls);
-    const { records, unknown, problems } = await fetchIssues(calls, asked, FIELDS);
-    if (records.length === 0) await calls.whoAmI();
+    const facts = await this.#projects.read(calls);
+    const { records, unknown, problems } = await fetchIssues(calls, refs, ISSUE_FIELDS);
+    if (records.length === 0) await calls.account();
     const context = await this.#context(calls);
     const byId = new Map<string, Issue>();
     for (const record of records) {
       const issue = normaliseIssue(toIssue(record, context));
-      if (isInside(record, issue, place)) byId.set(issue.id, issue);
+      if (isInProject(record, issue, facts)) byId.set(issue.id, issue);
     }
-    const issues = await this.#markStrays(calls, place, [...byId.values()]);
+    const issues = await this.#holdBackStrays(calls, facts, [...byId.values()]);
     return { issues, unknown, problems, ...calls.rateLimit };
   }
 
-  async readComments(issue: Issue, signal: AbortSignal): Promise<readonly Comment[]> {
-    return readTrustedComments(this.#api.calls(signal), issue.id, this.#trust());
+  readComments(issue: Issue, signal: AbortSignal): Promise<readonly Comment[]> {
+    return readComments(this.#api.calls(signal), issue.id, this.#trust);
   }
 
   async update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate> {
     const calls = this.#api.calls(signal);
-    const place = await this.#places.read(calls, change.state === undefined ? [] : [change.state]);
-    return changeIssue(calls, place, issueId, change);
+    const facts = await this.#projects.read(calls, change.state === undefined ? [] : [change.state]);
+    return changeIssue(calls, facts, issueId, change);
   }
 
   tools(): readonly HostTool[] {
-    const { rawTool, project } = this.#options.jira;
+    const { rawTool, project } = this.#jira;
     if (rawTool === 'off' || project === null) return [];
-    return [jiraRestTool({ api: this.#api, places: this.#places, project, isReadOnly: rawTool === 'read_only' })];
+    return [jiraTool({ api: this.#api, projects: this.#projects, project, isReadOnly: rawTool === 'read_only' })];
   }
 
   inspect(signal: AbortSignal): Promise<TrackerFacts> {
-    const { jira, settings } = this.#options;
-    return inspectJira(this.#api.calls(signal), this.#places, { jira, trust: settings().trust });
+    return inspectJira(this.#api.calls(signal), this.#projects, this.#jira, this.#options.settings().trust);
   }
 
   async close(): Promise<void> {
     this.#api.close();
   }
 
-  /** By id an issue is found whether or not it still matches the JQL that it was found with. */
-  async #markStrays(calls: JiraCalls, place: Place, issues: readonly Issue[]): Promise<readonly Issue[]> {
-    const { ownClause } = this.#options.jira;
+  /** A read by id also finds issues that no longer match the JQL. They are held back. */
+  async #holdBackStrays(calls: JiraCalls, facts: ProjectFacts, issues: readonly Issue[]): Promise<readonly Issue[]> {
+    const { ownClause } = this.#jira;
     if (ownClause === null || issues.length === 0) return issues;
     const ids = issues.map(({ id }) => id);
-    const matching = await matchingIds(calls, scopeClauses(place, ownClause), ids);
+    const matching = await matchingIds(calls, scopeClauses(facts, ownClause), ids);
     const heldBack = 'no longer matches tracker.provider.jql';
     return issues.map((issue) =>
       matching.has(issue.id) ? issue : { ...issue, dispatchable: false, held_back: issue.held_back ?? heldBack },
@@ -141,75 +144,78 @@ class JiraTracker implements Tracker {
   }
 
   async #context(calls: JiraCalls): Promise<IssueContext> {
-    return { trust: this.#trust(), assignee: await this.#wantedAssignee(calls), site: this.#options.jira.site };
+    return { trust: this.#trust, assignee: await this.#wantedAssignee(calls), site: this.#jira.site };
   }
 
   async #wantedAssignee(calls: JiraCalls): Promise<WantedAssignee | null> {
-    const { assignee, email } = this.#options.jira;
+    const { assignee, email } = this.#jira;
     if (assignee === null || this.#assignee !== null) return this.#assignee;
-    const isMe = assignee === 'me' || assignee.toLowerCase() === email?.toLowerCase();
-    if (!isMe) this.#assignee = assigneeNamed(assignee);
+    const isOwnAccount = assignee === 'me' || assignee.toLowerCase() === email?.toLowerCase();
+    if (!isOwnAccount) this.#assignee = assigneeNamed(assignee);
     else {
-      // People may hide their address from Jira's answers, their account's id they cannot.
-      const { accountId, displayName } = fieldsOf(await calls.whoAmI());
+      // Profiles may hide the e-mail address, but not the account id.
+      const { accountId, displayName } = fieldsOf(await calls.account());
       this.#assignee = { name: textOf(displayName) ?? assignee, is: (person) => person.accountId === accountId };
     }
     return this.#assignee;
   }
 
-  #trust(): Trust {
+  /** Read each time: the setting may change while the tracker lives. */
+  get #trust(): Trust {
     return this.#options.settings().trust ?? DEFAULT_TRUST;
   }
 }
 
-/** By their ids within a project: names may be translated for the account. In all of Jira one name has many ids. */
-function statusTerms(place: Place, states: readonly string[]): readonly string[] {
-  const statuses = states.flatMap((state) => statusesNamed(place, state));
-  const terms = statuses.map(({ id, name }) => (place.project === null ? quoted(name) : id));
+/** Within a project by id, because names may be translated for the account. Across projects by name, because a name has many ids. */
+function statusTerms(facts: ProjectFacts, states: readonly string[]): readonly string[] {
+  const statuses = states.flatMap((state) => statusesNamed(facts, state));
+  const terms = statuses.map(({ id, name }) => (facts.project === null ? jqlText(name) : id));
   return [...new Set(terms)];
 }
 
-function isRefused(error: unknown): boolean {
-  return error instanceof BatonError && error.details.status === 400;
+function hasStatus(error: unknown, status: number): error is BatonError {
+  return error instanceof BatonError && error.details.status === status;
 }
 
-/** One that was moved to another project is found under its old id and key all the same. */
-function isInside(record: unknown, { identifier }: Issue, { project }: Place): boolean {
-  const found = projectIdOf(record);
-  if (found === null) throw misshapen(`issue ${identifier}`, 'has no project');
-  return project === null || found === project.id;
+/** Jira also finds an issue under its old id and key after it was moved to another project. */
+function isInProject(record: unknown, { identifier }: Issue, { project }: ProjectFacts): boolean {
+  const projectId = projectIdOf(record);
+  if (projectId === null) throw invalidAnswer(`issue ${identifier}`, 'has no project');
+  return project === null || projectId === project.id;
 }
 
-/** Token, project, states and JQL, each asked of Jira. */
+/** Checks token, project, states and JQL by asking Jira. */
 async function inspectJira(
   calls: JiraCalls,
-  places: PlaceReader,
-  { jira, trust }: { readonly jira: JiraSettings; readonly trust: Trust | null },
+  projects: ProjectCache,
+  jira: JiraSettings,
+  trust: Trust | null,
 ): Promise<TrackerFacts> {
-  const { displayName, emailAddress } = await calls.whoAmI();
-  const place = await places.readAnew(calls).catch((error: unknown) => {
-    throw isMissing(error) ? new BatonError('invalid_tracker_config', (error as BatonError).message) : error;
+  const { displayName, emailAddress } = await calls.account();
+  const facts = await projects.reload(calls).catch((error: unknown) => {
+    const isMissing = hasStatus(error, 404) && error.code === 'tracker_status';
+    throw isMissing ? new BatonError('invalid_tracker_config', error.message) : error;
   });
-  const { project } = place;
-  if (jira.ownClause !== null) await tryJql(calls, place, jira.ownClause);
+  const { project } = facts;
+  if (jira.ownClause !== null) await checkJql(calls, facts, jira.ownClause);
   return {
     user: textOf(displayName) ?? textOf(emailAddress),
     target: project === null ? `issues that match ${jira.ownClause}` : `project ${project.key} (${project.name})`,
-    states: namesOf(place.statuses),
-    warnings: warningsFor(place, jira, trust),
+    states: namesOf(facts.statuses),
+    warnings: warningsFor(facts, jira, trust),
   };
 }
 
-function warningsFor({ project }: Place, jira: JiraSettings, trust: Trust | null): readonly string[] {
+function warningsFor({ project }: ProjectFacts, jira: JiraSettings, trust: Trust | null): readonly string[] {
   const warnings: string[] = [];
   if (project !== null && jira.project !== project.key)
     warnings.push(
-      `tracker.provider.project is ${jira.project}, which Jira calls ${project.key} by now. Write the new key.`,
+      `tracker.provider.project is ${jira.project}, but the key of the project is now ${project.key}. Write the new key.`,
     );
   if (project?.isServiceDesk && (trust === null || typeof trust === 'string')) {
-    const who = trust === 'members' ? 'Customers who have an Atlassian account count as members: they' : 'Customers';
-    const way = 'List the account ids or addresses of your team under tracker.trust to work on their issues only';
-    warnings.push(`${who} can write issues of project ${project.key}, and agents would follow them. ${way}.`);
+    const writers = trust === 'members' ? 'Customers with an Atlassian account count as members: they' : 'Customers';
+    const advice = 'List the account ids or addresses of your team under tracker.trust to work on their issues only';
+    warnings.push(`${writers} can write issues of project ${project.key}, and agents would follow them. ${advice}.`);
   }
   if (jira.site === null)
     warnings.push(
@@ -218,37 +224,24 @@ function warningsFor({ project }: Place, jira: JiraSettings, trust: Trust | null
   return warnings;
 }
 
-async function tryJql(calls: JiraCalls, place: Place, ownClause: string): Promise<void> {
-  const jql = allOf(scopeClauses(place, ownClause));
+async function checkJql(calls: JiraCalls, facts: ProjectFacts, ownClause: string): Promise<void> {
+  const jql = joinClauses(scopeClauses(facts, ownClause));
   const answer = await calls.post('/search/jql', { jql, fields: ['id'], maxResults: 1 }, [400]);
   if (answer.status === 400) {
-    const message = `Jira does not take tracker.provider.jql. It says: ${calls.said(answer) || 'nothing'}`;
+    const message = `Jira rejects tracker.provider.jql. It says: ${calls.reasonIn(answer) || 'nothing'}`;
     throw new BatonError('invalid_tracker_config', message);
   }
-  if (!Array.isArray((answer.body as { readonly issues?: unknown } | null)?.issues))
-    throw misshapen('the result of a search', 'has no list of issues');
+  if (!Array.isArray(fieldsOf(answer.body).issues))
+    throw invalidAnswer('the result of a search', 'has no list of issues');
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof BatonError && error.details.status === 404 && error.code === 'tracker_status';
-}
-
-/** A sentence for each state that Jira does not have: a search for it would be refused as a whole. */
-function unknownStates(asked: readonly string[], known: readonly string[]): readonly string[] {
+/** One problem for each state that Jira does not have. Jira would reject a search that names one. */
+function unknownStates(states: readonly string[], known: readonly string[]): readonly string[] {
   const keys = new Set(known.map(stateKey));
-  const strangers = [...new Set(asked)].filter((state) => !keys.has(stateKey(state)));
-  return strangers.map((state) => {
+  const unknown = [...new Set(states)].filter((state) => !keys.has(stateKey(state)));
+  return unknown.map((state) => {
     const near = nearestWord(state, known);
-    const hint = near === null ? `It has: ${known.slice(0, 20).join(', ')}` : `Did you mean "${near}"`;
-    return `Jira has no state "${state}" here, so no issue is in it. ${hint}${near === null ? '.' : '?'}`;
+    const hint = near === null ? `It has: ${known.slice(0, 20).join(', ')}.` : `Did you mean "${near}"?`;
+    return `Jira has no state "${state}" here, so no issue is in it. ${hint}`;
   });
 }
-
-export const jiraTracker: TrackerEntry = {
-  kind: KIND,
-  defaults: DEFAULTS,
-  create: (options) => {
-    const { settings, mask, nowMs } = options;
-    return new JiraTracker({ jira: readJiraSettings(options), settings, mask, nowMs });
-  },
-};

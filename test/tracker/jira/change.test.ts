@@ -49,7 +49,7 @@ describe('a move', () => {
     const { jira, update } = await withIssue();
     jira.transitions.set('To Do', []);
 
-    expect((await errorOf(update({ state: 'Done' }))).message).toContain('None can be reached from there.');
+    expect((await errorOf(update({ state: 'Done' }))).message).toContain('It can go to no other state from there.');
   });
 
   test('that needs a field is refused with what Jira says, and the comment is not to be repeated', async () => {

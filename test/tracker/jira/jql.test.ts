@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ownClause, quoted } from '../../../src/tracker/jira/settings.js';
+import { jqlText, ownClause } from '../../../src/tracker/jira/settings.js';
 import { startFakeJira } from '../../support/trackers/fake-jira.js';
 import { JqlError, tokensOf } from '../../support/trackers/fake-jira-jql.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
@@ -17,7 +17,7 @@ const HOSTILE = fc.oneof(
 test('no text leaves its quotation marks, and it is read as it was written', () => {
   fc.assert(
     fc.property(HOSTILE, (text) => {
-      expect([...tokensOf(`a = ${quoted(text)} AND b`)]).toEqual([
+      expect([...tokensOf(`a = ${jqlText(text)} AND b`)]).toEqual([
         ...[
           { kind: 'word', value: 'a' },
           { kind: 'sign', value: '=' },

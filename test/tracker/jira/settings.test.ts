@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/domain/json.js';
-import { readJiraSettings } from '../../../src/tracker/jira/settings.js';
-import { DEFAULTS } from '../../../src/tracker/jira/tracker.js';
+import { DEFAULTS, readJiraSettings } from '../../../src/tracker/jira/settings.js';
 import { startFakeJira } from '../../support/trackers/fake-jira.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 import { errorOf } from '../contract/tracker-contract.js';
@@ -21,7 +20,7 @@ describe('settings', () => {
     [{ auth: 'cookie' }, 'basic or bearer'],
     [{ site: 'javascript:alert(1)' }, 'tracker.provider.site'],
     [{ raw_tool: 'sometimes' }, 'raw_tool'],
-    [{ raw_tool: true, project: null, jql: 'labels = a' }, 'cannot be held to a JQL'],
+    [{ raw_tool: true, project: null, jql: 'labels = a' }, 'cannot be restricted to a JQL'],
   ])('%j is refused with the key that is wrong', async (provider, names) => {
     const jira = await startFakeJira();
 
@@ -122,7 +121,7 @@ describe('inspect', () => {
   test.each([
     [null, 'Customers can write issues of project ABC'],
     ['anyone' as const, 'Customers can write issues of project ABC'],
-    ['members' as const, 'Customers who have an Atlassian account count as members'],
+    ['members' as const, 'Customers with an Atlassian account count as members'],
   ])('a service desk where everybody may write is warned about: trust %j', async (trust, warning) => {
     const { jira, inspect } = await inspecting({}, trust);
     jira.projects[0] = { id: '10000', key: 'ABC', name: 'Help', projectTypeKey: 'service_desk' };
@@ -142,7 +141,7 @@ describe('inspect', () => {
     jira.server.fault = ({ url }) =>
       url.pathname.endsWith('/project/ABC') ? { body: { id: '10000', key: 'NEW', name: 'New' } } : null;
 
-    expect((await inspect())?.warnings).toEqual([expect.stringContaining('which Jira calls NEW by now')]);
+    expect((await inspect())?.warnings).toEqual([expect.stringContaining('is now NEW')]);
   });
 
   test.each([[{}], [{ id: 'x', key: 'ABC' }], [{ id: '1' }], [[]], [null]])(
