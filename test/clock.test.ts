@@ -6,7 +6,7 @@ import { setTimeout as realTime } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createClock, type SystemClock } from '../src/clock.js';
-import { compiled } from './support/compiled.js';
+import { DIST } from './support/dist.js';
 
 /** Time sources that only move when told to. */
 class FakeTime {
@@ -268,9 +268,8 @@ describe('the local day', () => {
 });
 
 test('time during which the daemon is stopped does not count, nor does it make a timer ring early', async () => {
-  const build = await compiled(['src/clock.ts']);
   const script = `
-    import { createClock } from ${JSON.stringify(pathToFileURL(join(build.dir, 'src/clock.js')).href)};
+    import { createClock } from ${JSON.stringify(pathToFileURL(join(DIST, 'src/clock.js')).href)};
     const clock = createClock({ heartbeatMs: 20, maxGapMs: 150 });
     const startedMs = performance.now();
     clock.after(300, () => {
@@ -294,6 +293,5 @@ test('time during which the daemon is stopped does not count, nor does it make a
     expect(realMs - awakeMs).toBeGreaterThanOrEqual(600);
   } finally {
     child.kill('SIGKILL');
-    await build.remove();
   }
 });

@@ -3,29 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll } from 'vitest';
 import type { HostTool } from '../../src/domain/ports.js';
 import { updateIssueTool } from '../../src/tracker/update-issue.js';
 import { config } from '../support/builders.js';
-import { compiled } from '../support/compiled.js';
+import { DIST } from '../support/dist.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 
-/** The demo agent, compiled as it is now. */
+/** The built demo agent. */
 export function compiledAgent(): { readonly path: string; readonly command: string } {
-  let built: Awaited<ReturnType<typeof compiled>> | null = null;
-  beforeAll(async () => {
-    built = await compiled(['src/demo/agent.ts']);
-  });
-  afterAll(() => built?.remove());
-  const path = () => join(built?.dir ?? '', 'src/demo/agent.js');
-  return {
-    get path() {
-      return path();
-    },
-    get command() {
-      return `BATON_DEMO_PACE_MS=0 '${process.execPath}' '${path()}'`;
-    },
-  };
+  const path = join(DIST, 'src/demo/agent.js');
+  return { path, command: `BATON_DEMO_PACE_MS=0 '${process.execPath}' '${path}'` };
 }
 
 /** The real tool on a board in memory with the issue `AB-1`. */

@@ -3,16 +3,10 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { compiled } from '../support/compiled.js';
+import { afterEach, describe, expect, test } from 'vitest';
+import { DIST } from '../support/dist.js';
 
 describe('standard error of a real process', () => {
-  let build: Awaited<ReturnType<typeof compiled>>;
-  beforeAll(async () => {
-    build = await compiled(['src/logging/logger.ts', 'src/logging/redact.ts']);
-  });
-  afterAll(() => build.remove());
-
   let children: ChildProcess[] = [];
   afterEach(() => {
     for (const child of children) child.kill('SIGKILL');
@@ -21,7 +15,7 @@ describe('standard error of a real process', () => {
 
   /** Runs `body` with `log` and `terminalSink` in scope; stdout is for the test. */
   function start(body: string, stderr: 'pipe' | number = 'pipe') {
-    const at = (file: string) => JSON.stringify(pathToFileURL(join(build.dir, 'src/logging', file)).href);
+    const at = (file: string) => JSON.stringify(pathToFileURL(join(DIST, 'src/logging', file)).href);
     const script = `
       const { terminalSink } = await import(${at('logger.js')});
       const logger = async () => {

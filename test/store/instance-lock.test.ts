@@ -5,23 +5,15 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { takeLocks } from '../../src/store/instance-lock.js';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
-import { compiled } from '../support/compiled.js';
+import { DIST } from '../support/dist.js';
 
 const TAKER = fileURLToPath(new URL('../support/children/lock-taker.mjs', import.meta.url));
 const KEYS = ['workspaces /w', 'issues of linear/x'];
 const HOLDER = { pid: process.pid, since: '2026-02-02T00:00:00.000Z', workflow: '/mine/WORKFLOW.md' };
-
-let sources: Awaited<ReturnType<typeof compiled>>;
-
-beforeAll(async () => {
-  sources = await compiled(['src/store/instance-lock.ts']);
-});
-
-afterAll(() => sources.remove());
 
 interface Said {
   readonly pid: number;
@@ -33,7 +25,7 @@ interface Said {
 /** Another process that wants the locks. `said`: what came of it; it is let go at once, unless it has to wait for `go`. */
 async function taker(order: { dir: string; keys?: readonly string[]; drop?: boolean }, go = Promise.resolve()) {
   const json = JSON.stringify({ keys: KEYS, workflow: '/theirs/WORKFLOW.md', ...order });
-  const child = spawn(process.execPath, ['--expose-gc', TAKER, sources.dir, json], {
+  const child = spawn(process.execPath, ['--expose-gc', TAKER, DIST, json], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
-import { compiled } from '../support/compiled.js';
+import { DIST } from '../support/dist.js';
 import { openStore } from './open-store.js';
 
 const CHILD = (name: string) => fileURLToPath(new URL(`../support/children/${name}.mjs`, import.meta.url));
@@ -13,17 +13,9 @@ const CHILD = (name: string) => fileURLToPath(new URL(`../support/children/${nam
 const OWN_MOUNTS = ['unshare', ...(process.geteuid?.() === 0 ? [] : ['--user', '--map-root-user']), '--mount'];
 const SMALL_DISK = 'mount -t tmpfs -o size=400k baton-test "$0" && exec "$@"';
 
-let sources: Awaited<ReturnType<typeof compiled>>;
-
-beforeAll(async () => {
-  sources = await compiled(['src/store/sqlite-store.ts']);
-});
-
-afterAll(() => sources.remove());
-
 test('whatever a write has resolved for is there after kill -9', async () => {
   const dir = await tempFolder();
-  const child = spawn(process.execPath, [CHILD('store-writer'), sources.dir, dir], {
+  const child = spawn(process.execPath, [CHILD('store-writer'), DIST, dir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -51,7 +43,7 @@ test.runIf(canMount)(
   'a full disk is told, costs nothing that was stored, and is over when there is space',
   async () => {
     const dir = await tempFolder();
-    const node = [process.execPath, CHILD('store-on-full-disk'), sources.dir, dir];
+    const node = [process.execPath, CHILD('store-on-full-disk'), DIST, dir];
 
     const { stdout } = await promisify(execFile)(unshare, [...options, 'bash', '-c', SMALL_DISK, dir, ...node]);
 
