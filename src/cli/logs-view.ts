@@ -1,5 +1,5 @@
 import type { TimelineEntry } from '../api/schemas.js';
-import { formatAge, formatMoment, parseTime } from '../text/format-time.js';
+import { formatAge, formatClock, formatMoment, parseTime } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import { chop, oneLine, wrap } from '../text/terminal-text.js';
 import type { LoggedRun } from './logs.js';
@@ -73,7 +73,5 @@ function detailLines(detail: string | null): string[] {
 /** Local time of day; the day is in the head of the run. */
 function clockTime(at: string | null): string {
   const ms = parseTime(at);
-  if (ms === null) return '--:--:--';
-  const date = new Date(ms);
-  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');
+  return ms === null ? '--:--:--' : formatClock(ms);
 }

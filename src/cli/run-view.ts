@@ -11,19 +11,24 @@ import { nearestWord } from '../domain/nearest-word.js';
 import type { Outcome } from '../domain/outcome.js';
 import type { RuntimeEvent } from '../domain/run-signal.js';
 import type { Redactor } from '../logging/redact.js';
+import { formatRuntime } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import { line } from '../text/phrases.js';
 import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
+import { wrapIndented } from '../text/terminal-text.js';
 
-interface ToldRun {
+interface PrintedRun {
   readonly issueId: string;
   readonly identifier: string;
-  readonly beganAtMs: number;
+  readonly startedAtMs: number;
 }
 
-/** Tells a person on a terminal what runs do, a line at a time. */
+/** Where the text about an issue begins, after its identifier. */
+export const INDENT = ' '.repeat(11);
+
+/** Prints the progress of runs for a person at a terminal, a line at a time. */
 export class RunPrinter implements Partial<RunObserver> {
-  readonly #runs = new Map<string, ToldRun>();
+  readonly #runs = new Map<string, PrintedRun>();
 
   constructor(
     private readonly out: Writable & { readonly columns?: number },
@@ -31,69 +36,69 @@ export class RunPrinter implements Partial<RunObserver> {
   ) {}
 
   runBegan(...[{ runId, issue, number, reason }]: Parameters<RunObserver['runBegan']>): void {
-    this.#runs.set(runId, { issueId: issue.id, identifier: issue.identifier, beganAtMs: performance.now() });
-    const which = number === 1 ? '' : ` (run ${number}${reason === 'first' ? '' : `, ${reason}`})`;
-    this.#say(issue.identifier, `▶ ${line(issue.title)}${which}`);
+    this.#runs.set(runId, { issueId: issue.id, identifier: issue.identifier, startedAtMs: performance.now() });
+    const suffix = number === 1 ? '' : ` (run ${number}${reason === 'first' ? '' : `, ${reason}`})`;
+    this.#print(issue.identifier, `▶ ${line(issue.title)}${suffix}`);
   }
 
   runtimeEvent(runId: string, event: RuntimeEvent): void {
     const run = this.#runs.get(runId);
-    const sentence = isToldElsewhere(event) ? null : sentenceOf(event);
-    if (run && sentence !== null) this.#say(run.identifier, `  ${sentence}`);
+    const sentence = isRedundant(event) ? null : sentenceOf(event);
+    if (run && sentence !== null) this.#print(run.identifier, `  ${sentence}`);
   }
 
-  /** A hook that aborts its run is told by the end of the run. */
+  /** A hook that aborts its run is printed with the end of the run. */
   hookEnded({ identifier, hook, outcome, message }: Parameters<RunObserver['hookEnded']>[0]): void {
     if (outcome === 'ok' || abortsOnFailure(hook)) return;
-    this.#say(identifier, `  ${message === null ? `hook ${hook}: ${outcome}` : message}`);
+    this.#print(identifier, `  ${message === null ? `hook ${hook}: ${outcome}` : message}`);
   }
 
   stepStarted(runId: string, { stepId, kind, isSkipped }: StepStart): void {
     const run = this.#runs.get(runId);
-    if (run && !isSkipped) this.#say(run.identifier, `  ${stepId} (${kind})`);
+    if (run && !isSkipped) this.#print(run.identifier, `  ${stepId} (${kind})`);
   }
 
-  /** One that fails is told by the end of the run. */
+  /** A failed step is printed with the end of the run. */
   stepFinished(runId: string, { stepId, outcome, durationMs }: StepEnd): void {
     const run = this.#runs.get(runId);
     if (!run || (outcome !== 'skipped' && outcome.state !== 'success')) return;
-    const how = outcome === 'skipped' ? 'skipped' : `done, ${(durationMs / 1000).toFixed(1)} s`;
-    this.#say(run.identifier, `  ${stepId} ${how}`);
+    const result = outcome === 'skipped' ? 'skipped' : `done, ${formatRuntime(durationMs)}`;
+    this.#print(run.identifier, `  ${stepId} ${result}`);
   }
 
-  /** What is told of an issue between its runs is about its workspace, where work may have been left. */
+  /** Between runs only warnings about an issue's workspace are printed: work may have been left there. */
   warned(...[runId, message, fields]: Parameters<RunObserver['warned']>): void {
     const { issue_identifier: identifier, detail } = fields;
     if (runId !== null || typeof identifier !== 'string') return;
-    this.#say(identifier, `  ${message}${typeof detail === 'string' ? `: ${detail}` : ''}`);
+    this.#print(identifier, `  ${message}${typeof detail === 'string' ? `: ${detail}` : ''}`);
   }
 
   runEnded(runId: string, outcome: Outcome): void {
     const run = this.#runs.get(runId);
     if (!run) return;
-    const seconds = ((performance.now() - run.beganAtMs) / 1000).toFixed(1);
-    this.#say(run.identifier, `${markOf(outcome)} ${describeOutcome(outcome)}, ${seconds} s`);
+    const runtime = formatRuntime(performance.now() - run.startedAtMs);
+    this.#print(run.identifier, `${markOf(outcome)} ${describeOutcome(outcome)}, ${runtime}`);
   }
 
-  /** What becomes of an issue after its run, where a person would wonder. */
+  /** Prints why an issue was parked, or when it is retried. */
   decided(event: OrchestratorEvent, { claims }: State, nowMs: number): void {
     const run = event.type === 'run_exited' ? this.#runs.get(event.runId) : undefined;
     if (event.type !== 'run_exited' || !run) return;
     this.#runs.delete(event.runId);
     const status = claims[run.issueId]?.status;
-    if (status?.kind === 'parked') this.#say(run.identifier, `  parked as ${status.reason}: ${status.message}`);
+    if (status?.kind === 'parked') this.#print(run.identifier, `  parked as ${status.reason}: ${status.message}`);
     if (status?.kind !== 'waiting' || status.error === null) return;
-    this.#say(run.identifier, `  tries again in ${Math.max(0, (status.dueAtMs - nowMs) / 1000).toFixed(1)} s`);
+    this.#print(run.identifier, `  tries again in ${formatRuntime(Math.max(0, status.dueAtMs - nowMs))}`);
   }
 
-  #say(identifier: string, text: string): void {
-    const told = neutralise(this.redactor.mask(`${identifier.padEnd(8)} ${text}`.replace(/\s*\n\s*/g, ' ')));
-    this.out.write(`${wrapWithIndent(told, this.out.columns)}\n`);
+  #print(identifier: string, text: string): void {
+    const row = neutralise(this.redactor.mask(`${identifier.padEnd(8)} ${text}`.replace(/\s*\n\s*/g, ' ')));
+    this.out.write(`${wrapIndented(row, this.out.columns, INDENT)}\n`);
   }
 }
 
-/** Begins that an end will tell, the first turn that goes without saying, and ends of turns that the end of the run tells. */
-function isToldElsewhere(event: RuntimeEvent): boolean {
+/** The start of an item whose end is printed too, the first turn, and the end of a turn that the end of the run repeats. */
+function isRedundant(event: RuntimeEvent): boolean {
   if (isPassing(event)) return true;
   if (event.type === 'session_started') return event.data?.turn === 1;
   if (event.type === 'notification' && event.method === 'error') return event.data?.willRetry !== true;
@@ -105,19 +110,19 @@ function markOf(outcome: Outcome): string {
   return outcome.state === 'cancelled' ? '■' : '✗';
 }
 
-/** What came of a daemon that worked everything off once, for the person who started it. */
+/** The results of `--once` and `--issue`, and why issues were not started. */
 export function formatSummary(state: State, now: Instant): string {
   const { once } = state;
   if (once === null) return '';
   const results = onceResults(state);
-  const lines = [headline(results, once.only), ...results.map(lineOf)];
-  const asBefore = { ...state, shutdown: null };
-  const obstacle = obstacleToAll(asBefore, now);
-  if (obstacle !== null) lines.push(`${results.length === 0 ? 'Why' : 'Nothing more was started'}: ${obstacle}.`);
-  const inVain = skippedIssues(state).map((issue) => whyInVain(issue, asBefore, now, obstacle));
-  if (once.only === null) lines.push(...notStarted(state));
-  else if (results.length + inVain.length === 0 && obstacle === null) lines.push(whyNotThisOne(once.only, state));
-  lines.push(...inVain);
+  const lines = [headline(results, once.only), ...results.map(resultLine)];
+  const beforeShutdown = { ...state, shutdown: null };
+  const obstacle = obstacleToAll(beforeShutdown, now);
+  if (obstacle !== null) lines.push(`${results.length === 0 ? 'Reason' : 'No more runs were started'}: ${obstacle}.`);
+  const skipped = skippedIssues(state).map((issue) => skippedLine(issue, beforeShutdown, now, obstacle));
+  if (once.only === null) lines.push(...notStartedLines(state));
+  else if (results.length + skipped.length === 0 && obstacle === null) lines.push(whyNotStarted(once.only, state));
+  lines.push(...skipped);
   if (lines.length === 1 && results.length === 0) lines.push(`No issue is in state ${activeStates(state)}.`);
   lines.push(...state.poll.problems.map((problem) => `Could not be read: ${problem}`));
   return `${lines.map((text) => neutralise(text.replace(/\s*\n\s*/g, ' '))).join('\n')}\n`;
@@ -127,91 +132,49 @@ function headline(results: readonly OnceResult[], only: string | null): string {
   if (results.length === 0) return only === null ? 'Nothing was started.' : `${only} was not started.`;
   const failed = results.filter(({ ok }) => !ok).length;
   const runs = results.length === 1 ? '1 run' : `${results.length} runs`;
-  return failed === 0 ? `${runs}, all well.` : `${runs}, ${failed} failed.`;
+  return `${runs}, ${failed === 0 ? 'no failures' : `${failed} failed`}.`;
 }
 
-function lineOf({ identifier, ok, code, message }: OnceResult): string {
+function resultLine({ identifier, ok, code, message }: OnceResult): string {
   return ok ? `  ✓ ${identifier}` : `  ✗ ${identifier}  ${code}: ${message}`;
 }
 
-function notStarted(state: State): string[] {
-  const ran = Object.keys(state.once?.results ?? {});
+function notStartedLines(state: State): string[] {
+  const started = Object.keys(state.once?.results ?? {});
   const parked = Object.entries(state.claims).flatMap(([id, { issue, status }]) =>
-    status.kind === 'parked' && !ran.includes(id)
+    status.kind === 'parked' && !started.includes(id)
       ? [`  – ${issue.identifier}  not started: parked as ${status.reason}, ${status.message}`]
       : [],
   );
   const ineligible = Object.values(state.candidates).flatMap((issue) => {
-    const why = reasonsOf(issue, state);
-    return why === '' ? [] : [`  – ${issue.identifier}  not started: ${why}`];
+    const reasons = reasonsOf(issue, state);
+    return reasons === '' ? [] : [`  – ${issue.identifier}  not started: ${reasons}`];
   });
   return [...parked, ...ineligible];
 }
 
-/** It could have been started, and was not. */
-function whyInVain({ id, identifier }: Issue, state: State, now: Instant, obstacle: string | null): string {
-  const place = lineUp(state, now).find(({ ready }) => ready.issue.id === id);
-  const why = place
-    ? (place.why ?? 'Baton was told to stop before its turn')
-    : 'the tracker could not tell how it stands';
+/** An eligible issue that was not started. */
+function skippedLine({ id, identifier }: Issue, state: State, now: Instant, obstacle: string | null): string {
+  const entry = lineUp(state, now).find(({ ready }) => ready.issue.id === id);
+  const why = entry ? (entry.why ?? 'Baton was stopped before its turn') : 'the tracker could not report its state';
   return `  – ${identifier}  not started: ${obstacle === null ? why : 'see above'}`;
 }
 
-function whyNotThisOne(name: string, state: State): string {
+function whyNotStarted(name: string, state: State): string {
   const known = [...Object.values(state.candidates), ...Object.values(state.claims).map(({ issue }) => issue)];
-  const found = findIssue(known, name, (issue) => issue);
-  if (found) return `${reasonsOf(found, state)}.`;
-  const near = nearestWord(
-    name,
-    known.map(({ identifier }) => identifier),
-  );
+  const issue = findIssue(known, name, (one) => one);
+  if (issue) return `${reasonsOf(issue, state)}.`;
+  const identifiers = known.map(({ identifier }) => identifier);
+  const near = nearestWord(name, identifiers);
   return `There is no issue of that name in state ${activeStates(state)}.${near === null ? '' : ` Did you mean ${near}?`}`;
 }
 
 function activeStates({ config }: State): string {
-  return config.tracker.activeStates.map((one) => `"${one}"`).join(' or ');
+  return config.tracker.activeStates.map((state) => `"${state}"`).join(' or ');
 }
 
 function reasonsOf(issue: Issue, state: State): string {
   return failedRules(issue, state)
     .map(({ why }) => why)
     .join('; ');
-}
-
-/** Behind the identifier, where what is told of an issue begins. */
-const INDENT = ' '.repeat(11);
-const MIN_COLUMNS = 40;
-
-/**
- * Breaks lines as a terminal of that width would, but indents what goes on. Otherwise whoever writes a long enough line
- * decides what stands at the beginning of the next one, where only we speak. Without a width nothing changes.
- */
-export function wrapWithIndent(text: string, columns: number | undefined): string {
-  if (columns === undefined || columns < MIN_COLUMNS) return text;
-  return text
-    .split('\n')
-    .map((line) => hang(line, columns))
-    .join('\n');
-}
-
-function hang(line: string, columns: number): string {
-  const rows: string[] = [];
-  let row = '';
-  let width = 0;
-  for (const character of line) {
-    const own = widthOf(character);
-    if (width + own > columns) {
-      rows.push(row);
-      row = INDENT;
-      width = INDENT.length;
-    }
-    row += character;
-    width += own;
-  }
-  return [...rows, row].join('\n');
-}
-
-/** Too wide is a short row, too narrow would let the terminal break it: in doubt wide. */
-function widthOf(character: string): number {
-  return (character.codePointAt(0) ?? 0) < 0x300 ? 1 : 2;
 }

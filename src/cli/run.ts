@@ -5,9 +5,10 @@ import type { Daemon } from '../daemon/daemon.js';
 import { createLogger, type LogLevel } from '../logging/logger.js';
 import { createRedactor } from '../logging/redact.js';
 import { defaultLockDir, openStateDir } from '../state-dir.js';
+import { wrapIndented } from '../text/terminal-text.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
-import { formatSummary, RunPrinter, wrapWithIndent } from './run-view.js';
+import { formatSummary, INDENT, RunPrinter } from './run-view.js';
 
 export interface RunOptions {
   readonly workflowPath: string;
@@ -60,7 +61,7 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
   const code = await daemon.exited;
   if (!isBounded) return code;
   const clock = createClock();
-  io.stdout.write(wrapWithIndent(redactor.mask(formatSummary(daemon.state, clock.now())), io.stdout.columns));
+  io.stdout.write(wrapIndented(redactor.mask(formatSummary(daemon.state, clock.now())), io.stdout.columns, INDENT));
   clock.close();
   return code === 0 ? onceExitCode(daemon.state) : code;
 }

@@ -2,7 +2,7 @@ import type { HoldView, StateView } from '../api/schemas.js';
 import type { LockHolder } from '../store/instance-lock.js';
 import { formatBudget } from '../text/format-numbers.js';
 import { formatAge, formatDuration, formatMoment, formatTimeLeft, localiseTimes } from '../text/format-time.js';
-import { cut, joined, oneLine, withCommand, withStop, wrap } from '../text/terminal-text.js';
+import { cut, joinFacts, oneLine, withCommand, withStop, wrap } from '../text/terminal-text.js';
 import type { StoredView } from './status.js';
 import {
   countNeeds,
@@ -46,8 +46,8 @@ function statusHeader(view: StateView, frame: Frame): string[] {
   const { paint, width } = frame;
   return [
     paint.bold(cut(oneLine(view.workflow.path), width)),
-    ...joined(countWords(view), width),
-    ...joined(facts(view, frame), width).map(paint.dim),
+    ...joinFacts(countWords(view), width),
+    ...joinFacts(facts(view, frame), width).map(paint.dim),
     ...paused(view, frame).map(paint.yellow),
     ...[...troubles(view, frame.nowMs), ...workflowTroubles(view)].flatMap(({ text, isBad, margin = '' }) =>
       wrap(oneLine(text), width - margin.length, 4).map((row) => `${margin}${paint[isBad ? 'red' : 'yellow'](row)}`),
@@ -240,7 +240,7 @@ function daemonLines({ holder, answer }: DaemonStatus, { nowMs, width, paint }: 
     wrap(oneLine(text), width - 2, 3).map((row) => `  ${paint[style](row)}`);
   if ('silent' in answer) return [path, ...told(`${pid}; it gives no status: ${answer.silent}`, 'red')];
   const style = countNeeds(answer) > 0 ? 'yellow' : 'dim';
-  const facts = joined([...countWords(answer), pid], width - 2).map((row) => `  ${paint[style](row)}`);
+  const facts = joinFacts([...countWords(answer), pid], width - 2).map((row) => `  ${paint[style](row)}`);
   const why = whyNothing(answer, nowMs);
   return [path, ...facts, ...(why === null ? [] : told(why, 'yellow'))];
 }

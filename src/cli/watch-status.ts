@@ -1,10 +1,10 @@
 import type { StateView } from '../api/schemas.js';
-import { cut, oneLine, wrap } from '../text/terminal-text.js';
+import { cut, oneLine, rowsOf, widthOf, wrap } from '../text/terminal-text.js';
 import type { DaemonTarget } from './client.js';
 import { followDaemon, nextState, untilInterrupted } from './follow-daemon.js';
 import type { Io } from './io.js';
 import { renderStatus } from './status-view.js';
-import { type Frame, heightOfOutput, isTerminal, rowsOf, shownWidth } from './terminal.js';
+import { type Frame, heightOfOutput, isTerminal } from './terminal.js';
 
 /** Shows the status for as long as somebody looks. A daemon that ends is waited for. Throws `ApiError`. */
 export async function watchStatus(target: DaemonTarget, io: Io, frame: () => Frame): Promise<number> {
@@ -141,7 +141,7 @@ function fittingLines(lines: readonly string[], height: number, columns: number)
  * that is to be copied, is cleared behind its end.
  */
 function overwritten(line: string, columns: number): string {
-  const isFull = shownWidth(line) % columns === 0;
+  const isFull = widthOf(line) % columns === 0;
   return `\u001b[K${line}${isFull ? '' : '\u001b[K'}`;
 }
 

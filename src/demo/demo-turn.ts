@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Fields, fieldsOf, listOf, textOf } from '../domain/json.js';
+import { counted } from '../text/format-numbers.js';
 import { type DemoThread, fileChange, type Step, type Usage, writeText } from './demo-thread.js';
 import {
   commandItem,
@@ -150,10 +151,6 @@ export class DemoTurn {
 
 function promptOf(input: readonly unknown[]): string {
   return input.map((part) => textOf(fieldsOf(part).text) ?? '').join('\n');
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Unreferenced timers would let the process end; a turn must not. */

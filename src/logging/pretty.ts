@@ -1,3 +1,4 @@
+import { formatClock } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 
 /**
@@ -37,9 +38,7 @@ const MAX_VALUE_CHARS = 500;
 function clockTime(time: unknown): string {
   const date = new Date(String(time));
   if (Number.isNaN(date.getTime())) return '--:--:--.---';
-  const two = (value: number) => String(value).padStart(2, '0');
-  const millis = String(date.getMilliseconds()).padStart(3, '0');
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${millis}`;
+  return `${formatClock(date.getTime())}.${String(date.getMilliseconds()).padStart(3, '0')}`;
 }
 
 /** An error with a code of ours explains itself; of any other one the stack is wanted too. */

@@ -2,7 +2,8 @@ import { basename } from 'node:path';
 import { NOTICE_KINDS } from '../domain/config.js';
 import { assertNever } from '../domain/json.js';
 import type { Question } from '../domain/run-signal.js';
-import { formatTokens } from '../text/format-numbers.js';
+import { counted, formatTokens } from '../text/format-numbers.js';
+import { formatDuration } from '../text/format-time.js';
 import { neutralise, neutraliseLines } from '../text/neutralise.js';
 import type { DigestNotice, HoldNotice, Notice, NoticeIssue } from './notice.js';
 
@@ -71,9 +72,7 @@ function sentenceOf(notice: Notice, project: string, cleaner: Cleaner): string {
 
 function holdSentence({ event, hold, atMs }: HoldNotice, project: string): string {
   if (event === 'begun') return `Baton is on hold in ${project} (${hold.code}): nothing new is started`;
-  const minutes = Math.round(Math.max(0, atMs - hold.sinceMs) / 60_000);
-  const lasted = minutes === 0 ? 'less than a minute' : counted(minutes, 'minute');
-  return `Baton goes on in ${project}: the hold is over (${hold.code}) after ${lasted}`;
+  return `Baton goes on in ${project}: the hold is over (${hold.code}) after ${formatDuration(atMs - hold.sinceMs)}`;
 }
 
 /** What an agent, a tracker or an error said. */
@@ -117,10 +116,6 @@ function countsOf({ counts }: DigestNotice): string {
 
 function totalOf({ counts }: DigestNotice): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
-function counted(count: number, what: string): string {
-  return `${String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { assertNever } from '../domain/json.js';
-import { formatTokens } from '../text/format-numbers.js';
-import { localDay, localTime } from '../text/format-time.js';
+import { counted, formatTokens } from '../text/format-numbers.js';
+import { formatDuration, localDay, localTime } from '../text/format-time.js';
+import { cut, oneLine } from '../text/terminal-text.js';
 import type { Cost, Group, Report, ReportNote, RunState, Sums } from './report.js';
-import { cut, oneLine } from './report-text.js';
 
 /** So few and so short that all of it stays below 600 characters. */
 const MAX_NAMES = 5;
@@ -28,7 +28,7 @@ export function reportSummary(report: Report): string {
   const spent = [
     `${formatTokens(tokens.billable)} tokens`,
     ...(cost === null ? [] : [moneyOf(cost, cut(oneLine(currency ?? ''), MAX_NAME))]),
-    duration(timeMs),
+    formatDuration(timeMs),
   ];
   const sentences = [
     `${since}: ${work.join(', ')}.`,
@@ -66,7 +66,7 @@ export function totalSentences({ issues, runs, failures, tokens, cost, timeMs }:
     ...(failures.length === 0 ? [] : [failureWords(failures)]),
     `${formatTokens(tokens.billable)} tokens: ${formatTokens(tokens.input)} input, ${formatTokens(tokens.cached)} of it cached, and ${formatTokens(tokens.output)} output`,
     ...(cost === null ? [] : [`cost: ${moneyOf(cost, currency)}`]),
-    `time: ${duration(timeMs)}`,
+    `time: ${formatDuration(timeMs)}`,
   ];
 }
 
@@ -119,17 +119,6 @@ export function amountOf({ amount, isPartial }: Cost): string {
 export function moneyOf({ amount, isPartial }: Cost, currency: string): string {
   if (!isPartial) return `${amountOf({ amount, isPartial })} ${currency}`;
   return amount === 0 ? 'no price known' : `at least ${amount.toFixed(2)} ${currency}`;
-}
-
-export function duration(ms: number): string {
-  const seconds = Math.floor(ms / 1_000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 export const RUN_WORDS: { readonly [state in RunState]: string } = {

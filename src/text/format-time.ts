@@ -1,46 +1,64 @@
+/** Durations, dates and clock times for people. Pure: the current time is an argument. Local times are in the zone of this process. */
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** `12 s`, `4 min`, `3 h 12 min`, `2 d 4 h`. */
+/** `12 s`, `4 min`, `3 h 12 min`, `2 d 4 h`: for ages and waiting times. */
 export function formatDuration(ms: number): string {
-  if (ms < MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))} s`;
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
-  if (ms < DAY) return pair(ms, HOUR, 'h', MINUTE, 'min');
-  return pair(ms, DAY, 'd', HOUR, 'h');
+  return ms < HOUR ? oneUnit(ms) : twoUnits(ms);
 }
 
-function pair(ms: number, large: number, one: string, small: number, other: string): string {
-  const rest = Math.floor((ms % large) / small);
-  return `${Math.floor(ms / large)} ${one}${rest === 0 ? '' : ` ${rest} ${other}`}`;
+/** `12 s`, `4 min 10 s`, `3 h 12 min`, `2 d 4 h`: for something in progress, where every second counts. */
+export function formatElapsed(ms: number): string {
+  return ms < MINUTE ? oneUnit(ms) : twoUnits(ms);
 }
 
-/** How long ago that was; `null` where it is not known. `time` is ISO 8601. */
+/** `12 ms`, `2.3 s`, `4 min 10 s`: for something that has ended. */
+export function formatRuntime(ms: number): string {
+  if (ms < 100) return `${Math.round(ms)} ms`;
+  return ms < MINUTE ? `${(ms / SECOND).toFixed(1)} s` : twoUnits(ms);
+}
+
+function oneUnit(ms: number): string {
+  return ms < MINUTE ? `${Math.max(0, Math.floor(ms / SECOND))} s` : `${Math.floor(ms / MINUTE)} min`;
+}
+
+function twoUnits(ms: number): string {
+  if (ms < HOUR) return pair(ms, MINUTE, 'min', SECOND, 's');
+  return ms < DAY ? pair(ms, HOUR, 'h', MINUTE, 'min') : pair(ms, DAY, 'd', HOUR, 'h');
+}
+
+function pair(ms: number, large: number, largeName: string, small: number, smallName: string): string {
+  const remainder = Math.floor((ms % large) / small);
+  return `${Math.floor(ms / large)} ${largeName}${remainder === 0 ? '' : ` ${remainder} ${smallName}`}`;
+}
+
+/** The time since `time` (ISO 8601); null when it is unknown. */
 export function formatAge(time: string | null, nowMs: number): string | null {
   const ms = parseTime(time);
   return ms === null ? null : formatDuration(nowMs - ms);
 }
 
-/** How long until then; `null` where it is not known or has passed. */
+/** The time until `time` (ISO 8601), rounded up to a second; null when it is unknown or has passed. */
 export function formatTimeLeft(time: string | null, nowMs: number): string | null {
   const ms = parseTime(time);
   return ms === null || ms <= nowMs ? null : formatDuration(Math.ceil((ms - nowMs) / SECOND) * SECOND);
 }
 
-/** Local: `14:05`, of another day `18 Nov 14:05`. */
+/** Local: `14:05`, on another day `18 Nov 14:05`. */
 export function formatMoment(ms: number, nowMs: number): string {
   const [date, today] = [new Date(ms), new Date(nowMs)];
-  const clock = `${two(date.getHours())}:${two(date.getMinutes())}`;
-  if (date.toDateString() === today.toDateString()) return clock;
+  const time = hoursAndMinutes(date);
+  if (date.toDateString() === today.toDateString()) return time;
   const year = date.getFullYear() === today.getFullYear() ? '' : ` ${date.getFullYear()}`;
-  return `${date.getDate()} ${MONTHS[date.getMonth()]}${year} ${clock}`;
+  return `${date.getDate()} ${MONTHS[date.getMonth()]}${year} ${time}`;
 }
 
-/**
- * Sentences of the daemon name times in UTC; whoever sits at a terminal has a clock on the wall, and wants to know how long that is:
- * `14:05, in 8 s`.
- */
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** Replaces the UTC times in a sentence of the daemon by local ones with their distance: `14:05, in 8 s`. */
 export function localiseTimes(text: string, nowMs: number): string {
   return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g, (time) => {
     const ms = parseTime(time);
@@ -50,37 +68,45 @@ export function localiseTimes(text: string, nowMs: number): string {
   });
 }
 
-export function parseTime(time: string | null): number | null {
-  const ms = time === null ? Number.NaN : Date.parse(time);
-  return Number.isNaN(ms) ? null : ms;
+/** Local: `14:05:09`. */
+export function formatClock(ms: number): string {
+  const date = new Date(ms);
+  return `${hoursAndMinutes(date)}:${twoDigits(date.getSeconds())}`;
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-
-function two(value: number): string {
-  return String(value).padStart(2, '0');
-}
-
-/** Local times, for people: in the zone of this process. */
+/** Local: `2026-11-16`. */
 export function localDay(wallMs: number): string {
   const date = new Date(wallMs);
-  return `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const year = String(date.getFullYear()).padStart(4, '0');
+  return `${year}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
 }
 
-/** `2026-11-16 09:05`. */
+/** Local: `2026-11-16 09:05`. */
 export function localTime(wallMs: number): string {
-  const date = new Date(wallMs);
-  return `${localDay(wallMs)} ${two(date.getHours())}:${two(date.getMinutes())}`;
+  return `${localDay(wallMs)} ${hoursAndMinutes(new Date(wallMs))}`;
 }
 
-/** When the local day began that was so many days before. The calendar knows days of 23 and 25 hours; arithmetic does not. */
+/** The start of the local day that many days ago. Uses the calendar because days may have 23 or 25 hours. */
 export function startOfDay(wallMs: number, daysBefore: number): number {
   const date = new Date(wallMs);
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() - daysBefore).getTime();
 }
 
-/** For people and scripts: UTC. `null` for what no calendar has, such as a reset time that a tracker sent in the wrong unit. */
+/** UTC, in ISO 8601. Returns null for a number that is no date, such as a reset time that a tracker sent in the wrong unit. */
 export function isoTime(wallMs: number): string | null {
   const date = new Date(wallMs);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+export function parseTime(time: string | null): number | null {
+  const ms = time === null ? Number.NaN : Date.parse(time);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+function hoursAndMinutes(date: Date): string {
+  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
 }

@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, listOf } from '../domain/json.js';
-import { because, code, command, counted, line, took } from './phrases.js';
+import { counted } from './format-numbers.js';
+import { because, code, command, line, took } from './phrases.js';
 
 /** What an item of the agent says when it begins. Most are told when they are done. */
 export function begunItem(item: Fields): string | null {

@@ -1,3 +1,4 @@
+import { formatRuntime } from './format-time.js';
 import { neutralise } from './neutralise.js';
 
 /** Pieces of sentences. What agents sent may be anything: it is put on one line, neutralised and cut. */
@@ -39,13 +40,7 @@ function unquoted(text: string): string {
 /** ` (2.3 s)`, or nothing when it is not known. */
 export function took(durationMs: unknown): string {
   if (typeof durationMs !== 'number' || !(durationMs >= 0) || durationMs > MAX_DURATION_MS) return '';
-  if (durationMs < 100) return ` (${Math.round(durationMs)} ms)`;
-  const seconds = durationMs / 1_000;
-  if (seconds < 60) return ` (${seconds.toFixed(1)} s)`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60
-    ? ` (${minutes} min ${Math.floor(seconds % 60)} s)`
-    : ` (${Math.floor(minutes / 60)} h ${minutes % 60} min)`;
+  return ` (${formatRuntime(durationMs)})`;
 }
 
 const MAX_DURATION_MS = 1_000 * 3_600_000;
@@ -54,8 +49,4 @@ const MAX_DURATION_MS = 1_000 * 3_600_000;
 export function because(value: unknown): string {
   const text = line(value);
   return text === '' ? '' : `: ${text}`;
-}
-
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, listOf } from '../domain/json.js';
 import type { Outcome } from '../domain/outcome.js';
 import type { RuntimeEvent } from '../domain/run-signal.js';
-import { formatTokens } from './format-numbers.js';
+import { counted, formatTokens } from './format-numbers.js';
 import { begunItem, endedItem } from './item-sentences.js';
-import { because, command, counted, line } from './phrases.js';
+import { because, command, line } from './phrases.js';
 
 /**
  * What an agent does, as a short sentence without its subject: "ran `npm test`, exit 1 (2.3 s)". One line, no control characters, at most

@@ -32,7 +32,7 @@ test('the WORKFLOW.md of this repository clones the folder it lies in, and pushe
 
   const { code, stdout } = await here.baton('run', '--issue', 'TASK-1');
 
-  expect(stdout).toContain('1 run, all well.');
+  expect(stdout).toContain('1 run, no failures.');
   expect(git(here.dir, 'show', 'baton/TASK-1:NOTES.md')).toContain('Complete commands and flags in bash');
   expect(here.read(file)).toContain('status: Done');
   expect(code).toBe(0);

@@ -146,7 +146,7 @@ describe('baton run --issue', () => {
     const { code, stdout } = await here.baton('run', '--issue', 'task-1');
 
     expect(stdout).toContain('added `hello.txt`');
-    expect(stdout).toContain('1 run, all well.');
+    expect(stdout).toContain('1 run, no failures.');
     expect(stdout).not.toContain('TASK-2');
     expect(code).toBe(0);
   });

@@ -28,7 +28,7 @@ describe('the text of a notice', () => {
       ['AB-1 is parked (no_progress): Title of AB-1', '> nothing changed', 'Say more clearly'],
     ],
     ['hold', hold('begun'), ['Baton is on hold in web (agent_unauthorized): nothing new is started', '> log in again']],
-    ['over', hold('over'), ['Baton goes on in web: the hold is over (agent_unauthorized) after 12 minutes']],
+    ['over', hold('over'), ['Baton goes on in web: the hold is over (agent_unauthorized) after 12 min']],
     ['done', done('AB-1'), ['AB-1 is done (Done): Title of AB-1', '2 runs, 48k tokens']],
     ['handed over', done('AB-1', false), ['AB-1 was handed over (Review): Title of AB-1']],
     ['report', report(), ['Daily report of web', 'Two issues were done.']],

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { reportSummary } from '../../src/report/report-summary.js';
-import { oneLine, reportColumns, reportMarkdown, reportText, widthOf } from '../../src/report/report-text.js';
+import { reportColumns, reportMarkdown, reportText } from '../../src/report/report-text.js';
+import { oneLine, widthOf } from '../../src/text/terminal-text.js';
 import { codeOf, ROW_READERS } from './markdown-cells.js';
 import { failed, finished, NOON_MS, PRICING, reportOf, run } from './report-samples.js';
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { success } from '../../src/domain/outcome.js';
-import { shortCount } from '../../src/page/model/numbers.js';
 import { reportSummary } from '../../src/report/report-summary.js';
-import { formatTokens } from '../../src/text/format-numbers.js';
+import { counted, formatBudget, formatTokens } from '../../src/text/format-numbers.js';
 import { describeOutcome } from '../../src/text/run-sentences.js';
 import { reportOf, run } from '../report/report-samples.js';
 
@@ -19,32 +18,35 @@ test.each([
   [9_994_000, '10M'],
   [12_340_000, '12.3M'],
   [1_234_567_890, '1.2G'],
-])('%i tokens are told as %s', (tokens, shown) => {
+  [Number.NaN, '–'],
+])('%i tokens are shown as %s', (tokens, shown) => {
   expect(formatTokens(tokens)).toBe(shown);
 });
 
-describe('one number of tokens is told alike', () => {
-  const counts = fc.integer({ min: 0, max: 999_000_000 });
+test('the end of a run and the report show the same number of tokens', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 999_000_000 }), (output) => {
+      const tokens = { input: 0, cached: 0, output };
 
-  test('by the status and by the page', () => {
-    fc.assert(
-      fc.property(counts, (count) => {
-        expect(shortCount(count)).toBe(formatTokens(count));
-      }),
-    );
-  });
+      const outcome = describeOutcome(success(null, { usage: tokens }));
+      const report = reportSummary(reportOf({ runs: [run({ tokens })] }));
 
-  test('by the end of a run and by the report', () => {
-    fc.assert(
-      fc.property(counts, (output) => {
-        const tokens = { input: 0, cached: 0, output };
+      expect(outcome).toBe(`finished, ${formatTokens(output)} tokens`);
+      expect(report).toContain(` ${formatTokens(output)} tokens, `);
+    }),
+  );
+});
 
-        const told = describeOutcome(success(null, { usage: tokens }));
-        const report = reportSummary(reportOf({ runs: [run({ tokens })] }));
+test('a budget without a limit is the number of tokens spent', () => {
+  expect(formatBudget({ spent: 5, limit: null })).toBe('5 tokens');
+  expect(formatBudget({ spent: 5, limit: 1_000 })).toBe('5 of 1k tokens');
+});
 
-        expect(told).toBe(`finished, ${formatTokens(output)} tokens`);
-        expect(report).toContain(` ${formatTokens(output)} tokens, `);
-      }),
-    );
-  });
+test('one is singular', () => {
+  expect([counted(1, 'run'), counted(0, 'run'), counted(2, 'run'), counted(1_234_567, 'run')]).toEqual([
+    '1 run',
+    '0 runs',
+    '2 runs',
+    '1,234,567 runs',
+  ]);
 });

@@ -1,8 +1,9 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { Stats } from '../../api/schemas.js';
+import { counted, formatTokens } from '../../text/format-numbers.js';
 import { getJson } from '../live/api.js';
 import { dayLabel, scaleFor } from '../model/chart-scale.js';
-import { counted, fullCount, shortCount } from '../model/numbers.js';
+import { fullCount } from '../model/numbers.js';
 import { useSession } from '../parts/session.js';
 import { memo } from '../parts/ticker.js';
 
@@ -36,7 +37,7 @@ function TokensChart({ days }: DaysProps) {
   return (
     <BarChart
       title="Tokens per day"
-      summary={`${shortCount(total)} in all`}
+      summary={`${formatTokens(total)} in all`}
       days={days.map(({ day }) => day)}
       series={[{ name: 'tokens', look: 'tokens', values: days.map(({ tokens }) => tokens) }]}
     />
@@ -131,7 +132,7 @@ function BarChart({ title, summary, days, series }: BarChartProps) {
           <g key={tick}>
             <line class="grid" x1={LEFT} x2={WIDTH} y1={HEIGHT - heightOf(tick)} y2={HEIGHT - heightOf(tick)} />
             <text class="tick" x={LEFT - 5} y={HEIGHT - heightOf(tick) + 3} text-anchor="end">
-              {shortCount(tick)}
+              {formatTokens(tick)}
             </text>
           </g>
         ))}

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { DoneView, IneligibleView, ParkedView, ReadyView, RetryingView, RunningView } from '../../api/schemas.js';
+import { counted, formatTokens } from '../../text/format-numbers.js';
 import { issuePath } from '../live/api.js';
 import { groupByRule, heldOrder } from '../model/lists.js';
-import { counted, fullCount, shortCount } from '../model/numbers.js';
+import { fullCount } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
 import { parkWords, phaseWords, reasonWords, ruleGroupWords, stopWords } from '../model/words.js';
 import { ActionButton, Ago, BudgetBar, ConfirmedButton, Elapsed, IssueName, Sentence } from '../parts/controls.js';
@@ -143,7 +144,7 @@ const DoneRow = memo(function Row({ entry }: { readonly entry: DoneView }) {
       <div class="row-facts">
         <span class={entry.terminal ? 'tag tag-go' : 'tag'}>{shownLine(entry.state)}</span>
         <span class="faint">
-          <Ago at={entry.finished_at} /> · {counted(entry.runs, 'run')} · {shortCount(entry.tokens)} tokens
+          <Ago at={entry.finished_at} /> · {counted(entry.runs, 'run')} · {formatTokens(entry.tokens)} tokens
         </span>
       </div>
     </li>

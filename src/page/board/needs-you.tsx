@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { formatTimeLeft } from '../../text/format-time.js';
 import { draftOf } from '../model/answer-draft.js';
-import { timeLeft } from '../model/numbers.js';
 import { cardsAfter, type Need, type QuestionCard } from '../model/question-cards.js';
 import { AnswerBox } from '../parts/answer-box.js';
 import { Ago, IssueName } from '../parts/controls.js';
@@ -62,7 +62,7 @@ function Card({ card, withName, onHide }: { readonly card: QuestionCard; readonl
 
 /** Since when it waits, until when, and what comes then. */
 function Patience({ need: { since, run }, isApproval }: { readonly need: Need; readonly isApproval: boolean }) {
-  const left = useTicking((now) => timeLeft(run?.until ?? null, now));
+  const left = useTicking((now) => formatTimeLeft(run?.until ?? null, now));
   const what = isApproval ? 'Asked for your leave' : 'Asked you';
   const then = run?.onTimeout === 'decline' ? 'it counts as declined' : 'it is parked and can still be answered';
   return (

@@ -1,5 +1,7 @@
 import type { StateView } from '../../api/schemas.js';
-import { agentLimits, shortCount, span } from '../model/numbers.js';
+import { formatTokens } from '../../text/format-numbers.js';
+import { formatDuration } from '../../text/format-time.js';
+import { agentLimits } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
 import { Ago, Bar, BudgetBar, Elapsed } from '../parts/controls.js';
 import { memo } from '../parts/ticker.js';
@@ -17,7 +19,7 @@ export function Today({ state }: { readonly state: StateView }) {
         <Limits rate_limits={state.rate_limits} />
         <dt>Since the start</dt>
         <dd>
-          {shortCount(state.codex_totals.total_tokens)} tokens in and out
+          {formatTokens(state.codex_totals.total_tokens)} tokens in and out
           <span class="faint">
             up <Elapsed from={state.daemon.started_at} />
           </span>
@@ -72,8 +74,8 @@ const Tracker = memo(function Facts({ poll }: Part<'poll'>) {
         </span>
         {poll.rate_limit === null ? null : (
           <span class="faint">
-            {shortCount(poll.rate_limit.remaining)} requests left, reset <Ago at={poll.rate_limit.reset_at} />
-            {poll.slowed_to_ms === null ? '' : `; read every ${span(poll.slowed_to_ms)} to save them`}
+            {formatTokens(poll.rate_limit.remaining)} requests left, reset <Ago at={poll.rate_limit.reset_at} />
+            {poll.slowed_to_ms === null ? '' : `; read every ${formatDuration(poll.slowed_to_ms)} to save them`}
           </span>
         )}
       </dd>

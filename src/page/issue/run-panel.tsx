@@ -1,9 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { IssueView, PlanStep, RunView, Timeline, TimelineEntry } from '../../api/schemas.js';
+import { counted } from '../../text/format-numbers.js';
 import { ApiError, getJson, request, runPath } from '../live/api.js';
 import type { LiveTimeline } from '../live/live-view.js';
 import { type DiffFile, diffFiles } from '../model/diff-lines.js';
-import { counted, runCost } from '../model/numbers.js';
+import { runCost } from '../model/numbers.js';
 import { shownLine, shownLines } from '../model/shown-text.js';
 import { outcomeWords, startedWords } from '../model/words.js';
 import { Clock, Elapsed, Sentence } from '../parts/controls.js';

@@ -1,5 +1,5 @@
 import type { StateView } from '../../api/schemas.js';
-import { counted } from './numbers.js';
+import { counted } from '../../text/format-numbers.js';
 
 /** Something about the whole daemon that a person should know, and what to do about it. */
 export interface Notice {

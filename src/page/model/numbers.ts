@@ -1,23 +1,10 @@
 import type { RunView, StateView } from '../../api/schemas.js';
-
-/** `941`, `12.4k`, `2.4M`: as short as a person can still compare. */
-export function shortCount(value: number): string {
-  if (!Number.isFinite(value)) return '–';
-  const size = Math.abs(value);
-  if (size < 1_000) return String(Math.round(value));
-  if (size < 999_500) return `${digits(value / 1_000)}k`;
-  if (size < 999_500_000) return `${digits(value / 1_000_000)}M`;
-  return `${digits(value / 1_000_000_000)}G`;
-}
+import { counted, formatTokens } from '../../text/format-numbers.js';
+import { formatDuration, formatElapsed, parseTime } from '../../text/format-time.js';
 
 /** `1,234,567`, in the way of whoever looks. */
 export function fullCount(value: number): string {
   return Number.isFinite(value) ? value.toLocaleString() : '–';
-}
-
-/** `1 issue`, `2 issues`. */
-export function counted(count: number, noun: string): string {
-  return `${fullCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Which part of a cap is spent, from 0 to 1; `null` without a cap. */
@@ -26,43 +13,19 @@ export function shareOf({ spent, limit }: { readonly spent: number; readonly lim
   return Math.min(1, Math.max(0, spent / limit));
 }
 
-function digits(value: number): string {
-  const shown = Math.abs(value) < 99.95 ? value.toFixed(1) : value.toFixed(0);
-  return shown.replace(/\.0$/, '');
-}
-
-/** Spans and moments in words. Pure: the moment that counts as now is an argument. */
-
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
 /** `3 min ago`, `in 12 s`, `just now`. Empty for what is no time. */
 export function relativeTime(at: string | null, nowMs: number): string {
   const ms = parseTime(at);
   if (ms === null) return '';
   const away = ms - nowMs;
-  if (Math.abs(away) < SECOND) return away < 0 ? 'just now' : 'now';
-  const span = roughSpan(Math.abs(away));
-  return away < 0 ? `${span} ago` : `in ${span}`;
+  if (Math.abs(away) < 1_000) return away < 0 ? 'just now' : 'now';
+  return away < 0 ? `${formatDuration(-away)} ago` : `in ${formatDuration(away)}`;
 }
 
-/** How long from one moment to another, with the next smaller unit: `14 min 5 s`. */
+/** How long something has been going on, or took: `14 min 5 s`. */
 export function elapsed(from: string | null, toMs: number): string {
   const ms = parseTime(from);
-  return ms === null ? '' : exactSpan(Math.max(0, toMs - ms));
-}
-
-/** A span by itself: `6 min`. */
-export function span(ms: number): string {
-  return roughSpan(Math.max(SECOND, ms));
-}
-
-/** What is left until a moment; `null` when it is over or unknown. */
-export function timeLeft(until: string | null, nowMs: number): string | null {
-  const ms = parseTime(until);
-  return ms === null || ms <= nowMs ? null : roughSpan(ms - nowMs);
+  return ms === null ? '' : formatElapsed(toMs - ms);
 }
 
 /** The whole date, on the clock of whoever looks. */
@@ -81,33 +44,10 @@ export function clockTime(at: string | null, nowMs: number): string {
   return isToday ? time : `${date.toLocaleDateString(undefined, { day: 'numeric', month: 'short' })}, ${time}`;
 }
 
-function parseTime(at: string | null): number | null {
-  if (at === null) return null;
-  const ms = Date.parse(at);
-  return Number.isNaN(ms) ? null : ms;
-}
-
-/** One unit is enough to know whether to hurry. */
-function roughSpan(ms: number): string {
-  if (ms < MINUTE) return `${Math.max(1, Math.round(ms / SECOND))} s`;
-  if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`;
-  if (ms < DAY) return `${Math.round(ms / HOUR)} h`;
-  const days = Math.round(ms / DAY);
-  return `${days} ${days === 1 ? 'day' : 'days'}`;
-}
-
-function exactSpan(ms: number): string {
-  const [seconds, minutes, hours] = [Math.floor(ms / SECOND), Math.floor(ms / MINUTE), Math.floor(ms / HOUR)];
-  if (minutes === 0) return `${seconds} s`;
-  if (hours === 0) return `${minutes} min ${seconds % 60} s`;
-  if (hours < 24) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
-}
-
 /** `3 turns, 120k tokens`: as budgets count them, so what came from a cache is free. */
 export function runCost({ turns, tokens }: Pick<RunView, 'turns' | 'tokens'>): string {
   const spent = tokens.input_tokens - tokens.cached_input_tokens + tokens.output_tokens;
-  return `${counted(turns, 'turn')}, ${shortCount(spent)} tokens`;
+  return `${counted(turns, 'turn')}, ${formatTokens(spent)} tokens`;
 }
 
 /** A limit of the account at the model service, as codex tells it. */

@@ -1,5 +1,5 @@
 import type { IssueView, RunningView, RunView, StateView } from '../../api/schemas.js';
-import { counted, shortCount } from './numbers.js';
+import { counted, formatTokens } from '../../text/format-numbers.js';
 import { needsOf } from './question-cards.js';
 
 /** The codes of the daemon in the words of people. A code that is not known here is shown as it is, without its underlines. */
@@ -225,5 +225,5 @@ function firstFault({ rules }: IssueView): string {
 
 function doneWords({ terminal, state, finished_at: at, runs, tokens }: Entry<'done'>): string {
   const what = terminal ? `Done (${state})` : `Handed over: it went to ${state}`;
-  return `${what}${at === null ? '' : ` at ${at}`}, after ${counted(runs, 'run')} and ${shortCount(tokens)} tokens.`;
+  return `${what}${at === null ? '' : ` at ${at}`}, after ${counted(runs, 'run')} and ${formatTokens(tokens)} tokens.`;
 }

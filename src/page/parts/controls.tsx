@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { formatTokens } from '../../text/format-numbers.js';
 import { ApiError } from '../live/api.js';
-import { clockTime, elapsed, fullCount, fullTime, relativeTime, shareOf, shortCount } from '../model/numbers.js';
+import { clockTime, elapsed, fullCount, fullTime, relativeTime, shareOf } from '../model/numbers.js';
 import { issueHref } from '../model/route.js';
 import { linkAddress, sentenceParts, shownLine, type TextPart } from '../model/shown-text.js';
 import { useSession } from './session.js';
@@ -159,8 +160,8 @@ export function BudgetBar({ budget, unit = 'tokens' }: { readonly budget: Budget
   return (
     <span class="budget" title={full}>
       <span class="budget-text">
-        {shortCount(spent)}
-        {limit === null ? '' : ` of ${shortCount(limit)}`} {unit}
+        {formatTokens(spent)}
+        {limit === null ? '' : ` of ${formatTokens(limit)}`} {unit}
       </span>
       {share === null ? null : <Bar share={share} />}
     </span>

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StateView } from '../../api/schemas.js';
+import { counted } from '../../text/format-numbers.js';
 import type { Connection } from '../live/live-client.js';
 import type { Notice } from '../model/notices.js';
-import { clockTime, counted } from '../model/numbers.js';
+import { clockTime } from '../model/numbers.js';
 import type { Need } from '../model/question-cards.js';
 import { boardHref } from '../model/route.js';
 import { shownLine, shownLines } from '../model/shown-text.js';

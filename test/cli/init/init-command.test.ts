@@ -20,7 +20,7 @@ test('what init writes for a tracker of one’s own passes the check and runs as
   expect(written.stdout).toMatch(/run --issue TASK-1\n$/);
   expect(findings.filter(({ level, group }) => group !== 'Isolation' && level !== 'note')).toEqual([]);
   expect(summary).toMatchObject({ eligible: 1 });
-  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('1 run, all well.') });
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('1 run, no failures.') });
   expect(JSON.parse(here.read('board.json'))).toMatchObject({ issues: [{ identifier: 'TASK-1', state: 'Done' }] });
   expect(processesIn(here.dir)).toEqual([]);
 });

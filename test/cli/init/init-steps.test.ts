@@ -27,7 +27,7 @@ test('what init --steps writes passes the check and runs as it is, to the last s
   expect(ran.stdout).toMatch(
     /work done[\s\S]*look done[\s\S]*fix skipped[\s\S]*tidy done[\s\S]*review done[\s\S]*note done/,
   );
-  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('1 run, all well.') });
+  expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('1 run, no failures.') });
   expect(JSON.parse(here.read('baton-journal.jsonl'))).toMatchObject({
     input: { task_id: 'TASK-1', rounds: 1, clean: true },
     task: { id: 'TASK-1' },
