@@ -4,61 +4,57 @@ import { toBatonError } from '../src/domain/errors.js';
 import { failure, type Outcome } from '../src/domain/outcome.js';
 import type { Workflow } from '../src/domain/workflow.js';
 import { createIssueHooks } from './issue-hooks.js';
-import type { RunDeps } from './run-attempt.js';
+import type { RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 
-const LOOK_EVERY_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 
 /**
- * Ends a run that an earlier daemon began and did not end. Its processes were killed at the start; where some outlive even that,
- * nothing may happen in the workspace before they are gone. Then it gets the `after_run` that it is owed. Never throws.
+ * Closes a run that an earlier daemon started and did not end. The start of this daemon has killed its processes; when some survive,
+ * nothing happens in the workspace until they are gone. Then the `after_run` that is still due runs. Never throws.
  */
-export async function closeRun(order: StartOrder, workflow: Workflow, deps: RunDeps): Promise<Outcome> {
+export async function closeRun(order: StartOrder, workflow: Workflow, services: RunServices): Promise<Outcome> {
+  const { observer, openRuns } = services;
   try {
-    await untilGone(order.runId, deps);
-    const key = deps.openRuns.owedIn(order.runId);
-    if (key !== null && workflow.config.hooks.scripts.after_run !== null) await payAfterRun(order, workflow, key, deps);
+    await waitForSurvivors(order.runId, services);
+    const key = openRuns.afterRunDueIn(order.runId);
+    if (key !== null && workflow.config.hooks.scripts.after_run !== null)
+      await runDueAfterRun(order, workflow, key, services);
   } catch (error) {
     const { code, message } = toBatonError(error);
-    deps.observer.warned(order.runId, 'the run of an earlier daemon could not be closed well', {
-      code,
-      detail: message,
-    });
+    observer.warned(order.runId, 'the run of an earlier daemon could not be closed well', { code, detail: message });
   }
-  await deps.openRuns.end(order.runId);
-  return failure('INTERRUPTED', 'the daemon that began the run ended', { state: 'cancelled' });
+  await openRuns.end(order.runId);
+  return failure('INTERRUPTED', 'the daemon that started the run has ended', { state: 'cancelled' });
 }
 
-async function untilGone(runId: string, { survivors, onUnkillable }: RunDeps): Promise<void> {
+async function waitForSurvivors(runId: string, { survivors, dispatch }: RunServices): Promise<void> {
   let left = await survivors(runId);
-  if (left.length > 0) onUnkillable(runId);
+  if (left.length > 0) dispatch({ type: 'run_unkillable', runId });
   while (left.length > 0) {
-    await pause(LOOK_EVERY_MS, undefined, { ref: false });
+    await pause(CHECK_INTERVAL_MS, undefined, { ref: false });
     left = await survivors(runId);
   }
 }
 
-/** The folder may be gone by now: then there is nothing to run it for. */
-async function payAfterRun(order: StartOrder, workflow: Workflow, key: string, deps: RunDeps): Promise<void> {
+/** Does nothing when the workspace is gone. */
+async function runDueAfterRun(
+  order: StartOrder,
+  workflow: Workflow,
+  key: string,
+  services: RunServices,
+): Promise<void> {
   const { issue, runId, attempt } = order;
-  const workspace = (await deps.workspaces.ownedBy(issue.id)).find((one) => one.key === key);
+  const workspace = (await services.workspaces.ownedBy(issue.id)).find((one) => one.key === key);
   if (!workspace) return;
-  const tmpDir = await makeRunFolder(deps.tmpRoot, runId);
+  const tmpDir = await makeRunFolder(services.tmpRoot, runId);
   try {
-    const onUnkillable = () => deps.onUnkillable(runId);
-    const hooks = createIssueHooks({
-      ...deps,
-      workflow,
-      issue,
-      workspace,
-      tmpDir,
-      runId,
-      marker: runId,
-      attempt,
-      onUnkillable,
+    const hooks = createIssueHooks(services, {
+      ...{ workflow, issue, workspace, tmpDir, runId, marker: runId, attempt },
+      onUnkillable: () => services.dispatch({ type: 'run_unkillable', runId }),
     });
     await hooks.run('after_run', { signal: new AbortController().signal, runOutcome: 'interrupted' });
-    await deps.openRuns.paid(runId);
+    await services.openRuns.afterRunEnded(runId);
   } finally {
     await removeFolder(tmpDir);
   }

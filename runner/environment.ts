@@ -1,4 +1,6 @@
-/** What decides the environment of a process that we start. Names are exact; lists of allowed names may hold `*` globs. */
+import type { Config } from '../src/domain/config.js';
+
+/** The inputs for the environment of a process that Baton starts. Names are exact; lists of allowed names may contain `*` globs. */
 export interface EnvironmentRequest {
   /** The daemon's own environment. */
   readonly base: { readonly [name: string]: string | undefined };
@@ -10,13 +12,22 @@ export interface EnvironmentRequest {
   readonly hookAllow: readonly string[];
   /** Variables that hold secrets of the tracker. */
   readonly secretNames: readonly string[];
-  /** What we add: `BATON_*`, `TMPDIR`. Wins over the rest. */
+  /** Variables that Baton adds: `BATON_*`, `TMPDIR`. They win over all others. */
   readonly extra: { readonly [name: string]: string };
+}
+
+/** The settings that decide about environments. */
+export interface EnvironmentSettings {
+  readonly config: {
+    readonly runtime: Pick<Config['runtime'], 'env' | 'envAllow'>;
+    readonly hooks: Pick<Config['hooks'], 'envAllow'>;
+  };
+  readonly secretNames: readonly string[];
 }
 
 export interface Environment {
   readonly env: { readonly [name: string]: string };
-  /** To be unset once more after the login shell has read its profile. */
+  /** Unset again after the login shell has read its profile. */
   readonly unset: readonly string[];
 }
 
@@ -30,10 +41,10 @@ const COMMON = [
   ...['NIX_*', 'DBUS_SESSION_BUS_ADDRESS'],
 ];
 
-/** Logins of agents: no business of hooks. */
+/** Logins of agents. Hooks do not get them. */
 const AGENT_ONLY = ['CODEX_*', 'OPENAI_*', 'AZURE_OPENAI_*', 'ANTHROPIC_*', 'CLAUDE_*', 'GEMINI_*'];
 
-/** Never by a glob and never by `inherit`: code that runs in every child, and git's pointers to somebody else's repository. */
+/** Passed only when named exactly, never by a glob or by `inherit`: code that runs in every child, and git's pointers to another repository. */
 const BY_NAME_ONLY = [
   ...[
     'BASH_ENV',
@@ -53,10 +64,28 @@ const BY_NAME_ONLY = [
   ...['GIT_ALTERNATE_OBJECT_DIRECTORIES', 'GIT_PREFIX', 'GIT_IMPLICIT_WORK_TREE', 'GIT_SHALLOW_FILE', 'GIT_GRAFT_FILE'],
 ];
 
-/** How the daemon talks to systemd: nobody else may say in its name that it is well. Not even when the workflow names them. */
+/** The daemon's channel to systemd. Never passed on, even when the workflow names it: no child may report the daemon as healthy. */
 const NEVER = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID'];
 
-/** The whole environment of an agent or a hook. Whether a process can be started with it, `spawnContained` says. */
+export function agentEnvironment(
+  { config, secretNames }: EnvironmentSettings,
+  base: EnvironmentRequest['base'],
+  extra: EnvironmentRequest['extra'],
+): Environment {
+  const { env: policy, envAllow: allow } = config.runtime;
+  return environmentFor('agent', { base, policy, allow, hookAllow: [], secretNames, extra });
+}
+
+export function hookEnvironment(
+  { config, secretNames }: EnvironmentSettings,
+  base: EnvironmentRequest['base'],
+  extra: EnvironmentRequest['extra'],
+): Environment {
+  const { env: policy, envAllow: allow } = config.runtime;
+  return environmentFor('hook', { base, policy, allow, hookAllow: config.hooks.envAllow, secretNames, extra });
+}
+
+/** The whole environment of an agent or a hook. `spawnContained` checks that a process can be started with it. */
 export function environmentFor(kind: 'agent' | 'hook', request: EnvironmentRequest): Environment {
   const { base, secretNames, hookAllow, extra } = request;
   const passes = passRule(kind, request);
@@ -82,7 +111,7 @@ function passRule(kind: 'agent' | 'hook', request: EnvironmentRequest): (name: s
     if (secretNames.includes(name)) return kind === 'hook' && hookAllow.includes(name);
     if (kind === 'hook' && isAgentOnly(name)) return hookAllow.includes(name);
     if (isByNameOnly(name)) return named.has(name);
-    // What an outer Baton says about its own run is not true of ours.
+    // The variables of an outer Baton describe its run, not ours.
     if (isOurs(name)) return isAllowedByWorkflow(name);
     return policy === 'inherit' || isAllowed(name);
   };

@@ -42,19 +42,19 @@ export class OpenRuns implements ProcessTrace {
   }
 
   /** Before `before_run`. Throws `store_failed`: then nothing may be started. */
-  async owe(marker: string, workspaceKey: string): Promise<void> {
+  async afterRunDue(marker: string, workspaceKey: string): Promise<void> {
     const run = this.#open.get(marker);
     if (run) await this.#put({ ...run, owesAfterRunIn: workspaceKey });
   }
 
   /** Right after `after_run`. A note that cannot be made makes it run once more, should we be killed now. */
-  async paid(marker: string): Promise<void> {
+  async afterRunEnded(marker: string): Promise<void> {
     const run = this.#open.get(marker);
     if (run?.owesAfterRunIn) await this.#put({ ...run, owesAfterRunIn: null }).catch(this.#options.onTrouble);
   }
 
   /** The workspace in which an earlier daemon did not come to the end of `after_run`. */
-  owedIn(marker: string): string | null {
+  afterRunDueIn(marker: string): string | null {
     return this.#open.get(marker)?.owesAfterRunIn ?? null;
   }
 

@@ -1,169 +1,117 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Clock, withinLimit } from '../src/domain/clock.js';
+import { withinLimit } from '../src/domain/clock.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
-import type { HostTool, IssueLocks, Tracker } from '../src/domain/ports.js';
 import type { StopReason } from '../src/domain/run.js';
-import type { RunSignal } from '../src/domain/run-signal.js';
-import type { Workflow } from '../src/domain/workflow.js';
-import type { ContinuationValues } from '../templates/prompts.js';
-import { compilePrompt, type Prompt } from '../templates/render-prompt.js';
+import type { ActiveRun } from './active-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
-import type { Containment } from './contain/process.js';
-import type { StepControls } from './executors/executor.js';
-import type { Executors } from './executors/executors.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
-import type { OpenRuns } from './open-runs.js';
-import { promptValues } from './prompt-values.js';
+import { RunContext, type RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
-import type { RunObserver } from './run-observer.js';
-import { runPlan, tellRendered } from './steps/run-plan.js';
-import type { Workspace } from './workspace/workspace-folder.js';
-import type { Workspaces } from './workspace/workspaces.js';
+import { runPlan } from './steps/run-plan.js';
 
-/** The part of a shutdown that agents and `after_run` may take; the rest is for ending hooks that go on. */
+/** The share of a shutdown that agents and `after_run` may take. The rest is for ending hooks that do not stop. */
 const SHUTDOWN_SHARE = 0.7;
-
-export interface RunDeps {
-  readonly clock: Clock;
-  readonly containment: Containment;
-  readonly workspaces: Workspaces;
-  readonly tracker: Pick<Tracker, 'issuesByIds' | 'readComments'>;
-  /** What agents may call on the host, under the settings that a run starts with. */
-  tools(workflow: Workflow): readonly HostTool[];
-  readonly executors: Executors;
-  /** Throws `BatonError` where something that the steps need is not there (any more): then nothing is started. */
-  checkPlan(workflow: Workflow): Promise<void>;
-  /** The value behind a `$NAME`, masked from then on; `null`: missing or empty. */
-  secret(written: string): string | null;
-  /** The daemon's temporary folder, in which each run has its own. */
-  readonly tmpRoot: string;
-  readonly continuation: Prompt<ContinuationValues>;
-  readonly baseEnv: { readonly [name: string]: string | undefined };
-  readonly observer: RunObserver;
-  readonly openRuns: OpenRuns;
-  readonly issueLocks: Pick<IssueLocks, 'take'>;
-  /** Pids of a run of an earlier daemon that outlive SIGKILL. */
-  survivors(runId: string): Promise<readonly number[]>;
-  onUnkillable(runId: string): void;
-}
-
-/** One run as the pool hands it over. */
-export interface Attempt {
-  readonly order: StartOrder;
-  readonly workflow: Workflow;
-  /** Aborted with a `StopReason`. */
-  readonly signal: AbortSignal;
-  readonly stoppedAtAwakeMs: number | null;
-  readonly controls: StepControls;
-  emit(signal: RunSignal): void;
-}
 
 /**
  * Carries one run through: workspace → after_create → prompt → before_run → steps → after_run. Never throws, and returns
  * only once every process of the run is gone.
  */
-export async function runAttempt(attempt: Attempt, deps: RunDeps): Promise<Outcome> {
-  let folder: string | null = null;
-  let giveBack = async () => {};
+export async function runAttempt(run: ActiveRun, services: RunServices): Promise<Outcome> {
+  const { runId, issue } = run.order;
+  const { openRuns, observer } = services;
+  const warn = (message: string, fields: object) => observer.warned(runId, message, { ...fields });
+  let tmpDir: string | null = null;
+  let unlockIssue = async () => {};
   try {
-    throwIfStopped(attempt.signal);
-    attempt.emit({ type: 'phase', phase: 'preparing' });
-    await deps.checkPlan(attempt.workflow);
-    giveBack = await deps.issueLocks.take(attempt.order.issue);
-    deps.openRuns.begin(attempt.order.runId, attempt.order.issue.id);
-    folder = await makeRunFolder(deps.tmpRoot, attempt.order.runId);
-    return await inWorkspace(await withComments(attempt, deps), deps, folder);
+    throwIfStopped(run.signal);
+    run.emit({ type: 'phase', phase: 'preparing' });
+    await services.checkPlan(run.workflow);
+    unlockIssue = await services.issueLocks.take(issue);
+    openRuns.begin(runId, issue.id);
+    tmpDir = await makeRunFolder(services.tmpRoot, runId);
+    const order = await withComments(run, services);
+    const workspace = await services.workspaces.prepare(issue);
+    if (workspace.adopted) warn('workspace folder was there already, using it', { workspace: workspace.path });
+    return await runInWorkspace(new RunContext(run, order, services, workspace, tmpDir));
   } catch (error) {
-    return outcomeOf(error, attempt.signal);
+    return outcomeOf(error, run.signal);
   } finally {
-    await lastLook(attempt.order.runId, deps.clock, deps.observer);
-    const litter = folder === null ? null : await removeFolder(folder);
-    if (litter)
-      deps.observer.warned(attempt.order.runId, 'temporary folder of the run could not be removed', {
-        folder,
-        detail: litter.message,
-      });
-    await deps.openRuns.end(attempt.order.runId);
-    await giveBack().catch((error: Error) =>
-      deps.observer.warned(attempt.order.runId, 'the issue could not be given back', { detail: error.message }),
+    await sweepLeftovers(runId, services);
+    const litter = tmpDir === null ? null : await removeFolder(tmpDir);
+    if (litter) {
+      warn('temporary folder of the run could not be removed', { folder: tmpDir, detail: litter.message });
+    }
+    await openRuns.end(runId);
+    await unlockIssue().catch(({ message }: Error) =>
+      warn('the lock of the issue could not be released', { detail: message }),
     );
   }
 }
 
-async function inWorkspace(attempt: Attempt, deps: RunDeps, tmpDir: string): Promise<Outcome> {
-  const { order, signal } = attempt;
-  const workspace = await deps.workspaces.prepare(order.issue);
-  if (workspace.adopted) {
-    deps.observer.warned(order.runId, 'workspace folder was there already, using it', { workspace: workspace.path });
-  }
-  const hooks = hooksOf(attempt, deps, workspace, tmpDir);
-  if (workspace.createdNow) await populate(hooks, workspace, deps, signal);
+async function runInWorkspace(context: RunContext): Promise<Outcome> {
+  const { run, runId, workflow, services, workspace } = context;
+  const hooks = hooksOf(context);
+  if (workspace.createdNow) await populate(hooks, context);
 
-  if (attempt.workflow.config.hooks.scripts.after_run !== null) await deps.openRuns.owe(order.runId, workspace.key);
+  if (workflow.config.hooks.scripts.after_run !== null) await services.openRuns.afterRunDue(runId, workspace.key);
   let outcome: Outcome;
   try {
-    outcome = await work(attempt, deps, workspace, tmpDir, hooks);
+    outcome = await work(hooks, context);
   } catch (error) {
-    outcome = outcomeOf(error, signal);
+    outcome = outcomeOf(error, run.signal);
   }
-  attempt.emit({ type: 'phase', phase: 'finishing' });
+  run.emit({ type: 'phase', phase: 'finishing' });
   await hooks.run('after_run', {
     signal: new AbortController().signal,
     runOutcome: outcomeName(outcome),
-    ...timeLeft(attempt, deps.clock),
+    ...afterRunTimeout(context),
   });
-  await deps.openRuns.paid(order.runId);
+  await services.openRuns.afterRunEnded(runId);
   return outcome;
 }
 
 /** A failed after_create leaves nothing behind, so that the next attempt runs it again. */
-async function populate(hooks: IssueHooks, workspace: Workspace, deps: RunDeps, signal: AbortSignal): Promise<void> {
+async function populate(hooks: IssueHooks, { run, services, workspace }: RunContext): Promise<void> {
   try {
-    await hooks.run('after_create', { signal });
-    throwIfStopped(signal);
+    await hooks.run('after_create', { signal: run.signal });
+    throwIfStopped(run.signal);
   } catch (error) {
-    await deps.workspaces.abandon(workspace);
+    await services.workspaces.abandon(workspace);
     throw error;
   }
-  await deps.workspaces.confirmCreated(workspace);
+  await services.workspaces.confirmCreated(workspace);
 }
 
-async function work(
-  attempt: Attempt,
-  deps: RunDeps,
-  workspace: Workspace,
-  tmpDir: string,
-  hooks: IssueHooks,
-): Promise<Outcome> {
-  const { order, workflow, signal } = attempt;
-  const { plan } = workflow;
-  // Without steps there is nothing that the prompt would have to wait for: an error in it costs no hook and no process.
-  const prompt = plan.isImplied
-    ? tellRendered(compilePrompt(workflow.prompt).render(promptValues(order, workflow, workspace.path)), attempt)
-    : null;
-  await hooks.run('before_run', { signal });
-  throwIfStopped(signal);
-  await deps.workspaces.verify(workspace);
-  return runPlan({ attempt, deps, workspace, tmpDir, prompt });
+async function work(hooks: IssueHooks, context: RunContext): Promise<Outcome> {
+  const { run, workflow, services, workspace, prompts } = context;
+  // Without steps the prompt depends on nothing that comes later: an error in it costs no hook and no process.
+  if (workflow.plan.isImplied) prompts.renderImplied();
+  await hooks.run('before_run', { signal: run.signal });
+  throwIfStopped(run.signal);
+  await services.workspaces.verify(workspace);
+  return runPlan(context);
 }
 
-function hooksOf({ order, workflow }: Attempt, deps: RunDeps, workspace: Workspace, tmpDir: string): IssueHooks {
-  const { issue, runId, attempt } = order;
-  const onUnkillable = () => deps.onUnkillable(runId);
-  return createIssueHooks({ ...deps, workflow, issue, workspace, tmpDir, runId, marker: runId, attempt, onUnkillable });
+function hooksOf({ order, runId, workflow, services, workspace, tmpDir }: RunContext): IssueHooks {
+  const { issue, attempt } = order;
+  return createIssueHooks(services, {
+    ...{ workflow, issue, workspace, tmpDir, runId, marker: runId, attempt },
+    onUnkillable: () => services.dispatch({ type: 'run_unkillable', runId }),
+  });
 }
 
-/** In a shutdown `after_run` has what the agent's own end left of the time. */
-function timeLeft({ signal, workflow, stoppedAtAwakeMs }: Attempt, clock: Clock): { timeoutMs?: number } {
+/** In a shutdown `after_run` gets the time that the end of the agent has left over. */
+function afterRunTimeout({ run, config, services }: RunContext): { timeoutMs?: number } {
+  const { stoppedAtAwakeMs, signal } = run;
   if (stoppedAtAwakeMs === null || signal.reason !== ('shutdown' satisfies StopReason)) return {};
-  const { hooks, runtime } = workflow.config;
-  const leftMs = runtime.shutdownTimeoutMs * SHUTDOWN_SHARE - (clock.now().awakeMs - stoppedAtAwakeMs);
-  return { timeoutMs: Math.max(0, Math.min(hooks.timeoutMs, leftMs)) };
+  const elapsedMs = services.clock.now().awakeMs - stoppedAtAwakeMs;
+  const leftMs = config.runtime.shutdownTimeoutMs * SHUTDOWN_SHARE - elapsedMs;
+  return { timeoutMs: Math.max(0, Math.min(config.hooks.timeoutMs, leftMs)) };
 }
 
-/** What hooks are told in `BATON_RUN_OUTCOME`. */
+/** The value of `BATON_RUN_OUTCOME` for hooks. */
 function outcomeName(outcome: Outcome): string {
   if (outcome.state === 'success') return 'success';
   return outcome.error.code === 'INTERRUPTED' ? 'interrupted' : outcome.state;
@@ -173,63 +121,57 @@ function throwIfStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new BatonError('INTERRUPTED', 'the run was stopped');
 }
 
-/** However it broke off: a run that was told to stop was stopped. */
+/** A run that was told to stop counts as stopped, whatever error the stop has caused. */
 function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
   const known = toBatonError(error);
   return signal.aborted && known.code !== 'unkillable' ? cancelled(signal.reason as StopReason) : failureOf(known);
 }
 
-const LIMIT_MS = 5_000;
-const LOOK_EVERY_MS = 20;
+const READ_TIMEOUT_MS = 60_000;
 
 /**
- * A check on top: each process of the run was stopped by whoever started it, and nothing should be left. What carries the run's
- * marker all the same is killed and told. Never throws; a /proc that does not answer proves nothing and holds nothing up.
+ * The order of a run with the comments of its issue, which lists do not carry. A run without them would cost money for the wrong work:
+ * the agent would not know what its reviewer wants. So the run fails when they cannot be read. Throws `BatonError`.
  */
-async function lastLook(runId: string, clock: Clock, observer: Pick<RunObserver, 'warned'>): Promise<void> {
+export async function withComments(
+  { order, signal: outer }: Pick<ActiveRun, 'order' | 'signal'>,
+  { clock, tracker }: Pick<RunServices, 'clock' | 'tracker'>,
+): Promise<StartOrder> {
+  if (!tracker.readComments) return order;
+  const onLate = () =>
+    new BatonError('tracker_request', `the tracker did not return the comments within ${READ_TIMEOUT_MS / 1000} s`);
+  const read = async (signal: AbortSignal) => (await tracker.readComments?.(order.issue, signal)) ?? [];
+  const comments = await withinLimit(clock, READ_TIMEOUT_MS, read, onLate, outer);
+  return { ...order, issue: { ...order.issue, comments } };
+}
+
+const SWEEP_LIMIT_MS = 5_000;
+const SWEEP_INTERVAL_MS = 20;
+
+/**
+ * A second check: each process of the run was stopped by the code that started it, so nothing should be left. Processes that still
+ * carry the run's marker are killed and logged. Never throws; a /proc that does not answer delays nothing.
+ */
+async function sweepLeftovers(
+  runId: string,
+  { clock, observer }: Pick<RunServices, 'clock' | 'observer'>,
+): Promise<void> {
   const sweep = new MarkerSweep(runId);
-  const look = async (signal: AbortSignal) => {
+  const killAll = async (signal: AbortSignal) => {
     let left = await sweep.find();
     if (left.length === 0) return;
-    observer.warned(runId, 'processes of the run were found after its end, killing them', {
-      pids: left.map(({ pid }) => pid),
-    });
+    const pids = left.map(({ pid }) => pid);
+    observer.warned(runId, 'processes of the run were found after its end, killing them', { pids });
     while (left.length > 0 && !signal.aborted) {
       await sweep.signal('SIGKILL');
-      await pause(LOOK_EVERY_MS);
+      await pause(SWEEP_INTERVAL_MS);
       left = await sweep.find();
     }
   };
-  await withinLimit(clock, LIMIT_MS, look, () => new Error(`it took longer than ${LIMIT_MS} ms`)).catch((error) =>
+  const onLate = () => new Error(`it took longer than ${SWEEP_LIMIT_MS} ms`);
+  await withinLimit(clock, SWEEP_LIMIT_MS, killAll, onLate).catch((error) =>
     observer.warned(runId, 'it cannot be told whether processes of the run are left', {
       detail: toBatonError(error).message,
     }),
   );
-}
-
-const READ_TIMEOUT_MS = 60_000;
-
-/**
- * The same run with what people said about its issue, which lists do not carry. When it cannot be read the run fails before it costs anything:
- * an agent that has not heard its reviewer does the wrong work again.
- */
-export async function withComments(
-  attempt: Attempt,
-  { clock, tracker }: Pick<RunDeps, 'clock' | 'tracker'>,
-): Promise<Attempt> {
-  if (!tracker.readComments) return attempt;
-  const { order, signal } = attempt;
-  const late = () =>
-    new BatonError('tracker_request', `the tracker did not tell the comments within ${READ_TIMEOUT_MS / 1000} s`);
-  const ask = async (inner: AbortSignal) => (await tracker.readComments?.(order.issue, inner)) ?? [];
-  const comments = await withinLimit(clock, READ_TIMEOUT_MS, ask, late, signal);
-  return {
-    ...{ workflow: attempt.workflow, signal, controls: attempt.controls },
-    order: { ...order, issue: { ...order.issue, comments } },
-    emit: (said) => attempt.emit(said),
-    // Not a copy: the run may be stopped at any time.
-    get stoppedAtAwakeMs() {
-      return attempt.stoppedAtAwakeMs;
-    },
-  };
 }

@@ -4,22 +4,22 @@ import type { Json } from '../src/domain/json.js';
 import type { Outcome } from '../src/domain/outcome.js';
 import type { Answer, Question, RuntimeEvent } from '../src/domain/run-signal.js';
 
-/** Whoever watches runs without deciding anything: log and transcript. Must not throw. */
+/** Watches runs without deciding anything: the log, the transcript, the view of `baton --once`. Must not throw. */
 export interface RunObserver {
   runBegan(order: StartOrder): void;
-  /** A run that an earlier daemon began is being closed; `runEnded` follows as for any other. */
+  /** A run that an earlier daemon started is being closed. `runEnded` follows as for any other run. */
   closingBegan(order: StartOrder): void;
   runtimeEvent(runId: string, event: RuntimeEvent): void;
   agentStderr(runId: string, text: string): void;
-  /** Exactly what an agent is sent to begin a turn, in the moment of sending: for the transcript only, never for the log. */
+  /** The exact prompt of a turn, when it is sent. For the transcript only, never for the log. */
   promptSent(runId: string, prompt: string): void;
   hookEnded(report: HookReport): void;
-  /** Exactly one `stepFinished` follows each `stepStarted`. A step of a workflow without `steps:` is not told. */
+  /** Exactly one `stepFinished` follows each `stepStarted`. The step of a workflow without `steps:` is not reported. */
   stepStarted(runId: string, step: StepStart): void;
   stepFinished(runId: string, step: StepEnd): void;
-  /** A person has answered what an agent of this run asked, while it waited. What was said is for the transcript only. */
+  /** A person has answered a question of an agent that waits for it. The text of the answer is for the transcript only. */
   answered(runId: string, question: Question, answer: Answer): void;
-  /** A person says something to the agent of this run. For the transcript only. */
+  /** A person has sent a message to the agent of this run. Its text is for the transcript only. */
   messageGiven(runId: string, text: string): void;
   /** For the transcript only. */
   audited(runId: string, kind: string, data: Json): void;
@@ -27,13 +27,40 @@ export interface RunObserver {
   runEnded(runId: string, outcome: Outcome): void;
 }
 
+/** Calls each observer in turn. */
+export function combineObservers(observers: readonly Partial<RunObserver>[]): RunObserver {
+  const all =
+    (name: keyof RunObserver) =>
+    (...args: unknown[]) => {
+      for (const observer of observers) {
+        const method = observer[name] as ((...args: unknown[]) => void) | undefined;
+        method?.apply(observer, args);
+      }
+    };
+  return {
+    runBegan: all('runBegan'),
+    closingBegan: all('closingBegan'),
+    runtimeEvent: all('runtimeEvent'),
+    agentStderr: all('agentStderr'),
+    promptSent: all('promptSent'),
+    hookEnded: all('hookEnded'),
+    stepStarted: all('stepStarted'),
+    stepFinished: all('stepFinished'),
+    answered: all('answered'),
+    messageGiven: all('messageGiven'),
+    audited: all('audited'),
+    warned: all('warned'),
+    runEnded: all('runEnded'),
+  };
+}
+
 export interface StepStart {
   readonly stepId: string;
   /** `agent`, `external`, …, or the shape: `parallel`, `fan_out`, `loop`. */
   readonly kind: string;
-  /** Which go of a loop or worker of a fan-out it belongs to, outermost first. */
+  /** The numbers of the loop iterations and fan-out workers around it, outermost first. */
   readonly within: readonly number[];
-  /** Its guard says no: its end follows at once. */
+  /** The guard says no, so the end follows at once. */
   readonly isSkipped: boolean;
 }
 
@@ -50,31 +77,31 @@ export interface HookReport {
   readonly hook: HookName;
   readonly outcome: 'ok' | 'failed' | 'timeout' | 'cancelled';
   readonly durationMs: number;
-  /** Why it failed, for a person. */
+  /** The reason of a failure, for people. */
   readonly message: string | null;
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: boolean;
 }
 
-/** What an agent asks, for the transcript. `text` is what people read of it. */
-export function askedEntry({ id, kind, text, fields }: Question): Json {
+/** A question of an agent, for the transcript. */
+export function questionEntry({ id, kind, text, fields }: Question): Json {
   return { question_id: id, kind, text, fields: fields.map((field) => ({ ...field, options: [...field.options] })) };
 }
 
-/** What was answered to what, for the transcript. */
-export function answeredEntry(question: Question, answer: Answer): Json {
+/** An answer with its question, for the transcript. */
+export function answerEntry(question: Question, answer: Answer): Json {
   return {
     question_id: question.id,
     question: question.text,
     by: isLate(answer) ? 'timeout' : 'person',
     decision: answer.kind,
     values: answer.kind === 'input' ? { ...answer.values } : {},
-    text: wordsOf(question, answer),
+    text: answerText(question, answer),
   };
 }
 
-function wordsOf({ fields }: Question, answer: Answer): string {
+function answerText({ fields }: Question, answer: Answer): string {
   switch (answer.kind) {
     case 'accept':
       return 'yes';

@@ -12,15 +12,16 @@ import type { ContainedProcess } from '../contain/process.js';
 import type { Environment } from '../environment.js';
 
 /**
- * What runs a step. One interface for every kind. `execute` never throws, ends soon after `context.signal` is aborted with
- * `cancelled(signal.reason)`, and returns only once every process that it started is gone. It keeps no time of its own: the
- * step loop aborts it when its limit is over, and gives the outcome the right code. It tells of its work by `context.emit`
- * (progress) and `context.audit` (transcript) and keeps no books: starts, ends and durations are told by the step loop.
+ * Runs a step; every kind of step has one. `execute` never throws, ends with `cancelled(signal.reason)` soon after `context.signal` is
+ * aborted, and returns only once every process that it started is gone. It enforces no time limit: the step loop aborts it when the
+ * limit is over and gives the outcome the right code. It reports progress by `context.emit` and writes the transcript by
+ * `context.audit`. Starts, ends and durations are recorded by the step loop.
  */
 export interface Executor<A extends RenderedAction = RenderedAction> {
   execute(action: A, context: StepContext): Promise<Outcome>;
 }
 
+/** What a step sees of its run. */
 export interface StepContext {
   readonly runId: string;
   /** `null` on the first run of a claim. */
@@ -37,35 +38,37 @@ export interface StepContext {
   /** Aborted when the step must end; `signal.reason` is the `AbortReason`. */
   readonly signal: AbortSignal;
   emit(signal: RunSignal): void;
-  /** Into the run's transcript: whatever is worth keeping and nobody decides on. Bounded by the caller. */
+  /** Writes to the run's transcript. The caller bounds the data. */
   audit(kind: string, data: Json): void;
-  /** Into the log: what an operator should know. */
+  /** Writes to the log, for operators. */
   warn(message: string, fields: { readonly [key: string]: unknown }): void;
-  /** The environment of agents under the policy of the workflow, with `extra` on top. */
+  /** The environment of agents by the policy of the workflow, plus `extra`. */
   environment(extra: { readonly [name: string]: string }): Environment;
   /** Runs a shell command (`bash -lc`) in the workspace, contained, with the environment of agents. Throws `BatonError`. */
   launch(command: string): Promise<ContainedProcess>;
   /**
-   * Starts a program without a shell, contained. Throws `BatonError`. Whoever calls it calls `stop()` in `finally`, which settles
-   * only once nothing of it is left: what outlives SIGKILL is told from here, and becomes the outcome of the step.
+   * Starts a program without a shell, contained. Throws `BatonError`. The caller calls `stop()` in `finally`, which settles only once
+   * all its processes are gone. Processes that survive SIGKILL are reported here and become the outcome of the step.
    */
   start(program: Program): Promise<ContainedProcess>;
-  /** The value behind a `$NAME` of the settings, or the text itself; `null`: missing or empty. Masked from then on. */
+  /** The value of a `$NAME` of the settings, or the text itself. Masked from then on. Returns null when it is unset or empty. */
   secret(written: string): string | null;
-  /** What lives as long as the run and is shared by its steps. */
-  readonly run: RunResources;
-  /** The conversation so far: the prompt of the workflow, then what each finished step gave. */
+  /** Values that live as long as the run and are shared by its steps. */
+  readonly resources: RunResources;
+  /** The conversation so far: the prompt of the workflow, then the output of each finished step. */
   messages(): readonly ThreadMessage[];
-  /** A thread for an agent step to go on with; `null`: it begins anew. */
+  /** The thread that an agent step resumes; `null`: it starts a new one. */
   readonly resume: ResumeOrder | null;
-  /** Asks the tracker after a good turn. `null`: the issue is no longer ours to work on. Throws `BatonError`. */
+  /** Reads the issue from the tracker after a good turn. Returns null when it is no longer active. Throws `BatonError`. */
   refreshIssue(): Promise<Issue | null>;
   /** The guidance for turn `turn` (2, 3, …) on the same thread. Throws `BatonError`. */
   continuationPrompt(issue: Issue, turn: number): string;
-  /** Told by whoever sends an agent its words, in the moment of sending: exactly these words stand in the transcript. */
+  /** Writes a prompt to the transcript. Called when it is sent, with exactly the text that is sent. */
   promptSent(text: string): void;
-  /** Answers and messages of people. */
-  readonly controls: StepControls;
+  /** Writes a line of the agent's stderr to transcript and log. It is never progress. */
+  agentStderr(text: string): void;
+  /** Delivers answers and messages of people. */
+  readonly mailbox: StepMailbox;
 }
 
 export interface StepFacts {
@@ -90,9 +93,9 @@ export interface Program {
 }
 
 export interface RunResources {
-  /** What `make` gave the first time it was asked for under this key. */
+  /** The value of `make` on the first call with this key. */
   get<T>(key: string, make: () => T): T;
-  /** Called when the run's steps are over, however they ended; the last one first. Each has a few seconds. Must not throw. */
+  /** Called when the steps of the run are over, however they ended; the newest first. Each gets a few seconds and must not throw. */
   atEnd(release: () => Promise<void>): void;
 }
 
@@ -104,15 +107,15 @@ export interface ThreadMessage {
   readonly timestamp: string;
 }
 
-export interface StepControls {
+export interface StepMailbox {
   /**
-   * For as long as an agent is at work. Messages that have waited for one come at once. Whoever attends calls what comes back at its end,
-   * with the messages that its agent has not heard: the next agent of the run is told them.
+   * Listens while an agent is at work. Waiting messages are delivered at once. At its end the caller calls the returned function with
+   * the messages that its agent has not read; the next agent of the run receives them.
    */
-  attend(listener: PersonListener): (unheard: readonly string[]) => void;
+  attend(listener: PersonListener): (unread: readonly string[]) => void;
 }
 
-/** What people say to the agent of a run. */
+/** Receives what people send to the agent of a run. */
 export interface PersonListener {
   onAnswer(questionId: string, answer: Answer): void;
   onMessage(text: string): void;

@@ -1,83 +1,103 @@
+import type { Clock } from '../../src/domain/clock.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 
-interface Beat {
-  /** The stall limit applies to it. */
+interface StepPulse {
+  /** The stall limit applies to this step. */
   readonly isWatched: boolean;
   openItems: number;
-  /** Nothing is expected of it any more; it is only being ended. */
-  isSettled: boolean;
-  /** It has shown life since the last time that all of them had. */
+  /** The step is only being ended; no progress is expected any more. */
+  isFinishing: boolean;
+  /** The step has made progress since the last time that all watched steps had. */
   hasMoved: boolean;
 }
 
+const MAX_REPEAT_MS = 1_000;
+
 /**
- * Makes one stall clock of the steps that are at work at the same time. A step is watched (an agent, or whatever has no time limit
- * of its own) or bounded by its own limit, which upward looks like an open item. The run shows life only when every watched step
- * has: a chatty one must not hide one that hangs. With one step alone everything goes up as it comes.
+ * Merges the progress of the steps that run at the same time into one stall clock. A step is either watched (an agent, or a step
+ * without a time limit) or bounded by its own limit; a bounded step looks to the core like an open item. The run shows progress only
+ * when every watched step has made some: a busy step must not hide one that hangs.
+ *
+ * Progress that only repeats the last report is dropped within a hundredth of the stall limit, so that a busy agent does not flood
+ * the core.
  */
 export class Pulse {
-  readonly #beats = new Map<object, Beat>();
-  #toldOpenItems = -1;
+  readonly #steps = new Map<object, StepPulse>();
+  readonly #repeatMs: number;
+  #reportedOpenItems = -1;
+  #reportedAtMs = Number.NEGATIVE_INFINITY;
   #isFinishing = false;
 
-  constructor(private readonly emit: (signal: RunSignal) => void) {}
+  constructor(
+    private readonly clock: Clock,
+    stallTimeoutMs: number,
+    private readonly emit: (signal: RunSignal) => void,
+  ) {
+    this.#repeatMs = stallTimeoutMs > 0 ? Math.min(MAX_REPEAT_MS, stallTimeoutMs / 100) : MAX_REPEAT_MS;
+  }
 
   begin(step: object, isWatched: boolean): void {
-    const isAnew = this.#beats.size === 0 || this.#isFinishing;
-    this.#beats.set(step, { isWatched, openItems: 0, isSettled: false, hasMoved: false });
-    if (isAnew) {
-      this.emit({ type: 'phase', phase: 'agent' });
+    const isNewPhase = this.#steps.size === 0 || this.#isFinishing;
+    this.#steps.set(step, { isWatched, openItems: 0, isFinishing: false, hasMoved: false });
+    if (isNewPhase) {
       this.#isFinishing = false;
-      this.#toldOpenItems = 0;
+      this.#emitPhase('agent');
     }
-    this.#tellChange();
+    this.#reportChange();
   }
 
-  moved(step: object, openItems: number): void {
-    const beat = this.#beats.get(step);
-    if (!beat) return;
-    beat.openItems = openItems;
-    beat.hasMoved = true;
+  progress(step: object, openItems: number): void {
+    const pulse = this.#steps.get(step);
+    if (!pulse) return;
+    pulse.openItems = openItems;
+    pulse.hasMoved = true;
     const counted = this.#counted();
-    if (counted.every(({ hasMoved }) => hasMoved)) {
-      for (const other of counted) other.hasMoved = false;
-      this.#tell();
-    } else this.#tellChange();
+    if (counted.some(({ hasMoved }) => !hasMoved)) return this.#reportChange();
+    for (const other of counted) other.hasMoved = false;
+    if (this.clock.now().awakeMs - this.#reportedAtMs >= this.#repeatMs) this.#report();
+    else this.#reportChange();
   }
 
-  settled(step: object): void {
-    const beat = this.#beats.get(step);
-    if (!beat) return;
-    beat.isSettled = true;
-    if (this.#beats.size > 1) return this.#tellChange();
+  finishing(step: object): void {
+    const pulse = this.#steps.get(step);
+    if (!pulse) return;
+    pulse.isFinishing = true;
+    if (this.#steps.size > 1) return this.#reportChange();
     this.#isFinishing = true;
-    this.emit({ type: 'phase', phase: 'finishing' });
+    this.#emitPhase('finishing');
   }
 
   end(step: object): void {
-    this.#beats.delete(step);
-    if (this.#beats.size > 0) this.#tellChange();
+    this.#steps.delete(step);
+    if (this.#steps.size > 0) this.#reportChange();
   }
 
-  /** Whoever the stall clock runs for. */
-  #counted(): Beat[] {
-    return [...this.#beats.values()].filter((beat) => beat.isWatched && !beat.isSettled && beat.openItems === 0);
+  /** The steps that the stall clock runs for. */
+  #counted(): StepPulse[] {
+    return [...this.#steps.values()].filter((step) => step.isWatched && !step.isFinishing && step.openItems === 0);
   }
 
   #openItems(): number {
     if (this.#counted().length > 0) return 0;
-    const beats = [...this.#beats.values()];
-    return beats.reduce((sum, { isWatched, isSettled, openItems }) => {
-      return sum + Math.max(openItems, isWatched && !isSettled ? 0 : 1);
+    return [...this.#steps.values()].reduce((sum, { isWatched, isFinishing, openItems }) => {
+      return sum + Math.max(openItems, isWatched && !isFinishing ? 0 : 1);
     }, 0);
   }
 
-  #tellChange(): void {
-    if (this.#openItems() !== this.#toldOpenItems) this.#tell();
+  /** The core resets its open items to none with each phase. */
+  #emitPhase(phase: 'agent' | 'finishing'): void {
+    this.#reportedOpenItems = 0;
+    this.#reportedAtMs = Number.NEGATIVE_INFINITY;
+    this.emit({ type: 'phase', phase });
   }
 
-  #tell(): void {
-    this.#toldOpenItems = this.#openItems();
-    this.emit({ type: 'progress', openItems: this.#toldOpenItems });
+  #reportChange(): void {
+    if (this.#openItems() !== this.#reportedOpenItems) this.#report();
+  }
+
+  #report(): void {
+    this.#reportedOpenItems = this.#openItems();
+    this.#reportedAtMs = this.clock.now().awakeMs;
+    this.emit({ type: 'progress', openItems: this.#reportedOpenItems });
   }
 }

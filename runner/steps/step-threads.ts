@@ -3,15 +3,15 @@ import type { RunSignal, TokenTotals } from '../../src/domain/run-signal.js';
 import { allSteps, type Plan } from '../../src/domain/steps/plan.js';
 
 /**
- * Which step a thread of an agent belongs to. Outside of a run a thread is one name; where a plan has several agent steps that name
- * says which of them (`review#<thread>`), so that a thread that goes on after a restart or an answer finds its step again.
+ * Knows which step each agent thread of a run belongs to. Outside of the run a thread has one name; in a plan with several agent steps
+ * that name contains the step (`review#<thread>`), so that a thread that is resumed after a restart or an answer finds its step again.
  */
 export class StepThreads {
   readonly #agents: readonly string[];
-  /** The thread that the run goes on with, until its step takes it. */
+  /** The thread that the run resumes, until its step takes it. */
   #resume: ResumeOrder | null;
-  /** Names of threads that were there before: a name is what tokens are counted under, and stays. */
-  readonly #known = new Map<string, string>();
+  /** Outer names of resumed threads. Tokens are counted under the name, so it must not change. */
+  readonly #names = new Map<string, string>();
   readonly #totals = new Map<string, TokenTotals>();
   #heldBack: RunSignal | null = null;
   #turnsBefore = 0;
@@ -24,22 +24,22 @@ export class StepThreads {
     this.#resume = resume;
   }
 
-  /** What a step goes on with, once: the next go of a loop begins anew. */
+  /** The thread that a step resumes. Returned once: the next iteration of a loop starts a new thread. */
   resumeFor(stepId: string): ResumeOrder | null {
     this.#turnsBefore = this.#turns;
     const resume = this.#resume;
     if (resume === null) return null;
     const [, owner, threadId = resume.threadId] = /^([\w-]+)#(.*)$/s.exec(resume.threadId) ?? [];
-    // A thread whose step is gone from the workflow may hold an answer: the first agent is told it.
+    // A thread whose step is gone from the workflow may carry an answer: the first agent receives it.
     const isMine = owner === undefined || !this.#agents.includes(owner) ? stepId === this.#agents[0] : owner === stepId;
     if (!isMine) return null;
     this.#resume = null;
-    this.#known.set(threadId, resume.threadId);
+    this.#names.set(threadId, resume.threadId);
     return { ...resume, threadId };
   }
 
-  /** A signal with names and numbers as they are told outside of the run: turns go on counting over the steps. */
-  tell(stepId: string, signal: RunSignal): readonly RunSignal[] {
+  /** A signal with the thread names and turn numbers that are used outside of the run. Turns are counted over all steps. */
+  translate(stepId: string, signal: RunSignal): readonly RunSignal[] {
     if (signal.type === 'usage') {
       this.#totals.set(signal.threadId, signal.totals);
       return [{ ...signal, threadId: this.#nameOf(stepId, signal.threadId) }];
@@ -48,18 +48,18 @@ export class StepThreads {
       this.#turns = this.#turnsBefore + signal.turn;
       const session = { ...signal, threadId: this.#nameOf(stepId, signal.threadId), turn: this.#turns };
       if (!this.#resume?.answer) return [session];
-      // With a thread the core takes the answer of a person as given. A step before the one that asked must not use it up.
+      // A session makes the core treat the answer of a person as delivered. A step before the one that asked must not cause that.
       this.#heldBack = session;
       return [];
     }
     if (signal.type !== 'asked' || this.#heldBack === null) return [signal];
-    // To answer this, its own thread has to be known.
+    // To answer this question, the core must know the thread.
     const session = this.#heldBack;
     this.#heldBack = null;
     return [session, signal];
   }
 
-  /** Of all threads together. */
+  /** The sum over all threads. */
   get usage(): TokenTotals {
     const sum = { input: 0, cached: 0, output: 0 };
     for (const { input, cached, output } of this.#totals.values()) {
@@ -75,6 +75,6 @@ export class StepThreads {
   }
 
   #nameOf(stepId: string, threadId: string): string {
-    return this.#known.get(threadId) ?? (this.#agents.length > 1 ? `${stepId}#${threadId}` : threadId);
+    return this.#names.get(threadId) ?? (this.#agents.length > 1 ? `${stepId}#${threadId}` : threadId);
   }
 }

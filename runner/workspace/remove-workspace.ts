@@ -8,37 +8,32 @@ import type { Containment } from '../contain/process.js';
 import { spawnContained } from '../contain/run-contained.js';
 import { environmentFor } from '../environment.js';
 import { createIssueHooks } from '../issue-hooks.js';
-import type { RunDeps } from '../run-attempt.js';
+import type { RunServices } from '../run-context.js';
 import { makeRunFolder, removeFolder } from '../run-folder.js';
 import type { RunObserver } from '../run-observer.js';
 import { pruneSaved, type RunScript, removePartials, saveWork } from './save-work.js';
 import type { Workspace } from './workspace-folder.js';
 
-export interface RemovalDeps extends RunDeps {
-  /** Saves what git would lose with the folder; a failure keeps the folder. */
-  saveWork(workspace: Workspace, issue: Issue, workflow: Workflow, tmpDir: string, marker: string): Promise<void>;
-}
-
-/** before_remove, whose failure is logged only; then what git would lose is saved; then the folders of the issue go. Never throws. */
+/** Runs before_remove, whose failure is only logged; then saves what git would lose; then removes the folders of the issue. Never throws. */
 export async function removeWorkspaces(
   issue: Issue,
   workflow: Workflow,
-  deps: RemovalDeps,
+  services: RunServices,
   marker: string,
 ): Promise<RemovalReport> {
   let folder: string | null = null;
   try {
-    deps.openRuns.begin(marker, issue.id);
-    for (const workspace of await deps.workspaces.ownedBy(issue.id)) {
-      folder ??= await makeRunFolder(deps.tmpRoot, marker);
-      await removeOne(workspace, issue, workflow, deps, folder, marker);
+    services.openRuns.begin(marker, issue.id);
+    for (const workspace of await services.workspaces.ownedBy(issue.id)) {
+      folder ??= await makeRunFolder(services.tmpRoot, marker);
+      await removeOne(workspace, issue, workflow, services, folder, marker);
     }
     return { ok: true };
   } catch (error) {
     return { ok: false, message: toBatonError(error, 'workspace_failed').message };
   } finally {
     if (folder !== null) await removeFolder(folder);
-    await deps.openRuns.end(marker);
+    await services.openRuns.end(marker);
   }
 }
 
@@ -46,28 +41,21 @@ async function removeOne(
   workspace: Workspace,
   issue: Issue,
   workflow: Workflow,
-  deps: RemovalDeps,
+  services: RunServices,
   tmpDir: string,
   marker: string,
 ): Promise<void> {
-  const hooks = createIssueHooks({
-    ...deps,
-    workflow,
-    issue,
-    workspace,
-    tmpDir,
-    runId: null,
-    marker,
-    attempt: null,
+  const hooks = createIssueHooks(services, {
+    ...{ workflow, issue, workspace, tmpDir, runId: null, marker, attempt: null },
     onUnkillable: (survivors) =>
-      deps.observer.warned(null, 'processes of before_remove outlive SIGKILL', { issue_id: issue.id, survivors }),
+      services.observer.warned(null, 'processes of before_remove survive SIGKILL', { issue_id: issue.id, survivors }),
   });
-  // A folder that is still being made has nothing worth a hook.
+  // A workspace whose after_create has not ended contains no work.
   if (!workspace.createdNow) {
     await hooks.run('before_remove', { signal: new AbortController().signal });
-    await deps.saveWork(workspace, issue, workflow, tmpDir, marker);
+    await services.saveWork(workspace, issue, workflow, tmpDir, marker);
   }
-  await deps.workspaces.remove(workspace);
+  await services.workspaces.remove(workspace);
 }
 
 const MAX_OUTPUT_BYTES = 16 * 1024;

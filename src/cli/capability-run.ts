@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { type Containment, untilGone } from '../../runner/contain/process.js';
 import { runContained, spawnContained } from '../../runner/contain/run-contained.js';
-import { environmentFor } from '../../runner/environment.js';
+import { agentEnvironment } from '../../runner/environment.js';
 import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import type { StepContext } from '../../runner/executors/executor.js';
@@ -123,20 +123,13 @@ interface Parts {
 
 function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts): StepContext {
   const { workspace, tmpDir, containment, resources, tell } = parts;
-  const { config, secretNames } = workflow;
+  const { config } = workflow;
   const runId = `cli-${randomUUID()}`;
   const environment: StepContext['environment'] = (extra) =>
-    environmentFor('agent', {
-      base: io.env,
-      policy: config.runtime.env,
-      allow: config.runtime.envAllow,
-      hookAllow: [],
-      secretNames,
-      extra: { TMPDIR: tmpDir, BATON_RUN_ID: runId, BATON_WORKSPACE: workspace, ...extra },
-    });
+    agentEnvironment(workflow, io.env, { TMPDIR: tmpDir, BATON_RUN_ID: runId, BATON_WORKSPACE: workspace, ...extra });
   const onUnkillable = (pids: readonly number[]) => tell(`baton: processes outlive SIGKILL: ${pids.join(', ')}`);
   return {
-    ...{ runId, attempt: null, workflow, config, workspace, tmpDir, clock, signal, environment, run: resources },
+    ...{ runId, attempt: null, workflow, config, workspace, tmpDir, clock, signal, environment, resources },
     issue: { ...BARE_ISSUE, id: 'none', identifier: 'none', title: 'No issue: baton capability run' },
     step: { id: 'cli', index: 0, timeoutMs: null, idempotencyKey: null },
     tools: [],
@@ -163,7 +156,8 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts
     refreshIssue: async () => null,
     continuationPrompt: () => '',
     promptSent: () => {},
-    controls: { attend: () => () => {} },
+    agentStderr: () => {},
+    mailbox: { attend: () => () => {} },
   };
 }
 

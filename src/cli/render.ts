@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { promptValues } from '../../runner/prompt-values.js';
+import { promptValues } from '../../runner/run-prompts.js';
 import { checkWorkspaceRoot, workspaceKey } from '../../runner/workspace/workspace-root.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { createClock, type SystemClock } from '../clock.js';

@@ -17,7 +17,7 @@ import { createLlmExecutor } from '../../runner/executors/http/llm-executor.js';
 import { createToolExecutor } from '../../runner/executors/http/tool-executor.js';
 import { OpenRuns } from '../../runner/open-runs.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
-import type { RunObserver } from '../../runner/run-observer.js';
+import { combineObservers } from '../../runner/run-observer.js';
 import { RunPool } from '../../runner/run-pool.js';
 import { assertRunnable } from '../../runner/steps/run-plan.js';
 import { saveWorkOf } from '../../runner/workspace/remove-workspace.js';
@@ -148,10 +148,10 @@ async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: St
   const activity = new Activity();
   const runLog = new RunLog(log, stateDir.transcripts, redactor, activity);
   const { path: tmpRoot, tidied } = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
-  const observer = options.observer ? tellBoth(runLog, options.observer) : runLog;
+  const observer = combineObservers([runLog, options.observer ?? {}]);
   const issueLocks = openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path });
   const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors, issueLocks };
-  const { capabilities, ...executorParts } = openExecutors(options, runLog);
+  const { capabilities, ...executorParts } = openExecutors(options);
   const pool = new RunPool({
     ...shared,
     dispatch,
@@ -204,7 +204,7 @@ interface ExecutorParts {
   secret(written: string): string | null;
 }
 
-function openExecutors(options: DaemonOptions, runLog: RunLog): ExecutorParts {
+function openExecutors(options: DaemonOptions): ExecutorParts {
   const { env, homeDir, redactor, version } = options;
   const capabilities = new CapabilityManager({
     discover: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
@@ -212,10 +212,7 @@ function openExecutors(options: DaemonOptions, runLog: RunLog): ExecutorParts {
   return {
     capabilities,
     executors: {
-      agentCli: createCodexExecutor({
-        version,
-        onStderr: (runId, text) => runLog.agentStderr(runId, text),
-      }),
+      agentCli: createCodexExecutor({ version }),
       agentHttp: createAgentServiceExecutor(),
       external: createExternalExecutor(),
       capability: createCapabilityExecutor(capabilities),
@@ -228,64 +225,6 @@ function openExecutors(options: DaemonOptions, runLog: RunLog): ExecutorParts {
       const value = resolveSecret(written, env);
       if (value !== null) redactor.add(value);
       return value;
-    },
-  };
-}
-
-/** The log hears of everything first, then whoever else watches. */
-function tellBoth(log: RunObserver, watcher: Partial<RunObserver>): RunObserver {
-  return {
-    runBegan: (...args) => {
-      log.runBegan(...args);
-      watcher.runBegan?.(...args);
-    },
-    closingBegan: (...args) => {
-      log.closingBegan(...args);
-      watcher.closingBegan?.(...args);
-    },
-    runtimeEvent: (...args) => {
-      log.runtimeEvent(...args);
-      watcher.runtimeEvent?.(...args);
-    },
-    agentStderr: (...args) => {
-      log.agentStderr(...args);
-      watcher.agentStderr?.(...args);
-    },
-    promptSent: (...args) => {
-      log.promptSent(...args);
-      watcher.promptSent?.(...args);
-    },
-    hookEnded: (...args) => {
-      log.hookEnded(...args);
-      watcher.hookEnded?.(...args);
-    },
-    stepStarted: (...args) => {
-      log.stepStarted(...args);
-      watcher.stepStarted?.(...args);
-    },
-    stepFinished: (...args) => {
-      log.stepFinished(...args);
-      watcher.stepFinished?.(...args);
-    },
-    answered: (...args) => {
-      log.answered(...args);
-      watcher.answered?.(...args);
-    },
-    messageGiven: (...args) => {
-      log.messageGiven(...args);
-      watcher.messageGiven?.(...args);
-    },
-    audited: (...args) => {
-      log.audited(...args);
-      watcher.audited?.(...args);
-    },
-    warned: (...args) => {
-      log.warned(...args);
-      watcher.warned?.(...args);
-    },
-    runEnded: (...args) => {
-      log.runEnded(...args);
-      watcher.runEnded?.(...args);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { abortsOnFailure } from '../../hooks/run-hook.js';
 import {
-  answeredEntry,
+  answerEntry,
   type HookReport,
   type RunObserver,
   type StepEnd,
@@ -165,7 +165,7 @@ export class RunLog implements RunObserver {
 
   answered(runId: string, question: Question, answer: Answer): void {
     const run = this.#open.get(runId);
-    run?.transcript.write('answered', answeredEntry(question, answer));
+    run?.transcript.write('answered', answerEntry(question, answer));
     if (answer.kind === 'decline' && answer.isLate) return;
     run?.log.info({ question_id: question.id, decision: answer.kind }, 'a person answered');
   }

@@ -85,7 +85,7 @@ test('a message that nobody heard before the run ended is told in log and transc
 
   expect(daemon.logLines).toContainEqual(
     expect.objectContaining({
-      msg: 'the run ended before its agent heard what a person said',
+      msg: 'the run ended before its agent read the messages of a person',
       run_id: runId,
       messages: 1,
     }),

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { closeRun } from '../../runner/close-run.js';
 import { OpenRuns } from '../../runner/open-runs.js';
-import type { RunDeps } from '../../runner/run-attempt.js';
+import type { RunServices } from '../../runner/run-context.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
+import { combineObservers } from '../../runner/run-observer.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { createClock } from '../../src/clock.js';
 import type { StartOrder } from '../../src/domain/effects.js';
@@ -37,11 +38,11 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
   const trace = { store: store.openRuns, daemonMarker: 'd', bootId: 'b', onTrouble: () => {} };
   const before = new OpenRuns(trace, []);
   before.begin('r1', 'A');
-  if (options.owes) await before.owe('r1', workspace.key);
+  if (options.owes) await before.afterRunDue('r1', workspace.key);
   const openRuns = new OpenRuns(trace, await store.openRuns.all());
   const survivors = [...(options.survivors ?? [])];
   const told: string[] = [];
-  const deps: Partial<RunDeps> = {
+  const deps: Partial<RunServices> = {
     clock,
     containment: { kind: 'none', reason: 'a test', bash: 'bash', clock, trace: openRuns },
     workspaces,
@@ -49,25 +50,16 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
     baseEnv: { PATH: process.env.PATH },
     openRuns,
     survivors: async () => survivors.shift() ?? [],
-    onUnkillable: (runId) => told.push(`unkillable ${runId}`),
-    observer: {
-      runBegan: () => {},
-      closingBegan: () => {},
-      runtimeEvent: () => {},
-      agentStderr: () => {},
-      promptSent: () => {},
-      stepStarted: () => {},
-      stepFinished: () => {},
-      answered: () => {},
-      messageGiven: () => {},
-      audited: () => {},
-      hookEnded: ({ hook, outcome }) => told.push(`${hook} ${outcome}`),
-      warned: (_, message) => told.push(message),
-      runEnded: () => {},
-    },
+    dispatch: (event) => void told.push(`${event.type} ${'runId' in event ? event.runId : ''}`),
+    observer: combineObservers([
+      {
+        hookEnded: ({ hook, outcome }) => void told.push(`${hook} ${outcome}`),
+        warned: (_, message) => void told.push(message),
+      },
+    ]),
   };
   const flow = workflow({ config: { workspace: { root: dir }, hooks: { scripts: { after_run: afterRun } } } });
-  const close = () => closeRun(order, flow, deps as RunDeps);
+  const close = () => closeRun(order, flow, deps as RunServices);
   return { close, told, store, workspace, openRuns };
 }
 
@@ -112,7 +104,7 @@ test('nothing happens in the workspace while processes of the run are alive', as
 
   await close();
 
-  expect(told).toEqual(['unkillable r1', 'after_run ok']);
+  expect(told).toEqual(['run_unkillable r1', 'after_run ok']);
 });
 
 test('a note that could not be removed goes with the next one that can', async () => {
@@ -128,7 +120,7 @@ test('a note that could not be removed goes with the next one that can', async (
   const openRuns = new OpenRuns(trace, []);
   for (const marker of ['r1', 'r2', 'r3']) {
     openRuns.begin(marker, 'A');
-    await openRuns.owe(marker, 'A');
+    await openRuns.afterRunDue(marker, 'A');
   }
 
   isFull = true;

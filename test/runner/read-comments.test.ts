@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Attempt } from '../../runner/run-attempt.js';
+import { ActiveRun } from '../../runner/active-run.js';
 import { withComments } from '../../runner/run-attempt.js';
+import type { StartOrder } from '../../src/domain/effects.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Tracker } from '../../src/domain/ports.js';
 import { issue, workflow } from '../support/builders.js';
@@ -9,49 +10,26 @@ import { FakeClock } from '../support/fake-clock.js';
 const SAID = { author: 'ann', body: 'Use the other file.', created_at: null };
 
 function setUp(readComments?: Tracker['readComments']) {
-  const controller = new AbortController();
-  let stoppedAtAwakeMs: number | null = null;
-  const attempt: Attempt = {
-    order: {
-      ...{ runId: 'r', workflowHash: 'h', issue: issue({ id: 'A', comments: [{ ...SAID, body: 'old' }] }), number: 2 },
-      ...{ reason: 'continuation', attempt: 1, resume: null },
-    },
-    ...{ workflow: workflow(), signal: controller.signal, controls: {} as Attempt['controls'] },
-    get stoppedAtAwakeMs() {
-      return stoppedAtAwakeMs;
-    },
-    emit: () => {},
+  const order: StartOrder = {
+    ...{ runId: 'r', workflowHash: 'h', issue: issue({ id: 'A', comments: [{ ...SAID, body: 'old' }] }), number: 2 },
+    ...{ reason: 'continuation', attempt: 1, resume: null },
   };
   const clock = new FakeClock();
+  const run = new ActiveRun(order, workflow(), clock, () => {});
   const tracker = { issuesByIds: async () => ({ issues: [], unknown: [] }), ...(readComments ? { readComments } : {}) };
-  return {
-    ...{ attempt, clock, controller },
-    stop: () => {
-      stoppedAtAwakeMs = 7;
-    },
-    read: () => withComments(attempt, { clock, tracker }),
-  };
+  return { order, clock, run, read: () => withComments(run, { clock, tracker }) };
 }
 
 test('a run has the comments of now, whatever its issue carried before', async () => {
   const { read } = setUp(async () => [SAID]);
 
-  expect((await read()).order.issue.comments).toEqual([SAID]);
+  expect((await read()).issue.comments).toEqual([SAID]);
 });
 
 test('a tracker whose issues carry them is not asked', async () => {
-  const { read, attempt } = setUp();
+  const { read, order } = setUp();
 
-  expect(await read()).toBe(attempt);
-});
-
-test('that the run is stopped is still seen', async () => {
-  const { read, stop } = setUp(async () => []);
-  const prepared = await read();
-
-  stop();
-
-  expect(prepared.stoppedAtAwakeMs).toBe(7);
+  expect(await read()).toBe(order);
 });
 
 test.each(['tracker_auth', 'tracker_rate_limited', 'tracker_status'] as const)(
@@ -74,14 +52,14 @@ test('a tracker that does not tell them within a minute is left', async () => {
 });
 
 test('a run that is stopped gives the question up', async () => {
-  const { read, controller } = setUp(
+  const { read, run } = setUp(
     (_issue, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('given up')))),
   );
   const asked = read();
   await Promise.resolve();
 
-  controller.abort();
+  run.stop('operator');
 
   await expect(asked).rejects.toThrow('given up');
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RunMailbox } from '../../runner/run-pool.js';
+import { RunMailbox } from '../../runner/active-run.js';
 
 function listener() {
   const heard: string[] = [];
@@ -13,22 +13,22 @@ function listener() {
 test('a message that finds no agent waits for the next one', () => {
   const mailbox = new RunMailbox();
   const agent = listener();
-  mailbox.say('one');
-  mailbox.say('two');
+  mailbox.send('one');
+  mailbox.send('two');
 
   mailbox.attend(agent);
-  mailbox.say('three');
+  mailbox.send('three');
 
   expect(agent.heard).toEqual(['one', 'two', 'three']);
-  expect(mailbox.takeAll()).toEqual([]);
+  expect(mailbox.takeUnread()).toEqual([]);
 });
 
 test('what an agent has not heard at its end, the next one is told', () => {
   const mailbox = new RunMailbox();
   const [first, second] = [listener(), listener()];
   const leave = mailbox.attend(first);
-  mailbox.say('heard');
-  mailbox.say('unheard');
+  mailbox.send('heard');
+  mailbox.send('unheard');
 
   leave(['unheard']);
   mailbox.attend(second);
@@ -39,13 +39,13 @@ test('what an agent has not heard at its end, the next one is told', () => {
 test('what no agent of the run has heard is left over', () => {
   const mailbox = new RunMailbox();
   const leave = mailbox.attend(listener());
-  mailbox.say('unheard');
+  mailbox.send('unheard');
 
   leave(['unheard']);
   leave(['unheard']);
-  mailbox.say('too late');
+  mailbox.send('too late');
 
-  expect(mailbox.takeAll()).toEqual(['unheard', 'too late']);
+  expect(mailbox.takeUnread()).toEqual(['unheard', 'too late']);
 });
 
 test('an answer goes to the agent that is at work, and one that nobody waits for goes nowhere', () => {

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { OpenRuns } from '../../runner/open-runs.js';
+import type { RunServices } from '../../runner/run-context.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
-import type { RunObserver } from '../../runner/run-observer.js';
-import { RunPool, type RunPoolDeps } from '../../runner/run-pool.js';
+import { combineObservers } from '../../runner/run-observer.js';
+import { RunPool } from '../../runner/run-pool.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import type { StartOrder } from '../../src/domain/effects.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
@@ -15,22 +16,6 @@ import { allExecutors } from '../support/all-executors.js';
 import { issue, workflow } from '../support/builders.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { createMemoryStore } from '../support/memory-store.js';
-
-const SILENT: RunObserver = {
-  runBegan: () => {},
-  closingBegan: () => {},
-  runtimeEvent: () => {},
-  agentStderr: () => {},
-  promptSent: () => {},
-  hookEnded: () => {},
-  stepStarted: () => {},
-  stepFinished: () => {},
-  answered: () => {},
-  messageGiven: () => {},
-  audited: () => {},
-  warned: () => {},
-  runEnded: () => {},
-};
 
 const order = (runId: string, issueId = 'A'): StartOrder => ({
   runId,
@@ -55,7 +40,7 @@ async function setUp() {
   const working: { emit(signal: RunSignal): void; finish(outcome: Outcome): void }[] = [];
   const saved: string[] = [];
   let onEvent = () => {};
-  const deps: RunPoolDeps = {
+  const deps: RunServices = {
     clock: new FakeClock(),
     containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: new FakeClock() },
     workspaces,
@@ -73,7 +58,7 @@ async function setUp() {
     secret: () => null,
     continuation: { render: () => '' },
     baseEnv: {},
-    observer: SILENT,
+    observer: combineObservers([]),
     openRuns,
     issueLocks: { take: async () => async () => {} },
     survivors: async () => [],
@@ -106,7 +91,7 @@ test('the workspace of a living run is never removed, whoever asks', async () =>
   await until(() => exits(events).length === 1);
   const after = await pool.removeWorkspace(issue('A'), flow);
 
-  expect(during).toEqual({ ok: false, message: 'a run of this issue is alive' });
+  expect(during).toEqual({ ok: false, message: 'a run of this issue is active' });
   expect(after).toEqual({ ok: true });
   expect(saved).toEqual(['A']);
 });

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import type { ContainedProcess } from '../../runner/contain/process.js';
 import { runContained, spawnContained } from '../../runner/contain/run-contained.js';
-import { environmentFor } from '../../runner/environment.js';
+import { agentEnvironment } from '../../runner/environment.js';
 import type { StepContext } from '../../runner/executors/executor.js';
 import type { Clock } from '../../src/domain/clock.js';
 import type { Issue } from '../../src/domain/issue.js';
@@ -82,14 +82,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
     return { dev, ino };
   };
   const environment: StepContext['environment'] = (extra) =>
-    environmentFor('agent', {
-      base: baseEnv,
-      policy: used.config.runtime.env,
-      allow: used.config.runtime.envAllow,
-      hookAllow: [],
-      secretNames: used.secretNames,
-      extra: { TMPDIR: tmp, BATON_RUN_ID: 'run-1', BATON_WORKSPACE: workspace, ...extra },
-    });
+    agentEnvironment(used, baseEnv, { TMPDIR: tmp, BATON_RUN_ID: 'run-1', BATON_WORKSPACE: workspace, ...extra });
   const keep = (process: ContainedProcess) => {
     processes.push(process);
     return process;
@@ -136,7 +129,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
       const value = name === undefined ? written : options.env?.[name];
       return value === undefined || value.trim() === '' ? null : value;
     },
-    run: {
+    resources: {
       get<T>(key: string, make: () => T): T {
         if (!resources.has(key)) resources.set(key, make());
         return resources.get(key) as T;
@@ -148,7 +141,8 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
     refreshIssue: async () => null,
     continuationPrompt: () => 'go on',
     promptSent: (text) => void prompts.push(text),
-    controls: { attend: () => () => {} },
+    agentStderr: () => {},
+    mailbox: { attend: () => () => {} },
     ...options.overrides,
   };
   return {

@@ -73,7 +73,7 @@ export class CapabilityManager {
 
   /** Each run looks once, so that what was added or removed since the last one counts. */
   #indexFor(context: StepContext): Promise<CapabilityIndex> {
-    return context.run.get('capability_index', () => this.refresh(context.workflow.dir));
+    return context.resources.get('capability_index', () => this.refresh(context.workflow.dir));
   }
 }
 

@@ -21,8 +21,6 @@ import { openingText } from './turn-text.js';
 export interface CodexExecutorDeps {
   /** Version of Baton, for `clientInfo`. */
   readonly version: string;
-  /** A line of the agent's stderr, for transcript and log. It is never progress. */
-  onStderr(runId: string, text: string): void;
 }
 
 /** After the first start, which is alone: codex creates its database in CODEX_HOME then, and two at once would fail. */
@@ -120,7 +118,6 @@ class CodexRun {
       context,
       reporter: this.#reporter,
       scheduler: this.scheduler,
-      onStderr: (text) => deps.onStderr(context.runId, text),
       currentIssue: () => this.#issue,
     });
     if (context.signal.aborted) return;

@@ -22,7 +22,6 @@ interface SessionDeps {
   readonly context: StepContext;
   readonly reporter: Reporter;
   readonly scheduler: FairScheduler;
-  onStderr(text: string): void;
   currentIssue(): StepContext['issue'];
 }
 
@@ -47,7 +46,7 @@ export class CodexSession {
 
   constructor(private readonly deps: SessionDeps) {
     const { process, context, reporter, scheduler } = deps;
-    const stderr = new StderrLines(process.stderr, scheduler, deps.onStderr);
+    const stderr = new StderrLines(process.stderr, scheduler, context.agentStderr);
     const pauseClock = (isAsking: boolean) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock());
     // Question ids contain the step index: a late answer must not match a question of the next agent step.
     const { index } = context.step;
@@ -82,7 +81,7 @@ export class CodexSession {
       },
     });
     this.#steering = new Steering(this.#client, reporter);
-    this.#detach = context.controls.attend({
+    this.#detach = context.mailbox.attend({
       onAnswer: (questionId, answer) => this.questions.answer(questionId, answer),
       onMessage: (text) => this.#steering.send(text),
     });

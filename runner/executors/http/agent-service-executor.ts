@@ -47,7 +47,7 @@ class AgentServiceRun {
 
   /** Made on first use, and gone with the run. */
   #conversation(session: string): string {
-    return this.context.run.get(`http/agent-session/${session}`, () => randomUUID());
+    return this.context.resources.get(`http/agent-session/${session}`, () => randomUUID());
   }
 
   async #waitFor(runId: string | null, { location }: ServiceResponse, from: URL): Promise<AgentRunEnd> {

@@ -155,9 +155,9 @@ export function lastWordsMeanwhile(
   warning: string,
   say: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const open = context.run.get('http/last-words', () => {
+  const open = context.resources.get('http/last-words', () => {
     const words = new Set<Promise<void>>();
-    context.run.atEnd(async () => void (await Promise.all(words)));
+    context.resources.atEnd(async () => void (await Promise.all(words)));
     return words;
   });
   const words: Promise<void> = lastWords(context, warning, say).finally(() => open.delete(words));

@@ -151,7 +151,7 @@ async function withSharedSession<T>(
   context: StepContext,
   use: (id: string) => Promise<T>,
 ): Promise<T> {
-  const { calls, open } = context.run.get('http/sandbox-sessions', () => runSessions(client, context));
+  const { calls, open } = context.resources.get('http/sandbox-sessions', () => runSessions(client, context));
   const id = await calls.get(language, context.signal, async (signal) => {
     const made = await create(language, client, signal);
     open.add(made);
@@ -168,7 +168,7 @@ async function withSharedSession<T>(
 
 function runSessions(client: ServiceClient, context: StepContext): RunSessions {
   const open = new Set<string>();
-  context.run.atEnd(async () => {
+  context.resources.atEnd(async () => {
     await Promise.all(
       [...open].map((id) => lastWords(context, COULD_NOT_DELETE, (signal) => remove(id, client, signal))),
     );

@@ -39,7 +39,7 @@ function outputOf(body: Json): Json | undefined {
 
 /** What the registry says about the output of a tool, asked for once per run; `null`: it says nothing, and that is told once. */
 async function outputSchemaOf(tool: string, client: ServiceClient, context: StepContext): Promise<Json | null> {
-  const schemas = context.run.get('http/tool-schemas', () => new SharedCalls<Json | null>());
+  const schemas = context.resources.get('http/tool-schemas', () => new SharedCalls<Json | null>());
   const schema = await schemas.get(tool, context.signal, (signal) => fetchSchema(tool, client, signal));
   if (schema === null) warnOnce(tool, 'the tool has no schema: its outputs are not checked', {}, context);
   return schema;
@@ -92,7 +92,7 @@ function isMap(value: Json): value is JsonObject {
 }
 
 function warnOnce(tool: string, message: string, fields: object, context: StepContext): void {
-  context.run.get(`http/warned/${tool}`, () => {
+  context.resources.get(`http/warned/${tool}`, () => {
     context.warn(message, { tool, ...fields });
     return true;
   });

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { Drop } from 'liquidjs';
 import { discoverCapabilities } from '../../../runner/executors/capability/definitions.js';
 import { findCommand } from '../../../runner/executors/external/spawn-request.js';
-import { promptValues } from '../../../runner/prompt-values.js';
+import { promptValues } from '../../../runner/run-prompts.js';
 import { compilePrompt, type PromptValues } from '../../../templates/render-prompt.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { type BatonError, toBatonError } from '../../domain/errors.js';

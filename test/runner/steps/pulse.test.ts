@@ -1,26 +1,29 @@
 import { expect, test } from 'vitest';
 import { Pulse } from '../../../runner/steps/pulse.js';
 import type { RunSignal } from '../../../src/domain/run-signal.js';
+import { FakeClock } from '../../support/fake-clock.js';
 
 const [A, B] = [{}, {}];
 
-function pulse() {
+function pulse(stallTimeoutMs = 300_000) {
+  const clock = new FakeClock();
   const told: RunSignal[] = [];
-  return { told, pulse: new Pulse((signal) => void told.push(signal)) };
+  return { clock, told, pulse: new Pulse(clock, stallTimeoutMs, (signal) => void told.push(signal)) };
 }
 
 const open = (openItems: number): RunSignal => ({ type: 'progress', openItems });
 const phase = (name: 'agent' | 'finishing'): RunSignal => ({ type: 'phase', phase: name });
 
-test('with one watched step everything goes up as it comes', () => {
-  const { told, pulse: beat } = pulse();
+test('the progress of one watched step is reported as it comes', () => {
+  const { clock, told, pulse: beat } = pulse();
 
   beat.begin(A, true);
-  beat.moved(A, 0);
-  beat.moved(A, 2);
-  beat.moved(A, 2);
-  beat.moved(A, 0);
-  beat.settled(A);
+  beat.progress(A, 0);
+  beat.progress(A, 2);
+  clock.advance(1_000);
+  beat.progress(A, 2);
+  beat.progress(A, 0);
+  beat.finishing(A);
   beat.end(A);
 
   expect(told).toEqual([phase('agent'), open(0), open(2), open(2), open(0), phase('finishing')]);
@@ -30,9 +33,9 @@ test('a step with a time limit of its own stops the stall clock: it looks like a
   const { told, pulse: beat } = pulse();
 
   beat.begin(A, false);
-  beat.moved(A, 0);
+  beat.progress(A, 0);
 
-  expect(told).toEqual([phase('agent'), open(1), open(1)]);
+  expect(told).toEqual([phase('agent'), open(1)]);
 });
 
 test('a bounded step beside a watched one does not stop its clock, and does not feed it', () => {
@@ -41,8 +44,8 @@ test('a bounded step beside a watched one does not stop its clock, and does not 
   beat.begin(B, false);
   told.length = 0;
 
-  beat.moved(B, 0);
-  beat.moved(B, 5);
+  beat.progress(B, 0);
+  beat.progress(B, 5);
 
   expect(told).toEqual([]);
 });
@@ -53,9 +56,9 @@ test('a watched step that hangs is not hidden by one that chatters', () => {
   beat.begin(B, true);
   told.length = 0;
 
-  for (let i = 0; i < 10; i += 1) beat.moved(A, 0);
+  for (let i = 0; i < 10; i += 1) beat.progress(A, 0);
   expect(told).toEqual([]);
-  beat.moved(B, 0);
+  beat.progress(B, 0);
 
   expect(told).toEqual([open(0)]);
 });
@@ -64,10 +67,10 @@ test('one that has something open is not expected to show life', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.begin(B, true);
-  beat.moved(B, 1);
+  beat.progress(B, 1);
   told.length = 0;
 
-  beat.moved(A, 0);
+  beat.progress(A, 0);
 
   expect(told).toEqual([open(0)]);
 });
@@ -78,7 +81,7 @@ test('when the watched one ends, the bounded one is all that is left', () => {
   beat.begin(B, false);
   told.length = 0;
 
-  beat.settled(A);
+  beat.finishing(A);
   beat.end(A);
 
   expect(told).toEqual([open(2), open(1)]);
@@ -87,7 +90,7 @@ test('when the watched one ends, the bounded one is all that is left', () => {
 test('the next step begins anew', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
-  beat.settled(A);
+  beat.finishing(A);
   beat.end(A);
   told.length = 0;
 
@@ -102,8 +105,8 @@ test('a step that is over says nothing any more', () => {
   beat.end(A);
   told.length = 0;
 
-  beat.moved(A, 3);
-  beat.settled(A);
+  beat.progress(A, 3);
+  beat.finishing(A);
 
   expect(told).toEqual([]);
 });
@@ -111,12 +114,12 @@ test('a step that is over says nothing any more', () => {
 test('a step that begins while the only other one is being ended starts the stall clock again', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
-  beat.settled(A);
+  beat.finishing(A);
   told.length = 0;
 
   beat.begin(B, true);
   beat.end(A);
-  beat.moved(B, 0);
+  beat.progress(B, 0);
 
   expect(told).toEqual([phase('agent'), open(0)]);
 });
@@ -125,10 +128,37 @@ test('one that is only being ended is not silent, also when it is the last one',
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.begin(B, true);
-  beat.settled(A);
+  beat.finishing(A);
   told.length = 0;
 
   beat.end(B);
 
   expect(told).toEqual([open(1)]);
+});
+
+test.each([
+  [300_000, 10],
+  [0, 10],
+  [10_000, 100],
+])('with a stall limit of %i ms a flood of progress reaches the core often enough and no more', (limit, times) => {
+  const { clock, told, pulse: beat } = pulse(limit);
+  beat.begin(A, true);
+  told.length = 0;
+
+  for (let i = 0; i < 10_000; i++) {
+    beat.progress(A, 0);
+    clock.advance(1);
+  }
+
+  expect(told).toHaveLength(times);
+});
+
+test('an item that opens or closes is reported at once', () => {
+  const { told, pulse: beat } = pulse();
+  beat.begin(A, true);
+  told.length = 0;
+
+  for (const openItems of [0, 1, 1, 0]) beat.progress(A, openItems);
+
+  expect(told).toEqual([open(0), open(1), open(0)]);
 });

@@ -2,11 +2,15 @@ import { mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { ActiveRun } from '../../../runner/active-run.js';
 import type { StepContext } from '../../../runner/executors/executor.js';
-import type { Attempt, RunDeps } from '../../../runner/run-attempt.js';
+import { RunContext, type RunServices } from '../../../runner/run-context.js';
+import { combineObservers } from '../../../runner/run-observer.js';
 import { runPlan } from '../../../runner/steps/run-plan.js';
 import type { Workspace } from '../../../runner/workspace/workspace-folder.js';
 import type { Clock } from '../../../src/domain/clock.js';
+import type { StartOrder } from '../../../src/domain/effects.js';
+import type { OrchestratorEvent } from '../../../src/domain/events.js';
 import { cancelled, failure, type Outcome, success } from '../../../src/domain/outcome.js';
 import type { Action, Step } from '../../../src/domain/steps/plan.js';
 import { realClock } from '../../runner/contain/workbench.js';
@@ -18,7 +22,7 @@ import { parallel, step } from './step-fixture.js';
 function planned(
   steps: readonly Step[],
   execute: (id: string, context: StepContext) => Promise<Outcome>,
-  changes: Partial<RunDeps> = {},
+  changes: Partial<RunServices> = {},
 ) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'baton-plan-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,31 +37,24 @@ function planned(
     },
   };
   const used = workflow({ plan: { ...IMPLIED_PLAN, isImplied: false } });
-  const attempt = {
-    order: { runId: 'run-1', issue: issue('A'), number: 1, reason: 'first', attempt: null, resume: null },
-    workflow: { ...used, plan: { ...used.plan, steps } },
-    signal: new AbortController().signal,
-    emit: () => {},
-  } as unknown as Attempt;
-  const deps = {
+  const order: StartOrder = {
+    ...{ runId: 'run-1', workflowHash: 'h', issue: issue('A'), number: 1 },
+    ...{ reason: 'first', attempt: null, resume: null },
+  };
+  const run = new ActiveRun(order, { ...used, plan: { ...used.plan, steps } }, realClock, () => {});
+  const services = {
     clock: realClock,
     containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: hurried },
     workspaces: { verify: async () => {} },
     tools: () => [],
     executors: allExecutors((_, context) => execute(context.step.id, context)),
     baseEnv: { PATH: process.env.PATH },
-    observer: {
-      audited: () => {},
-      stepStarted: () => {},
-      stepFinished: () => {},
-      warned: () => {},
-      promptSent: () => {},
-    },
-    onUnkillable: (runId: string) => void told.push(runId),
+    observer: combineObservers([]),
+    dispatch: (event: OrchestratorEvent) => void told.push(event.type),
     ...changes,
-  } as unknown as RunDeps;
+  } as unknown as RunServices;
   const workspace = { path: folder, identity: { dev, ino } } as Workspace;
-  return { told, outcome: runPlan({ attempt, deps, workspace, tmpDir: folder, prompt: null }) };
+  return { told, outcome: runPlan(new RunContext(run, order, services, workspace, folder)) };
 }
 
 test('once something cannot be killed the steps beside it are ended, and no other is begun', async () => {
@@ -79,9 +76,9 @@ test('once something cannot be killed the steps beside it are ended, and no othe
 
   expect(await outcome).toMatchObject({
     state: 'failed',
-    error: { code: 'unkillable', message: 'processes of step "stuck" outlived SIGKILL' },
+    error: { code: 'unkillable', message: 'processes of step "stuck" survive SIGKILL' },
   });
-  expect(told).toEqual(['run-1']);
+  expect(told).toEqual(['run_unkillable']);
   expect(begun).toEqual(['stuck', 'other']);
 });
 

@@ -1,9 +1,11 @@
+import { ActiveRun } from '../../../runner/active-run.js';
 import type { StepContext } from '../../../runner/executors/executor.js';
-import type { StepEnd, StepStart } from '../../../runner/run-observer.js';
+import { RunContext, type RunServices } from '../../../runner/run-context.js';
+import { combineObservers, type StepEnd, type StepStart } from '../../../runner/run-observer.js';
 import { executeSteps } from '../../../runner/steps/execute-steps.js';
-import { Pulse } from '../../../runner/steps/pulse.js';
 import { RunScope } from '../../../runner/steps/run-scope.js';
-import type { StepRun } from '../../../runner/steps/step-context.js';
+import type { Workspace } from '../../../runner/workspace/workspace-folder.js';
+import type { StartOrder } from '../../../src/domain/effects.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import { type AbortReason, type Outcome, success } from '../../../src/domain/outcome.js';
 import type { RunSignal } from '../../../src/domain/run-signal.js';
@@ -17,7 +19,7 @@ import type {
   ToolAction,
 } from '../../../src/domain/steps/plan.js';
 import { allExecutors } from '../../support/all-executors.js';
-import { issue } from '../../support/builders.js';
+import { IMPLIED_PLAN, issue, workflow } from '../../support/builders.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const BASE = { place: 'WORKFLOW.md:9:5', when: null, outputTo: null } as const;
@@ -87,29 +89,35 @@ export function testSteps(
       onCall();
     });
   });
-  let index = 0;
-  const run: StepRun = {
+  const order: StartOrder = {
     runId: 'run-1',
-    clock,
-    executors,
-    observer: {
-      stepStarted: (_, start) => void started.push(start),
-      stepFinished: (_, end) => void finished.push(end),
-      audited: () => {},
-      warned: (_, message) => void warnings.push(message),
-    },
-    pulse: new Pulse((signal) => void signals.push(signal)),
-    renderPrompt: ({ text }) => text,
-    maxInlineOutputBytes: 1_000,
-    isImplied: false,
-    once: new Map(),
-    nextIndex: () => index++,
-    contextOf: ({ facts, signal, emit }) => ({ step: facts, signal, emit }) as StepContext,
-    emit: (signal) => void signals.push(signal),
-    said: () => {},
+    workflowHash: 'h',
+    issue: issue({ id: '7', identifier: 'AB-7', title: 'Do ${steps.a.output} it' }),
+    number: 2,
+    reason: 'first',
+    attempt: null,
+    resume: null,
   };
+  const used = workflow({
+    plan: { ...IMPLIED_PLAN, isImplied: false },
+    config: { runtime: { maxInlineOutputBytes: 1_000 } },
+  });
+  const services = {
+    ...{ clock, executors },
+    tools: () => [],
+    observer: combineObservers([
+      {
+        stepStarted: (_, start) => void started.push(start),
+        stepFinished: (_, end) => void finished.push(end),
+        warned: (_, message) => void warnings.push(message),
+      },
+    ]),
+  } as unknown as RunServices;
+  const active = new ActiveRun(order, used, clock, (signal) => void signals.push(signal));
+  const workspace = { path: '/w' } as Workspace;
+  const run = new RunContext(active, order, services, workspace, '/tmp');
   const facts = {
-    issue: issue({ id: '7', identifier: 'AB-7', title: 'Do ${steps.a.output} it' }) as unknown as JsonObject,
+    issue: order.issue as unknown as JsonObject,
     attempt: null,
     run: { id: 'run-1', number: 2, reason: 'first', workspace: '/w' },
   };

@@ -17,7 +17,7 @@ describe('a plan with one agent step', () => {
   const one = plan(step('plan'), step('work', { action: agent }));
 
   test('names threads as the agent does', () => {
-    expect(new StepThreads(one, null).tell('work', session('abc'))).toEqual([session('abc')]);
+    expect(new StepThreads(one, null).translate('work', session('abc'))).toEqual([session('abc')]);
   });
 
   test('goes on with a thread once', () => {
@@ -33,9 +33,9 @@ test('tokens of all threads are summed up, each by its last total', () => {
   const usage = (threadId: string, input: number) =>
     ({ type: 'usage', threadId, totals: { input, cached: 1, output: 2 } }) as const;
 
-  threads.tell('a', usage('t1', 10));
-  threads.tell('a', usage('t1', 30));
-  threads.tell('b', usage('t2', 5));
+  threads.translate('a', usage('t1', 10));
+  threads.translate('a', usage('t1', 30));
+  threads.translate('b', usage('t2', 5));
 
   expect(threads.usage).toEqual({ input: 35, cached: 2, output: 4 });
 });
@@ -44,7 +44,7 @@ describe('a plan with several agent steps', () => {
   const two = plan(step('work', { action: agent }), loop([step('review', { action: agent })]));
 
   test('a thread finds its step again', () => {
-    const [told] = new StepThreads(two, null).tell('review', session('abc'));
+    const [told] = new StepThreads(two, null).translate('review', session('abc'));
     const threads = new StepThreads(two, resume(told?.type === 'session' ? told.threadId : ''));
 
     expect(threads.resumeFor('work')).toBeNull();
@@ -52,7 +52,7 @@ describe('a plan with several agent steps', () => {
   });
 
   test('tokens are counted under the same name', () => {
-    expect(new StepThreads(two, null).tell('review', usage)).toMatchObject([{ threadId: 'review#abc' }]);
+    expect(new StepThreads(two, null).translate('review', usage)).toMatchObject([{ threadId: 'review#abc' }]);
   });
 
   test('a thread whose step is gone goes to the first agent, with the answer that it may hold', () => {
@@ -63,11 +63,11 @@ describe('a plan with several agent steps', () => {
   test('turns are counted on from step to step', () => {
     const threads = new StepThreads(two, null);
     threads.resumeFor('work');
-    threads.tell('work', session('a', 1));
-    threads.tell('work', session('a', 2));
+    threads.translate('work', session('a', 1));
+    threads.translate('work', session('a', 2));
     threads.resumeFor('review');
 
-    expect(threads.tell('review', session('b', 1))).toMatchObject([{ turn: 3 }]);
+    expect(threads.translate('review', session('b', 1))).toMatchObject([{ turn: 3 }]);
     expect(threads.turns).toBe(3);
   });
 
@@ -75,7 +75,7 @@ describe('a plan with several agent steps', () => {
     const named = (name: string) => {
       const threads = new StepThreads(two, resume(name));
       threads.resumeFor('work');
-      return threads.tell('work', usage);
+      return threads.translate('work', usage);
     };
 
     expect(named('abc')).toMatchObject([{ threadId: 'abc' }]);
@@ -92,19 +92,19 @@ describe('the answer of a person to a later step', () => {
     const threads = new StepThreads(two, answered);
     expect(threads.resumeFor('work')).toBeNull();
 
-    expect(threads.tell('work', session('new'))).toEqual([]);
-    expect(threads.tell('work', { ...usage, threadId: 'new' })).toMatchObject([{ threadId: 'work#new' }]);
+    expect(threads.translate('work', session('new'))).toEqual([]);
+    expect(threads.translate('work', { ...usage, threadId: 'new' })).toMatchObject([{ threadId: 'work#new' }]);
     expect(threads.resumeFor('review')).toEqual({ ...answered, threadId: 'abc' });
 
-    expect(threads.tell('review', session('abc'))).toMatchObject([{ threadId: 'review#abc', turn: 2 }]);
+    expect(threads.translate('review', session('abc'))).toMatchObject([{ threadId: 'review#abc', turn: 2 }]);
   });
 
   test('gives way to a new question of an earlier step, which is known by its thread', () => {
     const threads = new StepThreads(two, answered);
     threads.resumeFor('work');
-    threads.tell('work', session('new'));
+    threads.translate('work', session('new'));
 
-    expect(threads.tell('work', { type: 'asked', question })).toMatchObject([
+    expect(threads.translate('work', { type: 'asked', question })).toMatchObject([
       { type: 'session', threadId: 'work#new' },
       { type: 'asked' },
     ]);

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { ThreadMessages } from '../../../runner/steps/run-scope.js';
+import { Conversation } from '../../../runner/steps/run-scope.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 test('the conversation is what was asked, then what each step gave', () => {
-  const messages = new ThreadMessages('r', new FakeClock());
-  messages.asked('Do it');
-  messages.said('plan', 'first this');
-  messages.said('check', { ok: true });
+  const conversation = new Conversation('r', new FakeClock());
+  conversation.addPrompt('Do it');
+  conversation.addOutput('plan', 'first this');
+  conversation.addOutput('check', { ok: true });
 
-  expect(messages.all.map(({ sender, content }) => `${sender} ${content}`)).toEqual([
+  expect(conversation.messages.map(({ sender, content }) => `${sender} ${content}`)).toEqual([
     'user Do it',
     'agent plan: first this',
     'agent check: {"ok":true}',
@@ -16,11 +16,11 @@ test('the conversation is what was asked, then what each step gave', () => {
 });
 
 test('a conversation that becomes too long loses the oldest of its steps, and no two have one id', () => {
-  const messages = new ThreadMessages('r', new FakeClock());
-  messages.asked('Do it');
-  for (let index = 0; index < 100; index += 1) messages.said('fix', `${index} ${'x'.repeat(50_000)}`);
+  const conversation = new Conversation('r', new FakeClock());
+  conversation.addPrompt('Do it');
+  for (let index = 0; index < 100; index += 1) conversation.addOutput('fix', `${index} ${'x'.repeat(50_000)}`);
 
-  const { all } = messages;
+  const { messages: all } = conversation;
   expect(all.reduce((sum, { content }) => sum + content.length, 0)).toBeLessThanOrEqual(1_000_000);
   expect(all[0]).toMatchObject({ content: 'Do it', messageId: 'r-1' });
   expect(all.at(-1)).toMatchObject({ content: expect.stringMatching(/^fix: 99 /), messageId: 'r-101' });

@@ -178,7 +178,7 @@ test('an error reply to a later turn/start ends that turn and is not a failed st
 });
 
 test('only a few agents start at a time, and the very first one starts alone', async () => {
-  const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
+  const executor = createCodexExecutor({ version: '1' });
   let starting = 0;
   let most = 0;
   let launches = 0;
@@ -209,7 +209,7 @@ test('only a few agents start at a time, and the very first one starts alone', a
 });
 
 test('a run stopped while it waits for its start starts no process', async () => {
-  const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
+  const executor = createCodexExecutor({ version: '1' });
   const blockers = Array.from({ length: 4 }, () => start({ command: agent('silent', 'initialize'), executor }));
   let launched = false;
   const waiting = start({

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { RunMailbox } from '../../../../runner/active-run.js';
 import type { ContainedProcess } from '../../../../runner/contain/process.js';
 import { type CodexExecutorDeps, createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
 import type { Executor, StepContext } from '../../../../runner/executors/executor.js';
-import { RunMailbox } from '../../../../runner/run-pool.js';
 import type { Config } from '../../../../src/domain/config.js';
 import type { Issue } from '../../../../src/domain/issue.js';
 import type { Outcome } from '../../../../src/domain/outcome.js';
@@ -78,9 +78,7 @@ export function start(options: RunOptions): TestRun {
     onExit = resolve;
   });
   const mailbox = new RunMailbox();
-  const executor =
-    options.executor ??
-    createCodexExecutor({ version: '1.2.3', onStderr: (_, text) => stderr.push(text), ...options.deps });
+  const executor = options.executor ?? createCodexExecutor({ version: '1.2.3', ...options.deps });
 
   const settings = config({ ...options.config, codex: { command: options.command, ...options.config?.codex } });
   const { resume = null, index = 0, ...step } = options.step ?? {};
@@ -109,7 +107,7 @@ export function start(options: RunOptions): TestRun {
       environment: notHere,
       start: notHere,
       secret: notHere,
-      run: { get: notHere, atEnd: notHere },
+      resources: { get: notHere, atEnd: notHere },
       messages: notHere,
       workspace,
       tmpDir: join(workspace, 'tmp'),
@@ -133,7 +131,8 @@ export function start(options: RunOptions): TestRun {
       },
       continuationPrompt: (current, turn) => `go on with ${current.identifier}, turn ${turn}`,
       promptSent: (text) => void prompts.push(text),
-      controls: mailbox,
+      agentStderr: (text) => void stderr.push(text),
+      mailbox,
     },
   );
 
@@ -176,8 +175,8 @@ export function start(options: RunOptions): TestRun {
     event: async (type, method) =>
       (await next('event', ({ event }) => event.type === type && (!method || event.method === method))).event,
     answer: (questionId, answer) => mailbox.answer(questionId, answer),
-    steer: (text) => mailbox.say(text),
-    undelivered: () => mailbox.takeAll(),
+    steer: (text) => mailbox.send(text),
+    undelivered: () => mailbox.takeUnread(),
     stop: (reason) => abort.abort(reason),
   };
 }

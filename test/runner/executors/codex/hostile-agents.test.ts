@@ -82,7 +82,7 @@ test('SEC-18 an agent that sends requests without reading the replies is stopped
 });
 
 test('SEC-18 agents that flood at full speed delay neither timers nor a quiet agent', async () => {
-  const executor = createCodexExecutor({ version: '1', onStderr: () => {} });
+  const executor = createCodexExecutor({ version: '1' });
   const floods = Array.from({ length: 4 }, () => start({ command: agent('floods'), executor }));
   await Promise.all(floods.map((flood) => flood.event('notification', 'item/agentMessage/delta')));
 

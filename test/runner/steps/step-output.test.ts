@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cutOutput, OutputList } from '../../../runner/steps/run-scope.js';
+import { cutOutput, OutputList } from '../../../runner/steps/step-output.js';
 
 describe('what later steps see of an output', () => {
   test('S4-24 S4-25 a text over the limit is cut, and a member beside it says so', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { stepBackoffMs } from '../../../runner/steps/execute-steps.js';
+import { stepBackoffMs } from '../../../runner/steps/execute-action.js';
 import type { ErrorCode } from '../../../src/domain/errors.js';
 import { type AbortReason, cancelled, failure, success } from '../../../src/domain/outcome.js';
 import type { Action, RetryPolicy } from '../../../src/domain/steps/plan.js';

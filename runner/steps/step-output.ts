@@ -1,0 +1,81 @@
+import type { Json, JsonObject } from '../../src/domain/json.js';
+
+const PREVIEW_BYTES = 1_000;
+/** An output can hold several texts, such as stdout and stderr. Together they may be this many times larger than one. */
+const MAX_TEXTS = 4;
+
+/**
+ * The part of an output that later steps see. Texts longer than `maxBytes` are cut and marked by a member beside them
+ * (`stdout_truncated: true`). An output that is still too large is replaced by its beginning. The transcript keeps the whole output.
+ * Pure; the result survives a round trip through JSON.
+ */
+export function cutOutput(output: unknown, maxBytes: number): Json {
+  const whole = toJson(output);
+  const cut = cutTexts(whole, maxBytes);
+  const text = JSON.stringify(cut);
+  if (Buffer.byteLength(text) <= maxBytes * MAX_TEXTS || typeof cut === 'string') return cut;
+  return beginningOf(text, Buffer.byteLength(JSON.stringify(whole)), maxBytes);
+}
+
+/** Collects the outputs of branches in their order. Once they are too large together, further outputs are dropped. */
+export class OutputList {
+  readonly #outputs: Json[];
+  #bytes = 0;
+
+  constructor(
+    length: number,
+    private readonly maxBytes: number,
+  ) {
+    this.#outputs = new Array<Json>(length).fill(null);
+  }
+
+  put(index: number, output: Json): void {
+    this.#bytes += Buffer.byteLength(JSON.stringify(output));
+    if (this.#isWhole()) this.#outputs[index] = output;
+  }
+
+  get all(): Json {
+    return this.#isWhole() ? this.#outputs : beginningOf(JSON.stringify(this.#outputs), this.#bytes, this.maxBytes);
+  }
+
+  #isWhole(): boolean {
+    return this.#bytes <= this.maxBytes * MAX_TEXTS;
+  }
+}
+
+function beginningOf(text: string, bytes: number, maxBytes: number): Json {
+  return { truncated: true, bytes, preview: headOf(text, Math.min(maxBytes, PREVIEW_BYTES)) };
+}
+
+/** Numbers that JSON does not know become null; members that it does not know are dropped. */
+function toJson(value: unknown): Json {
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined ? null : (JSON.parse(text) as Json);
+  } catch {
+    return null; // A cycle or a BigInt. No executor returns one, and none may break a run with it.
+  }
+}
+
+function cutTexts(value: Json, maxBytes: number): Json {
+  if (typeof value === 'string') return headOf(value, maxBytes);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => cutTexts(item as Json, maxBytes));
+  const entries = Object.entries(value as JsonObject).flatMap(([key, item]): [string, Json][] => {
+    const cut = cutTexts(item, maxBytes);
+    return typeof item === 'string' && cut !== item
+      ? [
+          [key, cut],
+          [`${key}_truncated`, true],
+        ]
+      : [[key, cut]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Cuts between characters. */
+function headOf(text: string, maxBytes: number): string {
+  if (text.length <= maxBytes / 3 || Buffer.byteLength(text) <= maxBytes) return text;
+  const bytes = Buffer.from(text).subarray(0, maxBytes);
+  return new TextDecoder().decode(bytes).replace(/\uFFFD+$/, '');
+}
