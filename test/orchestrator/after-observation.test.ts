@@ -16,7 +16,7 @@ function look(core: Core) {
   return afterObservation(core.state, observation, core.now);
 }
 
-test('what a look finds first in line is what the real decision starts', () => {
+test('the head of a simulated poll is the issue that the real decision starts', () => {
   const core = new Core({ agent: { maxConcurrentAgents: 2 } }).put('C', { id: 'A', priority: 1 }, 'B');
 
   const first = pick(look(core), core.now).map(({ issue }) => issue.id);
@@ -25,7 +25,7 @@ test('what a look finds first in line is what the real decision starts', () => {
   expect(started(core.poll())).toEqual(first);
 });
 
-test('a look changes nothing', () => {
+test('a simulated poll changes nothing', () => {
   const core = new Core().put('A');
   const before = JSON.stringify(core.state);
 

@@ -56,7 +56,7 @@ describe('what counts as a change of an issue', () => {
     expect(started(core.poll())).toEqual(['A']);
   });
 
-  test('a parked issue that gets an open blocker is given up, and starts anew when the blocker is done', () => {
+  test('a parked issue that gets an open blocker is released, and starts again when the blocker is done', () => {
     const core = put(new Core({ agent: { maxAttempts: 1 } }));
     core.poll();
     core.fail('A');
@@ -70,7 +70,7 @@ describe('what counts as a change of an issue', () => {
 });
 
 describe('after a normal exit', () => {
-  test('the issue is judged idle only when the second is over: a change may show a moment later', () => {
+  test('the issue counts as idle only after the continuation delay, because a change may become visible late', () => {
     const core = put(new Core());
     core.poll();
     core.exit('A');
@@ -86,7 +86,7 @@ describe('after a normal exit', () => {
 });
 
 describe('finish grace', () => {
-  test('is over when the issue that the agent moved is gone', () => {
+  test('ends when the issue that the agent moved is gone', () => {
     const core = put(new Core());
     core.poll();
     core.signal('A', { type: 'phase', phase: 'agent' });
@@ -123,7 +123,7 @@ describe('a changed workflow', () => {
     expect(started(core.answerReads())).toEqual(['A']);
   });
 
-  test('brings the next poll forward when its interval is shorter, and never puts it off', () => {
+  test('brings the next poll forward when its interval is shorter, and never delays it', () => {
     const core = new Core();
     core.poll();
     const withInterval = (intervalMs: number) => ({ ...core.state.config, polling: { intervalMs } });

@@ -41,13 +41,13 @@ describe('eligibility', () => {
     expect(started(core.poll())).toEqual([]);
   });
 
-  test('an author of whom the tracker knows nothing is no reason against an issue', () => {
+  test('an unknown author does not make an issue ineligible', () => {
     const core = new Core().put({ id: 'A', author: { login: 'ann', trusted: null } });
 
     expect(started(core.poll())).toEqual(['A']);
   });
 
-  test('an id that every object has as a property is ignored, and nothing breaks', () => {
+  test('an id that equals an inherited property name is ignored', () => {
     const core = new Core().put('__proto__x', { id: 'constructor' }, 'A');
 
     expect(started(core.poll())).toEqual(['A', '__proto__x']);
@@ -77,7 +77,7 @@ describe('the ready list', () => {
     ]);
   });
 
-  test('has issues of one age in the order of their numbers', () => {
+  test('orders issues of the same age by number', () => {
     const ids = ['T-100', 'T-2', 'T-10', 'T-1', 'T-101', 'T-11'];
     const core = new Core().put(...ids.map((id) => ({ id })));
 
@@ -104,7 +104,7 @@ describe('the ready list', () => {
     expect(started(core.poll())).toEqual(['B']);
   });
 
-  test('an issue whose state is full does not keep the next from starting', () => {
+  test('an issue whose state has no free slot does not block the next one', () => {
     const core = new Core({ agent: { maxConcurrentAgentsByState: { todo: 1 } } });
     core.put({ id: 'A', priority: 1 }, { id: 'B', priority: 2 }, { id: 'C', priority: 3, state: 'In Progress' });
 
@@ -131,7 +131,7 @@ describe('slots', () => {
     expect(started(core.answerRead())).toEqual(['B']);
   });
 
-  test('what that read finds moved on is not started, and the next one is', () => {
+  test('an issue that has moved by the time of that read is skipped for the next one', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B', 'C');
     core.poll();
     core.change('B', { state: 'Done' });
@@ -161,7 +161,7 @@ describe('slots', () => {
     expect(ofType(core.fail('A'), 'read_issues')).toEqual([]);
   });
 
-  test('a failed read before a start counts as not seeing: the next good poll fills', () => {
+  test('a failed read before a start starts nothing; the next successful poll fills the slot', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
     core.fail('A');
@@ -173,7 +173,7 @@ describe('slots', () => {
     expect(started(core.poll())).toEqual(['B']);
   });
 
-  test('an issue that a read before its start calls unknown is not asked for again at once', () => {
+  test('an issue that is unknown to the read before its start is not read again at once', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
     core.unknown.add('B');
@@ -196,7 +196,7 @@ describe('slots', () => {
     expect(stops(effects)).toEqual([]);
   });
 
-  test('fewer slots in the workflow stop nothing, and start nothing until there is room', () => {
+  test('lowering the slot limit stops no run, and starts nothing until a slot is free', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 2 } }).put('A', 'B', 'C');
     core.poll();
     const fewer = { ...core.state.config, agent: { ...core.state.config.agent, maxConcurrentAgents: 1 } };
@@ -222,14 +222,14 @@ describe('claims', () => {
     expect(started(core.send({ type: 'persisted', seq: write?.seq ?? -1 }))).toEqual(['A']);
   });
 
-  test('a write that is confirmed twice starts nothing twice', () => {
+  test('a write that is confirmed twice starts no run twice', () => {
     const core = new Core().put('A');
     core.poll();
 
     expect(started(core.send({ type: 'persisted', seq: 1 }))).toEqual([]);
   });
 
-  test('what cannot be stored is not started: the daemon holds and stores everything later', () => {
+  test('an issue whose claim cannot be stored does not start; the daemon holds and stores everything later', () => {
     const core = new Core().put('A');
     core.confirmsWrites = false;
     core.poll();
@@ -246,7 +246,7 @@ describe('claims', () => {
     expect(starts(core.poll()).map((order) => [order.issue.id, order.reason])).toEqual([['A', 'first']]);
   });
 
-  test('a later write does not make an earlier failed one good', () => {
+  test('a later write does not repair an earlier failed one', () => {
     const core = new Core().put('A');
     core.confirmsWrites = false;
     core.poll();
@@ -272,7 +272,7 @@ describe('claims', () => {
     expect(core.signal('A', { type: 'progress', openItems: 0 })).toEqual([]);
   });
 
-  test('an event of a run that we do not know changes nothing', () => {
+  test('an event of an unknown run changes nothing', () => {
     const core = new Core().put('A');
     core.poll();
     const before = core.state;
@@ -295,7 +295,7 @@ describe('claims', () => {
   });
 });
 
-describe('what the tracker cannot read', () => {
+describe('records that the tracker cannot read', () => {
   const told = (effects: readonly Effect[]) =>
     ofType(effects, 'note').flatMap(({ note }) => (note.level === 'warn' ? [note.fields?.detail] : []));
   const answer = (core: Core, problems: string[]) => {
@@ -303,7 +303,7 @@ describe('what the tracker cannot read', () => {
     return told(core.answerPoll({ candidates: { ok: true, issues: [], unknown: [], problems } }));
   };
 
-  test('is told once for as long as it lasts, and again when it comes back', () => {
+  test('are logged once while they last, and again when they return', () => {
     const core = new Core();
 
     expect(answer(core, ['a.md: no id'])).toEqual(['a.md: no id']);
@@ -314,7 +314,7 @@ describe('what the tracker cannot read', () => {
 });
 
 describe('pause', () => {
-  test('while paused nothing is started and runs in flight go on; resuming fills the slots', () => {
+  test('while paused nothing starts and active runs continue; resuming fills the slots', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'pause_requested' });

@@ -33,14 +33,14 @@ const FLAWS: {
 const core = () => new Core({ tracker: { activeStates: ['Todo', 'Done'], requiredLabels: ['baton'] } });
 
 describe('eligibility', () => {
-  test('a blocker may be called like what every object has', () => {
+  test('a blocker may be named like an inherited property', () => {
     const blocked_by = [{ id: 'constructor', identifier: 'constructor', state: 'Done' }];
     const one = core().put({ id: 'A', labels: ['baton'], blocked_by });
 
     expect(started(one.poll())).toEqual(['A']);
   });
 
-  test('every rule has its case here', () => {
+  test('every rule has a test case', () => {
     expect(RULES.map((rule) => rule.name)).toEqual(Object.keys(FLAWS));
   });
 
@@ -68,7 +68,7 @@ describe('eligibility', () => {
     expect(started(board.answerPoll({ candidates: { ok: true, issues, unknown: [] } }))).toEqual([]);
   });
 
-  test('a blocked issue says by whom', () => {
+  test('a blocked issue names its blocker', () => {
     const blocked = issue({
       blocked_by: [
         { id: '7', identifier: 'AB-7', state: 'Todo' },
@@ -89,7 +89,7 @@ describe('eligibility', () => {
     expect(rule?.action(held, core().state)).toContain('who changed it');
   });
 
-  test('an issue whose blockers are all finished is free', () => {
+  test('an issue whose blockers are all finished is eligible', () => {
     const board = core().put({
       id: 'A',
       labels: ['baton'],

@@ -4,7 +4,7 @@ import { Core, ofType } from '../support/core.js';
 
 const left = (core: Core) => core.state.finished.map(({ issueId, state, isTerminal }) => [issueId, state, isTerminal]);
 
-test('an issue that its run brought to a terminal state is remembered as done, with its runs and tokens', () => {
+test('an issue that its run moved to a terminal state is recorded as done, with its runs and tokens', () => {
   const core = new Core().put('A');
   core.poll();
   core.signal('A', { type: 'usage', threadId: 't', totals: { input: 10, cached: 4, output: 1 } });
@@ -18,7 +18,7 @@ test('an issue that its run brought to a terminal state is remembered as done, w
   expect(ofType(effects, 'persist').flatMap(({ change }) => change.finished)).toEqual(core.state.finished);
 });
 
-test('an issue that left the active states in mid-run is remembered once its run has ended', () => {
+test('an issue that left the active states during its run is recorded once the run has ended', () => {
   const core = new Core().put('A', 'B');
   core.poll();
   core.change('A', { state: 'Done' }).change('B', { state: 'Human Review' });
@@ -34,7 +34,7 @@ test('an issue that left the active states in mid-run is remembered once its run
   ]);
 });
 
-test('an issue that came back while its run was being stopped has not left', () => {
+test('an issue that became active again while its run stopped is not recorded', () => {
   const core = new Core().put('A');
   core.poll();
   core.change('A', { state: 'Human Review' });
@@ -47,7 +47,7 @@ test('an issue that came back while its run was being stopped has not left', () 
   expect(left(core)).toEqual([]);
 });
 
-test('an issue that never ran, one that was stuck, one that is gone and one that is not ours any more are not called done', () => {
+test('an issue that never ran, was parked, is gone or is no longer routable is not recorded as done', () => {
   const core = new Core({ agent: { maxAttempts: 1 } }).put('A', 'B', 'C', 'D');
   core.send({ type: 'pause_requested' });
   core.poll();
@@ -65,7 +65,7 @@ test('an issue that never ran, one that was stuck, one that is gone and one that
   expect(left(core)).toEqual([]);
 });
 
-test('an issue that leaves, comes back and leaves again without a run has left once, and only the last ones are kept', () => {
+test('an issue that leaves twice without a run in between is recorded once, and only the newest records are kept', () => {
   const core = new Core().put('A');
   core.poll();
   core.exit('A');

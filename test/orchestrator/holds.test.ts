@@ -14,7 +14,7 @@ describe('a daemon-wide error', () => {
     expect(started(core.effects)).toEqual(['A']);
   });
 
-  test('does not count against the issue, which stays as it was', () => {
+  test('does not count as a failure of the issue', () => {
     const core = new Core().put('A');
     core.poll();
 
@@ -24,7 +24,7 @@ describe('a daemon-wide error', () => {
     expect(core.status('A', 'waiting')).toMatchObject({ reason: 'first', attempt: null });
   });
 
-  test('in the middle of a run costs nothing twice: the issue goes on with its thread', () => {
+  test('during a run loses no work: the issue resumes its thread', () => {
     const core = new Core().put('A');
     core.poll();
     core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
@@ -34,7 +34,7 @@ describe('a daemon-wide error', () => {
     expect(starts(core.poll())).toMatchObject([{ reason: 'resumed', attempt: null, resume: { threadId: 'thread' } }]);
   });
 
-  test('leaves runs in flight alone', () => {
+  test('does not stop active runs', () => {
     const core = new Core().put('A', 'B');
     core.poll();
 
@@ -61,7 +61,7 @@ describe('a daemon-wide error', () => {
     expect(waits[2]).toBeGreaterThanOrEqual(40_000);
   });
 
-  test('a reset time that was named is when the probe starts: the limit is not kept on after it', () => {
+  test('a reset time in the error is when the probe starts', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A', 'agent_quota', { resetAtMs: core.now.wallMs + 55_000 });
@@ -74,7 +74,7 @@ describe('a daemon-wide error', () => {
     expect(started(core.answerRead())).toEqual(['A']);
   });
 
-  test('is over as soon as the probe got an answer from the model, long before its run ends', () => {
+  test('ends when the model answers the probe, before the probe’s run ends', () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.fail('A', 'agent_quota');
@@ -89,7 +89,7 @@ describe('a daemon-wide error', () => {
     expect(starts(core.answerReads())).toHaveLength(1);
   });
 
-  test('a probe that fails for a reason of its own tells nothing: the hold stays', () => {
+  test('a probe that fails for another reason leaves the hold in place', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A', 'agent_quota');
@@ -102,7 +102,7 @@ describe('a daemon-wide error', () => {
     expect(core.claim('A').failures).toBe(1);
   });
 
-  test('one bad issue cannot hold the daemon for ever: the next probe is another one, and then it counts', () => {
+  test('one bad issue cannot keep a hold in place: the next probe is another issue, and then its failures count', () => {
     const core = new Core().put({ id: 'bad', priority: 1 }, { id: 'good', priority: 2 });
     core.poll();
     core.fail('bad', 'agent_unauthorized');
@@ -121,7 +121,7 @@ describe('a daemon-wide error', () => {
     expect(core.claim('bad').failures).toBe(1);
   });
 
-  test('while it waits for a probe no issue claims to lack a slot', () => {
+  test('while a hold waits for its probe, no issue reports a missing slot', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A', 'agent_quota');
@@ -143,14 +143,14 @@ describe('other holds', () => {
     expect(started(core.poll())).toEqual(['A']);
   });
 
-  test('disk space that cannot be told is no reason to hold', () => {
+  test('unknown disk space does not hold', () => {
     const core = new Core().put('A');
     core.freeDiskMb = null;
 
     expect(started(core.poll())).toEqual(['A']);
   });
 
-  test('a tracker that refuses the token holds until it answers again', () => {
+  test('a rejected token holds until the tracker answers again', () => {
     const core = new Core().put('A');
     core.tick();
     core.answerPoll({ candidates: { ok: false, code: 'tracker_auth', message: 'set LINEAR_API_KEY' } });
@@ -160,7 +160,7 @@ describe('other holds', () => {
     expect(core.state.holds).toEqual({});
   });
 
-  test('a workflow fault is over with the next version of the file', () => {
+  test('a workflow fault ends with the next version of the file', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A', 'template_parse_error');
@@ -172,7 +172,7 @@ describe('other holds', () => {
     expect(starts(core.answerRead())).toMatchObject([{ workflowHash: 'hash-2' }]);
   });
 
-  test('every hold is said once when it begins and once when it ends', () => {
+  test('every hold is logged once when it begins and once when it ends', () => {
     const core = new Core();
     core.freeDiskMb = 1;
     core.poll();
@@ -186,7 +186,7 @@ describe('other holds', () => {
   });
 });
 
-test('a run that could not note something down holds for a while, though other writes succeed: no run after run', () => {
+test('a run that cannot write to the store holds the daemon for a while, even though other writes succeed', () => {
   const core = new Core().put('A', 'B');
   core.poll();
   core.fail('A', 'store_failed');

@@ -91,7 +91,7 @@ describe('loop and perform', () => {
     expect(order).toEqual(['pause_requested', 'shutdown_requested']);
   });
 
-  test('time alone brings the next poll', async () => {
+  test('the next poll comes by time alone', async () => {
     const world = setUp(async () => batch());
     const first = world.next('observed');
     world.loop.dispatch({ type: 'started', leftovers: [] });
@@ -104,7 +104,7 @@ describe('loop and perform', () => {
     expect(world.loop.state.poll.lastOkAtMs).toBe(world.clock.now().wallMs);
   });
 
-  test('what a run says at the very moment when a poll is due does not push the poll aside', async () => {
+  test('a run signal at the moment when a poll is due does not drop the poll', async () => {
     const world = setUp(async () => batch('A'));
     const stored = world.next('persisted');
     // Before the loop has set its own timer for the same moment.
@@ -122,7 +122,7 @@ describe('loop and perform', () => {
     expect(world.starts).toHaveLength(1);
   });
 
-  test('what becomes due while effects are carried out is not forgotten', async () => {
+  test('a deadline that passes while effects are performed is not missed', async () => {
     const world = setUp(async () => batch());
     const first = world.next('observed');
     world.loop.dispatch({ type: 'started', leftovers: [] });
@@ -149,7 +149,7 @@ describe('loop and perform', () => {
     expect(world.clock.pendingTimers).toBe(1);
   });
 
-  test('a tracker that never answers counts as one that failed, after five minutes: many pages take their time', async () => {
+  test('a tracker that never answers counts as failed after five minutes', async () => {
     const world = setUp(() => new Promise(() => {}));
     const observed = world.next('observed');
     world.loop.dispatch({ type: 'started', leftovers: [] });
@@ -208,7 +208,7 @@ describe('loop and perform', () => {
     expect(world.loop.state.holds.store?.message).toBe('disk full');
   });
 
-  test('a fault of the core is told with its event, and the state stays as it was', () => {
+  test('a fault of the core is reported with its event, and the state stays unchanged', () => {
     const world = setUp(async () => batch());
     const before = world.loop.state;
     const broken = { type: 'config_changed', config: null, workflowHash: 'x' } as unknown as OrchestratorEvent;
@@ -219,7 +219,7 @@ describe('loop and perform', () => {
     expect(world.loop.state).toBe(before);
   });
 
-  test('a closed loop handles nothing and keeps no timer', () => {
+  test('a closed loop handles no event and keeps no timer', () => {
     const world = setUp(async () => batch());
     world.loop.dispatch({ type: 'pause_requested' });
     world.loop.close();

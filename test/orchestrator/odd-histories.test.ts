@@ -70,7 +70,7 @@ test('the old totals of a resumed thread do not lift a hold', () => {
   expect(core.state.holds.agent).toBeDefined();
 });
 
-test('a run that was the probe of an earlier hold says nothing about a later one', () => {
+test('the probe of an earlier hold does not affect a later one', () => {
   const core = new Core().put('A', 'B', 'C');
   core.poll();
   for (const id of ['A', 'B', 'C']) core.fail(id, 'codex_not_found');
@@ -100,7 +100,7 @@ test('an issue reopened while its run is stopped keeps its workspace', () => {
   expect(ofType(core.effects, 'remove_workspace')).toEqual([]);
 });
 
-test('an answer that comes while the run is being stopped is not lost', () => {
+test('an answer given while the run stops is not lost', () => {
   const core = new Core().put('A');
   core.poll();
   core.signal('A', { type: 'phase', phase: 'agent' });
@@ -119,7 +119,7 @@ test('an answer that comes while the run is being stopped is not lost', () => {
   });
 });
 
-test('stale read overtaken by a poll is not believed', () => {
+test('a read that is older than a poll is ignored', () => {
   const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
   core.poll();
   core.change('A', { state: 'Backlog' });
@@ -134,7 +134,7 @@ test('stale read overtaken by a poll is not believed', () => {
   expect(started(core.effects)).toEqual(['A']);
 });
 
-test('a stale poll overtaken by a read is not believed', () => {
+test('a poll that is older than a read is ignored', () => {
   const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
   core.poll();
   core.change('A', { state: 'Backlog' });
@@ -158,7 +158,7 @@ test('a stale poll overtaken by a read is not believed', () => {
   expect(started(core.effects)).toEqual(['A']);
 });
 
-test('names that every object has are unknown issues', () => {
+test('inherited property names are unknown issues', () => {
   for (const issueId of ['constructor', '__proto__', 'toString']) {
     for (const type of ['stop_requested', 'retry_requested'] as const) {
       const core = new Core();
@@ -171,7 +171,7 @@ test('names that every object has are unknown issues', () => {
   }
 });
 
-test('a shutdown waits for the write that makes a broken store good', () => {
+test('a shutdown waits for the write that repairs a broken store', () => {
   const core = new Core().put('A');
   core.confirmsWrites = false;
   core.poll();
@@ -207,7 +207,7 @@ test('the workspace of a finished issue is removed once', () => {
   expect(ofType(core.effects, 'remove_workspace')).toHaveLength(1);
 });
 
-test('two threads of one run are not counted again and again', () => {
+test('two threads of one run are each counted once', () => {
   const core = new Core().put('A');
   core.poll();
   core.usage('A', 't1', 100);
@@ -217,13 +217,13 @@ test('two threads of one run are not counted again and again', () => {
   expect(core.state.records.A?.tokens).toBe(180);
 });
 
-test('the order of blockers is no change', () => {
+test('reordering blockers is no change', () => {
   const a = { id: 'x', identifier: 'X', state: 'Todo' },
     b = { id: 'y', identifier: 'Y', state: 'Todo' };
   expect(changeHash(issue({ blocked_by: [a, b] }))).toBe(changeHash(issue({ blocked_by: [b, a] })));
 });
 
-test('every question has its own time', () => {
+test('every question has its own timeout', () => {
   const core = new Core().put('A');
   core.poll();
   core.signal('A', { type: 'phase', phase: 'agent' });
@@ -254,7 +254,7 @@ test('the first run of an issue is the first, also after stop and retry', () => 
   expect(starts(core.effects).at(-1)).toMatchObject({ issue: { id: 'B' }, number: 1, reason: 'first', attempt: null });
 });
 
-test('a person can have a probe started before the named reset', () => {
+test('a person can start a probe before the reset time', () => {
   const core = new Core().put('A');
   core.poll();
   core.fail('A', 'agent_quota', { resetAtMs: core.now.wallMs + 7 * 86_400_000 });
@@ -263,7 +263,7 @@ test('a person can have a probe started before the named reset', () => {
   expect(starts(core.effects)).toHaveLength(2);
 });
 
-test('a disk that cannot be asked does not end the polling', async () => {
+test('a disk that does not answer does not stop polling', async () => {
   const clock = new FakeClock();
   const events: string[] = [];
   const perform = createPerform(
@@ -322,7 +322,7 @@ test('stop of a parked issue: a config change does not start it', () => {
   expect(core.standing('A')).toBe('parked: stopped_by_operator');
 });
 
-test('what changes while the store is being made good is stored too', () => {
+test('changes made while the store is repaired are stored too', () => {
   const core = new Core().put('A', 'B');
   core.confirmsWrites = false;
   core.poll();
@@ -336,7 +336,7 @@ test('what changes while the store is being made good is stored too', () => {
   expect(core.last('persist')?.change.claims.B?.status).toMatchObject({ kind: 'parked', question });
 });
 
-test('small talk in the same breath as a look does not hide what came due in between', () => {
+test('progress signals next to another event do not hide a deadline that passed in between', () => {
   const clock = new FakeClock();
   const polls: Effect[] = [];
   const loop: Loop = new Loop({
@@ -365,7 +365,7 @@ test('small talk in the same breath as a look does not hide what came due in bet
   expect(polls).toHaveLength(2);
 });
 
-test('after an outage, a bad issue of high priority does not keep the innocent from being the probe', () => {
+test('after an outage, a bad issue of high priority does not prevent other issues from being the probe', () => {
   const core = new Core().put({ id: 'BAD', priority: 1 }, { id: 'GOOD', priority: 2 });
   core.poll();
   const fail = () => {
@@ -391,7 +391,7 @@ test('after an outage, a bad issue of high priority does not keep the innocent f
   );
 });
 
-test('a stopped candidate that is retried is read again, not started on what a poll did not tell it', () => {
+test('a stopped candidate that is retried is read again before it starts', () => {
   const core = new Core().put('A', 'B');
   core.state = { ...core.state, config: config({ agent: { maxConcurrentAgents: 1 } }) };
   core.poll();

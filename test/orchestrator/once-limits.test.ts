@@ -20,14 +20,14 @@ function endedDuringPoll(): Core {
   return core;
 }
 
-test('a daemon that works everything off leaves at once, with 1, when the tracker limits it before its first poll', () => {
+test('--once exits with 1 at once when the tracker limits it before its first poll', () => {
   const core = begun(new Core().now.wallMs + 24 * HOUR);
 
   expect(core.state.shutdown).not.toBeNull();
   expect(onceExitCode(core.state)).toBe(1);
 });
 
-test('that the tracker limits us already is told, whoever starts', () => {
+test('an existing rate limit is logged at every start', () => {
   const core = new Core();
 
   const effects = core.send({ type: 'started', leftovers: [], limitedUntilMs: core.now.wallMs + HOUR });
@@ -37,7 +37,7 @@ test('that the tracker limits us already is told, whoever starts', () => {
   ]);
 });
 
-test('a last look that is refused is not waited for', () => {
+test('a rejected final poll is not waited for', () => {
   const core = endedDuringPoll();
   const resetAtMs = core.now.wallMs + 24 * HOUR;
   const refused = { ok: false, code: 'tracker_rate_limited', message: 'later', resetAtMs } as const;
@@ -47,7 +47,7 @@ test('a last look that is refused is not waited for', () => {
   expect(core.state.shutdown).not.toBeNull();
 });
 
-test('nor one for which nothing is left of the quota', () => {
+test('a final poll without remaining quota is not waited for', () => {
   const core = endedDuringPoll();
   core.rateLimit = { remaining: 0, resetAtMs: core.now.wallMs + HOUR };
 

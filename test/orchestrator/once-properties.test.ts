@@ -267,7 +267,7 @@ function blockedBy(id: string) {
 const steps = (maxLength: number) =>
   fc.array(fc.tuple(fc.nat({ max: KINDS.length - 1 }), fc.nat({ max: 3 }), fc.nat({ max: 500 })), { maxLength });
 
-test('random histories with --once end, with one run for each issue and the code that says how it went', () => {
+test('random histories with --once end, with one run per issue and the right exit code', () => {
   fc.assert(
     fc.property(steps(60), steps(120), fc.constantFrom(null, null, 'a'), (before, during, only) => {
       const world = new World();

@@ -16,7 +16,7 @@ const left = (effects: readonly Effect[]) => ofType(effects, 'exit').map(({ forc
 const two = { agent: { maxConcurrentAgents: 2 } } as const;
 
 describe('once', () => {
-  test('every eligible issue runs once through the slots, and then the daemon leaves', () => {
+  test('every eligible issue runs once, and then the daemon exits', () => {
     const core = once(new Core(two).put('A', 'B', 'C'));
 
     expect(started(core.answerPoll())).toEqual(['A', 'B']);
@@ -34,7 +34,7 @@ describe('once', () => {
     expect(onceExitCode(core.state)).toBe(0);
   });
 
-  test('there is no continuation, however long the others take', () => {
+  test('an issue does not continue, however long the others take', () => {
     const core = once(new Core(two).put('A', 'B'));
     core.answerPoll();
     core.exit('A');
@@ -44,7 +44,7 @@ describe('once', () => {
     expect(started([...effects, ...core.poll(), ...core.advance(25_000)])).toEqual([]);
   });
 
-  test('an issue that comes up after the first poll is for the next time', () => {
+  test('an issue that appears after the first poll does not run', () => {
     const core = once(new Core().put('A'));
     core.answerPoll();
     core.put('B');
@@ -52,7 +52,7 @@ describe('once', () => {
     expect(started(core.poll())).toEqual([]);
   });
 
-  test('nothing to do is fine', () => {
+  test('no work exits with 0', () => {
     const core = once(new Core());
 
     core.answerPoll();
@@ -72,7 +72,7 @@ describe('once', () => {
     expect(core.standing('A')).toBe('waiting');
   });
 
-  test('a run that ended because its issue had moved on counts as good', () => {
+  test('a run that ended because its issue moved counts as a success', () => {
     const core = once(new Core().put('A'));
     core.answerPoll();
     core.change('A', { state: 'Backlog' });
@@ -83,7 +83,7 @@ describe('once', () => {
     expect(onceExitCode(core.state)).toBe(0);
   });
 
-  test('a failed first poll ends it with 1, and starts nothing', () => {
+  test('a failed first poll exits with 1 and starts nothing', () => {
     const core = once(new Core().put('A'));
     const down = { ok: false, code: 'tracker_request', message: 'down' } as const;
 
@@ -95,7 +95,7 @@ describe('once', () => {
     expect(onceExitCode(core.state)).toBe(1);
   });
 
-  test('a hold ends it with 1 once nothing runs any more; what was not started stays so', () => {
+  test('a hold exits with 1 once nothing runs; the remaining issues do not start', () => {
     const core = once(new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B'));
     core.answerPoll();
 
@@ -107,7 +107,7 @@ describe('once', () => {
     expect(onceExitCode(core.state)).toBe(1);
   });
 
-  test('a hold of an earlier daemon is tried at once, and the rest goes on when it is gone', () => {
+  test('a hold of an earlier daemon is probed at once, and the other issues continue when it is lifted', () => {
     const before = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     before.poll();
     before.fail('A', 'agent_unauthorized');
@@ -121,7 +121,7 @@ describe('once', () => {
     expect([probe, ...started(core.answerReads())].sort()).toEqual(['A', 'B']);
   });
 
-  test('whoever waits for a retry is due; whoever is parked is not', () => {
+  test('an issue that waits for a retry is due; a parked one is not', () => {
     const before = new Core().put('A', 'B');
     before.poll();
     before.fail('A');
@@ -136,7 +136,7 @@ describe('once', () => {
     expect(started(core.answerPoll())).toEqual(['A']);
   });
 
-  test('an issue that shows no progress run by run is parked in the end, as always', () => {
+  test('an issue without progress over several runs is parked as usual', () => {
     const core = new Core({ agent: { maxRunsWithoutProgress: 2 } }).put('A');
     const goes: string[][] = [];
     for (let go = 0; go < 4; go++) {
@@ -158,7 +158,7 @@ describe('once, when things go wrong', () => {
   const one = { agent: { maxConcurrentAgents: 1 } } as const;
   const resetIn = (core: Core, ms: number) => core.now.wallMs + ms;
 
-  test('a tracker that is back at the second look is looked at no third time before all is over', () => {
+  test('a tracker that recovers at the second poll is not polled a third time before the end', () => {
     const core = once(new Core());
     core.rateLimit = { remaining: 4, resetAtMs: resetIn(core, 3_600_000) };
     core.answerPoll({ candidates: down });
@@ -168,7 +168,7 @@ describe('once, when things go wrong', () => {
     expect(left(core.answerPoll())).toEqual([false]);
   });
 
-  test('a poll that a quota has put off is not waited for', () => {
+  test('a poll that the quota delays is not waited for', () => {
     const core = once(new Core(one).put('A', 'B'));
     core.rateLimit = { remaining: 4, resetAtMs: resetIn(core, 3_600_000) };
     core.answerPoll();
@@ -178,7 +178,7 @@ describe('once, when things go wrong', () => {
     expect(started(core.answerReads())).toEqual(['B']);
   });
 
-  test('whoever could not be started because of a spent quota makes the exit code 1, and nobody looks back before the reset', () => {
+  test('an issue that could not start because of a spent quota makes the exit code 1, without a final poll before the reset', () => {
     const core = once(new Core().put('A'));
     core.rateLimit = { remaining: 0, resetAtMs: resetIn(core, 3_600_000) };
 
@@ -189,7 +189,7 @@ describe('once, when things go wrong', () => {
     expect(onceExitCode(core.state)).toBe(1);
   });
 
-  test('a claim that could not be stored has its run still before it', () => {
+  test('an issue whose claim could not be stored is still due', () => {
     const core = once(new Core({ ...two, polling: { intervalMs: 5_000 } }).put('A', 'B'));
     core.confirmsWrites = false;
     core.answerPoll();
@@ -203,7 +203,7 @@ describe('once, when things go wrong', () => {
     expect(started(core.effects).sort()).toEqual(['A', 'B']);
   });
 
-  test('a run that cannot be killed is left behind, and makes the exit code 1', () => {
+  test('a run that cannot be killed makes the exit code 1', () => {
     const core = once(new Core().put('A'));
     core.answerPoll();
     core.send({ type: 'run_unkillable', runId: core.runId('A') });
@@ -214,7 +214,7 @@ describe('once, when things go wrong', () => {
     expect(onceResults(core.state)).toMatchObject([{ identifier: 'A', ok: false, code: 'unkillable' }]);
   });
 
-  test('a second signal cuts runs off, and makes the exit code 1', () => {
+  test('a second signal cuts runs off and makes the exit code 1', () => {
     const core = once(new Core().put('A'));
     core.answerPoll();
     core.send({ type: 'shutdown_requested' });
@@ -224,7 +224,7 @@ describe('once, when things go wrong', () => {
     expect(onceResults(core.state)).toMatchObject([{ identifier: 'A', ok: false, code: 'INTERRUPTED' }]);
   });
 
-  test('a signal before everybody had a turn makes the exit code 1', () => {
+  test('a signal before every issue has run makes the exit code 1', () => {
     const core = once(new Core(one).put('A', 'B'));
     core.answerPoll();
     core.send({ type: 'shutdown_requested' });
@@ -235,7 +235,7 @@ describe('once, when things go wrong', () => {
 });
 
 describe('one issue', () => {
-  test('exactly that one runs, however it is spelled', () => {
+  test('exactly that issue runs, in any spelling', () => {
     const core = once(new Core().put('A', 'TASK-1', 'TASK-10'), ' task-1 ');
 
     expect(started(core.answerPoll())).toEqual(['TASK-1']);
@@ -244,7 +244,7 @@ describe('one issue', () => {
     expect(onceExitCode(core.state)).toBe(0);
   });
 
-  test('one that is not there, or not eligible, is a failure', () => {
+  test('an unknown or ineligible issue is a failure', () => {
     const core = once(new Core().put({ id: 'A', dispatchable: false }), 'A');
 
     expect(started(core.answerPoll())).toEqual([]);
@@ -252,7 +252,7 @@ describe('one issue', () => {
     expect(onceExitCode(core.state)).toBe(1);
   });
 
-  test('a parked one is wanted by whoever names it', () => {
+  test('a parked issue that is named runs', () => {
     const before = new Core({ agent: { maxAttempts: 1 } }).put('A');
     before.poll();
     before.fail('A');

@@ -45,7 +45,7 @@ function setUp(overrides: Partial<PerformPorts>) {
 }
 
 describe('perform', () => {
-  test('writes are made one after the other, in the order of the decisions', async () => {
+  test('writes happen one after the other, in the order of the decisions', async () => {
     const finish: (() => void)[] = [];
     const store = { ...createMemoryStore(), write: () => new Promise<void>((resolve) => finish.push(resolve)) };
     const { perform, events, settled } = setUp({ store });
@@ -61,7 +61,7 @@ describe('perform', () => {
     expect(events).toEqual([{ type: 'persisted', seq: 1 }]);
   });
 
-  test('after a failed write only one that carries everything is made', async () => {
+  test('after a failed write only a full write happens', async () => {
     const store = createMemoryStore();
     let calls = 0;
     const write: typeof store.write = async (change) => {
@@ -86,7 +86,7 @@ describe('perform', () => {
     ]);
   });
 
-  test('a removal that breaks is answered, so that its issue is not locked out for ever', async () => {
+  test('a removal that throws is answered, so its issue is not blocked for ever', async () => {
     const { perform, events, settled, ports } = setUp({});
     Object.assign(ports.runner, { removeWorkspace: () => Promise.reject(new Error('boom')) });
 
@@ -97,7 +97,7 @@ describe('perform', () => {
   });
 });
 
-test('a shutdown that is out of time wakes the loop by itself', () => {
+test('a shutdown whose time is over wakes the loop', () => {
   const core = new Core({ runtime: { shutdownTimeoutMs: 20_000 } }).put('A');
   core.poll();
   core.send({ type: 'shutdown_requested' });

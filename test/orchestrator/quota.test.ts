@@ -35,7 +35,7 @@ describe('the pace of polls', () => {
   });
   const intervals = fc.integer({ min: 1, max: HOUR });
 
-  test('is never faster than asked for, nor slower than the reset, and always a whole number', () => {
+  test('is never faster than configured, never slower than the reset, and always an integer', () => {
     fc.assert(
       fc.property(quotas, intervals, ({ cost, ...rest }, intervalMs) => {
         const paceMs = cadenceMs(intervalMs, cost === undefined ? rest : { ...rest, cost }, now);
@@ -47,7 +47,7 @@ describe('the pace of polls', () => {
     );
   });
 
-  test('leaves half of what is left to the runs: polls at that pace cannot use it up before the reset', () => {
+  test('leaves half of the remaining quota to runs: polls cannot use it up before the reset', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5_000 }), fc.integer({ min: 1, max: 100 }), (remaining, cost) => {
         const paceMs = cadenceMs(1_000, limit(remaining, cost), now);
@@ -70,7 +70,7 @@ describe('the pace of polls', () => {
     );
   });
 
-  test('two reads of a poll cost together, and the scarcer quota counts', () => {
+  test('two reads of a poll add up their cost, and the scarcer quota counts', () => {
     expect(combineLimits(limit(40, 2), limit(30, 3))).toEqual(limit(30, 5));
     expect(combineLimits(null, limit(30, 3))).toEqual(limit(30, 3));
     expect(combineLimits(null, null)).toBeNull();
@@ -85,7 +85,7 @@ describe('a quota that runs low', () => {
     return core;
   };
 
-  test('is said once, and its end too', () => {
+  test('is logged once, and so is its end', () => {
     const core = slowed();
     const notes = () => core.effects.filter((effect) => effect.type === 'note').map(({ note }) => note.message);
 
@@ -100,7 +100,7 @@ describe('a quota that runs low', () => {
     expect(core.state.poll.slowMs).toBeNull();
   });
 
-  test('a change that the tracker announces waits for the next poll, and is looked at once there is enough', () => {
+  test('an announced change waits for the next poll until the quota is sufficient', () => {
     const core = slowed();
 
     expect(ofType(core.send({ type: 'change_announced' }), 'poll')).toEqual([]);
@@ -110,7 +110,7 @@ describe('a quota that runs low', () => {
     expect(ofType(core.send({ type: 'change_announced' }), 'poll')).toHaveLength(1);
   });
 
-  test('a change that was announced while the poll was asked that found it low waits as well; a person does not', () => {
+  test('a change announced during the poll that found the quota low waits as well; a person does not', () => {
     const asking = (event: 'change_announced' | 'refresh_requested') => {
       const core = new Core().put('A');
       core.poll();
@@ -124,7 +124,7 @@ describe('a quota that runs low', () => {
     expect(asking('refresh_requested')).toHaveLength(1);
   });
 
-  test('a slot that is freed between slow polls is filled all the same', () => {
+  test('a slot freed between slow polls is filled', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.rateLimit = { remaining: 50, resetAtMs: core.now.wallMs + HOUR };
     core.poll();
@@ -136,7 +136,7 @@ describe('a quota that runs low', () => {
   });
 });
 
-describe('a tracker that refuses to be asked before a time', () => {
+describe('a tracker that rejects requests until a reset', () => {
   const LIMITED = (core: Core, ms: number) =>
     ({ ok: false, code: 'tracker_rate_limited', message: 'later', resetAtMs: core.now.wallMs + ms }) as const;
   const DOWN = { ok: false, code: 'tracker_request', message: 'down' } as const;
@@ -157,7 +157,7 @@ describe('a tracker that refuses to be asked before a time', () => {
     },
   );
 
-  test('of two times the later counts', () => {
+  test('the later of two resets counts', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'refresh_requested' });
@@ -167,7 +167,7 @@ describe('a tracker that refuses to be asked before a time', () => {
     expect(ofType(core.advance(199_000), 'poll')).toEqual([]);
   });
 
-  test('a refused token is not hidden by a read that failed otherwise', () => {
+  test('a rejected token is not hidden by a read that failed for another reason', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'refresh_requested' });
@@ -177,7 +177,7 @@ describe('a tracker that refuses to be asked before a time', () => {
     expect(core.state.holds.tracker?.code).toBe('tracker_auth');
   });
 
-  test.each([90_000, 20_000])('a change that was announced while it was asked waits as well: %i ms', (limitMs) => {
+  test.each([90_000, 20_000])('a change announced during the request waits as well: %i ms', (limitMs) => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'refresh_requested' });
@@ -189,7 +189,7 @@ describe('a tracker that refuses to be asked before a time', () => {
     expect(ofType(core.advance(limitMs - 1_000), 'poll')).toEqual([]);
   });
 
-  test('a changed workflow does not ask it earlier', () => {
+  test('a changed workflow does not poll earlier', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'refresh_requested' });
@@ -201,7 +201,7 @@ describe('a tracker that refuses to be asked before a time', () => {
     expect(ofType(core.advance(1_000), 'poll')).toHaveLength(1);
   });
 
-  test('is not asked before when it said so before the first poll', () => {
+  test('is not polled early when the limit is known before the first poll', () => {
     const core = new Core().put('A');
 
     core.send({ type: 'started', leftovers: [], limitedUntilMs: core.now.wallMs + 90_000 });
@@ -210,7 +210,7 @@ describe('a tracker that refuses to be asked before a time', () => {
     expect(ofType(core.advance(1_000), 'poll')).toHaveLength(1);
   });
 
-  test('a clock that is set back moves that time with it', () => {
+  test('a clock that is set back moves the reset with it', () => {
     const core = new Core().put('A');
     core.nowMs = 7 * HOUR;
     core.poll();
@@ -225,7 +225,7 @@ describe('a tracker that refuses to be asked before a time', () => {
     expect(ofType(core.advance(31_000), 'poll')).toHaveLength(1);
   });
 
-  test('polls wait when it refused the read before a start', () => {
+  test('polls wait when the tracker rejected the read before a start', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
     core.exit('A');
@@ -237,7 +237,7 @@ describe('a tracker that refuses to be asked before a time', () => {
   });
 });
 
-describe('a run that met the limit of the tracker', () => {
+describe('a run that hits the tracker’s rate limit', () => {
   const limited = (threadId: string | null) => {
     const core = new Core().put('A', 'B');
     core.poll();
@@ -247,7 +247,7 @@ describe('a run that met the limit of the tracker', () => {
     return core;
   };
 
-  test('is no failure of its issue, and nothing is asked or started before the reset', () => {
+  test('is no failure of its issue, and nothing is polled or started before the reset', () => {
     const core = limited(null);
 
     const before = core.advance(89_000);
@@ -257,7 +257,7 @@ describe('a run that met the limit of the tracker', () => {
     expect([...ofType(before, 'poll'), ...ofType(before, 'read_issues'), ...starts(before)]).toEqual([]);
   });
 
-  test('goes on with its thread after the reset, and leaves other runs alone', () => {
+  test('resumes its thread after the reset, and other runs continue', () => {
     const core = limited('thread');
     core.advance(90_000);
 
@@ -269,7 +269,7 @@ describe('a run that met the limit of the tracker', () => {
   });
 });
 
-test('a run that is refused after each turn comes ever more seldom, and never counts', () => {
+test('a run that is rejected after each turn waits longer each time, and never counts as failed', () => {
   const core = new Core().put('A');
   core.poll();
   const waits: number[] = [];
@@ -288,7 +288,7 @@ test('a run that is refused after each turn comes ever more seldom, and never co
   expect([core.standing('A'), core.claim('A').failures]).toEqual(['running', 0]);
 });
 
-describe('a limit that a run met while a poll was on its way', () => {
+describe('a rate limit that a run hits while a poll is in flight', () => {
   const polling = () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
@@ -310,7 +310,7 @@ describe('a limit that a run met while a poll was on its way', () => {
     expect(ofType(core.advance(1_000), 'poll')).toHaveLength(1);
   });
 
-  test('is lifted by the answer to a poll that a person asked for later', () => {
+  test('is lifted by the answer to a poll that a person requests later', () => {
     const core = polling();
     core.answerPoll();
 
@@ -320,7 +320,7 @@ describe('a limit that a run met while a poll was on its way', () => {
     expect(core.state.poll.slowMs).toBeNull();
   });
 
-  test('is not shortened by another run that is told an earlier time', () => {
+  test('is not shortened by another run with an earlier reset', () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.fail('A', 'tracker_rate_limited', { resetAtMs: core.now.wallMs + 90_000 });
@@ -332,14 +332,14 @@ describe('a limit that a run met while a poll was on its way', () => {
   });
 });
 
-describe('a run that has begun and that the tracker refuses, though polls are answered', () => {
+describe('an active run whose token is rejected while polls succeed', () => {
   const refuse = (core: Core) => {
     core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
     core.signal('A', { type: 'phase', phase: 'agent' });
     core.fail('A', 'tracker_auth');
   };
 
-  test('is held back once, and counts from then on: its trouble is its own', () => {
+  test('holds once, and counts as a failure of its issue from then on', () => {
     const core = new Core().put('A');
     core.poll();
     refuse(core);
@@ -352,7 +352,7 @@ describe('a run that has begun and that the tracker refuses, though polls are an
     expect(core.state.holds).toEqual({});
   });
 
-  test('is above suspicion again after one that went well', () => {
+  test('is treated normally again after a successful run', () => {
     const core = new Core().put('A');
     core.poll();
     refuse(core);

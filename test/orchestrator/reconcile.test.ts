@@ -42,7 +42,7 @@ describe('a running issue', () => {
     expect(stops(core.poll())).toEqual(['gone']);
   });
 
-  test('of which the tracker knows nothing right now is left alone: unknown is not gone', () => {
+  test('that the tracker reports as unknown is left alone: unknown is not gone', () => {
     const core = new Core().put('A');
     core.poll();
     core.unknown.add('A');
@@ -91,7 +91,7 @@ describe('a running issue', () => {
     expect(started(core.answerRead())).toEqual(['B']);
   });
 
-  test('an observation says nothing about an issue that it did not ask about', () => {
+  test('an observation does not affect an issue that it did not ask about', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 2 } }).put('A');
     core.poll();
     core.send({ type: 'refresh_requested' });
@@ -116,7 +116,7 @@ describe('a running issue', () => {
     expect(core.standing('B')).toBe('waiting');
   });
 
-  test('an answer that was asked for before a newer one is ignored', () => {
+  test('an answer to an older request is ignored', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put({ id: 'A', priority: 1 }, 'B');
     core.poll();
     core.change('B', { state: 'Done' });
@@ -139,7 +139,7 @@ describe('a running issue', () => {
     expect(stops(core.send({ type: 'observed', observation }))).toEqual([]);
   });
 
-  test('an issue that was released is not started from an observation that was asked for before', () => {
+  test('a released issue does not start from an observation ordered before its release', () => {
     const core = new Core().put('A');
     core.poll();
     core.exit('A');
@@ -170,7 +170,7 @@ describe('finish grace', () => {
     return core;
   };
 
-  test('an agent that moved its own issue may end its turn', () => {
+  test('an agent that moved its own issue may finish its turn', () => {
     const core = moved();
 
     expect(stops(core.poll())).toEqual([]);
@@ -178,7 +178,7 @@ describe('finish grace', () => {
     expect(stops(core.advance(1_000))).toEqual(['terminal']);
   });
 
-  test('once it ended its turn the issue is cleaned up as usual', () => {
+  test('after that turn the issue is cleaned up as usual', () => {
     const core = moved();
     core.poll();
 
@@ -205,7 +205,7 @@ describe('finish grace', () => {
     return core;
   };
 
-  test('a move that the tracker shows before the tool has returned counts as the agent’s own', () => {
+  test('a move that is visible before the tool call returns counts as the agent’s own', () => {
     const core = seenDuringCall('Done');
     expect(stops(core.poll())).toEqual([]);
 
@@ -226,7 +226,7 @@ describe('finish grace', () => {
     expect(stops(effects)).toEqual(['inactive']);
   });
 
-  test('a tool that never returns keeps a run no longer than its grace', () => {
+  test('a tool call that never returns keeps a run no longer than its grace', () => {
     const core = seenDuringCall('Done');
     core.poll();
     core.advance(60_000);
@@ -235,7 +235,7 @@ describe('finish grace', () => {
     expect(stops(core.advance(60_000))).toEqual(['terminal']);
   });
 
-  test('an issue that is moved back to an active state goes on without a limit', () => {
+  test('an issue that is moved back to an active state continues without a limit', () => {
     const core = moved();
     core.poll();
     core.change('A', { state: 'Todo' });
@@ -261,7 +261,7 @@ describe('cleanup', () => {
     expect(started(core.poll())).toEqual(['A']);
   });
 
-  test('workspaces of an earlier life are removed for terminal issues only', () => {
+  test('leftover workspaces are removed for terminal issues only', () => {
     const core = new Core().put({ id: 'A', state: 'Done' }, { id: 'B', state: 'Backlog' }, { id: 'D', state: 'Done' });
     core.unknown.add('D');
     const leftovers = ['A', 'B', 'gone', 'D'].map((issueId) => ({ issueId, identifier: `${issueId}!` }));
@@ -273,7 +273,7 @@ describe('cleanup', () => {
     expect(Object.keys(core.state.leftovers)).toEqual(['D']);
   });
 
-  test('a removal that failed is said, and the issue is free', () => {
+  test('a failed removal is logged, and the issue is free', () => {
     const core = new Core().put('A');
     core.poll();
     core.change('A', { state: 'Done' });
@@ -288,7 +288,7 @@ describe('cleanup', () => {
     expect(core.state.removals).toEqual({});
   });
 
-  test('an old answer about a workspace of an earlier life does not outweigh a newer one', () => {
+  test('an old answer about a leftover workspace does not override a newer one', () => {
     const core = new Core().put('A');
     core.send({ type: 'started', leftovers: [{ issueId: 'A', identifier: 'A' }] });
     core.answerPoll({ refresh: { ok: true, issues: [], unknown: ['A'] } });
@@ -306,7 +306,7 @@ describe('cleanup', () => {
     expect(ofType(effects, 'remove_workspace')).toEqual([]);
   });
 
-  test('a workspace that could not be removed is tried again in an hour, unless its issue came back', () => {
+  test('a failed removal is repeated after an hour, unless its issue became active again', () => {
     const core = new Core().put({ id: 'A', state: 'Done' }, { id: 'B', state: 'Done' });
     const leftovers = ['A', 'B'].map((id) => ({ issueId: id, identifier: id }));
     core.send({ type: 'started', leftovers });
@@ -323,7 +323,7 @@ describe('cleanup', () => {
 });
 
 describe('polls', () => {
-  test('the first poll is at once, the next one an interval after its answer', () => {
+  test('the first poll is immediate, the next one an interval after its answer', () => {
     const core = new Core();
 
     const first = core.tick();
@@ -347,7 +347,7 @@ describe('polls', () => {
     expect(core.state.poll.failure).toMatchObject({ code: 'tracker_request', message: 'down' });
   });
 
-  test('a refresh asked for during a poll leads to another one right after it', () => {
+  test('a refresh requested during a poll leads to another poll right after it', () => {
     const core = new Core();
     core.tick();
     core.send({ type: 'refresh_requested' });
@@ -355,7 +355,7 @@ describe('polls', () => {
     expect(ofType(core.answerPoll(), 'poll')).toHaveLength(1);
   });
 
-  test('a falling quota slows the cadence down, and its reset ends that', () => {
+  test('a falling quota slows polling down until its reset', () => {
     const core = new Core().put('A');
     core.rateLimit = { remaining: 50, resetAtMs: core.now.wallMs + 3_600_000 };
     core.poll();

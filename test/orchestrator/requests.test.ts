@@ -31,7 +31,7 @@ describe('a message', () => {
     expect(notes(effects)).toEqual(['message to an issue without a run']);
   });
 
-  test('to a run whose claim is not stored yet reaches nobody, and the log says so', () => {
+  test('to a run whose claim is not stored yet is not delivered, and the log says so', () => {
     const core = new Core().put('A');
     core.confirmsWrites = false;
     core.poll();
@@ -41,7 +41,7 @@ describe('a message', () => {
 });
 
 describe('an answer', () => {
-  test('to a question that nobody asks changes nothing, and the log says so', () => {
+  test('to an unknown question changes nothing, and the log says so', () => {
     const core = running();
     core.fail('A', 'turn_input_required', { question: { id: 'q', kind: 'approval', text: '?', fields: [] } });
 

@@ -23,7 +23,7 @@ async function restarted(core: Core): Promise<Core> {
 const pollAndRead = (core: Core) => [...core.poll(), ...core.answerReads()];
 
 describe('after a restart', () => {
-  test('an interrupted issue goes on, on its thread, and it counts as no failure', async () => {
+  test('an interrupted issue resumes its thread, without counting a failure', async () => {
     const core = new Core().put('A');
     core.poll();
     core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
@@ -37,7 +37,7 @@ describe('after a restart', () => {
     expect(next.claim('A').failures).toBe(0);
   });
 
-  test('what a person stopped stays stopped, though its run was still ending when the daemon was killed', async () => {
+  test('an issue that a person stopped stays stopped when the daemon was killed while its run ended', async () => {
     const core = new Core().put('A');
     core.poll();
     core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
@@ -50,7 +50,7 @@ describe('after a restart', () => {
     expect(next.standing('A')).toBe('parked: stopped_by_operator');
   });
 
-  test('a retry that a person asked for while the run was ending comes after the restart', async () => {
+  test('a retry requested while the run ended happens after the restart', async () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'stop_requested', issueId: 'A' });
@@ -62,7 +62,7 @@ describe('after a restart', () => {
     expect(starts(pollAndRead(next))).toMatchObject([{ issue: { id: 'A' }, number: 2 }]);
   });
 
-  test('an answer that the agent has just been given is told again on its thread, until a later turn has begun', async () => {
+  test('an answer that was just delivered is delivered again, until a later turn has begun', async () => {
     const question = { id: 'q', kind: 'approval', text: 'rm?', fields: [] } as const;
     const answer = { kind: 'accept' } as const;
     const core = new Core().put('A');
@@ -86,7 +86,7 @@ describe('after a restart', () => {
     ]);
   });
 
-  test('a run that was left keeps its slot and its issue until it is closed', async () => {
+  test('an interrupted run keeps its slot and its issue until it is closed', async () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
     const runId = core.runId('A');
@@ -100,7 +100,7 @@ describe('after a restart', () => {
     expect(started(next.answerReads())).toEqual(['A']);
   });
 
-  test('an issue that was finished meanwhile is cleaned up only once its run is closed', async () => {
+  test('an issue that finished meanwhile is cleaned up only once its run is closed', async () => {
     const core = new Core().put('A');
     core.poll();
     const runId = core.runId('A');
@@ -115,7 +115,7 @@ describe('after a restart', () => {
     expect(next.standing('A')).toBe('unclaimed');
   });
 
-  test('a run that asked waits for its answer with the question it had, and goes on with it on its thread', async () => {
+  test('a run that asked keeps its question, and resumes its thread with the answer', async () => {
     const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
     const core = new Core().put('A');
     core.poll();
@@ -133,7 +133,7 @@ describe('after a restart', () => {
     ]);
   });
 
-  test('a run that asked and may be declined asks again instead', async () => {
+  test('a run that asked under on_input_timeout: decline asks again', async () => {
     const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
     const core = new Core({ agent: { onInputTimeout: 'decline' } }).put('A');
     core.poll();
@@ -159,7 +159,7 @@ describe('after a restart', () => {
     expect(starts(pollAndRead(next))).toMatchObject([{ reason: 'resumed' }]);
   });
 
-  test('a retry that a person asks for while its run is being closed comes right after', async () => {
+  test('a retry requested while the run is being closed happens right after', async () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'stop_requested', issueId: 'A' });
@@ -189,7 +189,7 @@ describe('after a restart', () => {
     expect(starts(next.poll())).toMatchObject([{ attempt: 1, number: 2 }]);
   });
 
-  test('a clock that was set back in between makes no one wait longer than before', async () => {
+  test('a clock set back in between makes no issue wait longer', async () => {
     const core = new Core().put('A', 'B');
     core.nowMs = 365 * 86_400_000;
     core.poll();
@@ -205,7 +205,7 @@ describe('after a restart', () => {
     expect((next.state.holds.agent?.untilMs ?? 0) - next.now.wallMs).toBe(untilMs - sinceMs);
   });
 
-  test('a wait that was begun long ago and put off just now is no longer than a backoff when the clock was set back', async () => {
+  test('an old wait that was just extended is no longer than a backoff after the clock was set back', async () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.fail('A');
@@ -234,7 +234,7 @@ describe('after a restart', () => {
     expect(next.state.pausedSinceMs).not.toBeNull();
   });
 
-  test('an answer that was given and not yet delivered is delivered', async () => {
+  test('an answer that was not delivered yet is delivered', async () => {
     const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
     const core = new Core().put('A');
     core.poll();

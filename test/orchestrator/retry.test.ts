@@ -26,7 +26,7 @@ describe('backoff', () => {
 });
 
 describe('a failed run', () => {
-  test('S2-02 is tried again when its backoff is over, not before', () => {
+  test('S2-02 is retried when its backoff is over, not before', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A', 'port_exit');
@@ -65,7 +65,7 @@ describe('a failed run', () => {
     expect(core.claim('A').failures).toBe(0);
   });
 
-  test('the number goes on after the claim was given up', () => {
+  test('the number continues after the claim was released', () => {
     const core = new Core().put('A');
     core.poll();
     core.change('A', { state: 'Backlog' });
@@ -117,7 +117,7 @@ describe('a failed run', () => {
     expect(ofType(effects, 'remove_workspace')).toHaveLength(removals);
   });
 
-  test('that is due but finds no slot says so and stays first in line', () => {
+  test('that is due without a free slot reports it and stays first in line', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put(
       { id: 'A', priority: 2 },
       { id: 'B', priority: 1 },
@@ -137,7 +137,7 @@ describe('a failed run', () => {
 });
 
 describe('a normal exit', () => {
-  test('S2-72 leads to another look after 1 s, with attempt 1', () => {
+  test('S2-72 leads to a continuation after 1 s, with attempt 1', () => {
     const core = new Core().put('A');
     core.poll();
     core.change('A', { state: 'In Progress' });
@@ -147,7 +147,7 @@ describe('a normal exit', () => {
     expect(starts(effects)).toMatchObject([{ number: 2, attempt: 1, reason: 'continuation' }]);
   });
 
-  test('an agent that only comments is not run for ever: the delay doubles, then it is parked', () => {
+  test('an issue on which the agent only comments is parked after doubling delays', () => {
     const core = new Core({ agent: { maxRunsWithoutProgress: 3 } }).put('A');
     core.poll();
     const waits: number[] = [];
@@ -164,7 +164,7 @@ describe('a normal exit', () => {
     expect(core.standing('A')).toBe('parked: no_progress');
   });
 
-  test('a change that shows later ends the longer wait at once and counts as progress', () => {
+  test('a change that becomes visible later ends the longer wait and counts as progress', () => {
     const core = new Core().put('A');
     core.poll();
     core.finish('A');
@@ -178,7 +178,7 @@ describe('a normal exit', () => {
     expect(core.claim('A').idleRuns).toBe(0);
   });
 
-  test('a read that was asked for before the exit does not decide whether the run changed anything', () => {
+  test('a read ordered before the exit does not decide whether the run changed the issue', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'refresh_requested' });
@@ -215,7 +215,7 @@ describe('a parked issue', () => {
     return core;
   };
 
-  test('goes on when the issue changes, with a clean slate', () => {
+  test('continues when the issue changes, with its counts reset', () => {
     const core = parked();
     core.change('A', { description: 'clearer now' });
 
@@ -223,21 +223,21 @@ describe('a parked issue', () => {
     expect(core.claim('A').failures).toBe(0);
   });
 
-  test('does not go on because of a comment', () => {
+  test('does not continue because of a comment', () => {
     const core = parked();
     core.change('A', { comments: [{ author: 'x', body: 'y', created_at: null }], updated_at: 'now' });
 
     expect(started(core.poll())).toEqual([]);
   });
 
-  test('goes on when a person asks for it', () => {
+  test('continues when a person requests a retry', () => {
     const core = parked();
     core.send({ type: 'retry_requested', issueId: 'A' });
 
     expect(started(core.answerRead())).toEqual(['A']);
   });
 
-  test('is freed by a changed workflow only when it was parked for configuration', () => {
+  test('is released by a changed workflow only when it was parked for configuration', () => {
     const core = parked();
 
     core.send({ type: 'config_changed', config: core.state.config, workflowHash: 'hash-2' });
@@ -245,7 +245,7 @@ describe('a parked issue', () => {
     expect(core.standing('A')).toBe('parked: too_many_failures');
   });
 
-  test('is given up and cleaned when it becomes terminal', () => {
+  test('is released and cleaned up when it becomes terminal', () => {
     const core = parked();
     core.change('A', { state: 'Done' });
 
@@ -270,7 +270,7 @@ describe('a clock that is set back', () => {
   });
 });
 
-test('an issue that another daemon works on waits without an end, and it is no failure', () => {
+test('an issue that another daemon runs waits without a limit, and this is no failure', () => {
   const core = new Core({ agent: { maxAttempts: 2, maxRetryBackoffMs: 60_000 } }).put('A');
   core.poll();
   for (let times = 0; times < 5; times++) {

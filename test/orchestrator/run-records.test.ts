@@ -11,7 +11,7 @@ function records(core: Core): RunRecord[] {
 }
 
 describe('the record of a run', () => {
-  test('is there with its claim, and is complete when the run is over', () => {
+  test('exists with its claim, and is complete when the run has ended', () => {
     const author = { login: 'ann', trusted: true };
     const core = new Core().put({ id: 'A', title: 'T', author, labels: ['x'] });
     core.poll();
@@ -52,7 +52,7 @@ describe('the record of a run', () => {
     ]);
   });
 
-  test('says what caused the run', () => {
+  test('contains the cause of the run', () => {
     const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
     const core = new Core().put('A');
     core.poll();
@@ -80,7 +80,7 @@ describe('the record of a run', () => {
     ]);
   });
 
-  test('counts only what this run spent of a thread that goes on', () => {
+  test('counts only this run’s tokens of a resumed thread', () => {
     const core = new Core().put('A');
     core.poll();
     core.signal('A', { type: 'session', threadId: 't', turnId: 'u', turn: 1 });
@@ -98,7 +98,7 @@ describe('the record of a run', () => {
     ]);
   });
 
-  test('is closed when its claim could not be stored: what failed may be on the disk all the same', () => {
+  test('is closed when its claim could not be stored, because the failed write may be on disk', () => {
     const core = new Core().put('A');
     core.confirmsWrites = false;
     core.poll();
@@ -110,7 +110,7 @@ describe('the record of a run', () => {
     expect(core.latest('persist').change.runs).toMatchObject([{ runId: 'test-1', end: { code: 'INTERRUPTED' } }]);
   });
 
-  test('is not lost when it cannot be stored: the next good write brings it', () => {
+  test('is not lost when it cannot be stored: the next successful write contains it', () => {
     const core = new Core().put('A');
     core.poll();
     core.confirmsWrites = false;
@@ -128,8 +128,8 @@ describe('the record of a run', () => {
   });
 });
 
-describe('what was spent', () => {
-  test('is booked by day and issue', () => {
+describe('spending', () => {
+  test('is recorded by day and issue', () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.usage('A', 'a', 100, 10, 60);
@@ -149,7 +149,7 @@ describe('what was spent', () => {
     });
   });
 
-  test('is written entry by entry: what did not change is not written again', () => {
+  test('is written entry by entry: unchanged entries are not written again', () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.usage('A', 'a', 100);
@@ -160,7 +160,7 @@ describe('what was spent', () => {
     });
   });
 
-  test('keeps the last seven days in mind, and today in any case', () => {
+  test('keeps the last seven days in the state, and always today', () => {
     const spent = { input: 1, cached: 0, output: 0, tokens: 1 };
     let ledger = {};
     for (let day = 10; day < 30; day++) ledger = addSpending(ledger, `2026-01-${day}`, 'A', spent);
@@ -171,7 +171,7 @@ describe('what was spent', () => {
     );
   });
 
-  test('of today is not forgotten by a clock that was at tomorrow, or at the end of time, and came back', () => {
+  test('of today is kept when the clock was ahead and came back', () => {
     const core = new Core({ agent: { maxTokensPerDay: 100 } }).put('A');
     core.poll();
     core.usage('A', 'a', 90);

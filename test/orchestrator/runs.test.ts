@@ -15,7 +15,7 @@ function working(overrides: DeepPartial<Config> = {}): Core {
 }
 
 describe('stall', () => {
-  test('S2-67 S2-69 silence over codex.stall_timeout_ms stops the run, which is tried again', () => {
+  test('S2-67 S2-69 silence over codex.stall_timeout_ms stops the run, which is retried', () => {
     const core = working();
 
     expect(stops(core.advance(299_999))).toEqual([]);
@@ -31,7 +31,7 @@ describe('stall', () => {
     expect(stops(core.advance(100_000_000))).toEqual([]);
   });
 
-  test('progress starts the clock anew', () => {
+  test('progress restarts the clock', () => {
     const core = working();
     core.advance(299_000);
     core.signal('A', { type: 'progress', openItems: 0 });
@@ -60,7 +60,7 @@ describe('stall', () => {
     expect(stops(core.advance(1))).toEqual(['stalled']);
   });
 
-  test('hooks and workspace preparation are not the agent being silent', () => {
+  test('hooks and workspace preparation do not count as silence', () => {
     const core = new Core().put('A');
     core.poll();
 
@@ -75,7 +75,7 @@ describe('stall', () => {
     expect(stops(core.tick())).toEqual([]);
   });
 
-  test('a run keeps the limit that it started with', () => {
+  test('a run keeps the limit it started with', () => {
     const core = working();
     const config = { ...core.state.config, codex: { ...core.state.config.codex, stallTimeoutMs: 1 } };
     core.send({ type: 'config_changed', config, workflowHash: 'hash-2' });
@@ -83,7 +83,7 @@ describe('stall', () => {
     expect(stops(core.advance(299_999))).toEqual([]);
   });
 
-  test('a stall while the model service is out of reach holds the daemon instead of counting', () => {
+  test('a stall while the model service is unreachable holds the daemon and counts as no failure', () => {
     const core = working();
     core.advance(300_000);
 
@@ -121,7 +121,7 @@ describe('tokens', () => {
     expect(tokens(revived)).toBe(1_200);
   });
 
-  test('a resumed thread of which nothing is known starts counting at its first report', () => {
+  test('a resumed thread without known history starts counting at its first report', () => {
     const core = working();
     core.send({ type: 'shutdown_requested' });
     core.fail('A', 'INTERRUPTED');
@@ -146,7 +146,7 @@ describe('tokens', () => {
     },
   );
 
-  test('SEC-15 a shrinking total never makes the sum fall, nor counts twice when it grows back', () => {
+  test('SEC-15 a shrinking total never lowers the sum, and counts only once when it grows back', () => {
     const core = working();
     core.usage('A', 'thread', 100);
     core.usage('A', 'thread', 50);
@@ -169,7 +169,7 @@ describe('tokens', () => {
     expect(started(core.poll())).toEqual([]);
   });
 
-  test('a person grants a spent budget once more, a raised cap frees it too', () => {
+  test('a retry grants a spent budget again, and a raised cap releases the issue too', () => {
     const asked = working({ agent: { maxTokensPerIssue: 1_000 } });
     asked.usage('A', 'thread', 1_000);
     asked.fail('A', 'budget_exceeded');
@@ -184,7 +184,7 @@ describe('tokens', () => {
     expect(started(raised.answerRead())).toEqual(['A']);
   });
 
-  test('the budget of the day holds until the next local day, and stops what runs', () => {
+  test('the daily budget holds until the next local day and stops active runs', () => {
     const core = working({ agent: { maxTokensPerDay: 500 } });
 
     expect(stops(core.usage('A', 'thread', 500))).toEqual(['day_budget']);
@@ -204,7 +204,7 @@ describe('asking', () => {
     return core;
   };
 
-  test('a run that asks a person keeps its slot, and its stall clock stands', () => {
+  test('a run that asks a person keeps its slot, and its stall clock stops', () => {
     const core = asking({ agent: { maxConcurrentAgents: 1, inputTimeoutMs: 10_000_000 } });
     core.put('B');
 
@@ -213,7 +213,7 @@ describe('asking', () => {
     expect(started(core.poll())).toEqual([]);
   });
 
-  test('an answer goes to the run, and the clock starts anew', () => {
+  test('an answer goes to the run, and the clock restarts', () => {
     const core = asking();
     core.advance(500_000);
 
@@ -224,7 +224,7 @@ describe('asking', () => {
     expect(stops(core.advance(299_999))).toEqual([]);
   });
 
-  test('an answer to a question that is not open goes nowhere', () => {
+  test('an answer to a question that is not open is dropped', () => {
     const core = asking();
 
     expect(
@@ -235,7 +235,7 @@ describe('asking', () => {
     ).toEqual([]);
   });
 
-  test('with several open questions it is asking until the last is answered', () => {
+  test('a run with several questions is asking until the last is answered', () => {
     const core = asking();
     core.signal('A', { type: 'asked', question: { ...QUESTION, id: 'q2' } });
     core.send({ type: 'answer_given', issueId: 'A', questionId: 'q1', answer: { kind: 'decline' } });
@@ -245,7 +245,7 @@ describe('asking', () => {
     expect(core.standing('A')).toBe('running');
   });
 
-  test('S2-63 nobody answers: the issue is parked with the question, and its slot is free', () => {
+  test('S2-63 without an answer the issue is parked with the question, and its slot is free', () => {
     const core = asking({ agent: { maxConcurrentAgents: 1 } });
     core.put('B');
     expect(stops(core.advance(600_000))).toEqual(['input_timeout']);
@@ -261,7 +261,7 @@ describe('asking', () => {
     expect(core.standing('B')).toBe('running');
   });
 
-  test('on_input_timeout: decline answers no and goes on', () => {
+  test('on_input_timeout: decline answers no and continues', () => {
     const core = asking({ agent: { onInputTimeout: 'decline' } });
 
     const effects = core.advance(600_000);
@@ -270,7 +270,7 @@ describe('asking', () => {
     expect(core.standing('A')).toBe('running');
   });
 
-  test('an answer that comes after the parking continues on the same thread', () => {
+  test('an answer after parking continues on the same thread', () => {
     const core = asking();
     core.advance(600_000);
     core.fail('A', 'turn_input_required');
@@ -286,7 +286,7 @@ describe('asking', () => {
     });
   });
 
-  test('an answer is not lost when the run that was to carry it fails before its turn', () => {
+  test('an answer is not lost when its run fails before the turn', () => {
     const core = asking();
     core.advance(600_000);
     core.fail('A', 'turn_input_required');
@@ -321,7 +321,7 @@ describe('people', () => {
     expect(started(core.answerRead())).toEqual(['A']);
   });
 
-  test('what a person stopped stays stopped, also when its issue was just leaving and comes back', () => {
+  test('an issue that a person stopped stays stopped when it leaves and becomes active again', () => {
     const core = working();
     core.change('A', { state: 'Backlog' });
     core.poll();
@@ -334,7 +334,7 @@ describe('people', () => {
     expect(core.standing('A')).toBe('parked: stopped_by_operator');
   });
 
-  test('stop keeps an issue that has not begun from beginning', () => {
+  test('stop prevents an issue that has not started from starting', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
 
@@ -382,7 +382,7 @@ describe('unkillable', () => {
 });
 
 describe('shutdown', () => {
-  test('stops every run, keeps the claims, and leaves when all is stored', () => {
+  test('stops every run, keeps the claims, and exits when everything is stored', () => {
     const core = working();
 
     expect(stops(core.send({ type: 'shutdown_requested' }))).toEqual(['shutdown']);
@@ -393,11 +393,11 @@ describe('shutdown', () => {
     expect(ofType(effects, 'exit')).toEqual([{ type: 'exit', forced: false }]);
   });
 
-  test('with nothing to do it leaves at once', () => {
+  test('without active runs exits at once', () => {
     expect(ofType(new Core().send({ type: 'shutdown_requested' }), 'exit')).toEqual([{ type: 'exit', forced: false }]);
   });
 
-  test('starts nothing any more', () => {
+  test('starts nothing', () => {
     const core = working({ agent: { maxConcurrentAgents: 2 } });
     core.send({ type: 'refresh_requested' });
     core.send({ type: 'shutdown_requested' });
@@ -416,7 +416,7 @@ describe('shutdown', () => {
     expect(core.status('A', 'waiting').reason).toBe('first');
   });
 
-  test('is over when its time is up, whatever still runs', () => {
+  test('ends when its time is over, even with active runs', () => {
     const core = working({ runtime: { shutdownTimeoutMs: 30_000 } });
     core.send({ type: 'shutdown_requested' });
 
@@ -424,14 +424,14 @@ describe('shutdown', () => {
     expect(ofType(core.advance(1), 'exit')).toEqual([{ type: 'exit', forced: true }]);
   });
 
-  test('a second signal leaves at once', () => {
+  test('a second signal exits at once', () => {
     const core = working();
     core.send({ type: 'shutdown_requested' });
 
     expect(ofType(core.send({ type: 'shutdown_requested' }), 'exit')).toEqual([{ type: 'exit', forced: true }]);
   });
 
-  test('an issue that was being ended because it is terminal is still cleaned up', () => {
+  test('a terminal issue whose run is stopping is still cleaned up', () => {
     const core = working();
     core.change('A', { state: 'Done' });
     core.poll();

@@ -12,7 +12,7 @@ const unkillable = () => {
 };
 
 describe('an issue whose processes outlive SIGKILL', () => {
-  test('is not started again by retry while they live: it would be the second tree of the issue', () => {
+  test('is not started by retry while they exist: it would be a second tree of the issue', () => {
     const core = unkillable();
 
     core.send({ type: 'retry_requested', issueId: 'A' });
@@ -21,7 +21,7 @@ describe('an issue whose processes outlive SIGKILL', () => {
     expect(started([...core.answerReads(), ...core.poll()])).toEqual([]);
   });
 
-  test('can be answered what it asked, once they are gone', () => {
+  test('can be answered once they are gone', () => {
     const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
     const core = new Core().put('A');
     core.poll();
@@ -46,7 +46,7 @@ describe('an issue whose processes outlive SIGKILL', () => {
   });
 });
 
-test('a workspace of an earlier life that is being removed already is not removed twice', () => {
+test('a leftover workspace that is being removed is not removed twice', () => {
   const core = new Core().put('A');
   core.send({ type: 'started', leftovers: [{ issueId: 'A', identifier: 'A' }] });
   core.answerPoll({ refresh: { ok: true, issues: [], unknown: ['A'] } });
@@ -59,8 +59,8 @@ test('a workspace of an earlier life that is being removed already is not remove
   expect(ofType(core.effects, 'remove_workspace')).toHaveLength(1);
 });
 
-describe('a run that ends well while it is being stopped', () => {
-  test('for a shutdown counts as a normal exit', () => {
+describe('a run that succeeds while it is being stopped', () => {
+  test('by a shutdown counts as a normal exit', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'shutdown_requested' });
@@ -70,7 +70,7 @@ describe('a run that ends well while it is being stopped', () => {
     expect(core.status('A', 'waiting')).toMatchObject({ reason: 'continuation', attempt: 1 });
   });
 
-  test('for an operator is parked all the same', () => {
+  test('by an operator is parked', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'stop_requested', issueId: 'A' });
@@ -81,7 +81,7 @@ describe('a run that ends well while it is being stopped', () => {
   });
 });
 
-test('a poll that finds everything as it was has nothing to store, whoever made its objects', () => {
+test('a poll without changes stores nothing, even with new objects', () => {
   const core = new Core().put('A');
   core.poll();
   core.board.set('A', structuredClone(core.claim('A').issue));
@@ -101,7 +101,7 @@ test('a later write that succeeds does not lift the hold of an earlier one that 
   expect(core.state.holds.store?.message).toBe('disk full');
 });
 
-test('an issue that was on its own with a daemon-wide error is like any other after a good run', () => {
+test('an issue with its own daemon-wide error is treated normally after a successful run', () => {
   const core = new Core().put('A');
   core.poll();
   core.state = { ...core.state, claims: { A: { ...core.claim('A'), suspect: true } } };

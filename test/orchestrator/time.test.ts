@@ -50,7 +50,7 @@ describe('the budget of the day', () => {
     }
   });
 
-  test('is said once, however much the runs still report while they are being stopped', () => {
+  test('is logged once, even while stopping runs still report tokens', () => {
     const core = new Core({ agent: { maxTokensPerDay: 500 } }).put('A', 'B');
     core.poll();
     core.usage('A', 'thread-a', 500);
@@ -62,7 +62,7 @@ describe('the budget of the day', () => {
     expect(core.state.holds.budget).toEqual(budget);
   });
 
-  test('counts each day from nothing', () => {
+  test('starts every day at zero', () => {
     const core = spent();
     core.nowMs = 24 * HOUR;
     core.poll();
@@ -75,7 +75,7 @@ describe('the budget of the day', () => {
 });
 
 describe('a tracker that limits our requests', () => {
-  test('whose quota is used up by a good answer: no slot is filled before its reset', () => {
+  test('with a successful answer that uses up the quota: no slot is filled before its reset', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.rateLimit = { remaining: 0, resetAtMs: core.now.wallMs + 50_000 };
     core.poll();
@@ -86,7 +86,7 @@ describe('a tracker that limits our requests', () => {
     expect(started(core.poll())).toEqual(['A']);
   });
 
-  test('may say so in the refresh as well', () => {
+  test('may report it in the refresh as well', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'refresh_requested' });
@@ -98,7 +98,7 @@ describe('a tracker that limits our requests', () => {
     expect(core.state.poll.rateLimit).toEqual(rateLimit);
   });
 
-  test('that can be read again says so once', () => {
+  test('that recovers is logged once', () => {
     const core = new Core();
     core.tick();
     core.answerPoll({ candidates: { ok: false, code: 'tracker_request', message: 'down' } });
@@ -111,7 +111,7 @@ describe('a tracker that limits our requests', () => {
 });
 
 describe('a due retry', () => {
-  test('of which the tracker knows nothing right now is asked for again an interval later, and keeps its place', () => {
+  test('that the tracker reports as unknown is read again an interval later, and keeps its place', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A');
@@ -130,7 +130,7 @@ describe('a due retry', () => {
 });
 
 describe('a hold', () => {
-  test('whose named reset is already past is probed at backoff', () => {
+  test('whose reset is already past is probed at backoff', () => {
     const core = new Core().put('A');
     core.nowMs = HOUR;
     core.poll();
@@ -149,7 +149,7 @@ describe('a hold', () => {
     return core;
   };
 
-  test('is not lifted by a count of tokens that the model has not answered with', () => {
+  test('is not lifted by tokens without model output', () => {
     const core = probed();
 
     core.usage('A', 'thread', 100, 0);
@@ -157,7 +157,7 @@ describe('a hold', () => {
     expect(core.state.holds.agent?.code).toBe('agent_quota');
   });
 
-  test('is lifted by a probe that ends well, also when it counts no tokens', () => {
+  test('is lifted by a successful probe, even without tokens', () => {
     const core = probed();
 
     core.exit('A');
@@ -165,7 +165,7 @@ describe('a hold', () => {
     expect(core.state.holds).toEqual({});
   });
 
-  test('waits again after a probe that told nothing: no second one at once', () => {
+  test('waits again after an inconclusive probe', () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.fail('A', 'agent_quota');
@@ -191,7 +191,7 @@ describe('silence', () => {
     return core;
   };
 
-  test('begins with the phase of the agent, however long the hooks before it took', () => {
+  test('begins with the agent phase, however long the hooks took', () => {
     const core = new Core().put('A');
     core.poll();
     core.advance(299_000);
@@ -201,7 +201,7 @@ describe('silence', () => {
     expect(stops(core.advance(1))).toEqual(['stalled']);
   });
 
-  test('begins anew when a question is closed', () => {
+  test('restarts when a question is closed', () => {
     const core = asking();
     core.advance(500_000);
     core.signal('A', { type: 'question_closed', questionId: 'q1' });
@@ -210,7 +210,7 @@ describe('silence', () => {
     expect(stops(core.advance(1))).toEqual(['stalled']);
   });
 
-  test('of a person: a question that follows another gives no more time', () => {
+  test('of a person: a later question does not extend the time', () => {
     const core = asking();
     core.advance(500_000);
     core.signal('A', { type: 'asked', question: { ...question, id: 'q2' } });
@@ -218,7 +218,7 @@ describe('silence', () => {
     expect(stops(core.advance(100_000))).toEqual(['input_timeout']);
   });
 
-  test('of a person: a question that is asked twice is one question', () => {
+  test('of a person: a repeated question is one question', () => {
     const core = asking();
     core.signal('A', { type: 'asked', question });
 

@@ -10,7 +10,7 @@ function reload(core: Core, overrides: DeepPartial<Config>): void {
   core.send({ type: 'config_changed', config: config(overrides), workflowHash: 'hash-2' });
 }
 
-describe('whom to trust changes while a question is on its way', () => {
+describe('the trust rule changes while a read is in flight', () => {
   test.each<DeepPartial<Config>>([{ tracker: { trust: 'members' } }, { tracker: { trust: ['ann'] } }])(
     'what the answer calls trusted is read once more before it starts: %j',
     (change) => {
@@ -26,7 +26,7 @@ describe('whom to trust changes while a question is on its way', () => {
     },
   );
 
-  test('the read before a start as well', () => {
+  test('the same holds for the read before a start', () => {
     const core = new Core({ tracker: { trust: 'anyone' }, agent: { maxConcurrentAgents: 1 } }).put('A', {
       id: 'B',
       author: STRANGER,
@@ -41,7 +41,7 @@ describe('whom to trust changes while a question is on its way', () => {
     expect(ofType(effects, 'read_issues')).toHaveLength(1);
   });
 
-  test('an answer by the rule before it stops nobody; the next one does, by the rule that holds', () => {
+  test('an answer under the old rule stops no run; the next one applies the new rule', () => {
     const core = new Core({ tracker: { trust: 'anyone' } }).put({ id: 'A', author: STRANGER });
     core.poll();
     reload(core, { tracker: { trust: 'members' } });

@@ -38,7 +38,7 @@ describe('an hour in which no comments can be read', () => {
     },
   );
 
-  test('ends with the first that can be read: then everybody runs, with a number and a reason as if nothing had been', () => {
+  test('ends with the first readable comments: then all issues run, with unchanged numbers and reasons', () => {
     const core = new Core().put(...BOARD);
     playHour(core, (id) => core.fail(id, 'tracker_status'));
     const probe = () => Object.values(core.state.runs)[0] ?? '';
@@ -53,7 +53,7 @@ describe('an hour in which no comments can be read', () => {
     expect(core.latest('start_run').order).toMatchObject({ reason: 'first', attempt: null });
   });
 
-  test('of one issue alone is its own trouble: others go on, and it is parked after its attempts', () => {
+  test('of one issue alone counts against that issue: others continue, and it is parked after its attempts', () => {
     const core = new Core().put('bad', 'good');
 
     playHour(core, (id) => {
@@ -69,7 +69,7 @@ describe('an hour in which no comments can be read', () => {
     expect(core.state.holds).toEqual({});
   });
 
-  test('of a run that has begun counts as before: what it did has cost something', () => {
+  test('during an active run counts as a failure', () => {
     const core = new Core().put('A');
     core.poll();
     core.signal('A', { type: 'phase', phase: 'agent' });
@@ -81,7 +81,7 @@ describe('an hour in which no comments can be read', () => {
   });
 });
 
-test('comments that come and make no sense are the trouble of their issue at once, and hold nobody up', () => {
+test('unreadable comments count against their issue at once, and hold nothing', () => {
   const core = new Core().put('A', 'B');
   core.poll();
 
@@ -120,7 +120,7 @@ describe('an hour in which the tracker refuses the comments', () => {
     expect(polls).toBeLessThanOrEqual(361);
   });
 
-  test('for a token that polls did without for a while, too, holds on: that those are answered again says nothing of comments', () => {
+  test('holds on when polls succeed again, because polls do not prove that comments can be read', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A', 'tracker_auth');
@@ -134,7 +134,7 @@ describe('an hour in which the tracker refuses the comments', () => {
     expect(core.claim('A').suspect).toBe(false);
   });
 
-  test('of one issue alone lets the others have the only slot', () => {
+  test('of one issue alone leaves the only slot to the others', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     const ran = new Set<string>();
 
@@ -146,7 +146,7 @@ describe('an hour in which the tracker refuses the comments', () => {
     expect([...ran]).toEqual(['A', 'B']);
   });
 
-  test('to a run that goes on with its thread makes it no suspect: it had not begun', () => {
+  test('to a resumed run does not count against its issue, because the run had not begun', () => {
     const core = new Core().put('A');
     core.poll();
     core.signal('A', { type: 'phase', phase: 'agent' });

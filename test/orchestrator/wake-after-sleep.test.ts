@@ -44,7 +44,7 @@ function sleepyClock() {
   };
 }
 
-test('a reset that passed while the machine slept is noticed within a minute of its waking', () => {
+test('a reset that passed while the machine slept is noticed within a minute after waking', () => {
   const { clock, sleep, work } = sleepyClock();
   const { wallMs } = clock.now();
   const polledAtMs: number[] = [];
