@@ -48,7 +48,7 @@ export function linearTool({ api, mode, mask }: LinearToolOptions): HostTool {
   };
 }
 
-function plan(api: LinearApi, isReadOnly: boolean, input: Fields, signal: AbortSignal): RawCall {
+async function plan(api: LinearApi, isReadOnly: boolean, input: Fields, signal: AbortSignal): Promise<RawCall> {
   const query = textOf(input.query);
   if (query === null || query.trim() === '')
     throw new ToolRefusal(`${NAME} needs query: a text with one GraphQL operation.`);
@@ -56,7 +56,7 @@ function plan(api: LinearApi, isReadOnly: boolean, input: Fields, signal: AbortS
   if (variables !== null && (typeof variables !== 'object' || Array.isArray(variables))) {
     throw new ToolRefusal('variables must be an object.');
   }
-  const kinds = operationsIn(query);
+  const kinds = await operationsIn(query);
   if (typeof kinds === 'string') throw new ToolRefusal(`${kinds}. Send one query or mutation.`);
   const [kind] = kinds;
   if (kind === undefined || kinds.length > 1) {
@@ -85,73 +85,22 @@ function isGood(body: unknown): boolean {
 type OperationKind = 'query' | 'mutation' | 'subscription';
 
 /**
- * The kinds of operation in a GraphQL document, or what is wrong with it. It is read only as far as that takes: comments and
- * texts are skipped exactly as the language has them, so that nothing can hide in them, and whatever is not understood is refused.
+ * The kinds of the operations in a GraphQL document, or a sentence about why it is refused. A document that the parser does not
+ * understand is refused, and so is one that defines anything but operations and fragments.
  */
-export function operationsIn(document: string): readonly OperationKind[] | string {
-  const tokens = tokensOf(document);
-  if (tokens === null) return 'query holds a text that does not end, or characters that GraphQL does not have';
-  const kinds: OperationKind[] = [];
-  let at = 0;
-  while (at < tokens.length) {
-    const word = tokens[at] ?? '';
-    if (word === '{') kinds.push('query');
-    else if (isKind(word)) kinds.push(word);
-    else if (word !== 'fragment') return `query holds ${JSON.stringify(word)} where an operation should begin`;
-    const end = endOfDefinition(tokens, at);
-    if (end === null) return 'query holds brackets that do not close';
-    at = end;
-  }
-  return kinds;
-}
-
-const PAIRS: { readonly [open: string]: string } = { '{': '}', '(': ')', '[': ']' };
-
-/** After the selection in braces that ends the definition. Braces inside of parentheses are values. */
-function endOfDefinition(tokens: readonly string[], start: number): number | null {
-  const open: string[] = [];
-  for (let at = start; at < tokens.length; at++) {
-    const token = tokens[at] ?? '';
-    const close = PAIRS[token];
-    if (close !== undefined) open.push(close);
-    else if (token === '}' || token === ')' || token === ']') {
-      if (open.pop() !== token) return null;
-      if (open.length === 0 && token === '}') return at + 1;
+export async function operationsIn(document: string): Promise<readonly OperationKind[] | string> {
+  // Most runs never call the tool, so that the parser is loaded with the first call.
+  const { parse } = await import('graphql/language/parser.js');
+  try {
+    const { definitions } = parse(document, { noLocation: true });
+    const kinds: OperationKind[] = [];
+    for (const definition of definitions) {
+      if (definition.kind === 'OperationDefinition') kinds.push(definition.operation);
+      else if (definition.kind !== 'FragmentDefinition') return `query holds a ${definition.kind}`;
     }
+    return kinds;
+  } catch (error) {
+    // The parser recurses: a document that is nested very deep exhausts the stack.
+    return `query cannot be parsed: ${error instanceof RangeError ? 'it is nested too deep' : (error as Error).message}`;
   }
-  return null;
-}
-
-const IGNORED = /(?:[\uFEFF \t\n\r,]|#[^\n\r]*)+/y;
-const BLOCK_TEXT = /"""(?:\\"""|[^"\\]|\\(?!""")|"(?!""))*"""/y;
-const TEXT = /"(?:[^"\\\n\r]|\\[^\n\r])*"/y;
-const WORD = /\.\.\.|[A-Za-z_][A-Za-z0-9_]*|-?[0-9][A-Za-z0-9_.+-]*|[!$&():=@[\]{|}]/y;
-
-/** Words and signs; texts are left out. `null`: it cannot be read. */
-function tokensOf(document: string): readonly string[] | null {
-  const tokens: string[] = [];
-  let at = 0;
-  const take = (pattern: RegExp): string | null => {
-    pattern.lastIndex = at;
-    const [found = null] = pattern.exec(document) ?? [];
-    if (found !== null) at += found.length;
-    return found;
-  };
-  while (at < document.length) {
-    if (take(IGNORED) !== null) continue;
-    if (document.startsWith('"""', at)) {
-      if (take(BLOCK_TEXT) === null) return null;
-    } else if (document[at] === '"') {
-      if (take(TEXT) === null) return null;
-    } else {
-      const word = take(WORD);
-      if (word === null) return null;
-      tokens.push(word);
-    }
-  }
-  return tokens;
-}
-
-function isKind(word: string): word is OperationKind {
-  return word === 'query' || word === 'mutation' || word === 'subscription';
 }
