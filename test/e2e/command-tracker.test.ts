@@ -4,7 +4,7 @@ import { describe, expect, type TestContext, test } from 'vitest';
 import { demoAgent, type Place, place, processesIn } from '../cli/command.js';
 import { hasNamespaces } from '../support/installed-daemon.js';
 
-/** Has a child in a session of its own that holds its stdout; neither listens to TERM. Answers, unless it is told to hang. */
+/** Has a child in its own session that holds its stdout; both ignore TERM. Answers unless it is configured to hang. */
 const FAMILY = `
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 });
 `;
 
-/** One line in, one line out, gone: and it leaves a child behind each time. */
+/** Answers one line and exits, leaving a child behind each time. */
 const ONE_SHOT = `IFS= read -r line
 id=\${line#*\\"id\\":}
 id=\${id%%,*}
@@ -36,7 +36,7 @@ printf '{"id":%s,"result":{"issues":[]}}\\n' "$id"
 
 const STATE = ['--state-dir', 'state'] as const;
 
-/** The end of one may have been the end of others: a namespace goes with its first process. */
+/** Ending one process may end others: a namespace ends with its first process. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -45,7 +45,7 @@ function killIfThere(pid: number): void {
   }
 }
 
-/** Tests side by side: each says by its own context when it is over. */
+/** Tests run in parallel, so each registers its cleanup in its own context. */
 function workplace({ onTestFinished }: TestContext, command: string, settings = ''): Place {
   const here = place(onTestFinished);
   here.write('family.mjs', FAMILY);
@@ -75,7 +75,7 @@ const program = (mode: string) => `'${process.execPath}' \\"$PWD/family.mjs\\" $
 const HANGING = program('hang');
 const ANSWERING = program('answer');
 
-/** Waits until the program has been asked, and its child lives as well. */
+/** Waits until the program has received a request and its child is alive. */
 async function whenAsked(here: Place, times = 1): Promise<void> {
   const asked = () => (existsSync(join(here.dir, 'asked.log')) ? here.read('asked.log').split('\n').length - 1 : 0);
   await expect.poll(asked, { timeout: 15_000 }).toBeGreaterThanOrEqual(times);
@@ -103,7 +103,7 @@ describe.concurrent('a tracker program that hangs, ignores TERM and has a child 
     },
   );
 
-  test('without isolation is gone at the next start at the latest', async (context) => {
+  test('without isolation ends at the next start at the latest', async (context) => {
     const here = workplace(context, HANGING, 'runtime: { isolation: none }');
     const first = here.start('WORKFLOW.md', ...STATE);
     await whenAsked(here);
@@ -137,7 +137,7 @@ describe.concurrent('a tracker program that hangs, ignores TERM and has a child 
     },
   );
 
-  test('is not started by a second daemon on the same workflow, which leaves with 2 and names the first', async (context) => {
+  test('is not started by a second daemon on the same workflow, which exits with 2 and names the first', async (context) => {
     const here = workplace(context, HANGING);
     const first = here.start('WORKFLOW.md', ...STATE);
     await whenAsked(here);

@@ -29,7 +29,7 @@ describe('the whole daemon', () => {
     expect(await daemon.stop()).toBe(0);
   });
 
-  test('an agent that babbles does not fill the log', async () => {
+  test('an agent with much output does not fill the log', async () => {
     const settings = `agent: { max_turns: 1 }\ncodex: { command: "${agentCommand('babbles')}" }`;
     const daemon = await testDaemon({ settings });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
@@ -41,7 +41,7 @@ describe('the whole daemon', () => {
     expect([more.length, warnings.length]).toEqual([1, 101]);
   });
 
-  test('a part that never closes does not hold up the end', async () => {
+  test('a resource that never closes does not delay the exit', async () => {
     const daemon = await testDaemon();
     daemon.tracker.close = () => new Promise(() => {});
 
@@ -49,7 +49,7 @@ describe('the whole daemon', () => {
     expect(daemon.logLines).toContainEqual(expect.objectContaining({ msg: 'a part did not close well' }));
   });
 
-  test('S2-03 S2-04 a workspace survives a good run, and the next run finds it as it was', async () => {
+  test('S2-03 S2-04 a workspace survives a successful run, and the next run finds it unchanged', async () => {
     const daemon = await testDaemon({
       settings: `${hooks()}\nagent: { max_turns: 1 }\ncodex: { command: "${agentCommand('moves-issue', 'In Progress')}" }`,
     });
@@ -82,7 +82,7 @@ describe('the whole daemon', () => {
     );
   });
 
-  test('S2-14 S2-15 a failed before_run starts no agent, keeps the workspace dirty as it is, and after_run still runs', async () => {
+  test('S2-14 S2-15 a failed before_run starts no agent and keeps the workspace, and after_run still runs', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { after_create: 'echo precious > mine.txt', before_run: 'exit 1', after_run: 'echo "$BATON_RUN_OUTCOME" > ../../outcome' }\ncodex: { command: "touch ../../started" }`,
     });
@@ -124,7 +124,7 @@ describe('the whole daemon', () => {
     expect(await readdir(daemon.dir)).not.toContain('started');
   });
 
-  test('S2-70 an agent command that is not there holds the daemon and says so', async () => {
+  test('S2-70 a missing agent command holds the daemon and is reported', async () => {
     const daemon = await testDaemon({ settings: 'codex: { command: no-such-agent-here }' });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
     daemon.tracker.put({ id: '2', identifier: 'AB-2' });
@@ -134,7 +134,7 @@ describe('the whole daemon', () => {
     expect(daemon.state.holds.agent?.code).toBe('codex_not_found');
   });
 
-  test('a change by somebody else stops the run, and its processes are gone before the slot is free', async () => {
+  test('a change by another user stops the run, and its processes are gone before the slot is free', async () => {
     const daemon = await testDaemon({ settings: `${hooks()}\ncodex: { command: "${agentCommand('hangs', 'deaf')}" }` });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
     await daemon.until(
@@ -149,7 +149,7 @@ describe('the whole daemon', () => {
     expect(await readdir(daemon.workspaces)).toContain('AB-1');
   });
 
-  test('S2-75 a new workflow applies to what starts next; a bad one changes nothing', async () => {
+  test('S2-75 a new workflow applies to the next runs; an invalid one changes nothing', async () => {
     const daemon = await testDaemon({ settings: 'hooks: { before_run: "echo one >> ../../versions; exit 1" }' });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
     await daemon.until('a failure', (state) => state.claims['1']?.failures === 1);
@@ -191,7 +191,7 @@ describe('the whole daemon', () => {
     expect([...texts, JSON.stringify(daemon.logLines)].filter((text) => text.includes(canary))).toEqual([]);
   });
 
-  test('SEC-9b an agent sees nothing of the state directory', async () => {
+  test('SEC-9b an agent cannot see the state directory', async () => {
     const daemon = await testDaemon({
       settings: `codex: { command: "ls -A ../../state > ../../seen; cat ../../state/transcripts/* >> ../../seen; exit 1" }`,
     });
@@ -203,7 +203,7 @@ describe('the whole daemon', () => {
     expect(await readdir(daemon.stateDir)).toContain('transcripts');
   });
 
-  test('SEC-1 SEC-10 hostile identifiers and titles make nothing outside the root and run nothing', async () => {
+  test('SEC-1 SEC-10 hostile identifiers and titles create nothing outside the root and run no command', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { before_run: 'printf "%s" "$BATON_ISSUE_TITLE" > title.txt; exit 1' }`,
     });
@@ -223,7 +223,7 @@ describe('the whole daemon', () => {
     expect(daemon.state.claims['2']?.status).toMatchObject({ error: { code: 'unsafe_identifier' } });
   });
 
-  test('SEC-11 a NUL or a huge value in the environment fails the attempt, and the daemon lives', async () => {
+  test('SEC-11 a NUL or a huge value in the environment fails the attempt, and the daemon continues', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { before_run: 'true' }\ncodex: { command: "${agentCommand('moves-issue')}" }`,
     });

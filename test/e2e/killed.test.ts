@@ -41,7 +41,7 @@ async function busy(
   return { daemon, mark };
 }
 
-// Without namespaces the tests below have nobody to run for; where it counts that must not pass for a success.
+// Without namespaces the tests below cannot run. In CI that must not count as a success.
 test.runIf(process.env.CI && process.platform === 'linux')(
   'CI shows the guarantee for every user it can be',
   ({ expect }) => {
@@ -49,9 +49,9 @@ test.runIf(process.env.CI && process.platform === 'linux')(
   },
 );
 
-// Side by side: most of their time is the stop ladder waiting for agents that do not listen.
+// In parallel: they mostly wait for the stop ladder of agents that ignore signals.
 describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user) => {
-  test('killed with -9 leaves nothing behind, whatever its agents ignore', async (context) => {
+  test('killed with -9 leaves no process behind, whatever its agents ignore', async (context) => {
     const { expect } = context;
     const { daemon, mark } = await busy(context, user);
 
@@ -61,7 +61,7 @@ describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user)
     await vi.waitFor(() => expect(livingWith(mark)).toEqual([]), 5_000);
   });
 
-  test('told to stop leaves with 0 once every process is gone', async (context) => {
+  test('on SIGTERM exits with 0 once every process is gone', async (context) => {
     const { expect } = context;
     const { daemon, mark } = await busy(context, user);
 
@@ -72,7 +72,7 @@ describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user)
     expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped', forced: false });
   });
 
-  test('told twice leaves at once, and still leaves nothing behind', async (context) => {
+  test('on a second SIGTERM exits at once and leaves no process behind', async (context) => {
     const { expect } = context;
     const { daemon, mark } = await busy(context, user, "hooks: { after_run: 'sleep 50' }");
 
@@ -85,21 +85,21 @@ describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user)
     expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped', forced: true });
   });
 
-  test('without namespaces stops its agents all the same when told to, as far as they kept their marker', async (context) => {
+  test('without namespaces stops the agents that kept their marker on SIGTERM', async (context) => {
     const { expect } = context;
     const { daemon, mark } = await busy(context, user, 'runtime: { isolation: none }');
 
     daemon.process.kill('SIGTERM');
 
     expect(await daemon.exited).toBe(0);
-    // 2001: started with an empty environment in a session of its own, the one thing the fallback says it cannot reach.
+    // 2001: started with an empty environment in its own session, which the documented fallback cannot reach.
     expect(livingWith(mark).every((command) => command.includes(`sleep 2001.${mark}`))).toBe(true);
     expect(daemon.lines).toContainEqual(
       expect.objectContaining({ msg: 'isolation of runs', level: 'warn', isolation: 'none' }),
     );
   });
 
-  test('out of time for its shutdown leaves by force', async (context) => {
+  test('exits by force when its shutdown time is over', async (context) => {
     const { expect } = context;
     const { daemon, mark } = await busy(
       context,
@@ -115,7 +115,7 @@ describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user)
     expect(readdirSync(daemon.dir).filter((name) => name.startsWith('baton-'))).toEqual([]);
   });
 
-  test('leaving by force takes the hook of a removal along, without namespaces too', async (context) => {
+  test('a forced exit ends the hook of a removal, without namespaces too', async (context) => {
     const { expect } = context;
     const { daemon, mark } = await busy(
       context,

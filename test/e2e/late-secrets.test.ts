@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { writtenBy } from '../support/leaks.js';
 import { agentCommand, testDaemon } from '../support/test-daemon.js';
 
-test('SEC-20 a variable that an edit makes a secret is masked from then on, though a hook that is given it prints it', async () => {
+test('SEC-20 a variable that an edit makes a secret is masked from then on, even when a hook prints it', async () => {
   const daemon = await testDaemon({
     env: { LATE: 'canary-late-secret' },
     settings: `server: { port: 0 }

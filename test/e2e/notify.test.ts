@@ -7,7 +7,7 @@ import { agentCommand, testDaemon } from '../support/test-daemon.js';
 
 const ASKING = agentCommand('asks', 'item/commandExecution/requestApproval', '{"command":"npm publish"}');
 
-test('a question is told at once, as parked when the daemon ends over it, and never again after a restart', async () => {
+test('a question is announced at once, again as parked when the daemon ends, and not after a restart', async () => {
   const hook = await receiver(200);
   const tracker = new MemoryTracker();
   const settings = `notify: { url: $HOOK }\ncodex:\n  command: ${JSON.stringify(ASKING)}\n  on_approval_request: ask`;
@@ -38,7 +38,7 @@ test('a question is told at once, as parked when the daemon ends over it, and ne
   expect(JSON.stringify([...daemon.logLines, ...next.logLines])).not.toContain('canary-secret');
 });
 
-test('a command is told of an issue that is done, in the folder of the workflow', async () => {
+test('a command receives the notice of a finished issue, in the folder of the workflow', async () => {
   const daemon = await testDaemon({
     settings: `notify: { command: 'cat >> notices', on: [done] }\nagent: { max_turns: 1 }\ncodex: { command: "${agentCommand('obedient')}" }`,
   });
@@ -58,7 +58,7 @@ test('a command is told of an issue that is done, in the folder of the workflow'
   });
 });
 
-test('a receiver that is not there is said once, and nothing else notices', async () => {
+test('an unreachable receiver is logged once and affects nothing else', async () => {
   const daemon = await testDaemon({
     settings: `notify: { url: 'http://127.0.0.1:9/canary-secret', command: 'exit 3' }\nagent: { max_turns: 1 }\ncodex: { command: "${agentCommand('obedient')}" }`,
   });
@@ -80,7 +80,7 @@ test('a receiver that is not there is said once, and nothing else notices', asyn
   expect(JSON.stringify(daemon.logLines)).not.toContain('canary-secret');
 });
 
-test('the daily report of a day that began without a daemon is made up for, once', async () => {
+test('a daily report that is due while no daemon runs is sent once at the next start', async () => {
   const hook = await receiver(200);
   const daemon = await testDaemon({
     settings: "notify: { url: $HOOK, on: [daily_report], report_at: '00:00' }",

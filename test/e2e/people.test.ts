@@ -16,7 +16,7 @@ const textsOf = async (daemon: TestDaemon) =>
     .filter(({ method }) => method === 'turn/start')
     .map(({ params }) => params.input[0].text as string);
 
-/** What the transcript of the first run keeps of people. */
+/** The entries about people in the transcript of the first run. */
 async function toldOf(daemon: TestDaemon, runId: string) {
   await daemon.stop();
   const lines = await linesOf(join(daemon.stateDir, 'transcripts', `${runId}.jsonl`));
@@ -27,10 +27,10 @@ async function toldOf(daemon: TestDaemon, runId: string) {
 
 const runIdOf = ({ state }: TestDaemon) => Object.keys(state.runs)[0] ?? '';
 
-/** A hook that goes on until the test lets it. */
+/** A hook that waits until the test releases it. */
 const WAITING_HOOK = "hooks: { before_run: 'until [ -e ../../go ]; do sleep 0.02; done' }";
 
-test('a message to a run whose agent has not begun yet comes with the first prompt', async () => {
+test('a message to a run whose agent has not started is part of the first prompt', async () => {
   const daemon = await testDaemon({
     settings: `${WAITING_HOOK}\ncodex: { command: "${agentCommand('obedient')}" }\nagent: { max_turns: 1 }`,
   });
@@ -50,7 +50,7 @@ test('a message to a run whose agent has not begun yet comes with the first prom
   expect(await toldOf(daemon, runId)).toEqual([{ kind: 'message', text: 'mind the gap' }]);
 });
 
-test('a message between two agents of a run reaches the second one', async () => {
+test('a message between two agent steps of a run reaches the second agent', async () => {
   const daemon = await testDaemon({
     settings: `codex: { command: "${agentCommand('obedient')}" }
 agent: { max_turns: 1 }
@@ -71,7 +71,7 @@ steps:
   expect(await textsOf(daemon)).toEqual(['First', 'Second\n\nA message from a person:\nmind the gap']);
 });
 
-test('a message that nobody heard before the run ended is told in log and transcript', async () => {
+test('a message that was not delivered before the run ended is reported in log and transcript', async () => {
   const daemon = await testDaemon({
     settings: `hooks: { before_run: 'until [ -e ../../go ]; do sleep 0.02; done; exit 1' }\ncodex: { command: "false" }`,
   });
@@ -97,7 +97,7 @@ test('a message that nobody heard before the run ended is told in log and transc
   ]);
 });
 
-test('a message steers the turn of a living agent, and is not repeated', async () => {
+test('a message steers the current turn of an agent, and is not repeated', async () => {
   const daemon = await testDaemon({ settings: `codex: { command: "${agentCommand('hangs', 'on')}" }` });
   daemon.tracker.put({ id: '1', identifier: 'AB-1' });
   await daemon.until('a turn', (state) => state.claims['1']?.live.run?.session != null);
@@ -115,7 +115,7 @@ test('a message steers the turn of a living agent, and is not repeated', async (
 
 const ASKS = agentCommand('asks', 'item/commandExecution/requestApproval', '{"command":"ls"}');
 
-test('what is asked and answered stands in the transcript, and the answer is what the agent gets', async () => {
+test('question and answer are in the transcript, and the agent receives the answer', async () => {
   const daemon = await testDaemon({
     settings: `codex: { command: ${JSON.stringify(ASKS)}, on_approval_request: ask }\nagent: { max_turns: 1 }`,
   });
@@ -145,7 +145,7 @@ test('what is asked and answered stands in the transcript, and the answer is wha
   ]);
 });
 
-test('on_input_timeout: decline answers no by itself, says so in the transcript, and the run goes on', async () => {
+test('on_input_timeout: decline answers no, notes it in the transcript, and the run continues', async () => {
   const daemon = await testDaemon({
     settings: `codex: { command: ${JSON.stringify(ASKS)}, on_approval_request: ask }
 agent: { max_turns: 1, input_timeout_ms: 50, on_input_timeout: decline }`,
@@ -162,7 +162,7 @@ agent: { max_turns: 1, input_timeout_ms: 50, on_input_timeout: decline }`,
   expect((await toldOf(daemon, runId))[1]).toMatchObject({ by: 'timeout', decision: 'decline' });
 });
 
-test('the prompts in the transcripts are what the agent was sent, also after an answer that came late', async () => {
+test('the prompts in the transcripts are what the agent received, also after a late answer', async () => {
   const daemon = await testDaemon({
     settings: `codex: { command: ${JSON.stringify(ASKS)}, on_approval_request: ask }
 agent: { max_turns: 2, input_timeout_ms: 50 }`,

@@ -8,7 +8,7 @@ import { createMemoryStore } from '../support/memory-store.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { agentCommand, testDaemon } from '../support/test-daemon.js';
 
-/** What a daemon that was killed in a turn of AB-1 leaves in its store. */
+/** The store of a daemon that was killed during a turn of AB-1. */
 async function left() {
   const tracker = new MemoryTracker();
   const one = tracker.put('AB-1');
@@ -50,7 +50,7 @@ async function left() {
   return { tracker, store };
 }
 
-test('a run that was left gets its after_run before its issue runs again, and both are told', async () => {
+test('an interrupted run gets its after_run before its issue runs again, and both are logged', async () => {
   const { tracker, store } = await left();
   const daemon = await testDaemon({
     tracker,

@@ -5,7 +5,7 @@ import { agentCommand, type TestDaemon, testDaemon, workflowText } from '../supp
 
 const linesOf = async (file: string) => (await readFile(file, 'utf8')).trim().split('\n');
 
-/** The texts of the turns that the fake agent was given in its workspace. */
+/** The texts of the turns that the fake agent received. */
 const turnTexts = async (daemon: TestDaemon, key: string): Promise<string[]> => {
   const received = await linesOf(join(daemon.workspaces, key, 'received.jsonl'));
   return received
@@ -18,7 +18,7 @@ const runsOf = (count: number) => (state: TestDaemon['state'], event: { type: st
   event?.type === 'run_exited' && state.records['1']?.runs === count;
 
 describe('a workspace', () => {
-  test('S2-10 holds nothing but what hooks and agent put there', async () => {
+  test('S2-10 contains only what hooks and the agent put there', async () => {
     const daemon = await testDaemon({ settings: 'codex: { command: "ls -A > ../../seen; exit 1" }' });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
 
@@ -27,7 +27,7 @@ describe('a workspace', () => {
     expect(await readFile(join(daemon.dir, 'seen'), 'utf8')).toBe('');
   });
 
-  test('a dirty workspace is not wiped on the retry of a failed run', async () => {
+  test('a dirty workspace is kept for the retry of a failed run', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { after_create: 'git init --quiet . && echo made >> ../../made' }\ncodex: { command: "git status --porcelain >> ../../seen; echo precious >> half-done.txt; exit 1" }`,
     });
@@ -42,7 +42,7 @@ describe('a workspace', () => {
     expect(await linesOf(join(daemon.dir, 'made'))).toEqual(['made']);
   });
 
-  test('what was saved of others goes after workspace.keep_days, what was half saved by a dead daemon at once', async () => {
+  test('saved work is deleted after workspace.keep_days, and a half-written save of a dead daemon at once', async () => {
     const daemon = await testDaemon({ settings: `codex: { command: "${agentCommand('moves-issue')}" }` });
     const saved = join(daemon.stateDir, 'saved');
     const today = `AB-8@${new Date().toISOString().replaceAll(':', '.')}`;
@@ -73,7 +73,7 @@ describe('a workspace', () => {
 });
 
 describe('hooks', () => {
-  test('S2-13 S2-15 before_run comes before every run, after_run after every run', async () => {
+  test('S2-13 S2-15 before_run runs before every run, after_run after every run', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { before_run: 'echo "before $BATON_ATTEMPT" >> ../../trace', after_run: 'echo "after $BATON_RUN_OUTCOME" >> ../../trace' }\ncodex: { command: "echo agent >> ../../trace; exit 1" }`,
     });
@@ -87,7 +87,7 @@ describe('hooks', () => {
     expect(await linesOf(join(daemon.dir, 'trace'))).toEqual(['before ', ...run, 'before 1', ...run]);
   });
 
-  test('S2-15 S2-66 after_run also follows a turn that ran out of time', async () => {
+  test('S2-15 S2-66 after_run also runs after a turn that timed out', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { after_run: 'echo "$BATON_RUN_OUTCOME" > ../../outcome' }\ncodex: { command: "${agentCommand('hangs', 'on')}", turn_timeout_ms: 200 }`,
     });
@@ -99,7 +99,7 @@ describe('hooks', () => {
     expect(daemon.state.claims['1']?.status).toMatchObject({ error: { code: 'turn_timeout' } });
   });
 
-  test('S2-17 S2-18 a failed before_remove is logged, and the workspace is removed all the same', async () => {
+  test('S2-17 S2-18 a failed before_remove is logged, and the workspace is removed', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { before_remove: 'ls > ../../there; exit 4' }\ncodex: { command: "${agentCommand('moves-issue')}" }`,
     });
@@ -124,7 +124,7 @@ describe('hooks', () => {
   });
 });
 
-test('S2-15 an after_run that takes too long in a shutdown is ended, so that everything can be stored in time', async () => {
+test('S2-15 a slow after_run is ended during a shutdown, so everything is stored in time', async () => {
   const daemon = await testDaemon({
     settings: `hooks: { after_run: 'echo began > ../../after; sleep 60' }\nruntime: { shutdown_timeout_ms: 3000 }\ncodex: { command: "${agentCommand('hangs', 'on')}" }`,
   });
@@ -139,7 +139,7 @@ test('S2-15 an after_run that takes too long in a shutdown is ended, so that eve
 });
 
 describe('the environment of a run', () => {
-  test('is what runtime.env, runtime.env_allow and hooks.env_allow say', async () => {
+  test('follows runtime.env, runtime.env_allow and hooks.env_allow', async () => {
     const daemon = await testDaemon({
       env: { FOR_BOTH: 'b', FOR_HOOKS: 'h', FOR_NOBODY: 'n' },
       settings: `runtime: { env_allow: [FOR_BOTH] }
@@ -154,7 +154,7 @@ codex: { command: "env | grep ^FOR_ | sort > ../../agent; exit 1" }`,
     expect(await linesOf(join(daemon.dir, 'agent'))).toEqual(['FOR_BOTH=b']);
   });
 
-  test('has a TMPDIR of its own, the same for hooks and agent, gone after the run', async () => {
+  test('has its own TMPDIR, shared by hooks and agent and removed after the run', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { before_run: 'touch "$TMPDIR/mine"; echo "$TMPDIR" >> ../../tmp' }\ncodex: { command: "ls $TMPDIR/mine && echo $TMPDIR >> ../../tmp; exit 1" }`,
     });
@@ -170,7 +170,7 @@ codex: { command: "env | grep ^FOR_ | sort > ../../agent; exit 1" }`,
     for (const folder of [hook, nextHook]) await expect(readdir(folder)).rejects.toThrow('ENOENT');
   });
 
-  test('S2-39 the agent command is run by a login shell', async () => {
+  test('S2-39 a login shell runs the agent command', async () => {
     const daemon = await testDaemon({ settings: 'codex: { command: "type from_the_profile > ../../seen; exit 1" }' });
     await writeFile(join(daemon.dir, 'home', '.bash_profile'), 'from_the_profile() { :; }\n');
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
@@ -217,7 +217,7 @@ describe('turns', () => {
 });
 
 describe('a changed WORKFLOW.md', () => {
-  test('that changes a key which needs a restart is logged as restart_required, and the old value stays', async () => {
+  test('with a changed key that needs a restart is logged as restart_required, and the old value stays', async () => {
     const daemon = await testDaemon();
     const text = workflowText({}).replace('root: workspaces', 'root: elsewhere');
 

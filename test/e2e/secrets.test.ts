@@ -8,7 +8,7 @@ import { memoryRegistry, world } from '../cli/cli-fixture.js';
 import { spellingsOf, writtenBy } from '../support/leaks.js';
 import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
-/** Each with something that JSON or a URI spells in another way, and of different lengths, so that base64 cuts them elsewhere. */
+/** Secrets whose JSON and URI forms differ, with different lengths so that base64 splits them differently. */
 const CANARIES = {
   TRACKER_TOKEN: 'trk/canary+"0001=',
   RUNNER_TOKEN: 'svc/canary+"00002==',
@@ -16,7 +16,7 @@ const CANARIES = {
   LITERAL: 'lit/canary+0000004',
 };
 
-/** Which of them a text holds, in whatever spelling. */
+/** The secrets that a text contains, in any encoding. */
 function found(text: string): string[] {
   return Object.entries(CANARIES).flatMap(([name, secret]) =>
     spellingsOf(secret)
@@ -25,7 +25,7 @@ function found(text: string): string[] {
   );
 }
 
-/** Prints all that it was given, in every spelling that a program could think of, and fails with it. */
+/** Prints its whole input and environment in every encoding, and fails. */
 const CHATTY = `#!${process.execPath}
 const spell = (text) => [text, JSON.stringify({ text }), encodeURIComponent(text), Buffer.from(text).toString('base64'), Buffer.from(' ' + text).toString('base64url')];
 process.stdin.resume().on('end', () => {
@@ -37,7 +37,7 @@ process.stdin.resume().on('end', () => {
 });
 `;
 
-/** Keeps its environment and its input where the test finds it. */
+/** Writes its environment and its input to a file for the test. */
 const keeps = (name: string) => `{ env; cat; } > ../../${name}.seen`;
 
 async function project(dir: string): Promise<void> {
@@ -49,7 +49,7 @@ async function project(dir: string): Promise<void> {
   await writeFile(join(skill, 'run.sh'), `${keeps('capability')}\n`);
 }
 
-/** A service that answers with what it was sent, its token in all spellings, as an error and as a success of every kind. */
+/** A service that echoes the request and its token in all encodings, as an error and as a success of every kind. */
 async function echoService(status: number): Promise<string> {
   const server = createServer((request: IncomingMessage, response) => {
     const token = request.headers.authorization?.replace('Bearer ', '') ?? '';
@@ -84,7 +84,7 @@ executors:
 
 const { LITERAL: _literal, ...env } = CANARIES;
 
-/** A daemon that has come to the end of its first run. */
+/** A daemon that has finished its first run. */
 async function daemonAfter(steps: string, { status = 400, more = '' } = {}): Promise<TestDaemon> {
   const daemon = await testDaemon({
     env,
@@ -100,13 +100,13 @@ async function daemonAfter(steps: string, { status = 400, more = '' } = {}): Pro
   return daemon;
 }
 
-/** Where of all that can be read of a daemon afterwards a canary stands. */
+/** Every readable output of a daemon that contains a canary. */
 async function leaksOf(daemon: TestDaemon): Promise<string[]> {
   const written = await writtenBy(daemon, 'AB-1');
   return [...written].flatMap(([place, text]) => found(text).map((what) => `${place}: ${what}`));
 }
 
-describe('SEC-20 S0-47 no secret is in log, transcript, store or API', () => {
+describe('SEC-20 S0-47 log, transcript, store and API contain no secret', () => {
   test.each([
     ['llm', '- { id: a, kind: llm, model: m, prompt: "${issue.title}" }'],
     ['tool', '- { id: a, kind: tool, tool: t }'],
@@ -120,7 +120,7 @@ describe('SEC-20 S0-47 no secret is in log, transcript, store or API', () => {
     expect(leaks).toEqual([[], [], []]);
   });
 
-  test('when an executor prints what it was given, and fails with it', async () => {
+  test('when an executor prints its input and environment and fails', async () => {
     const daemon = await daemonAfter('- { id: a, kind: external, executor: chatty }');
 
     const { status } = daemon.state.claims['1'] ?? {};
@@ -131,7 +131,7 @@ describe('SEC-20 S0-47 no secret is in log, transcript, store or API', () => {
   });
 });
 
-test('SEC-12 SEC-20 S0-58 no secret of tracker or services reaches a child, by its environment or by what a service repeats', async () => {
+test('SEC-12 SEC-20 S0-58 no secret of tracker or services reaches a child, through its environment or through answers of a service', async () => {
   const repeated = 'seen: "${steps.plan.output} ${steps.tell.output}"';
   const daemon = await daemonAfter(
     `

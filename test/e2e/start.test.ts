@@ -9,7 +9,7 @@ import { createMemoryStore } from '../support/memory-store.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { testDaemon } from '../support/test-daemon.js';
 
-test('a start that fails half-way closes what was open and leaves no folder', async () => {
+test('a failed start closes the opened resources and leaves no folder', async () => {
   const tracker = new MemoryTracker();
   const close = vi.spyOn(tracker, 'close');
   const load = async () => {
@@ -29,13 +29,13 @@ test('a start that fails half-way closes what was open and leaves no folder', as
   expect(close).toHaveBeenCalledOnce();
 });
 
-test('a workflow that changes while the daemon starts is what it starts with, and no fault', async () => {
+test('a workflow that changes during the start is used and is no fault', async () => {
   let path = '';
   const store = createMemoryStore();
   const { owners } = store;
   const editing = {
     ...store,
-    // Asked for after the workflow was read and before it is watched.
+    // Called after the workflow was read and before it is watched.
     get owners() {
       const text = readFileSync(path, 'utf8');
       if (!text.includes('max_turns')) writeFileSync(path, text.replace('---\n', '---\nagent: { max_turns: 7 }\n'));
@@ -53,7 +53,7 @@ test('a workflow that changes while the daemon starts is what it starts with, an
   expect(daemon.logLines.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
-test('a signal while the daemon starts ends it in order', async () => {
+test('a signal during the start ends the daemon in order', async () => {
   const here = place();
   here.workflow();
   here.issue(1, 'Wait', 'x', 'status: Done');
@@ -69,7 +69,7 @@ test('a signal while the daemon starts ends it in order', async () => {
   expect(existsSync(here.read('state/tmp-folder'))).toBe(false);
 });
 
-test('a signal that comes before the daemon is there is kept for it', () => {
+test('a signal before the daemon exists is kept for it', () => {
   const known = process.listeners('SIGHUP');
   const events: unknown[] = [];
   const signals = handleSignals();

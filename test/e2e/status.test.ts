@@ -11,7 +11,7 @@ const get = async (daemon: TestDaemon, path: string): Promise<{ status: number; 
   return { status: response.status, json: await response.json() };
 };
 
-test('server.port serves what the daemon does, until it stops', async () => {
+test('server.port serves the state of the daemon until it stops', async () => {
   const settings = `server: { port: 0 }\ncodex: { command: "${agentCommand('hangs')}" }`;
   const daemon = await testDaemon({ settings });
   daemon.tracker.put({ id: '1', identifier: 'AB-1' });
@@ -29,7 +29,7 @@ test('server.port serves what the daemon does, until it stops', async () => {
   await expect(get(daemon, '/healthz')).rejects.toThrow();
 });
 
-test('a port in use keeps the daemon from starting, and starts nothing', async () => {
+test('a port in use prevents the start, and no run starts', async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', () => resolve()));
   const address = taken.address();

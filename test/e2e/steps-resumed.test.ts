@@ -5,7 +5,7 @@ import { createMemoryStore } from '../support/memory-store.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
-/** Two agent steps; the second one hangs until it is told to stop. */
+/** Two agent steps; the second one hangs until it is stopped. */
 const settings = (second: 'hangs' | 'obedient') => `
 codex: { command: 'if [ "$(cat step)" = b ]; then exec ${agentCommand(second).replaceAll("'", '')}; fi; exec ${agentCommand('obedient').replaceAll("'", '')}' }
 executors: { now: { command: sh, args: [-c, 'cat > /dev/null; echo "$STEP" > step'] } }
@@ -21,7 +21,7 @@ async function sent(daemon: TestDaemon): Promise<string[]> {
   return calls.map((line) => JSON.parse(line).method).filter((method) => /^thread\/(start|resume)$/.test(method));
 }
 
-test('after a restart the agent that was interrupted goes on with its thread, and the one before it begins anew', async () => {
+test('after a restart the interrupted agent resumes its thread, and the step before it starts again', async () => {
   const tracker = new MemoryTracker();
   const store = { ...createMemoryStore(), close: async () => {} }; // It outlives the daemon.
   tracker.put({ id: '1', identifier: 'AB-1' });

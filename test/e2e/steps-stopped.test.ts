@@ -7,7 +7,7 @@ import { agentCommand, type TestDaemon, testDaemon, workflowText } from '../supp
 
 const newMark = () => String(Math.floor(Math.random() * 1e9)).padStart(9, '0');
 
-/** Stops the run of the issue; settles with what lives of it at the moment in which its end is told. */
+/** Stops the run of the issue. Resolves with the processes that are alive when its end is reported. */
 async function stop(daemon: TestDaemon, mark: string): Promise<readonly string[]> {
   let left: readonly string[] = ['never asked'];
   const exited = daemon.until('the end of the run', (_, event) => {
@@ -22,8 +22,8 @@ async function stop(daemon: TestDaemon, mark: string): Promise<readonly string[]
 const stepsIn = (daemon: TestDaemon, msg: string) =>
   daemon.logLines.filter((line) => line.msg === msg).map(({ step }) => step);
 
-describe('a run with steps that is told to stop', () => {
-  test('ends steps of four kinds at once, says so after the last of their processes, and begins no other', async () => {
+describe('stopping a run with steps', () => {
+  test('ends steps of four kinds at once, reports the end after their last process, and starts no other step', async () => {
     const mark = newMark();
     const services = await startServices();
     const daemon = await testDaemon({
@@ -61,7 +61,7 @@ steps:
     expect(daemon.logLines).not.toContainEqual(expect.objectContaining({ msg: expect.stringContaining('were found') }));
   });
 
-  test('ends a hundred workers, without a warning of Node.js about their number', async () => {
+  test('ends a hundred workers without a Node.js warning about listeners', async () => {
     const mark = newMark();
     const warnings: Error[] = [];
     const hear = (warning: Error) => void warnings.push(warning);
@@ -86,7 +86,7 @@ steps:
   });
 });
 
-test('a run keeps the steps that it began with; the next one has the new ones', async () => {
+test('a run keeps its steps; the next run uses the new ones', async () => {
   const settings = (second: string) => `
 executors: { note: { command: sh, args: [-c, 'cat > /dev/null; echo $ORBIT_ACTIVITY_ID >> ../../order; until [ -e ../../go ]; do sleep 0.05; done'] } }
 steps: [{ id: first, kind: external, executor: note }, { id: ${second}, kind: external, executor: note }]`;

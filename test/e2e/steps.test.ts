@@ -8,7 +8,7 @@ const SCRIPT = `#!/bin/sh
 cat > "$BATON_WORKSPACE/../../envelope.json"
 `;
 
-/** A skill that gives its inputs back, and a program that keeps what it is told. */
+/** A skill that returns its inputs, and a program that writes its input to a file. */
 async function project(dir: string): Promise<void> {
   const skill = join(dir, '.baton/capabilities/skill/echo');
   await mkdir(skill, { recursive: true });
@@ -39,7 +39,7 @@ const ended = (daemon: TestDaemon, count = 1) =>
 const messages = (daemon: TestDaemon) => daemon.logLines.map(({ msg }) => msg);
 
 describe('a workflow with steps', () => {
-  test('of all kinds and shapes runs from end to end, with real processes and real HTTP', async () => {
+  test('of all kinds and shapes runs end to end, with real processes and real HTTP', async () => {
     const services = await startServices();
     const daemon = await testDaemon({
       env: { RUNNER_TOKEN: 'canary-token-12345' },
@@ -115,7 +115,7 @@ steps:
     );
   });
 
-  test('S1-11 the log says what auto became and by whose word, before anything runs', async () => {
+  test('S1-11 the log names the resolved backend and its source before anything runs', async () => {
     const services = await startServices();
     const daemon = await testDaemon({
       env: { RUNNER_TOKEN: 'canary-token-12345', BATON_BACKEND: 'http' },
@@ -129,7 +129,7 @@ steps: [{ id: a, kind: agent, backend: auto, agent: critic }]`,
     );
   });
 
-  test('a run that is interrupted starts again at the first step', async () => {
+  test('an interrupted run starts again at the first step', async () => {
     const daemon = await testDaemon({
       before: project,
       settings: `
@@ -148,7 +148,7 @@ steps: [{ id: a, kind: external, executor: first }, { id: b, kind: external, exe
     expect(daemon.state.claims['1']).toMatchObject({ failures: 0, status: { kind: 'waiting', reason: 'resumed' } });
   });
 
-  test('a silent step is ended by the stall limit when it has no limit of its own, and not when it has one', async () => {
+  test('a silent step is ended by the stall limit only when it has no timeout of its own', async () => {
     const quiet = `{ command: sh, args: [-c, 'cat > /dev/null; exec sleep 1.5'] }`;
     const settings = (limit: string) => `
 codex: { stall_timeout_ms: 400 }
@@ -166,7 +166,7 @@ steps: [{ id: a, kind: external, executor: quiet${limit} }]`;
     expect(bounded.logLines).toContainEqual(expect.objectContaining({ msg: 'run ended', outcome: 'success' }));
   });
 
-  test('what a step needs and what is gone since the load holds the daemon, uses no attempt, and goes on when it is back', async () => {
+  test('a step requirement that disappeared after the load holds the daemon, counts no attempt, and the run continues when it is back', async () => {
     const daemon = await testDaemon({
       before: project,
       settings: `agent: { max_retry_backoff_ms: 300 }\nsteps: [{ id: a, kind: capability, type: skill, name: echo, params: { file: x }, timeout_s: 30 }]`,

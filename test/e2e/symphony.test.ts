@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { agentCommand, testDaemon } from '../support/test-daemon.js';
 import { startFakeLinear } from '../support/trackers/fake-linear.js';
 
-/** In the form of the files that OpenAI ships with Symphony: flat keys of Linear, its states, its way to talk to an agent. */
+/** In the form of the files that OpenAI ships with Symphony: flat Linear keys, its states, its prompt style. */
 const workflow = (endpoint: string, command: string) => `---
 tracker:
   kind: linear
@@ -67,7 +67,7 @@ Nobody described it.
 Use \`linear_graphql\` to keep the ticket up to date.
 `;
 
-test('a workflow of Symphony runs as it is: dispatched, prompted, moved with linear_graphql, and cleaned up', async () => {
+test('a workflow of Symphony runs unchanged: dispatched, prompted, moved with linear_graphql, and cleaned up', async () => {
   const fake = await startFakeLinear();
   const done = fake.add({ state: 'Done' });
   const ticket = fake.add({

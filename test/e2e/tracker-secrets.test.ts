@@ -10,7 +10,7 @@ import { agentCommand, testDaemon } from '../support/test-daemon.js';
 import { FAKE_KINDS, type FakeKind } from '../support/trackers/fake-kinds.js';
 import type { FakeRequest } from '../support/trackers/fake-server.js';
 
-/** In a question of the raw tool: the tracker answers it with all that it was sent. */
+/** In a request of the raw tool: the tracker echoes the whole request. */
 const ECHO = 'echo-please';
 
 interface Bed {
@@ -22,7 +22,7 @@ interface Bed {
   readonly rawCall: { readonly tool: string; readonly arguments: JsonObject } | null;
 }
 
-/** A tracker that tells the token in its first answer, which is an error, and in what it answers the raw tool. */
+/** A tracker that repeats the token in its first answer, an error, and in its answers to the raw tool. */
 async function overHttp({ start, active }: FakeKind, rawCall: Bed['rawCall']): Promise<Bed> {
   const fake = await start();
   const { identifier } = fake.add({ state: active, labels: ['baton'] });
@@ -47,7 +47,7 @@ function everythingIn({ headers }: FakeRequest, token: string): string {
   return [...written, ...encoded, ...Object.values(headers)].join(' | ');
 }
 
-/** A program that prints its secret wherever it can. */
+/** A program that prints its secret to every output. */
 async function byCommand(): Promise<Bed> {
   const program = fileURLToPath(new URL('../support/trackers/programs/chatty-board.mjs', import.meta.url));
   const secret = 'prg/canary+"0042=';
@@ -103,7 +103,7 @@ codex: { command: ${JSON.stringify(agentCommand('calls-tools', ...words))} }`,
     );
 
     expect(leaks).toEqual([]);
-    // It was said, and taken out; so the test has looked at what it means to look at.
+    // The masked place exists, so the test looked at the right output.
     expect(received.split('\n').filter((line) => line.includes('contentItems'))).toHaveLength(calls.length);
     if (rawCall) expect(received).toContain('***');
     expect(written.get('the log')).toContain('***');

@@ -20,7 +20,7 @@ async function daemonOn({ start, active, terminal }: FakeKind, agent: string, se
 }
 
 describe.each(Object.entries(FAKE_KINDS))('the whole loop on %s', (_, kind) => {
-  test('an agent gets the words of reviewers and moves its issue; then its workspace goes, and who waited for it starts', async () => {
+  test('an agent gets the reviewers’ comments and moves its issue; then its workspace is removed, and the issue that waited for it starts', async () => {
     const { fake, open } = await daemonOn(kind, agentCommand('moves-issue', kind.terminal));
     const word = { author: 'ann', isMember: true, body: 'Use the old parser.', createdAt: '2026-02-01T10:00:00.000Z' };
     const first = fake.add({ state: kind.active, title: 'First', comments: [word] });
@@ -44,7 +44,7 @@ describe.each(Object.entries(FAKE_KINDS))('the whole loop on %s', (_, kind) => {
     ]);
   });
 
-  test('a person who closes an issue stops its run, and its workspace goes', async () => {
+  test('closing an issue stops its run and removes its workspace', async () => {
     const { fake, open } = await daemonOn(kind, agentCommand('hangs'));
     const issue = fake.add({ state: kind.active });
     const daemon = await open();

@@ -14,7 +14,7 @@ const transcriptOf = async (daemon: TestDaemon) => {
 };
 
 describe('the log of a run', () => {
-  test('names issue and run in every line, and the session once it is known; never a prompt', async () => {
+  test('names issue and run in every line, and the session once it is known, but never a prompt', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { before_run: 'true' }\ncodex: { command: "${agentCommand('moves-issue')}" }`,
       body: 'A prompt that belongs into the transcript',
@@ -36,7 +36,7 @@ describe('the log of a run', () => {
     expect(JSON.stringify(daemon.logLines)).not.toContain('belongs into the transcript');
   });
 
-  test('its transcript holds prompt, hooks with their output, stderr, messages and the end', async () => {
+  test('its transcript contains prompt, hooks with their output, stderr, messages and the end', async () => {
     const daemon = await testDaemon({
       settings: `hooks: { before_run: 'echo from-the-hook' }\ncodex: { command: "echo from-stderr >&2; ${agentCommand('moves-issue')}" }`,
       body: 'from-the-prompt',
@@ -51,8 +51,8 @@ describe('the log of a run', () => {
   });
 });
 
-describe('a daemon that has nothing to do', () => {
-  test('says first that its last issue is done, once, and then that there is nothing to start', async () => {
+describe('an idle daemon', () => {
+  test('logs once that its last issue is done, and then that there is nothing to start', async () => {
     const daemon = await testDaemon({ settings: `codex: { command: "${agentCommand('moves-issue')}" }` });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
     await daemon.until('removed', (_, event) => event?.type === 'workspace_removed');
@@ -65,7 +65,7 @@ describe('a daemon that has nothing to do', () => {
     expect(messages).not.toContain('issue released');
   });
 
-  test('says why once for each reason, however often it polls', async () => {
+  test('logs each reason once, however often it polls', async () => {
     const daemon = await testDaemon();
     const reasons = () => daemon.logLines.filter(({ msg }) => msg === 'nothing to start').map(({ detail }) => detail);
     let polls = 0;
@@ -81,8 +81,8 @@ describe('a daemon that has nothing to do', () => {
   });
 });
 
-describe('what WORKFLOW.md is told off for', () => {
-  test('SEC-21 a literal token is warned about at start and masked in everything after it, also one of a later edit', async () => {
+describe('faults in WORKFLOW.md', () => {
+  test('SEC-21 a literal token causes a warning at start and is masked afterwards, also after a later edit', async () => {
     const daemon = await testDaemon({
       provider: '{ token: literal-canary-1 }',
       settings: "hooks: { before_run: 'echo literal-canary-1; exit 1' }",
@@ -110,13 +110,13 @@ describe('what WORKFLOW.md is told off for', () => {
     expect([JSON.stringify(daemon.logLines), ...transcripts].filter((text) => text.includes('canary'))).toEqual([]);
   });
 
-  test('a prompt that is no Liquid is refused at start, and keeps the last good settings on reload', async () => {
+  test('an invalid Liquid prompt is rejected at start, and a reload keeps the last good settings', async () => {
     await expect(testDaemon({ body: '{% if %}' })).rejects.toMatchObject({ code: 'template_parse_error' });
 
     const daemon = await testDaemon();
     await writeFile(daemon.workflowPath, workflowText({ body: '{{ issue.title | nope }}' }));
 
-    // The file is written in place: that it was empty for a moment may be told too.
+    // The file is written in place, so a warning about the empty file may appear too.
     const codes = () =>
       daemon.logLines.flatMap(({ msg, code }) =>
         msg === 'workflow is faulty, the last good settings stay' ? [code] : [],
@@ -125,8 +125,8 @@ describe('what WORKFLOW.md is told off for', () => {
   });
 });
 
-describe('at its start the daemon', () => {
-  test('removes the workspaces of an earlier life whose issues are terminal, and keeps the others', async () => {
+describe('at start the daemon', () => {
+  test('removes leftover workspaces whose issues are terminal, and keeps the others', async () => {
     const store = createMemoryStore();
     const tracker = new MemoryTracker();
     for (const [issueId, identifier] of [
@@ -151,12 +151,12 @@ describe('at its start the daemon', () => {
     expect((await store.owners.all()).map((owner) => owner.key)).toEqual(['AB-2']);
   });
 
-  test('removes what an earlier one left half deleted', async () => {
+  test('removes half-deleted workspaces of an earlier daemon', async () => {
     const daemon = await testDaemon({
       before: (dir) => mkdir(join(dir, 'workspaces/.baton/trash/AB-1.x/deep'), { recursive: true }).then(() => {}),
     });
 
-    // It does not wait for that: there may be a lot.
+    // The start does not wait for it, because it may take long.
     await vi.waitFor(async () => expect(await readdir(join(daemon.workspaces, '.baton/trash'))).toEqual([]));
   });
 });
