@@ -13,6 +13,7 @@ import {
 } from 'liquidjs';
 import { BatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
+import { isMap } from '../src/domain/json.js';
 import { nearestWord } from '../src/domain/nearest-word.js';
 import type { RunReason } from '../src/domain/run.js';
 import type { PromptSource } from '../src/domain/steps/plan.js';
@@ -233,8 +234,4 @@ function variableHint(path: readonly string[], values: object): string {
 
 function hint(name: string | null, prefix: string): string {
   return name === null ? '' : `; did you mean "${prefix}${name}"?`;
-}
-
-function isMap(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

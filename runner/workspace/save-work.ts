@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { copyFile, lstat, mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
+import { DAY_MS } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
 import { neutraliseJson } from '../../src/text/neutralise.js';
@@ -193,8 +194,6 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null;
   throw error;
 }
-
-const DAY_MS = 86_400_000;
 
 /** What the script wrote about one repository. */
 interface RepositoryFiles extends Pick<SavedRepository, 'path' | 'prefix' | 'head' | 'branch'> {

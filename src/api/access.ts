@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { BatonError, toBatonError } from '../domain/errors.js';
+import { withoutBrackets } from '../domain/host.js';
 
 /** What a request may do: everything, look, or only what everybody may see (the page itself, health). */
 export type Access = 'full' | 'read' | 'public';
@@ -57,16 +58,6 @@ export function createGuard(host: string, port: number, allowedHosts: readonly s
       return null;
     },
   };
-}
-
-export function isLoopback(host: string): boolean {
-  const bare = withoutBrackets(host).toLowerCase();
-  if (isIP(bare) === 4) return bare.startsWith('127.');
-  return bare === '::1' || bare === 'localhost';
-}
-
-export function withoutBrackets(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1');
 }
 
 function authorityName(host: string): string {

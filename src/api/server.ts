@@ -1,15 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { BatonError } from '../domain/errors.js';
-import {
-  type Access,
-  type Admit,
-  admitByToken,
-  admitOwner,
-  createGuard,
-  isLoopback,
-  withoutBrackets,
-} from './access.js';
+import { isLoopback, withoutBrackets } from '../domain/host.js';
+import { type Access, type Admit, admitByToken, admitOwner, createGuard } from './access.js';
 import { createRoutes, type Route, type RouteContext, refusal, type StatusSource } from './routes.js';
 
 export interface HttpOptions {

@@ -12,7 +12,7 @@ import {
   type RunFacts,
   type Waiting,
 } from '../domain/claim.js';
-import type { Instant } from '../domain/clock.js';
+import { DAY_MS, type Instant } from '../domain/clock.js';
 import type { FinishedIssue } from '../domain/durable.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { Issue } from '../domain/issue.js';
@@ -146,8 +146,6 @@ function ineligibleEntries(state: State, line: readonly InLine[]): IneligibleVie
       reasons: failedRules(issue, state).map(({ rule, why }) => ({ rule, why })),
     }));
 }
-
-const DAY_MS = 86_400_000;
 
 /** Since the beginning of yesterday; one that is active again is not done. An issue stands there once, as it left last. */
 function doneEntries({ finished, claims, candidates }: State, now: Instant): DoneView[] {

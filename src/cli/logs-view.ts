@@ -1,5 +1,6 @@
 import type { TimelineEntry } from '../api/schemas.js';
-import { formatAge, formatClock, formatMoment, parseTime } from '../text/format-time.js';
+import { timeOf } from '../domain/json.js';
+import { formatAge, formatClock, formatMoment } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import { chop, oneLine, wrap } from '../text/terminal-text.js';
 import type { LoggedRun } from './logs.js';
@@ -20,7 +21,7 @@ const MAX_ROWS = 10;
 
 /** The line above the log of a run. */
 export function renderRunHead(issue: string, run: LoggedRun, { nowMs, paint }: LogFrame): string {
-  const started = parseTime(run.started_at);
+  const started = timeOf(run.started_at);
   const parts = [
     `Run ${run.run_number} of ${issue}${run.reason === 'first' ? '' : ` (${run.reason})`}`,
     ...(started === null ? [] : [formatMoment(started, nowMs)]),
@@ -31,7 +32,7 @@ export function renderRunHead(issue: string, run: LoggedRun, { nowMs, paint }: L
 }
 
 function endOf({ started_at, ended_at, outcome, code }: LoggedRun, nowMs: number): string {
-  const ended = parseTime(ended_at);
+  const ended = timeOf(ended_at);
   if (ended === null) return `running for ${formatAge(started_at, nowMs) ?? '?'}`;
   return `${outcome ?? 'ended'}${code === null ? '' : ` (${code})`} after ${formatAge(started_at, ended) ?? '?'}`;
 }
@@ -72,6 +73,6 @@ function detailLines(detail: string | null): string[] {
 
 /** Local time of day; the day is in the head of the run. */
 function clockTime(at: string | null): string {
-  const ms = parseTime(at);
+  const ms = timeOf(at);
   return ms === null ? '--:--:--' : formatClock(ms);
 }

@@ -6,11 +6,12 @@ import { readTimeline } from '../api/read-timeline.js';
 import { type RunView, stateShape, type Timeline, type TimelineEntry, timelineShape } from '../api/schemas.js';
 import type { RunRecord } from '../domain/durable.js';
 import { findIssue } from '../domain/issue.js';
+import { timeOf } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import { transcriptName } from '../logging/transcript.js';
 import { withStoredCopy } from '../store/read-stored.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
-import { isoTime, parseTime } from '../text/format-time.js';
+import { isoTime } from '../text/format-time.js';
 import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
 import {
   ApiError,
@@ -372,6 +373,6 @@ function endsAlike(seen: readonly TimelineEntry[], part: readonly TimelineEntry[
 
 function isSame(a: TimelineEntry, b: TimelineEntry | undefined): boolean {
   if (b === undefined || a.kind !== b.kind || a.text !== b.text) return false;
-  const [first, second] = [parseTime(a.at), parseTime(b.at)];
+  const [first, second] = [timeOf(a.at), timeOf(b.at)];
   return first === null || second === null ? first === second : Math.abs(first - second) <= SAME_MS;
 }

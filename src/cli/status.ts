@@ -5,7 +5,7 @@ import { type AskingView, type StateView, stateShape } from '../api/schemas.js';
 import { doneEntry, issueFields, parkedEntry, retryingEntry } from '../api/snapshot.js';
 import { createClock } from '../clock.js';
 import type { Claim } from '../domain/claim.js';
-import type { Instant } from '../domain/clock.js';
+import { DAY_MS, type Instant } from '../domain/clock.js';
 import type { Durable, DurableClaim } from '../domain/durable.js';
 import { defaultLockDir } from '../state-dir.js';
 import { type LockHolder, listHolders } from '../store/instance-lock.js';
@@ -146,8 +146,6 @@ export interface StoredView extends Pick<StateView, 'asking' | 'retrying' | 'par
   readonly holds: readonly { readonly code: string; readonly message: string }[];
   readonly pausedSince: string | null;
 }
-
-const DAY_MS = 86_400_000;
 
 export function storedView(durable: Durable, now: Instant): StoredView {
   const claims = Object.values(durable.claims).map(withoutLife);

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { State } from '../../orchestrator/state.js';
 import type { Containment } from '../../runner/contain/process.js';
 import { readPrivateFile, writePrivateFile } from '../api/access.js';
-import type { Clock } from '../domain/clock.js';
+import { type Clock, DAY_MS } from '../domain/clock.js';
 import type { PricingConfig } from '../domain/config.js';
 import { fieldsOf, type JsonObject, listOf } from '../domain/json.js';
 import type { StoredPast } from '../domain/ports.js';
@@ -241,8 +241,6 @@ interface DailyReportParts {
   readonly stateDir: string;
   pricing(): PricingConfig;
 }
-
-const DAY_MS = 86_400_000;
 
 /** What was done in the last 24 hours, for the notice of the day. */
 export async function dailyReport(parts: DailyReportParts): Promise<{ text: string; report: JsonObject }> {

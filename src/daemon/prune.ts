@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../domain/clock.js';
+import { type Clock, DAY_MS } from '../domain/clock.js';
 import type { Store } from '../domain/ports.js';
 import { pruneTranscripts } from '../logging/transcript.js';
 
-const DAY_MS = 86_400_000;
 const TRANSCRIPTS_KEPT = 500;
 const RUNS_BETWEEN = 50;
 

@@ -30,6 +30,7 @@ import type { TrackerConfig } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { Dispatch } from '../domain/events.js';
+import { labelKey } from '../domain/issue.js';
 import type { IssueLocks, Store, Tracker } from '../domain/ports.js';
 import type { Workflow } from '../domain/workflow.js';
 import { defaultConfigDir } from '../state-dir.js';
@@ -184,7 +185,7 @@ async function serviceSecrets({ env, homeDir }: DaemonOptions): Promise<string[]
 
 /** Two daemons may share a tracker as long as labels keep their issues apart. */
 function issuesKey({ scope }: Tracker, { requiredLabels, provider }: TrackerConfig): string {
-  const labels = requiredLabels.map((label) => label.trim().toLowerCase()).sort();
+  const labels = requiredLabels.map(labelKey).sort();
   const assignee = typeof provider.assignee === 'string' ? ` of ${provider.assignee}` : '';
   return `the issues of ${scope}${assignee}${labels.length === 0 ? '' : ` with the labels ${labels.join(', ')}`}`;
 }

@@ -17,6 +17,22 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+export const DAY_MS = 86_400_000;
+
+/** Resolves after `ms`, or at once when the signal is aborted. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = clock.after(ms, end);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+  });
+}
+
 /** For a whole list of a tracker: a board of many pages takes its time; whether each of them comes is for the adapter to watch. */
 export const LIST_LIMIT_MS = 5 * 60_000;
 

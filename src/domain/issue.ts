@@ -64,6 +64,11 @@ export function stateKey(state: string): string {
   return state.trim().toLowerCase();
 }
 
+/** How labels are compared everywhere. */
+export function labelKey(label: string): string {
+  return label.trim().toLowerCase();
+}
+
 /** Where an issue stands, as far as the issue itself tells: only an active one is worked on. */
 type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
 
@@ -87,7 +92,7 @@ export function isTrusted(issue: Issue): boolean {
 /** A blank required label matches nothing: a half-written gate must not stand open. */
 export function missingLabels(issue: Issue, tracker: TrackerConfig): string[] {
   return tracker.requiredLabels.filter((label) => {
-    const wanted = label.trim().toLowerCase();
+    const wanted = labelKey(label);
     return wanted === '' || !issue.labels.includes(wanted);
   });
 }

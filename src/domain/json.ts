@@ -21,6 +21,21 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+export function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+/** Is this a map, and not a list? */
+export function isMap(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Milliseconds of an ISO 8601 time; null for anything else. */
+export function timeOf(value: unknown): number | null {
+  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
 /** What is found in each of a list; `null` is nothing. A loop, since a poll brings tens of thousands of lists, and `flatMap` takes seven times as long. */
 export function foundIn<T>(value: unknown, read: (one: unknown) => T | null): T[] {
   const found: T[] = [];

@@ -1,4 +1,4 @@
-import type { Clock } from '../domain/clock.js';
+import { type Clock, pause } from '../domain/clock.js';
 import type { Told } from './notice.js';
 
 const MAX_QUEUED = 100;
@@ -150,7 +150,7 @@ export async function tryDelivery(target: Target, body: string, clock: Clock, si
     const backoffMs = BACKOFF_MS[tries - 1];
     const isLast = sent.ok || sent.isFinal || backoffMs === undefined || signal.aborted;
     if (isLast) return { sent, tries, tookMs: clock.now().awakeMs - startedAtMs };
-    await pause(Math.max(backoffMs, Math.min(sent.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS)), clock, signal);
+    await pause(clock, Math.max(backoffMs, Math.min(sent.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS)), signal);
     if (signal.aborted) return { sent, tries, tookMs: clock.now().awakeMs - startedAtMs };
   }
 }
@@ -175,19 +175,6 @@ async function oneTry(target: Target, body: string, clock: Clock, outer: AbortSi
     cancel();
     outer.removeEventListener('abort', abort);
   }
-}
-
-function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = () => {
-      cancel();
-      signal.removeEventListener('abort', finish);
-      resolve();
-    };
-    const cancel = clock.after(ms, finish);
-    signal.addEventListener('abort', finish, { once: true });
-    if (signal.aborted) finish();
-  });
 }
 
 /** What came of one try to deliver a notice. `code` and `detail` never hold the address: who has a webhook's can write into its channel. */

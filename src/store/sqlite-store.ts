@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { z } from 'zod';
 import type { Hold, IssueRecord } from '../domain/claim.js';
+import { DAY_MS } from '../domain/clock.js';
 import {
   type Durable,
   type DurableChange,
@@ -319,8 +320,6 @@ class EventHistory {
     this.flush();
   }
 }
-
-const DAY_MS = 86_400_000;
 
 /**
  * Forgets what is older than `days`, counted back from now or from the fiftieth newest run, whichever is earlier: a clock that stands

@@ -1,3 +1,5 @@
+import { timeOf } from '../domain/json.js';
+
 /** Durations, dates and clock times for people. Pure: the current time is an argument. Local times are in the zone of this process. */
 
 const SECOND = 1_000;
@@ -37,13 +39,13 @@ function pair(ms: number, large: number, largeName: string, small: number, small
 
 /** The time since `time` (ISO 8601); null when it is unknown. */
 export function formatAge(time: string | null, nowMs: number): string | null {
-  const ms = parseTime(time);
+  const ms = timeOf(time);
   return ms === null ? null : formatDuration(nowMs - ms);
 }
 
 /** The time until `time` (ISO 8601), rounded up to a second; null when it is unknown or has passed. */
 export function formatTimeLeft(time: string | null, nowMs: number): string | null {
-  const ms = parseTime(time);
+  const ms = timeOf(time);
   return ms === null || ms <= nowMs ? null : formatDuration(Math.ceil((ms - nowMs) / SECOND) * SECOND);
 }
 
@@ -61,7 +63,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** Replaces the UTC times in a sentence of the daemon by local ones with their distance: `14:05, in 8 s`. */
 export function localiseTimes(text: string, nowMs: number): string {
   return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z/g, (time) => {
-    const ms = parseTime(time);
+    const ms = timeOf(time);
     if (ms === null) return time;
     const left = formatTimeLeft(time, nowMs);
     return `${formatMoment(ms, nowMs)}, ${left === null ? `${formatAge(time, nowMs)} ago` : `in ${left}`}`;
@@ -96,11 +98,6 @@ export function startOfDay(wallMs: number, daysBefore: number): number {
 export function isoTime(wallMs: number): string | null {
   const date = new Date(wallMs);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
-}
-
-export function parseTime(time: string | null): number | null {
-  const ms = time === null ? Number.NaN : Date.parse(time);
-  return Number.isNaN(ms) ? null : ms;
 }
 
 function hoursAndMinutes(date: Date): string {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Issue } from '../domain/issue.js';
+import { type Issue, labelKey } from '../domain/issue.js';
 
 export type Part = 'title' | 'description';
 export const PARTS: readonly Part[] = ['title', 'description'];
@@ -79,10 +79,6 @@ export class LastEditors<P extends object> {
 function couldStart({ dispatchable, author, labels }: Issue, requiredLabels: readonly string[]): boolean {
   const carried = new Set(labels);
   return dispatchable && author?.trusted !== false && requiredLabels.every((label) => carried.has(labelKey(label)));
-}
-
-function labelKey(label: string): string {
-  return label.trim().toLowerCase();
 }
 
 function textOf({ title, description }: Issue): string {

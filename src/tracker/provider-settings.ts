@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import { BatonError } from '../domain/errors.js';
+import { isLoopback } from '../domain/host.js';
 import type { Json } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import type { TrackerOptions } from './registry.js';
@@ -149,11 +149,6 @@ export function endpointOf(written: string, key: string): URL {
   const base = new URL(url.origin);
   base.pathname = url.pathname.replace(/\/+$/, '');
   return base;
-}
-
-function isLoopback(host: string): boolean {
-  const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
-  return isIP(bare) === 4 ? bare.startsWith('127.') : bare === '::1' || bare === 'localhost';
 }
 
 function wrong(key: string, problem: string): BatonError {

@@ -1,5 +1,6 @@
 import type { TrackerConfig } from '../domain/config.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
+import { isAbsent } from '../domain/json.js';
 import type { HostTool, HostToolResult, IssueChange, Tracker } from '../domain/ports.js';
 
 const NAME = 'update_issue';
@@ -76,10 +77,6 @@ function parseChange(input: unknown): IssueChange | string {
     return `comment has ${comment.length} characters, ${MAX_COMMENT_CHARS} are allowed.`;
   const change = { ...(isText(state) ? { state: state.trim() } : {}), ...(isText(comment) ? { comment } : {}) };
   return Object.keys(change).length === 0 ? `${NAME} needs a state, a comment, or both.` : change;
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 function isText(value: unknown): value is string {

@@ -1,5 +1,5 @@
 import type { Config } from '../domain/config.js';
-import { stateKey } from '../domain/issue.js';
+import { labelKey, stateKey } from '../domain/issue.js';
 import type { Json, JsonObject } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import type { FrontMatter } from './parse-front-matter.js';
@@ -177,7 +177,7 @@ function trackerConfig(
     provider: providerOf(tracker, positions, warn),
     activeStates,
     terminalStates,
-    requiredLabels: tracker.required_labels.map((label) => label.trim().toLowerCase()),
+    requiredLabels: tracker.required_labels.map(labelKey),
     trust: tracker.trust,
   };
 }

@@ -109,10 +109,6 @@ export function kindOf(value: Json | undefined): string {
   return typeof value === 'string' ? 'text' : `a ${typeof value}`;
 }
 
-export function isMap(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** One entry of `details.problems` of a load error. */
 export interface LoadProblem {
   readonly code: ErrorCode | 'unknown_key';

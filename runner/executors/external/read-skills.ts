@@ -4,7 +4,7 @@ import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { Parser, parseDocument } from 'yaml';
 import { BatonError } from '../../../src/domain/errors.js';
-import type { JsonObject } from '../../../src/domain/json.js';
+import { isMap, type JsonObject } from '../../../src/domain/json.js';
 import type { Skill } from './envelope.js';
 
 const MAX_SKILL_BYTES = 1_048_576;
@@ -106,8 +106,4 @@ function isShallow(source: string): boolean {
     for (const { key, value } of token.items ?? []) pending.push({ token: key, depth }, { token: value, depth });
   }
   return true;
-}
-
-function isMap(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/domain/json.js';
+import { isMap, type Json, type JsonObject } from '../../../src/domain/json.js';
 
 /**
  * Holds a value against a JSON Schema that somebody else wrote. Schema and value are both hostile: nothing is compiled, no pattern is
@@ -302,10 +302,6 @@ function map(wanted: Json): JsonObject {
 function text(wanted: Json): string {
   if (typeof wanted !== 'string') throw new Unclear('a text is missing in it');
   return wanted;
-}
-
-function isMap(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A place in the value. */

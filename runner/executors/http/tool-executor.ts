@@ -1,5 +1,5 @@
 import { BatonError } from '../../../src/domain/errors.js';
-import type { Json, JsonObject } from '../../../src/domain/json.js';
+import { isMap, type Json, type JsonObject } from '../../../src/domain/json.js';
 import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { ToolAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
@@ -85,10 +85,6 @@ function unwrapped(answer: Json): Json | null {
     schema = map[wrapper] ?? null;
   }
   return schema;
-}
-
-function isMap(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function warnOnce(tool: string, message: string, fields: object, context: StepContext): void {

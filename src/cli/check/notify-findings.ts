@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { notifyEnvironment } from '../../daemon/notify-targets.js';
+import { isLoopback } from '../../domain/host.js';
 import { resolveSecret } from '../../workflow/provider-secrets.js';
 import { readLoginShell } from '../shell.js';
 import type { CheckContext } from './finding.js';
@@ -51,10 +52,6 @@ function urlFindings(written: string, { file, at, io, redactor }: CheckContext):
     return [report('warning', 'notify_in_clear', where, message, 'Use https.')];
   }
   return [];
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** Looked up as the daemon would start it. What only shows when it runs is not guessed at. */

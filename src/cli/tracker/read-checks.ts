@@ -1,5 +1,5 @@
 import { stateKey } from '../../domain/issue.js';
-import { type Fields, fieldsOf, listOf } from '../../domain/json.js';
+import { type Fields, fieldsOf, isAbsent, listOf } from '../../domain/json.js';
 import { type Description, descriptionIn } from '../../tracker/command/protocol.js';
 import {
   askForIssues,
@@ -250,10 +250,6 @@ function isTime(value: unknown): boolean {
 
 function isName(value: unknown): boolean {
   return Number.isSafeInteger(value) || (typeof value === 'string' && value.trim() !== '');
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 const MAX_SHOWN = 80;

@@ -1,6 +1,7 @@
 import type { RunView, StateView } from '../../api/schemas.js';
+import { timeOf } from '../../domain/json.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
-import { formatDuration, formatElapsed, parseTime } from '../../text/format-time.js';
+import { formatDuration, formatElapsed } from '../../text/format-time.js';
 
 /** `1,234,567`, in the way of whoever looks. */
 export function fullCount(value: number): string {
@@ -15,7 +16,7 @@ export function shareOf({ spent, limit }: { readonly spent: number; readonly lim
 
 /** `3 min ago`, `in 12 s`, `just now`. Empty for what is no time. */
 export function relativeTime(at: string | null, nowMs: number): string {
-  const ms = parseTime(at);
+  const ms = timeOf(at);
   if (ms === null) return '';
   const away = ms - nowMs;
   if (Math.abs(away) < 1_000) return away < 0 ? 'just now' : 'now';
@@ -24,19 +25,19 @@ export function relativeTime(at: string | null, nowMs: number): string {
 
 /** How long something has been going on, or took: `14 min 5 s`. */
 export function elapsed(from: string | null, toMs: number): string {
-  const ms = parseTime(from);
+  const ms = timeOf(from);
   return ms === null ? '' : formatElapsed(toMs - ms);
 }
 
 /** The whole date, on the clock of whoever looks. */
 export function fullTime(at: string | null): string {
-  const ms = parseTime(at);
+  const ms = timeOf(at);
   return ms === null ? '' : new Date(ms).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'medium' });
 }
 
 /** `14:03:22`, with the date in front when it was on another day. */
 export function clockTime(at: string | null, nowMs: number): string {
-  const ms = parseTime(at);
+  const ms = timeOf(at);
   if (ms === null) return '';
   const date = new Date(ms);
   const time = date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });

@@ -1,10 +1,10 @@
 import type { Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { type Issue, stateKey } from '../../domain/issue.js';
-import { type Fields, fieldsOf, type JsonObject, textOf } from '../../domain/json.js';
+import { type Fields, fieldsOf, isAbsent, type JsonObject, textOf } from '../../domain/json.js';
 import type { IssueBatch } from '../../domain/ports.js';
 import { shown } from '../../text/neutralise.js';
-import { normaliseIssue, normaliseList, type RawIssue } from '../normalise-issue.js';
+import { normaliseIssue, normaliseList, type RawIssue, someOf } from '../normalise-issue.js';
 import { isTrustedWriter, trustedComments } from '../trust.js';
 
 const METHODS = ['issues_by_states', 'issues_by_ids', 'comments', 'comment', 'move', 'describe'] as const;
@@ -130,9 +130,6 @@ export function isBlank(line: Buffer): boolean {
   return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
-/** Each is logged and shown: nobody reads more. */
-const MAX_PROBLEMS = 100;
-
 export interface ReadPlace {
   readonly trust: Trust | null;
   mask(text: string): string;
@@ -214,18 +211,9 @@ function textsIn(result: Fields, key: string, method: string): string[] {
   throw new BatonError('tracker_response', message);
 }
 
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
-}
-
 /** Of an issue that was sent twice the last one counts. */
 function unique(issues: readonly Issue[]): Issue[] {
   return [...new Map(issues.map((issue) => [issue.id, issue])).values()];
-}
-
-function someOf(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - MAX_PROBLEMS;
-  return rest <= 0 ? problems : [...problems.slice(0, MAX_PROBLEMS), `… and ${rest} more of the kind.`];
 }
 
 /** Whom an issue comes from where the program names nobody, when it matters. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import type { Trust } from '../../domain/config.js';
-import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
+import { labelKey } from '../../domain/issue.js';
+import { type Fields, fieldsOf, listOf, textOf, timeOf } from '../../domain/json.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { isTrustedWriter, type Writer, type WrittenComment } from '../trust.js';
 import { askNodes, type GithubApi, loginIn } from './api.js';
@@ -186,11 +187,6 @@ function actsIn(items: readonly unknown[], time: string, actor: string): readonl
   return acts.sort((one, other) => one.atMs - other.atMs);
 }
 
-function timeOf(value: unknown): number | null {
-  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(ms) ? null : ms;
-}
-
 /** Somebody did something. `by: null`: nobody knows who, the account is gone. */
 export interface Act {
   readonly by: string | null;
@@ -293,10 +289,6 @@ function isAuthor({ by }: Act, { login }: Writer): boolean {
 
 function nameOf({ by }: Act): string {
   return by ?? 'somebody whose account is gone';
-}
-
-function labelKey(label: string): string {
-  return label.trim().toLowerCase();
 }
 
 export interface GithubComment extends WrittenComment {

@@ -1,4 +1,4 @@
-import type { Issue } from '../../domain/issue.js';
+import { type Issue, labelKey } from '../../domain/issue.js';
 import { type Fields, fieldsOf, foundIn, listOf, textOf } from '../../domain/json.js';
 import { assignedElsewhere, type LabelStates, type OwnStates, priorityOf } from '../label-states.js';
 import { normaliseIssue } from '../normalise-issue.js';
@@ -48,11 +48,6 @@ function nameOfLabel(label: unknown): string | null {
 
 export function usernameOf(user: unknown): string | null {
   return textOf(fieldsOf(user).username);
-}
-
-/** Trimmed and in lower case, as required labels are compared. */
-export function labelKey(label: string): string {
-  return label.trim().toLowerCase();
 }
 
 export function hasLabels({ labels }: Pick<GitlabIssue, 'labels'>, required: readonly string[]): boolean {

@@ -2,12 +2,13 @@ import { hash } from 'node:crypto';
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import type { Trust } from '../../domain/config.js';
-import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
+import { labelKey } from '../../domain/issue.js';
+import { type Fields, fieldsOf, textOf, timeOf } from '../../domain/json.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { inParallel } from '../read-pages.js';
 import { isTrustedWriter } from '../trust.js';
 import { type GitlabApi, readList, readPage } from './api.js';
-import { type GitlabIssue, hasLabels, labelKey, usernameOf } from './issue.js';
+import { type GitlabIssue, hasLabels, usernameOf } from './issue.js';
 
 /** `unreadable`: nobody can tell. `late`: it was changed just now, and GitLab notes by whom only after that. `later`: its turn comes with another poll. */
 export type HistoryFound = ChangeHistory | 'unreadable' | 'late' | 'later';
@@ -162,11 +163,6 @@ export class ChangeHistories {
 function ageMs({ updatedAt }: GitlabIssue): number {
   const atMs = timeOf(updatedAt);
   return atMs === null ? Number.POSITIVE_INFINITY : Date.now() - atMs;
-}
-
-function timeOf(value: unknown): number | null {
-  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(ms) ? null : ms;
 }
 
 /** Somebody changed a part of the text. `by: null`: nobody knows who. */

@@ -1,11 +1,12 @@
 import { BatonError } from '../../domain/errors.js';
+import { labelKey } from '../../domain/issue.js';
 import { fieldsOf, textOf } from '../../domain/json.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import { afterComment } from '../update-issue.js';
 import { type GitlabApi, readList } from './api.js';
-import { CLOSED, type GitlabIssue, identifierOf, iidOf, labelKey, readGitlabIssue } from './issue.js';
+import { CLOSED, type GitlabIssue, identifierOf, iidOf, readGitlabIssue } from './issue.js';
 import { readOne } from './read.js';
 
 interface ChangeOrder {

@@ -6,6 +6,7 @@ import { includesState, stateKey } from '../../domain/issue.js';
 import type { JsonObject } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, WatchCallbacks } from '../../domain/ports.js';
+import { someOf } from '../normalise-issue.js';
 import type { TrackerEntry } from '../registry.js';
 import { type Board, BoardReader, type Card } from './board.js';
 import { cardToIssue, dependencyCircles, missingDependencies, onlyCard, Sightings, stateOf } from './read.js';
@@ -170,14 +171,6 @@ class LocalTracker implements Tracker {
     const names = [...new Map(allowed.map((each) => [stateKey(each), each])).values()];
     throw new BatonError('tracker_refused', `"${state}" is no state of this backlog. Use one of: ${names.join(', ')}.`);
   }
-}
-
-/** Each is logged and shown: nobody reads more, and a folder of rubbish must not fill the log. */
-const MAX_PROBLEMS = 100;
-
-function someOf(problems: readonly string[]): readonly string[] {
-  const rest = problems.length - MAX_PROBLEMS;
-  return rest <= 0 ? problems : [...problems.slice(0, MAX_PROBLEMS), `… and ${rest} more of the kind.`];
 }
 
 function completed({ task }: Card, state: string): BatonError {

@@ -1,9 +1,8 @@
-import type { Capability, CapabilityIndex } from '../../domain/capabilities.js';
-import { executorFor, findCapability } from '../../domain/capabilities.js';
+import { type Capability, type CapabilityIndex, executorFor, findCapability } from '../../domain/capabilities.js';
+import { isMap } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
-import { isMap, meant } from '../problems.js';
-import type { Faults } from './step-node.js';
-import { allNodes, keyPlace, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
+import { meant } from '../problems.js';
+import { allNodes, type Faults, keyPlace, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
 
 export function hasCapabilities(nodes: readonly StepNode[]): boolean {
   for (const node of allNodes(nodes)) if (isCapability(node)) return true;

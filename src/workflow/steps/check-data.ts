@@ -1,11 +1,11 @@
 import { BatonError } from '../../domain/errors.js';
 import type { Issue } from '../../domain/issue.js';
-import type { Json } from '../../domain/json.js';
+import { isMap, type Json } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import { parseExpression, tokensOf } from '../../domain/steps/expression.js';
 import { parseText, type Token } from '../../domain/steps/tokens.js';
 import type { KeyPath, Position } from '../positions.js';
-import { isMap, meant, valueAt } from '../problems.js';
+import { meant, valueAt } from '../problems.js';
 import {
   type Faults,
   lookalikes,

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { z } from 'zod';
 import type { ErrorCode } from '../../domain/errors.js';
-import type { Json, JsonObject } from '../../domain/json.js';
+import { isMap, type Json, type JsonObject } from '../../domain/json.js';
 import type { ExecutorDefinition } from '../../domain/steps/plan.js';
 import type { DefinitionFile } from '../definition-files.js';
 import { parseYaml, YamlRefused } from '../parse-front-matter.js';
 import { FILE_START, formatPath, type KeyPath, type Positions, type Problem } from '../positions.js';
-import { isMap, kindOf, sayProblem, shown, zodProblems } from '../problems.js';
+import { kindOf, sayProblem, shown, zodProblems } from '../problems.js';
 import { isSecretKey, variableName } from '../provider-secrets.js';
 import { oneOf, seconds, setting, text, textList } from '../schema.js';
 import { type Faults, neverFilled, type PlanSource } from './step-node.js';

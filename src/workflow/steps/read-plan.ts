@@ -1,9 +1,9 @@
 import type { CapabilityIndex } from '../../domain/capabilities.js';
-import type { Json, JsonObject } from '../../domain/json.js';
+import { isMap, type Json, type JsonObject } from '../../domain/json.js';
 import type { Plan, Step } from '../../domain/steps/plan.js';
 import type { DefinitionFile } from '../definition-files.js';
 import type { Problem } from '../positions.js';
-import { isMap, kindOf, valueAt } from '../problems.js';
+import { kindOf, valueAt } from '../problems.js';
 import { identifier } from '../schema.js';
 import { checkCapabilities, hasCapabilities } from './check-capabilities.js';
 import { checkData } from './check-data.js';

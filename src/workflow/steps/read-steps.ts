@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { assertNever, type Json, type JsonObject } from '../../domain/json.js';
+import { assertNever, isMap, type Json, type JsonObject } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { Action, ActionStep, Backend, RetryPolicy, Step } from '../../domain/steps/plan.js';
 import { formatPath, type KeyPath } from '../positions.js';
-import { isMap, kindOf, knownKeysAt, meant, sayProblem, shown, type ZodProblem, zodProblems } from '../problems.js';
+import { kindOf, knownKeysAt, meant, sayProblem, shown, type ZodProblem, zodProblems } from '../problems.js';
 import { identifier } from '../schema.js';
 import type { Executors } from './executor-definitions.js';
 import { type Services, serviceOf } from './services.js';

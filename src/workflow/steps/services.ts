@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { JsonObject } from '../../domain/json.js';
+import { isLoopback } from '../../domain/host.js';
+import { isMap, type JsonObject } from '../../domain/json.js';
 import { type Backend, SERVICE_NAMES, type Service, type ServiceName } from '../../domain/steps/plan.js';
 import { formatPath } from '../positions.js';
-import { isMap, kindOf, knownKeysAt, meant, sayProblem, zodProblems } from '../problems.js';
+import { kindOf, knownKeysAt, meant, sayProblem, zodProblems } from '../problems.js';
 import { literalSecretWarning, variableName } from '../provider-secrets.js';
 import { milliseconds, oneOf, seconds, setting, text } from '../schema.js';
 import type { Executors } from './executor-definitions.js';
@@ -224,10 +225,6 @@ function serviceUrl(text: string, isInsecureAllowed: boolean): { url: string } |
       problem: 'is plain http to another machine, which shows the token to the network; use https, or `insecure: true`',
     };
   return { url: url.href.replace(/\/+$/, '') };
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 const SERVICES: { readonly [kind in Exclude<StepKind, 'agent'>]: ServiceName | null } = {
