@@ -5,8 +5,8 @@ import { BatonError } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { Workflow } from '../src/domain/workflow.js';
 import { captureOutput } from './contain/capture-output.js';
-import { type ContainedProcess, type StopResult, untilGone } from './contain/process.js';
-import { spawnContained } from './contain/run-contained.js';
+import type { ContainedProcess, StopResult } from './contain/process.js';
+import { spawnContained } from './contain/spawn-contained.js';
 import { hookEnvironment } from './environment.js';
 import type { RunServices } from './run-context.js';
 import type { Workspace } from './workspace/workspace-folder.js';
@@ -107,6 +107,5 @@ async function spawnHook(
   });
   const { env, unset } = hookEnvironment(workflow, baseEnv, { ...variables, TMPDIR: tmpDir });
   await workspaces.verify(workspace);
-  const process = await spawnContained({ marker, script, cwd, identity, env, unset, stdin: 'ignore' }, containment);
-  return untilGone(process, onUnkillable);
+  return spawnContained({ marker, script, cwd, identity, env, unset, stdin: 'ignore', onUnkillable }, containment);
 }

@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import type { Clock } from '../../src/domain/clock.js';
+import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import type { ContainedProcess, ExitStatus } from './process.js';
-import { TimeLimit } from './time-limit.js';
 
 export interface CapturedOutput {
   readonly stdout: string;

@@ -6,7 +6,7 @@ import type { RuntimeConfig } from '../../src/domain/config.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { captureOutput } from './capture-output.js';
 import type { Containment, HiddenDirectory, NamespaceContainment } from './process.js';
-import { runContained } from './run-contained.js';
+import { spawnContained } from './spawn-contained.js';
 import { SYSTEM_PATH } from './start-process.js';
 
 export interface DetectOptions {
@@ -48,7 +48,7 @@ const WEAKNESS =
 async function tryOut(form: NamespaceContainment): Promise<string | null> {
   try {
     const root = await lstat('/');
-    const trial = await runContained(
+    const trial = await spawnContained(
       {
         marker: `trial-${randomUUID()}`,
         file: form.bash,

@@ -1,13 +1,12 @@
 import { constants } from 'node:os';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../../src/domain/clock.js';
+import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { drain } from './capture-output.js';
 import { isStillAlive, type ProcessIdentity, processFacts, readIfThere, signalExactly } from './proc-table.js';
 import type { ExitStatus } from './process.js';
 import type { StartedProcess } from './start-process.js';
 import type { ProcessTree } from './stop-ladder.js';
-import { TimeLimit } from './time-limit.js';
 
 const READY_LIMIT_MS = 30_000;
 const MAX_COMPLAINT_BYTES = 4_000;

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Clock } from '../../src/domain/clock.js';
+import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import type { StopLadder, StopResult } from './process.js';
-import { TimeLimit } from './time-limit.js';
 
 const DEFAULT_LADDER: StopLadder = { eofMs: 2_000, termMs: 3_000, killMs: 30_000 };
 const LOOK_EVERY_MS = 50;

@@ -4,8 +4,7 @@ import { BatonError } from '../../src/domain/errors.js';
 import { type Issue, standingOf } from '../../src/domain/issue.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import type { Action } from '../../src/domain/steps/plan.js';
-import { untilGone } from '../contain/process.js';
-import { runContained, spawnContained } from '../contain/run-contained.js';
+import { spawnContained } from '../contain/spawn-contained.js';
 import { agentEnvironment } from '../environment.js';
 import type { StepContext, StepFacts } from '../executors/executor.js';
 import type { RunContext } from '../run-context.js';
@@ -50,14 +49,13 @@ export function createStepContext(run: RunContext, { facts, action, signal, emit
     async start({ file, args, env, cwd, stdin, channel }) {
       await workspaces.verify(workspace);
       const folder = cwd === null ? workspaceFolder : await currentFolder(cwd);
-      const command = { marker: runId, file, args, env, stdin, channel, ...folder };
-      return untilGone(await runContained(command, containment), onUnkillable);
+      return spawnContained({ marker: runId, file, args, env, stdin, channel, onUnkillable, ...folder }, containment);
     },
     async launch(command) {
       const { env, unset } = environment({});
       await workspaces.verify(workspace);
-      const spec = { marker: runId, script: command, env, unset, stdin: 'pipe', ...workspaceFolder } as const;
-      return untilGone(await spawnContained(spec, containment), onUnkillable);
+      const shell = { script: command, env, unset, stdin: 'pipe' } as const;
+      return spawnContained({ marker: runId, ...shell, onUnkillable, ...workspaceFolder }, containment);
     },
     secret: services.secret,
     resources: run.resources,

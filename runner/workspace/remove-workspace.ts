@@ -5,7 +5,7 @@ import type { RemovalReport } from '../../src/domain/ports.js';
 import type { Workflow } from '../../src/domain/workflow.js';
 import { captureOutput } from '../contain/capture-output.js';
 import type { Containment } from '../contain/process.js';
-import { spawnContained } from '../contain/run-contained.js';
+import { spawnContained } from '../contain/spawn-contained.js';
 import { environmentFor } from '../environment.js';
 import { createIssueHooks } from '../issue-hooks.js';
 import type { RunServices } from '../run-context.js';

@@ -4,8 +4,8 @@ import { lstat, mkdtemp, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
-import { type Containment, untilGone } from '../../runner/contain/process.js';
-import { runContained, spawnContained } from '../../runner/contain/run-contained.js';
+import type { Containment } from '../../runner/contain/process.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { agentEnvironment } from '../../runner/environment.js';
 import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
@@ -141,14 +141,13 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts
     warn: (message) => tell(`baton: ${message}`),
     async start({ file, args, env, cwd, stdin, channel }) {
       const folder = cwd ?? workspace;
-      const command = { marker: runId, file, args, env, stdin, channel, cwd: folder, identity: await lstat(folder) };
-      return untilGone(await runContained(command, containment), onUnkillable);
+      const program = { marker: runId, file, args, env, stdin, channel, onUnkillable };
+      return spawnContained({ ...program, cwd: folder, identity: await lstat(folder) }, containment);
     },
     async launch(script) {
       const { env, unset } = environment({});
-      const place = { cwd: workspace, identity: await lstat(workspace) };
-      const spec = { marker: runId, script, env, unset, stdin: 'pipe', ...place } as const;
-      return untilGone(await spawnContained(spec, containment), onUnkillable);
+      const shell = { marker: runId, script, env, unset, stdin: 'pipe', onUnkillable } as const;
+      return spawnContained({ ...shell, cwd: workspace, identity: await lstat(workspace) }, containment);
     },
     secret: (written) => resolveSecret(written, io.env),
     messages: () => [],

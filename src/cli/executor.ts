@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { findMarked } from '../../runner/contain/marker-sweep.js';
-import { runContained } from '../../runner/contain/run-contained.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { environmentFor } from '../../runner/environment.js';
 import { type CheckResult, type ConformanceHost, runConformance } from '../../runner/executors/external/conformance.js';
 import { createClock } from '../clock.js';
@@ -204,7 +204,7 @@ async function hostIn(
       const marker = `cli-${randomUUID()}`;
       const cwd = program.cwd ?? workspace;
       const { dev, ino } = await lstat(cwd);
-      const process = await runContained({ ...program, marker, cwd, identity: { dev, ino } }, forms[form]);
+      const process = await spawnContained({ ...program, marker, cwd, identity: { dev, ino } }, forms[form]);
       return { process, living: async () => (await findMarked(marker)).length };
     },
   };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lstat, realpath } from 'node:fs/promises';
 import { captureOutput } from '../../runner/contain/capture-output.js';
 import type { Containment } from '../../runner/contain/process.js';
-import { runContained, spawnContained } from '../../runner/contain/run-contained.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { toBatonError } from '../domain/errors.js';
 
 const TIME_LIMIT_MS = 15_000;
@@ -87,5 +87,5 @@ async function start({ bash, env, cwd }: ShellRequest, containment: Containment)
   const { dev, ino } = await lstat(folder);
   const common = { marker: `cli-${randomUUID()}`, cwd: folder, identity: { dev, ino }, env, stdin: 'ignore' } as const;
   if ('login' in bash) return spawnContained({ ...common, script: bash.login, unset: bash.unset }, containment);
-  return runContained({ ...common, file: containment.bash, args: bash }, containment);
+  return spawnContained({ ...common, file: containment.bash, args: bash }, containment);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lstat, realpath } from 'node:fs/promises';
 import { type CapturedOutput, captureOutput } from '../../runner/contain/capture-output.js';
 import type { Containment } from '../../runner/contain/process.js';
-import { spawnContained } from '../../runner/contain/run-contained.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { type Environment, environmentFor } from '../../runner/environment.js';
 import type { Clock } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';

@@ -5,7 +5,7 @@ import { mainHold } from '../../orchestrator/holds.js';
 import { isAsking, type State } from '../../orchestrator/state.js';
 import { captureOutput } from '../../runner/contain/capture-output.js';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
-import { runContained } from '../../runner/contain/run-contained.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { SYSTEM_PATH } from '../../runner/contain/start-process.js';
 import { whyNotReady } from '../api/why-idle.js';
 import type { Clock } from '../domain/clock.js';
@@ -138,7 +138,7 @@ async function notify(
   const { dev, ino } = await lstat('/');
   const env = { NOTIFY_SOCKET: socket, PATH: SYSTEM_PATH };
   const place = { cwd: '/', identity: { dev, ino }, marker: `notify-${randomUUID()}` };
-  const child = await runContained({ file: program, args: words, env, stdin: 'ignore', ...place }, containment);
+  const child = await spawnContained({ file: program, args: words, env, stdin: 'ignore', ...place }, containment);
   const cancel = clock.after(CALL_LIMIT_MS, () => void child.stop({ termMs: 500 })); // Awaited below.
   try {
     const { status, stderr } = await captureOutput(child, { maxBytes: 2_000, clock, drainMs: 500 });

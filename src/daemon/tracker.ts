@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import type { Containment, ExitStatus } from '../../runner/contain/process.js';
-import { spawnContained } from '../../runner/contain/run-contained.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { environmentFor } from '../../runner/environment.js';
 import { type Clock, withinLimit } from '../domain/clock.js';
 import type { Config, TrackerConfig } from '../domain/config.js';

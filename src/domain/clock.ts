@@ -37,31 +37,62 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
 export const LIST_LIMIT_MS = 5 * 60_000;
 
 /**
- * Gives `ask` at most `limitMs`: then its signal is aborted and `onLate` answers in its place, even when `ask` ignores the
- * signal. An outer signal aborts it too; what `ask` throws is thrown.
+ * Gives `act` at most `limitMs`. Then its signal is aborted and the error of `onLate` is thrown, even when `act` ignores the signal. An
+ * outer signal aborts `act` too. Errors of `act` are passed on.
  */
-export function withinLimit<T>(
+export async function withinLimit<T>(
   clock: Clock,
   limitMs: number,
-  ask: (signal: AbortSignal) => Promise<T>,
+  act: (signal: AbortSignal) => Promise<T>,
   onLate: () => Error,
   outer?: AbortSignal,
 ): Promise<T> {
   const controller = new AbortController();
   const abort = () => controller.abort(outer?.reason);
-  return new Promise<T>((resolve, reject) => {
-    const cancel = clock.after(limitMs, () => {
-      reject(onLate());
-      controller.abort();
-    });
-    outer?.addEventListener('abort', abort, { once: true });
-    if (outer?.aborted) abort();
-    Promise.resolve()
-      .then(() => ask(controller.signal))
-      .then(resolve, reject)
-      .finally(() => {
+  outer?.addEventListener('abort', abort, { once: true });
+  if (outer?.aborted) abort();
+  const limit = new TimeLimit(clock, limitMs);
+  try {
+    const result = await limit.race(Promise.resolve().then(async () => ({ value: await act(controller.signal) })));
+    if (result) return result.value;
+    controller.abort();
+    throw onLate();
+  } finally {
+    limit.end();
+    outer?.removeEventListener('abort', abort);
+  }
+}
+
+/** A period of awake time that promises can be raced against. The caller ends it. */
+export class TimeLimit {
+  readonly #over: Promise<void>;
+  #isOver = false;
+  #end: () => void = () => {};
+
+  constructor(clock: Clock, ms: number) {
+    this.#over = new Promise((resolve) => {
+      let cancel = () => {};
+      this.#end = () => {
         cancel();
-        outer?.removeEventListener('abort', abort);
-      });
-  });
+        this.#isOver = true;
+        resolve();
+      };
+      if (ms > 0) cancel = clock.after(ms, this.#end);
+      else this.#end();
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Ends it early. Can be called twice. */
+  end(): void {
+    this.#end();
+  }
+
+  /** The value of the promise, or undefined when the time is over first. */
+  race<T>(promise: Promise<T>): Promise<T | undefined> {
+    return Promise.race([promise, this.#over.then(() => undefined)]);
+  }
 }

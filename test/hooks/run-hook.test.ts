@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import { abortsOnFailure, runHook } from '../../hooks/run-hook.js';
 import { captureOutput } from '../../runner/contain/capture-output.js';
 import type { ContainedProcess, ExitStatus, StopResult } from '../../runner/contain/process.js';
-import { untilGone } from '../../runner/contain/process.js';
 import { environmentFor } from '../../runner/environment.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
@@ -63,7 +62,11 @@ test('a hook that outlives SIGKILL is reported while it lives, and ends when it 
   const [ended, reported] = [deferred<ExitStatus>(), deferred<readonly number[]>()];
   const whenGone = ended.promise.then(() => {});
   const [stdout, stderr] = [Readable.from([]), Readable.from([])];
-  const stop = async (): Promise<StopResult> => ({ gone: false, survivors: [17], whenGone });
+  const stop = async (): Promise<StopResult> => {
+    reported.resolve([17]);
+    await whenGone;
+    return { gone: false, survivors: [17], whenGone };
+  };
   const process: ContainedProcess = {
     pid: 17,
     stdin: null,
@@ -76,7 +79,7 @@ test('a hook that outlives SIGKILL is reported while it lives, and ends when it 
 
   const running = runHook<ContainedProcess, StopResult>({
     ...request,
-    spawn: async () => untilGone(process, reported.resolve),
+    spawn: async () => process,
     capture: (child) => captureOutput(child, { maxBytes: 100, clock, drainMs: 0 }),
   });
   setImmediate(() => clock.advance(TIMEOUT_MS));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import type { ContainedProcess } from '../../runner/contain/process.js';
-import { runContained, spawnContained } from '../../runner/contain/run-contained.js';
+import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { agentEnvironment } from '../../runner/environment.js';
 import type { StepContext } from '../../runner/executors/executor.js';
 import type { Clock } from '../../src/domain/clock.js';
@@ -121,7 +121,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
     async start({ file, args, env, cwd, stdin, channel }) {
       const folder = cwd ?? workspace;
       const command = { marker: 'run-1', file, args, env, cwd: folder, identity: identityOf(folder), stdin, channel };
-      return keep(await runContained(command, containment));
+      return keep(await spawnContained(command, containment));
     },
     secret(written) {
       secretsRead.push(written);

@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { TimeLimit } from '../../../src/domain/clock.js';
 import { BatonError, type ErrorCode, toBatonError } from '../../../src/domain/errors.js';
 import { type Fields, fieldsOf, type Json, type JsonObject } from '../../../src/domain/json.js';
 import type { ExitStatus } from '../../contain/process.js';
-import { TimeLimit } from '../../contain/time-limit.js';
 import type { StepContext } from '../executor.js';
 import type { FairScheduler } from '../read-lines.js';
 import { ExecutorChild, invocationMessage, parentOf } from './executor-child.js';

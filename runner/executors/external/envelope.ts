@@ -1,11 +1,10 @@
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import type { Writable } from 'node:stream';
-import type { Clock } from '../../../src/domain/clock.js';
+import { type Clock, TimeLimit } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { Issue } from '../../../src/domain/issue.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { ExternalAction } from '../../../src/domain/steps/plan.js';
-import { TimeLimit } from '../../contain/time-limit.js';
 
 /**
  * What an executor reads from its stdin, envelope version 1. It only ever grows by members that may be missing; a changed

@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
 import type { ContainedProcess } from '../../../runner/contain/process.js';
-import { runContained } from '../../../runner/contain/run-contained.js';
+import { spawnContained } from '../../../runner/contain/spawn-contained.js';
 import { createClock } from '../../clock.js';
 import { BatonError } from '../../domain/errors.js';
 import { neutralise, neutraliseLines } from '../../text/neutralise.js';
@@ -131,7 +131,7 @@ export async function serviceLogs(options: LogsOptions, io: Io): Promise<number>
   try {
     const containment = await detectContainment({ isolation: 'none', hide: [], clock });
     const { dev, ino } = await lstat('/');
-    const child = await runContained(
+    const child = await spawnContained(
       {
         ...{ file: 'journalctl', args, env: systemdEnvironment(io), stdin: 'ignore' },
         ...{ marker: `cli-${randomUUID()}`, cwd: '/', identity: { dev, ino } },

@@ -50,7 +50,7 @@ export class CompiledRunner {
     const config = {
       extends: join(PROJECT, 'tsconfig.json'),
       compilerOptions: { rootDir: PROJECT, outDir: this.folder, typeRoots: [join(PROJECT, 'node_modules/@types')] },
-      files: ['detect-containment', 'run-contained', 'capture-output'].map((name) =>
+      files: ['detect-containment', 'spawn-contained', 'capture-output'].map((name) =>
         join(PROJECT, `runner/contain/${name}.ts`),
       ),
       include: [],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { captureOutput } from '../../../runner/contain/capture-output.js';
 import type { ContainedProcess, Containment, SpawnSpec } from '../../../runner/contain/process.js';
-import { spawnContained } from '../../../runner/contain/run-contained.js';
+import { spawnContained } from '../../../runner/contain/spawn-contained.js';
 import { Bench, forms, nextLine, realClock } from './workbench.js';
 
 let bench: Bench;

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
 import type { ContainedProcess, Containment, SpawnSpec } from '../../../runner/contain/process.js';
-import { spawnContained } from '../../../runner/contain/run-contained.js';
+import { spawnContained } from '../../../runner/contain/spawn-contained.js';
 import type { Clock } from '../../../src/domain/clock.js';
 import { at } from '../../support/fake-clock.js';
 

@@ -9,7 +9,7 @@ const [folder, json] = process.argv.slice(2);
 const order = JSON.parse(json);
 const load = (name) => import(pathToFileURL(join(folder, 'runner/contain', name)).href);
 const { detectContainment } = await load('detect-containment.js');
-const { spawnContained } = await load('run-contained.js');
+const { spawnContained } = await load('spawn-contained.js');
 const { captureOutput } = await load('capture-output.js');
 
 const clock = {

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TimeLimit } from '../../../../src/domain/clock.js';
 import { fieldsOf, listOf } from '../../../../src/domain/json.js';
 import { captureOutput } from '../../../contain/capture-output.js';
 import type { ContainedProcess } from '../../../contain/process.js';
-import { TimeLimit } from '../../../contain/time-limit.js';
 import { type ApiSession, badRequest } from './api.js';
 import { realInside } from './files.js';
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { StopResult } from '../../../../runner/contain/process.js';
-import { untilGone } from '../../../../runner/contain/process.js';
 import type { Issue } from '../../../../src/domain/issue.js';
 import { issue } from '../../../support/builders.js';
 import { agent, failureOf, run, start } from './harness.js';
@@ -130,9 +129,11 @@ test('a tree that outlives SIGKILL is reported at once, and the outcome comes on
     wrap: (launched) => {
       const stop = async (): Promise<StopResult> => {
         await launched.stop();
+        report([17, 18]);
+        await whenGone;
         return { gone: false, survivors: [17, 18], whenGone };
       };
-      return untilGone({ ...launched, stop }, report);
+      return { ...launched, stop };
     },
   });
   void started.done.then(() => order.push('done'));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { detectContainment } from '../../../../runner/contain/detect-containment.js';
 import { findMarked } from '../../../../runner/contain/marker-sweep.js';
-import { runContained } from '../../../../runner/contain/run-contained.js';
+import { spawnContained } from '../../../../runner/contain/spawn-contained.js';
 import {
   CHECKS,
   type CheckResult,
@@ -36,7 +36,7 @@ async function hostFor(signal = new AbortController().signal): Promise<Conforman
     async start(program) {
       const marker = randomUUID();
       const { dev, ino } = statSync(workspace);
-      const process = await runContained({ ...program, marker, cwd: workspace, identity: { dev, ino } }, containment);
+      const process = await spawnContained({ ...program, marker, cwd: workspace, identity: { dev, ino } }, containment);
       return { process, living: async () => (await findMarked(marker)).length };
     },
   };

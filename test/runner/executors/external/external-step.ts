@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { detectContainment } from '../../../../runner/contain/detect-containment.js';
 import type { ContainedProcess } from '../../../../runner/contain/process.js';
-import { runContained } from '../../../../runner/contain/run-contained.js';
+import { spawnContained } from '../../../../runner/contain/spawn-contained.js';
 import { createExternalExecutor } from '../../../../runner/executors/external/external-executor.js';
 import type { Outcome } from '../../../../src/domain/outcome.js';
 import type { ExecutorDefinition, ExternalAction } from '../../../../src/domain/steps/plan.js';
@@ -91,7 +91,7 @@ export async function externalStep(options: ExternalStepOptions = {}): Promise<E
       async start(program) {
         const cwd = program.cwd ?? step.workspace;
         const { dev, ino } = statSync(cwd);
-        const process = await runContained({ ...program, marker, cwd, identity: { dev, ino } }, containment);
+        const process = await spawnContained({ ...program, marker, cwd, identity: { dev, ino } }, containment);
         started.push(process);
         isStarted(process);
         return process;

@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises';
 import { sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import type { Clock } from '../../src/domain/clock.js';
+import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { GroupTree } from './group-tree.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './marker-sweep.js';
@@ -15,39 +15,41 @@ import type {
   DirectoryIdentity,
   HiddenDirectory,
   NamespaceContainment,
+  ProgramCommand,
+  SpawnOptions,
   SpawnSpec,
 } from './process.js';
 import { namespaceCommand, type StartedProcess, startProcess } from './start-process.js';
 import { type ProcessTree, StopLadderClimb } from './stop-ladder.js';
-import { TimeLimit } from './time-limit.js';
 
 const READ_AFTER_STOP_MS = 5_000;
 
-interface ContainedCommand extends Omit<SpawnSpec, 'script' | 'unset'> {
-  readonly file: string;
-  readonly args: readonly string[];
-}
-
-/** Starts a command in the form of containment that works here. Throws `BatonError`, and then nothing is left running. */
-export async function runContained(command: ContainedCommand, containment: Containment): Promise<ContainedProcess> {
-  if (!/^[\w.-]+$/.test(command.marker)) {
-    throw new BatonError('internal_error', `${JSON.stringify(command.marker)} cannot mark a process`);
+/**
+ * Starts a script or a program, contained in the way that works here. Every process of a run is started by this function. Throws
+ * `BatonError`, and then nothing is left running.
+ */
+export async function spawnContained(spec: SpawnSpec, containment: Containment): Promise<ContainedProcess> {
+  if (!/^[\w.-]+$/.test(spec.marker)) {
+    throw new BatonError('internal_error', `${JSON.stringify(spec.marker)} cannot mark a process`);
   }
-  checkEnvironment(command.env);
+  checkEnvironment(spec.env);
+  const { file, args } = 'script' in spec ? shellCommand(spec.script, spec.unset, containment) : spec;
   const { trace } = containment;
-  const ofDaemon = trace ? { [DAEMON_MARKER_NAME]: trace.daemonMarker } : {};
+  const daemonMarker = trace ? { [DAEMON_MARKER_NAME]: trace.daemonMarker } : {};
   const treeMarker = randomUUID();
-  const markers = { ...ofDaemon, [MARKER_NAME]: command.marker, [TREE_MARKER_NAME]: treeMarker };
-  const marked = { ...command, env: { ...command.env, ...markers }, treeMarker };
-  return containment.kind === 'pidns' ? runInNamespace(marked, containment) : runInGroup(marked, containment);
+  const markers = { ...daemonMarker, [MARKER_NAME]: spec.marker, [TREE_MARKER_NAME]: treeMarker };
+  const marked = { ...spec, file, args, env: { ...spec.env, ...markers }, treeMarker };
+  return containment.kind === 'pidns' ? spawnInNamespace(marked, containment) : spawnInGroup(marked, containment);
 }
 
-type MarkedCommand = ContainedCommand & { readonly treeMarker: string };
+interface MarkedCommand extends SpawnOptions, ProgramCommand {
+  readonly treeMarker: string;
+}
 
-async function runInNamespace(command: ContainedCommand, containment: NamespaceContainment): Promise<ContainedProcess> {
+async function spawnInNamespace(command: MarkedCommand, containment: NamespaceContainment): Promise<ContainedProcess> {
   const { cwd, stdin, marker } = command;
   checkNotHidden(cwd, containment.hide);
-  // Costs 150 ms the first time: not paid by commands that start nothing.
+  // Loading execa takes 150 ms. Commands that start no process do not need it.
   const { execa } = await import('execa');
   const workspace = await checkWorkspace(cwd, command.identity);
   const child = await startProcess(execa, namespaceCommand(command, { ...containment, workspace }), {
@@ -60,20 +62,22 @@ async function runInNamespace(command: ContainedCommand, containment: NamespaceC
   const holders = record(containment, marker, child.pid, [first]);
   const tree = new NamespaceTree(first, child);
   const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
-  return contained({ ...child, exited }, tree, containment, () => containment.trace?.ended(marker, holders));
+  const onGone = () => containment.trace?.ended(marker, holders);
+  return contained({ ...child, exited }, tree, containment.clock, { ...command, onGone });
 }
 
-async function runInGroup(command: MarkedCommand, containment: Containment): Promise<ContainedProcess> {
+async function spawnInGroup(command: MarkedCommand, containment: Containment): Promise<ContainedProcess> {
   const { cwd, stdin, marker } = command;
   const { execa } = await import('execa');
   await checkWorkspace(cwd, command.identity);
   const child = await startProcess(execa, command, { cwd, stdin, report: false, channel: command.channel ?? false });
   const holders = record(containment, marker, child.pid);
   const tree = new GroupTree(child, command.treeMarker);
-  return contained(child, tree, containment, () => containment.trace?.ended(marker, holders));
+  const onGone = () => containment.trace?.ended(marker, holders);
+  return contained(child, tree, containment.clock, { ...command, onGone });
 }
 
-/** Without waiting: what a process prints is lost when it ends before somebody reads. */
+/** Does not wait: the output of a process that ends before its caller reads it would be lost. */
 function record(
   { trace }: Containment,
   marker: string,
@@ -90,8 +94,8 @@ function record(
 function contained(
   child: StartedProcess,
   tree: ProcessTree,
-  { clock }: Containment,
-  onGone: () => void,
+  clock: Clock,
+  { onGone, onUnkillable }: Pick<SpawnOptions, 'onUnkillable'> & { onGone(): void },
 ): ContainedProcess {
   const { pid, stdin, stdout, stderr, channel, exited, hasExited } = child;
   const climb = new StopLadderClimb({ pid, tree, exited, hasExited, closeStdin: () => stdin?.end() }, clock);
@@ -103,17 +107,21 @@ function contained(
     channel,
     exited,
     async stop(ladder) {
-      // Without a stdin of its own it cannot notice its end: no reason to wait for that.
+      // A process without a stdin cannot notice its end, so there is nothing to wait for.
       const result = await climb.stop(stdin === null ? { ...ladder, eofMs: 0 } : ladder);
       if (result.gone) onGone();
       channel?.destroy();
-      void closePipes([stdout, stderr], clock); // Cannot fail; nobody has to wait for it.
+      void closePipes([stdout, stderr], clock); // Cannot fail, and need not be awaited.
+      if (!result.gone && onUnkillable) {
+        onUnkillable(result.survivors);
+        await result.whenGone;
+      }
       return result;
     },
   };
 }
 
-/** Gives readers time for what is still in the pipes; then a process that escaped can hold them no longer. */
+/** Gives readers time for the rest of the output, then closes the pipes, which an escaped process may hold open. */
 async function closePipes(pipes: readonly Readable[], clock: Clock): Promise<void> {
   const limit = new TimeLimit(clock, READ_AFTER_STOP_MS);
   await limit.race(Promise.all(pipes.map((pipe) => finished(pipe, { writable: false }).catch(() => {}))));
@@ -121,20 +129,18 @@ async function closePipes(pipes: readonly Readable[], clock: Clock): Promise<voi
   for (const pipe of pipes) pipe.destroy();
 }
 
-/** Runs a script with `bash -lc`, contained. Every process of a run is started here. Throws `BatonError`. */
-export async function spawnContained(spec: SpawnSpec, containment: Containment): Promise<ContainedProcess> {
-  const { script, unset, ...rest } = spec;
-  return runContained({ ...rest, file: containment.bash, args: ['-lc', shellText(script, unset)] }, containment);
+function shellCommand(script: string, unset: readonly string[], { bash }: Containment): ProgramCommand {
+  return { file: bash, args: ['-lc', shellText(script, unset)] };
 }
 
 /** Linux refuses a single string of 128 KiB. */
 const MAX_VALUE_BYTES = 100_000;
 
-/** Throws `invalid_environment` on what no process could be started with. */
+/** Throws `invalid_environment` for variables that no process can be started with. */
 function checkEnvironment(env: { readonly [name: string]: string }): void {
   for (const [name, value] of Object.entries(env)) {
     if (name === '' || /[=\0]/.test(name)) {
-      throw new BatonError('invalid_environment', `${JSON.stringify(name)} is no name of a variable; remove it`, {
+      throw new BatonError('invalid_environment', `${JSON.stringify(name)} is not a variable name; remove it`, {
         name,
       });
     }
@@ -149,14 +155,11 @@ function checkEnvironment(env: { readonly [name: string]: string }): void {
   }
 }
 
-/** The text for `bash -lc`. The unset names share the first line with the script, so that its line numbers stay true. */
+/** The text for `bash -lc`. The `unset` is on the first line of the script, so that line numbers in errors stay correct. */
 function shellText(script: string, unset: readonly string[]): string {
   const wrong = unset.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   if (wrong !== undefined) {
-    throw new BatonError(
-      'invalid_environment',
-      `${JSON.stringify(wrong)} cannot be unset: it is no name of a variable`,
-    );
+    throw new BatonError('invalid_environment', `${JSON.stringify(wrong)} cannot be unset: it is not a variable name`);
   }
   if (script.includes('\0')) throw new BatonError('spawn_failed', 'The script holds a NUL byte; remove it');
   const bytes = Buffer.byteLength(script);
@@ -173,18 +176,18 @@ function shellText(script: string, unset: readonly string[]): string {
 async function checkWorkspace(cwd: string, expected: DirectoryIdentity): Promise<{ dev: bigint; ino: bigint }> {
   const changed = (what: string, cause?: unknown) =>
     new BatonError('workspace_changed', `${cwd} ${what}; nothing was started in it`, { cwd }, { cause });
-  // Exact numbers: some file systems use inode numbers that a double cannot hold.
+  // As bigint: some file systems use inode numbers that a double cannot represent.
   const found = await lstat(cwd, { bigint: true }).catch((error: unknown) => {
     throw changed('cannot be read any more', error);
   });
   if (found.isSymbolicLink()) throw changed('has become a symlink');
-  if (!found.isDirectory()) throw changed('is no directory any more');
+  if (!found.isDirectory()) throw changed('is not a directory any more');
   if (Number(found.dev) !== expected.dev || Number(found.ino) !== expected.ino)
     throw changed('is another directory now');
   return { dev: found.dev, ino: found.ino };
 }
 
-/** Throws `spawn_failed` when hiding a directory would take the working directory away with it. */
+/** Throws `spawn_failed` when the working directory lies inside a directory that is to be hidden. */
 function checkNotHidden(cwd: string, hide: readonly HiddenDirectory[]): void {
   const around = hide.find(({ path }) => cwd === path || cwd.startsWith(path.endsWith(sep) ? path : path + sep));
   if (around === undefined) return;
