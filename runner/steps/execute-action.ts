@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/domain/clock.js';
+import { pause } from '../../src/domain/clock.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { type AbortReason, cancelled, failure, failureOf, type Outcome } from '../../src/domain/outcome.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
@@ -176,17 +176,4 @@ export function stepBackoffMs(retry: RetryPolicy | null, tries: number): number 
   if (retry === null) return 0;
   const factor = retry.strategy === 'linear' ? tries : 2 ** Math.min(tries - 1, 50);
   return Math.min(retry.initialBackoffMs * factor, retry.backoffCapMs);
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      cancel();
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = clock.after(ms, end);
-    signal.addEventListener('abort', end, { once: true });
-    if (signal.aborted) end();
-  });
 }
