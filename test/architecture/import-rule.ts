@@ -76,7 +76,6 @@ const PURE_FILES = [
   'src/api/issue-view.ts',
   'src/api/patch.ts',
   'src/api/snapshot.ts',
-  'src/api/sse-parser.ts',
   'src/api/why-idle.ts',
   'src/api/timeline.ts',
   'src/api/totals.ts',

@@ -107,7 +107,7 @@ export class LiveClient {
     if (events.length === 0) return;
     for (const event of events) {
       this.#view = afterEvent(this.#view, event, Date.now());
-      // Those of a timeline have no id of their own; the parser repeats the last one.
+      // Timeline events have no id.
       this.#lastId = event.id ?? this.#lastId;
     }
     this.#tell(this.#connection);
