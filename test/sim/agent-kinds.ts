@@ -1,6 +1,6 @@
 import type { World } from './world.js';
 
-/** What the agent of one run will do, unless it is stopped before. */
+/** The behaviour of the agent of one run, unless it is stopped first. */
 export type AgentKind =
   | 'finishes'
   | 'moves_on'
@@ -18,7 +18,7 @@ export type AgentKind =
   | 'unreachable'
   | 'bad_prompt';
 
-/** How it takes a stop. */
+/** How it reacts to a stop. */
 export type StopKind = 'prompt' | 'slow' | 'outlives_kill';
 
 const KINDS: readonly (readonly [number, AgentKind])[] = [

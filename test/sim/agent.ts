@@ -15,7 +15,7 @@ export interface AgentHost {
   lookAfterTurn(): void;
 }
 
-/** An agent with one turn, in which it does what its kind does. */
+/** An agent with one turn that behaves according to its kind. */
 export class SimAgent {
   readonly #kind: AgentKind;
   readonly #threadId: string;
@@ -98,7 +98,7 @@ export class SimAgent {
     }
   }
 
-  /** With the tool of the host: the tracker may show the move before the tool has returned. */
+  /** Uses the host tool: the tracker may show the move before the tool call returns. */
   #moveAndEnd(state: string): void {
     const { random, board } = this.world;
     this.host.emit({ type: 'host_calls', open: 1 });
@@ -125,7 +125,7 @@ export class SimAgent {
     this.host.emit({ type: 'asked', question: this.#question });
     if (this.host.reaches('asking')) return;
     const { random, time, traits, killer } = this.world;
-    // Somebody sits beside it; others are looked after later, or never.
+    // A person answers this one at once; others are answered later, or never.
     if ((traits.has.operators || killer.waitsFor('answer_run')) && random.chance(0.5))
       time.after(random.wait(500, 60_000), () => answerSomebody(this.world));
   }

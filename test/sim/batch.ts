@@ -1,13 +1,13 @@
 import type { Plant } from './plant.js';
 import { type Report, simulate } from './simulate.js';
 
-/** Some of the seeds are played twice: a history that is not the same again could not be replayed either. */
+/** Some seeds are played twice: a history that differs the second time could not be replayed. */
 const TWICE_EVERY = 40;
 const MOST_FAILURES = 5;
 
 export interface BatchOrder {
   readonly fromSeed: number;
-  /** Several workers take every n-th seed each. */
+  /** Each of n workers takes every n-th seed. */
   readonly stride: number;
   readonly runs: number;
 }
@@ -18,13 +18,13 @@ export interface BatchResult {
   kills: number;
   events: number;
   replayed: number;
-  /** Seeds whose second history was not the first. */
+  /** Seeds whose second history differed from the first. */
   readonly unlike: number[];
   readonly failures: Report[];
   readonly coverage: Map<string, number>;
 }
 
-/** Plays seeds until that many issue runs were started, or too many seeds have failed. */
+/** Plays seeds until this many issue runs have started, or too many seeds have failed. */
 export async function playBatch(
   order: BatchOrder,
   onReport: (report: Report) => void = () => {},
@@ -52,13 +52,13 @@ export async function playBatch(
   return result;
 }
 
-/** The first seed whose history shows the bug; `null` when that many runs did not show it. */
+/** The first seed whose history reveals the bug, or null when this many runs did not reveal it. */
 export async function hunt(plant: Plant, mostRuns: number): Promise<{ report: Report; runs: number } | null> {
   let runs = 0;
   for (let seed = 1; runs < mostRuns; seed++) {
     const report = await simulate(seed, plant);
     runs += report.runs;
-    // What the product breaks by itself says nothing about the plant.
+    // A breach without the planted bug proves nothing about it.
     if (report.breach && (await simulate(seed)).breach === null) return { report, runs };
   }
   return null;

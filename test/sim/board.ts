@@ -8,7 +8,7 @@ const STATES = ['Todo', 'Todo', 'In Progress', 'Backlog', 'Done', 'Cancelled'] a
 export const LABEL = 'baton';
 const MOST_ISSUES = 12;
 
-/** The issues as they really are, whatever a tracker says about them. */
+/** The true issues, independent of what a tracker reports. */
 export class Board {
   readonly issues = new Map<string, Issue>();
   #made = 0;
@@ -16,7 +16,7 @@ export class Board {
 
   constructor(private readonly random: Random) {}
 
-  /** `null` when there is enough to do. */
+  /** Null when there are enough issues. */
   create(): Issue | null {
     const isOver = ({ state }: Issue) => TERMINAL.some((terminal) => terminal === state);
     const over = [...this.issues.values()].filter(isOver);
@@ -59,7 +59,7 @@ export class Board {
     else this.change(id, { labels: known.labels.length > 0 ? [] : [LABEL] });
   }
 
-  /** Adds a blocker, or takes all of them away. */
+  /** Adds a blocker, or removes all blockers. */
   block(id: string): void {
     const known = this.issues.get(id);
     const other = this.random.pick([...this.issues.values()]);

@@ -6,7 +6,7 @@ const EVERY_MS = 8_000;
 const HEARTBEAT_MS = 1_000;
 const SET_BACK_TOLD_MS = 1_000;
 
-/** People, operators, the machine and bad luck: one of them does something every few seconds, until the calm. */
+/** People, operators, the machine and chance act every few seconds, until the calm phase. */
 export function stir(world: World): void {
   const { random, time } = world;
   time.after(random.wait(1, 3 * EVERY_MS), () => {
@@ -60,7 +60,7 @@ function people(world: World): void {
 
 function reload(world: World): void {
   world.reload();
-  // Else the watch misses it.
+  // Otherwise the watcher misses the edit.
   if (world.random.chance(0.6)) world.life?.tellWorkflow();
 }
 
@@ -104,7 +104,7 @@ function clocks(world: World): void {
     case 'clock: set back': {
       const byMs = random.int(SET_BACK_TOLD_MS + 1, 3_600_000);
       time.setBack(byMs);
-      // The daemon finds out at its next heartbeat.
+      // The daemon notices at its next heartbeat.
       time.after(random.int(1, HEARTBEAT_MS), () => {
         if (life && !life.isDead) life.dispatch({ type: 'clock_set_back', byMs });
       });

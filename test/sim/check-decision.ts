@@ -2,13 +2,13 @@ import type { State } from '../../orchestrator/state.js';
 import { runOf } from '../../orchestrator/state.js';
 import type { Claim, Running } from '../../src/domain/claim.js';
 import { stateKey } from '../../src/domain/issue.js';
-import type { LawBook } from './law-book.js';
+import type { LawChecker } from './law-checker.js';
 import type { Life } from './life.js';
 import type { World } from './world.js';
 
-/** The claims that this event has made for a run: might they be made? Returns their runs. */
+/** Checks that the claims made by this event were allowed. Returns their runs. */
 export function checkClaims(
-  book: LawBook,
+  book: LawChecker,
   { time }: World,
   life: Life,
   isPaused: boolean,
@@ -32,7 +32,7 @@ export function checkClaims(
   return made;
 }
 
-function checkPermit(book: LawBook, { run }: Running, isPaused: boolean, state: State, wallMs: number): void {
+function checkPermit(book: LawChecker, { run }: Running, isPaused: boolean, state: State, wallMs: number): void {
   const says = (why: string) => book.broke('held_starts_nothing', `${run.runId} is claimed: ${why}`);
   if (isPaused) says('paused by an operator');
   if (state.shutdown !== null) says('shutting down');
@@ -48,7 +48,7 @@ function checkPermit(book: LawBook, { run }: Running, isPaused: boolean, state: 
   if (probes.length > 1) says('a second probe');
 }
 
-function checkLimits(book: LawBook, claim: Claim, life: Life, state: State): void {
+function checkLimits(book: LawChecker, claim: Claim, life: Life, state: State): void {
   const { maxConcurrentAgents, maxConcurrentAgentsByState } = life.workflow.config.agent;
   const taken = Object.values(state.claims).filter((one) => runOf(one) !== null);
   if (taken.length > maxConcurrentAgents)
@@ -60,12 +60,12 @@ function checkLimits(book: LawBook, claim: Claim, life: Life, state: State): voi
     book.broke('capacity', `${claim.issue.id} takes slot ${alike} of ${limit} for "${key}"`);
 }
 
-/** The longest backoff of any workflow with its jitter, and what small corrections of the clock may add, which are not told. */
+/** The longest backoff of any workflow with jitter, plus small clock corrections that are not reported. */
 const LONGEST_WAIT_MS = 330_000 + 15_000;
-/** A daemon finds out at its next heartbeat that the clock was set back. */
+/** A daemon notices at its next heartbeat that the clock was set back. */
 const FOUND_OUT_MS = 1_500;
 
-export function checkWaits(book: LawBook, { time }: World, state: State): void {
+export function checkWaits(book: LawChecker, { time }: World, state: State): void {
   if (time.nowMs - time.setBackAtMs < FOUND_OUT_MS) return;
   for (const [id, { status }] of Object.entries(state.claims)) {
     if (status.kind !== 'waiting') continue;
@@ -75,13 +75,13 @@ export function checkWaits(book: LawBook, { time }: World, state: State): void {
   for (const source of ['agent', 'workflow', 'store'] as const) {
     const hold = state.holds[source];
     const leftMs = (hold?.untilMs ?? 0) - time.wallMs;
-    // When a quota is back is told by a clock of others.
+    // The reset time of a quota comes from another clock.
     if (hold?.code !== 'agent_quota' && leftMs > LONGEST_WAIT_MS)
       book.broke('waits_bounded', `the hold of the ${source} lasts ${leftMs} ms more`);
   }
 }
 
-export function checkWhole(book: LawBook, state: State): void {
+export function checkWhole(book: LawChecker, state: State): void {
   let runs = 0;
   for (const [id, claim] of Object.entries(state.claims)) {
     const run = runOf(claim);

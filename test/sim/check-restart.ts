@@ -5,12 +5,12 @@ import type { Durable, DurableChange } from '../../src/domain/durable.js';
 import type { Effect } from '../../src/domain/effects.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import type { Disk } from './disk.js';
-import type { LawBook } from './law-book.js';
+import type { LawChecker } from './law-checker.js';
 
-/** Which state each write was to make safe: what comes back after a kill is held against it. */
+/** The state that each write was meant to store. The restored state is compared with it after a kill. */
 export class StoredStates {
   #ordered = new WeakMap<DurableChange, { readonly life: number; readonly seq: number; readonly state: State }>();
-  /** The newest write that this life was told to be safe. */
+  /** The newest write that was confirmed in this life. */
   #safeSeq = 0;
   #life = 0;
 
@@ -23,7 +23,7 @@ export class StoredStates {
     }
   }
 
-  check(book: LawBook, { applied, durable }: Disk, restored: State, life: number, now: Instant): void {
+  check(book: LawChecker, { applied, durable }: Disk, restored: State, life: number, now: Instant): void {
     const on = applied === null ? undefined : this.#ordered.get(applied);
     const seqOnDisk = on?.life === this.#life ? on.seq : 0;
     if (seqOnDisk < this.#safeSeq)
@@ -34,7 +34,7 @@ export class StoredStates {
   }
 }
 
-function compare(book: LawBook, was: State, onDisk: Durable, is: State, { wallMs, day: today }: Instant): void {
+function compare(book: LawChecker, was: State, onDisk: Durable, is: State, { wallMs, day: today }: Instant): void {
   const lost = (what: string, before: unknown, after: unknown) =>
     book.broke('restart_loses_nothing', `${what} was ${JSON.stringify(before)} and is ${JSON.stringify(after)}`);
   const expect = (what: string, before: unknown, after: unknown) => {
@@ -44,10 +44,10 @@ function compare(book: LawBook, was: State, onDisk: Durable, is: State, { wallMs
   for (const [id, claim] of Object.entries(was.claims)) {
     const restored = is.claims[id];
     if (restored) expect(`the claim of ${id}`, essence(claim), essence(restored));
-    // Not as the last daemon had it: it may have moved them with a clock that was set right again since then.
+    // Not the last daemon's value: it may have moved due times with a clock that was corrected since.
     const due = dueAt(onDisk.claims[id]?.status, wallMs);
     const restoredDue = dueAt(restored?.status, wallMs);
-    // A wait that a clock made too long may be cut, but not below a whole backoff.
+    // A wait that a clock change made too long may be shortened, but not below a whole backoff.
     const isCut = due !== null && restoredDue !== null && restoredDue < due;
     if (restoredDue !== due && !(isCut && restoredDue >= wallMs + is.config.agent.maxRetryBackoffMs))
       lost(`the due time of ${id}`, due, restoredDue);
@@ -60,7 +60,7 @@ function compare(book: LawBook, was: State, onDisk: Durable, is: State, { wallMs
   }
 }
 
-/** What must be the same. */
+/** The fields that must be equal. */
 function essence({ failures, idleRuns, suspect, status, issue }: Claim): unknown {
   const shared = { failures, idleRuns, suspect, state: issue.state };
   switch (status.kind) {
@@ -75,7 +75,7 @@ function essence({ failures, idleRuns, suspect, status, issue }: Claim): unknown
   }
 }
 
-/** A clock that was set back moves due times by just that. */
+/** Setting the clock back moves due times by the same amount. */
 function dueAt(status: ClaimStatus | undefined, wallMs: number): number | null {
   return status?.kind === 'waiting' ? status.dueAtMs - Math.max(0, status.sinceMs - wallMs) : null;
 }

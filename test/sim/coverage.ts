@@ -1,4 +1,4 @@
-/** Every fault that the simulation can bring about. A batch in which one of them never fired proves less than it says. */
+/** Every fault that the simulation can cause. A batch in which one of them never occurred proves less than it claims. */
 export const FAULTS = [
   // The tracker
   'tracker: request fails',
@@ -78,7 +78,7 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** How often each thing happened. Points of a kill and places in the core are named as they are met. */
+/** Counts how often each fault, kill point and place in the core occurred. */
 export class Coverage {
   readonly counts = new Map<string, number>();
 

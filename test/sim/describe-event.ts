@@ -2,7 +2,7 @@ import type { Effect } from '../../src/domain/effects.js';
 import type { OrchestratorEvent, ReadResult } from '../../src/domain/events.js';
 import type { Outcome } from '../../src/domain/outcome.js';
 
-/** An event and what it led to, in one line. */
+/** An event and its effects in one line. */
 export function describeEvent(event: OrchestratorEvent, effects: readonly Effect[]): string {
   let line = describe(event);
   for (const effect of effects) if (effect.type !== 'note') line += ` → ${order(effect)}`;

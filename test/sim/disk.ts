@@ -3,18 +3,18 @@ import { finishedKey } from '../../src/domain/durable.js';
 import type { WorkspaceOwner } from '../../src/domain/ports.js';
 import { newestDays } from '../support/memory-store.js';
 
-/** What a killed daemon leaves: its state, the workspaces and their owners, and which runs owe an `after_run`. */
+/** The remains of a killed daemon: its state, the workspaces and their owners, and the runs that still need an `after_run`. */
 export class Disk {
   durable: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] };
-  /** The last change that is safe here. */
+  /** The last stored change. */
   applied: DurableChange | null = null;
   readonly runs = new Map<string, RunRecord>();
-  /** Records that were closed and are open again. */
+  /** Run records that were closed and are open again. */
   readonly reopened: { readonly was: RunRecord; readonly is: RunRecord }[] = [];
   readonly owners = new Map<string, WorkspaceOwner>();
-  /** Folders that exist, by issue. */
+  /** Existing workspace folders by issue. */
   readonly folders = new Set<string>();
-  /** Runs whose `before_run` began and whose `after_run` has not ended: their issue. */
+  /** The issues of runs whose `before_run` began and whose `after_run` has not ended. */
   readonly owing = new Map<string, string>();
 
   apply(change: DurableChange): void {
@@ -37,7 +37,7 @@ export class Disk {
     }
   }
 
-  /** Through JSON, so that only what a disk could keep comes back. */
+  /** Goes through JSON, so only serialisable data comes back. */
   load(): Durable {
     const durable = JSON.parse(JSON.stringify(this.durable)) as Durable;
     return { ...durable, ledger: newestDays(durable.ledger) };

@@ -1,13 +1,13 @@
 const KEPT = 40;
 
-/** What happened, line by line: a hash of all of it, and the last lines for people. */
+/** The history line by line: a hash of all lines, and the last lines for people. */
 export class History {
   lines = 0;
   readonly #last: string[] = [];
   #a = 0x811c9dc5;
   #b = 0xc9dc5118;
 
-  /** `onLine` hears every line, for those who want all of it. */
+  /** `onLine` receives every line. */
   constructor(private readonly onLine: ((line: string) => void) | null = null) {}
 
   tell(atMs: number, line: string): void {
@@ -19,7 +19,7 @@ export class History {
     for (let index = 0; index < line.length; index++) this.#mix(line.charCodeAt(index));
   }
 
-  /** The same for the same history, and for no other. */
+  /** Equal for equal histories only. */
   get hash(): string {
     return [this.#a, this.#b].map((half) => (half >>> 0).toString(16).padStart(8, '0')).join('');
   }

@@ -38,31 +38,31 @@ const MOMENTS = [
 const BOUNDARIES = EFFECTS.flatMap((type) => [`before ${type}`, `after ${type}`]);
 const POINTS: readonly string[] = [...BOUNDARIES, ...MOMENTS];
 
-/** Passed many times in every life. */
+/** Reached many times in every life. */
 const OFTEN = /poll|persist|note|write/;
 
-/** Every point at which a daemon must have been killed in a batch, as the coverage names them. */
+/** Every point at which a batch must have killed a daemon, as the coverage names them. */
 export const KILL_POINTS: readonly string[] = [
-  // Nobody is there any more whom the kill could hit.
+  // No daemon exists at this point.
   ...BOUNDARIES.filter((point) => point !== 'after exit').map((point) => `kill: ${point}`),
   ...MOMENTS.map((point) => `kill: at ${point}`),
 ];
 
-/** Decides at which effect boundary, or in which other moment, this life ends. */
+/** Decides at which effect boundary or other point this life ends. */
 export class Killer {
   #point = '';
   #left = 0;
 
   constructor(private readonly world: World) {}
 
-  /** For the life that begins. Each point is as likely as any other, however often it is passed. */
+  /** Chooses the kill point of the next life. All points are equally likely, however often they are reached. */
   plan(): void {
     const { random, traits, isCalm } = this.world;
     this.#point = traits.has.kills && !isCalm && random.chance(0.8) ? (random.pick(POINTS) ?? '') : '';
     this.#left = random.int(1, OFTEN.test(this.#point) ? 12 : 2);
   }
 
-  /** Is that what it waits for? A point that is seldom passed is helped along. */
+  /** True when this is the chosen point. Rare points are made more likely. */
   waitsFor(...words: readonly string[]): boolean {
     return words.some((word) => this.#point.includes(word));
   }

@@ -1,4 +1,4 @@
-/** What must hold after every event, whatever the faults. */
+/** The laws that must hold after every event, whatever the faults. */
 export const LAWS = {
   one_tree_per_issue: 'an issue has at most one living process tree, across restarts',
   capacity: 'no start goes over the limits of its moment, in all and per state',

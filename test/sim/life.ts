@@ -12,14 +12,14 @@ import { simTracker } from './tracker.js';
 import { clockOf } from './virtual-time.js';
 import type { World } from './world.js';
 
-/** One process of the daemon, from its boot to its end: the real loop, perform and restore over the ports of the world. */
+/** One daemon process from start to end: the real loop, perform and restore over the simulated ports. */
 export class Life {
   isDead = false;
   loop: Loop | null = null;
   clock: Clock | null = null;
-  /** The workflow that the core was last told. */
+  /** The workflow that the core last received. */
   workflow: Workflow;
-  /** What the world has to say to this daemon. */
+  /** Messages of the world for this daemon. */
   dispatch: Dispatch = () => {};
   readonly #runner: SimRunner;
 
@@ -96,7 +96,7 @@ export class Life {
     this.dispatch({ type: 'started', leftovers: owners });
   }
 
-  /** An edit of the workflow that the watch missed is seen at the next poll. */
+  /** An edit that the watcher missed is noticed at the next poll. */
   tellWorkflow(): void {
     const { workflow, plant } = this.world;
     if (this.isDead || workflow.hash === this.workflow.hash) return;
@@ -105,7 +105,7 @@ export class Life {
     this.dispatch({ type: 'config_changed', config, workflowHash: workflow.hash });
   }
 
-  /** A moment at which the daemon may be killed; true when it is dead. */
+  /** A point at which the daemon may be killed. Returns true when it is dead. */
   reaches(point: string): boolean {
     if (!this.isDead && this.world.killer.strikes(point)) {
       this.world.coverage.mark(`kill: at ${point}`);
@@ -114,7 +114,7 @@ export class Life {
     return this.isDead;
   }
 
-  /** With SIGKILL: nothing is told to anybody. */
+  /** With SIGKILL: no port is informed. */
   die(): void {
     if (this.isDead) return;
     this.world.tell(() => 'the daemon is killed');

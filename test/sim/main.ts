@@ -13,7 +13,7 @@ const RUNS = 20_000;
 const LONG_RUNS = 1_000_000;
 const WORKERS = 2;
 
-/** What a worker does, and what it has to say about it. */
+/** The task of a worker and its report. */
 type Task =
   | { readonly kind: 'batch'; readonly order: BatchOrder }
   | { readonly kind: 'hunt'; readonly names: readonly string[] };
@@ -66,7 +66,7 @@ async function playMany(runs: number, fromSeed: number, isVerbose: boolean): Pro
     })),
     (word) => {
       if (word.kind === 'batch') results.push(word.result);
-      // At once: a long batch may be ended before its end.
+      // Report at once, because a long batch may be interrupted.
       if (word.kind === 'breach') console.log(`\n${tellBreach(word.report)}\n`);
       if (word.kind !== 'runs') return;
       const before = done;
@@ -98,7 +98,7 @@ function missingFaults({ coverage }: BatchResult): string[] {
   return met.missing([...FAULTS, ...KILL_POINTS, ...REACHED]);
 }
 
-/** Each planted bug must be caught within as many runs as CI plays, and each law must have caught one. */
+/** Each planted bug must be caught within the number of runs that CI plays, and each law must catch one. */
 async function huntAll(): Promise<boolean> {
   console.log(`\n${PLANTED.length} planted bugs, each to be caught within ${RUNS.toLocaleString('en-US')} runs`);
   const names = PLANTED.map(({ name }) => name);

@@ -3,7 +3,7 @@ import type { Fault } from './coverage.js';
 import type { Life } from './life.js';
 import type { World } from './world.js';
 
-/** Somebody asks the daemon for something, sensible or not. */
+/** Operators send requests to the daemon, sensible or not. */
 export function operators(world: World): void {
   const { random, board, life } = world;
   if (!life) return;
@@ -21,7 +21,7 @@ export function operators(world: World): void {
   random.weighted(acts, () => {})();
 }
 
-/** One of the open questions is answered, of a living run or of a parked issue. */
+/** Answers one open question of an active run or a parked issue. */
 export function answerSomebody(world: World): void {
   const { life, random } = world;
   const open = Object.entries(life?.state?.claims ?? {}).flatMap(([issueId, { status }]) => {

@@ -6,14 +6,14 @@ import type { Dispatch } from '../../src/domain/events.js';
 import type { Runner, Store } from '../../src/domain/ports.js';
 import type { TrackerPort } from './tracker.js';
 
-/** What a planted bug may see of the daemon that it is in. */
+/** The parts of the daemon that a planted bug can access. */
 export interface Insight {
   readonly state: State | null;
   readonly clock: Clock | null;
   readonly dispatch: Dispatch;
 }
 
-/** A bug, made by wrapping what stands around the core. The product has no switch for it. */
+/** A bug, created by wrapping the ports of the core. The product has no switch for it. */
 export interface Plant {
   store?(store: Store, life: Insight): Store;
   tracker?(tracker: TrackerPort, life: Insight): TrackerPort;
@@ -23,7 +23,7 @@ export interface Plant {
   perform?(perform: (effect: Effect) => void, life: Insight): (effect: Effect) => void;
   restore?(restored: State, fresh: State): State;
   config?(config: Config): Config;
-  /** Which of the processes that an earlier daemon left are killed at boot. */
+  /** Selects the leftover processes that are killed at start. */
   reaps?(marker: string): boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { Planted } from './planted.js';
 
-/** Bugs in clocks, timers and in the end of a daemon. */
+/** Bugs in clocks, timers and the shutdown. */
 export const CLOCKS: readonly Planted[] = [
   {
     name: 'the wall clock of the core runs fast',

@@ -3,7 +3,7 @@ import { failure, type Outcome } from '../../src/domain/outcome.js';
 import type { RateLimit } from '../../src/domain/ports.js';
 import type { Planted } from './planted.js';
 
-/** Bugs in what becomes of a limit of the tracker, and of a tracker that a run cannot read. */
+/** Bugs in the handling of rate limits and unreadable trackers. */
 export const LIMITS: readonly Planted[] = [
   {
     name: 'the reset of a limit is lost on its way from the tracker',

@@ -2,7 +2,7 @@ import type { State } from '../../orchestrator/state.js';
 import type { DurableChange } from '../../src/domain/durable.js';
 import type { Planted } from './planted.js';
 
-/** Bugs in what is stored, and in what is made of it at a restart. */
+/** Bugs in storing and restoring. */
 export const STORE_AND_RESTART: readonly Planted[] = [
   {
     name: 'the claim of a run is not stored',

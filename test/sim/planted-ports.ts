@@ -2,7 +2,7 @@ import { cancelled } from '../../src/domain/outcome.js';
 import type { Runner } from '../../src/domain/ports.js';
 import type { Planted } from './planted.js';
 
-/** Bugs in the runner, in the carrying out of orders and in limits. */
+/** Bugs in the runner, in performing effects and in limits. */
 export const PORTS: readonly Planted[] = [
   {
     name: 'a run counts as exited once it is asked to stop, before its kill is confirmed',

@@ -1,9 +1,9 @@
-/** Chance that can be replayed: the same seed gives the same numbers (mulberry32). */
+/** Replayable randomness: the same seed gives the same numbers (mulberry32). */
 export class Random {
   #state: number;
 
   constructor(seed: number) {
-    // Neighbouring seeds must not give neighbouring histories.
+    // Adjacent seeds must not give similar histories.
     this.#state = Math.imul(seed + 1, 0x9e3779b1) ^ 0x85ebca6b;
     this.next();
     this.next();
@@ -26,7 +26,7 @@ export class Random {
     return min + Math.floor(this.next() * (max - min + 1));
   }
 
-  /** Mostly short, sometimes long: as waits are. */
+  /** Mostly short, sometimes long, like real waits. */
   wait(minMs: number, maxMs: number): number {
     const share = this.next();
     return Math.round(minMs + (maxMs - minMs) * share * share * share);

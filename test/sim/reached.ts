@@ -24,12 +24,12 @@ const RUNS: { readonly [reason in RunReason]: true } = {
   answer: true,
 };
 
-/** Where the core must have been in a batch: faults that lead nowhere would prove nothing. */
+/** The places in the core that a batch must reach. Faults without effect would prove nothing. */
 export const REACHED: readonly string[] = [
   ...Object.keys(STOPS).map((reason) => `core: stops, ${reason}`),
   ...Object.keys(RUNS).map((reason) => `core: starts, ${reason}`),
   ...HOLD_SOURCES.map((source) => `core: holds, ${source}`),
-  // No error of a run leads to it any more.
+  // No run error leads to it any more.
   ...PARK_REASONS.filter((reason) => reason !== 'configuration').map((reason) => `core: parks, ${reason}`),
 ];
 

@@ -2,7 +2,7 @@ import type { BatchResult } from './batch.js';
 import { LAWS } from './laws.js';
 import type { Report } from './simulate.js';
 
-/** The law, what broke it, the end of the history, and the line that plays it again. */
+/** Reports the law, the breach, the end of the history, and the command that replays it. */
 export function tellBreach({ seed, breach, last, hash }: Report, plantName: string | null = null): string {
   const replay = `npm run test:sim -- --seed ${seed}${plantName === null ? '' : ` --plant '${plantName}'`}`;
   if (!breach) return `seed ${seed} keeps every law (history ${hash})`;

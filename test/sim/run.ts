@@ -19,8 +19,8 @@ const COMMENTS: { readonly [code in ErrorCode]?: Fault } = {
 };
 
 /**
- * One run as the runner carries it through: workspace, hooks, agent, `after_run`, gone. What it does next is always one timer of
- * its daemon's; with the daemon it stands still, and only its tree may be left.
+ * One run in the runner: workspace, hooks, agent, `after_run`, end. Its next action is always one timer of
+ * its daemon. It stops with the daemon, and only its process tree may remain.
  */
 export class SimRun implements AgentHost {
   readonly tree: Tree;
@@ -47,7 +47,7 @@ export class SimRun implements AgentHost {
     this.next(this.world.random.wait(5, 3_000), () => this.#readComments());
   }
 
-  /** Before anything else; a run that has not heard what people said does not begin. */
+  /** The first action: a run does not begin without the comments. */
   #readComments(): void {
     const { random, coverage, moods } = this.world;
     const trouble = random.chance(0.5) ? troubleOf(this.world) : null;
@@ -62,7 +62,7 @@ export class SimRun implements AgentHost {
   }
 
   #refused(trouble: BatonError): void {
-    // A token that is refused once counts from then on.
+    // After a token was rejected once, it counts from then on.
     if (trouble.code !== 'tracker_auth') this.world.laws.limits.runEnds(this.order.runId, resetOf(trouble));
     this.#gone(failureOf(trouble));
   }
@@ -131,7 +131,7 @@ export class SimRun implements AgentHost {
     });
   }
 
-  /** Its turn was good; then the issue is read again. */
+  /** The turn succeeded; the issue is read again. */
   lookAfterTurn(): void {
     const { moods, random, coverage, laws } = this.world;
     const trouble = moods.tracker === 'limited' && random.chance(0.3) ? troubleOf(this.world) : null;
@@ -141,7 +141,7 @@ export class SimRun implements AgentHost {
     this.finish(failureOf(trouble));
   }
 
-  /** The agent is gone; `after_run` is next. */
+  /** The agent has ended; `after_run` follows. */
   finish(outcome: Outcome): void {
     if (this.#isFinishing) return;
     this.#isFinishing = true;
@@ -158,7 +158,7 @@ export class SimRun implements AgentHost {
     });
   }
 
-  /** Its processes are gone; `after_run` is owed only when `before_run` began. */
+  /** Its processes are gone; `after_run` is due only when `before_run` began. */
   #leave(outcome: Outcome): void {
     if (this.world.disk.owing.has(this.order.runId)) this.finish(outcome);
     else this.#gone(outcome);
@@ -182,7 +182,7 @@ export class SimRun implements AgentHost {
     this.life.dispatch({ type: 'run_signalled', runId: this.order.runId, signal });
   }
 
-  /** The one thing that it does next. */
+  /** The next action. */
   next(delayMs: number, act: () => void): void {
     this.#cancelNext = this.world.time.after(delayMs, () => {
       if (!this.life.isDead) act();

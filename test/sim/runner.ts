@@ -7,7 +7,7 @@ import type { Life } from './life.js';
 import { SimRun } from './run.js';
 import type { World } from './world.js';
 
-/** The runner of one life. Runs and removals are trees of the world; what they say goes to the daemon that started them. */
+/** The runner of one life. Runs and removals are process trees of the world; their messages go to the daemon that started them. */
 export class SimRunner implements Runner {
   readonly #runs = new Map<string, SimRun>();
   #removals = 0;
@@ -26,7 +26,7 @@ export class SimRunner implements Runner {
     run.begin();
   }
 
-  /** What was left was killed at the boot; whoever outlived even that is waited for, then the debt is paid. */
+  /** Leftover processes were killed at start. Survivors are waited for, then the pending `after_run` runs. */
   close(order: StartOrder): void {
     const { world, life } = this;
     const { trees, time, random, disk, laws } = world;
@@ -100,7 +100,7 @@ export class SimRunner implements Runner {
     return Promise.resolve(this.world.moods.disk === 'low' ? 100 : 100_000);
   }
 
-  /** What a daemon does that leaves at once: KILL for all, without waiting. */
+  /** A forced exit: KILL for all, without waiting. */
   killAll(): void {
     const { trees, time } = this.world;
     for (const tree of trees.alive) {

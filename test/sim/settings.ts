@@ -4,7 +4,7 @@ import { config, workflow } from '../support/builders.js';
 import { ACTIVE, LABEL, TERMINAL } from './board.js';
 import type { Random } from './random.js';
 
-/** A workflow as somebody might write it, with limits small enough to be met. */
+/** A realistic workflow, with limits small enough to be reached. */
 export function drawWorkflow(random: Random, number: number): Workflow {
   return workflow({ hash: `workflow-${number}`, config: drawConfig(random) });
 }

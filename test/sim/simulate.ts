@@ -23,7 +23,7 @@ export interface Report {
   readonly coverage: ReadonlyMap<string, number>;
 }
 
-/** One history from its seed: faults and kills first, then the calm in which everything must come to its end. */
+/** Plays one history from its seed: faults and kills first, then a calm phase in which everything must finish. */
 export async function simulate(
   seed: number,
   plant: Plant = NO_PLANT,
@@ -51,7 +51,7 @@ export async function simulate(
   };
 }
 
-/** Lets things happen one after the other; true when it came to `isDone` in that many steps. */
+/** Runs steps one by one. Returns true when `isDone` holds within this many steps. */
 async function play(world: World, mostSteps: number, isDone: () => boolean): Promise<boolean> {
   for (let steps = 0; steps < mostSteps; steps++) {
     if (world.laws.breach || isDone()) return true;
@@ -88,7 +88,7 @@ async function calmDown(world: World): Promise<void> {
   await tidied(world);
 }
 
-/** Every few seconds somebody looks after the daemon, until everything is at rest. */
+/** An operator tends the daemon every few seconds until everything is at rest. */
 function soothe(world: World): void {
   const { time, laws } = world;
   const state = world.life?.state;
@@ -96,13 +96,13 @@ function soothe(world: World): void {
     world.life.tellWorkflow();
     laws.operatorSaid('resume_requested');
     if (state.pausedSinceMs !== null) world.life.dispatch({ type: 'resume_requested' });
-    // The night in which a budget of the day comes back.
+    // Includes a night, so a daily budget can reset.
     if (state.holds.budget) time.wallOffsetMs += 12 * 3_600_000;
   }
   time.after(30_000, () => soothe(world));
 }
 
-/** A finished issue keeps no workspace over a restart. */
+/** A finished issue has no workspace after a restart. */
 async function tidied(world: World): Promise<void> {
   const { laws, disk, board, time, life } = world;
   life?.dispatch({ type: 'shutdown_requested' });
@@ -118,7 +118,7 @@ async function tidied(world: World): Promise<void> {
   if (!isTidy()) laws.broke('everything_ends', `workspaces of finished issues are left: ${litter().join(', ')}`);
 }
 
-/** What is not at rest, a sentence each. */
+/** What is not at rest, one sentence each. */
 function restOf(world: World): string[] {
   const { life, trees, board, disk, workflow } = world;
   const state = life?.state;
@@ -138,7 +138,7 @@ function restOf(world: World): string[] {
   ];
 }
 
-/** Not claimed, and the daemon can say why. */
+/** Not claimed, and the daemon can explain why. */
 function isKeptOut(state: State, issueId: string): boolean {
   const issue = state.candidates[issueId];
   return (
@@ -148,7 +148,7 @@ function isKeptOut(state: State, issueId: string): boolean {
   );
 }
 
-/** Every promise that can settle has settled. */
+/** All pending promises have settled. */
 function drained(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -6,7 +6,7 @@ import type { World } from './world.js';
 
 const NEVER = new Promise<never>(() => {});
 
-/** The store of one life: a write is on the disk or not, whatever becomes of the one who ordered it. */
+/** The store of one life: a write is on disk or not, even when the daemon that ordered it dies. */
 export function simStore(world: World, life: Life): Store {
   const { disk, random, time } = world;
 
@@ -49,7 +49,7 @@ export function simStore(world: World, life: Life): Store {
       put: async (owner) => void disk.owners.set(owner.key, owner),
       remove: async (key) => void disk.owners.delete(key),
     },
-    // Which runs owe an after_run is the runner's own knowledge, see Disk.owing.
+    // The runner itself knows which runs need an after_run, see Disk.owing.
     openRuns: { all: async () => [], put: async () => {}, remove: async () => {} },
     past: { runs: async () => [], finished: async () => [], days: async () => [], events: async () => [] },
     addEvent: () => {},

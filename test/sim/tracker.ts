@@ -7,17 +7,17 @@ import type { World } from './world.js';
 
 export type TrackerPort = Pick<Tracker, 'issuesByStates' | 'issuesByIds'>;
 
-/** Later than this nobody listens any more; a list of many pages may take longer. */
+/** After this time the caller has given up; a list of many pages may take longer. */
 const READ_LIMIT_MS = 60_000;
 const LIST_LIMIT_MS = 300_000;
 
-/** One question: how long it is waited for, and who is told of a refusal. */
+/** One request: its timeout, and the callback for a rejection. */
 interface Asked {
   readonly limitMs: number;
   refused(resetAtMs: number): void;
 }
 
-/** A tracker that is flaky, slow and a liar when the world is in the mood for it. */
+/** A tracker that is flaky, slow or lying, depending on the seed. */
 export function simTracker(world: World, life: Life): TrackerPort {
   const { random, coverage, board, laws, time } = world;
   return {
@@ -56,7 +56,7 @@ export function simTracker(world: World, life: Life): TrackerPort {
   };
 }
 
-/** Fails, or looks at the board now or at some later moment, and tells it still later. */
+/** Fails, or reads the board now or later, and answers still later. */
 function answer(
   world: World,
   life: Life,
@@ -80,7 +80,7 @@ function answer(
     delayMs = isTooLate ? limitMs + random.int(1, 30_000) : random.int(2_000, 59_000);
   }
   if (random.chance(0.5)) return later(world, life, delayMs, () => Promise.resolve(look(board.issues)));
-  // It looked when it was asked; what has happened since then it does not know.
+  // The answer shows the board at the time of the request.
   const then = new Map(board.issues);
   const askedMs = time.nowMs;
   const batch = look(then);
@@ -92,7 +92,7 @@ function answer(
   });
 }
 
-/** What the tracker says instead of an answer, to whoever asks: the daemon, or one of its runs. */
+/** The tracker's error answer, for the daemon and for its runs. */
 export function troubleOf({ moods, coverage, time, random }: World): BatonError | null {
   switch (moods.tracker) {
     case 'down':

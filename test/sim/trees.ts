@@ -1,11 +1,11 @@
-/** The processes of one run or one removal, as one thing. They may outlive the daemon that started them. */
+/** The process tree of one run or one removal. It may outlive the daemon that started it. */
 export interface Tree {
   readonly marker: string;
   readonly issueId: string;
-  /** Which life of the daemon started it. */
+  /** The life of the daemon that started it. */
   readonly life: number;
   isAlive: boolean;
-  /** True time until which not even SIGKILL ends it. */
+  /** The true time until which even SIGKILL does not end it. */
   stubbornUntilMs: number;
 }
 
@@ -18,7 +18,7 @@ export class Trees {
     return tree;
   }
 
-  /** Gone, and out of sight. */
+  /** The tree is gone and no longer listed. */
   end(tree: Tree): void {
     tree.isAlive = false;
     this.#alive.delete(tree);

@@ -10,13 +10,13 @@ interface Entry {
 }
 
 /**
- * Time that moves only from one thing that happens to the next. `nowMs` is true time, which no clock of the world shows: the
+ * Time that only moves from one event to the next. `nowMs` is true time, which no simulated clock shows: the
  * wall clock is off by `wallOffsetMs`, which sleep and people change.
  */
 export class VirtualTime {
   nowMs = 0;
   wallOffsetMs = 0;
-  /** True time at which the wall clock was last set back. */
+  /** The true time at which the wall clock was last set back. */
   setBackAtMs = Number.NEGATIVE_INFINITY;
   #order = 0;
   readonly #heap: Entry[] = [];
@@ -31,7 +31,7 @@ export class VirtualTime {
     this.setBackAtMs = this.nowMs;
   }
 
-  /** Returns how to cancel it. */
+  /** Returns a function that cancels it. */
   after(delayMs: number, callback: () => void): () => void {
     const entry: Entry = { atMs: this.nowMs + Math.max(0, delayMs), order: this.#order++, callback };
     this.#push(entry);
@@ -40,7 +40,7 @@ export class VirtualTime {
     };
   }
 
-  /** Lets the next thing happen; `false` when nothing is left to happen. */
+  /** Runs the next event. Returns false when there is none. */
   step(): boolean {
     for (;;) {
       const entry = this.#pop();
@@ -54,7 +54,7 @@ export class VirtualTime {
     }
   }
 
-  /** The wall clock as a process shows it that has been awake for so long. */
+  /** The wall clock of a process that has been awake for this long. */
   instant(awakeMs: number): Instant {
     const { wallMs } = this;
     const number = Math.floor(wallMs / DAY_MS);
@@ -100,7 +100,7 @@ export class VirtualTime {
   }
 }
 
-/** The clock of one process: it starts anew with it, and rings for as long as `rings` says so. */
+/** The clock of one process. It starts with the process and rings while `rings` returns true. */
 export function clockOf(time: VirtualTime, rings: () => boolean): Clock {
   const bornMs = time.nowMs;
   return {

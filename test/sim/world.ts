@@ -4,7 +4,7 @@ import { Coverage, type Fault } from './coverage.js';
 import { Disk } from './disk.js';
 import { History } from './history.js';
 import { Killer } from './killer.js';
-import { LawBook } from './law-book.js';
+import { LawChecker } from './law-checker.js';
 import { Life } from './life.js';
 import type { Plant } from './plant.js';
 import { Random } from './random.js';
@@ -21,7 +21,7 @@ export interface Moods {
 
 const FINE: Moods = { tracker: 'fine', store: 'fine', service: 'fine', disk: 'fine' };
 
-/** What this seed is about. Not everything at once: a fault that always fires hides the others. */
+/** The theme of this seed. Faults are limited to it, because a fault that always occurs hides the others. */
 interface Traits {
   readonly isolation: 'pidns' | 'none';
   readonly agents: 'good' | 'mixed';
@@ -30,7 +30,7 @@ interface Traits {
   };
 }
 
-/** Everything there is, and one daemon at a time in the middle of it. */
+/** The whole simulated world, with one daemon at a time. */
 export class World {
   readonly random: Random;
   readonly time = new VirtualTime();
@@ -40,13 +40,13 @@ export class World {
   readonly trees = new Trees();
   readonly board: Board;
   readonly killer: Killer;
-  readonly laws: LawBook;
+  readonly laws: LawChecker;
   readonly traits: Traits;
   moods: Moods = FINE;
   isCalm = false;
   life: Life | null = null;
   workflow: Workflow;
-  /** Promises may be waiting to go on. */
+  /** Promises may be pending. */
   isStirred = true;
   runs = 0;
   kills = 0;
@@ -61,7 +61,7 @@ export class World {
     this.history = new History(onLine);
     this.random = new Random(seed);
     this.board = new Board(this.random);
-    this.laws = new LawBook(this);
+    this.laws = new LawChecker(this);
     const { random } = this;
     const has = () => random.chance(0.6);
     this.traits = {
@@ -91,7 +91,7 @@ export class World {
     void life.boot();
   }
 
-  /** Somebody saves WORKFLOW.md. */
+  /** A person saves WORKFLOW.md. */
   reload(): Workflow {
     const workflow = drawWorkflow(this.random, this.#workflows.size + 1);
     this.#workflows.set(workflow.hash, workflow);
@@ -122,7 +122,7 @@ export class World {
     this.#bootLater(life);
   }
 
-  /** At boot: every process that carries our marker gets SIGKILL. */
+  /** At start: every process with the daemon's marker gets SIGKILL. */
   reap(): void {
     const { trees, time } = this;
     for (const tree of trees.alive) {
@@ -141,7 +141,7 @@ export class World {
     this.isStirred = true;
   }
 
-  /** Somebody who has to do with the daemon right now, where there is one. */
+  /** An operator who acts on the current daemon, if there is one. */
   anyClaimedId(): string {
     return this.random.pick(Object.keys(this.life?.state?.claims ?? {})) ?? this.board.anyId();
   }
@@ -155,7 +155,7 @@ export class World {
     this.history.tell(this.time.nowMs, line());
   }
 
-  /** It does not know that its daemon is gone. */
+  /** It does not notice that its daemon is gone. */
   #orphan(tree: Tree): void {
     const { random, time, coverage, board, trees } = this;
     coverage.mark('kill: processes survive');

@@ -1,25 +1,25 @@
 import type { State } from '../../orchestrator/state.js';
 import type { Effect } from '../../src/domain/effects.js';
 import type { Observation, OrchestratorEvent } from '../../src/domain/events.js';
-import type { LawBook } from './law-book.js';
+import type { LawChecker } from './law-checker.js';
 
-/** Shorter than the first backoff by what a clock may be set right without telling. */
+/** The first backoff minus the clock correction that is not reported. */
 const LEAST_APART_MS = 9_000;
 
 type Fault = { readonly resetAtMs: number | null };
 
-/** What the tracker really refused, to polls and to runs, and what came of it. Times are those of the wall clock. */
-export class LimitBook {
-  /** The poll that was ordered last. */
+/** The rejections that polls and runs really received, and their consequences. Times are wall-clock times. */
+export class RateLimitChecker {
+  /** The last ordered poll. */
   pollSeq = 0;
-  /** Told, but not heard yet: by poll or read, and by run. */
+  /** Rejections that the core has not received yet: by poll or read, and by run. */
   readonly #told = new Map<number, number>();
   readonly #faults = new Map<string, Fault>();
-  /** Until then nobody may ask; and the newest question when that was said. */
+  /** The reset before which no request is allowed, and the newest seq at the rejection. */
   #until = { ms: 0, seq: 0 };
-  /** A person has asked for a poll, which has not come yet. */
+  /** A person requested a poll that has not happened yet. */
   #isWished = false;
-  /** When the runs of an issue began that the tracker ended last. */
+  /** The start times of the runs that the tracker's rejections ended last, by issue. */
   readonly #began = new Map<string, number>();
   readonly #startedAt = new Map<string, number>();
 
@@ -29,13 +29,13 @@ export class LimitBook {
     this.#isWished = false;
   }
 
-  /** A person wants a poll now. */
+  /** A person requests a poll. */
   wished(): void {
     this.#isWished = true;
     this.#began.clear();
   }
 
-  /** A poll or read of that number was refused. */
+  /** The poll or read with this seq was rejected. */
   refused(seq: number, resetAtMs: number): void {
     this.#told.set(seq, Math.max(this.#told.get(seq) ?? 0, resetAtMs));
   }
@@ -44,13 +44,13 @@ export class LimitBook {
     this.#startedAt.set(runId, wallMs);
   }
 
-  /** The run ends because of the tracker, before its first process or within its turn. */
+  /** A rejection ends the run, before its first process or during its turn. */
   runEnds(runId: string, resetAtMs: number | null): void {
     this.#faults.set(runId, { resetAtMs });
   }
 
   decided(
-    book: LawBook,
+    book: LawChecker,
     before: State,
     event: OrchestratorEvent,
     after: State,
@@ -84,16 +84,16 @@ export class LimitBook {
     }
   }
 
-  claimed(book: LawBook, runId: string, wallMs: number): void {
+  claimed(book: LawChecker, runId: string, wallMs: number): void {
     this.#mayAsk(book, `${runId} is claimed`, wallMs);
   }
 
-  #mayAsk(book: LawBook, what: string, wallMs: number): void {
+  #mayAsk(book: LawChecker, what: string, wallMs: number): void {
     if (wallMs < this.#until.ms) book.broke('limit_is_kept', `${what}, ${this.#until.ms - wallMs} ms before the reset`);
   }
 
   #observed({ seq, refresh, candidates }: Observation, before: State, wallMs: number): void {
-    // It has answered what was asked after its refusal.
+    // The tracker answered a request made after the rejection.
     const isAnswered = refresh.ok && candidates.ok && !this.#told.has(seq);
     if (isAnswered && seq > this.#until.seq) this.#until = { ms: 0, seq: 0 };
     this.#heard(seq, before, wallMs);
@@ -110,14 +110,14 @@ export class LimitBook {
     this.#until = { ms: Math.max(known, resetAtMs), seq };
   }
 
-  #ended(book: LawBook, runId: string, before: State, after: State, wallMs: number): void {
+  #ended(book: LawChecker, runId: string, before: State, after: State, wallMs: number): void {
     const fault = this.#faults.get(runId);
     const beganMs = this.#startedAt.get(runId) ?? wallMs;
     this.#faults.delete(runId);
     this.#startedAt.delete(runId);
     const issueId = before.runs[runId];
     const claim = issueId === undefined ? undefined : before.claims[issueId];
-    // Whoever was stopped meanwhile ends for another reason.
+    // A run that was stopped meanwhile ends for another reason.
     if (!fault || issueId === undefined || claim?.live.run?.stop !== null || claim.suspect) return;
     if (fault.resetAtMs !== null) this.#limit(fault.resetAtMs, before.seq, wallMs);
     this.#checkFaultless(book, issueId, claim, after);
@@ -127,7 +127,7 @@ export class LimitBook {
       book.broke('refused_not_hot', `${issueId} ran again ${beganMs - lastMs} ms after the run that was refused`);
   }
 
-  #checkFaultless(book: LawBook, issueId: string, was: State['claims'][string], after: State): void {
+  #checkFaultless(book: LawChecker, issueId: string, was: State['claims'][string], after: State): void {
     const is = after.claims[issueId];
     const isUnharmed = is?.status.kind === 'waiting' && is.failures === was.failures && is.idleRuns === was.idleRuns;
     if (!isUnharmed)

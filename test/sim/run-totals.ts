@@ -1,17 +1,17 @@
 import type { State } from '../../orchestrator/state.js';
 import type { Durable } from '../../src/domain/durable.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
-import type { LawBook } from './law-book.js';
+import type { LawChecker } from './law-checker.js';
 
-/** What runs spent and asked, as the world knows it. */
-export class RunBooks {
+/** The tokens and questions of runs, as the world knows them. */
+export class RunTotals {
   /** Absolute totals by thread, and the sum by issue. */
   readonly #ofThread = new Map<string, number>();
   readonly #ofIssue = new Map<string, number>();
-  /** Questions that were open on the disk when this life began, by run. */
+  /** Questions that were open on disk when this life began, by run. */
   readonly #asking = new Map<string, { readonly issueId: string; readonly questionId: string }>();
 
-  /** Returns the total of the thread, in which its one output token is not counted. */
+  /** Returns the total of the thread without its one output token. */
   spend(threadId: string, issueId: string, more: number): number {
     const before = this.#ofThread.get(threadId);
     const total = (before ?? 0) + more;
@@ -25,19 +25,19 @@ export class RunBooks {
     if (onInputTimeout !== 'park') return;
     for (const [issueId, { status }] of Object.entries(claims)) {
       const question = status.kind === 'running' ? status.run.questions[0] : undefined;
-      // Whoever was told to stop it stops it.
+      // A stop request ends the run.
       if (status.kind === 'running' && status.run.wish === null && question)
         this.#asking.set(status.run.runId, { issueId, questionId: question.id });
     }
   }
 
-  decided(book: LawBook, event: OrchestratorEvent, state: State): void {
+  decided(book: LawChecker, event: OrchestratorEvent, state: State): void {
     switch (event.type) {
       case 'run_signalled':
         return event.signal.type === 'usage' ? this.#counted(book, event.runId, state) : undefined;
       case 'stop_requested':
       case 'retry_requested':
-        // A person has decided otherwise.
+        // A person requested something else.
         for (const [runId, { issueId }] of this.#asking) if (issueId === event.issueId) this.#asking.delete(runId);
         return;
       case 'run_unkillable':
@@ -49,14 +49,14 @@ export class RunBooks {
     }
   }
 
-  #counted(book: LawBook, runId: string, state: State): void {
+  #counted(book: LawChecker, runId: string, state: State): void {
     const issueId = state.runs[runId] ?? '';
     const counted = state.records[issueId]?.tokens ?? 0;
     const spent = this.#ofIssue.get(issueId) ?? 0;
     if (counted > spent) book.broke('tokens_once', `${counted} tokens of ${issueId} are counted, it spent ${spent}`);
   }
 
-  #closed(book: LawBook, runId: string, state: State): void {
+  #closed(book: LawChecker, runId: string, state: State): void {
     const asked = this.#asking.get(runId);
     this.#asking.delete(runId);
     if (!asked || book.words.hasLeft(asked.issueId)) return;

@@ -2,8 +2,8 @@ import type { OrchestratorEvent, ReadResult } from '../../src/domain/events.js';
 import { cancelled } from '../../src/domain/outcome.js';
 import type { Planted } from './planted.js';
 
-/** Bugs in what is said: by the tracker, by runs, by people, and on the way to the core. */
-export const WORDS: readonly Planted[] = [
+/** Bugs in messages: from the tracker, from runs, from people, and on the way to the core. */
+export const PLANTED_MESSAGES: readonly Planted[] = [
   {
     name: 'unknown is taken for gone',
     plant: {

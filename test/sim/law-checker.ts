@@ -8,30 +8,30 @@ import { StoredStates } from './check-restart.js';
 import { describeEvent } from './describe-event.js';
 import type { Breach, LawName } from './laws.js';
 import type { Life } from './life.js';
-import { LimitBook } from './limit-book.js';
+import { RateLimitChecker } from './rate-limit-checker.js';
 import { markReached } from './reached.js';
-import { RunBooks } from './run-books.js';
-import { TrackerWords } from './tracker-words.js';
+import { RunTotals } from './run-totals.js';
+import { TrackerAnswers } from './tracker-answers.js';
 import type { World } from './world.js';
 
 const SHUTDOWN_SLACK_MS = 1_000;
 
 /**
- * Watches the world from outside and keeps its own books: what the tracker really said, what is really on the disk, which
- * processes really live. It believes the core nothing. The first breach is kept.
+ * Observes the world from outside and keeps its own records: the tracker's real answers, the real disk content, and which
+ * processes really exist. It does not trust the core. It keeps the first breach.
  */
-export class LawBook {
+export class LawChecker {
   breach: Breach | null = null;
   events = 0;
-  readonly words = new TrackerWords();
-  readonly runBooks = new RunBooks();
-  readonly limits = new LimitBook();
+  readonly words = new TrackerAnswers();
+  readonly runBooks = new RunTotals();
+  readonly limits = new RateLimitChecker();
   readonly #stored = new StoredStates();
   readonly #numbers = new Map<string, number>();
   readonly #runIds = new Set<string>();
   readonly #stopped = new Set<string>();
   readonly #paid = new Set<string>();
-  /** The most runs that were allowed at any moment between a run's claim and its start. */
+  /** The highest run limit between a run's claim and its start. */
   readonly #allowed = new Map<string, number>();
   readonly #silence = new Map<string, { limitMs: number; sinceMs: number }>();
   #isPaused = false;
@@ -42,7 +42,7 @@ export class LawBook {
     this.breach ??= { law, message };
   }
 
-  /** After every event. */
+  /** Called after every event. */
   decided(life: Life, before: State, event: OrchestratorEvent, after: State, effects: readonly Effect[]): void {
     const { world } = this;
     this.events += 1;
@@ -114,7 +114,7 @@ export class LawBook {
     if (silentMs < silence.limitMs) this.broke('stall_is_silence', `${runId} was silent for ${silentMs} ms only`);
   }
 
-  /** The run said something that counts as progress. */
+  /** The run reported progress. */
   progressed(runId: string, atMs: number): void {
     const silence = this.#silence.get(runId);
     if (silence) silence.sinceMs = atMs;
@@ -137,7 +137,7 @@ export class LawBook {
       this.broke('removed_only_terminal', `the workspace of ${issue.id} goes, last told: ${this.words.last(issue.id)}`);
   }
 
-  /** An event of a run that is over is told now; the claim of its issue must stay as it is. */
+  /** Delivers an event of an ended run. The claim of its issue must not change. */
   oldRunSpeaks(life: Life, issueId: string, event: OrchestratorEvent): void {
     const facts = () => {
       const claim = life.state?.claims[issueId];
@@ -146,12 +146,12 @@ export class LawBook {
     const before = facts();
     const holds = life.state?.holds;
     life.dispatch(event);
-    // A day that is back because the clock was set back stops what is about to start, whatever the event was.
+    // When the clock is set back to an earlier day, its budget may stop a run that is about to start, at any event.
     if (life.isDead || life.state?.holds !== holds) return;
     if (facts() !== before) this.broke('old_run_changes_nothing', `${event.type} turned ${before} into ${facts()}`);
   }
 
-  /** An operator has said so, and the daemon was there to hear it. */
+  /** An operator requested it while the daemon was running. */
   operatorSaid(word: 'pause_requested' | 'resume_requested'): void {
     this.#isPaused = word === 'pause_requested';
   }

@@ -5,15 +5,15 @@ import type { OrchestratorEvent } from '../../src/domain/events.js';
 import type { Issue } from '../../src/domain/issue.js';
 import { standingOf } from '../../src/domain/issue.js';
 import type { IssueBatch } from '../../src/domain/ports.js';
-import type { LawBook } from './law-book.js';
+import type { LawChecker } from './law-checker.js';
 
-/** What the tracker really said to this life of the daemon, whatever became of it on the way to the core. */
-export class TrackerWords {
-  /** The newest answer about an issue by the order of the questions; `null`: gone. */
+/** The tracker's real answers to this life of the daemon, independent of what reached the core. */
+export class TrackerAnswers {
+  /** The newest answer about an issue in request order; null means gone. */
   readonly #last = new Map<string, { readonly seq: number; readonly issue: Issue | null }>();
-  /** As it was when it was last there: what is gone after that cannot come back to life. */
+  /** The issue when it was last present. */
   readonly #lastSeen = new Map<string, Issue>();
-  /** Told to have left since its last run began. */
+  /** Reported as having left since its last run began. */
   readonly #left = new Set<string>();
   readonly #pending = new Map<number, { readonly ids: readonly string[]; readonly batch: IssueBatch }>();
   readonly #seqOf = new WeakMap<readonly string[], number>();
@@ -39,7 +39,7 @@ export class TrackerWords {
     this.#listed = batch.issues;
   }
 
-  /** Said, but nothing comes of it before the whole answer has reached the core. */
+  /** Answered, but without effect before the whole answer reaches the core. */
   told(ids: readonly string[], batch: IssueBatch): void {
     this.#pending.set(this.seqOf(ids), { ids, batch });
   }
@@ -84,7 +84,7 @@ export class TrackerWords {
     }
   }
 
-  check(book: LawBook, before: State, event: OrchestratorEvent, after: State): void {
+  check(book: LawChecker, before: State, event: OrchestratorEvent, after: State): void {
     if (before.claims !== after.claims) {
       for (const id of Object.keys(before.claims)) {
         if (!(id in after.claims) && !this.#left.has(id))
