@@ -287,9 +287,9 @@ describe('capabilities over HTTP', () => {
 
   test.each<[object, RegExp]>([
     [{}, /name must be a text/],
-    [{ ...NEW, name: '../../x' }, /cannot name an executor/],
-    [{ ...NEW, name: '' }, /cannot name an executor/],
-    [{ ...NEW, name: '__proto__' }, /cannot name an executor/],
+    [{ ...NEW, name: '../../x' }, /is not a valid executor name/],
+    [{ ...NEW, name: '' }, /is not a valid executor name/],
+    [{ ...NEW, name: '__proto__' }, /is not a valid executor name/],
     [{ ...NEW, supportedTypes: [] }, /at least one type/],
     [{ ...NEW, supportedTypes: 'power' }, /supportedTypes must be a list/],
     [{ ...NEW, supportedTypes: [5] }, /supportedTypes must be a list/],
@@ -315,7 +315,7 @@ describe('capabilities over HTTP', () => {
     const { status, json } = await post('/api/capability/executors/create', NEW);
 
     expect(status).toBe(400);
-    expect(json.error.message).toContain('is there already');
+    expect(json.error.message).toContain('already exists');
     expect(readFileSync(entry, 'utf8')).toBe('mine');
   });
 

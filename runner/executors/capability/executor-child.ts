@@ -7,30 +7,29 @@ import type { StepContext } from '../executor.js';
 import { type FairScheduler, LineSplitter, readFairly } from '../read-lines.js';
 import type { Ticket } from './hub.js';
 
-/** SIGKILL comes 3 s after SIGTERM, and 2 s later it must be over. */
 const STOP = { eofMs: 0, termMs: 3_000, killMs: 2_000 } as const;
 
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 interface ChildSpec {
   readonly sideExecutionId: string;
-  /** For the transcript. */
+  /** The id in the transcript. */
   readonly executionId: string;
-  /** Folder and file of the executor. */
   readonly dir: string;
+  /** The file to run. */
   readonly entry: string;
   readonly context: StepContext;
   readonly ticket: Ticket;
   readonly clientPath: string;
   readonly scheduler: FairScheduler;
   onMessage(message: Fields): void;
-  /** It printed something. */
+  /** Called when the child prints something. */
   onOutput(): void;
 }
 
-/** The process of an executor, with its console output and its channel. */
+/** The process of an executor, with its console output and its IPC channel. */
 export class ExecutorChild {
-  /** All that it printed, and sent on its channel, has been told. */
+  /** Resolves when all output and all messages of the channel were processed. */
   readonly quiet: Promise<unknown>;
   readonly #stderr: ChildOutput;
 
@@ -40,7 +39,7 @@ export class ExecutorChild {
   ) {
     const stdout = outputOf('stdout', process, spec);
     this.#stderr = outputOf('stderr', process, spec);
-    const channelEnded = process.channel && hearChannel(process.channel, spec.scheduler, spec.onMessage);
+    const channelEnded = process.channel && readChannel(process.channel, spec.scheduler, spec.onMessage);
     this.quiet = Promise.all([stdout.ended, this.#stderr.ended, channelEnded]);
   }
 
@@ -69,12 +68,17 @@ function outputOf(stream: 'stdout' | 'stderr', process: ContainedProcess, spec: 
   const { context, executionId, scheduler } = spec;
   return new ChildOutput(process[stream], scheduler, {
     onLine: (text) => context.audit('capability_output', { execution_id: executionId, stream, text }),
+    onLimit: () =>
+      context.audit('capability_output', {
+        ...{ execution_id: executionId, stream, truncated: true },
+        text: 'The limit for console output is reached; further lines are dropped.',
+      }),
     onBytes: () => spec.onOutput(),
   });
 }
 
-/** Hears the messages of a child's IPC channel. What is no JSON object is left out. Settles at its end. */
-function hearChannel(channel: Duplex, scheduler: FairScheduler, onMessage: (message: Fields) => void): Promise<void> {
+/** Reads the messages of a child's IPC channel and skips everything that is not a JSON object. Resolves at the end of the channel. */
+function readChannel(channel: Duplex, scheduler: FairScheduler, onMessage: (message: Fields) => void): Promise<void> {
   const splitter = new LineSplitter(MAX_LINE_BYTES);
   return new Promise((resolve) => {
     readFairly(channel, scheduler, {
@@ -107,26 +111,23 @@ function variablesFor({ sideExecutionId, dir, context, ticket, clientPath }: Chi
 
 const MAX_LINE_CHARACTERS = 4_000;
 const MAX_TOTAL_CHARACTERS = 1_000_000;
-/** What a line costs in the transcript besides its text: short ones are not free. */
+/** The size of a line in the transcript besides its text. */
 const CHARACTERS_PER_LINE = 100;
 const TAIL_CHARACTERS = 8_000;
 
-/**
- * Console output of a child, line by line and up to a limit; what comes after it is read and dropped, so that the child never
- * blocks on it.
- */
+/** The console output of a child as lines, up to a limit. Further output is read and dropped, so that the child never blocks. */
 class ChildOutput {
-  /** The last of it, for a look at how it ended. */
+  /** The end of the output, for the error message. */
   tail = '';
   readonly ended: Promise<void>;
   readonly #decoder = new StringDecoder('utf8');
-  #rest = '';
-  #told = 0;
+  #partial = '';
+  #keptCharacters = 0;
 
   constructor(
     stream: Readable,
     scheduler: FairScheduler,
-    private readonly listener: { onLine(text: string): void; onBytes(): void },
+    private readonly listener: { onLine(text: string): void; onLimit(): void; onBytes(): void },
   ) {
     this.ended = new Promise((resolve) => {
       readFairly(stream, scheduler, {
@@ -142,27 +143,26 @@ class ChildOutput {
   #push(text: string): undefined {
     this.listener.onBytes();
     this.tail = (this.tail + text).slice(-TAIL_CHARACTERS);
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop() ?? '';
-    for (const line of lines) this.#tell(line);
-    // A line without an end is told in pieces.
-    while (this.#rest.length > MAX_LINE_CHARACTERS) {
-      this.#tell(this.#rest.slice(0, MAX_LINE_CHARACTERS));
-      this.#rest = this.#rest.slice(MAX_LINE_CHARACTERS);
+    const lines = (this.#partial + text).split('\n');
+    this.#partial = lines.pop() ?? '';
+    for (const line of lines) this.#keep(line);
+    // A long line is kept in pieces.
+    while (this.#partial.length > MAX_LINE_CHARACTERS) {
+      this.#keep(this.#partial.slice(0, MAX_LINE_CHARACTERS));
+      this.#partial = this.#partial.slice(MAX_LINE_CHARACTERS);
     }
   }
 
-  #tell(line: string): void {
-    if (line.trim() === '' || this.#told >= MAX_TOTAL_CHARACTERS) return;
+  #keep(line: string): void {
+    if (line.trim() === '' || this.#keptCharacters >= MAX_TOTAL_CHARACTERS) return;
     const text = line.slice(0, MAX_LINE_CHARACTERS);
-    this.#told += text.length + CHARACTERS_PER_LINE;
-    this.listener.onLine(
-      this.#told < MAX_TOTAL_CHARACTERS ? text : 'It printed more than is kept; the rest is left out.',
-    );
+    this.#keptCharacters += text.length + CHARACTERS_PER_LINE;
+    if (this.#keptCharacters < MAX_TOTAL_CHARACTERS) this.listener.onLine(text);
+    else this.listener.onLimit();
   }
 }
 
-/** In whose name an execution runs: the step is the parent agent, the run is its thread. */
+/** For an executor the step is its parent agent, and the run is its thread. */
 interface ParentIdentity {
   readonly threadId: string;
   readonly agentId: string;
@@ -175,12 +175,12 @@ export function parentOf({ runId, step }: StepContext): ParentIdentity {
 
 interface Invocation {
   readonly sideExecutionId: string;
-  /** Of the executor. */
+  /** Name of the executor. */
   readonly name: string;
   readonly params: JsonObject;
 }
 
-/** What a child is told once it has connected: all that its handler gets. It goes over the socket, as it may be large. */
+/** The first message to a child that has connected: the arguments of its handler. It may be large. */
 export function invocationMessage({ sideExecutionId, name, params }: Invocation, context: StepContext): JsonObject {
   const { threadId, agentId, agentInstanceId } = parentOf(context);
   const timestamp = new Date(context.clock.now().wallMs).toISOString();

@@ -7,17 +7,12 @@ import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import { fieldsOf, textOf } from '../../../src/domain/json.js';
 
-/**
- * The socket that executors connect to: one for all of them, on loopback, opened with the first execution and closed with the
- * daemon. A ticket lets one connection in, once: it is known from `admit` until it is used or closed. Everything else is
- * refused before there is a WebSocket.
- */
 const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
 const MAX_SOCKETS = 500;
 const HEADERS_TIMEOUT_MS = 10_000;
 /** The client of existing packages puts its whole environment into the address. */
 const MAX_HEADER_BYTES = 512 * 1024;
-/** A ticket outlives its use by nothing, and is closed with its execution: the time in it is only a second lock. */
+/** A token is removed when it is used or its execution ends. Its expiry time is only a second protection. */
 const TOKEN_SPARE_MS = 60_000;
 
 interface Admission {
@@ -35,6 +30,11 @@ export interface Ticket {
   close(): void;
 }
 
+/**
+ * The WebSocket server for executors: one for all of them, on loopback, opened with the first execution and closed with the daemon. A
+ * ticket admits one connection: it is valid from `admit` until it is used or closed. Any other connection is refused before the
+ * upgrade to a WebSocket.
+ */
 export class CapabilityHub {
   readonly #mint = new TokenMint();
   readonly #admitted = new Map<string, Admission>();
@@ -44,7 +44,7 @@ export class CapabilityHub {
 
   /** Throws `BatonError`. */
   async admit(admission: Admission): Promise<Ticket> {
-    if (this.#isClosed) throw new BatonError('INTERRUPTED', 'The daemon shuts down; no executor is started any more');
+    if (this.#isClosed) throw new BatonError('INTERRUPTED', 'The daemon is shutting down and starts no more executors');
     this.#listening ??= this.#listen();
     const server = await this.#listening;
     const { sideExecutionId, threadId, parentAgentId, validForMs, clock } = admission;
@@ -68,7 +68,7 @@ export class CapabilityHub {
   }
 
   async #listen(): Promise<Server> {
-    // Most daemons never need it.
+    // Loaded lazily: most daemons never need it.
     const { WebSocketServer } = await import('ws');
     const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (_, response) => {
       response.writeHead(426, { Connection: 'close' }).end();
@@ -85,7 +85,7 @@ export class CapabilityHub {
       clientTracking: false,
       maxPayload: MAX_PAYLOAD_BYTES,
       perMessageDeflate: false,
-      // Answered by the peer itself: a child that sends pings and never reads must not fill our memory.
+      // The peer answers pings itself: an executor that sends pings and never reads must not fill our memory.
       autoPong: false,
     });
     server.on('upgrade', (request, socket, head) => this.#upgrade(upgrader, request, socket, head));
@@ -94,19 +94,19 @@ export class CapabilityHub {
       server.listen(0, '127.0.0.1', () => resolve());
     }).catch((error: Error) => {
       this.#listening = null;
-      const message = `No socket for executors could be opened on 127.0.0.1: ${error.message}`;
+      const message = `The socket for executors cannot be opened on 127.0.0.1: ${error.message}`;
       throw new BatonError('CONNECTION_FAILED', message, {}, { cause: error });
     });
-    // A connection that could not be accepted, for want of descriptors: its executor is told by its time limit.
+    // Without free descriptors a connection cannot be accepted; its execution fails by its connect timeout.
     server.on('error', () => {});
     return server;
   }
 
   #upgrade(upgrader: WebSocketServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
-    const asked = readUpgrade(request);
-    if (asked.kind === 'refused') return refuse(socket, asked.status);
-    const admission = this.#admissionFor(asked);
+    const upgrade = readUpgrade(request);
+    if (upgrade.kind === 'refused') return refuse(socket, upgrade.status);
+    const admission = this.#admissionFor(upgrade);
     if (admission === null) return refuse(socket, '401 Unauthorized');
     this.#admitted.delete(admission.sideExecutionId);
     upgrader.handleUpgrade(request, socket, head, (webSocket) => admission.onConnection(webSocket));
@@ -121,17 +121,17 @@ export class CapabilityHub {
   }
 }
 
-/** The other end may never close its half, so this one closes both. */
+/** Closes both directions, because the other end may never close its own. */
 function refuse(socket: Duplex, status: string): void {
   socket.once('finish', () => socket.destroy());
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
-/** Who a connection says it is, or why it is not even asked. */
+/** The identity that a connection claims, or the status with which it is refused. */
 type UpgradeRequest = Connection | { readonly kind: 'refused'; readonly status: string };
 
 interface Connection {
-  readonly kind: 'asked';
+  readonly kind: 'claimed';
   readonly token: string;
   readonly sideExecutionId: string;
   readonly threadId: string;
@@ -143,14 +143,14 @@ const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 /** Pure. */
 function readUpgrade(request: Pick<IncomingMessage, 'headers' | 'url' | 'method'>): UpgradeRequest {
   const { host = '', origin } = request.headers;
-  // A browser that was led here by another name, or by some page: executors send no origin.
+  // Executors send no origin, and use the loopback name. Anything else is a browser that a page or a foreign name led here.
   if (!LOOPBACK.test(host) || origin !== undefined) return { kind: 'refused', status: '403 Forbidden' };
   const url = urlOf(request.url ?? '');
   if (url?.pathname !== '/codebolt') return { kind: 'refused', status: '404 Not Found' };
   const { searchParams } = url;
   if (searchParams.get('IS_SIDE_EXECUTION') !== 'true') return { kind: 'refused', status: '401 Unauthorized' };
   return {
-    kind: 'asked',
+    kind: 'claimed',
     token: searchParams.get('threadToken') ?? '',
     sideExecutionId: searchParams.get('SIDE_EXECUTION_ID') ?? '',
     threadId: searchParams.get('THREAD_ID') ?? '',
@@ -163,7 +163,7 @@ function urlOf(path: string): URL | null {
   return path.startsWith('/') && !path.startsWith('//') && URL.canParse(path, base) ? new URL(path, base) : null;
 }
 
-/** What a token says about the connection that it lets in. */
+/** The connection that a token admits. */
 interface TokenClaims {
   /** Side execution id. */
   readonly sub: string;
@@ -185,11 +185,11 @@ class TokenMint {
     return `${body}.${this.#signature(body).toString('base64url')}`;
   }
 
-  /** `null`: not one of ours. Whether its time is over is for the caller to say. */
+  /** Returns `null` for a token that this hub did not sign. The caller checks the expiry time. */
   read(token: string): TokenClaims | null {
     if (token.length > MAX_TOKEN_CHARACTERS) return null;
     const [header, payload, signature, ...rest] = token.split('.');
-    // Only the header that we write: no other algorithm is ever looked at.
+    // Only our own header is accepted, so no other algorithm is ever used.
     if (header !== HEADER || payload === undefined || signature === undefined || rest.length > 0) return null;
     const given = Buffer.from(signature, 'base64url');
     const right = this.#signature(`${header}.${payload}`);

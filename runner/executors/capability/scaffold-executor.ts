@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { JsonObject } from '../../../src/domain/json.js';
-import { validateExecutor } from './definitions.js';
+import { validateExecutor } from './definition-file.js';
 
 export interface ScaffoldOptions {
-  /** A folder of capabilities, such as `<project>/.baton/capabilities`. */
+  /** A folder for capabilities, such as `<project>/.baton/capabilities`. */
   readonly dir: string;
   readonly name: string;
   readonly version?: string;
@@ -15,7 +15,7 @@ export interface ScaffoldOptions {
   readonly entryPoint?: string;
 }
 
-/** Makes an executor that works as it is: it gives back its parameters. Overwrites nothing. Throws `BatonError`. */
+/** Creates a working executor whose result names its capability. Overwrites nothing. Throws `BatonError`. */
 export async function scaffoldExecutor(options: ScaffoldOptions): Promise<{ readonly dir: string }> {
   const { name, version = '1.0.0', description = '', supportedTypes, entryPoint = 'dist/index.js' } = options;
   const definition = { name, version, description, supportedTypes, entryPoint };
@@ -39,11 +39,11 @@ export async function scaffoldExecutor(options: ScaffoldOptions): Promise<{ read
   return { dir };
 }
 
-/** What is made must be found again, and its name is that of a folder. */
+/** Throws unless the executor would be discovered again. Its name is also the name of its folder. */
 function check(definition: JsonObject & { readonly name: string; readonly entryPoint: string }, dir: string): void {
   const { name, entryPoint } = definition;
   if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) {
-    throw invalid(`${JSON.stringify(name)} cannot name an executor; use a–z, 0–9, dot, dash and underscore`);
+    throw invalid(`${JSON.stringify(name)} is not a valid executor name; use a–z, 0–9, dot, dash and underscore`);
   }
   const checked = validateExecutor(definition, { dir, source: 'project' });
   if ('problem' in checked) throw invalid(`the executor ${name} ${checked.problem}`);
@@ -57,8 +57,8 @@ async function makeFolder(dir: string): Promise<void> {
     await mkdir(dirname(dir), { recursive: true });
     await mkdir(dir);
   } catch (error) {
-    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    throw invalid(isThere ? `${dir} is there already; choose another name` : (error as Error).message, error);
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    throw invalid(exists ? `${dir} already exists; choose another name` : (error as Error).message, error);
   }
 }
 

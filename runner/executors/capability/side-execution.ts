@@ -2,39 +2,27 @@ import { setMaxListeners } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TimeLimit } from '../../../src/domain/clock.js';
-import { BatonError, type ErrorCode, toBatonError } from '../../../src/domain/errors.js';
-import { type Fields, fieldsOf, type Json, type JsonObject } from '../../../src/domain/json.js';
-import type { ExitStatus } from '../../contain/process.js';
+import { BatonError, toBatonError } from '../../../src/domain/errors.js';
+import type { Fields, JsonObject } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
 import type { FairScheduler } from '../read-lines.js';
+import { type ExecutionEnd, endOfAbort, endOfExit, endOfMessage, failExecution, timedOut } from './execution-end.js';
 import { ExecutorChild, invocationMessage, parentOf } from './executor-child.js';
 import type { CapabilityHub, Ticket } from './hub.js';
 import { Peer } from './peer.js';
 
-/**
- * One child that runs an executor, from its start to its end.
- *
- *   starting ── connects ──▶ running ── answers ──▶ completed, failed
- *       │                       ├── exits without an answer ──▶ failed
- *       │                       └── time is over ──▶ stopping ──▶ timeout
- *       ├── does not connect, exits ──▶ failed
- *       └── aborted, at any time ──▶ stopping ──▶ stopped
- *
- * The first end that is known counts, and later ones are ignored. It is told only when nothing of the child is left: neither the
- * process nor what it asked of us. An answer on the IPC channel is as good as one on the socket.
- */
-/** For a child that has answered to exit by itself, and for the last messages of one that has exited. */
-const LAST_WORDS_MS = 1_000;
+/** Time for a child to exit after its answer, and for the last messages of a child that has exited. */
+const DRAIN_MS = 1_000;
 const MAX_WARNINGS = 5;
 
 export interface SideExecutionSpec {
   readonly id: string;
-  /** The id that people know it by: of the capability, else its own. */
+  /** The id for people: that of the capability, or without one the id of the side execution. */
   readonly executionId: string;
   readonly executor: { readonly name: string; readonly dir: string; readonly entryPoint: string };
   readonly params: JsonObject;
   readonly context: StepContext;
-  /** Aborted when it must end. */
+  /** Aborted when the execution must end. */
   readonly signal: AbortSignal;
   readonly timeoutMs: number | null;
 }
@@ -42,23 +30,35 @@ export interface SideExecutionSpec {
 interface SideExecutionDeps {
   readonly hub: CapabilityHub;
   readonly scheduler: FairScheduler;
-  /** Module that an executor may import to talk to us. */
+  /** The module that executors import to talk to Baton. */
   readonly clientPath: string;
   onRunning(): void;
   onStopping(): void;
-  /** Answers a request of the child. Never rejects; ends soon after `ended` is aborted. */
+  /** Answers a request of the child. Never rejects, and ends soon after `ended` is aborted. */
   answer(request: Fields, ended: AbortSignal): Promise<JsonObject>;
 }
 
-/** Never rejects. */
-export function runSideExecution(spec: SideExecutionSpec, deps: SideExecutionDeps): Promise<SideEnd> {
+/** Runs an executor to its end. Never rejects. */
+export function runSideExecution(spec: SideExecutionSpec, deps: SideExecutionDeps): Promise<ExecutionEnd> {
   return new SideExecution(spec, deps).run();
 }
 
+/**
+ * One child process that runs an executor.
+ *
+ *   starting ── connects ──▶ running ── answers ──▶ completed, failed
+ *       │                       ├── exits without an answer ──▶ failed
+ *       │                       └── time is over ──▶ stopping ──▶ timeout
+ *       ├── does not connect, exits ──▶ failed
+ *       └── aborted, at any time ──▶ stopping ──▶ stopped
+ *
+ * Only the first end counts. It is returned when the process and all of its open requests are gone. An answer may come over the socket
+ * or the IPC channel.
+ */
 class SideExecution {
-  readonly #ended: Promise<SideEnd>;
-  #end: SideEnd | null = null;
-  #tellEnd: (end: SideEnd) => void = () => {};
+  readonly #ended: Promise<ExecutionEnd>;
+  #end: ExecutionEnd | null = null;
+  #resolveEnded: (end: ExecutionEnd) => void = () => {};
   #hasAnswered = false;
   readonly #calls = new AbortController();
   readonly #open = new Set<Promise<void>>();
@@ -73,13 +73,13 @@ class SideExecution {
     private readonly deps: SideExecutionDeps,
   ) {
     this.#ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
+      this.#resolveEnded = resolve;
     });
-    // One for each call that is open, and the peer limits those.
+    // Each open call adds a listener. The peer limits the number of open calls.
     setMaxListeners(0, this.#calls.signal);
   }
 
-  async run(): Promise<SideEnd> {
+  async run(): Promise<ExecutionEnd> {
     const { signal } = this.spec;
     const onAbort = () => this.#settle(endOfAbort(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });
@@ -88,7 +88,7 @@ class SideExecution {
       if (this.#end === null) await this.#start();
     } catch (error) {
       const { code, message } = toBatonError(error);
-      this.#settle(failSideExecution(code, message));
+      this.#settle(failExecution(code, message));
     }
     const end = await this.#ended;
     signal.removeEventListener('abort', onAbort);
@@ -99,12 +99,12 @@ class SideExecution {
   async #start(): Promise<void> {
     const { executor, context, timeoutMs } = this.spec;
     const entry = join(executor.dir, executor.entryPoint);
-    const isThere = await stat(entry).then(
-      (found) => found.isFile(),
+    const isFile = await stat(entry).then(
+      (stats) => stats.isFile(),
       () => false,
     );
-    if (!isThere) {
-      throw new BatonError('ACTION_BLOCK_NOT_FOUND', `${entry} is not there; build the executor ${executor.name}`);
+    if (!isFile) {
+      throw new BatonError('ACTION_BLOCK_NOT_FOUND', `${entry} does not exist; build the executor ${executor.name}`);
     }
     const { connectTimeoutMs } = context.config.capabilities;
     const ticket = await this.#admit(connectTimeoutMs);
@@ -118,11 +118,11 @@ class SideExecution {
     });
     this.#child = child;
     this.#progress();
-    void this.#untilExit(child); // Never rejects; over before the execution is.
+    void this.#settleOnExit(child); // Never rejects; ends before the execution does.
     if (timeoutMs !== null) this.#after(timeoutMs, () => timedOut(`it took longer than ${timeoutMs} ms`));
     this.#after(connectTimeoutMs, () =>
       this.#peer === null
-        ? failSideExecution(
+        ? failExecution(
             'CONNECTION_FAILED',
             `the executor ${executor.name} did not connect within ${connectTimeoutMs} ms`,
           )
@@ -139,7 +139,7 @@ class SideExecution {
       onConnection: (socket) => {
         const peer = new Peer(socket, {
           onMessage: (message) => this.#receive(message),
-          onGarbage: () => this.#warn('an executor sent messages that are no JSON objects and was cut off'),
+          onDisconnect: () => this.#warn('an executor was disconnected because its messages are not JSON objects'),
         });
         if (this.#end === null) this.#connected(peer);
         else peer.end();
@@ -166,13 +166,13 @@ class SideExecution {
     this.#progress();
   }
 
-  /** Was it the answer to the invocation? */
+  /** Returns true when the message is the answer to the invocation. */
   #complete(message: Fields): boolean {
     const end = endOfMessage(message);
     if (end === null) return false;
     const { sideExecutionId = this.spec.id } = message;
     if (sideExecutionId !== this.spec.id || this.#end !== null) {
-      this.#warn('an answer for an execution that is unknown or over was ignored');
+      this.#warn('an answer for an unknown or ended execution was ignored');
       return true;
     }
     this.#hasAnswered = true;
@@ -180,9 +180,9 @@ class SideExecution {
     return true;
   }
 
-  async #untilExit(child: ExecutorChild): Promise<void> {
+  async #settleOnExit(child: ExecutorChild): Promise<void> {
     const status = await child.exited;
-    // It may have connected and answered just before its end: what is under way is heard first.
+    // It may have answered just before its end: process the messages that are under way first.
     await this.#within(Promise.all([child.quiet, this.#peer?.closed]));
     this.#settle(endOfExit(status, child.stderrTail, this.#peer !== null));
   }
@@ -201,22 +201,22 @@ class SideExecution {
     await Promise.all(this.#open);
   }
 
-  #settle(end: SideEnd): void {
+  #settle(end: ExecutionEnd): void {
     if (this.#end !== null) return;
     this.#end = end;
-    this.#tellEnd(end);
+    this.#resolveEnded(end);
   }
 
-  #after(ms: number, end: () => SideEnd | null): void {
-    const over = () => {
+  #after(ms: number, end: () => ExecutionEnd | null): void {
+    const onTimeout = () => {
       const reached = end();
       if (reached !== null) this.#settle(reached);
     };
-    this.#timers.push(this.spec.context.clock.after(ms, over));
+    this.#timers.push(this.spec.context.clock.after(ms, onTimeout));
   }
 
   async #within(work: Promise<unknown>): Promise<void> {
-    const limit = new TimeLimit(this.spec.context.clock, LAST_WORDS_MS);
+    const limit = new TimeLimit(this.spec.context.clock, DRAIN_MS);
     await limit.race(work);
     limit.end();
   }
@@ -230,76 +230,4 @@ class SideExecution {
     if (this.#warnings > MAX_WARNINGS) return;
     this.spec.context.warn(message, { execution_id: this.spec.executionId, side_execution_id: this.spec.id });
   }
-}
-
-/** How an execution ended. */
-export type SideEnd =
-  | { readonly state: 'completed'; readonly result: Json; readonly additionalContext?: Json }
-  | { readonly state: 'failed'; readonly code: ErrorCode; readonly message: string }
-  /** Its own limit, or that of the step. */
-  | { readonly state: 'timeout'; readonly code: 'EXECUTION_TIMEOUT'; readonly message: string }
-  /** Ended from outside; `reason` is that of the signal. */
-  | { readonly state: 'stopped'; readonly code: 'INTERRUPTED'; readonly message: string; readonly reason: unknown };
-
-const MAX_MESSAGE_CHARACTERS = 4_000;
-
-export function failSideExecution(code: ErrorCode, message: string): SideEnd {
-  return { state: 'failed', code, message: cut(message) };
-}
-
-/** What the signal of an execution was aborted for. */
-function endOfAbort(reason: unknown): SideEnd {
-  if (reason === 'step_timeout') return timedOut('it took longer than timeout_s of its step');
-  return { state: 'stopped', code: 'INTERRUPTED', message: 'it was stopped', reason };
-}
-
-function timedOut(message: string): SideEnd {
-  return { state: 'timeout', code: 'EXECUTION_TIMEOUT', message };
-}
-
-/** `actionBlockComplete` and its twins on the channel; `null`: some other message. */
-export function endOfMessage(message: Fields): SideEnd | null {
-  const { type, result, error } = message;
-  if (type === 'sideExecutionError')
-    return failSideExecution('CAPABILITY_FAILED', textOfError(error ?? message.message));
-  if (type !== 'actionBlockComplete' && type !== 'sideExecutionComplete') return null;
-  if (error !== undefined && error !== null && error !== false)
-    return failSideExecution('CAPABILITY_FAILED', textOfError(error));
-  const { result: inner, additionalContext, ...others } = fieldsOf(result) as { readonly [key: string]: Json };
-  // Only what is nothing but these two: a result with more members is one as a whole.
-  if (additionalContext !== undefined && Object.keys(others).length === 0) {
-    return { state: 'completed', result: inner ?? null, additionalContext };
-  }
-  return { state: 'completed', result: (result ?? null) as Json };
-}
-
-/**
- * What it means that a child ended without an answer. Node.js tells of code that it cannot compile on stderr, with nothing but
- * its own frames below: a SyntaxError that the code itself ran into (`JSON.parse`) has others.
- */
-function endOfExit(status: ExitStatus, stderr: string, wasConnected: boolean): SideEnd {
-  const complaint = wasConnected || status.code === 0 ? null : syntaxError(stderr);
-  if (complaint !== null) return failSideExecution('SYNTAX_ERROR', complaint);
-  const how = status.signal === null ? `exited with code ${status.code}` : `was killed by ${status.signal}`;
-  const when = wasConnected ? 'before it answered' : 'before it connected';
-  return failSideExecution('PROCESS_CRASHED', `the executor ${how} ${when}`);
-}
-
-function textOfError(error: unknown): string {
-  if (typeof error === 'string' && error !== '') return error;
-  const { message } = fieldsOf(error);
-  if (typeof message === 'string' && message !== '') return message;
-  return error === undefined || error === null || error === '' ? 'it gives no reason' : JSON.stringify(error);
-}
-
-function syntaxError(stderr: string): string | null {
-  const lines = stderr.split('\n');
-  const at = lines.findLastIndex((line) => line.startsWith('SyntaxError: '));
-  if (at < 0 || !/^\s+at .*\bnode:internal\//.test(lines[at + 1] ?? '')) return null;
-  const place = lines.slice(0, at).findLast((line) => /^(?:file:\/\/)?\/.*:\d+$/.test(line));
-  return place === undefined ? (lines[at] ?? '') : `${place}: ${lines[at]}`;
-}
-
-function cut(text: string): string {
-  return text.length > MAX_MESSAGE_CHARACTERS ? `${text.slice(0, MAX_MESSAGE_CHARACTERS)} …` : text;
 }

@@ -38,7 +38,7 @@ export class CodexSession {
   readonly tools: HostTools;
   readonly #client: AppServerClient;
   readonly #steering: Steering;
-  readonly #detach: (undelivered: readonly string[]) => void;
+  readonly #detach: (unread: readonly string[]) => void;
   #turn: Turn | null = null;
   #agentVersion: string | null = null;
   #threadId = '';
@@ -153,7 +153,7 @@ export class CodexSession {
     } else if (outcome && turn && turn.id === null && this.#turns > 0) {
       reporter.event('turn_ended_with_error', { data: { code: outcome.error.code, message: outcome.error.message } });
     }
-    this.#detach(this.#steering.undelivered);
+    this.#detach(this.#steering.unread);
     reporter.end();
     this.#client.dispose();
   }
@@ -245,7 +245,7 @@ class Steering {
     return waiting.map(({ text }) => text);
   }
 
-  get undelivered(): string[] {
+  get unread(): string[] {
     return [...this.#unconfirmed].map(({ text }) => text);
   }
 

@@ -120,8 +120,8 @@ describe('baton capability create', () => {
   });
 
   test.each([
-    ['../x', /INVALID_REQUEST: .*cannot name an executor/],
-    ['there', /INVALID_REQUEST: .*is there already/],
+    ['../x', /INVALID_REQUEST: .*is not a valid executor name/],
+    ['there', /INVALID_REQUEST: .*already exists/],
   ])('%s is refused with exit 2 and changes nothing', async (name, message) => {
     const here = world();
     here.write('.baton/capabilities/executors/there/mine.txt', 'mine');

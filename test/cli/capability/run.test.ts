@@ -145,7 +145,7 @@ describe('baton capability run', () => {
   test.each<[string, string[], RegExp]>([
     ['of a type that nobody runs', ['none', 'it'], /EXECUTOR_NOT_FOUND/],
     ['that is not there', ['power', 'none'], /CAPABILITY_NOT_FOUND/],
-    ['without a required input', ['power', 'it'], /INVALID_REQUEST: .*needs goal/],
+    ['without a required input', ['power', 'it'], /INVALID_REQUEST: .*needs the input goal/],
     [
       'with params that are no JSON',
       ['power', 'it', '--params', '{'],

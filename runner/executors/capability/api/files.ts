@@ -1,10 +1,10 @@
-import { constants, existsSync } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, readlink, realpath, rmdir, unlink } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Json, listOf } from '../../../../src/domain/json.js';
-import { readUpTo } from '../definitions.js';
+import { readUpTo } from '../definition-file.js';
 import { type ApiAction, type ApiModule, type ApiRequest, badRequest, optionalText, requiredText } from './api.js';
 import { searchWorkspace } from './search.js';
+import { inParent, openToRead, openToWrite, removeTree } from './workspace-files.js';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_FILES = 100;
@@ -50,17 +50,17 @@ const write =
 
 const deleteFile: ApiAction = async (request, { context }) => {
   const path = pathOf(request);
-  await inParent(context.workspace, path, false, (found) => unlink(found));
+  await inParent(context.workspace, path, false, (target) => unlink(target));
   return { path };
 };
 
 const deleteFolder: ApiAction = async (request, { context, signal }) => {
   const path = pathOf(request);
-  await inParent(context.workspace, path, false, (found) => removeTree(found, signal));
+  await inParent(context.workspace, path, false, (folder) => removeTree(folder, signal));
   return { path };
 };
 
-/** Plain text, in contents and in names. A request with `regex` is one of an older client, and means a pattern. */
+/** Searches contents and names for plain text. Older clients send `regex`, which is a pattern. */
 const searchFiles: ApiAction = async ({ fields }, session) => {
   const path = optionalText(fields, 'path', 'folderPath') ?? '.';
   const regex = optionalText(fields, 'regex');
@@ -87,7 +87,7 @@ async function readText(workspace: string, path: string): Promise<string> {
   }
 }
 
-/** One path; an older client names folder and file apart. */
+/** The path of a request. Older clients send folder and file name separately. */
 function pathOf(request: ApiRequest): string {
   const { fields } = request;
   const name = optionalText(fields, 'fileName', 'filename', 'folderName', 'foldername');
@@ -109,151 +109,6 @@ export const FS_API: ApiModule = {
     searchFiles,
     grepSearch,
   },
-  // As the client of existing packages names them.
+  // The names that the client of existing packages uses.
   aliases: { read_many_files: 'readManyFiles', grep_search: 'grepSearch', writeToFile: 'createFile' },
 };
-
-/**
- * Files inside the workspace, and nowhere else. A path is resolved first, links included, and must lie inside; then it is walked
- * from the workspace on, folder by folder through open handles, without following links. Whatever is swapped meanwhile, the walk
- * does not leave; where handles cannot be walked through (no /proc) the check is all there is.
- */
-const MAX_PATH_CHARACTERS = 4_096;
-const HANDLES = '/proc/self/fd';
-const canWalkHandles = existsSync(HANDLES);
-const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-
-/** Real path of something that is there. Throws. */
-export async function realInside(workspace: string, written: string): Promise<string> {
-  return assertInside(workspace, await realpath(absoluteOf(workspace, written)), written);
-}
-
-/** Opens a file for reading; a link is followed where it stays inside. Whoever calls it closes it. Throws. */
-async function openToRead(workspace: string, written: string): Promise<FileHandle> {
-  const real = await realInside(workspace, written);
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  return await inFolder(workspace, dirname(real), false, (folder) =>
-    openFile(workspace, join(folder, basename(real)), flags, written),
-  );
-}
-
-/** Opens a file for writing, without emptying it. A link in its place is refused. Throws. */
-async function openToWrite(workspace: string, written: string, create: boolean): Promise<FileHandle> {
-  const flags = constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | (create ? constants.O_CREAT : 0);
-  return await inParent(workspace, written, create, (path) => openFile(workspace, path, flags, written));
-}
-
-/** Gives `work` a path to what is named, through a handle of the folder that it is in. The last part may be a link. Throws. */
-async function inParent<T>(
-  workspace: string,
-  written: string,
-  create: boolean,
-  work: (path: string) => Promise<T>,
-): Promise<T> {
-  const absolute = absoluteOf(workspace, written);
-  if (absolute === workspace) throw badRequest('the workspace itself cannot be named here');
-  const { real, missing } = await nearestReal(dirname(absolute));
-  assertInside(workspace, real, written);
-  const name = basename(absolute);
-  return await inFolder(workspace, join(real, ...missing), create, (folder) => work(join(folder, name)));
-}
-
-/** A path to what a handle has open, whatever becomes of its name; the name itself where there is no /proc. */
-function handlePath(handle: FileHandle, name: string): string {
-  return canWalkHandles ? `${HANDLES}/${handle.fd}` : name;
-}
-
-function absoluteOf(workspace: string, written: string): string {
-  if (written === '' || written.includes('\0') || written.length > MAX_PATH_CHARACTERS) {
-    throw badRequest('a path must be text of a sensible length');
-  }
-  return assertInside(workspace, resolve(workspace, written), written);
-}
-
-function assertInside(workspace: string, path: string, written: string): string {
-  if (path !== workspace && !path.startsWith(workspace + sep)) {
-    throw badRequest(`${written} leads out of the workspace`);
-  }
-  return path;
-}
-
-/** What of a path is there, and what is not. */
-async function nearestReal(path: string): Promise<{ real: string; missing: readonly string[] }> {
-  const missing: string[] = [];
-  for (let at = path; ; at = dirname(at)) {
-    try {
-      return { real: await realpath(at), missing };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || at === dirname(at)) throw error;
-      missing.unshift(basename(at));
-    }
-  }
-}
-
-async function inFolder<T>(
-  workspace: string,
-  folder: string,
-  create: boolean,
-  work: (folder: string) => Promise<T>,
-): Promise<T> {
-  let path = workspace;
-  let handle = await open(workspace, FOLDER);
-  try {
-    for (const name of relative(workspace, folder)
-      .split(sep)
-      .filter((part) => part !== '')) {
-      path = join(handlePath(handle, path), name);
-      if (create) await mkdir(path).catch(unlessThere);
-      const next = await open(path, FOLDER);
-      await handle.close();
-      handle = next;
-    }
-    return await work(handlePath(handle, path));
-  } finally {
-    await handle.close();
-  }
-}
-
-function unlessThere(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
-}
-
-async function openFile(workspace: string, path: string, flags: number, written: string): Promise<FileHandle> {
-  const file = await open(path, flags, 0o666);
-  try {
-    if (!(await file.stat()).isFile()) throw badRequest(`${written} is no regular file`);
-    // A folder that was moved out while it was walked through takes its handle with it.
-    if (canWalkHandles) assertInside(workspace, await readlink(handlePath(file, path)), written);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-const MAX_DEPTH = 200;
-
-/**
- * Removes a folder with all that is in it. Links are removed, never followed: it goes by open handles. Gives up in the middle when
- * `signal` is aborted. Throws.
- */
-export async function removeTree(folder: string, signal: AbortSignal, depth = 0): Promise<void> {
-  if (depth > MAX_DEPTH) throw badRequest(`folders are nested more than ${MAX_DEPTH} deep`);
-  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  try {
-    await removeContent(handle, folder, signal, depth);
-  } finally {
-    await handle.close();
-  }
-  await rmdir(folder);
-}
-
-async function removeContent(handle: FileHandle, folder: string, signal: AbortSignal, depth: number): Promise<void> {
-  const inside = handlePath(handle, folder);
-  for (const name of await readdir(inside)) {
-    if (signal.aborted) throw badRequest('the execution is over');
-    const path = join(inside, name);
-    if ((await lstat(path)).isDirectory()) await removeTree(path, signal, depth + 1);
-    else await unlink(path);
-  }
-}

@@ -1,5 +1,5 @@
-// Searches the working directory. Order as JSON on stdin, results as JSON on stdout. Links are not followed; what is no regular
-// file, holds NUL bytes or is large is left out.
+// Searches the working directory. It reads its order as JSON from stdin and prints the results as JSON. Links are not followed; large
+// files, files with NUL bytes and everything that is not a regular file are skipped.
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { posix } from 'node:path';
@@ -9,9 +9,9 @@ const MAX_FILES = 20_000;
 const MAX_RESULTS = 1_000;
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
 const MAX_LINE_CHARACTERS = 500;
-/** Of all that is printed: it is read as a whole or not at all, up to 4 MiB. */
+/** Of all results: the daemon reads at most 4 MiB and drops larger output as a whole. */
 const MAX_BYTES = 4_000_000;
-const LEFT_OUT = new Set(['.git', 'node_modules']);
+const SKIPPED = new Set(['.git', 'node_modules']);
 
 const { mode, pattern, only, prefix } = JSON.parse(await text(process.stdin));
 const results = [];
@@ -35,7 +35,7 @@ try {
   print({ error: error.message });
 }
 
-/** The first one that is too much is left out, and is the last. */
+/** Adds a result, unless there are too many: then the search ends. */
 function add(path, line, text) {
   const result = { path, line, text };
   bytes += Buffer.byteLength(JSON.stringify(result)) + 1;
@@ -48,7 +48,7 @@ async function* walk(folder) {
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
     const path = posix.join(folder, entry.name);
-    if (entry.isDirectory() && !LEFT_OUT.has(entry.name)) yield* walk(path);
+    if (entry.isDirectory() && !SKIPPED.has(entry.name)) yield* walk(path);
     else if (entry.isFile()) yield path;
   }
 }
@@ -69,8 +69,8 @@ async function read(path) {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const file = await open(`./${path}`, flags).catch(() => null);
   try {
-    const found = await file?.stat();
-    return found?.isFile() && found.size <= MAX_FILE_BYTES ? await file.readFile('utf8') : null;
+    const stats = await file?.stat();
+    return stats?.isFile() && stats.size <= MAX_FILE_BYTES ? await file.readFile('utf8') : null;
   } catch {
     return null;
   } finally {

@@ -6,12 +6,8 @@ import { fieldsOf, listOf } from '../../../../src/domain/json.js';
 import { captureOutput } from '../../../contain/capture-output.js';
 import type { ContainedProcess } from '../../../contain/process.js';
 import { type ApiSession, badRequest } from './api.js';
-import { realInside } from './files.js';
+import { realInside } from './workspace-files.js';
 
-/**
- * Searches run in a contained process of their own: a pattern that takes for ever takes it there, and is ended. It sees what
- * the executor itself could see, and nothing more.
- */
 const PROGRAM = fileURLToPath(new URL('search-child.mjs', import.meta.url));
 const LIMIT_MS = 20_000;
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
@@ -25,30 +21,33 @@ export interface SearchOrder {
 
 export interface SearchResults {
   readonly results: readonly Match[];
-  /** There is more. */
+  /** More matches exist. */
   readonly truncated: boolean;
 }
 
-/** From the workspace on. A match in the name of a file has no line. */
+/** `path` is relative to the workspace. A match in the name of a file has no line. */
 interface Match {
   readonly path: string;
   readonly line: number | null;
   readonly text: string | null;
 }
 
-/** One after the other in an execution. Throws. */
+/**
+ * Searches the workspace in a contained process, which is killed after `LIMIT_MS`: a pattern that backtracks for ever must not block the
+ * daemon. The process sees what the executor sees. The searches of an execution run one after the other. Throws.
+ */
 export function searchWorkspace(order: SearchOrder, session: ApiSession): Promise<SearchResults> {
   const { searches } = session;
-  const found = searches.last.then(() => search(order, session));
-  searches.last = found.catch(() => {});
-  return found;
+  const results = searches.last.then(() => search(order, session));
+  searches.last = results.catch(() => {});
+  return results;
 }
 
 async function search(order: SearchOrder, session: ApiSession): Promise<SearchResults> {
   const { context, signal } = session;
   if (signal.aborted) throw badRequest('the execution is over');
   if (order.pattern.length > MAX_PATTERN_CHARACTERS) {
-    throw badRequest(`a pattern may have ${MAX_PATTERN_CHARACTERS} characters`);
+    throw badRequest(`a pattern may have at most ${MAX_PATTERN_CHARACTERS} characters`);
   }
   const real = await realInside(context.workspace, order.path);
   const isFolder = (await stat(real)).isDirectory();
@@ -76,13 +75,13 @@ async function outputOf(
   signal: AbortSignal,
 ): Promise<string> {
   const limit = new TimeLimit(clock, LIMIT_MS);
-  const giveUp = () => limit.end();
-  signal.addEventListener('abort', giveUp, { once: true });
-  if (signal.aborted) giveUp();
+  const stopWaiting = () => limit.end();
+  signal.addEventListener('abort', stopWaiting, { once: true });
+  if (signal.aborted) stopWaiting();
   const output = captureOutput(child, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: 1_000 });
   const captured = await limit.race(output);
   limit.end();
-  signal.removeEventListener('abort', giveUp);
+  signal.removeEventListener('abort', stopWaiting);
   if (captured === undefined) throw badRequest('the search took too long; use a simpler pattern or a smaller folder');
   if (captured.status.code !== 0 || captured.truncated) throw badRequest('the search failed');
   return captured.stdout;

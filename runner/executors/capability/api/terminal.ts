@@ -10,7 +10,7 @@ const MAX_COMMANDS = 8;
 const MAX_AUDITED_CHARACTERS = 500;
 const STOP = { eofMs: 0, termMs: 3_000, killMs: 2_000 } as const;
 
-/** Runs to its end, whatever that is: a command that never ends is bounded by its execution. */
+/** Runs a command to its end. The end of the execution stops a command that never ends. */
 const runCommand: ApiAction = async ({ fields, text }, session) => {
   const command = text ?? fields.command;
   if (typeof command !== 'string' || command.trim() === '') throw badRequest('command is missing');
@@ -38,8 +38,8 @@ async function untilEnd(process: ContainedProcess, command: string, session: Api
     const options = { maxBytes: MAX_OUTPUT_BYTES, clock: context.clock, drainMs: DRAIN_MS };
     const { stdout, stderr, truncated, status } = await captureOutput(process, options);
     const exitCode = codeOf(status);
-    const told = command.slice(0, MAX_AUDITED_CHARACTERS);
-    context.audit('capability_command', { execution_id: executionId, command: told, exit_code: exitCode });
+    const text = command.slice(0, MAX_AUDITED_CHARACTERS);
+    context.audit('capability_command', { execution_id: executionId, command: text, exit_code: exitCode });
     return { exitCode, stdout, stderr, truncated };
   } finally {
     signal.removeEventListener('abort', stop);
@@ -48,19 +48,19 @@ async function untilEnd(process: ContainedProcess, command: string, session: Api
   }
 }
 
-/** As a shell tells it. */
+/** The exit code as a shell reports it. */
 function codeOf({ code, signal }: ExitStatus): number {
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
 const interrupt: ApiAction = async (_, { commands }) => {
   const running = [...commands];
-  await Promise.all(running.map((starting) => starting.then((process) => process.stop(STOP), NOT_STARTED)));
+  await Promise.all(running.map((starting) => starting.then((process) => process.stop(STOP), IGNORE_ERROR)));
   return { interrupted: running.length };
 };
 
-/** Whoever started it is told. */
-const NOT_STARTED = () => {};
+/** The request that started the command reports the error. */
+const IGNORE_ERROR = () => {};
 
 export const TERMINAL_API: ApiModule = {
   module: 'terminal',

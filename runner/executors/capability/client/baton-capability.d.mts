@@ -1,4 +1,4 @@
-/** What an executor gets, and what it may call. Paths are those of the workspace, or begin in it. */
+/** The data that an executor gets and the calls that it may make. Paths are absolute paths of the workspace, or relative to it. */
 export interface ThreadContext {
   readonly threadId: string;
   readonly messages: readonly ThreadMessage[];
@@ -37,20 +37,20 @@ export interface InvocationMetadata {
   readonly timestamp: string;
 }
 
-/** What it returns is the result; `{ result, additionalContext }` gives both. What it throws is the error. */
+/** The returned value is the result; return `{ result, additionalContext }` for both. A thrown error is the error of the execution. */
 export type InvocationHandler = (threadContext: ThreadContext, metadata: InvocationMetadata) => unknown;
 
 export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** The middle of a long output is left out. */
+  /** The middle of a long output was left out. */
   readonly truncated: boolean;
 }
 
 export interface SearchMatch {
   readonly path: string;
-  /** `null`: the name of the file matches. */
+  /** `null` when the name of the file matches. */
   readonly line: number | null;
   readonly text: string | null;
 }
@@ -67,7 +67,7 @@ export interface ExecutionAnswer {
 }
 
 export interface StartOptions {
-  /** `false`: answers at once with the id; the end is told by getExecutionStatus or getStatus. */
+  /** With `false` the answer has only the id; getExecutionStatus or getStatus return the end. */
   readonly wait?: boolean;
 }
 
@@ -81,13 +81,13 @@ export const fs: {
   readManyFiles(
     paths: readonly string[],
   ): Promise<{ path: string; success: boolean; content: string; error?: string }[]>;
-  /** Replaces a file that is there; makes folders that are not. */
+  /** Replaces an existing file and creates missing folders. */
   createFile(path: string, content: string): Promise<void>;
-  /** Of a file that is there. */
+  /** The file must exist. */
   updateFile(path: string, content: string): Promise<void>;
   deleteFile(path: string): Promise<void>;
   deleteFolder(path: string): Promise<void>;
-  /** Plain text, in contents and names. Leaves out .git and node_modules, unless `path` is in one. */
+  /** Searches contents and names for plain text. Skips .git and node_modules, unless `path` is inside one. */
   searchFiles(query: string, path?: string): Promise<SearchMatch[]>;
   /** A regular expression, line by line. */
   grepSearch(pattern: string, path?: string): Promise<SearchMatch[]>;
@@ -96,7 +96,7 @@ export const fs: {
 export const terminal: {
   executeCommand(command: string): Promise<CommandResult>;
   executeCommandRunUntilError(command: string): Promise<CommandResult>;
-  /** Ends the commands that run. */
+  /** Stops the running commands. */
   sendManualInterrupt(): Promise<{ interrupted: number }>;
 };
 
@@ -124,7 +124,7 @@ export const capability: {
 };
 
 export const sideExecution: {
-  /** By the name of an executor. */
+  /** `name` is the name of an executor. */
   startWithActionBlock: Start;
   startWithCode: Start;
   stop(sideExecutionId: string): Promise<ExecutionAnswer>;
@@ -132,9 +132,9 @@ export const sideExecution: {
 };
 
 export const chat: {
-  /** Into the transcript of the run. */
+  /** Writes to the transcript of the run. */
   sendMessage(text: string): Promise<void>;
-  /** Always throws: an executor cannot hear people. */
+  /** Always throws: an executor cannot receive messages of people. */
   waitForReply(text: string): Promise<void>;
 };
 

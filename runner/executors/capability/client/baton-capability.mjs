@@ -1,4 +1,4 @@
-// What an executor needs to talk to the daemon that started it: register a handler, and call files, shell, other capabilities.
+// The client for executors: register a handler, and call files, shell and other capabilities of the daemon that started the executor.
 //
 //   const { codebolt } = await import(process.env.BATON_CAPABILITY_CLIENT);
 //   codebolt.onActionBlockInvocation(async (threadContext, metadata) => ({ done: true }));
@@ -7,7 +7,7 @@
 // process exits.
 import { WebSocket } from 'ws';
 
-/** The daemon takes no larger message. */
+/** The daemon rejects larger messages. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 const EXIT_AFTER_MS = 2_000;
 
@@ -28,7 +28,7 @@ let lastRequest = 0;
 
 export function onActionBlockInvocation(listener) {
   handler = listener;
-  // What goes wrong here shows as a connection that is missing.
+  // The daemon notices a failure as a missing connection.
   connect().catch((error) => console.error(`no connection to the daemon: ${error.message}`));
   if (invocation !== null) invoke(invocation);
 }
@@ -71,7 +71,7 @@ async function invoke({ threadContext, params, metadata, sideExecutionId }) {
   }
 }
 
-/** Over the socket; by the channel of the process when that is gone. */
+/** Sends the answer over the socket, or over the IPC channel when the socket is closed. */
 async function complete(answer) {
   const text = JSON.stringify({ type: 'actionBlockComplete', ...answer });
   if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
@@ -83,7 +83,7 @@ async function complete(answer) {
   });
   if (!isSent) await sendByChannel(answer);
   setTimeout(() => process.exit(0), EXIT_AFTER_MS);
-  // What is printed to a pipe and not yet read would be lost with the process.
+  // Output that is still in a pipe would be lost with the process.
   await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))));
   if (socket?.readyState === WebSocket.OPEN) {
     socket.once('close', () => process.exit(0));
@@ -99,7 +99,7 @@ function sendByChannel(answer) {
   });
 }
 
-/** The whole answer; throws when it is none. */
+/** Resolves to the whole answer. */
 async function request(type, action, message) {
   const socket = await connect();
   lastRequest += 1;
@@ -118,7 +118,7 @@ async function call(type, action, message) {
   throw Object.assign(new Error(error ?? `${action} failed`), code === undefined ? {} : { code });
 }
 
-/** Ends of executions are given as they are, bad ones too. */
+/** Returns the end of an execution, also a failed one, instead of throwing. */
 async function start(type, action, message) {
   const { type: _, requestId, ...answer } = await request(type, action, message);
   return answer;

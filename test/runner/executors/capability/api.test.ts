@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { removeTree } from '../../../../runner/executors/capability/api/files.js';
+import { removeTree } from '../../../../runner/executors/capability/api/workspace-files.js';
 import type { Fields } from '../../../../src/domain/json.js';
 import { capabilityBench, handler, outputOf, write } from './harness.js';
 
@@ -20,7 +20,7 @@ async function results(bench: Awaited<ReturnType<typeof capabilityBench>>, param
 }
 
 describe('fs', () => {
-  test('S3-63 files are read, made, changed, deleted and searched', async () => {
+  test('S3-63 files can be read, created, changed, deleted and searched', async () => {
     const bench = await capabilityBench(
       tryAll(
         "fs.readFile('src/a.ts')",
@@ -61,7 +61,7 @@ describe('fs', () => {
 
   const OUT = '../outside/secret';
 
-  test('S3-63 no call leads out of the workspace: not by .., an absolute path or a link', async () => {
+  test('S3-63 no path leads outside the workspace: not with .., an absolute path or a link', async () => {
     const bench = await capabilityBench('');
     const root = dirname(bench.workspace);
     const secret = write(join(root, 'outside/secret'), 'hidden');
@@ -114,7 +114,7 @@ describe('fs', () => {
     expect(existsSync(join(root, 'new'))).toBe(false);
   });
 
-  test('S3-63 deleting a folder removes links in it and leaves what they lead to; links inside may be read', async () => {
+  test('S3-63 deleting a folder removes its links but not their targets, and links to files inside can be read', async () => {
     const bench = await capabilityBench(
       tryAll(
         "fs.readFile('inner')",
@@ -135,7 +135,7 @@ describe('fs', () => {
     expect(readFileSync(outside, 'utf8')).toBe('kept');
   });
 
-  test('what is no file, or too large, is refused and does not hold us', async () => {
+  test('a large file, and anything that is not a regular file, is refused without blocking', async () => {
     const bench = await capabilityBench(
       tryAll(
         "fs.readFile('pipe')",
@@ -155,7 +155,7 @@ describe('fs', () => {
     expect(all[4]).toMatch(/regular expression/i);
   });
 
-  test('a pattern that would take for ever takes it elsewhere: the daemon answers meanwhile, and the end stops it', async () => {
+  test('a pattern that never ends does not block the daemon, and the end of the execution stops it', async () => {
     const bench = await capabilityBench(
       handler(`
         for (const pattern of ['(a+)+$', 'b', 'c', 'd']) codebolt.fs.grepSearch(pattern, 'a').catch(() => {});
@@ -169,7 +169,7 @@ describe('fs', () => {
     expect(bench.processes).toHaveLength(3);
   });
 
-  test('more matches than can be told are cut, however long they are', async () => {
+  test('the number and the size of search results are bounded', async () => {
     const bench = await capabilityBench(handler("return { found: (await codebolt.fs.grepSearch('.')).length };"));
     const deep = Array.from({ length: 12 }, () => 'd'.repeat(200));
     write(join(bench.workspace, ...deep, 'f'), `${'\u0001'.repeat(500)}\n`.repeat(1_000));
@@ -180,7 +180,7 @@ describe('fs', () => {
     expect(found).toBeLessThan(1_000);
   });
 
-  test('a folder that is being deleted when its execution ends is left half-deleted, not waited for', async () => {
+  test('the end of an execution stops the deletion of a folder halfway', async () => {
     const bench = await capabilityBench('');
     const folder = join(bench.workspace, 'large');
     write(join(folder, 'a/b'), '');
@@ -192,7 +192,7 @@ describe('fs', () => {
 });
 
 describe('terminal', () => {
-  test('S3-64 S3-62 a command runs in the workspace and gives exit code and output', async () => {
+  test('S3-64 S3-62 a command runs in the workspace and returns exit code and output', async () => {
     const bench = await capabilityBench(
       tryAll(
         "terminal.executeCommand('pwd; echo oops >&2; exit 3')",
@@ -217,7 +217,7 @@ describe('terminal', () => {
     );
   });
 
-  test('no more than eight commands run at a time, however fast they are asked for', async () => {
+  test('at most eight commands run at a time, even when they are requested at once', async () => {
     const bench = await capabilityBench(
       handler(`
         const command = 'until [ -e go ]; do sleep 0.02; done';
@@ -230,7 +230,7 @@ describe('terminal', () => {
     expect(outputOf(await bench.execute('try'))).toEqual({ refused: Array(4).fill(refusal) });
   });
 
-  test('S3-64 an interrupt ends the commands that run', async () => {
+  test('S3-64 an interrupt stops the running commands', async () => {
     const bench = await capabilityBench(
       handler(`
         const running = codebolt.terminal.executeCommandRunUntilError('touch started; sleep 1000');
@@ -242,7 +242,7 @@ describe('terminal', () => {
     expect(outputOf(await bench.execute('try'))).toMatchObject({ told: { interrupted: 1 }, ended: { exitCode: 143 } });
   });
 
-  test('S3-53 a command that still runs when its execution ends is ended with it', async () => {
+  test('S3-53 the end of an execution stops its running commands', async () => {
     const bench = await capabilityBench(
       handler(`
         void codebolt.terminal.executeCommand('touch started; sleep 1000').catch(() => {});
@@ -256,7 +256,7 @@ describe('terminal', () => {
 });
 
 describe('what an executor cannot do', () => {
-  test('S3-67 S3-68 hear people, or start agents; what it says goes to the transcript', async () => {
+  test('S3-67 S3-68 it cannot receive messages or start agents; its own messages go to the transcript', async () => {
     const bench = await capabilityBench(
       tryAll(
         "chat.sendMessage('half way')",

@@ -34,13 +34,13 @@ describe('the built-in executor of skills', () => {
     ['run.js', 'console.log(JSON.stringify({ by: "js" }))', { by: 'js' }],
     ['run.py', 'print(\'{"by": "py"}\')', { by: 'py' }],
     ['run', '#!/bin/sh\necho \'["run"]\'', ['run']],
-  ])('runs %s, and what it prints as JSON is the result', async (name, text, output) => {
+  ])('runs %s, and its JSON output is the result', async (name, text, output) => {
     const bench = await skillBench({ [name]: text });
 
     expect(outputOf(await bench.run())).toEqual(output);
   });
 
-  test('takes the script that capability.yaml names, and only from the folder of the skill', async () => {
+  test('runs the script that capability.yaml names, and only from the folder of the skill', async () => {
     const files = { 'lib/mine.sh': 'echo null', 'run.sh': 'exit 1' };
 
     expect(await (await skillBench(files, { script: 'lib/mine.sh' })).run()).toMatchObject({
@@ -55,7 +55,7 @@ describe('the built-in executor of skills', () => {
     }
   });
 
-  test('a script that fails gives its code and the end of its stderr', async () => {
+  test('the error of a failed script has its exit code and the end of its stderr', async () => {
     const bench = await skillBench({ 'run.sh': 'echo partly; echo "went wrong" >&2; exit 4' });
 
     expect(errorOf(await bench.run())).toMatchObject({
@@ -64,7 +64,7 @@ describe('the built-in executor of skills', () => {
     });
   });
 
-  test('what a script leaves behind holds nobody up', async () => {
+  test('a process that a script leaves behind does not delay the result', async () => {
     const bench = await skillBench({ 'run.sh': 'sleep 1000 & echo 5' });
 
     expect(outputOf(await bench.run())).toBe(5);
@@ -72,7 +72,7 @@ describe('the built-in executor of skills', () => {
 });
 
 describe('the scaffold', () => {
-  test('S3-71 makes an executor that works at once', async () => {
+  test('S3-71 creates an executor that works at once', async () => {
     const bench = await capabilityBench('');
     const options = { dir: bench.folder, name: 'mine', supportedTypes: ['talent'], description: 'of mine' };
 
@@ -91,7 +91,7 @@ describe('the scaffold', () => {
     );
   });
 
-  test('S3-71 the entry point may be another, an ES module too', async () => {
+  test('S3-71 the entry point can be chosen, an ES module too', async () => {
     const bench = await capabilityBench('');
     await scaffoldExecutor({
       dir: bench.folder,
@@ -105,7 +105,7 @@ describe('the scaffold', () => {
     expect(outputOf(await bench.execute('go', {}, 'x: y'))).toMatchObject({ message: 'x: y go ran' });
   });
 
-  test('S3-71 nothing is overwritten, and nothing is written elsewhere', async () => {
+  test('S3-71 nothing is overwritten, and nothing is written outside the folder', async () => {
     const bench = await capabilityBench('mine');
     const scaffold = (changes: object) =>
       scaffoldExecutor({ dir: bench.folder, name: 'new', supportedTypes: ['x'], ...changes });

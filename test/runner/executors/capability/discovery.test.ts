@@ -22,8 +22,8 @@ const discover = () =>
 const texts = async (level: 'error' | 'warning') =>
   (await discover()).problems.filter((problem) => problem.level === level).map(({ text }) => text);
 
-describe('where executors come from', () => {
-  test('S3-01 S3-03 they are found in built-in, global and project folders, registered in that order', async () => {
+describe('sources of executors', () => {
+  test('S3-01 S3-03 executors are found in built-in, global and project folders, in that order', async () => {
     addExecutor(at('project'), 'p', '', { supportedTypes: ['a'] });
     addExecutor(at('project', '.codebolt'), 'old-p', '', { supportedTypes: ['b'] });
     addExecutor(at('home'), 'g', '', { supportedTypes: ['c'] });
@@ -42,7 +42,7 @@ describe('where executors come from', () => {
     expect(problems).toEqual([]);
   });
 
-  test('S3-02 S3-07 S3-03 for one type the nearest wins: project over global over built-in', async () => {
+  test('S3-02 S3-07 S3-03 the nearest executor of a type wins: project, then global, then built-in', async () => {
     addExecutor(builtIn(), 'one', '', { supportedTypes: ['x', 'y', 'z'] });
     addExecutor(at('home'), 'two', '', { supportedTypes: ['y', 'z'] });
     addExecutor(at('project'), 'three', '', { supportedTypes: ['z'] });
@@ -53,7 +53,7 @@ describe('where executors come from', () => {
     expect(index.problems).toEqual([]);
   });
 
-  test('S3-04 S3-09 one executor may serve several types, and types are free words', async () => {
+  test('S3-04 S3-09 an executor may serve several types, and types are free text', async () => {
     addExecutor(at('project'), 'many', '', { supportedTypes: ['skill', 'talent', 'ein Können'] });
 
     const index = await discover();
@@ -63,7 +63,7 @@ describe('where executors come from', () => {
     expect(executorFor(index, 'other', null)).toBeNull();
   });
 
-  test('S3-10 of two executors of one source for one type the later by folder name wins, with a warning', async () => {
+  test('S3-10 of two executors for one type in one source the later folder name wins, with a warning', async () => {
     addExecutor(at('project'), 'zebra', '', { supportedTypes: ['x'] });
     addExecutor(at('project'), 'ant', '', { supportedTypes: ['x'] });
 
@@ -73,14 +73,14 @@ describe('where executors come from', () => {
     expect(index.problems).toEqual([{ level: 'warning', text: expect.stringContaining('type x') }]);
   });
 
-  test('what ships with the code is there: the executor of skills', async () => {
+  test('the executor of skills is built in', async () => {
     const index = await discoverCapabilities({ projectDir: join(root, 'project'), homeDir: join(root, 'home') });
 
     expect(executorFor(index, 'skill', null)).toMatchObject({ name: 'skill', source: 'built-in' });
     expect(index.problems).toEqual([]);
   });
 
-  test('a folder that is a link counts, under its real path', async () => {
+  test('a linked folder is read under its real path', async () => {
     const elsewhere = addExecutor(join(root, 'elsewhere'), 'linked', '');
     mkdirSync(join(at('project'), 'executors'), { recursive: true });
     symlinkSync(elsewhere, join(at('project'), 'executors', 'linked'));
@@ -90,7 +90,7 @@ describe('where executors come from', () => {
 });
 
 describe('executor.yaml', () => {
-  test('S3-11 S3-12 S3-13 S3-14 S3-15 S3-16 name and types are enough; the rest has defaults', async () => {
+  test('S3-11 S3-12 S3-13 S3-14 S3-15 S3-16 only name and types are required; the other fields have defaults', async () => {
     addExecutor(at('project'), 'small', '');
 
     expect((await discover()).executors[0]).toEqual({
@@ -105,7 +105,7 @@ describe('executor.yaml', () => {
     });
   });
 
-  test('S3-17 executor.yml is read as well, and everything that is written counts', async () => {
+  test('S3-17 executor.yml is read as well, with all its fields', async () => {
     const text =
       'name: full\nversion: 2.1\ndescription: d\nsupportedTypes:\n- a\n- b\nentryPoint: lib/x.mjs\nauthor: me\n';
     write(join(at('project'), 'executors', 'full', 'executor.yml'), text);
@@ -119,7 +119,7 @@ describe('executor.yaml', () => {
     expect(problems).toEqual([]);
   });
 
-  test('S3-18 folders that are not there are no problem', async () => {
+  test('S3-18 missing folders are not a problem', async () => {
     expect(await discover()).toEqual({ executors: [], capabilities: [], problems: [] });
   });
 
@@ -145,18 +145,18 @@ describe('executor.yaml', () => {
     expect(index.problems).toEqual([{ level: 'error', text: expect.stringMatching(problem) }]);
   });
 
-  test('S3-22 an entry file that is missing is only a warning', async () => {
+  test('S3-22 a missing entry file is only a warning', async () => {
     write(join(at('project'), 'executors', 'a', 'executor.yaml'), 'name: a\nsupportedTypes: [x]\n');
 
     const index = await discover();
 
     expect(index.executors).toHaveLength(1);
     expect(index.problems).toEqual([
-      { level: 'warning', text: expect.stringMatching(/dist\/index\.js, which is not there/) },
+      { level: 'warning', text: expect.stringMatching(/dist\/index\.js, which does not exist/) },
     ]);
   });
 
-  test('S3-23 nothing that lies there makes it fail, wait or grow', async () => {
+  test('S3-23 hostile files make discovery neither fail nor block nor use much memory', async () => {
     addExecutor(at('project'), 'good', '');
     const bad = (name: string, text: string) => write(join(at('project'), 'executors', name, 'executor.yaml'), text);
     bad('broken', 'name: [\n');
@@ -185,7 +185,7 @@ describe('executor.yaml', () => {
 });
 
 describe('capability.yaml', () => {
-  test('S3-75 S3-76 name and type are enough; inputs keep their facts, and the whole document is kept', async () => {
+  test('S3-75 S3-76 only name and type are required; inputs and the whole document are kept', async () => {
     addCapability(at('project'), 'skill', 'small');
     const inputs = [
       { name: 'files', type: 'array', required: true, description: 'which' },
@@ -213,14 +213,14 @@ describe('capability.yaml', () => {
     ['no type', { name: 'a' }],
     ['inputs that are no list', { name: 'a', type: 'skill', inputs: 'x' }],
     ['an input without a name', { name: 'a', type: 'skill', inputs: [{}] }],
-  ])('S3-75 S3-76 %s: it is skipped with an error', async (_, config) => {
+  ])('S3-75 S3-76 a capability with %s is skipped with an error', async (_, config) => {
     write(join(at('project'), 'skill', 'a', 'capability.yaml'), JSON.stringify(config));
 
     expect((await discover()).capabilities).toEqual([]);
     expect(await texts('error')).toHaveLength(1);
   });
 
-  test('S3-77 they are known by type and name, project over global over built-in', async () => {
+  test('S3-77 the nearest capability of a type and name wins: project, then global, then built-in', async () => {
     for (const folder of [builtIn(), at('home'), at('project')]) addCapability(folder, 'skill', 'a');
     for (const folder of [builtIn(), at('home')]) addCapability(folder, 'skill', 'b');
     addCapability(at('project'), 'power', 'b');
@@ -235,16 +235,16 @@ describe('capability.yaml', () => {
     expect(problems).toEqual([]);
   });
 
-  test('S3-79 an executor that is pinned by what is no name is told, not replaced by another', async () => {
+  test('S3-79 a pinned executor with an invalid name is an error and is not replaced', async () => {
     addCapability(at('project'), 'skill', 'a', { executor: ['mine'] });
 
     const index = await discover();
 
     expect(findCapability(index, 'skill', 'a')).toBeNull();
-    expect(index.problems).toContainEqual(expect.objectContaining({ text: expect.stringMatching(/is no name$/) }));
+    expect(index.problems).toContainEqual(expect.objectContaining({ text: expect.stringMatching(/is not a name$/) }));
   });
 
-  test('S3-79 a pinned executor is asked for by name, before the types', async () => {
+  test('S3-79 a pinned executor is chosen by name, before the types', async () => {
     addExecutor(at('project'), 'by-type', '', { supportedTypes: ['skill'] });
     addExecutor(builtIn(), 'pinned', '', { supportedTypes: ['other'] });
     addCapability(at('project'), 'skill', 'a', { executor: 'pinned' });

@@ -38,12 +38,12 @@ export async function capabilityBench(code: string, options: TestStepOptions = {
   addExecutor(folder, 'test', code);
   addCapability(folder, 'power', 'try');
   const executor = createCapabilityExecutor(manager);
-  const heard = new EventEmitter();
+  const output = new EventEmitter();
   const context: StepContext = {
     ...step.context,
     audit(kind, data) {
       step.context.audit(kind, data);
-      if (kind === 'capability_output') heard.emit('line');
+      if (kind === 'capability_output') output.emit('line');
     },
   };
   const audited = (kind: string) =>
@@ -59,7 +59,7 @@ export async function capabilityBench(code: string, options: TestStepOptions = {
     events: () => audited('capability_event'),
     printed,
     async untilPrinted(line) {
-      while (!printed().includes(line)) await once(heard, 'line');
+      while (!printed().includes(line)) await once(output, 'line');
     },
   };
 }

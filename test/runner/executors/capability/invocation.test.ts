@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { endOfMessage } from '../../../../runner/executors/capability/side-execution.js';
+import { endOfMessage } from '../../../../runner/executors/capability/execution-end.js';
 import type { Fields } from '../../../../src/domain/json.js';
 import {
   addCapability,
@@ -20,7 +20,7 @@ const ECHO = handler(
 );
 
 describe('a start', () => {
-  test('S3-24 S3-25 S3-26 finds executor and capability and hands on the parameters, with its own', async () => {
+  test('S3-24 S3-25 S3-26 a start finds executor and capability and passes the parameters with Baton’s own', async () => {
     const bench = await capabilityBench(ECHO);
     const dir = addCapability(bench.folder, 'power', 'grow', { tags: ['a'] });
 
@@ -38,7 +38,7 @@ describe('a start', () => {
     });
   });
 
-  test('S3-27 S3-28 S3-29 S3-30 S3-31 is a child of Node.js in the folder of its executor, with its variables and a channel', async () => {
+  test('S3-27 S3-28 S3-29 S3-30 S3-31 an executor is a Node.js process in its own folder, with its variables and an IPC channel', async () => {
     const bench = await capabilityBench(ECHO);
 
     const { cwd, env, send, metadata } = outputOf(await bench.execute('try'));
@@ -60,7 +60,7 @@ describe('a start', () => {
     expect(bench.processes[0]?.stdin).toBeNull();
   });
 
-  test('S3-35 S3-37 S3-38 S3-39 S3-40 S3-62 its handler gets the thread of the run and facts about the invocation', async () => {
+  test('S3-35 S3-37 S3-38 S3-39 S3-40 S3-62 the handler gets the thread of the run and the data of the invocation', async () => {
     const message = {
       messageId: 'm1',
       content: 'Do it',
@@ -88,7 +88,7 @@ describe('a start', () => {
     });
   });
 
-  test('S3-36 a thread of 1 MB goes over the socket, and not by environment or address', async () => {
+  test('S3-36 a thread of 1 MB is sent over the socket, not in environment or address', async () => {
     const content = 'ä'.repeat(1_000_000);
     const message = { messageId: 'm1', content, sender: 'user', timestamp: '2026-01-01T00:00:00.000Z' } as const;
     const body =
@@ -101,7 +101,7 @@ describe('a start', () => {
     expect(env).toBeLessThan(20_000);
   });
 
-  test('an ES module may be an executor as well', async () => {
+  test('an executor may be an ES module', async () => {
     const code = `const { onActionBlockInvocation } = await import(process.env.BATON_CAPABILITY_CLIENT);
       onActionBlockInvocation(() => ({ url: import.meta.url }));`;
     const bench = await capabilityBench('');
@@ -112,7 +112,7 @@ describe('a start', () => {
 });
 
 describe('an end', () => {
-  test('S3-41 S3-42 the return value is the result, and nothing is null', async () => {
+  test('S3-41 S3-42 the return value is the result, and no value becomes null', async () => {
     const bench = await capabilityBench(handler('return params.value;'));
     addCapability(bench.folder, 'power', 'b');
 
@@ -124,7 +124,7 @@ describe('an end', () => {
     expect(await bench.execute('b')).toEqual({ state: 'success', output: null, meta: {} });
   });
 
-  test('S3-43 what is thrown is the message of CAPABILITY_FAILED', async () => {
+  test('S3-43 a thrown error becomes the message of CAPABILITY_FAILED', async () => {
     const bench = await capabilityBench(handler("throw new Error('File not found');"));
 
     const outcome = await bench.execute('try');
@@ -136,7 +136,7 @@ describe('an end', () => {
     });
   });
 
-  test('a result that is no JSON is an error of the capability', async () => {
+  test('a result that is not JSON is an error of the capability', async () => {
     const bench = await capabilityBench(handler('return { big: 1n };'));
 
     expect(errorOf(await bench.execute('try'))).toMatchObject({ code: 'CAPABILITY_FAILED', message: /BigInt/ });
@@ -155,13 +155,13 @@ describe('an end', () => {
     [{ result: 1, additionalContext: 2, other: 3 }, { result: { result: 1, additionalContext: 2, other: 3 } }],
     ['text', { result: 'text' }],
     [undefined, { result: null }],
-  ])('S3-44 %j is understood as %j', (result, end) => {
+  ])('S3-44 the result %j is read as %j', (result, end) => {
     expect(endOfMessage({ type: 'actionBlockComplete', result })).toEqual({ state: 'completed', ...end });
   });
 });
 
 describe('the client', () => {
-  test('S3-29 S3-41 answers by the IPC channel when its connection is gone', async () => {
+  test('S3-29 S3-41 answers over the IPC channel when its connection is closed', async () => {
     const cut =
       'process._getActiveHandles().filter(({ remotePort }) => remotePort).forEach((socket) => socket.destroy());';
     const bench = await capabilityBench(
@@ -171,7 +171,7 @@ describe('the client', () => {
     expect(outputOf(await bench.execute('try'))).toEqual({ call: expect.stringMatching(/./) });
   });
 
-  test('S3-69 a call that is refused throws with the reason', async () => {
+  test('S3-69 a refused call throws with the reason', async () => {
     const bench = await capabilityBench(
       handler("return await codebolt.fs.readFile('gone').catch(({ message, code }) => ({ message, code }));"),
     );
@@ -180,8 +180,8 @@ describe('the client', () => {
   });
 });
 
-describe('what cannot be started', () => {
-  test('S3-05 S3-06 a type without an executor, a name without a capability', async () => {
+describe('a refused start', () => {
+  test('S3-05 S3-06 a type without an executor and an unknown capability are refused', async () => {
     const bench = await capabilityBench(ECHO);
     addCapability(bench.folder, 'talent', 'sing');
 
@@ -191,7 +191,7 @@ describe('what cannot be started', () => {
     expect(bench.processes).toEqual([]);
   });
 
-  test('S3-08 each run looks anew, and so does refresh: what was removed is not found, what was added is', async () => {
+  test('S3-08 each run and each refresh discovers again, so removed definitions are gone and added ones are found', async () => {
     const bench = await capabilityBench(handler('return 1;'));
     const first = await bench.manager.index(bench.project);
     rmSync(join(bench.folder, 'executors', 'test'), { recursive: true });
@@ -207,7 +207,7 @@ describe('what cannot be started', () => {
     expect(await bench.manager.index(bench.project)).toBe(second);
   });
 
-  test('S3-79 a pinned executor runs it, and one that is not there is EXECUTOR_NOT_FOUND', async () => {
+  test('S3-79 a pinned executor runs the capability, and a missing one is EXECUTOR_NOT_FOUND', async () => {
     const bench = await capabilityBench(handler('return "by type";'));
     addExecutor(bench.folder, 'a-pinned', handler('return "pinned";'), { supportedTypes: ['none'] });
     addCapability(bench.folder, 'power', 'pins', { executor: 'a-pinned' });
@@ -217,7 +217,7 @@ describe('what cannot be started', () => {
     expect(errorOf(await bench.execute('wrong'))).toMatchObject({ code: 'EXECUTOR_NOT_FOUND', message: /named gone/ });
   });
 
-  test('S3-59 S3-78 a missing or wrong input is INVALID_REQUEST before anything is started', async () => {
+  test('S3-59 S3-78 a missing or wrong input is INVALID_REQUEST before any process starts', async () => {
     const bench = await capabilityBench(handler('return params;'));
     const inputs = [
       { name: 'file', type: 'string', required: true },
@@ -249,7 +249,7 @@ describe('what cannot be started', () => {
     expect(outputOf(await bench.execute('asks', params))).toMatchObject({ file: 'a', depth: 3, other: true });
   });
 
-  test('S3-54 an entry point that is not there is ACTION_BLOCK_NOT_FOUND', async () => {
+  test('S3-54 a missing entry point is ACTION_BLOCK_NOT_FOUND', async () => {
     const bench = await capabilityBench(ECHO);
     rmSync(join(bench.folder, 'executors', 'test', 'dist'), { recursive: true });
 
@@ -257,7 +257,7 @@ describe('what cannot be started', () => {
     expect(bench.processes).toEqual([]);
   });
 
-  test('S3-55 a definition that is broken since it was found is INVALID_ACTION_BLOCK', async () => {
+  test('S3-55 a definition that became invalid after discovery is INVALID_ACTION_BLOCK', async () => {
     const bench = await capabilityBench(ECHO);
     addCapability(bench.folder, 'power', 'b');
     outputOf(await bench.execute('try'));

@@ -31,7 +31,7 @@ async function nestedBench(body: string) {
 }
 
 describe('nested capabilities', () => {
-  test('S3-65 S3-43 S3-31 a capability starts others in its thread, and is told how they ended', async () => {
+  test('S3-65 S3-43 S3-31 a capability starts others in its thread and gets their ends', async () => {
     const bench = await nestedBench(`
       const { capability } = codebolt;
       return {
@@ -65,7 +65,7 @@ describe('nested capabilities', () => {
     expect(bench.events().filter(({ parent_id }) => parent_id !== null)).toHaveLength(6);
   });
 
-  test('S3-50 S3-73 a nested one has a limit of its own, can be looked at and stopped', async () => {
+  test('S3-50 S3-73 a nested execution has its own limit, a status, and can be stopped', async () => {
     const bench = await nestedBench(`
       const { capability } = codebolt;
       const late = await capability.startSkill('slow', {}, 500);
@@ -106,7 +106,7 @@ describe('nested capabilities', () => {
     expect(all.map(({ name }) => name)).toEqual(['try', 'bad', 'inner', 'slow']);
   });
 
-  test('S3-70 one that calls itself comes five deep and no further', async () => {
+  test('S3-70 a capability that calls itself is refused below depth five', async () => {
     const bench = await capabilityBench(
       handler(`
         const inner = await codebolt.capability.startPower('try');
@@ -118,7 +118,7 @@ describe('nested capabilities', () => {
     expect(bench.events().map(({ depth }) => depth)).toEqual([1, 2, 3, 4, 5, 5, 4, 3, 2, 1]);
   });
 
-  test('S3-70 S3-53 no more than eight run at a time, and all of them end with the one that began them', async () => {
+  test('S3-70 S3-53 at most eight executions run at a time, and all end with their parent', async () => {
     const bench = await nestedBench(`
       const starts = Array.from({ length: 10 }, () => codebolt.capability.startSkill('slow', {}, undefined, { wait: false }));
       const answers = await Promise.all(starts);
@@ -135,7 +135,7 @@ describe('nested capabilities', () => {
 });
 
 describe('side executions', () => {
-  test('S3-66 an executor is started by its name, code from a folder that is gone afterwards', async () => {
+  test('S3-66 an executor is started by name, and code from a folder that is removed afterwards', async () => {
     const code = handler('return { sum: params.a + params.b, dir: process.cwd() };');
     const module = `import { cwd } from 'node:process';
       const { onActionBlockInvocation } = await import(process.env.BATON_CAPABILITY_CLIENT);
@@ -164,7 +164,7 @@ describe('side executions', () => {
     expect(readdirSync(bench.context.tmpDir)).toEqual([]);
   });
 
-  test('S3-66 S3-73 one that nobody waits for has a status, and can be stopped', async () => {
+  test('S3-66 S3-73 an execution started without waiting has a status and can be stopped', async () => {
     const bench = await nestedBench(`
       const { sideExecution } = codebolt;
       const slow = await sideExecution.startWithActionBlock('slow', {}, undefined, { wait: false });
@@ -182,7 +182,7 @@ describe('side executions', () => {
 });
 
 describe('a run that is stopped', () => {
-  test('S3-61 stops what its executions started, too', async () => {
+  test('S3-61 stops the executions that its executions started', async () => {
     const bench = await nestedBench("await codebolt.capability.startSkill('slow');");
     const running = bench.execute('try');
     await bench.untilPrinted('slow is up');

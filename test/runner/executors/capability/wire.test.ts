@@ -31,8 +31,8 @@ const bare = (body: string) => `
     ${body}
   });`;
 
-describe('the wire, spoken by hand', () => {
-  test('S3-33 S3-34 S3-35 S3-41 it connects to localhost with its variables, is invoked, and answers', async () => {
+describe('the protocol, without the client', () => {
+  test('S3-33 S3-34 S3-35 S3-41 a child connects to localhost with its variables, is invoked, and answers', async () => {
     const bench = await capabilityBench(
       bare(
         "send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: invocation }); socket.close();",
@@ -62,7 +62,7 @@ describe('the wire, spoken by hand', () => {
       'a line of garbage before it',
       "{ cmd: 'x' }); process.channel.unref(); process.send({ type: 'sideExecutionComplete', result: { a: 1 } }",
     ],
-  ])('S3-29 an answer on the IPC channel counts as well: %s', async (_, message) => {
+  ])('S3-29 an answer on the IPC channel is accepted: %s', async (_, message) => {
     const bench = await capabilityBench(bare(`socket.terminate(); process.send(${message});`));
 
     expect(outputOf(await bench.execute('try'))).toEqual({ a: 1 });
@@ -76,7 +76,7 @@ describe('the wire, spoken by hand', () => {
     expect(errorOf(await bench.execute('try'))).toMatchObject({ code: 'CAPABILITY_FAILED', message: /no luck/ });
   });
 
-  test('S3-45 answers for others, and after the end, are ignored and logged', async () => {
+  test('S3-45 answers for other executions and late answers are ignored and logged', async () => {
     const body = `
       send({ type: 'actionBlockComplete', sideExecutionId: 'side_1_00000000', result: 'forged' });
       send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: 'first' });
@@ -88,7 +88,7 @@ describe('the wire, spoken by hand', () => {
     expect(bench.warnings.map(({ message }) => message)).toEqual(Array(2).fill(expect.stringMatching(/was ignored$/)));
   });
 
-  test('S3-69 every request is answered, also one for what there is not, and the SDK of old is understood', async () => {
+  test('S3-69 every request gets an answer, also an unknown one, and the old SDK is supported', async () => {
     const body = `
       send({ type: 'browserEvent', action: 'openUrl', requestId: 1 });
       send({ type: 'fsEvent', action: 'toString', requestId: 2 });
@@ -116,7 +116,7 @@ describe('the wire, spoken by hand', () => {
     expect(by(7)).toMatchObject([{ success: true, path: 'sub/a.txt' }]);
   });
 
-  test('S3-63 S3-65 S3-66 the requests of the published SDK are understood as it writes them', async () => {
+  test('S3-63 S3-65 S3-66 the requests of the published SDK are accepted in its spelling', async () => {
     const body = `
       const asked = [
         { type: 'capability', action: 'listCapabilities', filter: { type: 'power' } },
@@ -163,7 +163,7 @@ describe('the wire, spoken by hand', () => {
     ]);
   });
 
-  test('S3-69 modules that the workflow leaves out answer with a failure', async () => {
+  test('S3-69 requests to modules that the workflow disables are refused', async () => {
     const body = `
       send({ type: 'fsEvent', action: 'readFile', requestId: 1, message: { filePath: 'a' } });
       socket.on('message', (data) => {
@@ -179,7 +179,7 @@ describe('the wire, spoken by hand', () => {
     });
   });
 
-  test('garbage on the wire cuts the connection; deep nesting and __proto__ have no effect', async () => {
+  test('too many invalid messages close the connection, and deep nesting and __proto__ have no effect', async () => {
     const deep = "'['.repeat(100000) + ']'.repeat(100000)";
     const body = `
       socket.send('{"__proto__": {"type": "actionBlockComplete"}, "requestId": 1}');
@@ -208,7 +208,7 @@ describe('the wire, spoken by hand', () => {
   });
 });
 
-describe('who is let in', () => {
+describe('admission', () => {
   const claims = { sideExecutionId: 'side_1_abcdef01', threadId: 'run-1', parentAgentId: 'agent' };
 
   async function openHub(clock = new FakeClock()) {
@@ -221,7 +221,7 @@ describe('who is let in', () => {
       clock,
       onConnection: (socket) => {
         connections += 1;
-        new Peer(socket, { onMessage: async () => {}, onGarbage: () => {} });
+        new Peer(socket, { onMessage: async () => {}, onDisconnect: () => {} });
       },
     });
     return { hub, ticket, clock, connections: () => connections };
@@ -267,7 +267,7 @@ describe('who is let in', () => {
     return { parts, signature };
   };
 
-  test('S3-32 S3-34 the right token lets one connection in, once', async () => {
+  test('S3-32 S3-34 a valid token admits one connection, once', async () => {
     const { ticket, connections } = await openHub();
 
     expect(await tryToConnect(ticket.port, queryOf(ticket.token))).toBe(101);
@@ -275,13 +275,13 @@ describe('who is let in', () => {
     expect(connections()).toBe(1);
   });
 
-  test('S3-33 the whole environment may stand in the address, as the published SDK puts it there', async () => {
+  test('S3-33 the address may contain the whole environment, as the published SDK sends it', async () => {
     const { ticket } = await openHub();
 
     expect(await tryToConnect(ticket.port, queryOf(ticket.token, { LS_COLORS: 'x'.repeat(200_000) }))).toBe(101);
   });
 
-  test('one that is refused is closed, even if it never closes its own half', async () => {
+  test('a refused connection is closed, even if the other end never closes its half', async () => {
     const { ticket } = await openHub();
     const socket = connect({ port: ticket.port, host: '127.0.0.1', allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
@@ -297,7 +297,7 @@ describe('who is let in', () => {
     await closed;
   });
 
-  test('one that sends large messages faster than they are answered is not read any more', async () => {
+  test('a connection that sends large messages faster than they are answered is paused', async () => {
     const hub = new CapabilityHub();
     onTestFinished(() => hub.close());
     const connected = new Promise<WebSocket>((resolve, reject) => {
@@ -314,7 +314,7 @@ describe('who is let in', () => {
     const socket = await connected;
     let heard = 0;
     new Peer(socket, {
-      onGarbage: () => {},
+      onDisconnect: () => {},
       onMessage: () => {
         heard += 1;
         return new Promise<void>(() => {});
@@ -347,7 +347,7 @@ describe('who is let in', () => {
     ['another parent', { PARENT_AGENT_ID: 'other' }],
     ['another execution', { SIDE_EXECUTION_ID: 'side_2_abcdef01' }],
     ['no word of a side execution', { IS_SIDE_EXECUTION: 'false' }],
-  ])('S3-32 with %s it is refused with 401, and the right one still gets in', async (_, changes) => {
+  ])('S3-32 a connection with %s is refused with 401, and the valid token still works', async (_, changes) => {
     const { ticket, connections } = await openHub();
 
     expect(await tryToConnect(ticket.port, queryOf(ticket.token, changes))).toBe(401);
@@ -375,7 +375,7 @@ describe('who is let in', () => {
     }
   });
 
-  test('S3-32 a token ends with its time and with its execution', async () => {
+  test('S3-32 a token expires with its time and with its execution', async () => {
     const late = await openHub();
     late.clock.advance(1_000 + 61_000);
     const over = await openHub();
@@ -385,7 +385,7 @@ describe('who is let in', () => {
     expect(await tryToConnect(over.ticket.port, queryOf(over.ticket.token))).toBe(401);
   });
 
-  test('another name in Host, a page of a browser, another path and plain HTTP are refused', async () => {
+  test('a foreign Host, a browser origin, another path and plain HTTP are refused', async () => {
     const { ticket } = await openHub();
     const { port, token } = ticket;
 
@@ -402,7 +402,7 @@ describe('who is let in', () => {
     expect(await tryToConnect(port, queryOf(token), { Host: 'localhost' })).toBe(101);
   });
 
-  test('closing it ends every connection, also one that says nothing, and lets nobody in any more', async () => {
+  test('closing the hub closes every connection, also silent ones, and refuses new ones', async () => {
     const { hub, ticket } = await openHub();
     const silent = connect(ticket.port, '127.0.0.1');
     await new Promise((resolve) => silent.once('connect', resolve));

@@ -57,7 +57,7 @@ export interface TestRun {
   answer(questionId: string, answer: Answer): void;
   steer(text: string): void;
   /** Messages that the agent did not confirm, once the run is over. */
-  undelivered(): string[];
+  unread(): string[];
   stop(reason: StopReason): void;
 }
 
@@ -176,7 +176,7 @@ export function start(options: RunOptions): TestRun {
       (await next('event', ({ event }) => event.type === type && (!method || event.method === method))).event,
     answer: (questionId, answer) => mailbox.answer(questionId, answer),
     steer: (text) => mailbox.send(text),
-    undelivered: () => mailbox.takeUnread(),
+    unread: () => mailbox.takeUnread(),
     stop: (reason) => abort.abort(reason),
   };
 }

@@ -114,10 +114,10 @@ test('a message that the agent confirmed is delivered', async () => {
   started.stop('shutdown');
   await started.done;
 
-  expect(started.undelivered()).toEqual([]);
+  expect(started.unread()).toEqual([]);
 });
 
-test('a message that the agent did not confirm before its end is undelivered', async () => {
+test('a message that the agent did not confirm before its end is unread', async () => {
   const started = start({ command: agent('late') });
   await started.event('notification', 'fake/ready');
 
@@ -126,17 +126,17 @@ test('a message that the agent did not confirm before its end is undelivered', a
   started.stop('shutdown');
   await started.done;
 
-  expect(started.undelivered()).toEqual(['mind the gap']);
+  expect(started.unread()).toEqual(['mind the gap']);
 });
 
-test('a message in the text of a turn that never began is undelivered', async () => {
+test('a message in the text of a turn that never began is unread', async () => {
   const started = start({ command: agent('refuses', 'turn/start') });
   started.steer('mind the gap');
 
   const outcome = await started.done;
 
   expect(outcome.state).toBe('failed');
-  expect(started.undelivered()).toEqual(['mind the gap']);
+  expect(started.unread()).toEqual(['mind the gap']);
 });
 
 test('a message from before the start is part of the first prompt and delivered', async () => {
@@ -147,5 +147,5 @@ test('a message from before the start is part of the first prompt and delivered'
 
   const first = started.received().find(({ method }) => method === 'turn/start');
   expect(JSON.stringify(first)).toContain('the whole prompt\\n\\nA message from a person:\\nmind the gap');
-  expect(started.undelivered()).toEqual([]);
+  expect(started.unread()).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// Runs the script of a skill in the workspace. Inputs come as JSON on stdin and as INPUT_<NAME>; what it prints is the result.
+// Runs the script of a skill in the workspace. The script gets its inputs as JSON on stdin and as INPUT_<NAME>; its output is the result.
 import { spawn } from 'node:child_process';
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
@@ -13,7 +13,7 @@ const INTERPRETERS = {
   '.py': 'python3',
 };
 const OURS = ['capabilityPath', 'capabilityName', 'capabilityType', 'capabilityConfig', 'executionId'];
-/** How the executor reaches the daemon: no business of the script. */
+/** The connection of the executor to the daemon, which the script does not get. */
 const CONNECTION = [
   ...['SOCKET_PORT', 'IS_SIDE_EXECUTION', 'SIDE_EXECUTION_ID', 'THREAD_ID', 'PARENT_AGENT_ID'],
   ...['PARENT_AGENT_INSTANCE_ID', 'ACTION_BLOCK_PATH', 'threadToken', 'BATON_CAPABILITY_CLIENT'],
@@ -63,20 +63,20 @@ async function run(script, inputs, cwd) {
   const env = { ...process.env, ...variablesOf(inputs) };
   for (const name of CONNECTION) delete env[name];
   const child = spawn(file, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
-  // A script need not read its inputs.
+  // A script may ignore its inputs.
   child.stdin.on('error', () => {});
   child.stdin.end(JSON.stringify(inputs));
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const ended = await new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, signal) => resolve({ code, signal }));
-    // Whatever it left behind may hold its output open for ever.
+    // A process that it left behind may hold its output open for ever.
     child.on('exit', (code, signal) => setTimeout(() => resolve({ code, signal }), DRAIN_MS).unref());
   });
   return { ...ended, stdout: stdout(), stderr: stderr() };
 }
 
-/** Large inputs, and text that no variable can hold, are only on stdin. */
+/** Large inputs, and text with NUL bytes, are only on stdin. */
 function variablesOf(inputs) {
   const variables = {};
   for (const [name, value] of Object.entries(inputs)) {
