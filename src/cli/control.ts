@@ -2,19 +2,18 @@ import type { Readable } from 'node:stream';
 import { acceptedShape, messageRequestShape, refreshShape } from '../api/schemas.js';
 import { localiseTimes } from '../text/format-time.js';
 import { neutraliseLines } from '../text/neutralise.js';
-import type { DaemonTarget } from './client.js';
-import { connectDaemon, issuePath, printDaemonError, withDaemon } from './client.js';
-import type { Io } from './io.js';
+import { type DaemonTarget, issuePath, withDaemon } from './client.js';
+import { type Io, printProblem } from './io.js';
 
 export interface ChangeOptions {
-  /** `null`: it is about the whole daemon. */
+  /** Null when the action is about the whole daemon. */
   readonly issue: string | null;
-  readonly action: 'stop' | 'retry' | 'pause' | 'resume' | 'answer' | 'message';
+  readonly action: 'stop' | 'retry' | 'pause' | 'resume' | 'message';
   readonly body?: object;
   readonly target: DaemonTarget;
 }
 
-/** Asks the daemon for something and prints what comes of it. */
+/** Sends an action to the daemon and prints its answer. */
 export function change({ issue, action, body = {}, target }: ChangeOptions, io: Io): Promise<number> {
   return withDaemon(target, io, async (client) => {
     const path = issue === null ? `/api/v1/${action}` : issuePath(issue, action);
@@ -26,25 +25,23 @@ export function change({ issue, action, body = {}, target }: ChangeOptions, io: 
 
 export interface MessageOptions {
   readonly issue: string;
-  /** `-` alone: standard input. */
+  /** `-` alone: read from standard input. */
   readonly words: readonly string[];
   readonly target: DaemonTarget;
 }
 
 const MAX_CHARS = 20_000;
 
-/** Says something to the agent that works on an issue. */
+/** Sends a message to the agent of an issue. */
 export async function message({ issue, words, target }: MessageOptions, io: Io): Promise<number> {
-  const text = words.length === 1 && words[0] === '-' ? await textOf(io.stdin) : words.join(' ');
-  const said = messageRequestShape.safeParse({ text });
-  if (said.success) return change({ issue, action: 'message', body: said.data, target }, io);
-  const problem = text.trim() === '' ? 'there is nothing to say' : `it is longer than ${MAX_CHARS} characters`;
-  io.stderr.write(`baton: ${problem}\n`);
-  return 2;
+  const text = words.length === 1 && words[0] === '-' ? await readText(io.stdin) : words.join(' ');
+  const request = messageRequestShape.safeParse({ text });
+  if (request.success) return change({ issue, action: 'message', body: request.data, target }, io);
+  return printProblem(text.trim() === '' ? 'the message is empty' : `it is longer than ${MAX_CHARS} characters`, 2, io);
 }
 
-/** No more than is needed to know that it is too much. */
-async function textOf(stdin: Readable): Promise<string> {
+/** Stops reading once the text is certainly too long. */
+async function readText(stdin: Readable): Promise<string> {
   let text = '';
   for await (const chunk of stdin.setEncoding('utf8')) {
     text += chunk;
@@ -53,17 +50,11 @@ async function textOf(stdin: Readable): Promise<string> {
   return text;
 }
 
-/** Asks the daemon to read the tracker now. */
-export async function refresh(target: DaemonTarget, io: Io): Promise<number> {
-  try {
-    const client = await connectDaemon(target, io);
-    const { coalesced } = await client.post('/api/v1/refresh', {}, refreshShape).finally(() => client.close());
-    io.stdout.write(coalesced ? SOON : NOW);
+/** Makes the daemon read the tracker now. */
+export function refresh(target: DaemonTarget, io: Io): Promise<number> {
+  return withDaemon(target, io, async (client) => {
+    const { coalesced } = await client.post('/api/v1/refresh', {}, refreshShape);
+    io.stdout.write(coalesced ? 'The daemon is already reading the tracker.\n' : 'The daemon reads the tracker now.\n');
     return 0;
-  } catch (error) {
-    return printDaemonError(error, io);
-  }
+  });
 }
-
-const NOW = 'The tracker is read now.\n';
-const SOON = 'The tracker is being read, or about to be: this goes along with it.\n';

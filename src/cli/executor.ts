@@ -12,11 +12,12 @@ import type { Clock } from '../domain/clock.js';
 import { BatonError } from '../domain/errors.js';
 import type { JsonObject } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
+import { shellWord } from '../domain/shell-word.js';
 import type { ExecutorDefinition } from '../domain/steps/plan.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import { neutralise } from '../text/neutralise.js';
 import { type Paint, painter } from './check/finding.js';
-import { type Io, printError, shellWord, shorter } from './io.js';
+import { type Io, printError, shorter } from './io.js';
 import { type OpenedWorkflow, openWorkflow } from './open-workflow.js';
 
 /** Prints the executors of a workflow, one line each. */

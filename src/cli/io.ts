@@ -5,13 +5,13 @@ import { toBatonError } from '../domain/errors.js';
 import { shellWord } from '../domain/shell-word.js';
 import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
 
-/** The world of a command, as far as it is not the files: tests give it another one. */
+/** The environment of a command, apart from files. Tests pass their own. */
 export interface Io {
-  /** With the width of the terminal, where it is one. */
+  /** `columns`: the width of the terminal, if it is one. */
   readonly stdout: Writable & { readonly columns?: number };
   readonly stderr: Writable;
   readonly stdin: Readable;
-  /** A person sits there, who reads and can be asked. */
+  /** Input and output are a terminal, so that a person can be asked. */
   readonly isTTY: boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
@@ -27,14 +27,12 @@ export function processIo(): Io {
     isTTY: stdin.isTTY === true && stdout.isTTY === true,
     env: { ...process.env },
     cwd: process.cwd(),
-    // An empty or relative HOME would put our folders into whichever folder we were started in.
+    // With an empty or relative HOME our folders would be created in the current folder.
     homeDir: isAbsolute(homedir()) ? homedir() : userInfo().homedir,
   };
 }
 
-export { shellWord };
-
-/** How this person calls us, for commands that we print: what they read is what they can type. */
+/** How the user called Baton, so that printed commands can be typed as they are. */
 export function invocation(argv: readonly string[], cwd: string): string {
   const script = argv[1];
   if (script === undefined || script === '') return 'baton';
@@ -44,21 +42,26 @@ export function invocation(argv: readonly string[], cwd: string): string {
   return `node ${shellWord(shorter(script, cwd))}`;
 }
 
-/** Relative where that is below this folder. */
+/** Relative to `cwd` when the path lies below it. */
 export function shorter(path: string, cwd: string): string {
   if (!isAbsolute(path)) return path;
   const short = relative(cwd, path);
   return short === '' || short.startsWith('..') || isAbsolute(short) ? path : short;
 }
 
-/** For scripts, and as harmless on a terminal as in a file. Line by line: the line breaks between values are ours. */
+/** Prints JSON that is harmless on a terminal: no control character is left outside of an escape. */
 export function printJson(value: unknown, { stdout }: Pick<Io, 'stdout'>): void {
   stdout.write(`${JSON.stringify(value, null, 2).split('\n').map(neutraliseJson).join('\n')}\n`);
 }
 
-/** Says what is wrong; the exit code. */
-export function printError(error: unknown, exitCode: 1 | 2, io: Io): number {
-  const { code, message } = toBatonError(error);
-  io.stderr.write(`baton: ${neutraliseLines(`${code}: ${message}`)}\n`);
+/** Prints a problem on the error output; returns the exit code. */
+export function printProblem<Code extends number>(text: string, exitCode: Code, { stderr }: Pick<Io, 'stderr'>): Code {
+  stderr.write(`baton: ${neutraliseLines(text)}\n`);
   return exitCode;
+}
+
+/** Prints the code and the message of an error; returns the exit code. */
+export function printError(error: unknown, exitCode: 1 | 2, io: Pick<Io, 'stderr'>): 1 | 2 {
+  const { code, message } = toBatonError(error);
+  return printProblem(`${code}: ${message}`, exitCode, io);
 }

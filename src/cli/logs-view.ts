@@ -1,22 +1,26 @@
-import type { TimelineEntry } from '../api/schemas.js';
+import type { RunView, TimelineEntry } from '../api/schemas.js';
 import { timeOf } from '../domain/json.js';
 import { formatAge, formatClock, formatMoment } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import { chop, oneLine, wrap } from '../text/terminal-text.js';
-import type { LoggedRun } from './logs.js';
 import type { Paint } from './terminal.js';
+
+/** The fields of a run that its log needs. */
+export type LoggedRun = Pick<
+  RunView,
+  'run_id' | 'run_number' | 'reason' | 'started_at' | 'ended_at' | 'outcome' | 'code' | 'message'
+>;
 
 export interface LogFrame {
   readonly nowMs: number;
-  /** `null`: no terminal, no line is broken. */
+  /** Null when the output is no terminal; then no line is wrapped. */
   readonly width: number | null;
   readonly paint: Paint;
 }
 
 const TIME_COLUMNS = 10;
-/** Of one detail; all of it is in the transcript. */
+/** The transcript has all lines of a detail. */
 const DETAIL_LINES = 40;
-/** Of one line on a terminal. */
 const MAX_ROWS = 10;
 
 /** The line above the log of a run. */
@@ -37,7 +41,7 @@ function endOf({ started_at, ended_at, outcome, code }: LoggedRun, nowMs: number
   return `${outcome ?? 'ended'}${code === null ? '' : ` (${code})`} after ${formatAge(started_at, ended) ?? '?'}`;
 }
 
-/** Entries as lines: local time, sentence, and below it what belongs to it. */
+/** Each entry is its local time and its sentence, with its details below. */
 export function renderEntries(entries: readonly TimelineEntry[], frame: LogFrame): string {
   return entries.map((entry) => renderEntry(entry, frame)).join('');
 }
@@ -71,7 +75,7 @@ function detailLines(detail: string | null): string[] {
   return left <= 1 ? lines : [...lines.slice(0, DETAIL_LINES), `… and ${left} more lines, see --raw`];
 }
 
-/** Local time of day; the day is in the head of the run. */
+/** Without the day, which the line above the run has. */
 function clockTime(at: string | null): string {
   const ms = timeOf(at);
   return ms === null ? '--:--:--' : formatClock(ms);

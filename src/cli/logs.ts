@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readTimeline } from '../api/read-timeline.js';
-import { type RunView, stateShape, type Timeline, type TimelineEntry, timelineShape } from '../api/schemas.js';
+import { issueShape, type Timeline, type TimelineEntry, timelineShape } from '../api/schemas.js';
 import type { RunRecord } from '../domain/durable.js';
 import { findIssue } from '../domain/issue.js';
 import { timeOf } from '../domain/json.js';
@@ -12,22 +12,22 @@ import { transcriptName } from '../logging/transcript.js';
 import { withStoredCopy } from '../store/read-stored.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { isoTime } from '../text/format-time.js';
-import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
+import { neutraliseJson } from '../text/neutralise.js';
 import {
   ApiError,
-  badAnswer,
+  checkShape,
   connectDaemon,
   type DaemonClient,
   type DaemonTarget,
-  getIssue,
   isNotRunning,
   issuePath,
   locateDaemon,
+  nearestIssue,
   printDaemonError,
 } from './client.js';
 import { followDaemon, untilInterrupted } from './follow-daemon.js';
-import type { Io } from './io.js';
-import { type LogFrame, renderEntries, renderRunHead } from './logs-view.js';
+import { type Io, printProblem } from './io.js';
+import { type LogFrame, type LoggedRun, renderEntries, renderRunHead } from './logs-view.js';
 import { isTerminal, paintOf, wantsColour } from './terminal.js';
 
 export interface LogsOptions extends DaemonTarget, RunChoice {
@@ -36,27 +36,27 @@ export interface LogsOptions extends DaemonTarget, RunChoice {
   readonly raw: boolean;
 }
 
-/** Prints what happened in runs of an issue, by the daemon or, where none runs, from what it has written down. */
+/** Prints the events of the runs of an issue, from the daemon or, when none is running, from its files. */
 export async function logs(options: LogsOptions, io: Io): Promise<number> {
   const { workflow, stateDir, follow } = options;
-  const place = await locateDaemon({ workflow, stateDir }, io);
+  const location = await locateDaemon({ workflow, stateDir }, io);
   let client: DaemonClient | null = null;
   try {
     client = await connectOrNull(options, io);
-    if (!client && place.isNowhere) return printDaemonError(place.notRunning(), io);
-    const source = client ? daemonLogs(client, options.issue) : storedLogs(place.stateDir, options.issue);
-    const found = await source.find();
-    if (found === null) return await unknown(source, options.issue, client !== null, io);
+    if (!client && location.isNowhere) return printDaemonError(location.notRunning(), io);
+    const source = client ? daemonLogs(client, options.issue) : storedLogs(location.stateDir, options.issue);
+    const found = await source.findIssue();
+    if (found === null) return await printUnknownIssue(source, options.issue, client !== null, io);
     const { identifier: issue, runs } = found;
     const chosen = chooseRuns(runs, options, issue);
-    if (typeof chosen === 'string') return complain(chosen, io);
-    if (!client && !follow) say('no daemon is running; this was written down by the last one', io);
-    if (options.raw) return await printRaw(chosen, source, issue, io);
-    if (chosen.length === 0) say(`${issue} has had no run yet${follow ? '; waiting for one' : ''}`, io);
-    const seen = await printRuns(chosen, source, issue, io);
+    if (typeof chosen === 'string') return printProblem(chosen, 1, io);
+    if (!client && !follow) printProblem('no daemon is running; this is the log of the last one', 0, io);
+    if (options.raw) return await printTranscripts(chosen, source, issue, io);
+    if (chosen.length === 0) printProblem(`${issue} has had no run yet${follow ? '; waiting for one' : ''}`, 0, io);
+    const printed = await printRuns(chosen, source, issue, io);
     if (!follow) return 0;
     client?.close();
-    return await followLog({ target: { workflow, stateDir }, issue, seen }, place.stateDir, io, () => frameOf(io));
+    return await followLog({ workflow, stateDir }, issue, printed, location.stateDir, io);
   } catch (error) {
     return printDaemonError(error, io);
   } finally {
@@ -73,24 +73,15 @@ async function connectOrNull({ workflow, stateDir }: DaemonTarget, io: Io): Prom
   }
 }
 
-/** The last of them, as far as it was printed. */
-async function printRuns(runs: readonly LoggedRun[], source: LogSource, issue: string, io: Io): Promise<SeenLog> {
-  let seen: SeenLog = { runId: null, entries: [] };
-  for (const [at, run] of runs.entries()) {
-    const timeline = await source.timeline(run.run_id);
-    const frame = frameOf(io);
-    const head = `${at === 0 ? '' : '\n'}${renderRunHead(issue, run, frame)}`;
-    const cut = timeline?.truncated ? `${frame.paint.dim('… the beginning is left out, see --raw')}\n` : '';
-    const body = timeline === null ? `${frame.paint.dim(NOTHING)}\n` : renderEntries(timeline.entries, frame);
-    io.stdout.write(`${head}${cut}${body}`);
-    seen = { runId: run.run_id, entries: timeline?.entries ?? [] };
-  }
-  return seen;
+async function printUnknownIssue(source: LogSource, issue: string, hasDaemon: boolean, io: Io): Promise<number> {
+  const near = await source.nearestIssue();
+  const why = hasDaemon
+    ? 'is neither claimed nor among the issues of the last poll, and has had no run'
+    : 'has had no run, and no daemon is running that might know it';
+  return printProblem(`${issue} ${why}${near === null ? '' : `. Did you mean ${near}?`}`, 1, io);
 }
 
-const NOTHING = 'nothing was written down of this run, or it has been removed since';
-
-async function printRaw(runs: readonly LoggedRun[], source: LogSource, issue: string, io: Io): Promise<number> {
+async function printTranscripts(runs: readonly LoggedRun[], source: LogSource, issue: string, io: Io): Promise<number> {
   let printed = 0;
   for (const run of runs) {
     const text = await source.transcript(run.run_id);
@@ -99,84 +90,81 @@ async function printRaw(runs: readonly LoggedRun[], source: LogSource, issue: st
     const lines = text.split('\n').map(neutraliseJson).join('\n');
     io.stdout.write(lines.endsWith('\n') ? lines : `${lines}\n`);
   }
-  return printed > 0 ? 0 : complain(`nothing was written down of ${issue}, or it has been removed since`, io);
+  return printed > 0 ? 0 : printProblem(`there is no transcript of ${issue}, or it has been removed`, 1, io);
 }
 
-async function unknown(source: LogSource, issue: string, hasDaemon: boolean, io: Io): Promise<number> {
-  const meant = await source.meant();
-  const who = hasDaemon
-    ? 'is neither claimed nor among the issues of the last poll, and has had no run'
-    : 'has had no run, and no daemon is running that could know more';
-  return complain(`${issue} ${who}${meant === null ? '' : `. Did you mean ${meant}?`}`, io);
+/** What has been printed of the last run, so that following continues after it. */
+interface PrintedLog {
+  readonly runId: string | null;
+  readonly entries: readonly TimelineEntry[];
 }
+
+async function printRuns(runs: readonly LoggedRun[], source: LogSource, issue: string, io: Io): Promise<PrintedLog> {
+  let printed: PrintedLog = { runId: null, entries: [] };
+  for (const [at, run] of runs.entries()) {
+    const timeline = await source.timeline(run.run_id);
+    const frame = frameOf(io);
+    const head = `${at === 0 ? '' : '\n'}${renderRunHead(issue, run, frame)}`;
+    const gap = timeline?.truncated ? `${frame.paint.dim(TRUNCATED)}\n` : '';
+    const body = timeline === null ? `${frame.paint.dim(NO_TRANSCRIPT)}\n` : renderEntries(timeline.entries, frame);
+    io.stdout.write(`${head}${gap}${body}`);
+    printed = { runId: run.run_id, entries: timeline?.entries ?? [] };
+  }
+  return printed;
+}
+
+const TRUNCATED = '… the beginning is left out, see --raw';
+const NO_TRANSCRIPT = 'there is no transcript of this run, or it has been removed';
 
 function frameOf(io: Io): LogFrame {
   const width = isTerminal(io) ? (io.stdout.columns ?? null) : null;
   return { nowMs: Date.now(), width, paint: paintOf(wantsColour(io)) };
 }
 
-function complain(text: string, io: Io): 1 {
-  say(text, io);
-  return 1;
-}
-
-function say(text: string, { stderr }: Io): void {
-  stderr.write(`baton: ${neutraliseLines(text)}\n`);
-}
-
-/** What has been printed of the run that was printed last. */
-export interface SeenLog {
-  readonly runId: string | null;
-  readonly entries: readonly TimelineEntry[];
-}
-
-export interface LogToFollow {
-  readonly target: DaemonTarget;
-  readonly issue: string;
-  readonly seen: SeenLog;
-}
-
-/** Enough to find the place again. */
-const KEPT_ENTRIES = 1_000;
+/** How many printed entries are compared with the entries of a new connection. */
+const MAX_COMPARED = 1_000;
 
 /** The event `timeline` of the stream. */
-const newsShape = timelineShape.extend({ reset: z.boolean(), plan: timelineShape.shape.plan.nullable() });
+const timelineEventShape = timelineShape.extend({ reset: z.boolean(), plan: timelineShape.shape.plan.nullable() });
 
-/** Prints what happens from here on, run after run, until somebody has seen enough. Throws `ApiError`. */
-export async function followLog(
-  { target, issue, seen: begin }: LogToFollow,
+/** Prints new events, run after run, until it is interrupted. Throws `ApiError`. */
+async function followLog(
+  target: DaemonTarget,
+  issue: string,
+  alreadyPrinted: PrintedLog,
   stateDir: string,
   io: Io,
-  frame: () => LogFrame,
-) {
+): Promise<number> {
   const interruption = untilInterrupted(io);
-  let seen = begin;
+  let printed = alreadyPrinted;
   let isGone = false;
-  const print = (runId: string, fresh: readonly TimelineEntry[], isCut: boolean) => {
-    const isOther = seen.runId !== runId;
-    const gap = isOther && seen.runId !== null ? '\n' : '';
-    const cut = isOther && isCut ? '… the beginning is left out, see --raw\n' : '';
-    if (fresh.length > 0) io.stdout.write(`${gap}${cut}${renderEntries(fresh, frame())}`);
-    seen = { runId, entries: [...(isOther ? [] : seen.entries), ...fresh].slice(-KEPT_ENTRIES) };
+  const print = (runId: string, entries: readonly TimelineEntry[], isTruncated: boolean) => {
+    const isOtherRun = printed.runId !== runId;
+    const gap = isOtherRun && printed.runId !== null ? '\n' : '';
+    const note = isOtherRun && isTruncated ? `${TRUNCATED}\n` : '';
+    if (entries.length > 0) io.stdout.write(`${gap}${note}${renderEntries(entries, frameOf(io))}`);
+    printed = { runId, entries: [...(isOtherRun ? [] : printed.entries), ...entries].slice(-MAX_COMPARED) };
   };
-  const tell = (text: string) => io.stderr.write(`baton: ${neutraliseLines(text)}\n`);
   try {
     const path = `/api/v1/events?issue=${encodeURIComponent(issue)}`;
-    for await (const news of followDaemon(target, path, io, interruption.signal)) {
-      if ('gone' in news) {
+    for await (const followed of followDaemon(target, path, io, interruption.signal)) {
+      if ('gone' in followed) {
         isGone = true;
-        const missed = await writtenDown(stateDir, seen.runId);
-        if (seen.runId !== null) print(seen.runId, unseenEntries(seen.entries, missed), false);
-        tell(`${news.gone}. Waiting for it (Ctrl-C ends this)`);
+        // The daemon may have written entries that it could not send any more.
+        if (printed.runId !== null) {
+          const written = await readEntries(stateDir, printed.runId);
+          print(printed.runId, unseenEntries(printed.entries, written), false);
+        }
+        printProblem(`${followed.gone}. Waiting for the daemon (Ctrl-C stops this)`, 0, io);
         continue;
       }
-      if (isGone) tell('the daemon is there again');
+      if (isGone) printProblem('the daemon is running again', 0, io);
       isGone = false;
-      if (news.event.event !== 'timeline') continue;
-      const { run_id, reset, truncated, entries } = read(news.event.data);
+      if (followed.event.event !== 'timeline') continue;
+      const { run_id, reset, truncated, entries } = checkShape(followed.event.data, timelineEventShape);
       if (run_id === null) continue;
-      const isKnown = run_id === seen.runId;
-      print(run_id, isKnown && reset ? unseenEntries(seen.entries, entries) : entries, truncated);
+      const isRepeated = run_id === printed.runId && reset;
+      print(run_id, isRepeated ? unseenEntries(printed.entries, entries) : entries, truncated);
     }
     return 0;
   } finally {
@@ -184,110 +172,88 @@ export async function followLog(
   }
 }
 
-/** What a daemon wrote before it ended and could not tell any more. */
-async function writtenDown(stateDir: string, runId: string | null): Promise<readonly TimelineEntry[]> {
-  if (runId === null) return [];
+async function readEntries(stateDir: string, runId: string): Promise<readonly TimelineEntry[]> {
   const timeline = await readTimeline(join(stateDir, 'transcripts', transcriptName(runId)), runId).catch(() => null);
   return timeline?.entries ?? [];
 }
 
-function read(data: unknown): z.infer<typeof newsShape> {
-  const found = newsShape.safeParse(data);
-  if (found.success) return found.data;
-  throw badAnswer('the daemon sent something that this version of Baton does not know', found.error);
-}
-
-/** A run, as far as its log needs it. */
-export type LoggedRun = Pick<
-  RunView,
-  'run_id' | 'run_number' | 'reason' | 'started_at' | 'ended_at' | 'outcome' | 'code' | 'message'
->;
-
-/** An issue under its own name, which may be another than was typed: `task-1` is TASK-1. */
 interface LoggedIssue {
+  /** As the tracker writes it: the user may have typed `task-1` for TASK-1. */
   readonly identifier: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly runs: readonly LoggedRun[];
 }
 
-/** Where the logs of an issue come from: the daemon, or the files that it has left. */
-export interface LogSource {
-  /** `null`: no such issue is known. From here on the others are about the one that was found. */
-  find(): Promise<LoggedIssue | null>;
-  /** `null`: nothing was written down, or it is gone by now. */
+/** The logs of one issue, from the daemon or from the files that it has left. */
+interface LogSource {
+  /** Call it first: the other methods are about the issue that it finds. */
+  findIssue(): Promise<LoggedIssue | null>;
+  /** Null when there is no transcript, or none any more. */
   timeline(runId: string): Promise<Timeline | null>;
   /** JSON lines. */
   transcript(runId: string): Promise<string | null>;
-  /** Another name that was probably meant. */
-  meant(): Promise<string | null>;
+  /** A known identifier that is spelled like the given one. */
+  nearestIssue(): Promise<string | null>;
 }
 
-const RUNS = 50;
-const NAMES = 1_000;
-/** A transcript has 50 MB at most; what is longer is none of ours. */
-const MAX_BYTES = 64 * 1024 * 1024;
-
-export function daemonLogs(client: DaemonClient, issue: string): LogSource {
+function daemonLogs(client: DaemonClient, issue: string): LogSource {
   let name = issue;
-  const pathOfRun = (what: string, runId: string) => `${issuePath(name, what)}?run=${encodeURIComponent(runId)}`;
+  const runPath = (resource: string, runId: string) => `${issuePath(name, resource)}?run=${encodeURIComponent(runId)}`;
   return {
-    async find() {
-      const view = await getIssue(client, issue).catch(orNull);
+    async findIssue() {
+      const view = await client.get(issuePath(issue), issueShape).catch(nullIfNotFound);
       if (view === null) return null;
       name = view.issue_identifier;
       return { identifier: name, runs: view.history };
     },
-    timeline: (runId) => client.get(pathOfRun('timeline', runId), timelineShape).catch(orNull),
-    transcript: (runId) => client.text(pathOfRun('transcript', runId)).catch(orNull),
-    async meant() {
-      const state = await client.get('/api/v1/state', stateShape);
-      const { running, retrying, parked, ready, ineligible, done } = state;
-      const known = [...running, ...retrying, ...parked, ...ready, ...ineligible, ...done];
-      return nearestWord(
-        issue,
-        known.map(({ issue_identifier }) => issue_identifier),
-      );
-    },
+    timeline: (runId) => client.get(runPath('timeline', runId), timelineShape).catch(nullIfNotFound),
+    transcript: (runId) => client.text(runPath('transcript', runId)).catch(nullIfNotFound),
+    nearestIssue: () => nearestIssue(client, issue),
   };
 }
 
-/** Without a daemon: from a copy of its store, and its transcripts. */
-export function storedLogs(stateDir: string, issue: string): LogSource {
-  const fileOf = (runId: string) => join(stateDir, 'transcripts', transcriptName(runId));
-  return {
-    async find() {
-      const { identifier, records } = await readPast(stateDir, issue);
-      return identifier === null ? null : { identifier, runs: records.map(toRun) };
-    },
-    timeline: (runId) => readTimeline(fileOf(runId), runId),
-    transcript: (runId) => readWhole(fileOf(runId)),
-    meant: async () => nearestWord(issue, (await readPast(stateDir, issue)).known),
-  };
-}
-
-function orNull(error: unknown): null {
+function nullIfNotFound(error: unknown): null {
   if (error instanceof ApiError && error.status === 404) return null;
   throw error;
 }
 
-interface Past {
-  /** Of the issue; `null`: nothing is known of it. */
+/** Reads a copy of the store, and the transcripts. */
+function storedLogs(stateDir: string, issue: string): LogSource {
+  const pathOf = (runId: string) => join(stateDir, 'transcripts', transcriptName(runId));
+  return {
+    async findIssue() {
+      const { identifier, records } = await readPast(stateDir, issue);
+      return identifier === null ? null : { identifier, runs: records.map(toRun) };
+    },
+    timeline: (runId) => readTimeline(pathOf(runId), runId),
+    transcript: (runId) => readTranscript(pathOf(runId)),
+    nearestIssue: async () => nearestWord(issue, (await readPast(stateDir, issue)).known),
+  };
+}
+
+interface StoredIssue {
+  /** Null when nothing is stored of the issue. */
   readonly identifier: string | null;
   readonly records: readonly RunRecord[];
+  /** All identifiers of the store. */
   readonly known: readonly string[];
 }
 
-async function readPast(stateDir: string, issue: string): Promise<Past> {
+const MAX_RUNS = 50;
+/** Identifiers of so many recent runs are known. */
+const MAX_RECENT = 1_000;
+
+async function readPast(stateDir: string, issue: string): Promise<StoredIssue> {
   if (!existsSync(join(stateDir, 'baton.db'))) return { identifier: null, records: [], known: [] };
   return withStoredCopy(stateDir, async (dir) => {
     const store = openSqliteStore({ dir, onWarning: () => {} });
     try {
-      const [recent, { claims, finished }] = await Promise.all([store.past.runs({ limit: NAMES }), store.load()]);
+      const [recent, { claims, finished }] = await Promise.all([store.past.runs({ limit: MAX_RECENT }), store.load()]);
       const claimed = Object.values(claims).map((claim) => claim.issue);
       const known = [...new Set([...claimed, ...finished, ...recent].map((one) => one.identifier))];
       const name = findIssue(known, issue, (identifier) => ({ id: identifier, identifier })) ?? issue;
-      const records = await store.past.runs({ issue: name, limit: RUNS });
-      // By its id it is found, too.
+      const records = await store.past.runs({ issue: name, limit: MAX_RUNS });
+      // The store also finds an issue by its id.
       const identifier = records[0]?.identifier ?? (known.includes(name) ? name : null);
       return { identifier, records, known };
     } finally {
@@ -304,7 +270,10 @@ function toRun({ runId, number, reason, startedAtMs, end }: RunRecord): LoggedRu
   };
 }
 
-async function readWhole(path: string): Promise<string | null> {
+/** Longer than any transcript of ours. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+async function readTranscript(path: string): Promise<string | null> {
   const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;
@@ -320,12 +289,12 @@ async function readWhole(path: string): Promise<string | null> {
 }
 
 export interface RunChoice {
-  /** A number or an id, or how an id begins. */
+  /** The number of a run, its id, or the beginning of its id. */
   readonly run?: string | undefined;
   readonly all: boolean;
 }
 
-/** The runs that are meant, the oldest first; a string says why there are none. `runs`: the newest first. */
+/** The chosen runs, oldest first, or why there are none. `runs` is newest first. */
 export function chooseRuns(
   runs: readonly LoggedRun[],
   { run, all }: RunChoice,
@@ -335,7 +304,7 @@ export function chooseRuns(
   if (run === undefined) return runs.slice(0, 1);
   const byNumber = /^\d+$/.test(run) ? runs.filter(({ run_number }) => run_number === Number(run)) : [];
   const exact = byNumber.length > 0 ? byNumber : runs.filter(({ run_id }) => run_id === run);
-  // An id may begin with any digit: the number of a run that is not there must not show another one.
+  // An id may begin with digits: the number of a missing run must not match another run.
   const isNumber = /^\d{1,4}$/.test(run);
   const found = exact.length > 0 || isNumber ? exact : runs.filter(({ run_id }) => run_id.startsWith(run));
   if (found.length === 1) return found;
@@ -345,14 +314,14 @@ export function chooseRuns(
   return `${issue} has no run ${run}${known.length === 0 ? '' : `; there are ${known.join(', ')}`}`;
 }
 
-/** The same line is dated twice, when it happens and when it is written down. */
+/** The stream and the transcript date an entry at slightly different times. */
 const SAME_MS = 1_000;
-/** So many in a row are no accident. */
-const IN_A_ROW = 5;
+/** That many equal entries in a row are no coincidence. */
+const MATCHING = 5;
 
 /**
- * What of `entries` was not seen yet. A stream that begins anew tells its last entries again, and a file tells what a stream told: the last
- * one that was seen is looked for, and those before it must fit. Where nothing fits, everything is new.
+ * The entries that were not printed yet. A new stream repeats its last entries, and the file repeats those of the stream. Looks for the last
+ * printed entry, whose predecessors must match too. Without a match all entries are new.
  */
 export function unseenEntries(
   seen: readonly TimelineEntry[],
@@ -360,7 +329,7 @@ export function unseenEntries(
 ): readonly TimelineEntry[] {
   if (seen.length === 0) return entries;
   for (let end = entries.length; end > 0; end--) {
-    if (endsAlike(seen, entries.slice(Math.max(0, end - IN_A_ROW), end))) return entries.slice(end);
+    if (endsAlike(seen, entries.slice(Math.max(0, end - MATCHING), end))) return entries.slice(end);
   }
   return entries;
 }

@@ -2,11 +2,12 @@ import { createInterface } from 'node:readline';
 import { neutralise } from '../text/neutralise.js';
 import type { Io } from './io.js';
 
-/** The person went away in the middle: Ctrl-C, Ctrl-D. */
+/** The input ended while a question was open: Ctrl-C, Ctrl-D, or the end of a pipe. */
 export class PromptClosed extends Error {}
 
+/** Questions to the person at the terminal. */
 export interface Prompt {
-  /** The answer; an empty one is the default, if there is any. Throws `Abandoned`. */
+  /** Returns `fallback` for an empty answer. Throws `PromptClosed`. */
   ask(question: string, fallback: string): Promise<string>;
   close(): void;
 }
@@ -28,7 +29,7 @@ export function openPrompt(io: Io): Prompt {
   return {
     async ask(question, fallback) {
       reader.setPrompt(fallback === '' ? `${question} ` : `${question} [${neutralise(fallback)}] `);
-      // Answers that were piped in may be here already when the input has ended.
+      // Piped answers may still be in `lines` after the input has ended.
       if (!isClosed) reader.prompt();
       while (lines.length === 0) {
         if (isClosed) throw new PromptClosed();

@@ -1,6 +1,6 @@
 import { assertNever } from '../domain/json.js';
+import { shellWord } from '../domain/shell-word.js';
 import { neutralise } from '../text/neutralise.js';
-import { shellWord } from './io.js';
 import type { RestoredBranch, RestoredRepository } from './recover/restore-repository.js';
 import type { RecoverableRepository, SavedFolder } from './recover/saved-folders.js';
 

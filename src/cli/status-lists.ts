@@ -213,8 +213,8 @@ function howToAnswer(identifier: string, question: QuestionView, isOneOfSeveral:
   const command = (answer: string) => commandFor(frame, 'answer', identifier, `${answer}${which}`);
   if (kind === 'approval' || fields.length === 0)
     return { text: `${command(' --accept')}  (or --decline)`, style: 'cyan', isCommand: true };
-  const blanks = fields.map((field) => ` --field ${shellWord(field.id)}='<answer>'`).join('');
-  return { text: command(fields.length === 1 ? " '<answer>'" : blanks), style: 'cyan', isCommand: true };
+  const flags = fields.map((field) => ` --field ${shellWord(field.id)}='<answer>'`).join('');
+  return { text: command(fields.length === 1 ? " '<answer>'" : flags), style: 'cyan', isCommand: true };
 }
 
 /** The first lines of a question, and its blanks; on a small screen as little of it as tells what it is about. */
@@ -222,11 +222,11 @@ function quoted(question: QuestionView, frame: Frame): Line[] {
   const lines = questionLines(question);
   const rows = lines.text.map((row) => row.trim()).filter((row) => row !== '');
   const asLine = (text: string): Line => ({ text, style: 'bold', maxLines: 2, isQuoted: true });
-  if (linesOf(QUESTION_LINES, frame) < QUESTION_LINES) return [asLine([...rows, ...lines.blanks].join(' · '))];
+  if (linesOf(QUESTION_LINES, frame) < QUESTION_LINES) return [asLine([...rows, ...lines.fields].join(' · '))];
   const left = rows.length - QUESTION_LINES;
   const more: Line[] = left > 0 ? [{ text: `… and ${left} more lines`, isQuoted: true }] : [];
-  const blanks = lines.blanks.map((text): Line => ({ text, maxLines: 2, isQuoted: true }));
-  return [...rows.slice(0, QUESTION_LINES).map(asLine), ...more, ...blanks];
+  const fields = lines.fields.map((text): Line => ({ text, maxLines: 2, isQuoted: true }));
+  return [...rows.slice(0, QUESTION_LINES).map(asLine), ...more, ...fields];
 }
 
 const MOST_REASONS = 3;

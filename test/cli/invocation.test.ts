@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { invocation, shellWord } from '../../src/cli/io.js';
+import { invocation } from '../../src/cli/io.js';
+import { shellWord } from '../../src/domain/shell-word.js';
 
 test.each([
   ['/usr/local/bin/baton', 'baton'],

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { BatonError } from '../../domain/errors.js';
-import { shellWord } from '../io.js';
+import { shellWord } from '../../domain/shell-word.js';
 import type { TrackerProject } from './project-address.js';
 
 /** What `init` knows of a kind of tracker, besides what its section of the workflow says. */

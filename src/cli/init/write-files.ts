@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { shellWord } from '../../domain/shell-word.js';
 import { newBacklog } from '../../tracker/local/new-backlog.js';
 import { INSTALL_CODEX } from '../check/agent-findings.js';
-import { type Io, shellWord, shorter } from '../io.js';
+import { type Io, shorter } from '../io.js';
 import type { StarterChoices, Surroundings } from './choices.js';
 
 export interface NewFile {

@@ -96,7 +96,7 @@ describe('the daemon of a workflow', () => {
 
     await expect(connectDaemon({}, here)).rejects.toMatchObject({
       code: 'daemon_not_running',
-      message: `no daemon of ${path} runs (there is none in ${stateDir}). To start one: baton; of one with another --state-dir, name that too`,
+      message: `no daemon is running for ${path} with the state directory ${stateDir}. To start one: baton; if it runs with another --state-dir, name it`,
     });
   });
 
@@ -108,10 +108,10 @@ describe('the daemon of a workflow', () => {
       /To start one: baton 'it'\\''s mine\.md';/,
     );
     await expect(connectDaemon({ stateDir: 'there' }, here)).rejects.toThrow(
-      `no daemon runs with the state directory ${join(here.dir, 'there')}. To start one: baton --state-dir there`,
+      `no daemon is running with the state directory ${join(here.dir, 'there')}. To start one: baton --state-dir there`,
     );
     await expect(connectDaemon({}, here)).rejects.toThrow(
-      /there is no .*WORKFLOW\.md, and no daemon of it runs\. Name the workflow/,
+      /there is no .*WORKFLOW\.md, and no daemon is running for it\. Name the workflow/,
     );
   });
 
@@ -167,9 +167,9 @@ describe('a question to the daemon', () => {
   });
 
   test.each<[string, string | Buffer, RegExp]>([
-    ['no JSON', 'hello', /something else than JSON/],
-    ['other JSON', '{"hello":5}', /does not know: hello: /],
-    ['more than was agreed', '{"hello":"you","and":1}', /does not know/],
+    ['no JSON', 'hello', /not JSON/],
+    ['other JSON', '{"hello":5}', /does not understand the answer of the daemon: hello: /],
+    ['more than was agreed', '{"hello":"you","and":1}', /does not understand/],
     ['bytes that are no UTF-8', Buffer.from('7b2268656c6c6f223a22ff227d', 'hex'), /UTF-8/],
     ['too much', Buffer.alloc(2_000, 32), /more than 1000 bytes/],
   ])('that is answered with %s fails and says so', async (_, body, message) => {

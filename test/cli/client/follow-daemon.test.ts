@@ -41,7 +41,7 @@ test('a daemon that is not there is told once, and waited for', async () => {
   const second = stream.next();
   await answering(join(here.dir, 's'), (_, response) => response.writeHead(200).write('data: 1\n\n'));
 
-  expect(first.value).toMatchObject({ gone: expect.stringContaining('no daemon runs with the state directory') });
+  expect(first.value).toMatchObject({ gone: expect.stringContaining('no daemon is running with the state directory') });
   expect((await second).value).toMatchObject({ event: { data: 1 } });
   controller.abort();
   expect((await stream.next()).done).toBe(true);

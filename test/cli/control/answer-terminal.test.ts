@@ -43,7 +43,7 @@ describe('baton answer on a terminal', () => {
       /^TASK-1 {2}Title 1\n {2}│ Run a command\n {2}│ Command: ls \\u001b\[2J\n {2}│ \| TASK-9\n/,
     );
     expect(io.out().match(/Accept or decline\?/g)).toHaveLength(2);
-    expect(io.out()).toContain('  "maybe" is neither: a(ccept) or d(ecline); Enter leaves it open\n');
+    expect(io.out()).toContain('  "maybe" is neither a(ccept) nor d(ecline); Enter leaves the question open\n');
     expect(io.out()).toContain('The agent of TASK-1 has your answer.');
     expect(replies(1)).toEqual([{ decision: 'accept' }]);
   });
@@ -56,7 +56,7 @@ describe('baton answer on a terminal', () => {
 
     for (const io of [enter, gone]) {
       expect(await ask(io, 2)).toBe(1);
-      expect(io.err()).toBe('baton: nothing was answered; it is still open\n');
+      expect(io.err()).toBe('baton: no answer was given; the question stays open\n');
     }
     expect(gone.out().endsWith('\n')).toBe(true);
     expect(replies(2)).toEqual([]);
@@ -70,7 +70,7 @@ describe('baton answer on a terminal', () => {
     expect(await ask(io, 3)).toBe(0);
     await daemon.said('run ended', 3);
     expect(io.out()).toMatch(/ {2}1 {2}red\n {2}2 {2}blue\na\? \(a number or your own words; d declines\)/);
-    expect(io.out()).toContain('  An answer is needed here: what you said so far is kept\n');
+    expect(io.out()).toContain('  An answer is required here; the answers so far are kept\n');
     expect(replies(3)[0]).toEqual({ answers: { a: { answers: ['blue'] }, b: { answers: ['17 shades of grey'] } } });
   });
 

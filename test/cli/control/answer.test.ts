@@ -77,11 +77,11 @@ describe('what an agent asks while it runs', () => {
   test('what does not fit is a mistake of usage, with what to type, whoever would find it', async () => {
     expect(await give(here, 3, { text: 'perhaps' })).toMatchObject({
       code: 2,
-      stderr: 'baton: this question wants --accept or --decline\n',
+      stderr: 'baton: this question needs --accept or --decline\n',
     });
     expect(await give(here, 4, { accept: true })).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/wants words.*--field colour=… --field size=…, or --decline\n$/),
+      stderr: expect.stringMatching(/needs words.*--field colour=… --field size=…, or --decline\n$/),
     });
     expect(await give(here, 4, { fields: ['colour=red'] })).toMatchObject({
       code: 2,
@@ -93,7 +93,7 @@ describe('what an agent asks while it runs', () => {
   });
 
   test('an answer without an issue is a mistake of usage', async () => {
-    const whose = { code: 2, stdout: '', stderr: expect.stringContaining('name the issue that this answers') };
+    const whose = { code: 2, stdout: '', stderr: expect.stringContaining('name the issue to answer') };
 
     expect(await here.baton('answer', '--accept')).toMatchObject(whose);
     expect(await give(here, undefined, {}, 'q1')).toMatchObject(whose);
@@ -136,7 +136,7 @@ describe('what an agent asks while it runs', () => {
     expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/no question q9 is open; open: \S+-q1\n/) });
     expect(await give(here, 3, { accept: true })).toMatchObject({
       code: 1,
-      stderr: 'baton: nothing is asked about TASK-3\n',
+      stderr: 'baton: no question about TASK-3 is open\n',
     });
   });
 });

@@ -128,7 +128,7 @@ describe('baton pause and resume', () => {
 
     expect(paused).toMatchObject({ code: 0, stderr: '' });
     expect(explained.stdout).toMatch(
-      /one rule keeps it from running[\s\S]*✗ not_paused\s+paused since .*\n\s+→ `baton resume`\n/,
+      /one rule prevents it[\s\S]*✗ not_paused\s+paused since .*\n\s+→ `baton resume`\n/,
     );
     expect(resumed.code).toBe(0);
     expect(second.lines.map(({ msg }) => msg)).toContain('resumed');
@@ -142,9 +142,9 @@ test('a message that says nothing is a mistake', async () => {
   // Standard input is empty here.
   expect(await here.baton('message', 'TASK-1', '-')).toMatchObject({
     code: 2,
-    stderr: 'baton: there is nothing to say\n',
+    stderr: 'baton: the message is empty\n',
   });
-  expect(await say(' ')).toMatchObject({ code: 2, stderr: 'baton: there is nothing to say\n' });
+  expect(await say(' ')).toMatchObject({ code: 2, stderr: 'baton: the message is empty\n' });
   expect(await say('x'.repeat(20_001))).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('longer than 20000'),

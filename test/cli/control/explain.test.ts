@@ -24,7 +24,7 @@ describe('baton explain', () => {
     const { code, stdout } = await board.baton('explain', 'TASK-1');
 
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^TASK-1 {2}Title 1 \(To Do\)\nIt is running: nothing is in its way\.\n\n✓ complete /);
+    expect(stdout).toMatch(/^TASK-1 {2}Title 1 \(To Do\)\nIt is running\.\n\n✓ complete /);
     expect(stdout).not.toContain('✗');
     expect(stdout.match(/^✓/gm)).toHaveLength(Object.keys(RULE_WORDS).length);
   });
@@ -34,7 +34,7 @@ describe('baton explain', () => {
 
     const lines = stdout.split('\n');
     expect(lines.slice(1, 7)).toEqual([
-      'It does not run: 2 rules keep it from running.',
+      'It does not run: 2 rules prevent it.',
       '',
       '✗ required_labels    it lacks the label "baton"',
       '                     → add the label `baton` in the tracker',
@@ -48,7 +48,7 @@ describe('baton explain', () => {
     const { code, stdout } = await explained(board, 'TASK-3');
 
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^TASK-3 {2}Three \(Draft\)\nIt does not run: \S+ rules? keeps? it from running/);
+    expect(stdout).toMatch(/^TASK-3 {2}Three \(Draft\)\nIt does not run: \S+ rules? prevents? it/);
     expect(stdout).toContain('✗ active_state       its state "Draft" is not among "To Do", "In Progress"');
   });
 
@@ -91,7 +91,7 @@ describe('baton explain', () => {
     expect(kept.code).toBe(0);
     expect(kept.stdout).toMatch(/^No daemon is running\. This is what one would find now:\n\nTASK-1 {2}One/);
     expect(kept.stdout).toContain('✗ required_labels');
-    expect(free.stdout).toContain('\nNothing would be in its way.\n');
+    expect(free.stdout).toContain('\nNo rule would prevent it from running.\n');
   });
 
   test('a workflow that cannot be read is a mistake of the settings', async () => {

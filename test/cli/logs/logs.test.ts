@@ -29,7 +29,7 @@ describe('baton logs', () => {
   test('prints the newest run, hooks and their output included, with or without a daemon', async () => {
     expect(without).toMatchObject({
       code: 0,
-      stderr: 'baton: no daemon is running; this was written down by the last one\n',
+      stderr: 'baton: no daemon is running; this is the log of the last one\n',
     });
     expect(without.stdout).toMatch(
       /^Run 2 of TASK-1 \(retry\) · \d\d:\d\d · success after \d+ s · \S+\n\d\d:\d\d:\d\d {2}run 2 began \(retry\)\n/,
@@ -89,7 +89,7 @@ describe('baton logs', () => {
 
     expect(await loggedOf(empty, 'TASK-1')).toMatchObject({
       code: 1,
-      stderr: 'baton: TASK-1 has had no run, and no daemon is running that could know more\n',
+      stderr: 'baton: TASK-1 has had no run, and no daemon is running that might know it\n',
     });
   });
 
@@ -134,7 +134,7 @@ describe('baton logs -f', () => {
     expect(code).toBe(0);
     for (const line of ['run 1 began', 'run 2 began (resumed)', 'the run finished'])
       expect(stdout.split(line), line).toHaveLength(2);
-    expect(stderr).toMatch(/Waiting for it \(Ctrl-C ends this\)\nbaton: the daemon is there again\n/);
+    expect(stderr).toMatch(/Waiting for the daemon \(Ctrl-C stops this\)\nbaton: the daemon is running again\n/);
   });
 
   test('waits for the first run of an issue', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { TimelineEntry } from '../../../src/api/schemas.js';
-import type { LoggedRun } from '../../../src/cli/logs.js';
 import { chooseRuns, unseenEntries } from '../../../src/cli/logs.js';
+import type { LoggedRun } from '../../../src/cli/logs-view.js';
 import { renderEntries, renderRunHead } from '../../../src/cli/logs-view.js';
 import { paintOf } from '../../../src/cli/terminal.js';
 import { formatMoment } from '../../../src/text/format-time.js';

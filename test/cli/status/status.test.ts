@@ -94,7 +94,9 @@ describe('baton status', () => {
       expect(await place().baton('status', ...args)).toMatchObject({
         code: 2,
         stdout: '',
-        stderr: expect.stringMatching(/^baton: daemon_not_running: there is no \/.*nope\.md, and no daemon of it runs/),
+        stderr: expect.stringMatching(
+          /^baton: daemon_not_running: there is no \/.*nope\.md, and no daemon is running for it/,
+        ),
       });
     },
   );
@@ -149,7 +151,7 @@ describe('one daemon of several', () => {
 
     const { code, stdout } = await here.baton('refresh', '--workflow', 'sub/WORKFLOW.md', '--state-dir', 'elsewhere');
 
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'The tracker is read now.\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'The daemon reads the tracker now.\n' });
     await daemon.state((view) => view.poll.last !== poll.last);
   });
 });
@@ -161,7 +163,7 @@ test('baton refresh without a daemon says so; exit 2', async () => {
     code: 2,
     stdout: '',
     stderr: expect.stringMatching(
-      /^baton: daemon_not_running: no daemon of .*WORKFLOW\.md runs .* To start one: baton;/,
+      /^baton: daemon_not_running: no daemon is running for .*WORKFLOW\.md .* To start one: baton;/,
     ),
   });
 });
