@@ -1,105 +1,118 @@
 import type { Config } from '../src/domain/config.js';
-import type { Blocker, Issue } from '../src/domain/issue.js';
-import { includesState, isTrusted, missingLabels, openBlockers } from '../src/domain/issue.js';
-import { shellWord } from '../src/domain/shell-word.js';
+import {
+  type Blocker,
+  type Issue,
+  includesState,
+  isTrusted,
+  missingLabels,
+  openBlockers,
+} from '../src/domain/issue.js';
+import type { EligibilityParams, EligibilityRule, FailedRule } from '../src/domain/reasons.js';
 import { recordOf, type State } from './state.js';
 
-/** One rule that an issue must pass before it is started; for a person: why it does not, and what to do about it. */
-interface Rule {
-  readonly name: string;
+/** One rule that an issue must pass before it is started. Its texts are in src/text/rules.ts. */
+interface Rule<Params> {
   passes(issue: Issue, state: State): boolean;
-  why(issue: Issue, state: State): string;
-  action(issue: Issue, state: State): string;
+  /** What a text needs to say why the issue does not pass. */
+  params(issue: Issue, state: State): Params;
 }
 
-/** Every rule about one issue, in the order in which a person would ask. Slots, holds and polls are about all of them. */
-export const RULES: readonly Rule[] = [
-  {
-    name: 'complete',
+/** Every rule about one issue, in the order in which a person would ask. Slots, holds and polls are about all issues. */
+const CHECKS: { readonly [R in EligibilityRule]: Rule<EligibilityParams[R]> } = {
+  complete: {
     passes: (issue) => [issue.id, issue.identifier, issue.title, issue.state].every((text) => text.trim() !== ''),
-    why: () => 'id, identifier, title or state is empty in the tracker',
-    action: () => 'fill them in, in the tracker',
+    params: () => ({}),
   },
-  {
-    name: 'not_terminal',
+  not_terminal: {
     passes: (issue, { config }) => !includesState(config.tracker.terminalStates, issue.state),
-    why: (issue) => `its state "${issue.state}" is terminal`,
-    action: reopen,
+    params: ({ state }, { config }) => ({ state, open_states: openStates(config) }),
   },
-  {
-    name: 'active_state',
+  active_state: {
     passes: (issue, { config }) => includesState(config.tracker.activeStates, issue.state),
-    why: (issue, { config }) => `its state "${issue.state}" is not among ${list(config.tracker.activeStates)}`,
-    action: reopen,
+    params: ({ state }, { config }) => ({
+      state,
+      active_states: config.tracker.activeStates,
+      open_states: openStates(config),
+    }),
   },
-  {
-    name: 'dispatchable',
+  dispatchable: {
     passes: (issue) => issue.dispatchable,
-    why: ({ held_back }) =>
-      held_back === null ? 'the tracker says that it is not ours to work on' : `it ${held_back}`,
-    action: () =>
-      'look at it in the tracker: who it is assigned to, and who changed it; docs/trackers.md tells the rules',
+    params: ({ held_back }) => ({ held_back }),
   },
-  {
-    name: 'not_blocked',
+  not_blocked: {
     passes: (issue, { config }) => openBlockers(issue, config.tracker).length === 0,
-    why: (issue, { config }) => `it waits for ${openBlockers(issue, config.tracker).map(nameOfBlocker).join(', ')}`,
-    action: (issue, { config }) =>
-      `finish ${openBlockers(issue, config.tracker).map(shortName).join(', ')}, or remove the dependency in the tracker`,
+    params: (issue, { config }) => ({ blockers: openBlockers(issue, config.tracker).map(nameBlocker) }),
   },
-  {
-    // Its agent calls an issue done before the work is pushed: whoever builds on it would not find it yet.
-    name: 'blockers_at_rest',
+  blockers_at_rest: {
+    // The agent of a blocker moves its issue to done before the work is pushed: an issue that builds on it would not find that work yet.
     passes: (issue, state) => runningBlockers(issue, state).length === 0,
-    why: (issue, state) =>
-      `it waits for the run of ${runningBlockers(issue, state).map(nameOfBlocker).join(', ')} to end`,
-    action: () => 'wait: it starts when that run has ended',
+    params: (issue, state) => ({ blockers: runningBlockers(issue, state).map(nameBlocker) }),
   },
-  {
-    name: 'trusted_author',
+  trusted_author: {
     passes: isTrusted,
-    why: (issue) => `its author ${issue.author?.login ?? '?'} is not trusted`,
-    action: () =>
-      'read it; if it is harmless, let somebody who is trusted write it again, or open tracker.trust (docs/trackers.md)',
+    params: ({ author }) => ({ author: author?.login ?? null }),
   },
-  {
-    name: 'required_labels',
+  required_labels: {
     passes: (issue, { config }) => missingLabels(issue, config.tracker).length === 0,
-    why: (issue, { config }) => `it lacks the label ${list(missingLabels(issue, config.tracker))}`,
-    action: label,
+    params: (issue, { config }) => ({ missing: missingLabels(issue, config.tracker) }),
   },
-  {
-    name: 'not_claimed',
+  not_claimed: {
     passes: (issue, { claims }) => !(issue.id in claims),
-    why: () => 'it is claimed already',
-    action: () => 'nothing: it is worked on',
+    params: () => ({}),
   },
-  {
-    name: 'not_being_removed',
+  not_being_removed: {
     passes: (issue, { removals }) => !(issue.id in removals),
-    why: () => 'its workspace is being removed',
-    action: () => 'wait: it is free when that is done',
+    params: () => ({}),
   },
-  {
-    name: 'budget_left',
+  budget_left: {
     passes: (issue, state) => hasBudget(state, issue.id, state.config),
-    why: (issue, state) => {
-      const { tokens, budgetFrom } = recordOf(state, issue.id);
-      return `its token budget is spent: ${tokens - budgetFrom} of ${state.config.agent.maxTokensPerIssue}`;
+    params: ({ id, identifier }, state) => {
+      const { tokens, budgetFrom } = recordOf(state, id);
+      return { identifier, spent: tokens - budgetFrom, limit: state.config.agent.maxTokensPerIssue };
     },
-    action: ({ identifier }) =>
-      `raise agent.max_tokens_per_issue, or \`baton retry ${shellWord(identifier)}\`, which grants it a new budget`,
   },
-];
+};
+
+const NAMES = Object.keys(CHECKS) as EligibilityRule[];
+
+/** With the name of each rule. */
+export const RULES = NAMES.map((name) => ({ name, ...CHECKS[name] }));
 
 export function isEligible(issue: Issue, state: State): boolean {
   return RULES.every((rule) => rule.passes(issue, state));
+}
+
+/** The rules that keep an issue from starting, most basic first, without those that follow from another one. */
+export function failedRules(issue: Issue, state: State): FailedRule[] {
+  const isTerminal = includesState(state.config.tracker.terminalStates, issue.state);
+  return NAMES.filter((name) => !(name === 'active_state' && isTerminal)).flatMap(
+    (name) => failedRule(name, issue, state) ?? [],
+  );
+}
+
+/** Returns null when the issue passes the rule. */
+export function failedRule(rule: EligibilityRule, issue: Issue, state: State): FailedRule | null {
+  const checked = rule === 'blockers_at_rest' ? withoutOpenBlockers(issue, state) : issue;
+  const { passes, params } = CHECKS[rule];
+  return passes(checked, state) ? null : ({ rule, params: params(checked, state) } as FailedRule);
+}
+
+/** Open blockers fail `not_blocked`; that their runs have to end follows from it. */
+function withoutOpenBlockers(issue: Issue, { config }: State): Issue {
+  if (issue.blocked_by.length === 0) return issue;
+  const open = openBlockers(issue, config.tracker);
+  return { ...issue, blocked_by: issue.blocked_by.filter((blocker) => !open.includes(blocker)) };
 }
 
 export function hasBudget(state: State, issueId: string, config: Config): boolean {
   const { tokens, budgetFrom } = recordOf(state, issueId);
   const cap = config.agent.maxTokensPerIssue;
   return cap === null || tokens - budgetFrom < cap;
+}
+
+/** The active states that are not terminal too: an issue that is moved to one of them can start. */
+export function openStates({ tracker }: Config): string[] {
+  return tracker.activeStates.filter((state) => !includesState(tracker.terminalStates, state));
 }
 
 function runningBlockers(issue: Issue, { claims }: State): Blocker[] {
@@ -109,26 +122,6 @@ function runningBlockers(issue: Issue, { claims }: State): Blocker[] {
   );
 }
 
-function reopen(_: Issue, { config }: State): string {
-  const { activeStates, terminalStates } = config.tracker;
-  const open = activeStates.filter((state) => !includesState(terminalStates, state));
-  return `move it to ${open.map((state) => `"${state}"`).join(' or ')} in the tracker`;
-}
-
-function label(issue: Issue, { config }: State): string {
-  const missing = missingLabels(issue, config.tracker);
-  if (missing.some((one) => one.trim() === '')) return 'fix the blank entry of tracker.required_labels';
-  return `add the label ${missing.map((one) => `\`${one}\``).join(', ')} in the tracker`;
-}
-
-function nameOfBlocker(blocker: Blocker): string {
-  return `${shortName(blocker)} (${blocker.state ?? 'not found'})`;
-}
-
-function shortName({ identifier, id }: Blocker): string {
-  return identifier ?? id ?? '?';
-}
-
-function list(words: readonly string[]): string {
-  return words.map((word) => `"${word}"`).join(', ');
+function nameBlocker({ identifier, id, state }: Blocker): { readonly name: string; readonly state: string | null } {
+  return { name: identifier ?? id ?? '?', state };
 }

@@ -6,7 +6,7 @@ import type { Draft } from './draft.js';
 import { isEligible } from './eligibility.js';
 import { mainHold, permitOf, probeNow } from './holds.js';
 import { isRateLimited, pollIfDue } from './poll.js';
-import { refreshRequested, retryRequested } from './requests.js';
+import { refreshRequested, retryNow } from './requests.js';
 import { pick, readyList } from './select.js';
 import { startBlocker } from './start-blocker.js';
 import type { OnceResult, State } from './state.js';
@@ -22,7 +22,7 @@ export function beginOnce(draft: Draft, only: string | null, now: Instant): void
   if (only === null) return;
   // An issue named on the command line runs even when it is parked.
   const named = issueNamed(draft.state, only);
-  if (named) retryRequested(draft, named.id, now);
+  if (named) retryNow(draft, named.id, now);
 }
 
 /** Handles an answered poll: the first successful one selects the due issues, the final one ends the daemon. */

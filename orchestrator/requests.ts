@@ -5,6 +5,7 @@ import type { Answer } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { liftHold, probeNow } from './holds.js';
+import { type IssueRequest, judgeRequest } from './judge-request.js';
 import { park, waitUntil } from './park-and-wait.js';
 import { cadenceMs, isRateLimited } from './poll.js';
 import { unpark } from './reconcile.js';
@@ -14,20 +15,26 @@ import { recordOf } from './state.js';
 
 /** What people and the workflow file ask for. Each is safe at any moment and when asked twice. */
 
+/** Stops the run, or parks the issue. */
 export function stopRequested(draft: Draft, issueId: string, now: Instant): void {
+  if (!isAccepted(draft, issueId, { kind: 'stop' })) return;
   const claim = draft.claim(issueId) ?? claimCandidate(draft, issueId);
-  if (!claim) return draft.note('warn', 'stop asked for an issue that is not known', { issueId });
-  if (claim.status.kind === 'running') requestStop(draft, issueId, 'operator', now);
-  else if (claim.status.kind === 'waiting') park(draft, claim, 'stopped_by_operator', 'stopped by an operator', now);
-  else if (claim.status.run === null)
+  if (claim?.status.kind === 'running') requestStop(draft, issueId, 'operator', now);
+  else if (claim?.status.kind === 'waiting') park(draft, claim, 'stopped_by_operator', 'stopped by an operator', now);
+  else if (claim?.status.kind === 'parked')
     draft.putClaim({
       ...claim,
       status: { ...claim.status, reason: 'stopped_by_operator', message: 'stopped by an operator' },
     });
 }
 
-/** Due at once, with a clean slate and a new budget. */
+/** Makes the issue due now, with no failures and a new budget. */
 export function retryRequested(draft: Draft, issueId: string, now: Instant): void {
+  if (isAccepted(draft, issueId, { kind: 'retry' })) retryNow(draft, issueId, now);
+}
+
+/** The same when nobody waits for a verdict: at the start of a daemon for one issue, and after a run that is to be repeated. */
+export function retryNow(draft: Draft, issueId: string, now: Instant): void {
   const record = recordOf(draft.state, issueId);
   if (record.tokens > 0) draft.put('records', issueId, { ...record, budgetFrom: record.tokens });
   probeNow(draft, now);
@@ -48,22 +55,15 @@ export function retryRequested(draft: Draft, issueId: string, now: Instant): voi
 
 export function answerGiven(draft: Draft, issueId: string, questionId: string, answer: Answer, now: Instant): void {
   const claim = draft.claim(issueId);
-  if (claim?.status.kind === 'running' && claim.live.run) {
-    // A run that is being stopped takes no answer any more; the question is there again once it is parked.
-    const isOpen = claim.live.run.stop === null && claim.status.run.questions.some(({ id }) => id === questionId);
-    if (!isOpen)
-      return draft.noteOn(claim, 'warn', 'answer to a question that is not open', { question_id: questionId });
+  if (!claim || !isAccepted(draft, issueId, { kind: 'answer', questionId })) return;
+  if (claim.status.kind === 'running' && claim.live.run) {
     const { run } = claim.status;
     draft.order({ type: 'answer_run', runId: run.runId, questionId, answer });
     const question = run.questions.find(({ id }) => id === questionId);
     const answered = question ? { question, answer } : run.answered;
     return closeQuestion(draft, claim, { ...run, answered }, claim.live.run, questionId, now);
   }
-  if (claim?.status.kind !== 'parked' || claim.status.question?.id !== questionId || claim.status.run !== null)
-    return draft.note('warn', 'answer to a question that is not open', {
-      issueId,
-      fields: { question_id: questionId },
-    });
+  if (claim.status.kind !== 'parked' || claim.status.question === null) return;
   const { question, threadId } = claim.status;
   const resume = threadId === null ? null : { threadId, answer: { question, answer } };
   waitUntil(draft, { ...claim, failures: 0, idleRuns: 0 }, now, {
@@ -76,13 +76,18 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
   draft.noteOn(claim, 'info', 'answer given, going on', { question_id: questionId });
 }
 
-/** A run that has no process yet, or none any more, hears nothing: whoever said it must know. */
 export function messageGiven(draft: Draft, issueId: string, text: string): void {
   const claim = draft.claim(issueId);
-  const live = claim?.live.run;
-  if (claim?.status.kind === 'running' && live?.stage === 'started' && live.stop === null)
-    return draft.order({ type: 'steer_run', runId: claim.status.run.runId, text });
-  draft.note('warn', 'message to an issue without a run', { issueId });
+  if (!isAccepted(draft, issueId, { kind: 'message' }) || claim?.status.kind !== 'running') return;
+  draft.order({ type: 'steer_run', runId: claim.status.run.runId, text });
+}
+
+/** The state may have changed since the API accepted the request. */
+function isAccepted(draft: Draft, issueId: string, request: IssueRequest): boolean {
+  const verdict = judgeRequest(draft.state, issueId, request);
+  if (!verdict.isAccepted)
+    draft.note('warn', 'request refused', { issueId, fields: { request: request.kind, code: verdict.code } });
+  return verdict.isAccepted;
 }
 
 export function pauseRequested(draft: Draft, now: Instant): void {

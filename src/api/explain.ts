@@ -1,292 +1,212 @@
 import { Draft } from '../../orchestrator/draft.js';
-import { RULES } from '../../orchestrator/eligibility.js';
+import { failedRule, RULES } from '../../orchestrator/eligibility.js';
 import { chooseProbe, permitOf } from '../../orchestrator/holds.js';
 import { reconcile } from '../../orchestrator/reconcile.js';
 import { isDue, isWanted, readyList, startable } from '../../orchestrator/select.js';
 import { SlotCounter } from '../../orchestrator/slots.js';
 import { type StartBlocker, startBlocker } from '../../orchestrator/start-blocker.js';
 import { isAsking, runOf, type State } from '../../orchestrator/state.js';
-import { type Claim, HOLD_SOURCES, type HoldSource, type Parked, type Waiting } from '../domain/claim.js';
+import { type Claim, HOLD_SOURCES, type HoldSource } from '../domain/claim.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
-import { cancelled } from '../domain/outcome.js';
-import { shellWord } from '../domain/shell-word.js';
+import type { FailedRule, RuleCode } from '../domain/reasons.js';
 import { isoTime } from '../text/format-time.js';
+import { ruleAction, ruleWhy } from '../text/rules.js';
 import type { RuleView } from './schemas.js';
-import { advice, askedOf, holdSentence, SENTENCES } from './why-idle.js';
+import { behindProbe, failedBlocker, failedHold } from './why-idle.js';
 
 /**
- * Every rule that can keep an issue from running, with what a person can do about those that do. An issue that is not running is
- * started with the next reading of it if and only if none fails; one that runs, goes on. It asks the very functions that the core asks.
+ * Every rule that can keep an issue from running, with what a person can do about those that fail. An issue without a run is started
+ * after the next reading if and only if no rule fails. All rules are judged by the functions of the core.
  */
 export function explainRules(state: State, now: Instant, issue: Issue, claim: Claim | null): RuleView[] {
-  const seen = claim && afterLook(state, claim, now);
-  const own = [...issueRules(state, issue, claim), ...claimRules(claim, seen, now)];
-  // What keeps others from being started does not end what runs.
+  const next = claim && afterNextReading(state, claim, now);
+  const own = [...issueRules(state, issue, claim), ...claimRules(claim, next, now)];
   const isRunning = claim?.status.kind === 'running';
-  return [...own, ...startRules(state, now, issue, { isRunning, passesOwn: own.every(({ pass }) => pass) })];
+  const start = startRules(state, now, issue);
+  // An issue that runs has its slot. Before one that starts, the last reading is named only when nothing else keeps it.
+  const isStarting = !isRunning && state.read !== null && [...own, ...start].every(({ failed }) => failed === null);
+  const read: Checked = { rule: 'read_answered', failed: isStarting ? { rule: 'read_answered', params: {} } : null };
+  return [...own, ...[...start, read].map((one) => (isRunning ? { ...one, failed: null } : one))].map(ruleView);
 }
 
-/** Asked once, before the first run of a claim; the others are asked again before each run. */
-const ONLY_AT_FIRST: readonly string[] = ['complete', 'blockers_at_rest', 'budget_left'];
+interface Checked {
+  readonly rule: RuleCode;
+  readonly failed: FailedRule | null;
+}
 
-/** Whether it is claimed is told by the rules about its claim. */
-function issueRules(state: State, issue: Issue, claim: Claim | null): RuleView[] {
-  return RULES.filter(({ name }) => name !== 'not_claimed').map((rule) => {
-    const asked = askedOf(rule.name, issue, state);
-    if (rule.passes(asked, state) || (claim !== null && ONLY_AT_FIRST.includes(rule.name))) return passed(rule.name);
-    return failed(rule.name, rule.why(asked, state), rule.action(asked, state));
+function ruleView({ rule, failed }: Checked): RuleView {
+  if (failed === null) return { rule, pass: true, why: null, action: null, params: {} };
+  return { rule, pass: false, why: ruleWhy(failed), action: ruleAction(failed), params: failed.params };
+}
+
+/** These are checked only before the first run of a claim. */
+const ONLY_AT_FIRST: readonly RuleCode[] = ['complete', 'blockers_at_rest', 'budget_left'];
+
+/** Without `not_claimed`: the rules about the claim say more. */
+function issueRules(state: State, issue: Issue, claim: Claim | null): Checked[] {
+  return RULES.filter(({ name }) => name !== 'not_claimed').map(({ name }) => {
+    const isSkipped = claim !== null && ONLY_AT_FIRST.includes(name);
+    return { rule: name, failed: isSkipped ? null : failedRule(name, issue, state) };
   });
 }
 
-/** What becomes of a claim that is due when its issue is read again and found as it is; of any other claim, nothing. */
-function afterLook(state: State, claim: Claim, now: Instant): Claim {
+/** A claim that is due becomes this when its issue is read again and found unchanged. */
+function afterNextReading(state: State, claim: Claim, now: Instant): Claim {
   if (!isDue(claim, now)) return claim;
   const draft = new Draft(state);
   reconcile(draft, claim.issue.id, claim.issue, draft.nextSeq(), now);
   return draft.claim(claim.issue.id) ?? claim;
 }
 
-function claimRules(claim: Claim | null, seen: Claim | null, now: Instant): RuleView[] {
-  return [stopping(claim), asking(claim), parking(claim, seen), processes(claim), waiting(seen, now)];
+function claimRules(claim: Claim | null, next: Claim | null, now: Instant): Checked[] {
+  return [
+    { rule: 'not_being_stopped', failed: stopping(claim) },
+    { rule: 'no_open_question', failed: asking(claim) },
+    { rule: 'not_parked', failed: parking(claim, next) },
+    { rule: 'processes_gone', failed: unkillable(claim) },
+    { rule: 'due', failed: waiting(next, now) },
+  ];
 }
 
-function stopping(claim: Claim | null): RuleView {
-  const reason = claim?.status.kind === 'running' ? (claim.live.run?.stop ?? null) : null;
-  if (reason === null) return passed('not_being_stopped');
-  const action =
-    claim?.status.kind === 'running' && claim.status.run.wish === 'retry'
-      ? 'wait: it starts again as soon as the run has ended'
-      : 'wait until its processes are gone';
-  return failed('not_being_stopped', `its run is being ended: ${cancelled(reason).error.message}`, action);
+function stopping(claim: Claim | null): FailedRule | null {
+  if (claim?.status.kind !== 'running') return null;
+  const stop = claim.live.run?.stop ?? null;
+  const isRetryPending = claim.status.run.wish === 'retry';
+  return stop && { rule: 'not_being_stopped', params: { stop, is_retry_pending: isRetryPending } };
 }
 
-function asking(claim: Claim | null): RuleView {
-  if (claim === null || !isAsking(claim)) return passed('no_open_question');
-  return failed('no_open_question', 'its agent waits for an answer', command('answer', claim.issue));
+function asking(claim: Claim | null): FailedRule | null {
+  if (claim === null || !isAsking(claim)) return null;
+  return { rule: 'no_open_question', params: { identifier: claim.issue.identifier } };
 }
 
-function parking(claim: Claim | null, seen: Claim | null): RuleView {
-  if (claim?.status.kind !== 'parked' && seen?.status.kind === 'parked')
-    return failed('not_parked', `it will be parked: ${seen.status.message}`, WAYS_OUT[seen.status.reason](seen.issue));
-  if (claim?.status.kind !== 'parked') return passed('not_parked');
-  const { reason, message } = claim.status;
-  return failed('not_parked', `parked as ${reason}: ${message}`, wayOut(claim.issue, claim.status));
+function parking(claim: Claim | null, next: Claim | null): FailedRule | null {
+  if (next?.status.kind !== 'parked') return null;
+  const { reason, message, question } = next.status;
+  const isParked = claim?.status.kind === 'parked';
+  return {
+    rule: 'not_parked',
+    params: {
+      identifier: next.issue.identifier,
+      reason,
+      message,
+      has_question: isParked && question !== null,
+      is_parked: isParked,
+    },
+  };
 }
 
-/** A question that came with it is worth more than a new beginning. */
-function wayOut(issue: Issue, { reason, question }: Parked): string {
-  const other = WAYS_OUT[reason](issue);
-  if (question === null) return other;
-  return reason === 'input_required' ? command('answer', issue) : `${command('answer', issue)}, or ${other}`;
+function unkillable(claim: Claim | null): FailedRule | null {
+  if (claim?.status.kind !== 'parked' || claim.status.run === null) return null;
+  return { rule: 'processes_gone', params: { run_number: claim.status.run.number } };
 }
 
-const retry = (issue: Issue) => command('retry', issue);
-
-const WAYS_OUT: { readonly [reason in Parked['reason']]: (issue: Issue) => string } = {
-  too_many_failures: (issue) => `see why with ${command('logs', issue)}, then ${retry(issue)}, or change the issue`,
-  no_progress: (issue) => `${retry(issue)}, or change the issue`,
-  budget: (issue) => `raise agent.max_tokens_per_issue, or ${retry(issue)}, which grants it a new budget`,
-  input_required: (issue) => `write the answer into the issue, or ${retry(issue)}`,
-  stopped_by_operator: retry,
-  unkillable: (issue) => `once its processes are gone, ${retry(issue)}`,
-  configuration: (issue) => `fix WORKFLOW.md, or ${retry(issue)}`,
-};
-
-function processes(claim: Claim | null): RuleView {
-  if (claim?.status.kind !== 'parked' || claim.status.run === null) return passed('processes_gone');
-  const why = `processes of run ${claim.status.run.number} outlive SIGKILL, and keep its slot`;
-  return failed('processes_gone', why, 'look for a hung disk or device; when they are gone, the slot is free');
-}
-
-function waiting(seen: Claim | null, now: Instant): RuleView {
-  if (seen?.status.kind !== 'waiting' || isDue(seen, now)) return passed('due');
-  const until = isoTime(seen.status.dueAtMs);
-  const action = `wait until ${until}, or ${command('retry', seen.issue)} starts it now`;
-  return failed('due', `its next run is due at ${until}${because(seen.status, seen)}`, action);
-}
-
-function because({ error, reason }: Waiting, { failures, idleRuns }: Claim): string {
-  if (error !== null && error.code !== 'no_slot') return `, after ${count(failures)}: ${error.message}`;
-  if (reason !== 'continuation') return ` (${reason})`;
-  return idleRuns === 0
-    ? ': it is looked at again after a run that ended well'
-    : `: ${idleRuns === 1 ? 'its last run' : `its last ${idleRuns} runs`} left the issue as it was`;
-}
-
-function count(failures: number): string {
-  return failures === 1 ? 'a failure' : `${failures} failures in a row`;
-}
-
-/** As a person types it. */
-function command(name: 'answer' | 'retry' | 'logs', { identifier }: Issue): string {
-  return `\`baton ${name} ${shellWord(identifier)}\``;
-}
-
-interface OwnStanding {
-  /** It has its slot: nothing of this keeps it. */
-  readonly isRunning: boolean;
-  /** Nothing about the issue itself keeps it. */
-  readonly passesOwn: boolean;
+function waiting(next: Claim | null, now: Instant): FailedRule | null {
+  if (next?.status.kind !== 'waiting' || isDue(next, now)) return null;
+  const { dueAtMs, reason, error } = next.status;
+  return {
+    rule: 'due',
+    params: {
+      identifier: next.issue.identifier,
+      due_at: isoTime(dueAtMs),
+      reason,
+      error: error === null || error.code === 'no_slot' ? null : error.message,
+      failures: next.failures,
+      runs_without_progress: next.idleRuns,
+    },
+  };
 }
 
 /** What can keep any issue from being started: the daemon, the tracker, holds, slots. */
-function startRules(state: State, now: Instant, issue: Issue, own: OwnStanding): RuleView[] {
-  const rules = [
+function startRules(state: State, now: Instant, issue: Issue): Checked[] {
+  return [
     ...blockerRules(state, now),
-    ...HOLD_SOURCES.map((source) => holdRule(state, now, source)),
-    probeRule(state, now, issue),
-    wantedRule(state, issue),
+    ...HOLD_SOURCES.map((source) => ({ rule: `no_hold_${source}` as const, failed: holding(state, now, source) })),
+    { rule: 'probe_turn', failed: probeTurn(state, now, issue) },
+    { rule: 'wanted', failed: unwanted(state, issue) },
     ...slotRules(state, now, issue),
   ];
-  if (own.isRunning) return [...rules, BEING_READ].map(({ rule }) => passed(rule));
-  // Of one that cannot start anyway it need not be said.
-  const isAboutToStart = own.passesOwn && rules.every(({ pass }) => pass);
-  return [...rules, isAboutToStart && state.read !== null ? BEING_READ : passed(BEING_READ.rule)];
 }
 
-const BEING_READ = failed('read_answered', 'it is being read once more before it starts', 'wait: it takes a moment');
-
-const BLOCKERS: { readonly [blocker in StartBlocker]: BlockerRule } = {
-  shutting_down: {
-    rule: 'not_shutting_down',
-    action: () => 'wait until it has ended, then start it again',
-    without: (state) => ({ ...state, shutdown: null }),
-  },
-  paused: {
-    rule: 'not_paused',
-    why: ({ pausedSinceMs }) => `paused since ${isoTime(pausedSinceMs ?? 0)}`,
-    action: () => '`baton resume`',
-    without: (state) => ({ ...state, pausedSinceMs: null }),
-  },
-  rate_limited: {
-    rule: 'not_rate_limited',
-    action: ({ poll }) => `wait until ${isoTime(poll.rateLimit?.resetAtMs ?? 0)}`,
-    without: (state) => ({ ...state, poll: { ...state.poll, rateLimit: null } }),
-  },
-  poll_failed: {
-    rule: 'tracker_readable',
-    action: ({ poll }) => (poll.failure ? advice(poll.failure.code) : 'wait'),
-    without: (state) => ({ ...state, poll: { ...state.poll, failure: null } }),
-  },
-  not_polled_yet: {
-    rule: 'tracker_read',
-    action: () => 'wait: it takes a moment',
-    without: seenJustNow,
-  },
-  poll_too_old: {
-    rule: 'reading_fresh',
-    action: ({ poll }) =>
-      `wait: ${poll.inFlightSeq === null ? `it is read at ${isoTime(poll.nextAtMs)}` : 'it is being read'}`,
-    without: seenJustNow,
-  },
-};
-
 interface BlockerRule {
-  readonly rule: string;
-  /** Default: the sentence that is said elsewhere too. */
-  why?(state: State): string;
-  action(state: State): string;
-  /** The state as it would be if this did not keep anything from starting: so every further blocker shows too. */
+  readonly rule: RuleCode;
+  /** The state without this blocker, so that the next one shows too. */
   without(state: State, now: Instant): State;
 }
 
-function seenJustNow(state: State, now: Instant): State {
+const BLOCKERS: { readonly [blocker in StartBlocker]: BlockerRule } = {
+  shutting_down: { rule: 'not_shutting_down', without: (state) => ({ ...state, shutdown: null }) },
+  paused: { rule: 'not_paused', without: (state) => ({ ...state, pausedSinceMs: null }) },
+  rate_limited: {
+    rule: 'not_rate_limited',
+    without: (state) => ({ ...state, poll: { ...state.poll, rateLimit: null } }),
+  },
+  poll_failed: { rule: 'tracker_readable', without: (state) => ({ ...state, poll: { ...state.poll, failure: null } }) },
+  not_polled_yet: { rule: 'tracker_read', without: withFreshPoll },
+  poll_too_old: { rule: 'reading_fresh', without: withFreshPoll },
+};
+
+function withFreshPoll(state: State, now: Instant): State {
   return { ...state, poll: { ...state.poll, lastOkAtMs: now.wallMs } };
 }
 
-function blockerRules(state: State, now: Instant): RuleView[] {
+function blockerRules(state: State, now: Instant): Checked[] {
   const found = new Set<StartBlocker>();
   let rest = state;
   for (let next = startBlocker(rest, now); next !== null && !found.has(next); next = startBlocker(rest, now)) {
     found.add(next);
     rest = BLOCKERS[next].without(rest, now);
   }
-  return (Object.keys(BLOCKERS) as StartBlocker[]).map((blocker) => {
-    const { rule, why = SENTENCES[blocker], action } = BLOCKERS[blocker];
-    return found.has(blocker) ? failed(rule, why(state), action(state)) : passed(rule);
-  });
+  return (Object.keys(BLOCKERS) as StartBlocker[]).map((blocker) => ({
+    rule: BLOCKERS[blocker].rule,
+    failed: found.has(blocker) ? failedBlocker(blocker, state) : null,
+  }));
 }
 
-/** A hold that may be probed keeps nobody by itself: who is tried first is another rule. */
-function holdRule(state: State, now: Instant, source: HoldSource): RuleView {
-  const rule = `no_hold_${source}`;
+/** A hold that may be probed passes: which issue is tried first is another rule. */
+function holding(state: State, now: Instant, source: HoldSource): FailedRule | null {
   const hold = state.holds[source];
-  const nobodyTries = { ...state, claims: {} };
-  if (!hold || permitOf({ ...nobodyTries, holds: { [source]: hold } }, now) !== 'none') return passed(rule);
-  const action =
-    source === 'budget'
-      ? `raise agent.max_tokens_per_day, or wait until ${isoTime(hold.untilMs ?? 0)}`
-      : advice(hold.code);
-  return failed(rule, holdSentence(source, hold, now), action);
+  const isKept = hold && permitOf({ ...state, claims: {}, holds: { [source]: hold } }, now) === 'none';
+  return isKept ? failedHold(source, hold, now) : null;
 }
 
-function probeRule(state: State, now: Instant, issue: Issue): RuleView {
-  const rule = 'probe_turn';
-  if (permitOf({ ...state, claims: {} }, now) !== 'one_probe') return passed(rule);
+function probeTurn(state: State, now: Instant, issue: Issue): FailedRule | null {
+  if (permitOf({ ...state, claims: {} }, now) !== 'one_probe') return null;
   const [first] = chooseProbe(startable(state, now), state);
   const running = Object.values(state.claims).find(({ status }) => status.kind === 'running' && status.run.probe);
-  const name = (running ?? first)?.issue;
-  if (name === undefined || name.id === issue.id) return passed(rule);
-  const codes = HOLD_SOURCES.flatMap((source) => state.holds[source]?.code ?? []).join(', ');
-  const why = `on hold (${codes}) until one run has shown that its reason is gone: ${name.identifier} is tried first`;
-  return failed(rule, why, `wait for the run of ${name.identifier}`);
+  const probe = (running ?? first)?.issue;
+  return probe === undefined || probe.id === issue.id ? null : behindProbe(state, probe.identifier);
 }
 
-function wantedRule(state: State, issue: Issue): RuleView {
-  const { once } = state;
-  if (once === null || isWanted(state, issue.id)) return passed('wanted');
-  const why =
-    once.only === null
-      ? 'this daemon gives each issue one run and leaves, and this one has had its run or came too late'
-      : `this daemon works on ${once.only} alone and leaves`;
-  return failed('wanted', why, 'start one that stays: `baton`');
+function unwanted(state: State, issue: Issue): FailedRule | null {
+  if (state.once === null || isWanted(state, issue.id)) return null;
+  return { rule: 'wanted', params: { only: state.once.only } };
 }
 
-/** Where everybody may start, those before it in line take their slots first. */
-function slotRules(state: State, now: Instant, issue: Issue): RuleView[] {
-  const { maxConcurrentAgents } = state.config.agent;
+/** Issues that are before it in line take their slots first. */
+function slotRules(state: State, now: Instant, issue: Issue): Checked[] {
+  const limit = state.config.agent.maxConcurrentAgents;
   const slots = new SlotCounter(state);
-  const wasFull = slots.full;
+  const hasFree = !slots.full;
   const line = readyList(state, now).map((ready) => ready.issue);
-  const place = line.findIndex(({ id }) => id === issue.id);
-  if (permitOf(state, now) === 'all') for (const { state: name } of line.slice(0, Math.max(0, place))) slots.take(name);
+  const index = line.findIndex(({ id }) => id === issue.id);
+  if (permitOf(state, now) === 'all') for (const before of line.slice(0, Math.max(0, index))) slots.take(before.state);
   const unlimited = {
     ...state,
     config: { ...state.config, agent: { ...state.config.agent, maxConcurrentAgents: Infinity } },
   };
-  const hasStateRoom = slots.full ? new SlotCounter(unlimited).hasRoomFor(issue.state) : slots.hasRoomFor(issue.state);
+  const hasStateRoom = (slots.full ? new SlotCounter(unlimited) : slots).hasRoomFor(issue.state);
+  const takenBy = hasFree ? [] : slotHolders(state);
   return [
-    slots.full
-      ? failed(
-          'global_slot',
-          `no free slot: agent.max_concurrent_agents is ${maxConcurrentAgents}, and ${wasFull ? `all are taken${holders(state)}` : 'others are before it in line'}`,
-          wasFull ? 'wait, or raise agent.max_concurrent_agents' : 'wait, or raise its priority in the tracker',
-        )
-      : passed('global_slot'),
-    hasStateRoom
-      ? passed('state_slot')
-      : failed(
-          'state_slot',
-          `no free slot for issues in "${issue.state}": agent.max_concurrent_agents_by_state`,
-          `wait, or raise the limit of "${issue.state}" in agent.max_concurrent_agents_by_state`,
-        ),
+    {
+      rule: 'global_slot',
+      failed: slots.full ? { rule: 'global_slot', params: { limit, has_free: hasFree, taken_by: takenBy } } : null,
+    },
+    { rule: 'state_slot', failed: hasStateRoom ? null : { rule: 'state_slot', params: { state: issue.state } } },
   ];
 }
 
-const NAMED = 5;
-
-function holders({ claims }: State): string {
-  const names = Object.values(claims).flatMap((claim) => (runOf(claim) === null ? [] : [claim.issue.identifier]));
-  if (names.length === 0) return '';
-  return ` (${names.slice(0, NAMED).join(', ')}${names.length > NAMED ? ', …' : ''})`;
-}
-
-function passed(rule: string): RuleView {
-  return { rule, pass: true, why: null, action: null };
-}
-
-/** `why` and `action`: sentences without their beginning and their full stop. */
-function failed(rule: string, why: string, action: string): RuleView {
-  return { rule, pass: false, why, action };
+function slotHolders({ claims }: State): string[] {
+  return Object.values(claims).flatMap((claim) => (runOf(claim) === null ? [] : [claim.issue.identifier]));
 }

@@ -5,6 +5,7 @@ import type { FinishedIssue, RunRecord } from '../domain/durable.js';
 import { findIssue, type Issue } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
 import { isoTime } from '../text/format-time.js';
+import { startObstacle } from '../text/rules.js';
 import { explainRules } from './explain.js';
 import type { IssueView, RunView } from './schemas.js';
 import {
@@ -56,13 +57,24 @@ export function issueView(state: State, now: Instant, name: string, past: IssueP
   };
 }
 
-type Standing = Pick<IssueView, 'status' | 'running' | 'asking' | 'retrying' | 'parked' | 'ready' | 'why_not_started'>;
+type Standing = Pick<
+  IssueView,
+  'status' | 'running' | 'asking' | 'retrying' | 'parked' | 'ready' | 'why_not_started' | 'why_not_started_reason'
+>;
 
-const NOWHERE = { running: null, asking: null, retrying: null, parked: null, ready: false, why_not_started: null };
+const NOWHERE = {
+  ...{ running: null, asking: null, retrying: null, parked: null, ready: false },
+  ...{ why_not_started: null, why_not_started_reason: null },
+};
 
 function standing(state: State, now: Instant, issue: Issue, claim: Claim | null, { seen }: IssuePast): Standing {
   const inLine = lineUp(state, now).find(({ ready }) => ready.issue.id === issue.id);
-  const ready = { ready: inLine !== undefined, why_not_started: inLine?.why ?? null };
+  const why = inLine?.why ?? null;
+  const ready = {
+    ready: inLine !== undefined,
+    why_not_started: why && startObstacle(why),
+    why_not_started_reason: why && { code: why.rule, params: why.params },
+  };
   if (claim === null) return { ...NOWHERE, status: inLine ? 'ready' : 'ineligible', ...ready };
   const { status, live } = claim;
   switch (status.kind) {

@@ -10,7 +10,7 @@ import type { State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
 import type { Dispatch, OrchestratorEvent } from '../domain/events.js';
-import type { Json } from '../domain/json.js';
+import type { Json, JsonObject } from '../domain/json.js';
 import { isoTime } from '../text/format-time.js';
 import type { Access } from './access.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
@@ -221,7 +221,7 @@ function controlRoutes(source: ControlSource): readonly Route[] {
     const decided = decideAction(source.state(), c.req.param('identifier') ?? '', action);
     return 'event' in decided
       ? accept(decided.event, decided.message)
-      : refusal(decided.status, decided.code, decided.message);
+      : refusal(decided.status, decided.code, decided.message, decided.params as JsonObject);
   };
   return [
     changes('/api/v1/refresh', (c) => {
@@ -336,8 +336,14 @@ export type ApiResponse =
 
 type Refusal = Extract<ApiResponse, { readonly body: Json }>;
 
-export function refusal(status: ContentfulStatusCode, code: string, message: string): Refusal {
-  return { status, body: { error: { code, message } } };
+/** `params`: the facts of the message, for programs. */
+export function refusal(
+  status: ContentfulStatusCode,
+  code: string,
+  message: string,
+  params: JsonObject | null = null,
+): Refusal {
+  return { status, body: { error: { code, message, ...(params && { params }) } } };
 }
 
 const MAX_BODY_BYTES = 64 * 1024;

@@ -9,6 +9,9 @@ const textOrNull = text.nullable();
 const count = z.number();
 /** `null` also for a moment that no calendar has. */
 const timeOrNull = text.nullable();
+/** The facts of the text beside it, for programs. A daemon of an older version does not send them. */
+const params = z.looseObject({}).default({});
+const reasonOrNull = z.strictObject({ code: text, params }).nullable().default(null);
 
 const issueFields = {
   issue_id: text,
@@ -98,11 +101,12 @@ const readyShape = z.strictObject({
   created_at: textOrNull,
   retry: z.boolean(),
   why: textOrNull,
+  why_reason: reasonOrNull,
 });
 
 const ineligibleShape = z.strictObject({
   ...issueFields,
-  reasons: z.array(z.strictObject({ rule: text, why: text })),
+  reasons: z.array(z.strictObject({ rule: text, why: text, params })),
 });
 
 const doneShape = z.strictObject({
@@ -136,7 +140,7 @@ export type HoldView = z.infer<typeof holdShape>;
 export type BudgetView = z.infer<typeof budgetShape>;
 
 /** A rule that an issue must pass before it is started. `action`: what a person can do about it; `null` where it passes. */
-const ruleShape = z.strictObject({ rule: text, pass: z.boolean(), why: textOrNull, action: textOrNull });
+const ruleShape = z.strictObject({ rule: text, pass: z.boolean(), why: textOrNull, action: textOrNull, params });
 
 /** A run, as its record tells it. */
 const runShape = z.strictObject({
@@ -183,6 +187,7 @@ export const issueShape = z.strictObject({
   /** It is in the ready list. */
   ready: z.boolean(),
   why_not_started: textOrNull,
+  why_not_started_reason: reasonOrNull,
   rules: z.array(ruleShape),
   /** The newest first, at most 50. */
   history: z.array(runShape),
@@ -256,6 +261,7 @@ export const stateShape = z.strictObject({
   }),
   slots: z.strictObject({ taken: count, limit: count }),
   why_idle: textOrNull,
+  why_idle_reason: reasonOrNull,
   running: z.array(runningShape),
   asking: z.array(askingShape),
   retrying: z.array(retryingShape),
@@ -342,7 +348,9 @@ export const refreshShape = z.strictObject({
 /** `GET /api/v1/page`, over the socket only. `url: null`: the daemon has no port, and so no page. */
 export const pageShape = z.strictObject({ url: z.string().nullable(), token: z.string() });
 
-export const errorShape = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) });
+export const errorShape = z.strictObject({
+  error: z.strictObject({ code: z.string(), message: z.string(), params: z.looseObject({}).optional() }),
+});
 
 /**
  * The event `patch` of the stream: what has become of the state since the event before. `set`: members that are another now. `lists`: for

@@ -1,3 +1,4 @@
+import { failedRules } from '../../orchestrator/eligibility.js';
 import { mainHold } from '../../orchestrator/holds.js';
 import { tokensOn } from '../../orchestrator/ledger.js';
 import { slotUse } from '../../orchestrator/slots.js';
@@ -21,6 +22,8 @@ import type { Question, TokenTotals } from '../domain/run-signal.js';
 import { allSteps, type ResolvedBackend } from '../domain/steps/plan.js';
 import type { Workflow } from '../domain/workflow.js';
 import { isoTime } from '../text/format-time.js';
+import { idleText } from '../text/idle.js';
+import { ruleWhy, startObstacle } from '../text/rules.js';
 import type {
   AskingView,
   BudgetView,
@@ -35,7 +38,7 @@ import type {
   StateView,
 } from './schemas.js';
 import { type Totals, totalsView } from './totals.js';
-import { failedRules, type InLine, lineUp, whyIdle } from './why-idle.js';
+import { type InLine, lineUp, whyIdle } from './why-idle.js';
 
 /** What the state of the core does not know: everything about the daemon around it, and what its runs were last seen doing. */
 export interface Surroundings {
@@ -70,6 +73,7 @@ export function snapshotOf(state: State, now: Instant, around: Surroundings): St
     .map(({ claim, status }) => retryingEntry(claim, status, now));
   const parked = claims.flatMap((claim) => (claim.status.kind === 'parked' ? [parkedEntry(claim, claim.status)] : []));
   const line = lineUp(state, now);
+  const idle = whyIdle(state, now, line);
   const ineligible = ineligibleEntries(state, line);
   const done = doneEntries(state, now);
   return {
@@ -85,7 +89,8 @@ export function snapshotOf(state: State, now: Instant, around: Surroundings): St
       done: done.length,
     },
     slots: { taken: slotUse(state).total, limit: state.config.agent.maxConcurrentAgents },
-    why_idle: whyIdle(state, now, line),
+    why_idle: idle && idleText(idle),
+    why_idle_reason: idle && { code: idle.code, params: idle.params },
     running,
     asking,
     retrying,
@@ -128,7 +133,8 @@ function readyEntry({ ready, why }: InLine): ReadyView {
     priority,
     created_at,
     retry: ready.claim !== null,
-    why,
+    why: why && startObstacle(why),
+    why_reason: why && { code: why.rule, params: why.params },
   };
 }
 
@@ -143,7 +149,11 @@ function ineligibleEntries(state: State, line: readonly InLine[]): IneligibleVie
       issue_url: issue.url,
       title: issue.title,
       state: issue.state,
-      reasons: failedRules(issue, state).map(({ rule, why }) => ({ rule, why })),
+      reasons: failedRules(issue, state).map((failed) => ({
+        rule: failed.rule,
+        why: ruleWhy(failed),
+        params: failed.params,
+      })),
     }));
 }
 

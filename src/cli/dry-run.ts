@@ -1,9 +1,12 @@
+import { failedRules } from '../../orchestrator/eligibility.js';
 import type { State } from '../../orchestrator/state.js';
-import { failedRules, lineUp, obstacleToAll } from '../api/why-idle.js';
+import { lineUp, obstacleToAll } from '../api/why-idle.js';
 import type { Instant } from '../domain/clock.js';
 import type { Issue } from '../domain/issue.js';
+import type { FailedRule } from '../domain/reasons.js';
 import { localiseTimes } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
+import { ruleWhy, startObstacle } from '../text/rules.js';
 import type { Io } from './io.js';
 import { openWorkflow } from './open-workflow.js';
 import { simulatePoll } from './simulate-poll.js';
@@ -28,11 +31,12 @@ function describe(state: State, now: Instant): string {
   const obstacle = obstacleToAll(state, now);
   const line = lineUp(state, now);
   const starts = line.filter(({ why }) => why === null).map(({ ready }, i) => `${i + 1}. ${nameOf(ready.issue)}`);
-  // What stops all of them is said once, on top.
-  const behind = (why: string) => (why === obstacle ? '' : `: ${neutralise(localiseTimes(why, now.wallMs))}`);
+  const say = (why: FailedRule) => neutralise(localiseTimes(startObstacle(why), now.wallMs));
+  // An obstacle to all issues is printed once, on top.
+  const behind = (why: FailedRule) => (why.rule === obstacle?.rule ? '' : `: ${say(why)}`);
   const later = line.flatMap(({ ready, why }) => (why === null ? [] : [`${nameOf(ready.issue)}${behind(why)}`]));
   const paragraphs = [
-    obstacle === null ? '' : `Nothing would start: ${neutralise(localiseTimes(obstacle, now.wallMs))}.`,
+    obstacle === null ? '' : `Nothing would start: ${say(obstacle)}.`,
     list(`Would start now, ${agent.maxConcurrentAgents} at a time:`, starts),
     list('Would start later:', [...later, ...waiting(state, now)]),
     list('Would not start:', refused(state)),
@@ -56,7 +60,7 @@ function refused(state: State): string[] {
     status.kind === 'parked' ? [`${nameOf(issue)}: parked as ${status.reason}, ${neutralise(status.message)}`] : [],
   );
   const ineligible = Object.values(state.candidates).flatMap((issue) => {
-    const reasons = failedRules(issue, state).map(({ why }) => why);
+    const reasons = failedRules(issue, state).map(ruleWhy);
     return reasons.length === 0 ? [] : [`${nameOf(issue)}: ${neutralise(reasons.join('; '))}`];
   });
   return [...parked, ...ineligible];

@@ -3,6 +3,7 @@ import { findKnownIssue, knownIssues } from '../api/issue-view.js';
 import type { IssueView, RuleView } from '../api/schemas.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import { localiseTimes } from '../text/format-time.js';
+import { ruleText } from '../text/rules.js';
 import { oneLine, pad, wrap } from '../text/terminal-text.js';
 import { ApiError, connectDaemon, type DaemonTarget, getIssue, isNotRunning, printDaemonError } from './client.js';
 import { type Io, printJson, printProblem } from './io.js';
@@ -141,42 +142,5 @@ function failingLines({ rule, why, action }: RuleView, column: number, { nowMs, 
 }
 
 function passingLine(rule: string, column: number, { paint }: RulesFrame): string {
-  const text = Object.hasOwn(RULE_WORDS, rule) ? (RULE_WORDS[rule] ?? '') : '';
-  return `${paint.green('✓')} ${pad(oneLine(rule), column)}  ${paint.dim(text)}`;
+  return `${paint.green('✓')} ${pad(oneLine(rule), column)}  ${paint.dim(ruleText(rule))}`;
 }
-
-/** What a passing rule means. */
-export const RULE_WORDS: { readonly [rule: string]: string } = {
-  complete: 'it has an id, an identifier, a title and a state',
-  not_terminal: 'its state is not a terminal one',
-  active_state: 'its state is an active one',
-  dispatchable: 'the tracker allows Baton to work on it',
-  not_blocked: 'the issues that block it are done',
-  blockers_at_rest: 'no run works on the issues that blocked it',
-  trusted_author: 'its author may start work here',
-  required_labels: 'it has the required labels',
-  not_being_removed: 'its workspace is not being removed',
-  budget_left: 'it has tokens left to spend',
-  not_being_stopped: 'no run of it is being stopped',
-  no_open_question: 'it does not wait for an answer',
-  not_parked: 'it is not parked',
-  processes_gone: 'no process of an earlier run is left',
-  due: 'its next run is due',
-  not_shutting_down: 'the daemon is not shutting down',
-  not_paused: 'the daemon is not paused',
-  not_rate_limited: 'the tracker does not limit our requests',
-  tracker_readable: 'the tracker can be read',
-  tracker_read: 'the tracker has been read',
-  reading_fresh: 'the last reading of the tracker is recent',
-  no_hold_workflow: 'no hold because of the workflow',
-  no_hold_store: 'no hold because of the store',
-  no_hold_tracker: 'no hold because of the tracker',
-  no_hold_disk: 'no hold because of the disk',
-  no_hold_budget: 'no hold because of the daily budget',
-  no_hold_agent: 'no hold because of the agent',
-  probe_turn: 'no other issue probes a hold first',
-  wanted: 'this daemon works on every issue',
-  global_slot: 'a slot is free',
-  state_slot: 'a slot for its state is free',
-  read_answered: 'it is not being read again',
-};

@@ -1,9 +1,10 @@
 import type { Writable } from 'node:stream';
 import { abortsOnFailure } from '../../hooks/run-hook.js';
+import { failedRules } from '../../orchestrator/eligibility.js';
 import { onceResults, skippedIssues } from '../../orchestrator/once.js';
 import type { OnceResult, State } from '../../orchestrator/state.js';
 import type { RunObserver, StepEnd, StepStart } from '../../runner/run-observer.js';
-import { failedRules, lineUp, obstacleToAll } from '../api/why-idle.js';
+import { lineUp, obstacleToAll } from '../api/why-idle.js';
 import type { Instant } from '../domain/clock.js';
 import type { OrchestratorEvent } from '../domain/events.js';
 import { findIssue, type Issue } from '../domain/issue.js';
@@ -14,6 +15,7 @@ import type { Redactor } from '../logging/redact.js';
 import { formatRuntime } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
 import { line } from '../text/phrases.js';
+import { ruleWhy, startObstacle } from '../text/rules.js';
 import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
 import { wrapIndented } from '../text/terminal-text.js';
 
@@ -117,7 +119,8 @@ export function formatSummary(state: State, now: Instant): string {
   const results = onceResults(state);
   const lines = [headline(results, once.only), ...results.map(resultLine)];
   const beforeShutdown = { ...state, shutdown: null };
-  const obstacle = obstacleToAll(beforeShutdown, now);
+  const failed = obstacleToAll(beforeShutdown, now);
+  const obstacle = failed && startObstacle(failed);
   if (obstacle !== null) lines.push(`${results.length === 0 ? 'Reason' : 'No more runs were started'}: ${obstacle}.`);
   const skipped = skippedIssues(state).map((issue) => skippedLine(issue, beforeShutdown, now, obstacle));
   if (once.only === null) lines.push(...notStartedLines(state));
@@ -156,7 +159,13 @@ function notStartedLines(state: State): string[] {
 /** An eligible issue that was not started. */
 function skippedLine({ id, identifier }: Issue, state: State, now: Instant, obstacle: string | null): string {
   const entry = lineUp(state, now).find(({ ready }) => ready.issue.id === id);
-  const why = entry ? (entry.why ?? 'Baton was stopped before its turn') : 'the tracker could not report its state';
+  const failed = entry?.why ?? null;
+  const why =
+    failed !== null
+      ? startObstacle(failed)
+      : entry
+        ? 'Baton was stopped before its turn'
+        : 'the tracker could not report its state';
   return `  – ${identifier}  not started: ${obstacle === null ? why : 'see above'}`;
 }
 
@@ -174,7 +183,5 @@ function activeStates({ config }: State): string {
 }
 
 function reasonsOf(issue: Issue, state: State): string {
-  return failedRules(issue, state)
-    .map(({ why }) => why)
-    .join('; ');
+  return failedRules(issue, state).map(ruleWhy).join('; ');
 }

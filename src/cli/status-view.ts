@@ -135,14 +135,19 @@ function pollText({ poll }: StateView, nowMs: number): string {
   return `The tracker could not be read${failing === null ? '' : ` for ${failing}`}${code}: ${withStop(poll.error ?? '')}${then}`;
 }
 
-/** What a hold, a pause or the tracker says is said above. */
-function whyIdle({ why_idle, holds, paused: pause, poll }: StateView, { nowMs }: Frame): string[] {
+/** A hold, a pause and the trouble of the tracker are shown above. */
+function whyIdle(
+  { why_idle, why_idle_reason: reason, holds, paused: pause, poll }: StateView,
+  { nowMs }: Frame,
+): string[] {
   if (why_idle === null) return [];
-  const isSaid =
-    (holds.length > 0 && /^on hold/i.test(why_idle)) ||
-    (pause !== null && /^paused/i.test(why_idle)) ||
-    (poll.health !== 'ok' && /^the tracker (?:cannot be|has not been) read/i.test(why_idle));
-  return isSaid ? [] : [`Nothing happens: ${inSentence(localiseTimes(why_idle, nowMs))}`];
+  const params: { readonly rule?: unknown; readonly hold?: unknown } = reason?.params ?? {};
+  const rule = String(params.rule ?? '');
+  const isShown =
+    (holds.length > 0 && (rule.startsWith('no_hold_') || rule === 'probe_turn' || typeof params.hold === 'string')) ||
+    (pause !== null && rule === 'not_paused') ||
+    (poll.health !== 'ok' && (rule === 'tracker_readable' || rule === 'tracker_read'));
+  return isShown ? [] : [`Nothing happens: ${inSentence(localiseTimes(why_idle, nowMs))}`];
 }
 
 /** Sentences of the daemon begin with a capital, unless an identifier is their first word. */

@@ -14,6 +14,7 @@ import type { Store } from '../domain/ports.js';
 import { logNote } from '../logging/logger.js';
 import type { Redactor } from '../logging/redact.js';
 import type { StateDir } from '../state-dir.js';
+import { idleText } from '../text/idle.js';
 import type { TrackerRegistry } from '../tracker/registry.js';
 import type { LoadedWorkflow } from '../workflow/load-workflow.js';
 import type { WorkflowWatcher } from '../workflow/watch-workflow.js';
@@ -274,7 +275,8 @@ export class Inbox {
 }
 
 /** Times change with every poll; a reason that differs in nothing else is the same. */
-const TIMES = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+/** The same reason at another time is not logged again. */
+const withoutTimes = (key: string, value: unknown) => (/^(?:since|until|\w+_at)$/.test(key) ? undefined : value);
 
 /**
  * Says why nothing happens, once for each reason and only after a reading of the tracker: silence after "started" is what a person
@@ -286,10 +288,11 @@ export function createIdleLog(log: Logger): (state: State, now: Instant) => void
     if (state.once !== null || state.shutdown !== null || state.poll.failure !== null) return;
     if (Object.keys(state.holds).length > 0) return;
     if (Object.values(state.claims).some(({ status }) => status.kind === 'waiting')) return;
-    const why = whyIdle(state, now, lineUp(state, now));
-    const reason = why?.replace(TIMES, '') ?? '';
+    const idle = whyIdle(state, now, lineUp(state, now));
+    const reason = idle === null ? '' : JSON.stringify(idle, withoutTimes);
     // What was decided is told after this: first what happened, such as that an issue is done, then that there is nothing more.
-    if (why !== null && reason !== said) queueMicrotask(() => log.info({ detail: why }, 'nothing to start'));
+    if (idle !== null && reason !== said)
+      queueMicrotask(() => log.info({ detail: idleText(idle) }, 'nothing to start'));
     said = reason;
   };
 }

@@ -1,3 +1,6 @@
+import { ERRORS } from '../domain/error-table.js';
+import type { ErrorCode } from '../domain/errors.js';
+import { shellWord } from '../domain/shell-word.js';
 import { formatRuntime } from './format-time.js';
 import { neutralise } from './neutralise.js';
 
@@ -49,4 +52,23 @@ const MAX_DURATION_MS = 1_000 * 3_600_000;
 export function because(value: unknown): string {
   const text = line(value);
   return text === '' ? '' : `: ${text}`;
+}
+
+/** `"Todo", "In Progress"`. */
+export function quotedList(words: readonly string[], separator = ', '): string {
+  return words.map((word) => `"${word}"`).join(separator);
+}
+
+/** A command as a person types it. */
+export function batonCommand(name: 'answer' | 'explain' | 'logs' | 'retry', identifier: string): string {
+  return `\`baton ${name} ${shellWord(identifier)}\``;
+}
+
+/** What to do about an error, to go on in a sentence: without its capital and its full stop. */
+export function errorAction(code: ErrorCode): string {
+  return withoutStop(ERRORS[code].action).replace(/^[A-Z](?=[a-z]+\s)/, (letter) => letter.toLowerCase());
+}
+
+export function withoutStop(text: string): string {
+  return text.replace(/\.\s*$/, '');
 }

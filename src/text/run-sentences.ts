@@ -3,6 +3,7 @@ import type { Outcome } from '../domain/outcome.js';
 import type { RuntimeEvent } from '../domain/run-signal.js';
 import { counted, formatTokens } from './format-numbers.js';
 import { begunItem, endedItem } from './item-sentences.js';
+import { OUTCOME_TEXTS } from './outcomes.js';
 import { because, command, line } from './phrases.js';
 
 /**
@@ -128,14 +129,13 @@ export function describeOutcome(outcome: Outcome): string {
   const turns = outcome.meta.turns === undefined ? '' : ` after ${counted(outcome.meta.turns, 'turn')}`;
   if (outcome.state === 'success') {
     const { stop_reason: reason, usage } = fieldsOf(outcome.output);
-    return `${reason === 'max_turns' ? 'used up its turns' : 'finished'}${turns}${tokens(fieldsOf(outcome.meta.usage ?? usage))}`;
+    return `${reason === 'max_turns' ? 'used up its turns' : OUTCOME_TEXTS.success}${turns}${tokens(fieldsOf(outcome.meta.usage ?? usage))}`;
   }
   const { code, message } = outcome.error;
-  return line(`${VERBS[outcome.state]}${because(message)} (${code})`, MAX_CHARS);
+  return line(`${OUTCOME_TEXTS[outcome.state]}${because(message)} (${code})`, MAX_CHARS);
 }
 
 const MAX_CHARS = 300;
-const VERBS = { failed: 'failed', timeout: 'took too long', cancelled: 'was stopped' } as const;
 
 /** As they are counted against budgets: input that was not cached, and output. */
 function tokens({ input, cached, output }: Fields): string {

@@ -95,6 +95,7 @@ describe('an issue', () => {
       status: 404,
       code: 'issue_not_found',
       message: 'No issue TSAK-12 is claimed or among the candidates of the last poll. Did you mean TASK-12?',
+      params: { reason: 'issue_not_found', name: 'TSAK-12', nearest: 'TASK-12' },
     });
   });
 
@@ -110,8 +111,12 @@ describe('an issue', () => {
         status: 409,
         code: 'not_active',
         message: expect.stringMatching(
-          /^A is "Done" since \S+, and not worked on any more\. Move it to "Todo" or "In Progress" in the tracker, and it is\.$/,
+          /^A has been "Done" since \S+ and is not worked on any more\. To go on, move it to "Todo" or "In Progress" in the tracker\.$/,
         ),
+        params: {
+          ...{ reason: 'not_active', identifier: 'A', state: 'Done', since: expect.any(String) },
+          open_states: ['Todo', 'In Progress'],
+        },
       });
   });
 
@@ -126,8 +131,9 @@ describe('an issue', () => {
     const core = new Core().put('B', { id: 'A', blocked_by: [{ id: 'B', identifier: 'B', state: 'Todo' }] });
     core.poll();
 
+    const blockers = [{ name: 'B', state: 'Todo' }];
     expect(decided(core, STOP)).toMatchObject({
-      message: 'A does not run, and is not started: it waits for B (Todo).',
+      params: { reason: 'not_startable', failed: [{ rule: 'not_blocked', params: { blockers } }] },
     });
   });
 
@@ -164,12 +170,16 @@ describe('retry', () => {
     ['one whose issue was moved', stopping('inactive'), { status: 409, code: 'being_stopped' }],
     ['one that waits', waiting, event('retry_requested')],
     ['one that is parked', stopped, event('retry_requested')],
-    ['one that is parked with a question', () => parkedWith(APPROVAL), { message: /what its agent asked is dropped/ }],
+    [
+      'one that is parked with a question',
+      () => parkedWith(APPROVAL),
+      { message: /the open question of its agent is dropped/ },
+    ],
     ['one whose processes outlive SIGKILL', unkillable, { status: 409, code: 'being_stopped' }],
     ['one that is in line', inLine, { status: 409, code: 'not_claimed', message: /in line already.*baton explain A/ }],
     ['one that may not start', ineligible, { status: 409, code: 'not_claimed', message: /lacks the label "baton"/ }],
     ['one whose budget is spent', spent, { ...event('retry_requested'), message: /has a new budget/ }],
-    ['one that is held up', heldUp, { ...event('retry_requested'), message: /tried at once/ }],
+    ['one that is held up', heldUp, { ...event('retry_requested'), message: /tried now/ }],
   ])('of %s', (_, arrange, expected) => {
     expect(decided(arrange(), RETRY)).toMatchObject(matching(expected));
   });
@@ -220,7 +230,7 @@ describe('answer', () => {
       'to one of several, unnamed',
       () => asking(APPROVAL, INPUT),
       YES,
-      { status: 409, code: 'question_ambiguous', message: /2 questions.*q1, q2/ },
+      { status: 409, code: 'question_ambiguous', params: { open: ['q1', 'q2'] } },
     ],
     [
       'to an unknown question',

@@ -93,8 +93,8 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
   }),
   dispatchable: () => ({
     rules: explain(ready({}, { dispatchable: false })),
-    why: 'the tracker says that it is not ours to work on',
-    action: 'look at it in the tracker: who it is assigned to, and who changed it; docs/trackers.md tells the rules',
+    why: 'the tracker does not assign it to this daemon',
+    action: 'check in the tracker who it is assigned to and who changed it; docs/trackers.md has the rules',
   }),
   not_blocked: () => ({
     rules: explain(ready({}, { blocked_by: [{ id: '7', identifier: 'AB-7', state: 'Todo' }] })),
@@ -114,7 +114,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     rules: explain(ready({}, { author: { login: 'eve', trusted: false } })),
     why: 'its author eve is not trusted',
     action:
-      'read it; if it is harmless, let somebody who is trusted write it again, or open tracker.trust (docs/trackers.md)',
+      'read it; if it is harmless, let a trusted person create it again, or widen tracker.trust (docs/trackers.md)',
   }),
   required_labels: () => ({
     rules: explain(ready({}, { labels: [] })),
@@ -124,19 +124,19 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
   not_being_removed: () => ({
     rules: explain(ready(), { removals: { A: 'A' } }),
     why: 'its workspace is being removed',
-    action: 'wait: it is free when that is done',
+    action: 'wait until the workspace is removed',
   }),
   budget_left: () => ({
     rules: explain(ready(), { records: { A: { runs: 1, tokens: 10_000_001, budgetFrom: 0, threads: [] } } }),
     why: 'its token budget is spent: 10000001 of 10000000',
-    action: 'raise agent.max_tokens_per_issue, or `baton retry A`, which grants it a new budget',
+    action: 'raise agent.max_tokens_per_issue, or grant a new budget with `baton retry A`',
   }),
   not_being_stopped: () => {
     const core = running();
     core.send({ type: 'stop_requested', issueId: 'A' });
     return {
       rules: explain(core),
-      why: 'its run is being ended: an operator stopped the run',
+      why: 'its run is being stopped: an operator stopped the run',
       action: 'wait until its processes are gone',
     };
   },
@@ -156,8 +156,8 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     return {
       // It is parked for it, which is another rule.
       rules: explain(core).filter(({ rule }) => rule !== 'not_parked'),
-      why: 'processes of run 1 outlive SIGKILL, and keep its slot',
-      action: 'look for a hung disk or device; when they are gone, the slot is free',
+      why: 'processes of run 1 outlive SIGKILL and keep its slot',
+      action: 'look for a hung disk or device; the slot is free when they are gone',
     };
   },
   due: () => {
@@ -168,7 +168,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     return {
       rules: explain(core),
       why: `its next run is due at ${until}, after a failure: because of turn_failed`,
-      action: `wait until ${until}, or \`baton retry A\` starts it now`,
+      action: `wait until ${until}, or start it now with \`baton retry A\``,
     };
   },
   not_shutting_down: () => ({
@@ -179,7 +179,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
   not_paused: () => ({
     rules: explain(ready(), { pausedSinceMs: EPOCH_MS }),
     why: `paused since ${at(0)}`,
-    action: '`baton resume`',
+    action: 'resume with `baton resume`',
   }),
   not_rate_limited: () => {
     const core = ready();
@@ -212,7 +212,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     core.nowMs = 60_001;
     return {
       rules: explain(core),
-      why: `what is known of the tracker is from ${at(0)}, too old to start anything on`,
+      why: `the last reading of the tracker, at ${at(0)}, is too old to start anything`,
       action: `wait: it is read at ${at(30_000)}`,
     };
   },
@@ -248,21 +248,21 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
         candidates: { ...core.state.candidates, B: other },
         holds: { agent: held('agent_quota', EPOCH_MS) },
       }),
-      why: 'on hold (agent_quota) until one run has shown that its reason is gone: B is tried first',
+      why: 'on hold (agent_quota) until one run shows that the cause is gone; B is tried first',
       action: 'wait for the run of B',
     };
   },
   wanted: () => ({
     rules: explain(ready(), { once: { only: 'B', due: ['B'], results: {}, finalPollAfterSeq: null, isOver: false } }),
-    why: 'this daemon works on B alone and leaves',
-    action: 'start one that stays: `baton`',
+    why: 'this daemon works only on B and exits',
+    action: 'start a daemon that stays: `baton`',
   }),
   global_slot: () => {
     const core = ready({ agent: { maxConcurrentAgents: 1 } });
     const other = running().claim('A');
     return {
       rules: explain(core, { claims: { B: { ...other, issue: issue('B') } } }),
-      why: 'no free slot: agent.max_concurrent_agents is 1, and all are taken (B)',
+      why: 'no free slot: agent.max_concurrent_agents is 1, all taken by B',
       action: 'wait, or raise agent.max_concurrent_agents',
     };
   },
@@ -277,7 +277,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
   },
   read_answered: () => ({
     rules: explain(ready(), { read: { seq: 9 } }),
-    why: 'it is being read once more before it starts',
+    why: 'it is read once more before it starts',
     action: 'wait: it takes a moment',
   }),
 };
@@ -333,7 +333,7 @@ describe('explain', () => {
   test.each(Object.entries(CASES))('%s can fail alone, and says why and what to do', (name, arrange) => {
     const { rules, why, action } = arrange();
 
-    expect(failing(rules)).toEqual([{ rule: name, pass: false, why, action }]);
+    expect(failing(rules)).toEqual([{ rule: name, pass: false, why, action, params: expect.any(Object) }]);
   });
 
   test('of an issue that waits for another that is being worked on says so once', () => {
@@ -380,7 +380,7 @@ describe('explain', () => {
   test.each<[ParkReason, string]>([
     ['too_many_failures', 'see why with `baton logs A`, then `baton retry A`, or change the issue'],
     ['no_progress', '`baton retry A`, or change the issue'],
-    ['budget', 'raise agent.max_tokens_per_issue, or `baton retry A`, which grants it a new budget'],
+    ['budget', 'raise agent.max_tokens_per_issue, or grant a new budget with `baton retry A`'],
     ['stopped_by_operator', '`baton retry A`'],
     ['unkillable', 'once its processes are gone, `baton retry A`'],
     ['configuration', 'fix WORKFLOW.md, or `baton retry A`'],
@@ -418,7 +418,7 @@ describe('explain', () => {
     const last = explain(core, { read: null, config: strict });
 
     expect(failing(before)).toMatchObject([
-      { rule: 'due', why: `its next run is due at ${at(2_000)}: its last run left the issue as it was` },
+      { rule: 'due', why: `its next run is due at ${at(2_000)}: its last run left the issue unchanged` },
     ]);
     expect(failing(last)).toMatchObject([
       { rule: 'not_parked', why: 'it will be parked: 1 runs in a row left the issue as it was' },

@@ -8,7 +8,7 @@ import { everything, viewOf } from '../support/status-samples.js';
 
 const ready = (id: string, title: string): StateView['ready'][number] => ({
   ...{ issue_id: id, issue_identifier: id, issue_url: null, title, state: 'Todo' },
-  ...{ priority: null, created_at: null, retry: false, why: null },
+  ...{ priority: null, created_at: null, retry: false, why: null, why_reason: null },
 });
 
 const base = viewOf(new Core());

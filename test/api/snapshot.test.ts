@@ -31,6 +31,7 @@ describe('the snapshot', () => {
       counts: { running: 0, asking: 0, retrying: 0, parked: 0, ready: 0, ineligible: 0, done: 0 },
       slots: { taken: 0, limit: 10 },
       why_idle: 'The tracker has not been read yet.',
+      why_idle_reason: { code: 'start_rule_failed', params: { rule: 'tracker_read', params: {} } },
       running: [],
       asking: [],
       retrying: [],
@@ -316,8 +317,8 @@ describe('the snapshot', () => {
         title: 'Title of A',
         state: 'Todo',
         reasons: [
-          { rule: 'trusted_author', why: 'its author eve is not trusted' },
-          { rule: 'required_labels', why: 'it lacks the label "agent"' },
+          { rule: 'trusted_author', why: 'its author eve is not trusted', params: { author: 'eve' } },
+          { rule: 'required_labels', why: 'it lacks the label "agent"', params: { missing: ['agent'] } },
         ],
       },
     ]);
@@ -355,9 +356,9 @@ describe('the snapshot', () => {
 
     const { ready, why_idle, hold } = snap(core);
     expect(hold.code).toBe('agent_unauthorized');
-    expect(ready.map(({ why }: { why: string | null }) => why)).toEqual([
+    expect(ready.map((entry: { why_reason: unknown }) => entry.why_reason)).toEqual([
       null,
-      'on hold until one probe run has shown that its reason is gone',
+      { code: 'probe_turn', params: { codes: ['agent_unauthorized'], first: 'A' } },
     ]);
     expect(why_idle).toBeNull();
   });
@@ -377,8 +378,10 @@ describe('the snapshot', () => {
     const core = new Core().put('A');
     core.poll();
     core.usage('A', 't1', 100);
+    core.fail('A');
     core.send({ type: 'retry_requested', issueId: 'A' });
-    core.usage('A', 't1', 130);
+    core.poll();
+    core.usage('A', 't2', 30);
 
     expect(snap(core).running[0].budget.spent).toBe(30);
   });
@@ -417,8 +420,8 @@ describe('the snapshot', () => {
 
     const { paused, why_idle, ready } = snap(core);
     expect(paused).toEqual({ since: at(0) });
-    expect(why_idle).toBe(`Paused since ${at(0)}; resume to go on.`);
-    expect(ready[0].why).toBe(`paused since ${at(0)}; resume to go on`);
+    expect(why_idle).toBe(`Paused since ${at(0)}; resume with \`baton resume\`.`);
+    expect(ready[0].why).toBe(`paused since ${at(0)}; resume with \`baton resume\``);
   });
 
   test('of an empty board names the active states and the next look', () => {

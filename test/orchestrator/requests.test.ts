@@ -28,7 +28,7 @@ describe('a message', () => {
     const effects = core.send({ type: 'message_given', issueId: 'A', text: 'hurry' });
 
     expect(ofType(effects, 'steer_run')).toEqual([]);
-    expect(notes(effects)).toEqual(['message to an issue without a run']);
+    expect(notes(effects)).toEqual(['request refused']);
   });
 
   test('to a run whose claim is not stored yet is not delivered, and the log says so', () => {
@@ -47,7 +47,7 @@ describe('an answer', () => {
 
     const effects = core.send({ type: 'answer_given', issueId: 'A', questionId: 'old', answer: { kind: 'accept' } });
 
-    expect(notes(effects)).toEqual(['answer to a question that is not open']);
+    expect(notes(effects)).toEqual(['request refused']);
     expect(core.standing('A')).toBe('parked: input_required');
   });
 });

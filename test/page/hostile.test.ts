@@ -98,7 +98,7 @@ test('SEC-25 what an agent said and changed is text in the issue view', async ()
     running: state.running[0] ?? null,
     labels: [SCRIPT, LONG],
     author: { login: IMG, trusted: false },
-    rules: [{ rule: IMG, pass: false, why: SCRIPT, action: IMG }],
+    rules: [{ rule: IMG, pass: false, why: SCRIPT, action: IMG, params: {} }],
   }));
   const timeline = {
     ...timelineOf('run-H-1', true),

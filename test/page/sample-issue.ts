@@ -34,7 +34,7 @@ const RULES = [
   'trusted_author',
   'required_labels',
   'budget_left',
-].map((rule) => ({ rule, pass: true, why: null, action: null }));
+].map((rule) => ({ rule, pass: true, why: null, action: null, params: {} }));
 
 /** SHOP-231 of the working day: in its second run. */
 export function runningIssue(state: StateView): IssueView {
@@ -69,6 +69,7 @@ export function runningIssue(state: StateView): IssueView {
     done: null,
     ready: false,
     why_not_started: null,
+    why_not_started_reason: null,
     rules: RULES,
     history: [current, run(1, 40)],
   };

@@ -37,11 +37,19 @@ export function runningEntry(identifier: string, title: string, part: Partial<Ru
 
 export function readyEntry(identifier: string, title: string, part: Partial<ReadyView> = {}): ReadyView {
   const why = 'no free slot: agent.max_concurrent_agents is 4';
-  return { ...named(identifier, title), priority: null, created_at: ago(900), retry: false, why, ...part };
+  return {
+    ...named(identifier, title),
+    priority: null,
+    created_at: ago(900),
+    retry: false,
+    why,
+    why_reason: null,
+    ...part,
+  };
 }
 
 export function ineligibleEntry(identifier: string, title: string, rule: string, why: string): IneligibleView {
-  return { ...named(identifier, title), reasons: [{ rule, why }] };
+  return { ...named(identifier, title), reasons: [{ rule, why, params: {} }] };
 }
 
 function doneEntry(identifier: string, title: string, minutes: number, part: Partial<DoneView> = {}): DoneView {
@@ -77,6 +85,7 @@ export function emptyState(): StateView {
     counts: { running: 0, asking: 0, retrying: 0, parked: 0, ready: 0, ineligible: 0, done: 0 },
     slots: { taken: 0, limit: 4 },
     why_idle: `No issue of the tracker is in an active state ("To Do", "In Progress"); it is read again at ${ago(-0.4)}.`,
+    why_idle_reason: null,
     running: [],
     asking: [],
     retrying: [],

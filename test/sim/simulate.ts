@@ -141,11 +141,7 @@ function restOf(world: World): string[] {
 /** Not claimed, and the daemon can explain why. */
 function isKeptOut(state: State, issueId: string): boolean {
   const issue = state.candidates[issueId];
-  return (
-    issue !== undefined &&
-    !isEligible(issue, state) &&
-    RULES.some((rule) => !rule.passes(issue, state) && rule.why(issue, state))
-  );
+  return issue !== undefined && !isEligible(issue, state) && RULES.some((rule) => !rule.passes(issue, state));
 }
 
 /** All pending promises have settled. */

@@ -1,4 +1,4 @@
-import { RULES } from '../../../orchestrator/eligibility.js';
+import { failedRules } from '../../../orchestrator/eligibility.js';
 import { initialState } from '../../../orchestrator/state.js';
 import { openTracker } from '../../daemon/tracker.js';
 import { webhookSettings } from '../../daemon/webhooks.js';
@@ -9,6 +9,7 @@ import { type Issue, includesState } from '../../domain/issue.js';
 import { fieldsOf, type Json } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { IssueBatch, Tracker, TrackerFacts } from '../../domain/ports.js';
+import { ruleWhy } from '../../text/rules.js';
 import type { KeyPath } from '../../workflow/positions.js';
 import { variableName } from '../../workflow/provider-secrets.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
@@ -130,8 +131,8 @@ function candidateFindings(
   const { workflow } = loaded;
   const report = reporter('Tracker', file);
   const state = initialState(workflow.config, workflow.hash, 'check', clock.now().wallMs);
-  const refused = batch.issues.map((issue) => ({ issue, rule: RULES.find((rule) => !rule.passes(issue, state)) }));
-  const eligible = refused.filter(({ rule }) => rule === undefined).length;
+  const refused = batch.issues.map((issue) => ({ issue, failed: failedRules(issue, state)[0] }));
+  const eligible = refused.filter(({ failed }) => failed === undefined).length;
   const kindAt = at(['tracker', 'kind']);
   const where = scope.startsWith(`${kind}:`) ? scope : `${kind} (${scope})`;
   const findings = [
@@ -141,7 +142,7 @@ function candidateFindings(
       report('warning', 'tracker_problem', kindAt, text, 'Correct it in the tracker.'),
     ),
   ];
-  const unlabelled = refused.filter(({ rule }) => rule?.name === 'required_labels').map(({ issue }) => issue);
+  const unlabelled = refused.filter(({ failed }) => failed?.rule === 'required_labels').map(({ issue }) => issue);
   if (eligible === 0 && unlabelled.length > 0) {
     const labels = workflow.config.tracker.requiredLabels.map((label) => JSON.stringify(label)).join(' and ');
     const message = `none would start: ${names(unlabelled)} ${unlabelled.length === 1 ? 'lacks' : 'lack'} the label`;
@@ -149,10 +150,12 @@ function candidateFindings(
     const advice = `${give} what Baton may work on.`;
     findings.push(report('note', 'label_gate', at(['tracker', 'required_labels']), message, advice));
   }
-  for (const { issue, rule } of refused.filter(({ rule }) => rule && rule.name !== 'required_labels').slice(0, SHOWN)) {
-    findings.push(
-      report('note', `not_${rule?.name}`, kindAt, `${issue.identifier} would not start: ${rule?.why(issue, state)}`),
-    );
+  const unfit = refused.flatMap(({ issue, failed }) =>
+    failed === undefined || failed.rule === 'required_labels' ? [] : [{ issue, failed }],
+  );
+  for (const { issue, failed } of unfit.slice(0, SHOWN)) {
+    const message = `${issue.identifier} would not start: ${ruleWhy(failed)}`;
+    findings.push(report('note', `not_${failed.rule}`, kindAt, message));
   }
   return { findings, eligible };
 }

@@ -2,11 +2,13 @@ import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { DoneView, IneligibleView, ParkedView, ReadyView, RetryingView, RunningView } from '../../api/schemas.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
+import { parkedSummary } from '../../text/parked-reasons.js';
+import { ruleGroup } from '../../text/rules.js';
 import { issuePath } from '../live/api.js';
 import { groupByRule, heldOrder } from '../model/lists.js';
 import { fullCount } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
-import { parkWords, phaseWords, reasonWords, ruleGroupWords, stopWords } from '../model/words.js';
+import { phaseWords, reasonWords, stopWords } from '../model/words.js';
 import { ActionButton, Ago, BudgetBar, ConfirmedButton, Elapsed, IssueName, Sentence } from '../parts/controls.js';
 import { useSession } from '../parts/session.js';
 import { memo } from '../parts/ticker.js';
@@ -111,7 +113,7 @@ const ParkedRow = memo(function Row({ entry }: { readonly entry: ParkedView }) {
         </p>
       </div>
       <div class="row-facts">
-        <span class="tag tag-warn">{parkWords(entry.reason)}</span>
+        <span class="tag tag-warn">{parkedSummary(entry.reason)}</span>
         <span class="faint">
           <Ago at={entry.since} />
         </span>
@@ -311,7 +313,7 @@ export const Ineligible = memo(function Group({
   readonly isOpen: boolean;
 }) {
   if (ineligible.length === 0) return null;
-  const groups = groupByRule(ineligible).map(({ rule, count }) => `${fullCount(count)} ${ruleGroupWords(rule)}`);
+  const groups = groupByRule(ineligible).map(({ rule, count }) => `${fullCount(count)} ${ruleGroup(rule)}`);
   return (
     <section class="group" id="ineligible" aria-labelledby="ineligible-title">
       <details open={isOpen}>

@@ -1,13 +1,14 @@
 import type { IssueView, RunningView, RunView, StateView } from '../../api/schemas.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
+import { OUTCOME_TEXTS } from '../../text/outcomes.js';
+import { parkedSummary } from '../../text/parked-reasons.js';
+import { ruleText } from '../../text/rules.js';
 import { needsOf } from './question-cards.js';
 
 /** The codes of the daemon in the words of people. A code that is not known here is shown as it is, without its underlines. */
 
-export const parkWords = (reason: string): string => PARKED[reason] ?? plain(reason);
-export const ruleWords = (rule: string): string => RULES[rule] ?? capital(plain(rule));
+export const ruleWords = (rule: string): string => capital(ruleText(rule));
 export const reasonWords = (reason: string): string => REASONS[reason] ?? plain(reason);
-export const ruleGroupWords = (rule: string): string => GROUPS[rule] ?? plain(rule);
 export const stopWords = (reason: string): string => `being stopped: ${plain(reason)}`;
 
 export function phaseWords({ phase, step, probe }: Pick<RunningView, 'phase' | 'step' | 'probe'>): string {
@@ -29,48 +30,9 @@ export function startedWords({ cause, reason }: Pick<RunView, 'cause' | 'reason'
 
 export function outcomeWords({ outcome, code }: Pick<RunView, 'outcome' | 'code'>): string {
   if (outcome === null) return 'at work';
-  if (outcome === 'success') return 'finished';
-  const verb = outcome === 'timeout' ? 'took too long' : outcome === 'cancelled' ? 'was stopped' : 'failed';
-  return code === null ? verb : `${verb} (${code})`;
+  const text = OUTCOME_TEXTS[outcome];
+  return code === null ? text : `${text} (${code})`;
 }
-
-const PARKED: Words = {
-  too_many_failures: 'failed too often',
-  no_progress: 'made no progress',
-  budget: 'token budget spent',
-  input_required: 'asked a person',
-  stopped_by_operator: 'stopped by a person',
-  unkillable: 'a process cannot be ended',
-  configuration: 'the workflow cannot run it',
-};
-
-const RULES: Words = {
-  complete: 'Complete in the tracker',
-  not_terminal: 'Not in a terminal state',
-  active_state: 'In an active state',
-  dispatchable: 'Ours to work on, says the tracker',
-  not_blocked: 'Not blocked by another issue',
-  blockers_at_rest: 'No blocker is still at work',
-  trusted_author: 'Written by somebody trusted',
-  required_labels: 'Has the required labels',
-  not_claimed: 'Not claimed already',
-  not_being_removed: 'Its workspace is not being removed',
-  budget_left: 'Has tokens left',
-};
-
-const GROUPS: Words = {
-  complete: 'incomplete',
-  not_terminal: 'in a terminal state',
-  active_state: 'not in an active state',
-  dispatchable: 'not ours to work on',
-  not_blocked: 'blocked',
-  blockers_at_rest: 'waiting for a blocker to end',
-  trusted_author: 'by somebody not trusted',
-  required_labels: 'without a required label',
-  not_claimed: 'claimed already',
-  not_being_removed: 'being cleaned up',
-  budget_left: 'out of tokens',
-};
 
 const CAUSES: Words = {
   poll: 'found on the board',
@@ -186,7 +148,7 @@ export function standingWords(issue: IssueView): string {
     case 'retrying':
       return retrying === null ? 'It goes on by itself.' : retryingWords(retrying);
     case 'parked':
-      return parked === null ? 'It is parked.' : `Parked: ${parkWords(parked.reason)}. ${whatFrees(parked)}`;
+      return parked === null ? 'It is parked.' : `Parked: ${parkedSummary(parked.reason)}. ${whatFrees(parked)}`;
     case 'ready':
       return issue.why_not_started === null ? 'It is about to start.' : `It is in line: ${issue.why_not_started}.`;
     case 'ineligible':

@@ -34,7 +34,7 @@ describe('a daemon at work', () => {
   test('stop of an issue that has not been started keeps it from being started', async () => {
     const stopped = await asked('stop', 'TASK-3');
 
-    expect(stopped).toMatchObject({ code: 0, stdout: expect.stringContaining('TASK-3 is not started until') });
+    expect(stopped).toMatchObject({ code: 0, stdout: expect.stringContaining('TASK-3 will not be started until') });
     expect((await here.baton('explain', 'TASK-3')).stdout).toContain('parked as stopped_by_operator');
   });
 
@@ -47,7 +47,7 @@ describe('a daemon at work', () => {
     await daemon.said('issue parked', 2);
     const late = await told(here, (other) => message({ issue: 'TASK-2', words: ['hello?'], target: {} }, other));
 
-    expect(said).toMatchObject({ code: 0, stdout: 'The agent of TASK-2 is told.\n' });
+    expect(said).toMatchObject({ code: 0, stdout: 'The agent of TASK-2 receives the message.\n' });
     const steers = received(here, 'TASK-2').filter(({ method }) => method === 'turn/steer');
     expect(steers.map(({ params }) => params.input[0].text)).toEqual(['mind the gap', 'and the\nplatform']);
     expect(piped).toBe(0);
@@ -128,7 +128,7 @@ describe('baton pause and resume', () => {
 
     expect(paused).toMatchObject({ code: 0, stderr: '' });
     expect(explained.stdout).toMatch(
-      /one rule prevents it[\s\S]*✗ not_paused\s+paused since .*\n\s+→ `baton resume`\n/,
+      /one rule prevents it[\s\S]*✗ not_paused\s+paused since .*\n\s+→ resume with `baton resume`\n/,
     );
     expect(resumed.code).toBe(0);
     expect(second.lines.map(({ msg }) => msg)).toContain('resumed');

@@ -54,8 +54,8 @@ const BUSY = stateWith({
   ],
   done: [doneIssue(2, 'Add a licence'), doneIssue(8, 'For review', { terminal: false, state: 'In Review', runs: 2 })],
   ineligible: [
-    { ...named(20, 'x'), reasons: [{ rule: 'labels', why: 'it lacks the label "baton"' }] },
-    { ...named(21, 'x'), reasons: [{ rule: 'blocked', why: 'TASK-20 blocks it' }] },
+    { ...named(20, 'x'), reasons: [{ rule: 'labels', why: 'it lacks the label "baton"', params: {} }] },
+    { ...named(21, 'x'), reasons: [{ rule: 'blocked', why: 'TASK-20 blocks it', params: {} }] },
   ],
 });
 
@@ -135,6 +135,7 @@ read again at ${formatMoment(NOW + 18_000, NOW)}, in 18 s.
   test('everything that keeps it as a whole from working is told, with what to do', () => {
     const sick = stateWith({
       why_idle: 'On hold (agent_unauthorized): codex says 401.',
+      why_idle_reason: { code: 'start_rule_failed', params: { rule: 'no_hold_agent', params: {} } },
       paused: { since: ago(400) },
       holds: [
         {
@@ -265,7 +266,7 @@ Needs you (1)
       ready: [readyIssue(3, evil, evil)],
       retrying: [waitingIssue(4, evil, { error: evil, error_code: evil, reason: evil })],
       parked: [parkedIssue(5, evil, { message: evil, reason: evil })],
-      ineligible: [{ ...named(6, evil), reasons: [{ rule: evil, why: evil }] }],
+      ineligible: [{ ...named(6, evil), reasons: [{ rule: evil, why: evil, params: {} }] }],
       done: [doneIssue(7, evil, { terminal: false, state: evil })],
       why_idle: evil,
       workflow: { ...stateWith().workflow, path: `/x/${evil}`, error: { code: evil, message: evil } },
@@ -283,7 +284,7 @@ Needs you (1)
     const many = stateWith({
       ineligible: Array.from({ length: 60 }, (_, at) => ({
         ...named(at, 'x'),
-        reasons: [{ rule: 'r', why: why(at) }],
+        reasons: [{ rule: 'r', why: why(at), params: {} }],
       })),
     });
 

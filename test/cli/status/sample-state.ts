@@ -42,6 +42,7 @@ export function stateWith(parts: Partial<StateView> = {}): StateView {
     counts,
     slots: { taken: lists.running.length, limit: 3 },
     why_idle: null,
+    why_idle_reason: null,
     ...lists,
     hold: null,
     holds: [],
@@ -96,7 +97,7 @@ export function runningRun(
 }
 
 export function readyIssue(number: number, title: string, why: string | null = null): StateView['ready'][number] {
-  return { ...named(number, title), priority: null, created_at: null, retry: false, why };
+  return { ...named(number, title), priority: null, created_at: null, retry: false, why, why_reason: null };
 }
 
 export function waitingIssue(

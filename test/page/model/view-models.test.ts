@@ -155,7 +155,7 @@ describe('where an issue stands', () => {
       /^It tries again at \S+Z, after: The agent made no/,
     );
     expect(standingWords({ ...issue, status: 'parked', parked })).toBe(
-      'Parked: asked a person. An answer goes on where it stopped.',
+      'Parked: needs an answer. An answer goes on where it stopped.',
     );
     expect(standingWords({ ...issue, status: 'ready', why_not_started: 'no free slot' })).toBe(
       'It is in line: no free slot.',
