@@ -196,12 +196,12 @@ test('an issue that cannot be moved fails the turn; without the tool the agent o
   expect(toolless.outcome.state).toBe('success');
 });
 
-test('it imports nothing but node, its own folder and the domain, so that it starts fast', () => {
+test('it imports only node, its own folder, the domain and text, so it starts fast', () => {
   const folder = fileURLToPath(new URL('../../src/demo/', import.meta.url));
   const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
 
   const imports = sources.flatMap((source) =>
     Array.from(source.matchAll(/\bfrom '([^']+)'/g), ([, name]) => name ?? ''),
   );
-  expect(imports.filter((name) => !/^(?:node:|\.\/|\.\.\/domain\/)/.test(name))).toEqual([]);
+  expect(imports.filter((name) => !/^(?:node:|\.\/|\.\.\/(?:domain|text)\/)/.test(name))).toEqual([]);
 });
