@@ -4,11 +4,12 @@ import { assertNever, fieldsOf, type Json, type JsonObject, textOf } from '../..
 import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { RenderedAgentHttp } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
-import { errorTextIn, lastWordsMeanwhile, pause, shown, stepOutcome } from './answers.js';
+import { errorTextIn, shown } from './response-text.js';
 import { isServiceId, ServiceClient, type ServiceResponse } from './service-client.js';
+import { cleanUpInBackground, pause, stepOutcome } from './step-calls.js';
 
-/** So many looks at a run may fail in a row: a service that is restarted costs no agent its work. */
-const MAX_FAILED_LOOKS = 5;
+/** Polls of a run that may fail in a row. A restart of the service must not cost an agent its work. */
+const MAX_FAILED_POLLS = 5;
 
 /** `kind: agent` with `backend: http`: starts a run of an agent and waits for its end. */
 export function createAgentServiceExecutor(): Executor<RenderedAgentHttp> {
@@ -31,7 +32,13 @@ class AgentServiceRun {
     const body = this.#request();
     const { prompt } = this.action.input;
     if (typeof prompt === 'string') this.context.promptSent(prompt);
-    const started = await this.#client.ask({ method: 'POST', url, body, idempotencyKey: step.idempotencyKey, signal });
+    const started = await this.#client.request({
+      method: 'POST',
+      url,
+      body,
+      idempotencyKey: step.idempotencyKey,
+      signal,
+    });
     const view = viewOf(started);
     return this.#outcomeOf(view.kind === 'running' ? await this.#waitFor(view.runId, started, url) : view);
   }
@@ -45,13 +52,13 @@ class AgentServiceRun {
     };
   }
 
-  /** Made on first use, and gone with the run. */
+  /** Created on first use and kept for the run. */
   #conversation(session: string): string {
     return this.context.resources.get(`http/agent-session/${session}`, () => randomUUID());
   }
 
   async #waitFor(runId: string | null, { location }: ServiceResponse, from: URL): Promise<AgentRunEnd> {
-    const url = this.#placeOf(runId, location, from);
+    const url = this.#pollUrl(runId, location, from);
     try {
       return await this.#poll(url);
     } catch (error) {
@@ -60,7 +67,7 @@ class AgentServiceRun {
     }
   }
 
-  #placeOf(runId: string | null, location: string | null, from: URL): URL {
+  #pollUrl(runId: string | null, location: string | null, from: URL): URL {
     if (location !== null) return this.#client.location(location, from);
     if (runId !== null) return this.#client.url('v1', 'agents', this.action.agent, 'runs', runId);
     throw this.#client.fault('SERVICE_REJECTED', `POST ${from.pathname} answered with neither an output nor a run`);
@@ -68,24 +75,24 @@ class AgentServiceRun {
 
   async #poll(url: URL): Promise<AgentRunEnd> {
     const { signal } = this.context;
-    let failedLooks = 0;
+    let failedPolls = 0;
     for (;;) {
       await pause(this.context, this.#client.service.pollIntervalMs);
       try {
-        const view = viewOf(await this.#client.ask({ method: 'GET', url, signal }));
+        const view = viewOf(await this.#client.request({ method: 'GET', url, signal }));
         if (view.kind !== 'running') return view;
-        failedLooks = 0;
+        failedPolls = 0;
       } catch (error) {
-        failedLooks += 1;
+        failedPolls += 1;
         const isPassing = error instanceof BatonError && error.code === 'SERVICE_UNAVAILABLE';
-        if (!isPassing || failedLooks >= MAX_FAILED_LOOKS) throw error;
+        if (!isPassing || failedPolls >= MAX_FAILED_POLLS) throw error;
       }
     }
   }
 
   /**
-   * A run that nobody waits for any more must not go on, least of all beside the one that a retry starts. But with a key of its own a
-   * retry finds this very run again: it must not find it cancelled.
+   * A run that no step waits for is cancelled, so that it does not go on beside the run of a retry. With an idempotency key the retry
+   * finds this very run again, which must not be cancelled then.
    */
   #mayCancel(): boolean {
     const { signal, step } = this.context;
@@ -95,8 +102,8 @@ class AgentServiceRun {
 
   #cancel(runId: string): void {
     const url = this.#client.url('v1', 'agents', this.action.agent, 'runs', runId, 'cancel');
-    const say = (signal: AbortSignal) => this.#client.tell({ method: 'POST', url, body: {}, signal });
-    void lastWordsMeanwhile(this.context, 'a run of an agent could not be cancelled', say); // The end of the run waits for it.
+    const cancel = (signal: AbortSignal) => this.#client.notify({ method: 'POST', url, body: {}, signal });
+    void cleanUpInBackground(this.context, 'a run of an agent could not be cancelled', cancel);
   }
 
   #outcomeOf(view: AgentRunEnd): Outcome {
@@ -116,7 +123,7 @@ class AgentServiceRun {
   }
 }
 
-/** What an answer says about a run of an agent, at its start or later. */
+/** The state of an agent's run in a response. */
 type AgentRunView =
   | { readonly kind: 'ended'; readonly output: JsonObject }
   | { readonly kind: 'failed'; readonly state: string; readonly message: string | null }
@@ -130,7 +137,7 @@ const BAD_ENDS = new Set(['failed', 'error', 'cancelled', 'canceled', 'timeout',
 const BAD_REASONS = new Set(['error', 'failed']);
 const NO_END = new Set(['accepted', 'created', 'queued', 'pending', 'scheduled', 'starting', 'running', 'in_progress']);
 
-/** The word of the service about the state counts most; without one an output is the end, and a run without output is not. */
+/** The state that the service names counts first. Without a state, an output is the end, and a run without output goes on. */
 function viewOf({ status, body }: ServiceResponse): AgentRunView {
   const fields = fieldsOf(body);
   const written = textOf(fields.status) ?? textOf(fields.state);
@@ -145,7 +152,7 @@ function viewOf({ status, body }: ServiceResponse): AgentRunView {
 
   const runId = runIdOf(fields.run_id) ?? runIdOf(fields.id);
   const saysRunning = status === 202 || (state !== null && NO_END.has(state));
-  // Whoever says a state that nobody knows, and shows nothing yet, has not ended.
+  // A run with an unknown state and no output has not ended.
   const showsNothing = !hasOutput || (state !== null && fields.output === null);
   if (!saysRunning && !showsNothing) return ended(fields, reason);
   return saysRunning || state !== null || runId !== null ? { kind: 'running', runId } : { kind: 'unusable' };

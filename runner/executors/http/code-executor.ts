@@ -3,14 +3,14 @@ import { type Fields, fieldsOf, type JsonObject } from '../../../src/domain/json
 import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { CodeAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
-import { lastWords, lastWordsMeanwhile, type Mask, shown, shownTail, stepOutcome, untilAborted } from './answers.js';
+import { type Mask, shown, shownTail } from './response-text.js';
 import { isServiceId, ServiceClient } from './service-client.js';
-import { SharedCalls } from './shared-calls.js';
+import { cleanUp, cleanUpInBackground, SharedCalls, stepOutcome, untilAborted } from './step-calls.js';
 
 const STDERR_IN_MESSAGE = 1_500;
 const TEXT_IN_AUDIT = 16_000;
 
-/** `kind: code`: a session of the language, then the code in it. Code that fails is a failed step and is not tried again. */
+/** `kind: code`: creates a session of the language and runs the code in it. A step whose code fails is not retried. */
 export function createCodeExecutor(): Executor<CodeAction> {
   return { execute: (action, context) => stepOutcome(context, () => run(action, context)) };
 }
@@ -41,7 +41,7 @@ async function exec(
   const { timeoutMs, idempotencyKey } = step;
   const url = client.url('v1', 'sandbox', 'sessions', session, 'exec');
   const body = requestOf(action, timeoutMs);
-  const answer = await client.ask({ method: 'POST', url, body, idempotencyKey, signal });
+  const answer = await client.request({ method: 'POST', url, body, idempotencyKey, signal });
   const result = readExecResult(fieldsOf(answer.body));
   if (result === null) {
     throw client.fault(
@@ -73,9 +73,9 @@ function tail(text: string): string {
   return text.length <= TEXT_IN_AUDIT ? text : `…${text.slice(-TEXT_IN_AUDIT)}`;
 }
 
-/** What the sandbox says about code that it ran. */
+/** The result of code that the sandbox ran. */
 interface ExecResult {
-  /** `null` only for code that was killed. */
+  /** Null only for code that was killed. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -86,7 +86,7 @@ interface ExecResult {
   readonly killedReason: string | null;
 }
 
-/** `null`: that is no such thing. What may be left out by the protocol may be left out; nothing may be of another type. */
+/** Returns null when the body is no result. Optional members may be missing; none may have another type. */
 function readExecResult(body: Fields): ExecResult | null {
   const stdout = body.stdout ?? '';
   const stderr = body.stderr ?? '';
@@ -124,9 +124,9 @@ function outputOf(result: ExecResult): JsonObject {
 }
 
 /**
- * Sessions of the sandbox. `session: run`: one for each language, made when the first step needs it, used by all steps of the run (also
- * at the same time) and deleted when the run is over. `session: step`: one for each try of a step, deleted after it. A shared
- * session that the sandbox no longer knows is forgotten: the step fails, the next one makes a new one.
+ * With `session: run` the first step that needs a language creates its session. All steps of the run use it, also in parallel, and it is
+ * deleted when the run ends. With `session: step` every try of a step has a session, deleted after it. When the sandbox no longer knows a
+ * shared session, the step fails and the next one creates a new session.
  */
 function withSession<T>(
   language: string,
@@ -141,7 +141,7 @@ function withSession<T>(
 
 interface RunSessions {
   readonly calls: SharedCalls<string>;
-  /** What is to be deleted at the end. */
+  /** To be deleted at the end of the run. */
   readonly open: Set<string>;
 }
 
@@ -160,7 +160,7 @@ async function withSharedSession<T>(
   try {
     return await use(id);
   } catch (error) {
-    // A step beside this one may have found out first and made a new one, which is not to be forgotten with it.
+    // A parallel step may have noticed first and created a new session, which stays.
     if (isGone(error) && open.delete(id)) calls.forget(language);
     throw error;
   }
@@ -170,7 +170,7 @@ function runSessions(client: ServiceClient, context: StepContext): RunSessions {
   const open = new Set<string>();
   context.resources.atEnd(async () => {
     await Promise.all(
-      [...open].map((id) => lastWords(context, COULD_NOT_DELETE, (signal) => remove(id, client, signal))),
+      [...open].map((id) => cleanUp(context, COULD_NOT_DELETE, (signal) => remove(id, client, signal))),
     );
   });
   return { calls: new SharedCalls(), open };
@@ -186,15 +186,15 @@ async function withOwnSession<T>(
   try {
     return await use(id);
   } finally {
-    const removed = lastWordsMeanwhile(context, COULD_NOT_DELETE, (signal) => remove(id, client, signal));
-    // A step that is stopped is over at once; what it did before is its outcome all the same.
+    const removed = cleanUpInBackground(context, COULD_NOT_DELETE, (signal) => remove(id, client, signal));
+    // A step that is stopped ends at once. Its outcome stays what it was before.
     await untilAborted(removed, context.signal).catch(() => {});
   }
 }
 
 async function create(language: string, client: ServiceClient, signal: AbortSignal): Promise<string> {
   const url = client.url('v1', 'sandbox', 'sessions');
-  const { body } = await client.ask({ method: 'POST', url, body: { language }, signal });
+  const { body } = await client.request({ method: 'POST', url, body: { language }, signal });
   const { id } = fieldsOf(body);
   if (isServiceId(id)) return id;
   throw client.fault('SERVICE_REJECTED', `POST ${url.pathname} answered without a usable id of the session`);
@@ -204,7 +204,7 @@ const COULD_NOT_DELETE = 'a session of the sandbox could not be deleted';
 
 async function remove(id: string, client: ServiceClient, signal: AbortSignal): Promise<void> {
   const url = client.url('v1', 'sandbox', 'sessions', id);
-  await client.tell({ method: 'DELETE', url, signal }).catch((error) => {
+  await client.notify({ method: 'DELETE', url, signal }).catch((error) => {
     if (!isGone(error)) throw error;
   });
 }

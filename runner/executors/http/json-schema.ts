@@ -1,50 +1,51 @@
 import { isMap, type Json, type JsonObject } from '../../../src/domain/json.js';
 
-/**
- * Holds a value against a JSON Schema that somebody else wrote. Schema and value are both hostile: nothing is compiled, no pattern is
- * matched, and depth and work are bounded. Where a part of the schema that matters for the value is not understood, the answer is
- * `unclear`, never a guess.
- */
 type Verdict =
   | { readonly kind: 'fits' }
-  /** `at`: JSON pointer into the value, empty for the whole. `why` goes on from it. */
+  /** `at`: JSON pointer into the value, empty for the whole. `why` continues a sentence about that part. */
   | { readonly kind: 'differs'; readonly at: string; readonly why: string }
   | { readonly kind: 'unclear'; readonly why: string };
 
 const MAX_WORK = 2_000_000;
-/** Some times that of any value, so that only references in circles get there; far from the end of the stack. */
+/** Several times the depth of any value, so that only circular references reach it. Far below the end of the stack. */
 const MAX_DEPTH = 800;
 
-export function holdAgainst(schema: Json, value: Json): Verdict {
+/**
+ * Checks a value against a JSON Schema from a service. Schema and value may be hostile: nothing is compiled, no pattern is matched, and
+ * depth and work are bounded. When the value depends on a part of the schema that is not supported, the verdict is `unclear`.
+ */
+export function validateSchema(schema: Json, value: Json): Verdict {
   try {
-    const difference = new SchemaCheck(schema).difference(schema, value, null, 0);
+    const difference = new SchemaWalk(schema).difference(schema, value, null, 0);
     if (difference === null) return { kind: 'fits' };
-    return { kind: 'differs', at: pointerTo(difference.place), why: difference.why };
+    return { kind: 'differs', at: pointerTo(difference.path), why: difference.why };
   } catch (error) {
     if (error instanceof Unclear) return { kind: 'unclear', why: error.message };
     throw error;
   }
 }
 
-class SchemaCheck implements SchemaWalk {
+/** One walk through schema and value. */
+class SchemaWalk {
   #work = 0;
 
   constructor(readonly root: Json) {}
 
+  /** Accounts for reading a part of schema or value. Throws `Unclear` when the total becomes too much. */
   spend(work: number): void {
     this.#work += work;
     if (this.#work > MAX_WORK) throw new Unclear('it takes too much work');
   }
 
-  difference(schema: Json, value: Json, place: Place | null, depth: number): Difference | null {
+  difference(schema: Json, value: Json, path: Path | null, depth: number): Difference | null {
     this.spend(1);
     if (depth > MAX_DEPTH) throw new Unclear('it is nested too deep or refers to itself');
-    if (typeof schema === 'boolean') return schema ? null : { place, why: 'must not be there' };
+    if (typeof schema === 'boolean') return schema ? null : { path, why: 'must not be there' };
     if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
       throw new Unclear('a part of it is neither an object nor a boolean');
     }
     const keywords = Object.keys(schema);
-    // Before any rule is asked: what is not understood may change what the others mean.
+    // Before any rule runs: an unsupported keyword may change the meaning of the others.
     this.spend(keywords.length);
     for (const keyword of keywords) {
       if (!isKnown(keyword)) throw new Unclear(`it uses ${keyword}`);
@@ -52,7 +53,7 @@ class SchemaCheck implements SchemaWalk {
     const map = schema as JsonObject;
     if (map.nullable === true && value === null) return null;
     for (const keyword of keywords) {
-      const found = RULES.get(keyword)?.(map[keyword] as Json, { check: this, schema: map, value, place, depth });
+      const found = RULES.get(keyword)?.(map[keyword] as Json, { walk: this, schema: map, value, path, depth });
       if (found) return found;
     }
     return null;
@@ -84,17 +85,17 @@ function decoded(part: string): string {
   }
 }
 
-function pointerTo(place: Place | null): string {
+function pointerTo(path: Path | null): string {
   const keys: string[] = [];
-  for (let at = place; at !== null; at = at.parent) keys.unshift(at.key);
+  for (let at = path; at !== null; at = at.parent) keys.unshift(at.key);
   return keys.map((key) => `/${key}`).join('');
 }
 
-/** `wanted` is what stands behind the keyword. A keyword that is not about values of this type has nothing to say. */
-type Rule = (wanted: Json, spot: Spot) => Difference | null;
+/** `wanted` is the value of the keyword. A keyword about values of another type is satisfied. */
+type Rule = (wanted: Json, cursor: Cursor) => Difference | null;
 
-/** They say nothing about which values are right, or stand for a rule that is looked up elsewhere. `format` is a remark by default. */
-const REMARKS = new Set([
+/** Keywords that restrict no value, or that another rule reads. `format` is an annotation by default. */
+const ANNOTATIONS = new Set([
   '$schema',
   '$comment',
   '$defs',
@@ -114,14 +115,14 @@ const REMARKS = new Set([
 ]);
 
 function isKnown(keyword: string): boolean {
-  return RULES.has(keyword) || REMARKS.has(keyword) || keyword.startsWith('x-');
+  return RULES.has(keyword) || ANNOTATIONS.has(keyword) || keyword.startsWith('x-');
 }
 
-/** A Map, as keywords come from outside and may be called `constructor`. */
+/** A Map, since a keyword from a service may be called `constructor`. */
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['type', checkType],
-  ['enum', (wanted, spot) => checkListed(list(wanted), spot)],
-  ['const', (wanted, spot) => checkListed([wanted], spot)],
+  ['enum', (wanted, cursor) => checkListed(list(wanted), cursor)],
+  ['const', (wanted, cursor) => checkListed([wanted], cursor)],
   ['minimum', bound(amount, (value, limit) => value >= limit, 'be at least %d')],
   ['maximum', bound(amount, (value, limit) => value <= limit, 'be at most %d')],
   ['exclusiveMinimum', bound(amount, (value, limit) => value > limit, 'be more than %d')],
@@ -136,22 +137,22 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['properties', checkProperties],
   ['additionalProperties', checkOthers],
   ['items', checkItems],
-  ['allOf', (wanted, spot) => first(list(wanted), (one) => again(one, spot))],
+  ['allOf', (wanted, cursor) => first(list(wanted), (one) => again(one, cursor))],
   ['anyOf', checkAlternatives],
   ['oneOf', checkOneAlternative],
-  ['not', (wanted, spot) => (again(wanted, spot) === null ? differs(spot, 'is what it must not be') : null)],
-  ['$ref', (wanted, spot) => again(spot.check.resolve(text(wanted)), spot)],
+  ['not', (wanted, cursor) => (again(wanted, cursor) === null ? differs(cursor, 'is what it must not be') : null)],
+  ['$ref', (wanted, cursor) => again(cursor.walk.resolve(text(wanted)), cursor)],
   ['$id', checkId],
 ]);
 
-function checkType(wanted: Json, spot: Spot): Difference | null {
+function checkType(wanted: Json, cursor: Cursor): Difference | null {
   const types = typeof wanted === 'string' ? [wanted] : list(wanted).map(text);
-  spot.check.spend(types.length);
+  cursor.walk.spend(types.length);
   const unknown = types.find((type) => !TYPES.has(type));
   if (unknown !== undefined) throw new Unclear('it uses a type that does not exist');
-  return types.some((type) => TYPES.get(type)?.(spot.value))
+  return types.some((type) => TYPES.get(type)?.(cursor.value))
     ? null
-    : differs(spot, `must be ${types.slice(0, TYPES.size).join(' or ')}`);
+    : differs(cursor, `must be ${types.slice(0, TYPES.size).join(' or ')}`);
 }
 
 const TYPES: ReadonlyMap<string, (value: Json) => boolean> = new Map<string, (value: Json) => boolean>([
@@ -164,71 +165,71 @@ const TYPES: ReadonlyMap<string, (value: Json) => boolean> = new Map<string, (va
   ['object', isMap],
 ]);
 
-function checkListed(values: readonly Json[], spot: Spot): Difference | null {
-  const isListed = values.some((one) => equal(one, spot.value, spot.check));
-  return isListed ? null : differs(spot, 'must be one of the listed values');
+function checkListed(values: readonly Json[], cursor: Cursor): Difference | null {
+  const isListed = values.some((one) => equal(one, cursor.value, cursor.walk));
+  return isListed ? null : differs(cursor, 'must be one of the listed values');
 }
 
-function checkRequired(wanted: Json, spot: Spot): Difference | null {
-  const { value, check } = spot;
+function checkRequired(wanted: Json, cursor: Cursor): Difference | null {
+  const { value, walk } = cursor;
   if (!isMap(value)) return null;
   return first(list(wanted), (name) => {
-    check.spend(1);
-    return Object.hasOwn(value, text(name)) ? null : differs(spot, `lacks ${text(name)}`);
+    walk.spend(1);
+    return Object.hasOwn(value, text(name)) ? null : differs(cursor, `lacks ${text(name)}`);
   });
 }
 
-function checkProperties(wanted: Json, spot: Spot): Difference | null {
-  const { value, check } = spot;
+function checkProperties(wanted: Json, cursor: Cursor): Difference | null {
+  const { value, walk } = cursor;
   const schemas = map(wanted);
   if (!isMap(value)) return null;
   const names = Object.keys(schemas);
-  check.spend(names.length);
+  walk.spend(names.length);
   const shared = names.filter((key) => Object.hasOwn(value, key));
-  return first(shared, (key) => inside(schemas[key] as Json, value[key] as Json, key, spot));
+  return first(shared, (key) => inside(schemas[key] as Json, value[key] as Json, key, cursor));
 }
 
-function checkOthers(wanted: Json, spot: Spot): Difference | null {
-  const { value, schema, check } = spot;
+function checkOthers(wanted: Json, cursor: Cursor): Difference | null {
+  const { value, schema, walk } = cursor;
   if (!isMap(value)) return null;
   const named = map(schema.properties ?? {});
   const names = Object.keys(value);
-  check.spend(names.length);
+  walk.spend(names.length);
   const others = names.filter((key) => !Object.hasOwn(named, key));
-  return first(others, (key) => inside(wanted, value[key] as Json, key, spot));
+  return first(others, (key) => inside(wanted, value[key] as Json, key, cursor));
 }
 
-function checkItems(wanted: Json, spot: Spot): Difference | null {
+function checkItems(wanted: Json, cursor: Cursor): Difference | null {
   if (Array.isArray(wanted)) throw new Unclear('it uses items for each position');
-  if (!Array.isArray(spot.value)) return null;
+  if (!Array.isArray(cursor.value)) return null;
   let at = 0;
-  return first(spot.value, (item) => inside(wanted, item, String(at++), spot));
+  return first(cursor.value, (item) => inside(wanted, item, String(at++), cursor));
 }
 
-function checkAlternatives(wanted: Json, spot: Spot): Difference | null {
-  const fits = list(wanted).some((one) => again(one, spot) === null);
-  return fits ? null : differs(spot, 'fits none of the alternatives');
+function checkAlternatives(wanted: Json, cursor: Cursor): Difference | null {
+  const fits = list(wanted).some((one) => again(one, cursor) === null);
+  return fits ? null : differs(cursor, 'fits none of the alternatives');
 }
 
-function checkOneAlternative(wanted: Json, spot: Spot): Difference | null {
-  const fitting = list(wanted).filter((one) => again(one, spot) === null);
-  return fitting.length === 1 ? null : differs(spot, 'must fit exactly one of the alternatives');
+function checkOneAlternative(wanted: Json, cursor: Cursor): Difference | null {
+  const fitting = list(wanted).filter((one) => again(one, cursor) === null);
+  return fitting.length === 1 ? null : differs(cursor, 'must fit exactly one of the alternatives');
 }
 
-/** Below one of their own, references mean another document. */
-function checkId(_: Json, { schema, check }: Spot): null {
-  if (schema !== check.root) throw new Unclear('it holds another document');
+/** References below a nested `$id` mean another document. */
+function checkId(_: Json, { schema, walk }: Cursor): null {
+  if (schema !== walk.root) throw new Unclear('it holds another document');
   return null;
 }
 
-type Measure = (value: Json, check: SchemaWalk) => number | null;
+type Measure = (value: Json, walk: SchemaWalk) => number | null;
 
 function bound(measure: Measure, holds: (measured: number, limit: number) => boolean, words: string): Rule {
-  return (limit, spot) => {
+  return (limit, cursor) => {
     if (typeof limit !== 'number') throw new Unclear('a limit in it is not a number');
-    const measured = measure(spot.value, spot.check);
+    const measured = measure(cursor.value, cursor.walk);
     const isWithin = measured === null || holds(measured, limit);
-    return isWithin ? null : differs(spot, `must ${words.replace('%d', String(limit))}`);
+    return isWithin ? null : differs(cursor, `must ${words.replace('%d', String(limit))}`);
   };
 }
 
@@ -236,10 +237,10 @@ function amount(value: Json): number | null {
   return typeof value === 'number' ? value : null;
 }
 
-/** Characters as people count them, not units of UTF-16. */
-function characters(value: Json, check: SchemaWalk): number | null {
+/** The length in code points, not in units of UTF-16. */
+function characters(value: Json, walk: SchemaWalk): number | null {
   if (typeof value !== 'string') return null;
-  check.spend(value.length / CHARACTERS_PER_WORK);
+  walk.spend(value.length / CHARACTERS_PER_WORK);
   let length = 0;
   for (const _ of value) length += 1;
   return length;
@@ -249,36 +250,36 @@ function items(value: Json): number | null {
   return Array.isArray(value) ? value.length : null;
 }
 
-function members(value: Json, check: SchemaWalk): number | null {
+function members(value: Json, walk: SchemaWalk): number | null {
   if (!isMap(value)) return null;
   const { length } = Object.keys(value);
-  check.spend(length);
+  walk.spend(length);
   return length;
 }
 
-function equal(a: Json, b: Json, check: SchemaWalk): boolean {
-  check.spend(typeof a === 'string' ? 1 + a.length / CHARACTERS_PER_WORK : 1);
+function equal(a: Json, b: Json, walk: SchemaWalk): boolean {
+  walk.spend(typeof a === 'string' ? 1 + a.length / CHARACTERS_PER_WORK : 1);
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
   const [left, right] = [a as JsonObject, b as JsonObject];
   const keys = Object.keys(left);
-  check.spend(keys.length);
+  walk.spend(keys.length);
   return (
     keys.length === Object.keys(right).length &&
-    keys.every((key) => Object.hasOwn(right, key) && equal(left[key] as Json, right[key] as Json, check))
+    keys.every((key) => Object.hasOwn(right, key) && equal(left[key] as Json, right[key] as Json, walk))
   );
 }
 
-function again(schema: Json, { check, value, place, depth }: Spot): Difference | null {
-  return check.difference(schema, value, place, depth + 1);
+function again(schema: Json, { walk, value, path, depth }: Cursor): Difference | null {
+  return walk.difference(schema, value, path, depth + 1);
 }
 
-function inside(schema: Json, value: Json, key: string, { check, place, depth }: Spot): Difference | null {
-  return check.difference(schema, value, { parent: place, key }, depth + 1);
+function inside(schema: Json, value: Json, key: string, { walk, path, depth }: Cursor): Difference | null {
+  return walk.difference(schema, value, { parent: path, key }, depth + 1);
 }
 
-function differs({ place }: Spot, why: string): Difference {
-  return { place, why };
+function differs({ path }: Cursor, why: string): Difference {
+  return { path, why };
 }
 
 function first<T>(all: readonly T[], difference: (one: T) => Difference | null): Difference | null {
@@ -304,40 +305,30 @@ function text(wanted: Json): string {
   return wanted;
 }
 
-/** A place in the value. */
-interface Place {
-  readonly parent: Place | null;
+/** A path in the value, from its end. */
+interface Path {
+  readonly parent: Path | null;
   readonly key: string;
 }
 
 interface Difference {
-  readonly place: Place | null;
+  readonly path: Path | null;
   readonly why: string;
 }
 
-/** The walk through schema and value, of which each rule is a part. */
-interface SchemaWalk {
-  readonly root: Json;
-  /** Every look at a part of schema or value is paid for. Throws `Unclear` when it becomes too much. */
-  spend(work: number): void;
-  difference(schema: Json, value: Json, place: Place | null, depth: number): Difference | null;
-  /** What a `$ref` names. */
-  resolve(reference: string): Json;
+/** A position in schema and value. */
+interface Cursor {
+  readonly walk: SchemaWalk;
+  readonly schema: JsonObject;
+  readonly value: Json;
+  readonly path: Path | null;
+  readonly depth: number;
 }
 
 /** Reading a long text is work too. */
 const CHARACTERS_PER_WORK = 16;
 
-/** The schema says something that we do not understand, or too much of it. */
+/** The schema uses something unsupported, or is too much work. */
 class Unclear extends Error {
   override readonly name = 'Unclear';
-}
-
-/** A place in schema and value, and how far down it is. */
-interface Spot {
-  readonly check: SchemaWalk;
-  readonly schema: JsonObject;
-  readonly value: Json;
-  readonly place: Place | null;
-  readonly depth: number;
 }

@@ -3,10 +3,11 @@ import { fieldsOf, listOf, textOf } from '../../../src/domain/json.js';
 import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { LlmAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
-import { errorTextIn, stepOutcome } from './answers.js';
+import { errorTextIn } from './response-text.js';
 import { ServiceClient } from './service-client.js';
+import { stepOutcome } from './step-calls.js';
 
-/** `kind: llm`: one question to the gateway, one answer. */
+/** `kind: llm`: one completion from the gateway. */
 export function createLlmExecutor(): Executor<LlmAction> {
   return { execute: (action, context) => stepOutcome(context, () => complete(action, context)) };
 }
@@ -16,7 +17,7 @@ async function complete(action: LlmAction, context: StepContext): Promise<Outcom
   const client = new ServiceClient('gateway', context);
   const url = client.url('v1', 'chat', 'completions');
   const { idempotencyKey } = step;
-  const { body } = await client.ask({ method: 'POST', url, body: requestOf(action), idempotencyKey, signal });
+  const { body } = await client.request({ method: 'POST', url, body: requestOf(action), idempotencyKey, signal });
   const { choices, model, usage } = fieldsOf(body);
   const { content } = fieldsOf(fieldsOf(listOf(choices)[0]).message);
   if (typeof content !== 'string') {

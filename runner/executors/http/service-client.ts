@@ -5,12 +5,9 @@ import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { Service, ServiceName } from '../../../src/domain/steps/plan.js';
 import { type HttpBody, HttpClient, HttpFault } from '../../../src/http/client.js';
 import type { StepContext } from '../executor.js';
-import { errorTextOf, type Mask, maskOf, readJson, StepStopped, shown, withoutToken } from './answers.js';
+import { errorTextOf, type Mask, maskOf, readJson, shown, withoutToken } from './response-text.js';
+import { StepStopped } from './step-calls.js';
 
-/**
- * What the HTTP kinds share: one service, spoken to as the runner and for the tenant. Errors are `BatonError`s of one of two classes:
- * SERVICE_UNAVAILABLE may be tried again, SERVICE_REJECTED may not. `details.status` is there when the service answered.
- */
 interface Call {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
@@ -36,13 +33,17 @@ const MAX_BODY_BYTES = 10 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 const MAX_MESSAGE = 2_000;
 
+/**
+ * One service of `services:`, called with the token of the runner and for the tenant. Throws `BatonError`s of one of two codes:
+ * SERVICE_UNAVAILABLE may be retried, SERVICE_REJECTED may not. `details.status` is set when the service answered.
+ */
 export class ServiceClient {
   readonly service: Service;
   readonly mask: Mask;
   readonly #access: ServiceAccess;
   readonly #context: StepContext;
 
-  /** Throws `BatonError` when there is no such service, or no tenant or token for it. */
+  /** Throws `BatonError` when the service, its tenant or its token is not configured. */
   constructor(name: ServiceName, context: StepContext) {
     this.#access = accessTo(name, context);
     this.#context = context;
@@ -50,20 +51,20 @@ export class ServiceClient {
     this.mask = maskOf(this.#access.token);
   }
 
-  /** Throws `BatonError` for a part that cannot stand in a path, such as `..`. */
+  /** Throws `BatonError` for a part that cannot be a path segment, such as `..`. */
   url(...parts: readonly string[]): URL {
     return urlBelow(this.#access.base, parts);
   }
 
-  /** Where a `Location` leads, if it is a place of this service. */
+  /** The URL of a `Location` header. Throws `BatonError` when it is outside of the service. */
   location(written: string, from: URL): URL {
     const url = locationBelow(this.#access.base, written, from);
     if (url !== null) return url;
     throw this.fault('SERVICE_REJECTED', 'sent a Location outside its base_url: the token must not travel there');
   }
 
-  /** The JSON of a 2xx. Throws everything else. */
-  async ask(call: Call): Promise<ServiceResponse> {
+  /** Returns the JSON of a 2xx response and throws for any other. */
+  async request(call: Call): Promise<ServiceResponse> {
     const progress = () => this.#context.emit({ type: 'progress', openItems: 0 });
     progress();
     const { status, bytes, fault, location } = await this.#send(call, progress);
@@ -73,17 +74,17 @@ export class ServiceClient {
     return { status, body: reading.value, location };
   }
 
-  /** For last words, whose answer says nothing, and which are no progress of any step. Throws when it is not a 2xx. */
-  async tell(call: Call): Promise<void> {
+  /** For cleanup: ignores the body of the response and counts as no progress. Throws when the response is not a 2xx. */
+  async notify(call: Call): Promise<void> {
     await this.#send(call, () => {});
   }
 
-  /** `text` goes on from the name of the service. What the service wrote may stand in it. */
+  /** `text` continues the name of the service. It may hold text of the service. */
   fault(code: 'SERVICE_REJECTED' | 'SERVICE_UNAVAILABLE' | 'CODE_FAILED', text: string, details = {}): BatonError {
     return new BatonError(code, shown(`services.${this.service.name} ${text}`, this.mask, MAX_MESSAGE), details);
   }
 
-  /** No time limit applies but the signal: a long agent run or computation may be silent for a long time. */
+  /** Only the signal limits the time, since a long agent run or computation may be silent for long. */
   async #send(call: Call, onAnswer: () => void): Promise<RawAnswer> {
     const { method, url, body, signal } = call;
     const text = body === undefined ? null : JSON.stringify(body);
@@ -92,7 +93,7 @@ export class ServiceClient {
       onAnswer();
       const { status, headers } = response;
       const read = await response.read(isGood(status) ? MAX_BODY_BYTES : MAX_ERROR_BYTES);
-      // A refusal is one, however its explanation ends.
+      // The text of an error may be cut.
       const isUsable = read.fault === null || read.fault.kind === 'too_long' || !isGood(status);
       if (read.fault?.kind === 'aborted' || !isUsable) throw read.fault;
       const answer = { status, location: headers.location ?? null, ...read };
@@ -108,7 +109,7 @@ export class ServiceClient {
     return {
       ...this.#access.headers,
       Accept: 'application/json',
-      // Without it a service may compress what it sends.
+      // Otherwise a service may compress the response.
       'Accept-Encoding': 'identity',
       ...(text === null
         ? {}
@@ -121,7 +122,7 @@ export class ServiceClient {
     if (status >= 300 && status < 400) {
       return this.#refused(call, `answered ${status}: redirects are refused, as the token must not travel`, status);
     }
-    // Where the text breaks off, so may a token that it repeats, and half of it would not be masked.
+    // A text that is cut may end in half of the token, which would not be masked.
     const safe = fault === null ? bytes : bytes.subarray(0, Math.max(0, bytes.length - this.#access.token.length));
     const text = shown(errorTextOf(safe), this.mask);
     const code = status >= 500 && status < 600 ? 'SERVICE_UNAVAILABLE' : 'SERVICE_REJECTED';
@@ -146,22 +147,22 @@ const isGood = (status: number) => status >= 200 && status < 300;
 
 const MAX_KEY_LENGTH = 255;
 
-/** A key may hold anything, a header may not. It stands for itself alone, so that a digest of it does as well. */
+/** A key may hold characters that a header may not. It is only compared, so that a digest serves as well. */
 function headerKey(key: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) && key.length <= MAX_KEY_LENGTH;
   return isPlain ? key : `sha256-${createHash('sha256').update(key).digest('hex')}`;
 }
 
-/** Where a service is and as whom it is spoken to; found whole before the first byte is sent. */
+/** Address and credentials of a service, checked completely before the first request. */
 interface ServiceAccess {
   readonly service: Service;
-  /** Without credentials, query and fragment. Its path has no slash at the end. */
+  /** Without credentials, query, fragment and trailing slash. */
   readonly base: URL;
   readonly token: string;
   readonly headers: { readonly [name: string]: string };
 }
 
-/** Throws `BatonError`: everything that is missing here is a fault of the settings. */
+/** Throws `BatonError` when a setting is missing or wrong. */
 function accessTo(name: ServiceName, context: StepContext): ServiceAccess {
   const service = context.workflow.plan.services[name];
   if (service === null) throw unwired(name, context);
@@ -204,12 +205,12 @@ function tokenOf({ name, token: written }: Service, context: StepContext): strin
   return token;
 }
 
-/** Those that the client sets itself, and those that say where a message ends. */
-const OURS =
+/** Headers that the client sets itself, and those that frame a message. */
+const RESERVED =
   /^(?:authorization|accept|accept-encoding|content-type|content-length|connection|expect|host|idempotency-key|transfer-encoding|upgrade)$/i;
 
 function header({ name }: Service, nameKey: string, headerName: string, valueKey: string, value: string) {
-  if (OURS.test(headerName)) throw misconfigured(name, nameKey, 'names a header that has another use');
+  if (RESERVED.test(headerName)) throw misconfigured(name, nameKey, 'names a header that has another use');
   try {
     validateHeaderName(headerName);
   } catch {
@@ -227,7 +228,7 @@ function misconfigured(name: ServiceName, key: string, problem: string): BatonEr
   return new BatonError('JobValidation', `services.${name}.${key} ${problem}`);
 }
 
-/** Throws `BatonError` when a part cannot stand for itself in a path. */
+/** Throws `BatonError` when a part cannot be a path segment. */
 function urlBelow(base: URL, parts: readonly string[]): URL {
   const unusable = parts.find((part) => !isPathPart(part));
   if (unusable !== undefined) {
@@ -238,12 +239,12 @@ function urlBelow(base: URL, parts: readonly string[]): URL {
   return url;
 }
 
-/** Dots mean a folder even when they are encoded, so that nothing can be called that way; half a surrogate cannot be encoded. */
+/** Dots mean a folder even when they are encoded; half a surrogate cannot be encoded. */
 function isPathPart(part: string): boolean {
   return !/^\.{0,2}$/.test(part) && !/\p{Surrogate}/u.test(part);
 }
 
-/** Where a `Location` leads; `null` when that is not on the same origin and below `base`. */
+/** The URL of a `Location`, or null when it is not on the same origin and below `base`. */
 function locationBelow(base: URL, written: string, from: URL): URL | null {
   if (!URL.canParse(written, from.href)) return null;
   const url = new URL(written, from);
@@ -254,7 +255,7 @@ function locationBelow(base: URL, written: string, from: URL): URL | null {
   return url;
 }
 
-/** Plain dots are resolved by now. Encoded slashes between dots would be resolved by whoever decodes them first. */
+/** `URL` has resolved plain dots. A server that decodes the path would resolve encoded slashes between dots. */
 function climbs(pathname: string): boolean {
   try {
     return decodeURIComponent(pathname)
@@ -267,7 +268,7 @@ function climbs(pathname: string): boolean {
 
 const MAX_ID_LENGTH = 200;
 
-/** Is this an id that a service gave to something of its own, and that can stand in a path? */
+/** Whether the value is an id from a service that can be a path segment. */
 export function isServiceId(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_ID_LENGTH && isPathPart(value);
 }

@@ -3,10 +3,10 @@ import { isMap, type Json, type JsonObject } from '../../../src/domain/json.js';
 import { type Outcome, success } from '../../../src/domain/outcome.js';
 import type { ToolAction } from '../../../src/domain/steps/plan.js';
 import type { Executor, StepContext } from '../executor.js';
-import { shown, stepOutcome } from './answers.js';
-import { holdAgainst } from './json-schema.js';
+import { validateSchema } from './json-schema.js';
+import { shown } from './response-text.js';
 import { ServiceClient } from './service-client.js';
-import { SharedCalls } from './shared-calls.js';
+import { SharedCalls, stepOutcome } from './step-calls.js';
 
 /** `kind: tool`: one call of one tool. Its output is the step's output. */
 export function createToolExecutor(): Executor<ToolAction> {
@@ -16,7 +16,7 @@ export function createToolExecutor(): Executor<ToolAction> {
 async function invoke({ tool, args }: ToolAction, context: StepContext): Promise<Outcome> {
   const { step, signal } = context;
   const client = new ServiceClient('tools', context);
-  // Asked for first: what cannot be checked afterwards would have been done all the same, and a retry would do it again.
+  // Before the call: if the schema cannot be read, nothing has been done yet, and a retry does nothing twice.
   const schema = client.service.validateOutput ? await outputSchemaOf(tool, client, context) : null;
   const url = client.url('v1', 'tools', tool, 'invoke');
   const body: JsonObject = {
@@ -25,7 +25,7 @@ async function invoke({ tool, args }: ToolAction, context: StepContext): Promise
     ...(step.timeoutMs === null ? {} : { timeout_ms: step.timeoutMs }),
     ...(step.idempotencyKey ? { idempotency_key: step.idempotencyKey } : {}),
   };
-  const answer = await client.ask({ method: 'POST', url, body, signal });
+  const answer = await client.request({ method: 'POST', url, body, signal });
   const output = outputOf(answer.body);
   if (output === undefined) throw client.fault('SERVICE_REJECTED', `POST ${url.pathname} answered without output`);
   if (schema !== null) checkOutput(tool, schema, output, client, context);
@@ -37,7 +37,7 @@ function outputOf(body: Json): Json | undefined {
   return isMap && Object.hasOwn(body, 'output') ? (body as JsonObject).output : undefined;
 }
 
-/** What the registry says about the output of a tool, asked for once per run; `null`: it says nothing, and that is told once. */
+/** The schema of a tool's output, read once per run. Returns null, with one warning, when the registry has none. */
 async function outputSchemaOf(tool: string, client: ServiceClient, context: StepContext): Promise<Json | null> {
   const schemas = context.resources.get('http/tool-schemas', () => new SharedCalls<Json | null>());
   const schema = await schemas.get(tool, context.signal, (signal) => fetchSchema(tool, client, signal));
@@ -45,25 +45,25 @@ async function outputSchemaOf(tool: string, client: ServiceClient, context: Step
   return schema;
 }
 
-/** Throws `BatonError` when the output is not what the schema says. A schema beyond us checks nothing, and that is told once. */
+/** Throws `BatonError` when the output does not match the schema. An unsupported schema checks nothing and is a warning. */
 function checkOutput(tool: string, schema: Json, output: Json, client: ServiceClient, context: StepContext): void {
-  const verdict = holdAgainst(schema, output);
+  const verdict = validateSchema(schema, output);
   if (verdict.kind === 'unclear') {
     const reason = shown(verdict.why, client.mask);
     warnOnce(tool, 'the schema of the tool cannot be used: its outputs are not checked', { reason }, context);
   }
   if (verdict.kind !== 'differs') return;
-  const place = shown(verdict.at, client.mask, MAX_PLACE) || 'the output';
-  const text = `gave an output of ${tool} that is not what its schema says: ${place} ${shown(verdict.why, client.mask)}`;
+  const where = shown(verdict.at, client.mask, MAX_POINTER) || 'the output';
+  const text = `gave an output of ${tool} that is not what its schema says: ${where} ${shown(verdict.why, client.mask)}`;
   throw client.fault('SERVICE_REJECTED', text);
 }
 
-const MAX_PLACE = 300;
+const MAX_POINTER = 300;
 
 async function fetchSchema(tool: string, client: ServiceClient, signal: AbortSignal): Promise<Json | null> {
   const url = client.url('v1', 'tools', tool, 'schema');
   try {
-    const { body } = await client.ask({ method: 'GET', url, signal });
+    const { body } = await client.request({ method: 'GET', url, signal });
     return unwrapped(body);
   } catch (error) {
     if (error instanceof BatonError && error.details.status === 404) return null;
@@ -71,11 +71,11 @@ async function fetchSchema(tool: string, client: ServiceClient, signal: AbortSig
   }
 }
 
-/** None of them is a keyword of JSON Schema, so that whatever has one is a wrapper and not a schema. */
+/** None of them is a keyword of JSON Schema, so that an object with one is a wrapper and not a schema. */
 const WRAPPERS = ['output_schema', 'outputSchema', 'output', 'schema'] as const;
 const MAX_WRAPPERS = 3;
 
-/** The schema may be the answer itself, or lie in it, beside that of the arguments: `{input, output}`, `{schema: {output_schema}}`. */
+/** The schema is the body itself or lies in it, beside that of the arguments: `{input, output}`, `{schema: {output_schema}}`. */
 function unwrapped(answer: Json): Json | null {
   let schema = answer;
   for (let layer = 0; layer < MAX_WRAPPERS; layer++) {

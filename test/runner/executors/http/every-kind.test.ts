@@ -4,7 +4,7 @@ import { failed, KINDS, output, stepOn, TOKEN } from './harness.js';
 import { scriptedServer } from './scripted-server.js';
 
 describe.each(KINDS)('$kind', ({ service, run, good, path }) => {
-  test('S4-01 S4-02 S4-52 S4-53 goes through the one seam to its own service, and its output comes back', async () => {
+  test('S4-01 S4-02 S4-52 S4-53 calls its own service and returns its output', async () => {
     const server = await scriptedServer(good);
     const step = await stepOn(service, server.url);
 
@@ -17,7 +17,7 @@ describe.each(KINDS)('$kind', ({ service, run, good, path }) => {
     await server.idle();
   });
 
-  test('S4-06 S4-09 S4-10 every call carries the tenant in its header and the token of the runner as the one principal', async () => {
+  test('S4-06 S4-09 S4-10 every call carries the tenant in its header and the token of the runner as the only credential', async () => {
     const server = await scriptedServer(good);
     const step = await stepOn(service, server.url, { workspaceId: 'ws-1' });
 
@@ -104,7 +104,7 @@ describe.each(KINDS)('$kind', ({ service, run, good, path }) => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('S4-19 a service that is not there is SERVICE_UNAVAILABLE, and the message says where it was looked for', async () => {
+  test('S4-19 a service that cannot be reached is SERVICE_UNAVAILABLE, and the message names its address', async () => {
     const server = await scriptedServer(good);
     await server.close();
     const step = await stepOn(service, server.url.replace('//', '//user:passwort@'));
@@ -148,7 +148,7 @@ describe.each(KINDS)('$kind', ({ service, run, good, path }) => {
     await server.idle();
   });
 
-  test('a step that is stopped before it begins sends nothing', async () => {
+  test('a step that is stopped before it starts sends nothing', async () => {
     const server = await scriptedServer(good);
     const step = await stepOn(service, server.url);
     step.abort('shutdown');
@@ -157,7 +157,7 @@ describe.each(KINDS)('$kind', ({ service, run, good, path }) => {
     expect(server.requests).toEqual([]);
   });
 
-  test('each request is progress twice: when it is sent, and when its answer begins', async () => {
+  test('each request is progress twice: when it is sent and when its response begins', async () => {
     const server = await scriptedServer(good);
     const step = await stepOn(service, server.url);
 
@@ -176,7 +176,7 @@ describe.each(KINDS)('$kind', ({ service, run, good, path }) => {
     expect(server.requests[0]?.path).toBe(prefix.replace(/\/+$/, '') + path);
   });
 
-  test('S4-17 what it puts out survives a round trip through JSON', async () => {
+  test('S4-17 the output survives a round trip through JSON', async () => {
     const server = await scriptedServer(good);
     const step = await stepOn(service, server.url);
 

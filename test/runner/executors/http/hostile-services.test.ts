@@ -182,7 +182,7 @@ test.each([
   expect(failed(await runTool(step))).toMatchObject({ code: 'SERVICE_REJECTED', retryable: false });
 });
 
-test('S4-17 a mark at the beginning of the text and __proto__ in it do no harm', async () => {
+test('S4-17 a byte order mark and __proto__ in the body do no harm', async () => {
   const text = '\ufeff{"output": {"__proto__": {"polluted": true}, "constructor": 1}}';
   const server = await scriptedServer(() => ({ text }));
 
@@ -192,7 +192,7 @@ test('S4-17 a mark at the beginning of the text and __proto__ in it do no harm',
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
 });
 
-test.each([200, 500])('an endless answer with status %i is dropped at its cap', async (status) => {
+test.each([200, 500])('an endless body with status %i is dropped at its cap', async (status) => {
   let sent = 0;
   const chunk = Buffer.alloc(64 * 1024, 'x');
   const server = await rawServer((socket) => {
@@ -214,14 +214,14 @@ test.each([200, 500])('an endless answer with status %i is dropped at its cap', 
   expect(sent).toBeLessThan(40 * 1024 * 1024);
 });
 
-test('an answer of nearly ten megabytes is read', async () => {
+test('a body of nearly ten megabytes is read', async () => {
   const large = 'x'.repeat(10 * 1024 * 1024 - 100);
   const server = await scriptedServer(() => ({ json: { output: large } }));
 
   expect(output(await runTool(await stepOn('tools', server.url)))).toBe(large);
 });
 
-test('a service that refuses before it has read the request is heard', async () => {
+test('a response that comes before the request is read completely is used', async () => {
   const server = await rawServer((socket) =>
     socket.write('HTTP/1.1 413 Too large\r\nContent-Length: 8\r\n\r\ntoo much'),
   );
@@ -232,7 +232,7 @@ test('a service that refuses before it has read the request is heard', async () 
   expect(error.message).toContain('answered 413: too much');
 });
 
-test('an answer whose connection is gone before it is read is read all the same', async () => {
+test('a response is read even when its connection ends before that', async () => {
   const body = JSON.stringify(completion('x'.repeat(3_000_000)));
   const server = await rawServer((socket) => socket.end(`${HEAD}Content-Length: ${body.length}\r\n\r\n${body}`));
 
@@ -240,7 +240,7 @@ test('an answer whose connection is gone before it is read is read all the same'
 });
 
 test.each([['while it is sent', (step: TestStep) => step.abort('shutdown')]])(
-  'S4-23 nothing throws past the seam: a step that is stopped %s',
+  'S4-23 no executor throws: a step that is stopped %s',
   async (_, stop) => {
     const step = await stepOn('gateway', 'http://127.0.0.1:9');
     const running = runLlm(step);

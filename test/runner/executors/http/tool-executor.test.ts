@@ -31,7 +31,7 @@ test('S4-03 S4-12 S4-14 S4-42 S4-43 S4-46 args, tenant, time limit and key go in
   });
 });
 
-test('S4-11 S4-43 what is not set is not sent', async () => {
+test('S4-11 S4-43 settings without a value are not sent', async () => {
   const { server, step } = await start(() => answers(null));
 
   await runTool(step);
@@ -105,7 +105,7 @@ test.each([
   expect(bad.step.warnings).toEqual([]);
 });
 
-test('S4-45 the schema is asked for first, once per tool and run, by steps at the same time too', async () => {
+test('S4-45 the schema is read first, once per tool and run, also by parallel steps', async () => {
   const { server, step } = await start(registry({ owners: [] }, { json: OWNERS }), { validateOutput: true });
 
   await Promise.all([runTool(step), runTool(step), runTool(step, { tool: 'other' })]);
@@ -121,14 +121,14 @@ test('S4-45 the schema is asked for first, once per tool and run, by steps at th
   expect(server.requests.find(({ method }) => method === 'GET')?.headers.authorization).toBe(`Bearer ${TOKEN}`);
 });
 
-test('S4-45 without validate_output nobody asks for the schema', async () => {
+test('S4-45 without validate_output the schema is not read', async () => {
   const { server, step } = await start(registry(1, { json: OWNERS }), { validateOutput: false });
 
   expect(output(await runTool(step))).toBe(1);
   expect(server.lines()).toEqual(['POST /v1/tools/code-owners/invoke']);
 });
 
-test('S4-45 a tool without a schema works unchecked, and that is told once per run', async () => {
+test('S4-45 a tool without a schema is not checked, with one warning per run', async () => {
   const { step } = await start(registry(1, { status: 404 }), { validateOutput: true });
 
   await runTool(step);
@@ -139,7 +139,7 @@ test('S4-45 a tool without a schema works unchecked, and that is told once per r
   ]);
 });
 
-test('S4-45 a schema beyond us checks nothing, and that is told once per run, without the token', async () => {
+test('S4-45 an unsupported schema checks nothing, with one warning per run that does not hold the token', async () => {
   const json = { type: 'string', [`pattern-${TOKEN}`]: '(a+)+$' };
   const { step } = await start(registry(1, { json }), { validateOutput: true });
 
@@ -169,7 +169,7 @@ test.each([
   },
 );
 
-test('a step that is stopped while others wait for the same schema takes it from nobody', async () => {
+test('a step that is stopped does not abort the schema that other steps wait for', async () => {
   let answerSchema = () => {};
   const server = await scriptedServer(({ path }, response) => {
     if (!path.endsWith('/schema')) return answers('x');

@@ -4,7 +4,136 @@ import { at, FakeClock } from '../../../support/fake-clock.js';
 import { failed, output, runAgent, stepOn } from './harness.js';
 import { type Reply, type Script, scriptedServer } from './scripted-server.js';
 
-const start = async (script: Script, options = {}, prefix = '') => {
+const start = async (script: Script, facts = {}) => {
+  const server = await scriptedServer(script);
+  return { server, step: await stepOn('agents', server.url, {}, { step: facts }) };
+};
+
+const done: Reply = { json: { output: 'fine', stop_reason: 'approved' } };
+
+test('S4-03 S4-06 S4-47 input and tenant go in the body, and no setting without a value', async () => {
+  const { server, step } = await start(() => done, { timeoutMs: 1_000 });
+
+  await runAgent(step, { agent: 'reviewer', input: { plan: { a: 1 } } });
+
+  expect(server.lines()).toEqual(['POST /v1/agents/reviewer/run']);
+  expect(server.requests[0]?.body).toEqual({ input: { plan: { a: 1 } }, tenant: '4711' });
+  expect(server.requests[0]?.headers).not.toHaveProperty('idempotency-key');
+});
+
+test('the prompt reaches the transcript as it is sent, and only when one is sent', async () => {
+  const { server, step } = await start(() => done);
+
+  await runAgent(step, { input: { prompt: 'Review AB-1' } });
+  await runAgent(step, { input: { plan: 1 } });
+
+  expect(server.requests[0]?.body).toMatchObject({ input: { prompt: 'Review AB-1' } });
+  expect(step.prompts).toEqual(['Review AB-1']);
+});
+
+test('S4-14 S4-47 a strategy goes in the body, the key in its header', async () => {
+  const { server, step } = await start(() => done, { idempotencyKey: 'AB-1:review' });
+
+  await runAgent(step, { strategy: 'deep' });
+
+  expect(server.requests[0]?.body).toMatchObject({ strategy: 'deep' });
+  expect(server.requests[0]?.headers['idempotency-key']).toBe('AB-1:review');
+});
+
+test('S4-47 the name of an agent stays one path segment, and a name that cannot is refused', async () => {
+  const { server, step } = await start(() => done);
+
+  output(await runAgent(step, { agent: 'team/../reviewer' }));
+  expect(failed(await runAgent(step, { agent: '..' })).code).toBe('JobValidation');
+
+  expect(server.lines()).toEqual(['POST /v1/agents/team%2F..%2Freviewer/run']);
+});
+
+test.each([
+  [
+    { output: { a: 1 }, stop_reason: 'approved' },
+    { output: { a: 1 }, stop_reason: 'approved' },
+  ],
+  [{ output: null }, { output: null, stop_reason: null }],
+  [
+    { output: 1, steps: [{ n: 1 }], usage: 3 },
+    { output: 1, stop_reason: null, steps: [{ n: 1 }] },
+  ],
+  [
+    { output: 1, steps: 'many' },
+    { output: 1, stop_reason: null },
+  ],
+  [
+    { id: 'r-1', output: 1, status: 'Completed' },
+    { output: 1, stop_reason: null },
+  ],
+])('S4-17 S4-48 a 200 with an output is final: %j', async (json, given) => {
+  const { server, step } = await start(() => ({ json }));
+
+  expect(output(await runAgent(step))).toStrictEqual(given);
+  expect(server.requests).toHaveLength(1);
+});
+
+test.each([
+  { output: 'half', status: 'failed', error: 'out of ideas' },
+  { output: 'half', state: 'CANCELLED', message: 'out of ideas' },
+  { status: 'error', error: { message: 'out of ideas' } },
+  { status: 'timeout', detail: 'out of ideas' },
+  { output: 'half', stop_reason: 'error', error: 'out of ideas' },
+  { output: 'half', stop_reason: 'failed', status: 'completed', error: 'out of ideas' },
+])('S4-51 a bad end is a failed step, whatever output it has: %j', async (json) => {
+  const { step } = await start(() => ({ json }));
+
+  const error = failed(await runAgent(step));
+
+  expect(error).toMatchObject({ code: 'SERVICE_REJECTED', retryable: false });
+  expect(error.message).toContain('out of ideas');
+  expect(error.message).toContain('agent reviewer');
+});
+
+test.each([
+  [200, {}],
+  [200, []],
+  [200, 'output'],
+  [200, { status: 'completed' }],
+  [200, { stop_reason: 'done' }],
+  [200, { status: 'running' }],
+  [202, { id: '..' }],
+  [202, { run_id: { a: 1 } }],
+])('S4-22 an answer with neither an output nor a run is SERVICE_REJECTED: %i %j', async (status, json) => {
+  const { server, step } = await start(() => ({ status, json }));
+
+  expect(failed(await runAgent(step)).code).toBe('SERVICE_REJECTED');
+  expect(server.requests).toHaveLength(1);
+});
+
+test('S1-31 S1-32 a named session is a conversation id, created on first use and sent with each later call', async () => {
+  const { server, step } = await start(() => done);
+
+  await runAgent(step, { session: 'rev', input: { a: 1, session_id: 'from outside' } });
+  await runAgent(step, { session: 'rev' });
+  await runAgent(step, { session: 'other' });
+  await runAgent(step);
+
+  const inputs = server.requests.map(({ body }) => body?.input as { session_id?: string });
+  expect(inputs[0]).toEqual({ a: 1, session_id: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+  expect(inputs[1]?.session_id).toBe(inputs[0]?.session_id);
+  expect(inputs[2]?.session_id).not.toBe(inputs[0]?.session_id);
+  expect(inputs[3]).not.toHaveProperty('session_id');
+});
+
+test('S1-33 another run has other conversations under the same names', async () => {
+  const server = await scriptedServer(() => done);
+
+  for (const step of [await stepOn('agents', server.url), await stepOn('agents', server.url)]) {
+    await runAgent(step, { session: 'rev' });
+  }
+
+  const ids = server.requests.map(({ body }) => (body?.input as { session_id?: string } | undefined)?.session_id);
+  expect(new Set(ids).size).toBe(2);
+});
+
+const startAgentPolling = async (script: Script, options = {}, prefix = '') => {
   const server = await scriptedServer(script);
   return { server, step: await stepOn('agents', server.url + prefix, {}, options) };
 };
@@ -20,8 +149,8 @@ const running: Reply = { json: { status: 'running', output: null } };
 const ended: Reply = { json: { status: 'succeeded', output: 'fine', stop_reason: 'done', steps: [] } };
 const RUN = '/v1/agents/reviewer/runs/r-1';
 
-test('S4-49 a run that was only started is looked at until it ends', async () => {
-  const { server, step } = await start(
+test('S4-49 a run that was only started is polled until it ends', async () => {
+  const { server, step } = await startAgentPolling(
     polled(started, running, { json: { state: 'thinking', output: null } }, { status: 202, json: {} }, ended),
   );
 
@@ -38,16 +167,16 @@ test.each([
   [{ status: 201, json: { id: 'r-1', state: 'warming up' } }],
   [{ status: 202, json: { id: 'r-1', output: 'not yet' } }],
 ])('S4-49 a run without an output is looked at, whatever the status: %j', async (first) => {
-  const { server, step } = await start(polled(first, ended));
+  const { server, step } = await startAgentPolling(polled(first, ended));
 
   output(await runAgent(step));
 
   expect(server.lines().at(-1)).toBe(`GET ${RUN}`);
 });
 
-test('S4-49 ids that are numbers or need encoding are used as they should', async () => {
-  const numbers = await start(polled({ status: 202, json: { id: 42 } }, ended));
-  const odd = await start(polled({ status: 202, json: { id: 'a/../b' } }, ended));
+test('S4-49 ids that are numbers or need encoding are put into the path correctly', async () => {
+  const numbers = await startAgentPolling(polled({ status: 202, json: { id: 42 } }, ended));
+  const odd = await startAgentPolling(polled({ status: 202, json: { id: 'a/../b' } }, ended));
 
   for (const { step } of [numbers, odd]) output(await runAgent(step));
 
@@ -55,7 +184,7 @@ test('S4-49 ids that are numbers or need encoding are used as they should', asyn
   expect(odd.server.lines().at(-1)).toBe('GET /v1/agents/reviewer/runs/a%2F..%2Fb');
 });
 
-test('S4-49 between two looks lies poll_interval_ms', async () => {
+test('S4-49 two polls are poll_interval_ms apart', async () => {
   const delays: number[] = [];
   const clock: Clock = {
     now: () => at(0),
@@ -78,14 +207,14 @@ test.each([
   ['/api/jobs/9?view=short', '/api/jobs/9?view=short'],
 ])('S4-49 a Location below base_url is where to look: %s', async (location, path) => {
   const first = { status: 202, json: { run_id: 'r-1' }, headers: { location } };
-  const { server, step } = await start(polled(first, ended), {}, '/api');
+  const { server, step } = await startAgentPolling(polled(first, ended), {}, '/api');
 
   output(await runAgent(step));
 
   expect(server.lines().at(-1)).toBe(`GET ${path}`);
 });
 
-test('S4-49 an absolute Location on the same origin is fine, and no body has to name the run', async () => {
+test('S4-49 an absolute Location on the same origin is followed, and no body has to name the run', async () => {
   const server = await scriptedServer((_, __, index) =>
     index === 0 ? { status: 202, json: {}, headers: { location: `${server.url}/jobs/1#top` } } : ended,
   );
@@ -111,7 +240,7 @@ test.each([
   'http://',
   'javascript:alert(1)',
 ])('S4-49 a Location outside base_url is SERVICE_REJECTED, and nobody goes there: %s', async (location) => {
-  const { server, step } = await start(polled({ ...started, headers: { location } }, ended), {}, '/api');
+  const { server, step } = await startAgentPolling(polled({ ...started, headers: { location } }, ended), {}, '/api');
 
   const error = failed(await runAgent(step));
 
@@ -133,7 +262,7 @@ test('S4-49 a Location with credentials is refused too', async () => {
 test.each(['failed', 'error', 'cancelled', 'canceled', 'timeout', 'expired', 'FAILED'])(
   'S4-51 a run that ends as %s is a failed step',
   async (status) => {
-    const { step } = await start(
+    const { step } = await startAgentPolling(
       polled(started, running, { json: { status, output: 'x', error: { message: 'why' } } }),
     );
 
@@ -144,15 +273,15 @@ test.each(['failed', 'error', 'cancelled', 'canceled', 'timeout', 'expired', 'FA
   },
 );
 
-test('S4-19 S4-20 four failed looks in a row cost nothing, and the count begins anew after a good one', async () => {
+test('S4-19 S4-20 four failed polls in a row are tolerated, and the count starts again after a good one', async () => {
   const bad = { status: 503 };
-  const { step } = await start(polled(started, bad, bad, bad, bad, running, bad, bad, bad, bad, ended));
+  const { step } = await startAgentPolling(polled(started, bad, bad, bad, bad, running, bad, bad, bad, bad, ended));
 
   expect(output(await runAgent(step))).toMatchObject({ output: 'fine' });
 });
 
-test('S4-19 a look whose connection breaks is as good as none', async () => {
-  const { step } = await start((_, response, index) => {
+test('S4-19 a poll whose connection breaks counts as failed', async () => {
+  const { step } = await startAgentPolling((_, response, index) => {
     if (index === 0) return started;
     if (index > 2) return ended;
     response.destroy();
@@ -166,7 +295,7 @@ test.each([
   ['and its run is cancelled: it must not go on beside the one of a retry', null, 1],
   ['and its run goes on when a retry will find it by its key', 'k', 0],
 ])('S4-15 S4-20 S4-50 five failed looks in a row are SERVICE_UNAVAILABLE, %s', async (_, idempotencyKey, cancelled) => {
-  const { server, step } = await start(polled(started, { status: 503 }), { step: { idempotencyKey } });
+  const { server, step } = await startAgentPolling(polled(started, { status: 503 }), { step: { idempotencyKey } });
 
   expect(failed(await runAgent(step))).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryable: true });
   await step.endRun();
@@ -182,15 +311,15 @@ test.each([
   [{ json: {} }],
   [{ json: { status: 'completed' } }],
 ])('S4-07 S4-22 a look that is refused or tells nothing is SERVICE_REJECTED at once: %j', async (look) => {
-  const { server, step } = await start(polled(started, look));
+  const { server, step } = await startAgentPolling(polled(started, look));
 
   expect(failed(await runAgent(step)).code).toBe('SERVICE_REJECTED');
   expect(server.lines().filter((line) => line.startsWith('GET'))).toHaveLength(1);
 });
 
-test('S4-50 a step that is stopped between two looks looks no more, and tells the service to cancel', async () => {
+test('S4-50 a step that is stopped between two polls polls no more and cancels the run', async () => {
   const clock = new FakeClock();
-  const { server, step } = await start(({ method }) => (method === 'GET' ? null : started), { clock });
+  const { server, step } = await startAgentPolling(({ method }) => (method === 'GET' ? null : started), { clock });
   const isRunning = runAgent(step);
   await server.heard(1);
   await waitUntil(() => clock.pendingTimers === 1);
@@ -205,9 +334,9 @@ test('S4-50 a step that is stopped between two looks looks no more, and tells th
   await server.idle();
 });
 
-test('S4-13 S4-50 a step that is stopped during a look ends at once, even when the service ignores the cancelling', async () => {
+test('S4-13 S4-50 a step that is stopped during a poll ends at once, even when the service does not answer the cancellation', async () => {
   const clock = new FakeClock();
-  const { server, step } = await start((_, __, index) => (index === 0 ? started : null), { clock });
+  const { server, step } = await startAgentPolling((_, __, index) => (index === 0 ? started : null), { clock });
   const isRunning = runAgent(step);
   await server.heard(1);
   await waitUntil(() => clock.pendingTimers === 1);
@@ -225,9 +354,9 @@ test('S4-13 S4-50 a step that is stopped during a look ends at once, even when t
   await server.idle();
 });
 
-test('S4-15 S4-50 a run that only took too long is not cancelled when a retry will find it by its key', async () => {
+test('S4-15 S4-50 a run that timed out is not cancelled when a retry will find it by its key', async () => {
   const clock = new FakeClock();
-  const { server, step } = await start(() => started, { clock, step: { idempotencyKey: 'k' } });
+  const { server, step } = await startAgentPolling(() => started, { clock, step: { idempotencyKey: 'k' } });
   const isRunning = runAgent(step);
   await server.heard(1);
   await waitUntil(() => clock.pendingTimers === 1);

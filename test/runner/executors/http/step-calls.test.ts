@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { SharedCalls } from '../../../../runner/executors/http/shared-calls.js';
+import { SharedCalls } from '../../../../runner/executors/http/step-calls.js';
 
 const never = () => new Promise<string>(() => {});
 
-test('all who ask for the same thing wait for one call, and its result is kept', async () => {
+test('concurrent callers share one call, and its result is reused', async () => {
   const calls = new SharedCalls<string>();
   let made = 0;
   const call = async () => `call ${++made}`;
@@ -16,7 +16,7 @@ test('all who ask for the same thing wait for one call, and its result is kept',
   expect(await calls.get('a', signal, call)).toBe('call 3');
 });
 
-test('a call that nobody waits for any more is aborted and never joined again, even when it does not heed that', async () => {
+test('a call without waiting callers is aborted and never joined again, even when it ignores the signal', async () => {
   const calls = new SharedCalls<string>();
   const waiter = new AbortController();
   let given: AbortSignal | null = null;
@@ -32,7 +32,7 @@ test('a call that nobody waits for any more is aborted and never joined again, e
   expect(await calls.get('a', new AbortController().signal, async () => 'anew')).toBe('anew');
 });
 
-test('whoever comes with an aborted signal makes nobody else lose a call', async () => {
+test('a caller with an aborted signal does not abort the call of others', async () => {
   const calls = new SharedCalls<string>();
   let finish: (text: string) => void = () => {};
   const first = calls.get('a', new AbortController().signal, () => new Promise((resolve) => (finish = resolve)));

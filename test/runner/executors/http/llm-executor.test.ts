@@ -7,7 +7,7 @@ const start = async (script: Script, facts = {}) => {
   return { server, step: await stepOn('gateway', server.url, {}, { step: facts }) };
 };
 
-test('S4-03 S4-27 S4-28 S4-29 model and prompt become one user message, and nothing that is not set is sent', async () => {
+test('S4-03 S4-27 S4-28 S4-29 model and prompt become one user message, and no setting without a value is sent', async () => {
   const { server, step } = await start(() => ({ json: completion() }), { timeoutMs: 5_000 });
 
   await runLlm(step, { model: 'm-big', prompt: 'Plan "x"\n' });
@@ -37,7 +37,7 @@ test('S4-30 the output is the content of the first choice, the model that answer
   });
 });
 
-test('S4-17 S4-30 what the gateway leaves out is null, and an empty content is one', async () => {
+test('S4-17 S4-30 members that the gateway leaves out are null, and an empty content is allowed', async () => {
   const { step } = await start(() => ({ json: { choices: [{ message: { content: '' } }] } }));
 
   expect(output(await runLlm(step))).toEqual({ output: '', model_used: null, usage: null });
@@ -62,7 +62,7 @@ test.each([
   expect(error.message).toContain('choices[0].message.content');
 });
 
-test('S4-31 an error that comes with a 200 is told', async () => {
+test('S4-31 an error that comes with a 200 is in the message', async () => {
   const { step } = await start(() => ({ json: { error: { message: 'the model is asleep' } } }));
 
   expect(failed(await runLlm(step)).message).toContain('the model is asleep');
@@ -90,7 +90,7 @@ test.each([
   },
 );
 
-test('SEC-20 a token that the gateway repeats is not in the output, which becomes a prompt; one that is no token is left alone', async () => {
+test('SEC-20 a token that the gateway repeats is masked in the output; other texts are not', async () => {
   const spelt = [TOKEN, encodeURIComponent(TOKEN), Buffer.from(TOKEN).toString('base64url'), JSON.stringify(TOKEN)];
   const server = await scriptedServer(() => ({ json: completion(`ü ${spelt.join(' ')}`) }));
 
