@@ -114,7 +114,7 @@ export async function askNodes(
     ...{ reading, name: GITHUB, path: api.graphqlPath, query, variables: { ids } },
     mask: (text) => api.mask(text),
     classify: (error, headers) => (isLimit(error) ? limited(api, headers) : null),
-    isToldByData: ({ type, path }) => type === 'NOT_FOUND' && listOf(path)[0] === 'nodes',
+    isShownInData: ({ type, path }) => type === 'NOT_FOUND' && listOf(path)[0] === 'nodes',
   });
   if (Array.isArray(nodes) && nodes.length === ids.length) return nodes.map(fieldsOf);
   const message = `${GITHUB} answered a question about ${ids.length} nodes with something else.`;

@@ -6,22 +6,22 @@ import type { HttpReading } from './tracker-http.js';
 
 export interface GraphqlRequest {
   readonly reading: HttpReading;
-  /** As people call the tracker. */
+  /** The display name of the tracker. */
   readonly name: string;
   readonly path: string;
   readonly query: string;
   readonly variables: { readonly [name: string]: unknown };
   mask(text: string): string;
-  /** Turns an error of the tracker's own into one of ours; `null`: it is nothing in particular. */
+  /** Maps a known error of the tracker to one of ours; null for any other. */
   classify?(error: Fields, headers: IncomingHttpHeaders): BatonError | null;
-  /** The data say it as well, by what is missing in them: such an error fails nothing. */
-  isToldByData?(error: Fields): boolean;
+  /** The data show the same problem by what is missing in them, so that the error is ignored. */
+  isShownInData?(error: Fields): boolean;
 }
 
-/** The `data` of an answer. An error is one, whatever the status says. */
+/** The `data` of a response. An error counts whatever the status is. */
 export async function graphql(request: GraphqlRequest): Promise<Fields> {
   const { reading, name, path, query, variables } = request;
-  // Providers send errors with 400 as well, and say more in them than the status does.
+  // Some trackers send errors with 400, which tell more than the status.
   const { body, status, headers } = await reading.ask({
     method: 'POST',
     path,
@@ -34,7 +34,7 @@ export async function graphql(request: GraphqlRequest): Promise<Fields> {
     const known = request.classify?.(problem, headers) ?? null;
     if (known !== null) throw known;
   }
-  const failures = problems.filter((problem) => request.isToldByData?.(problem) !== true);
+  const failures = problems.filter((problem) => request.isShownInData?.(problem) !== true);
   if (failures.length > 0 || (errors !== undefined && errors !== null && !Array.isArray(errors))) {
     const said = failures.map(({ message }) => textOf(message) ?? 'no reason given').join('; ');
     throw new BatonError('tracker_response', `${name} refused a query: ${shown(said, (text) => request.mask(text))}`);

@@ -4,15 +4,15 @@ import { fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { RateLimit } from '../../domain/ports.js';
 import { shown } from '../../text/neutralise.js';
 
-/** What the headers of an answer say of our quota, and what it took of it (absent: 1); `null`: nothing. */
+/** Reads the quota and the cost of a response (1 by default) from its headers; null when they tell nothing. */
 export type ReadQuota = (headers: IncomingHttpHeaders, nowMs: number) => RateLimit | null;
 
-/** Nobody says when it ends: long enough to be polite, short enough to notice. */
-const UNTOLD_WAIT_MS = 60_000;
-/** A reset in a year is a mistake of somebody's clock. */
+/** For a rate limit without a reset time. */
+const DEFAULT_WAIT_MS = 60_000;
+/** A later reset is a clock error. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
-/** A count and a time of reset, each under its own header. */
+/** Reads a quota whose count and reset time have a header each. */
 export function quotaIn(remainingHeader: string, resetHeader: string, unit: 'seconds' | 'milliseconds'): ReadQuota {
   return (headers, nowMs) => {
     const remaining = numberIn(headers, remainingHeader);
@@ -22,14 +22,14 @@ export function quotaIn(remainingHeader: string, resetHeader: string, unit: 'sec
   };
 }
 
-/** When a refused request may be tried again: as `Retry-After` says, else with the quota that is used up, else in a minute. */
+/** When to retry a rate-limited request: by `Retry-After`, else when the used-up quota resets, else in a minute. */
 export function resetOf(headers: IncomingHttpHeaders, readQuota: ReadQuota, nowMs: number): number {
   const waitMs = retryAfterMs(headers['retry-after'], nowMs);
   if (waitMs !== null) return clamped(nowMs + waitMs, nowMs);
   const quota = readQuota(headers, nowMs);
-  // Where something is left of it another limit was met, which ends earlier.
+  // A quota with something left means that another limit was hit, which resets earlier.
   const isUsedUp = quota !== null && quota.remaining <= 0 && quota.resetAtMs > nowMs;
-  return isUsedUp ? quota.resetAtMs : nowMs + UNTOLD_WAIT_MS;
+  return isUsedUp ? quota.resetAtMs : nowMs + DEFAULT_WAIT_MS;
 }
 
 /** Seconds, or a date. */
@@ -49,17 +49,23 @@ function clamped(atMs: number, nowMs: number): number {
   return Math.min(atMs, nowMs + MAX_WAIT_MS);
 }
 
-export interface AskedWhere {
+/** The request in an error message. */
+export interface RequestInfo {
   readonly name: string;
   readonly method: string;
   readonly path: string;
   readonly tokenFrom: string;
 }
 
-/** 401 and 403 are about the token; everything else is about the request or the server. `details.status` says which. */
-export function badStatus(where: AskedWhere, status: number, body: string, mask: (text: string) => string): BatonError {
-  const said = saidIn(body, mask);
-  const detail = said === '' ? '' : ` It says: ${said}`;
+/** 401 and 403 concern the token, any other status the request or the server. `details.status` holds it. */
+export function badStatus(
+  where: RequestInfo,
+  status: number,
+  body: string,
+  mask: (text: string) => string,
+): BatonError {
+  const reason = reasonIn(body, mask);
+  const detail = reason === '' ? '' : ` It says: ${reason}`;
   if (status === 401 || status === 403) {
     const problem =
       status === 401
@@ -72,19 +78,19 @@ export function badStatus(where: AskedWhere, status: number, body: string, mask:
   return new BatonError('tracker_status', message, { status });
 }
 
-export function tooManyRequests(where: AskedWhere, resetAtMs: number): BatonError {
+export function tooManyRequests(where: RequestInfo, resetAtMs: number): BatonError {
   const until = new Date(resetAtMs).toISOString();
   const message = `${where.name} limits our requests until ${until}. Nothing to do: Baton waits. If it happens often, raise polling.interval_ms.`;
   return new BatonError('tracker_rate_limited', message, { resetAtMs });
 }
 
-/** What a tracker says about its refusal, where trackers commonly say it, on one line and without secrets. */
-export function saidIn(body: string, mask: (text: string) => string): string {
+/** The reason that a tracker gives for a refusal, from the usual fields, on one line and without secrets. */
+export function reasonIn(body: string, mask: (text: string) => string): string {
   let parsed: unknown = null;
   try {
     parsed = JSON.parse(body);
   } catch {
-    // A page of HTML says nothing that helps.
+    // An HTML page holds no usable reason.
     if (/^\s*</.test(body)) return '';
   }
   return shown(parsed === null ? body : messageIn(parsed), mask);

@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import { BatonError } from '../../domain/errors.js';
@@ -5,23 +6,22 @@ import { assertNever } from '../../domain/json.js';
 import type { RateLimit } from '../../domain/ports.js';
 import { HttpClient, HttpFault, type HttpRequest as RawRequest } from '../../http/client.js';
 import { badStatus, type ReadQuota, resetOf, tooManyRequests } from './limits.js';
-import { readJsonBody } from './read-json.js';
 
 interface TrackerHttpOptions {
-  /** As people call the tracker: "GitHub". */
+  /** The display name of the tracker, such as "GitHub". */
   readonly name: string;
   /** From `endpointOf`. */
   readonly base: URL;
-  /** What is sent with every request, the token among them. */
+  /** Sent with every request, including the token. */
   readonly headers: { readonly [name: string]: string };
-  /** Where the token comes from, for people: "GITHUB_TOKEN", "tracker.provider.token". */
+  /** The source of the token in messages, such as "GITHUB_TOKEN" or "tracker.provider.token". */
   readonly tokenFrom: string;
   readonly readQuota: ReadQuota;
-  /** Takes secrets out of what the tracker wrote, before it becomes part of a message. */
+  /** Masks secrets in text of the tracker before it becomes part of a message. */
   mask(text: string): string;
-  /** The tracker says by a status other than 429 that we ask too often. */
+  /** For trackers that report a rate limit with a status other than 429. */
   isRateLimit?(status: number, headers: IncomingHttpHeaders, text: string): boolean;
-  /** An answer from the cache (304) does not count against the quota. */
+  /** A 304 does not count against the quota. */
   readonly isCachedFree?: boolean;
   readonly maxBytes?: number;
 }
@@ -36,28 +36,41 @@ interface RawAnswer {
 
 export interface HttpRequest {
   readonly method?: Method;
-  /** Below the base, with its query; or a whole URL on the same origin. */
+  /** A path below the base, with its query, or a whole URL on the same origin. */
   readonly path: string | URL;
   readonly body?: unknown;
-  /** Ask only for what has changed since the last answer. For GET. */
+  /** Send the ETag of the last response. For GET. */
   readonly isConditional?: boolean;
-  /** What of a good answer is kept under its ETag and handed over, for lists whose records say much more than is wanted. */
+  /** Reduces a body before it is cached and returned, for lists whose records hold much more than is needed. */
   digest?(body: unknown): unknown;
-  /** Ask for the whole answer though it may not have changed, and keep that in place of the last one. */
+  /** Request the whole body even if it has not changed, and replace the cached one. */
   readonly isRenewed?: boolean;
-  /** Statuses besides 2xx that are answers and no errors. */
+  /** Statuses besides 2xx that are no errors. */
   readonly accept?: readonly number[];
-  /** Instead of the limit for all of them. */
+  /** Instead of the limit of the client. */
   readonly maxBytes?: number;
 }
 
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Parsed JSON, or its digest; `null` where there was no body. After a 304 the same object as before. */
+  /** Parsed JSON or its digest; null without a body. After a 304 the same object as before. */
   readonly body: unknown;
-  /** It came as a 304. */
+  /** The response was a 304. */
   readonly isCached: boolean;
+}
+
+/** The answer to a conditional request, so that the tracker need not send it again. */
+interface CachedEntry {
+  readonly etag: string;
+  /** The same object each time, so that a caller may cache results by it. */
+  readonly answer: CachedAnswer;
+  readonly bytes: number;
+}
+
+interface CachedAnswer {
+  readonly body: unknown;
+  readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -69,9 +82,9 @@ const KEEP_ALIVE_MS = 4_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 
 /**
- * What all adapters share: one origin, one token, JSON both ways. It never retries and never sleeps; rate limits and failures are for the
- * orchestrator to see. Throws `BatonError` with a `tracker_…` code and nothing else. Redirects are followed on the same origin only, so that
- * the token goes nowhere else.
+ * The HTTP client of the adapters: one origin, one token, JSON in both directions. It never retries or waits, since the orchestrator
+ * handles rate limits and failures. It throws only `BatonError` with a `tracker_…` code. It follows redirects on the same origin only, so
+ * that the token goes nowhere else.
  */
 export class TrackerHttp {
   readonly #options: TrackerHttpOptions;
@@ -86,7 +99,7 @@ export class TrackerHttp {
     return this.#options.name;
   }
 
-  /** One read or change: it counts what it costs. */
+  /** One read or change, which counts its own cost. */
   reading(signal: AbortSignal): HttpReading {
     return new HttpReading((request) => this.#ask(request, signal), this.#options);
   }
@@ -173,7 +186,7 @@ export class TrackerHttp {
     }
   }
 
-  /** Only reads are repeated elsewhere: a change that is sent twice may happen twice. */
+  /** Only reads are repeated at the new URL, since a change that is sent twice may happen twice. */
   #redirected(method: Method, from: URL, location: string | undefined, hops: number): URL {
     const to = location !== undefined && URL.canParse(location, from.href) ? new URL(location, from.href) : null;
     if (to === null) throw this.#fault('tracker_status', method, from, 'redirects to nowhere');
@@ -202,7 +215,7 @@ export class TrackerHttp {
     const text = raw.body.toString('utf8');
     const where = { name: this.name, method, path: this.#shownPath(url), tokenFrom: this.#options.tokenFrom };
     const mask = (said: string) => this.#options.mask(said);
-    // Whoever says when to come again is busy, and not broken.
+    // A 503 with a time for the next try means busy, not broken.
     const isBusy = raw.status === 429 || (raw.status === 503 && raw.headers['retry-after'] !== undefined);
     if (isBusy || isRateLimit?.(raw.status, raw.headers, text) === true) {
       return tooManyRequests(where, resetOf(raw.headers, readQuota, nowMs));
@@ -220,7 +233,7 @@ export class TrackerHttp {
     return new BatonError(code, this.#options.mask(text));
   }
 
-  /** Without its query, which may be long and hold anything. */
+  /** Without the query, which may be long and hold anything. */
   #shownPath(url: URL): string {
     return this.#options.mask(url.pathname).slice(0, 200);
   }
@@ -244,7 +257,26 @@ function faultText({ kind, code }: HttpFault, maxBytes: number): string {
   }
 }
 
-/** The requests of one read of the tracker, with what they cost and what is left. */
+/** Parses the body as JSON; null when it is empty. The argument of `fault` continues "the answer …". */
+export function readJsonBody(body: Buffer, fault: (problem: string) => BatonError): unknown {
+  if (body.length === 0) return null;
+  const text = textOf(body);
+  try {
+    if (text !== null) return JSON.parse(text);
+  } catch {
+    // Thrown below.
+  }
+  throw fault('is not JSON: check the address of the tracker, and whether a proxy or a login page is in between');
+}
+
+/** Returns null for anything but UTF-8. Most of a large board is ASCII, which is faster to read as such. */
+function textOf(body: Buffer): string | null {
+  if (isAscii(body)) return body.toString('latin1');
+  // Some servers send a byte order mark, which JSON does not allow.
+  return isUtf8(body) ? body.toString('utf8').replace(/^\ufeff/, '') : null;
+}
+
+/** The requests of one read of the tracker, with their cost and the remaining quota. */
 export class HttpReading {
   #cost = 0;
   #quota: Pick<RateLimit, 'remaining' | 'resetAtMs'> | null = null;
@@ -266,26 +298,13 @@ export class HttpReading {
     return this.ask({ path, ...more });
   }
 
-  /** What an answer's own text said of the quota. The scarcest counts. */
+  /** Records a quota from the body of a response. The smallest remaining one counts. */
   note(quota: Pick<RateLimit, 'remaining' | 'resetAtMs'> | null): void {
     if (quota !== null && (this.#quota === null || quota.remaining < this.#quota.remaining)) this.#quota = quota;
   }
 
-  /** For the batch that comes of it: `{}` where the tracker says nothing. */
+  /** For the batch of issues. Empty when the tracker reports no quota. */
   get rateLimit(): { readonly rateLimit?: RateLimit } {
     return this.#quota === null ? {} : { rateLimit: { ...this.#quota, cost: this.#cost } };
   }
-}
-
-/** The answer to a conditional request, so that the tracker need not send it again. */
-interface CachedEntry {
-  readonly etag: string;
-  /** The same object each time: whoever made something of it may remember that by it. */
-  readonly answer: CachedAnswer;
-  readonly bytes: number;
-}
-
-interface CachedAnswer {
-  readonly body: unknown;
-  readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
 }

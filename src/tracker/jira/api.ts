@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 import type { RateLimit } from '../../domain/ports.js';
-import { numberIn, type ReadQuota, saidIn } from '../http/limits.js';
+import { numberIn, type ReadQuota, reasonIn } from '../http/limits.js';
 import { type HttpAnswer, type HttpReading, type HttpRequest, TrackerHttp } from '../http/tracker-http.js';
 import type { JiraSettings } from './settings.js';
 
@@ -87,7 +87,7 @@ export class JiraCalls {
 
   /** Jira's own reason for a refusal. */
   reasonIn({ body }: Pick<HttpAnswer, 'body'>): string {
-    return body === null ? '' : saidIn(JSON.stringify(body), this.mask);
+    return body === null ? '' : reasonIn(JSON.stringify(body), this.mask);
   }
 
   get rateLimit(): { readonly rateLimit?: RateLimit } {

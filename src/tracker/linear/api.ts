@@ -2,12 +2,12 @@ import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import { graphql } from '../http/graphql.js';
 import {
-  type AskedWhere,
   badStatus,
   numberIn,
   quotaIn,
   type ReadQuota,
-  saidIn,
+  type RequestInfo,
+  reasonIn,
   tooManyRequests,
 } from '../http/limits.js';
 import { type HttpAnswer, type HttpReading, TrackerHttp } from '../http/tracker-http.js';
@@ -99,11 +99,11 @@ export class LinearApi {
       is('INPUT_ERROR', 'ENTITY_NOT_FOUND', 'invalid input', 'user error') || message.startsWith('Entity not found');
     if (!mayRefuse || !isRefusal) return null;
     const { userPresentableMessage } = fieldsOf(error.extensions);
-    const said = saidIn(JSON.stringify({ message: textOf(userPresentableMessage) ?? message }), mask);
+    const said = reasonIn(JSON.stringify({ message: textOf(userPresentableMessage) ?? message }), mask);
     return new BatonError('tracker_refused', `Linear refuses: ${said}`);
   }
 
-  get #where(): AskedWhere {
+  get #where(): RequestInfo {
     return { name: NAME, method: 'POST', path: this.#path, tokenFrom: this.tokenFrom };
   }
 }

@@ -2,7 +2,7 @@ import { BatonError, toBatonError } from '../../domain/errors.js';
 import { stateKey } from '../../domain/issue.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { IssueChange, IssueUpdate } from '../../domain/ports.js';
-import { saidIn } from '../http/limits.js';
+import { reasonIn } from '../http/limits.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { type BoardFacts, identifierOf, issueNumberOf, type Status, statusNamed, unreadable } from './api.js';
 import { issuesByNumber, notesIn, readWhole, type Scope } from './read.js';
@@ -80,7 +80,7 @@ async function put(number: number, issue: object, { reading, mask }: ChangeOptio
   const path = `/issues/${number}.json`;
   const { status, body } = await reading.ask({ method: 'PUT', path, body: { issue }, accept: [404, 409, 422] });
   if (status < 400) return;
-  const said = body === null ? '' : saidIn(JSON.stringify(body), mask);
+  const said = body === null ? '' : reasonIn(JSON.stringify(body), mask);
   const reason = said === '' ? `it answered ${status}` : said;
   throw refused(`Redmine changed nothing on ${identifierOf(number)}: ${reason}.`);
 }

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { BatonError } from '../../../src/domain/errors.js';
 import { quotaIn, resetOf } from '../../../src/tracker/http/limits.js';
-import { TrackerHttp } from '../../../src/tracker/http/tracker-http.js';
+import { readJsonBody, TrackerHttp } from '../../../src/tracker/http/tracker-http.js';
 import { endpointOf } from '../../../src/tracker/provider-settings.js';
 import { type FakeAnswer, type FakeRequest, fakeServer } from '../../support/trackers/fake-server.js';
 
@@ -25,7 +26,7 @@ async function opened(
   return { server, http };
 }
 
-test('a conditional read is sent the ETag, and a 304 is the very answer of before', async () => {
+test('a conditional read sends the ETag, and a 304 returns the same object as before', async () => {
   const { server, http } = await opened(({ headers }) =>
     headers['if-none-match'] === '"v1"' ? { status: 304 } : { headers: { etag: '"v1"' }, body: { n: 1 } },
   );
@@ -40,7 +41,7 @@ test('a conditional read is sent the ETag, and a 304 is the very answer of befor
   expect(server.requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"', undefined]);
 });
 
-test('what is kept under an ETag is the digest of an answer, made once and only of a good one', async () => {
+test('the digest of a good response is cached under its ETag and made once', async () => {
   const { http } = await opened(({ url, headers }) => {
     if (url.pathname === '/api/gone') return { status: 404, body: { said: 'no' } };
     return headers['if-none-match'] === '"v1"'
@@ -62,7 +63,7 @@ test('what is kept under an ETag is the digest of an answer, made once and only 
   expect(digested).toHaveLength(1);
 });
 
-test('a whole answer can be asked for, and is the one that is known from then on', async () => {
+test('a renewed read gets the whole response and replaces the cached one', async () => {
   let links = 0;
   const { server, http } = await opened(({ headers }) =>
     headers['if-none-match'] === '"v1"'
@@ -87,7 +88,7 @@ test('a whole answer can be asked for, and is the one that is known from then on
   ]);
 });
 
-test('an answer behind a redirect is known under the address that was asked for, and under no other', async () => {
+test('a response behind a redirect is cached under the requested address only', async () => {
   const { server, http } = await opened(({ url }) =>
     url.pathname === '/api/old'
       ? { status: 302, headers: { location: '/api/new' } }
@@ -100,7 +101,7 @@ test('an answer behind a redirect is known under the address that was asked for,
   expect(server.requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined, undefined]);
 });
 
-test('a 304 that nobody asked for is an error', async () => {
+test('a 304 to an unconditional request is an error', async () => {
   const { http } = await opened(() => ({ status: 304 }));
 
   await expect(http.reading(NEVER).get('/x', { isConditional: true })).rejects.toMatchObject({
@@ -108,7 +109,7 @@ test('a 304 that nobody asked for is an error', async () => {
   });
 });
 
-test('what a read costs is counted, and cached answers only where they are not free', async () => {
+test('the cost of a read is counted, and that of cached responses only where they are not free', async () => {
   const quota = { 'x-left': '40', 'x-reset': String(Math.floor(Date.now() / 1000) + 100) };
   const answer = ({ headers }: FakeRequest): FakeAnswer =>
     headers['if-none-match'] ? { status: 304, headers: quota } : { headers: { etag: '"v"', ...quota }, body: [] };
@@ -138,13 +139,13 @@ test('a redirect on the same host is followed for reads and refused for changes'
   expect(server.requests.filter(({ method }) => method === 'POST')).toHaveLength(1);
 });
 
-test('redirects in circles end', async () => {
+test('circular redirects end', async () => {
   const { http } = await opened(() => ({ status: 302, headers: { location: '/api/x' } }));
 
   await expect(http.reading(NEVER).get('/x')).rejects.toThrow(/circles/);
 });
 
-test('a whole URL of another origin is never asked', async () => {
+test('a URL of another origin is never requested', async () => {
   const elsewhere = await fakeServer(() => ({ body: {} }));
   const { http } = await opened(() => ({ body: {} }));
 
@@ -152,13 +153,13 @@ test('a whole URL of another origin is never asked', async () => {
   expect(elsewhere.requests).toEqual([]);
 });
 
-test('an answer that is too large is cut off', async () => {
+test('a response that is too large is rejected', async () => {
   const { http } = await opened(() => ({ body: 'x'.repeat(5_000) }), { maxBytes: 1_000 });
 
   await expect(http.reading(NEVER).get('/x')).rejects.toThrow(/more than 1000 bytes/);
 });
 
-test('the token goes out, and never comes back in an error', async () => {
+test('the token is sent, and is never in an error', async () => {
   const { server, http } = await opened(() => ({ status: 500, raw: 'you sent t0ken-t0ken' }));
 
   const error = await http
@@ -197,11 +198,11 @@ test.each([
   { 'x-left': '10', 'x-reset': '' },
   { 'x-left': '10' },
   { 'x-reset': '10' },
-])('a quota that makes no sense is none: %j', (headers) => {
+])('an invalid quota is ignored: %j', (headers) => {
   expect(READ_QUOTA(headers, NOW)).toBeNull();
 });
 
-test('a server that is busy and says until when is no broken one', async () => {
+test('a 503 with a time for the next try is a rate limit', async () => {
   const { http } = await opened(({ url }) => ({
     status: 503,
     ...(url.pathname === '/api/busy' ? { headers: { 'retry-after': '120' } } : {}),
@@ -212,4 +213,25 @@ test('a server that is busy and says until when is no broken one', async () => {
 
   await expect(busy).rejects.toMatchObject({ code: 'tracker_rate_limited' });
   await expect(broken).rejects.toMatchObject({ code: 'tracker_status' });
+});
+
+const fault = (problem: string) => new BatonError('tracker_response', problem);
+
+test.each([
+  ['{"a":1}', { a: 1 }],
+  ['{"a":"Grüße, 世界 👋"}', { a: 'Grüße, 世界 👋' }],
+  ['\ufeff{"a":1}', { a: 1 }],
+  ['{"__proto__":{"x":1}}', JSON.parse('{"__proto__":{"x":1}}')],
+  ['', null],
+])('%j is read', (text, expected) => {
+  expect(readJsonBody(Buffer.from(text), fault)).toEqual(expected);
+});
+
+test.each([
+  ['cut off', Buffer.from('{"a":')],
+  ['a page', Buffer.from('<html>')],
+  ['not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+  ['cut inside a character', Buffer.from('"ü"').subarray(0, 2)],
+])('what is %s is no JSON', (_what, body) => {
+  expect(() => readJsonBody(body, fault)).toThrow(BatonError);
 });
