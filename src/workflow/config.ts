@@ -8,11 +8,12 @@ import { kindOf, shown, valueAt, zodProblems } from './problems.js';
 import {
   FLAT_PROVIDER_KEYS,
   frontMatterSchema,
-  positiveInteger,
+  nameForConfig,
   SECTIONS,
   type Settings,
   TOP_LEVEL_KEYS,
 } from './schema.js';
+import { positiveInteger } from './setting.js';
 import { type RootContext, resolveWorkspaceRoot } from './workspace-root.js';
 
 type Checked =
@@ -86,7 +87,7 @@ export interface TrackerDefaults {
   readonly terminalStates: readonly string[];
 }
 
-/** Turns validated settings into the typed config. `warn` gets what is odd but does no harm. */
+/** Turns validated settings into the typed config. `warn` gets what is odd but harmless. */
 export function buildConfig(
   settings: Settings,
   root: string,
@@ -94,69 +95,40 @@ export function buildConfig(
   positions: Positions,
   warn: (problem: Problem) => void,
 ): Config {
-  const { polling, workspace, hooks, agent, codex, server, runtime, store, capabilities } = settings;
-  const { webhooks, notify, pricing } = settings;
-  return {
+  const { agent, codex, hooks, workspace, ...named } = nameForConfig(settings);
+  return complete({
+    ...named,
     tracker: trackerConfig(settings.tracker, defaults, positions, warn),
-    polling: { intervalMs: polling.interval_ms },
-    workspace: { root, minFreeMb: workspace.min_free_mb, keepDays: workspace.keep_days },
+    workspace: { ...workspace, root },
     hooks: {
       scripts: {
-        after_create: hooks.after_create,
-        before_run: hooks.before_run,
-        after_run: hooks.after_run,
-        before_remove: hooks.before_remove,
+        after_create: settings.hooks.after_create,
+        before_run: settings.hooks.before_run,
+        after_run: settings.hooks.after_run,
+        before_remove: settings.hooks.before_remove,
       },
-      timeoutMs: hooks.timeout_ms,
-      envAllow: hooks.env_allow,
+      timeoutMs: hooks.timeoutMs,
+      envAllow: hooks.envAllow,
     },
     agent: {
-      maxConcurrentAgents: agent.max_concurrent_agents,
-      maxConcurrentAgentsByState: stateLimits(agent.max_concurrent_agents_by_state, positions, warn),
-      maxTurns: agent.max_turns,
-      maxRetryBackoffMs: agent.max_retry_backoff_ms,
-      maxAttempts: agent.max_attempts,
-      maxRunsWithoutProgress: agent.max_runs_without_progress,
-      maxTokensPerIssue: agent.max_tokens_per_issue || null,
-      maxTokensPerDay: agent.max_tokens_per_day || null,
-      finishGraceMs: agent.finish_grace_ms,
-      inputTimeoutMs: agent.input_timeout_ms,
-      onInputTimeout: agent.on_input_timeout,
+      ...agent,
+      maxConcurrentAgentsByState: stateLimits(settings.agent.max_concurrent_agents_by_state, positions, warn),
     },
     codex: {
-      command: codex.command,
-      approvalPolicy: codex.approval_policy ?? (codex.on_approval_request === 'ask' ? 'on-request' : 'never'),
-      threadSandbox: codex.thread_sandbox,
-      turnSandboxPolicy: codex.turn_sandbox_policy,
-      onApprovalRequest: codex.on_approval_request,
-      turnTimeoutMs: codex.turn_timeout_ms,
-      readTimeoutMs: codex.read_timeout_ms,
-      stallTimeoutMs: codex.stall_timeout_ms,
+      ...codex,
+      approvalPolicy: codex.approvalPolicy ?? (codex.onApprovalRequest === 'ask' ? 'on-request' : 'never'),
     },
-    server: { port: server.port, host: server.host, allowedHosts: server.allowed_hosts, token: server.token },
-    runtime: {
-      env: runtime.env,
-      envAllow: runtime.env_allow,
-      isolation: runtime.isolation,
-      shutdownTimeoutMs: runtime.shutdown_timeout_ms,
-      backend: runtime.backend,
-      maxInlineOutputBytes: runtime.max_inline_output_bytes,
-    },
-    store: { keepDays: store.keep_days || null },
-    capabilities: { connectTimeoutMs: capabilities.connect_timeout_ms, modules: capabilities.modules },
-    webhooks: { port: webhooks.port, host: webhooks.host, secret: webhooks.secret },
-    notify: { url: notify.url, command: notify.command, on: notify.on, reportAt: notify.report_at },
-    pricing: {
-      currency: pricing.currency,
-      models: Object.fromEntries(
-        Object.entries(pricing.models).map(([model, { input, cached_input = input, output }]) => [
-          model,
-          { input, cachedInput: cached_input, output },
-        ]),
-      ),
-    },
-  };
+  });
 }
+
+/** The compiler rejects a setting that `Config` lacks, and a part of `Config` that no setting declares. */
+function complete<C extends Config>(config: C & OnlyKeysOf<Config, C>): Config {
+  return config;
+}
+
+type OnlyKeysOf<Known, C> = {
+  [S in keyof C]: S extends keyof Known ? { [K in keyof C[S]]: K extends keyof Known[S] ? C[S][K] : never } : never;
+};
 
 function trackerConfig(
   tracker: Settings['tracker'],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../domain/json.js';
-import { frontMatterSchema, identifier, jsonMap, setting, text } from './schema.js';
+import { frontMatterSchema } from './schema.js';
+import { identifier, jsonMap, setting, text } from './setting.js';
 import { executorShape } from './steps/executor-definitions.js';
 import { serviceShapes } from './steps/services.js';
 import { ACTIVITY_KINDS, KIND_SHAPES, KINDS, shapesAround } from './steps/step-schema.js';

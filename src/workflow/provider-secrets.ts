@@ -1,6 +1,7 @@
 import type { Config } from '../domain/config.js';
 import type { Json, JsonObject } from '../domain/json.js';
 import { formatPath, type KeyPath } from './positions.js';
+import { SETTINGS, settingValue } from './schema.js';
 
 const REFERENCE = /^\$([A-Za-z_][A-Za-z0-9_]*)$/;
 const SECRET_KEY = /(token|api[_-]?key|secret|password|passphrase|authorization)$/i;
@@ -56,20 +57,15 @@ export function findProviderSecrets(kind: string, provider: JsonObject): Provide
   return { names: [...names], literals };
 }
 
-/** Secrets outside of the tracker: a webhook's URL is all that it takes to write into somebody's channel. */
-export function findOwnSecrets({
-  server,
-  notify,
-  webhooks,
-}: Pick<Config, 'server' | 'notify' | 'webhooks'>): ProviderSecrets {
-  const written = [
-    { path: ['server', 'token'], value: server.token },
-    { path: ['notify', 'url'], value: notify.url },
-    { path: ['webhooks', 'secret'], value: webhooks.secret },
-  ];
-  const names = written.flatMap(({ value }) => variableName(value) ?? []);
-  const literals = written.flatMap(({ path, value }) =>
-    value === null || variableName(value) !== null ? [] : [{ path, value: value.trim() }],
+/** Secrets of the daemon's own settings, such as the URL of a webhook, which lets anyone write into a channel. */
+export function findOwnSecrets(config: Config): ProviderSecrets {
+  const secrets = SETTINGS.filter(({ secret }) => secret).map((setting) => ({
+    path: setting.path,
+    value: settingValue(config, setting),
+  }));
+  const names = secrets.flatMap(({ value }) => variableName(value) ?? []);
+  const literals = secrets.flatMap(({ path, value }) =>
+    typeof value !== 'string' || variableName(value) !== null ? [] : [{ path, value: value.trim() }],
   );
   return { names, literals };
 }

@@ -1,77 +1,33 @@
 import { z } from 'zod';
-import { CAPABILITY_MODULES, NOTICE_KINDS, type NoticeKind } from '../domain/config.js';
+import { CAPABILITY_MODULES, type Config, type HookName, NOTICE_KINDS, type NoticeKind } from '../domain/config.js';
+import { isMap, type Json } from '../domain/json.js';
+import {
+  clockTime,
+  countOrZero,
+  declare,
+  factsOf,
+  jsonMap,
+  milliseconds,
+  millisecondsOrOff,
+  oneOf,
+  port,
+  positiveInteger,
+  price,
+  type SettingFacts,
+  script,
+  setting,
+  text,
+  textList,
+  textOrMap,
+  zeroIsNull,
+} from './setting.js';
 
-/** Timers take no more; it is 24 days. */
-const MAX_MS = 2_147_483_647;
+/*
+ * Every setting of WORKFLOW.md, declared once. Validation, the config, "did you mean", the JSON Schema, docs/settings.md, the
+ * list of changes that need a restart and the log of changes are derived from these declarations.
+ */
 
-/** Absent and empty (`key:`) are the same: the default. The default shows in the JSON Schema. */
-export function setting<T extends z.ZodType, D extends z.output<T> | null>(type: T, fallback: D, description: string) {
-  return type
-    .nullish()
-    .transform((value): NonNullable<z.output<T>> | D => value ?? fallback)
-    .meta({ description, ...(fallback === null ? {} : { default: fallback }) });
-}
-
-export const positiveInteger = integer(1, Number.MAX_SAFE_INTEGER, 'must be a positive integer');
-const countOrZero = integer(0, Number.MAX_SAFE_INTEGER, 'must be a positive integer or 0');
-export const milliseconds = integer(1, MAX_MS, `must be a positive integer (milliseconds, at most ${MAX_MS})`);
-const millisecondsOrOff = integer(-MAX_MS, MAX_MS, `must be an integer (milliseconds, at most ${MAX_MS})`);
-/** Fractions of a second count; 0 is "not set". */
-const MAX_SECONDS = Math.floor(MAX_MS / 1000);
-const secondsRule = `must be a number of seconds from 0 to ${MAX_SECONDS}`;
-const anyNumber = z.number({ error: secondsRule }).min(0, secondsRule).max(MAX_SECONDS, secondsRule);
-export const seconds = z.union(
-  [
-    anyNumber,
-    z
-      .string({ error: secondsRule })
-      .regex(/^\d{1,9}(\.\d{1,6})?$/, secondsRule)
-      .transform(Number)
-      .pipe(anyNumber),
-  ],
-  { error: secondsRule },
-);
-const priceRule = 'must be a number, 0 or more: the price of a million tokens';
-const price = z.number({ error: priceRule }).min(0, priceRule);
-const clockTime = z
-  .string({ error: 'must be a time of the day in quotes, such as "09:00"' })
-  .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time of the day in quotes, such as "09:00"');
-const port = integer(0, 65_535, 'must be a port from 0 to 65535');
-
-/** A whole number, also when it is quoted. */
-function integer(min: number, max: number, expected: string) {
-  const number = z.int({ error: expected }).min(min, expected).max(max, expected);
-  const digits = z
-    .string({ error: expected })
-    .regex(/^-?\d{1,15}$/, expected)
-    .transform(Number)
-    .pipe(number);
-  return z.union([number, digits], { error: expected });
-}
-
-/** A NUL can be written in YAML as `"\0"`, and no process or path takes it. */
-const textWithoutNul = z
-  .string({ error: 'must be text' })
-  .refine((value) => !value.includes('\0'), 'must not contain a NUL');
-
-/** What other settings and `${…}` call something by. */
-export const identifier = z
-  .string({ error: 'must be text' })
-  .regex(
-    /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
-    'must begin with a letter and have at most 64 letters, digits, `_` and `-` in all',
-  );
-
-export const text = textWithoutNul.regex(/\S/, 'must not be empty');
-
-/** Shell text; a blank one is none. */
-const script = textWithoutNul.transform((value) => (value.trim() === '' ? null : value));
-
-export const textList = z.array(z.string({ error: 'must be text; put it in quotes' }), {
-  error: 'must be a list of texts',
-});
-
-/** A list, or the comma-separated text that older Symphony files have. */
+/** A list, or the comma-separated text of older Symphony files. */
 const stateList = z
   .union([textList, z.string().transform((value) => value.split(','))], { error: 'must be a list of state names' })
   .transform((states) => states.map((state) => state.trim()).filter((state) => state !== ''));
@@ -81,165 +37,254 @@ const trust = z.union([z.enum(['members', 'anyone']), z.array(text, { error: tru
   error: trustRule,
 });
 
-export const jsonMap = z.record(z.string(), z.json(), { error: 'must be a map' });
-
-/** What is passed on as it is. */
-const textOrMap = z.union([text, jsonMap], { error: 'must be text or a map' });
-
-export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
-  return z.enum(values, { error: `must be one of ${values.join(', ')}` });
-}
-
 /** Flat keys of older Symphony files; they are moved into `tracker.provider`. */
 export const FLAT_PROVIDER_KEYS = ['endpoint', 'api_key', 'project_slug', 'assignee'] as const;
 
 const flatKey = z.json().optional().meta({ deprecated: true, description: 'Belongs under tracker.provider.' });
 
 const tracker = {
-  kind: text.meta({ description: 'Where issues come from.' }),
-  provider: setting(jsonMap, {}, 'Settings of the tracker: endpoint, scope, token. $NAME stands for a variable.'),
-  active_states: setting(stateList, null, 'States whose issues are worked on.'),
-  terminal_states: setting(stateList, null, 'States whose issues are done; their workspaces are removed.'),
-  required_labels: setting(textList, [], 'Labels that an issue must all have.'),
-  trust: setting(
-    trust,
-    null,
-    'Whose issues are worked on: members, anyone, or a list of logins. Default: members for github and gitlab.',
+  kind: declare(
+    text,
+    'Where issues come from: `local`, `github`, `gitlab`, `linear`, `jira`, `redmine` or `command`.',
+    { defaultText: 'required', restart: true },
   ),
+  provider: setting(
+    jsonMap,
+    {},
+    'Settings of that tracker, such as its address, project and token. `$NAME` stands for a variable.',
+    { restart: true, hidden: true, eachKey: true },
+  ),
+  active_states: setting(
+    stateList,
+    null,
+    'States of issues that Baton works on. Case and outer blanks do not matter.',
+    { defaultText: 'those of the tracker' },
+  ),
+  terminal_states: setting(
+    stateList,
+    null,
+    'States of issues that are done; Baton removes their workspaces. A state in both lists is terminal.',
+    { defaultText: 'those of the tracker' },
+  ),
+  required_labels: setting(textList, [], 'Labels that an issue must all have. A blank label matches nothing.', {
+    security: true,
+  }),
+  trust: setting(trust, null, 'Whose issues Baton works on: `members`, `anyone`, or a list of logins.', {
+    defaultText: '`members` for `github` and `gitlab`, else `anyone`',
+    security: true,
+  }),
   endpoint: flatKey,
   api_key: flatKey,
   project_slug: flatKey,
   assignee: flatKey,
 } satisfies Record<(typeof FLAT_PROVIDER_KEYS)[number], z.ZodType> & z.ZodRawShape;
 
-const polling = { interval_ms: setting(milliseconds, 30_000, 'Time between polls.') };
+const polling = { interval_ms: setting(milliseconds, 30_000, 'Time between polls.', { unit: 'ms' }) };
 
 const workspace = {
-  root: setting(text, null, 'Folder of the workspaces: ~ and $NAME work; relative to the folder of WORKFLOW.md.'),
-  min_free_mb: setting(countOrZero, 2048, 'With less free disk nothing new is started.'),
-  keep_days: setting(countOrZero, 14, 'Days that saved leftovers of removed workspaces are kept.'),
+  root: setting(
+    text,
+    null,
+    'Folder of the workspaces. `~` and `$NAME` work; a relative path starts at the folder of `WORKFLOW.md`.',
+    { defaultText: '`~/.local/share/baton/<key>/workspaces`', restart: true },
+  ),
+  min_free_mb: setting(countOrZero, 2048, 'No run starts while the disk has less free space. 0: no limit.', {
+    unit: 'MB',
+  }),
+  keep_days: setting(countOrZero, 14, 'How long saved work of removed workspaces is kept.', { unit: 'days' }),
 };
 
+const hookScript = (when: string) =>
+  setting(script, null, `Shell script that runs ${when}.`, { security: true, hidden: true, group: 'scripts' });
+
 const hooks = {
-  after_create: setting(script, null, 'Shell script, run once in a new workspace.'),
-  before_run: setting(script, null, 'Shell script, run before each run.'),
-  after_run: setting(script, null, 'Shell script, run after each run.'),
-  before_remove: setting(script, null, 'Shell script, run before a workspace is removed.'),
-  timeout_ms: setting(milliseconds, 60_000, 'Time limit of each hook.'),
-  env_allow: setting(textList, [], 'Variables that hooks get besides those of runtime.env_allow.'),
-};
+  after_create: hookScript('once in a new workspace'),
+  before_run: hookScript('before each run'),
+  after_run: hookScript('after each run'),
+  before_remove: hookScript('before a workspace is removed'),
+  timeout_ms: setting(milliseconds, 60_000, 'Time limit of each hook.', { unit: 'ms' }),
+  env_allow: setting(textList, [], 'Variables that hooks get in addition to those of `runtime.env_allow`.', {
+    security: true,
+  }),
+} satisfies Record<HookName, z.ZodType> & z.ZodRawShape;
 
 const agent = {
   max_concurrent_agents: setting(positiveInteger, 10, 'Runs at the same time.'),
-  max_concurrent_agents_by_state: setting(jsonMap, {}, 'Runs at the same time, by state of the issue.'),
+  max_concurrent_agents_by_state: setting(
+    jsonMap,
+    {},
+    'Runs at the same time by state of the issue, such as `in progress: 2`. An invalid entry is ignored with a warning.',
+  ),
   max_turns: setting(positiveInteger, 20, 'Turns of one run.'),
-  max_retry_backoff_ms: setting(milliseconds, 300_000, 'Longest wait before a retry.'),
-  max_attempts: setting(countOrZero, 8, 'Consecutive failures before an issue is parked; 0: never.'),
-  max_runs_without_progress: setting(countOrZero, 3, 'Runs that change nothing before an issue is parked; 0: never.'),
-  max_tokens_per_issue: setting(countOrZero, 10_000_000, 'Token budget of one issue; 0: none.'),
-  max_tokens_per_day: setting(countOrZero, 0, 'Token budget of one day; 0: none.'),
-  finish_grace_ms: setting(milliseconds, 120_000, 'Time to end a turn after the agent moved its own issue.'),
-  input_timeout_ms: setting(milliseconds, 600_000, 'Time that a person has to answer an agent.'),
-  on_input_timeout: setting(oneOf(['park', 'decline']), 'park', 'What happens when nobody answers.'),
+  max_retry_backoff_ms: setting(milliseconds, 300_000, 'Longest wait before a retry.', { unit: 'ms' }),
+  max_attempts: setting(countOrZero, 8, 'Consecutive failures after which an issue is parked. 0: never.'),
+  max_runs_without_progress: setting(
+    countOrZero,
+    3,
+    'Consecutive runs without a change of the issue after which it is parked. 0: never.',
+  ),
+  max_tokens_per_issue: zeroIsNull(
+    setting(countOrZero, 10_000_000, 'Token budget of one issue. 0: no limit.', { unit: 'tokens' }),
+  ),
+  max_tokens_per_day: zeroIsNull(setting(countOrZero, 0, 'Token budget of one day. 0: no limit.', { unit: 'tokens' })),
+  finish_grace_ms: setting(milliseconds, 120_000, 'Time to finish a turn after the agent has moved its own issue.', {
+    unit: 'ms',
+  }),
+  input_timeout_ms: setting(milliseconds, 600_000, 'How long a run waits for an answer to its question.', {
+    unit: 'ms',
+  }),
+  on_input_timeout: setting(
+    oneOf(['park', 'decline']),
+    'park',
+    'What follows when the answer does not come in time. `park` keeps the question and frees the slot; `decline` declines and goes on.',
+  ),
 };
 
 const codex = {
-  command: setting(text, 'codex app-server', 'Shell command of the agent, run in the workspace.'),
+  command: setting(text, 'codex app-server', 'Command of the agent, started with `bash -lc` in the workspace.', {
+    security: true,
+    hidden: true,
+  }),
   approval_policy: setting(
     textOrMap,
     null,
-    'Passed on to codex. Default: never; on-request with on_approval_request: ask.',
+    'Passed on to Codex. The default is `on-request` when `on_approval_request` is `ask`.',
+    { defaultText: '`never`', security: true },
   ),
-  thread_sandbox: setting(textOrMap, 'workspace-write', 'Passed on to codex.'),
-  turn_sandbox_policy: setting(
-    textOrMap,
-    null,
-    'Passed on to codex. Default: writes in the workspace and TMPDIR only.',
+  thread_sandbox: setting(textOrMap, 'workspace-write', 'Passed on to Codex.', { security: true }),
+  turn_sandbox_policy: setting(textOrMap, null, 'Passed on to Codex.', {
+    defaultText: "writes in the workspace and the run's TMPDIR only",
+    security: true,
+  }),
+  on_approval_request: setting(
+    oneOf(['accept', 'decline', 'ask']),
+    'decline',
+    'The reply when Codex asks for approval: `accept`, `decline`, or `ask` a person.',
+    { security: true },
   ),
-  on_approval_request: setting(oneOf(['accept', 'decline', 'ask']), 'decline', 'The answer when codex asks.'),
-  turn_timeout_ms: setting(milliseconds, 3_600_000, 'Time limit of one turn.'),
-  read_timeout_ms: setting(milliseconds, 5000, 'Time limit of one request to codex.'),
-  stall_timeout_ms: setting(millisecondsOrOff, 300_000, 'Silence after which a run is ended; 0 or less: never.'),
+  turn_timeout_ms: setting(milliseconds, 3_600_000, 'Time limit of one turn.', { unit: 'ms' }),
+  read_timeout_ms: setting(milliseconds, 5000, 'Time limit of one request to Codex.', { unit: 'ms' }),
+  stall_timeout_ms: setting(
+    millisecondsOrOff,
+    300_000,
+    'Time without progress after which a run is ended. 0 or less: never.',
+    { unit: 'ms' },
+  ),
 };
 
 const server = {
-  port: setting(port, null, 'Port of page and API; 0: any free one; absent: off.'),
-  host: setting(text, '127.0.0.1', 'Address to listen on.'),
-  allowed_hosts: setting(textList, [], 'Further names under which the page may be opened.'),
-  token: setting(
-    text,
+  port: setting(port, null, 'Port of the page and the API. 0: any free port.', { defaultText: 'off', restart: true }),
+  host: setting(text, '127.0.0.1', 'Address to listen on. Any other than loopback requires `server.token`.', {
+    restart: true,
+  }),
+  allowed_hosts: setting(textList, [], 'Further host names under which the page and the API may be opened.', {
+    restart: true,
+  }),
+  token: setting(text, null, 'Token that every request must send, including requests that only read.', {
+    restart: true,
+    security: true,
+    secret: true,
+  }),
+};
+
+const runtime = {
+  env: setting(
+    oneOf(['allowlist', 'inherit']),
+    'allowlist',
+    'Variables of agents and hooks: those of a list, or `inherit` all.',
+    { security: true },
+  ),
+  env_allow: setting(textList, [], 'Names and globs that are added to the list.', { security: true }),
+  isolation: setting(
+    oneOf(['auto', 'pidns', 'none']),
+    'auto',
+    'How the processes of a run are contained: `auto`, `pidns` or `none`.',
+    { restart: true, security: true },
+  ),
+  shutdown_timeout_ms: setting(milliseconds, 30_000, 'Time limit of a shutdown.', { unit: 'ms' }),
+  backend: setting(
+    oneOf(['http', 'cli', 'auto']),
     null,
-    'What every request must show, reading ones too: $NAME. Needed for other hosts than loopback.',
+    'What agent steps with `backend: auto` run on: `http`, `cli` or `auto`.',
+  ),
+  max_inline_output_bytes: setting(
+    positiveInteger,
+    65_536,
+    'Longer texts in the output of a step are truncated before later steps see them.',
+    { unit: 'bytes' },
+  ),
+};
+
+const store = {
+  keep_days: zeroIsNull(
+    setting(countOrZero, 400, 'How long records of runs and their tokens are kept. 0: forever.', { unit: 'days' }),
+  ),
+};
+
+const capabilities = {
+  connect_timeout_ms: setting(milliseconds, 30_000, 'How long a capability executor may take to connect.', {
+    unit: 'ms',
+  }),
+  modules: setting(
+    z.array(oneOf(CAPABILITY_MODULES), { error: 'must be a list of modules' }),
+    [...CAPABILITY_MODULES],
+    `What capability executors may call: ${CAPABILITY_MODULES.map((module) => `\`${module}\``).join(', ')}.`,
+    { defaultText: 'all six', security: true },
   ),
 };
 
 const webhooks = {
-  port: setting(
-    port,
-    null,
-    'Port on which the tracker may say that something has changed; 0: any free one; absent: off.',
-  ),
-  host: setting(text, '127.0.0.1', 'Address to listen on for webhooks.'),
-  secret: setting(text, null, 'What the tracker signs its webhooks with: $NAME.'),
+  port: setting(port, null, 'Port on which the tracker may announce changes. 0: any free port.', {
+    defaultText: 'off',
+    restart: true,
+  }),
+  host: setting(text, '127.0.0.1', 'Address to listen on for webhooks.', { restart: true }),
+  secret: setting(text, null, 'Secret with which the tracker signs its webhooks.', {
+    restart: true,
+    security: true,
+    secret: true,
+  }),
 };
 
-const runtime = {
-  env: setting(oneOf(['allowlist', 'inherit']), 'allowlist', 'Which variables agents and hooks get.'),
-  env_allow: setting(textList, [], 'Names and globs added to the list.'),
-  isolation: setting(oneOf(['auto', 'pidns', 'none']), 'auto', 'How processes of a run are contained.'),
-  shutdown_timeout_ms: setting(milliseconds, 30_000, 'Time limit of a shutdown.'),
-  backend: setting(oneOf(['http', 'cli', 'auto']), null, 'What agent steps that say `backend: auto` run on.'),
-  max_inline_output_bytes: setting(positiveInteger, 65_536, 'Longer texts in the output of a step are cut.'),
-};
-
-const store = {
-  keep_days: setting(countOrZero, 400, 'Days that records of runs and their tokens are kept; 0: for ever.'),
-};
-
-const capabilities = {
-  connect_timeout_ms: setting(milliseconds, 30_000, 'Time that a capability executor has to connect.'),
-  modules: setting(
-    z.array(oneOf(CAPABILITY_MODULES), { error: 'must be a list of modules' }),
-    [...CAPABILITY_MODULES],
-    'What capability executors may call.',
-  ),
-};
-
-/** The daily report is for those who ask for it. */
-const NOTICES_BY_DEFAULT: readonly NoticeKind[] = ['asking', 'parked', 'hold', 'done'];
+const DEFAULT_NOTICES: readonly NoticeKind[] = ['asking', 'parked', 'hold', 'done'];
 
 const notify = {
-  url: setting(text, null, 'Where notices are sent as JSON, with a text as Slack takes it: $NAME or a URL.'),
-  command: setting(script, null, 'Shell command that gets each notice as JSON on its stdin.'),
+  url: setting(text, null, 'URL that receives notices as JSON, with a `text` as Slack expects it.', {
+    security: true,
+    secret: true,
+  }),
+  command: setting(script, null, 'Shell command that gets each notice as JSON on its stdin.', {
+    security: true,
+    hidden: true,
+  }),
   on: setting(
     z.array(oneOf(NOTICE_KINDS), { error: `must be a list of ${NOTICE_KINDS.join(', ')}` }),
-    [...NOTICES_BY_DEFAULT],
-    'What to be told about.',
+    [...DEFAULT_NOTICES],
+    'Which notices are sent. There is also `daily_report`.',
   ),
   report_at: setting(clockTime, '09:00', 'Local time of the daily report.'),
 };
 
-const modelPrice = z.looseObject(
-  { input: price, cached_input: price.optional(), output: price },
-  { error: 'must be a map of prices' },
-);
+const modelPrice = z
+  .looseObject({ input: price, cached_input: price.optional(), output: price }, { error: 'must be a map of prices' })
+  .transform(({ input, cached_input: cachedInput = input, output }) => ({ input, cachedInput, output }));
 
 const pricing = {
-  currency: setting(text, 'USD', 'What prices are in.'),
+  currency: setting(text, 'USD', 'Currency of the prices.'),
   models: setting(
     z.record(z.string(), modelPrice, { error: 'must be a map of models' }),
     {},
-    'Prices of a million tokens, by model: input, cached_input, output.',
+    'Prices of a million tokens by model: `{ input: 1.25, cached_input: 0.125, output: 10 }`. `baton report` then shows costs.',
   ),
 };
 
-/** Every section with its keys: one definition for validation, "did you mean" and the JSON Schema. */
+/** Every section with its settings. */
 export const SECTIONS = {
   ...{ tracker, polling, workspace, hooks, agent, codex, server, runtime, store, capabilities },
-  ...{ notify, pricing, webhooks },
+  ...{ webhooks, notify, pricing },
 };
 
-/** What a run does. Read by `steps/`, with faults of its own; the JSON Schema knows it in full. */
+/** What a run does. `steps/` reads these keys and reports their faults. */
 const plan = {
   inputs: z.json().optional(),
   steps: z.json().optional(),
@@ -250,7 +295,7 @@ const plan = {
 
 export const TOP_LEVEL_KEYS: readonly string[] = [...Object.keys(SECTIONS), ...Object.keys(plan)];
 
-/** Unknown keys pass: they are for a later version, or a mistake that is warned about. */
+/** Unknown keys pass the validation and cause a warning: a later version may know them. */
 export const frontMatterSchema = z.looseObject({
   tracker: z.looseObject(tracker, { error: 'must be a map with at least `kind`' }),
   polling: section(polling),
@@ -273,4 +318,56 @@ export type Settings = z.output<typeof frontMatterSchema>;
 function section<S extends z.ZodRawShape>(shape: S) {
   const object = z.looseObject(shape, { error: 'must be a map of settings' });
   return object.nullish().transform((value) => value ?? object.parse({}));
+}
+
+/** One declared setting. */
+export interface Setting extends SettingFacts {
+  /** As in WORKFLOW.md: `agent.max_turns`. */
+  readonly key: string;
+  readonly path: readonly [section: string, name: string];
+  /** Where the config holds the value. */
+  readonly configPath: readonly string[];
+  readonly description: string;
+  readonly default: unknown;
+}
+
+export const SETTINGS: readonly Setting[] = Object.entries(SECTIONS).flatMap(([section, shape]) =>
+  Object.entries<z.ZodType>(shape).flatMap(([name, schema]) => {
+    const { description = '', default: fallback = null, deprecated } = schema.meta() ?? {};
+    if (deprecated) return [];
+    const facts = factsOf(schema);
+    const configPath = facts.group === undefined ? [section, camelCase(name)] : [section, facts.group, name];
+    const path = [section, name] as const;
+    return [{ ...facts, key: `${section}.${name}`, path, configPath, description, default: fallback }];
+  }),
+);
+
+export function settingValue(config: Config, { configPath }: Setting): Json {
+  let value = config as unknown as Json;
+  for (const key of configPath) value = isMap(value) ? (value[key] ?? null) : null;
+  return value;
+}
+
+type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : S;
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The settings of each section under the names of the config. */
+export type NamedSettings = {
+  readonly [S in keyof typeof SECTIONS]: {
+    readonly [K in keyof (typeof SECTIONS)[S] & string as CamelCase<K>]: z.output<(typeof SECTIONS)[S][K] & z.ZodType>;
+  };
+};
+
+export function nameForConfig(settings: Settings): NamedSettings {
+  const named = Object.keys(SECTIONS).map((section) => {
+    const values = Object.entries(settings[section as keyof typeof SECTIONS]);
+    const known = values.filter(([key]) => Object.hasOwn(SECTIONS[section as keyof typeof SECTIONS], key));
+    return [section, Object.fromEntries(known.map(([key, value]) => [camelCase(key), value]))];
+  });
+  return Object.fromEntries(named) as NamedSettings;
 }

@@ -8,7 +8,7 @@ import { parseYaml, YamlRefused } from '../parse-front-matter.js';
 import { FILE_START, formatPath, type KeyPath, type Positions, type Problem } from '../positions.js';
 import { kindOf, sayProblem, shown, zodProblems } from '../problems.js';
 import { isSecretKey, variableName } from '../provider-secrets.js';
-import { oneOf, seconds, setting, text, textList } from '../schema.js';
+import { oneOf, seconds, setting, text, textList } from '../setting.js';
 import { type Faults, neverFilled, type PlanSource } from './step-node.js';
 import { variables } from './step-schema.js';
 

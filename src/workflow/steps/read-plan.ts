@@ -4,7 +4,7 @@ import type { Plan, Step } from '../../domain/steps/plan.js';
 import type { DefinitionFile } from '../definition-files.js';
 import type { Problem } from '../positions.js';
 import { kindOf, valueAt } from '../problems.js';
-import { identifier } from '../schema.js';
+import { identifier } from '../setting.js';
 import { checkCapabilities, hasCapabilities } from './check-capabilities.js';
 import { checkData } from './check-data.js';
 import { checkShapes } from './check-shapes.js';

@@ -4,7 +4,7 @@ import { nearestWord } from '../../domain/nearest-word.js';
 import type { Action, ActionStep, Backend, RetryPolicy, Step } from '../../domain/steps/plan.js';
 import { formatPath, type KeyPath } from '../positions.js';
 import { kindOf, knownKeysAt, meant, sayProblem, shown, type ZodProblem, zodProblems } from '../problems.js';
-import { identifier } from '../schema.js';
+import { identifier } from '../setting.js';
 import type { Executors } from './executor-definitions.js';
 import { type Services, serviceOf } from './services.js';
 import {

@@ -5,7 +5,7 @@ import { type Backend, SERVICE_NAMES, type Service, type ServiceName } from '../
 import { formatPath } from '../positions.js';
 import { kindOf, knownKeysAt, meant, sayProblem, zodProblems } from '../problems.js';
 import { literalSecretWarning, variableName } from '../provider-secrets.js';
-import { milliseconds, oneOf, seconds, setting, text } from '../schema.js';
+import { milliseconds, oneOf, seconds, setting, text } from '../setting.js';
 import type { Executors } from './executor-definitions.js';
 import {
   allNodes,

@@ -10,7 +10,7 @@ import {
   setting,
   text,
   textList,
-} from '../schema.js';
+} from '../setting.js';
 
 /** One definition of every key of a step: for validation, "did you mean" and the JSON Schema. */
 const choice = z.union([z.boolean(), text], { error: 'must be an expression in text, or true or false' });
