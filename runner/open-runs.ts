@@ -9,7 +9,7 @@ export interface OpenRunsOptions {
   readonly daemonMarker: string;
   readonly bootId: string;
   /** A note that could not be made where that costs nothing but a second look later. */
-  onTrouble(error: Error): void;
+  onError(error: Error): void;
 }
 
 /**
@@ -50,7 +50,7 @@ export class OpenRuns implements ProcessTrace {
   /** Right after `after_run`. A note that cannot be made makes it run once more, should we be killed now. */
   async afterRunEnded(marker: string): Promise<void> {
     const run = this.#open.get(marker);
-    if (run?.owesAfterRunIn) await this.#put({ ...run, owesAfterRunIn: null }).catch(this.#options.onTrouble);
+    if (run?.owesAfterRunIn) await this.#put({ ...run, owesAfterRunIn: null }).catch(this.#options.onError);
   }
 
   /** The workspace in which an earlier daemon did not come to the end of `after_run`. */
@@ -74,7 +74,7 @@ export class OpenRuns implements ProcessTrace {
     this.#noting = null;
     for (const marker of this.#unnoted) {
       const run = this.#open.get(marker);
-      if (run && run.processes.length > 0) void this.#put(run).catch(this.#options.onTrouble);
+      if (run && run.processes.length > 0) void this.#put(run).catch(this.#options.onError);
     }
     this.#unnoted.clear();
   }
@@ -97,7 +97,7 @@ export class OpenRuns implements ProcessTrace {
         await this.#options.store.remove(over);
         this.#written.delete(over);
       } catch (error) {
-        this.#options.onTrouble(error as Error);
+        this.#options.onError(error as Error);
         return;
       }
     }

@@ -3,7 +3,7 @@ import { promptValues } from '../../runner/run-prompts.js';
 import { checkWorkspaceRoot, workspaceKey } from '../../runner/workspace/workspace-root.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { createClock, type SystemClock } from '../clock.js';
-import { lookingOnly, openTracker } from '../daemon/tracker.js';
+import { commandHost, openTracker } from '../daemon/tracker.js';
 import { LIST_LIMIT_MS, withinLimit } from '../domain/clock.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
@@ -43,7 +43,7 @@ export async function render(
     const path = resolve(io.cwd, options.workflowPath);
     const loaded = await loadWorkflow(path, { env: io.env, homeDir: io.homeDir, trackerKinds });
     const prompt = compilePrompt(loaded.workflow.prompt);
-    const tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor }, lookingOnly(clock));
+    const tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor }, commandHost(clock));
     const found = await findWithComments(options.issue, tracker, loaded, clock).finally(() => closed(tracker, clock));
     if (!isIssue(found)) {
       io.stderr.write(`baton: ${neutralise(redactor.mask(unknown(options.issue, found, loaded)))}\n`);

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { onceExitCode } from '../../orchestrator/once.js';
 import { createClock } from '../clock.js';
-import type { Daemon } from '../daemon/daemon.js';
+import type { Daemon } from '../daemon/options.js';
 import { createLogger, type LogLevel } from '../logging/logger.js';
 import { createRedactor } from '../logging/redact.js';
 import { defaultLockDir, openStateDir } from '../state-dir.js';

@@ -4,7 +4,7 @@ import { afterClosing, restore } from '../../orchestrator/restore.js';
 import { initialState, type State } from '../../orchestrator/state.js';
 import { existingPart, freeDiskMb } from '../../runner/workspace/workspace-root.js';
 import { createClock } from '../clock.js';
-import { lookingOnly, openTracker } from '../daemon/tracker.js';
+import { commandHost, openTracker } from '../daemon/tracker.js';
 import type { Clock, Instant } from '../domain/clock.js';
 import { LIST_LIMIT_MS } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
@@ -35,7 +35,7 @@ export async function simulatePoll<T>(
   const redactor = createRedactor();
   const clock = createClock();
   try {
-    const tracker = openTracker({ ...opened, env: io.env, redactor }, lookingOnly(clock));
+    const tracker = openTracker({ ...opened, env: io.env, redactor }, commandHost(clock));
     const issueById = async (id: string) => {
       const found = await read(() => tracker.issuesByIds([id], AbortSignal.timeout(READ_LIMIT_MS)));
       return (found.ok && found.issues[0]) || null;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { compilePrompts } from '../../templates/prompts.js';
+import type { Clock } from '../domain/clock.js';
 import type { Dispatch } from '../domain/events.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
 import type { Workflow } from '../domain/workflow.js';
@@ -8,27 +9,30 @@ import { parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
-import type { DaemonOptions } from './daemon.js';
-import type { Parts } from './resources.js';
+import type { DaemonOptions } from './options.js';
 
-/** New settings reach the core as an event; bad ones reach the log, and nothing else. */
+interface FollowLinks {
+  readonly clock: Clock;
+  readonly versions: WorkflowVersions;
+  readonly dispatch: Dispatch;
+}
+
+/** Watches WORKFLOW.md. New settings reach the core as an event; invalid ones are only logged. */
 export function followWorkflow(
   options: DaemonOptions,
-  { clock }: Parts,
-  book: WorkflowVersions,
-  dispatch: Dispatch,
+  { clock, versions, dispatch }: FollowLinks,
 ): Promise<WorkflowWatcher> {
   const { log, redactor, trackers, env, homeDir } = options;
   const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
-  const tellWarnings = (warnings: readonly string[]) => {
+  const logWarnings = (warnings: readonly string[]) => {
     for (const warning of warnings) log.warn({ detail: warning }, 'workflow warning');
   };
-  tellWarnings(book.current.warnings);
-  tellBackend(log, book.current);
+  logWarnings(versions.current.warnings);
+  logBackend(log, versions.current);
   return watchWorkflow({
-    path: book.current.path,
+    path: versions.current.path,
     homeDir,
-    initial: book.current,
+    initial: versions.current,
     clock,
     load: async (file) => {
       const loaded = await parseWorkflow(file, {
@@ -43,17 +47,17 @@ export function followWorkflow(
     },
     onChange: ({ workflow, changes, restartRequired, literalSecrets }) => {
       for (const secret of literalSecrets) redactor.add(secret);
-      // A hook may be given them by name, and print them.
+      // A hook can receive these by name and print them.
       for (const name of workflow.secretNames) {
         const value = resolveSecret(`$${name}`, env);
         if (value !== null) redactor.add(value);
       }
       log.info({ changes }, 'workflow changed, applies to what starts next');
-      tellWarnings(workflow.warnings);
-      tellBackend(log, workflow);
+      logWarnings(workflow.warnings);
+      logBackend(log, workflow);
       if (restartRequired.length > 0)
         log.warn({ restart_required: restartRequired }, 'keys that need a restart keep their old values');
-      book.take(workflow, clock.now().wallMs, restartRequired);
+      versions.take(workflow, clock.now().wallMs, restartRequired);
       dispatch({ type: 'config_changed', config: workflow.config, workflowHash: workflow.hash });
     },
     onError: ({ code, message }) =>
@@ -64,14 +68,14 @@ export function followWorkflow(
   });
 }
 
-/** What `auto` has become is settled before anything runs, and is said once for each reading of the workflow. */
-function tellBackend(log: Logger, { plan }: Workflow): void {
+/** Logs the backend that `auto` stands for, once for each version of the workflow. */
+function logBackend(log: Logger, { plan }: Workflow): void {
   if (plan.isImplied) return;
   const steps = [...allSteps(plan.steps)];
   const { value, source } = plan.backend;
   const isHttp = (step: Step) =>
     step.shape === 'action' && step.action.kind === 'agent' && step.action.backend === 'http';
-  // Where nobody set it and nobody runs on it, it would only raise questions.
-  const isAsked = source !== 'built-in' || steps.some(isHttp);
-  log.info({ steps: steps.length, ...(isAsked ? { backend: value, source } : {}) }, 'steps of the workflow');
+  // A default that no step uses is not worth a field.
+  const isRelevant = source !== 'built-in' || steps.some(isHttp);
+  log.info({ steps: steps.length, ...(isRelevant ? { backend: value, source } : {}) }, 'steps of the workflow');
 }

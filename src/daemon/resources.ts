@@ -9,13 +9,13 @@ import { readBootId, reap, stillAlive } from '../../runner/contain/reap.js';
 import { CapabilityManager, createCapabilityExecutor } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createCodexExecutor } from '../../runner/executors/codex/codex-executor.js';
-import type { Executors } from '../../runner/executors/executors.js';
 import { createExternalExecutor } from '../../runner/executors/external/external-executor.js';
 import { createAgentServiceExecutor } from '../../runner/executors/http/agent-service-executor.js';
 import { createCodeExecutor } from '../../runner/executors/http/code-executor.js';
 import { createLlmExecutor } from '../../runner/executors/http/llm-executor.js';
 import { createToolExecutor } from '../../runner/executors/http/tool-executor.js';
 import { OpenRuns } from '../../runner/open-runs.js';
+import type { RunServices } from '../../runner/run-context.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
 import { combineObservers } from '../../runner/run-observer.js';
 import { RunPool } from '../../runner/run-pool.js';
@@ -25,155 +25,149 @@ import { openWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { loadContinuation } from '../../templates/prompts.js';
 import { Activity } from '../api/activity.js';
-import { createClock, type SystemClock } from '../clock.js';
+import type { SystemClock } from '../clock.js';
 import type { TrackerConfig } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { Dispatch } from '../domain/events.js';
 import { labelKey } from '../domain/issue.js';
-import type { IssueLocks, Store, Tracker } from '../domain/ports.js';
-import type { Workflow } from '../domain/workflow.js';
+import type { Store, Tracker } from '../domain/ports.js';
 import { defaultConfigDir } from '../state-dir.js';
-import { type Locks, takeLocks } from '../store/instance-lock.js';
+import { takeLocks } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
-import type { DaemonOptions } from './daemon.js';
+import type { DaemonOptions } from './options.js';
+import type { ResourceStack } from './resource-stack.js';
 import { RunLog } from './run-log.js';
 import { openTracker } from './tracker.js';
 
-/** Everything that the daemon opens at its start and closes at its end. */
-export interface Parts {
+/** Everything that the daemon opens at its start. */
+export interface DaemonResources {
   readonly clock: SystemClock;
   readonly store: Store;
-  /** What was stored when the daemon started. */
+  /** The state that was stored when the daemon started. */
   readonly durable: Durable;
   readonly tracker: Tracker;
+  /** The folder of all workspaces. */
   readonly root: string;
-  readonly runLog: RunLog;
-  /** What runs are doing right now. */
+  /** What runs are doing now. */
   readonly activity: Activity;
-  /** Temporary folders of runs; removed at the end. */
+  /** The daemon's temporary folder. */
   readonly tmpRoot: string;
-  /** What a killed daemon left of its own is gone. */
-  readonly tidied: Promise<void>;
   readonly pool: RunPool;
   readonly containment: Containment;
   readonly capabilities: CapabilityManager;
   readonly openRuns: OpenRuns;
-  readonly issueLocks: IssueLocks;
-  readonly locks: Locks;
 }
 
-/** Opens the parts in the order in which they can fail most cheaply: settings, tracker, folders, processes. */
-export async function openParts(options: DaemonOptions, book: WorkflowVersions, dispatch: Dispatch): Promise<Parts> {
-  const { stateDir, homeDir } = options;
+interface ResourceLinks {
+  readonly clock: SystemClock;
+  readonly versions: WorkflowVersions;
+  readonly dispatch: Dispatch;
+  /** Closes the resources. */
+  readonly stack: ResourceStack;
+}
+
+/**
+ * Opens the resources in the order in which they fail most cheaply: settings, tracker, folders, locks, store, processes. After an error
+ * the caller closes the stack. Throws `BatonError`.
+ */
+export async function openResources(options: DaemonOptions, links: ResourceLinks): Promise<DaemonResources> {
+  const { stateDir, homeDir, log, redactor } = options;
+  const { clock, versions, dispatch, stack } = links;
   const { workflow } = options.loaded;
   let containment: Containment | null = null;
   const tracker = openTracker(options, {
-    settings: () => book.current.config.tracker,
+    settings: () => versions.current.config.tracker,
     containment: async () => {
       if (containment === null)
-        throw new BatonError('internal_error', 'The tracker was asked before the daemon is up.');
+        throw new BatonError('internal_error', 'the tracker was used before the daemon has started');
       return containment;
     },
   });
-  const onContained = (found: Containment) => {
-    containment = found;
-  };
   const root = await openWorkspaceRoot({
     root: workflow.config.workspace.root,
     workflowDir: workflow.dir,
     home: homeDir,
   });
-  // From here on nobody else touches these workspaces, this state and these issues.
-  const since = new Date().toISOString();
-  const holder = { pid: process.pid, since, workflow: workflow.path, stateDir: stateDir.path };
-  // In the folder that it is about: who comes from another home finds it there, and nobody else may end what runs on this state.
-  const stateLock = await takeLocks({ keys: [`the state in ${stateDir.path}`], dir: stateDir.path, holder });
-  const keys = [`the workspaces in ${root}`, issuesKey(tracker, workflow.config.tracker)];
-  const otherLocks = await takeLocks({ keys, dir: options.lockDir, holder }).catch(async (error: unknown) => {
-    await stateLock.release();
-    throw error;
+  await lock(options, tracker, root, stack);
+  // From here on no other daemon uses these workspaces, this state or these issues.
+  const folder = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
+  stack.add('temporary folder', async () => {
+    const error = await folder.remove();
+    if (error) log.warn({ folder: folder.path, detail: error.message }, 'temporary folder could not be removed');
   });
-  const locks = {
-    async release() {
-      await otherLocks.release();
-      await stateLock.release();
-    },
-  };
-  return openLocked(options, dispatch, { tracker, root, locks, onContained }).catch(async (error: unknown) => {
-    await locks.release();
-    throw error;
-  });
-}
+  const issueLocks = await stack.open('issue locks', () =>
+    openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path }),
+  );
+  const store = await stack.open(
+    'store',
+    () =>
+      options.store ??
+      openSqliteStore({
+        dir: stateDir.path,
+        clean: (json) => redactor.maskJson(json),
+        onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
+      }),
+  );
+  const activity = new Activity();
+  const runLog = await stack.open('run log', () => new RunLog(log, stateDir.transcripts, redactor, activity));
+  stack.add('tracker', () => tracker.close());
 
-type Locked = Pick<Parts, 'tracker' | 'root' | 'locks'> & { onContained(containment: Containment): void };
-type Stored = Locked & Pick<Parts, 'clock' | 'store'>;
-
-async function openLocked(options: DaemonOptions, dispatch: Dispatch, locked: Locked): Promise<Parts> {
-  const { stateDir, log, redactor } = options;
-  const store =
-    options.store ??
-    openSqliteStore({
-      dir: stateDir.path,
-      clean: (json) => redactor.maskJson(json),
-      onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
-    });
-  const clock = createClock();
-  return openStored(options, dispatch, { ...locked, store, clock }).catch(async (error: unknown) => {
-    await locked.tracker.close().catch(() => {}); // That it cannot start is what matters.
-    await store.close().catch(() => {});
-    clock.close();
-    throw error;
-  });
-}
-
-async function openStored(options: DaemonOptions, dispatch: Dispatch, stored: Stored): Promise<Parts> {
-  const { stateDir, log, redactor, env } = options;
-  const { workflow } = options.loaded;
-  const { tracker, root, locks, store, clock } = stored;
   const detected = await detectContainment({
     isolation: workflow.config.runtime.isolation,
     hide: [stateDir.path, options.lockDir, ...(await serviceSecrets(options))],
     clock,
   });
-  tellIsolation(log, detected);
+  logIsolation(log, detected);
   const durable = await store.load();
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
-  const containment = { ...detected, trace: openRuns };
-  stored.onContained(containment);
+  folder.removeEarlier();
+  containment = { ...detected, trace: openRuns };
   const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
-  const activity = new Activity();
-  const runLog = new RunLog(log, stateDir.transcripts, redactor, activity);
-  const { path: tmpRoot, tidied } = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
   const observer = combineObservers([runLog, options.observer ?? {}]);
-  const issueLocks = openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path });
-  const shared = { clock, containment, baseEnv: env, observer, openRuns, survivors, issueLocks };
-  const { capabilities, ...executorParts } = openExecutors(options);
+  const { capabilities, ...executors } = createExecutors(options);
+  stack.add('capabilities', () => capabilities.close());
+  const shared = { clock, containment, baseEnv: options.env, observer };
   const pool = new RunPool({
-    ...shared,
-    dispatch,
-    tmpRoot,
-    workspaces,
-    tracker,
+    ...{ ...shared, openRuns, survivors, issueLocks, dispatch, workspaces, tracker },
+    tmpRoot: folder.path,
     tools: ({ config }) => [updateIssueTool(tracker, config.tracker), ...tracker.tools()],
     continuation: loadContinuation(),
     saveWork: saveWorkOf({ ...shared, saveDir: stateDir.saved }),
-    ...executorParts,
+    ...executors,
   });
-  const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
-  // A large one takes its time, and nothing waits for it.
-  void workspaces.emptyTrash().catch(warn('half-deleted workspaces could not be removed'));
+  // Not awaited: a large workspace takes a while to delete, and nothing depends on it.
+  void workspaces
+    .emptyTrash()
+    .catch(({ message }: Error) => log.warn({ detail: message }, 'half-deleted workspaces could not be removed'));
   return {
-    ...{ clock, store, durable, tracker, root, runLog, activity, tmpRoot, tidied },
-    ...{ pool, containment, capabilities, openRuns, issueLocks, locks },
+    ...{ clock, store, durable, tracker, root, activity, tmpRoot: folder.path },
+    ...{ pool, containment, capabilities, openRuns },
   };
 }
 
-/** The variables of services lie in the home of the same user: agents have no business there. */
+/** Takes the locks on the state, the workspaces and the issues. Throws `already_running`. */
+async function lock(
+  { loaded, stateDir, lockDir }: DaemonOptions,
+  tracker: Tracker,
+  root: string,
+  stack: ResourceStack,
+): Promise<void> {
+  const { path, config } = loaded.workflow;
+  const holder = { pid: process.pid, since: new Date().toISOString(), workflow: path, stateDir: stateDir.path };
+  // The lock on the state lies in the state directory, where a daemon with another home finds it too. It allows reaping processes.
+  const stateLock = await takeLocks({ keys: [`the state in ${stateDir.path}`], dir: stateDir.path, holder });
+  stack.add('state lock', () => stateLock.release());
+  const keys = [`the workspaces in ${root}`, issuesKey(tracker, config.tracker)];
+  const locks = await takeLocks({ keys, dir: lockDir, holder });
+  stack.add('locks', () => locks.release());
+}
+
+/** The folder with the variables of services, which may hold secrets. Agents must not read it. */
 async function serviceSecrets({ env, homeDir }: DaemonOptions): Promise<string[]> {
   const dir = defaultConfigDir(env, homeDir);
   const isFolder = await stat(dir).then(
@@ -190,22 +184,17 @@ function issuesKey({ scope }: Tracker, { requiredLabels, provider }: TrackerConf
   return `the issues of ${scope}${assignee}${labels.length === 0 ? '' : ` with the labels ${labels.join(', ')}`}`;
 }
 
-function tellIsolation(log: Logger, { kind, reason }: Containment): void {
+function logIsolation(log: Logger, { kind, reason }: Containment): void {
   log[kind === 'pidns' ? 'info' : 'warn']({ isolation: kind, detail: reason }, 'isolation of runs');
   if (process.geteuid?.() === 0) {
     log.warn('running as root: agents are root too and can undo their isolation, better use an ordinary user');
   }
 }
 
-/** Everything that can run a step, and what the steps of a workflow need besides. */
-interface ExecutorParts {
-  readonly executors: Executors;
-  readonly capabilities: CapabilityManager;
-  checkPlan(workflow: Workflow): Promise<void>;
-  secret(written: string): string | null;
-}
+type ExecutorServices = Pick<RunServices, 'executors' | 'checkPlan' | 'secret'>;
 
-function openExecutors(options: DaemonOptions): ExecutorParts {
+/** The executors, and the services of runs that belong to them. */
+function createExecutors(options: DaemonOptions): ExecutorServices & { readonly capabilities: CapabilityManager } {
   const { env, homeDir, redactor, version } = options;
   const capabilities = new CapabilityManager({
     discover: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
@@ -232,13 +221,13 @@ function openExecutors(options: DaemonOptions): ExecutorParts {
 
 interface ReapedRuns {
   readonly openRuns: OpenRuns;
-  /** Pids of a run of an earlier daemon that outlive SIGKILL. */
+  /** Pids of a run of an earlier daemon that survive SIGKILL. */
   survivors(runId: string): Promise<readonly number[]>;
 }
 
 /**
- * Ends every process that an earlier daemon on this state directory left, before anything else happens. We hold the lock of the
- * directory, so that daemon is dead.
+ * Ends every process that an earlier daemon on this state directory has left behind. This daemon holds the lock of the directory, so the
+ * earlier one is dead.
  */
 async function reapEarlier(store: Store, { claims }: Durable, stateDir: string, log: Logger): Promise<ReapedRuns> {
   const daemonMarker = createHash('sha256').update(stateDir).digest('hex').slice(0, 16);
@@ -257,7 +246,7 @@ async function reapEarlier(store: Store, { claims }: Durable, stateDir: string, 
         store: store.openRuns,
         daemonMarker,
         bootId,
-        onTrouble: ({ message }) => log.warn({ detail: message }, 'what a run has under way could not be noted down'),
+        onError: ({ message }) => log.warn({ detail: message }, 'the processes of a run could not be recorded'),
       },
       left,
     ),

@@ -1,38 +1,66 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { State } from '../../orchestrator/state.js';
 import { identifierOf } from '../api/issue-view.js';
 import type { Metrics } from '../api/metrics.js';
 import type { StatusSource } from '../api/routes.js';
 import type { Stats } from '../api/schemas.js';
+import type { WorkflowFile } from '../api/snapshot.js';
 import { SharedText } from '../api/stream.js';
 import type { Totals } from '../api/totals.js';
 import { localDay } from '../clock.js';
+import type { ServerConfig } from '../domain/config.js';
+import type { Dispatch } from '../domain/events.js';
+import type { Workflow } from '../domain/workflow.js';
+import type { Redactor } from '../logging/redact.js';
 import { transcriptName } from '../logging/transcript.js';
+import type { StateDir } from '../state-dir.js';
 import { neutraliseJson } from '../text/neutralise.js';
-import type { StatusParts } from './status.js';
-import { capabilityApi } from './status.js';
+import { capabilityApi } from './capability-api.js';
+import type { DaemonResources } from './resources.js';
+
+export interface StatusOptions {
+  readonly server: ServerConfig;
+  readonly stateDir: StateDir;
+  readonly version: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly resources: Pick<DaemonResources, 'clock' | 'store' | 'activity' | 'capabilities'>;
+  readonly redactor: Redactor;
+  readonly log: Logger;
+  readonly dispatch: Dispatch;
+  state(): State;
+  /** The workflow in force. */
+  workflow(): Workflow;
+  workflowFile(): WorkflowFile;
+}
 
 export interface OpenedSource {
   readonly source: StatusSource;
   readonly metrics: Metrics;
-  /** Something happened that whoever asks for the state must see. */
+  /** The state has changed: its text must be made anew. */
   stale(): void;
 }
 
-/** What is known from having seen every decision. */
-export interface Watched {
+/** What the status knows from watching every decision. */
+export interface WatchedDecisions {
   totals(): Totals;
-  /** Settles once everything so far is stored; `false`: it could not be. */
+  /** Settles once all changes so far are stored. Returns false when they cannot be. */
   stored(): Promise<boolean>;
 }
 
-const RUNS_TOLD = 50;
-const RUNS_FOUND = 1_000;
-/** They are about days. */
+/** Runs in the answer about an issue. */
+const MAX_ISSUE_RUNS = 50;
+/** Runs of an issue that are searched for a run id. */
+const MAX_SEARCHED_RUNS = 1_000;
+/** Statistics are about days, so an answer may be a few seconds old. */
 const STATS_FRESH_MS = 5_000;
 
-/** Everything that the routes can ask, from the parts of the daemon. What it needs is loaded here: not every daemon is looked at. */
-export async function createStatusSource(options: StatusParts, { totals, stored }: Watched): Promise<OpenedSource> {
+/** Provides the routes with data of the daemon. Its modules are loaded here, because many daemons are never asked. */
+export async function createStatusSource(
+  options: StatusOptions,
+  { totals, stored }: WatchedDecisions,
+): Promise<OpenedSource> {
   const [{ Feed }, { createMetrics }, { snapshotOf }, { issueView }, { readTimeline }, { readPageFiles }, views] =
     await Promise.all([
       import('../api/stream.js'),
@@ -45,7 +73,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
     ]);
   const [{ statsOf }, { whyNotReady }, { workflowFacts }] = views;
   const { stateDir, version, redactor, log, dispatch, state } = options;
-  const { clock, store, activity, capabilities } = options.parts;
+  const { clock, store, activity, capabilities } = options.resources;
   const now = () => clock.now();
   const daemon = { version, pid: process.pid, startedAtMs: now().wallMs, stateDir: stateDir.path };
   const seen = (runId: string) => activity.of(runId);
@@ -59,12 +87,12 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
   const metrics = createMetrics({ state, now, totals, version });
   const pathOf = (runId: string) => join(stateDir.transcripts, transcriptName(runId));
 
-  /** A run belongs to the issue under whose name it is asked for; `null`: it does not, or there is none. */
+  /** The run of an issue with this id, or its newest run. Returns null when there is none. */
   const runOf = async (asked: string, runId: string | null): Promise<string | null> => {
     const name = identifierOf(state(), asked);
     const live = activity.runOf(name);
     if (live !== null && (runId === null || runId === live)) return live;
-    const records = await store.past.runs({ issue: name, limit: RUNS_FOUND });
+    const records = await store.past.runs({ issue: name, limit: MAX_SEARCHED_RUNS });
     const found = runId === null ? records[0] : records.find((record) => record.runId === runId);
     return found?.runId ?? null;
   };
@@ -75,7 +103,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
     async issue(asked) {
       const name = identifierOf(state(), asked);
       const [records, files] = await Promise.all([
-        store.past.runs({ issue: name, limit: RUNS_TOLD }),
+        store.past.runs({ issue: name, limit: MAX_ISSUE_RUNS }),
         readdir(stateDir.transcripts).then((names) => new Set(names)),
       ]);
       const hasTranscript = (runId: string) => files.has(transcriptName(runId));
@@ -118,7 +146,7 @@ export async function createStatusSource(options: StatusParts, { totals, stored 
   return { source, metrics, stale: () => stateText.stale() };
 }
 
-/** By the calendar: a day may have 23 or 25 hours. */
+/** Calendar days, which may have 23 or 25 hours. */
 function lastDays(wallMs: number, count: number): string[] {
   const today = new Date(wallMs);
   return Array.from({ length: count }, (_, back) => {

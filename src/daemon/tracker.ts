@@ -6,26 +6,26 @@ import type { Logger } from 'pino';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import type { Containment, ExitStatus } from '../../runner/contain/process.js';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
-import { environmentFor } from '../../runner/environment.js';
+import { type EnvironmentSettings, hookEnvironment } from '../../runner/environment.js';
 import { type Clock, withinLimit } from '../domain/clock.js';
-import type { Config, TrackerConfig } from '../domain/config.js';
+import type { TrackerConfig } from '../domain/config.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Tracker } from '../domain/ports.js';
 import type { ProgramProcess, TrackerProgram } from '../tracker/program.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
-import type { DaemonOptions } from './daemon.js';
+import type { DaemonOptions } from './options.js';
 
 type TrackerSource = Pick<DaemonOptions, 'loaded' | 'trackers' | 'env' | 'redactor'>;
 
-interface TrackerSurroundings {
-  /** Of the settings in force, where these may change. */
+interface TrackerHost {
+  /** The settings in force, where they can change. */
   settings?(): TrackerConfig;
-  /** How a tracker's program is contained; asked when one is started. */
+  /** The containment of a tracker's program; called when one is started. */
   containment(): Promise<Containment>;
 }
 
-/** Whatever is read as a secret is masked from then on. */
-export function openTracker(source: TrackerSource, around: TrackerSurroundings): Tracker {
+/** Every value that is read as a secret is masked from then on. */
+export function openTracker(source: TrackerSource, host: TrackerHost): Tracker {
   const { loaded, trackers, env, redactor } = source;
   const { config, dir, secretNames } = loaded.workflow;
   const secret = (name: string) => {
@@ -37,45 +37,42 @@ export function openTracker(source: TrackerSource, around: TrackerSurroundings):
   for (const literal of loaded.literalSecrets) redactor.add(literal);
   return trackers.entry(config.tracker.kind).create({
     ...{ config: config.tracker, env, dir, secret },
-    settings: around.settings ?? (() => config.tracker),
+    settings: host.settings ?? (() => config.tracker),
     mask: (text) => redactor.mask(text),
     nowMs: () => performance.now(),
     start: async (program) =>
-      startTrackerProgram(program, { workflow: loaded.workflow, env, containment: await around.containment() }),
+      startTrackerProgram(program, { workflow: loaded.workflow, env, containment: await host.containment() }),
   });
+}
+
+/** For commands that only read: the tracker's program is contained as well as this machine allows, and ends with the command. */
+export function commandHost(clock: Clock): TrackerHost {
+  return { containment: () => detectContainment({ isolation: 'auto', hide: [], clock }) };
 }
 
 const LADDER = { eofMs: 500, termMs: 1_000 } as const;
 
-export interface ProgramPlace {
-  readonly workflow: {
-    readonly dir: string;
-    readonly config: {
-      readonly runtime: Pick<Config['runtime'], 'env' | 'envAllow'>;
-      readonly hooks: Pick<Config['hooks'], 'envAllow'>;
-    };
-    readonly secretNames: readonly string[];
-  };
+export interface ProgramHost {
+  readonly workflow: EnvironmentSettings & { readonly dir: string };
   readonly env: NodeJS.ProcessEnv;
   readonly containment: Containment;
-  /** By which its processes can be found; absent: one that nobody else needs. */
+  /** Marks the program's processes; by default a new marker. */
   readonly marker?: string;
 }
 
-/** The program of `tracker.kind: command`: by `bash -lc` in the folder of WORKFLOW.md, with the environment of hooks and what its settings add. */
-export async function startTrackerProgram(program: TrackerProgram, place: ProgramPlace): Promise<ProgramProcess> {
-  const { workflow, containment, marker = `tracker-${randomUUID()}` } = place;
-  const { runtime, hooks } = workflow.config;
-  const { env, unset } = environmentFor('hook', {
-    base: place.env,
-    policy: runtime.env,
-    allow: runtime.envAllow,
-    hookAllow: hooks.envAllow,
-    secretNames: workflow.secretNames,
-    extra: { TMPDIR: place.env.TMPDIR ?? tmpdir(), BATON_WORKFLOW_DIR: workflow.dir, ...program.env },
+/**
+ * Starts the program of `tracker.kind: command` with `bash -lc` in the folder of WORKFLOW.md, with the environment of hooks and the
+ * variables of its settings.
+ */
+export async function startTrackerProgram(program: TrackerProgram, host: ProgramHost): Promise<ProgramProcess> {
+  const { workflow, containment, marker = `tracker-${randomUUID()}` } = host;
+  const { env, unset } = hookEnvironment(workflow, host.env, {
+    TMPDIR: host.env.TMPDIR ?? tmpdir(),
+    BATON_WORKFLOW_DIR: workflow.dir,
+    ...program.env,
   });
   const cwd = await realpath(workflow.dir).catch((cause: Error) => {
-    throw new BatonError('tracker_request', `The folder of WORKFLOW.md is gone: ${cause.message}`, {}, { cause });
+    throw new BatonError('tracker_request', `the folder of WORKFLOW.md is gone: ${cause.message}`, {}, { cause });
   });
   const { dev, ino } = await lstat(cwd);
   const given = new Set(Object.keys(program.env));
@@ -86,7 +83,7 @@ export async function startTrackerProgram(program: TrackerProgram, place: Progra
       cwd,
       identity: { dev, ino },
       env,
-      // What its settings give it is its own, whatever else that variable is.
+      // A variable of its own settings is passed even when it is a secret otherwise.
       unset: unset.filter((name) => !given.has(name)),
       stdin: 'pipe',
     },
@@ -107,8 +104,8 @@ function describeExit({ code, signal }: ExitStatus): string {
 
 const LIMIT_MS = 10_000;
 
-/** When the tracker may be asked again, where it limits us already. */
-interface Prepared {
+interface PreparedTracker {
+  /** The end of the rate limit that the tracker reported. */
   readonly limitedUntilMs?: number;
 }
 
@@ -116,12 +113,12 @@ interface PrepareOptions {
   readonly tracker: Tracker;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Somebody wants the daemon to end before it has begun. */
+  /** Aborted when the daemon is to stop before it has started. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** Lets the tracker refuse settings that must not start. A tracker that is down is no reason: polls say so, and go on trying. */
-export async function prepareTracker({ tracker, clock, log, signal: outer }: PrepareOptions): Promise<Prepared> {
+/** Lets the tracker reject its settings. A tracker that is down does not stop the start: polls report it and try again. Throws `invalid_tracker_config`. */
+export async function prepareTracker({ tracker, clock, log, signal: outer }: PrepareOptions): Promise<PreparedTracker> {
   if (!tracker.prepare) return {};
   const late = () => new BatonError('tracker_request', `the tracker did not answer within ${LIMIT_MS / 1000} s`);
   try {
@@ -130,13 +127,8 @@ export async function prepareTracker({ tracker, clock, log, signal: outer }: Pre
   } catch (thrown) {
     const error = toBatonError(thrown, 'tracker_request');
     if (error.code === 'invalid_tracker_config') throw error;
-    log.debug({ code: error.code, detail: error.message }, 'tracker could not be looked at before the first poll');
+    log.debug({ code: error.code, detail: error.message }, 'tracker could not be prepared before the first poll');
     const { resetAtMs } = error.details;
     return error.code === 'tracker_rate_limited' && typeof resetAtMs === 'number' ? { limitedUntilMs: resetAtMs } : {};
   }
-}
-
-/** For a command that only looks: a tracker's own program is contained as well as it can be here, and ends with the command. */
-export function lookingOnly(clock: Clock): TrackerSurroundings {
-  return { containment: () => detectContainment({ isolation: 'auto', hide: [], clock }) };
 }

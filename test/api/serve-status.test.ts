@@ -45,7 +45,7 @@ async function served(server: Partial<ServerConfig> = {}, env: NodeJS.ProcessEnv
     server: { host: '127.0.0.1', allowedHosts: [], port: null, token: null, ...server },
     stateDir: { path: stateDir, transcripts: join(stateDir, 'transcripts'), saved: join(stateDir, 'saved') },
     ...{ version: '1.2.3', env, redactor },
-    parts: { clock, store: createMemoryStore(), activity: new Activity(), capabilities: manager },
+    resources: { clock, store: createMemoryStore(), activity: new Activity(), capabilities: manager },
     log: createLogger({ level: 'debug', redactor, stream: { write: (line) => void log.push(line) }, pretty: false }),
     dispatch: (event) => {
       const before = core.state;

@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest';
-import { Inbox } from '../../src/daemon/daemon.js';
+import { Inbox } from '../../src/daemon/start-up.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 
-test('what happens before the beginning is heard after it, in its order, and before what comes then', () => {
+test('events before the start are handled after it, in order and before any later event', () => {
   const inbox = new Inbox();
-  const heard: string[] = [];
+  const handled: string[] = [];
   const handle = ({ type }: OrchestratorEvent) => {
-    heard.push(type);
+    handled.push(type);
     if (type === 'change_announced') inbox.dispatch({ type: 'ticked' });
   };
 
   inbox.dispatch({ type: 'change_announced' });
   inbox.dispatch({ type: 'refresh_requested' });
-  const before = [...heard];
-  heard.push('started');
+  const before = [...handled];
+  handled.push('started');
   inbox.open(handle);
   inbox.dispatch({ type: 'pause_requested' });
 
   expect(before).toEqual([]);
-  expect(heard).toEqual(['started', 'change_announced', 'ticked', 'refresh_requested', 'pause_requested']);
+  expect(handled).toEqual(['started', 'change_announced', 'ticked', 'refresh_requested', 'pause_requested']);
 });

@@ -46,7 +46,7 @@ describe('the whole daemon', () => {
     daemon.tracker.close = () => new Promise(() => {});
 
     expect(await daemon.stop()).toBe(0);
-    expect(daemon.logLines).toContainEqual(expect.objectContaining({ msg: 'a part did not close well' }));
+    expect(daemon.logLines).toContainEqual(expect.objectContaining({ msg: 'a resource did not close well' }));
   });
 
   test('S2-03 S2-04 a workspace survives a successful run, and the next run finds it unchanged', async () => {

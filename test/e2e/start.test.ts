@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { handleSignals } from '../../src/cli/run.js';
-import type { Daemon } from '../../src/daemon/daemon.js';
+import type { Daemon } from '../../src/daemon/options.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { place } from '../cli/command.js';
 import { createMemoryStore } from '../support/memory-store.js';
@@ -25,7 +25,7 @@ test('a failed start closes the opened resources and leaves no folder', async ()
   });
 
   await expect(start).rejects.toThrow('the disk is gone');
-  expect(existsSync(join(dir, 'state', 'tmp-folder'))).toBe(false);
+  expect(existsSync(readFileSync(join(dir, 'state', 'tmp-folder'), 'utf8'))).toBe(false);
   expect(close).toHaveBeenCalledOnce();
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startDailyReport } from '../../src/daemon/notify.js';
+import { startDailyReport } from '../../src/daemon/daily-report.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import type { ReportNotice } from '../../src/notify/notice.js';
@@ -53,8 +53,8 @@ async function begin({ dir = stateDir(), clock = new FakeClock(), make }: Option
     log: createLogger({ level: 'debug', redactor: createRedactor(), stream, pretty: false }),
     stateDir: dir,
     reportAt: () => wanted.at,
-    make: make ?? (() => Promise.resolve({ text: 'report', report: {} })),
-    tell: ({ atMs }: ReportNotice) => sent.push(new Date(atMs).toISOString().slice(8, 16)),
+    create: make ?? (() => Promise.resolve({ text: 'report', report: {} })),
+    send: ({ atMs }: ReportNotice) => sent.push(new Date(atMs).toISOString().slice(8, 16)),
   });
   onTestFinished(() => reports.close());
   const settled = async () => {

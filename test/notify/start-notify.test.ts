@@ -59,7 +59,7 @@ async function desk(settings: Partial<NotifyConfig>, env: NodeJS.ProcessEnv = {}
       tmpDir: dir,
       workflow: () => workflow({ dir, path: join(dir, 'WORKFLOW.md'), config: { notify: made.settings } }),
       page: (identifier) => `http://127.0.0.1:1/#${identifier}`,
-      dailyReport: () => Promise.resolve({ text: 'nothing', report: {} }),
+      createDailyReport: () => Promise.resolve({ text: 'nothing', report: {} }),
     }),
     act: (what) => {
       const before = core.state;

@@ -35,7 +35,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
   const workspaces = createWorkspaces({ root: dir, scope: 'test', owners: store.owners });
   const workspace = await workspaces.prepare(order.issue);
   await workspaces.confirmCreated(workspace);
-  const trace = { store: store.openRuns, daemonMarker: 'd', bootId: 'b', onTrouble: () => {} };
+  const trace = { store: store.openRuns, daemonMarker: 'd', bootId: 'b', onError: () => {} };
   const before = new OpenRuns(trace, []);
   before.begin('r1', 'A');
   if (options.owes) await before.afterRunDue('r1', workspace.key);
@@ -115,8 +115,8 @@ test('a note that could not be removed goes with the next one that can', async (
     if (isFull) throw new Error('disk full');
     await store.openRuns.remove(marker);
   };
-  const onTrouble = ({ message }: Error) => troubles.push(message);
-  const trace = { store: { ...store.openRuns, remove }, daemonMarker: 'd', bootId: 'b', onTrouble };
+  const onError = ({ message }: Error) => troubles.push(message);
+  const trace = { store: { ...store.openRuns, remove }, daemonMarker: 'd', bootId: 'b', onError };
   const openRuns = new OpenRuns(trace, []);
   for (const marker of ['r1', 'r2', 'r3']) {
     openRuns.begin(marker, 'A');

@@ -35,7 +35,7 @@ async function setUp() {
   onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
   const store = createMemoryStore();
   const workspaces = createWorkspaces({ root, scope: 'test', owners: store.owners });
-  const openRuns = new OpenRuns({ store: store.openRuns, daemonMarker: 'd', bootId: 'b', onTrouble: () => {} }, []);
+  const openRuns = new OpenRuns({ store: store.openRuns, daemonMarker: 'd', bootId: 'b', onError: () => {} }, []);
   const events: OrchestratorEvent[] = [];
   const working: { emit(signal: RunSignal): void; finish(outcome: Outcome): void }[] = [];
   const saved: string[] = [];

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { detectContainment } from '../../../runner/contain/detect-containment.js';
 import { findMarked } from '../../../runner/contain/marker-sweep.js';
 import { createClock } from '../../clock.js';
-import { type ProgramPlace, startTrackerProgram } from '../../daemon/tracker.js';
+import { type ProgramHost, startTrackerProgram } from '../../daemon/tracker.js';
 import type { Clock } from '../../domain/clock.js';
 import { BatonError } from '../../domain/errors.js';
 import { createRedactor, type Redactor } from '../../logging/redact.js';
@@ -100,7 +100,7 @@ function verdictOn(results: readonly CheckResult[]): string {
 
 export interface ProgramUnderTest {
   readonly program: TrackerProgram;
-  readonly workflow: ProgramPlace['workflow'];
+  readonly workflow: ProgramHost['workflow'];
   readonly states: readonly string[];
   /** `null`: nobody set one. */
   readonly limitMs: number | null;

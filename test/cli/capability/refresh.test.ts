@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { discoverCapabilities } from '../../../runner/executors/capability/definitions.js';
-import { capabilityApi } from '../../../src/daemon/status.js';
+import { capabilityApi } from '../../../src/daemon/capability-api.js';
 import { defaultStateDir } from '../../../src/state-dir.js';
 import { workflowKey } from '../../../src/workflow/workspace-root.js';
 import { type World, world } from '../cli-fixture.js';
