@@ -12,9 +12,117 @@ import type {
 import { shellWord } from '../domain/shell-word.js';
 import { formatBudget, formatTokens } from '../text/format-numbers.js';
 import { formatAge, formatTimeLeft, localiseTimes } from '../text/format-time.js';
-import { cut, oneLine, withStop, wrap } from '../text/terminal-text.js';
+import { neutralise } from '../text/neutralise.js';
+import { cut, oneLine, pad, widthOf, withStop, wrap } from '../text/terminal-text.js';
 import { questionLines } from './answer.js';
-import { commandFor, type Entry, type Frame, type Line, linesOf, section } from './terminal.js';
+import type { Paint } from './terminal.js';
+
+/** How a status is laid out. */
+export interface Frame {
+  readonly nowMs: number;
+  /** Columns for sentences. */
+  readonly width: number;
+  /** Columns for a row with a long title. */
+  readonly widest: number;
+  /** Rows of a screen that does not scroll and is too small, so that lists are shortened. Null: no limit. */
+  readonly height: number | null;
+  readonly paint: Paint;
+  /** Show every entry of every list. */
+  readonly all: boolean;
+  /** The flags that name the daemon in commands. */
+  readonly target: string;
+}
+
+/** One entry of a list: its first line and the lines below. */
+export interface Entry {
+  readonly identifier: string;
+  readonly title: string;
+  readonly right: string;
+  readonly below: readonly Line[];
+}
+
+export interface Line {
+  readonly text: string;
+  readonly style?: keyof Paint;
+  /** Default: 1. */
+  readonly maxLines?: number;
+  /** Neither wrapped nor cut, since it is to be copied. */
+  readonly isCommand?: boolean;
+  /** Text of an agent: every row stands behind a bar. */
+  readonly isQuoted?: boolean;
+}
+
+const MAX_IDENTIFIER = 16;
+const MIN_TITLE = 12;
+/** From that many rows on no list is shortened. */
+const TALL = 56;
+const FEWEST_LINES = 3;
+
+/** The number of lines that a list may have on this screen. */
+export function linesOf(lines: number, { height }: Frame): number {
+  return height === null ? lines : Math.min(lines, Math.max(FEWEST_LINES, Math.floor((lines * height) / TALL)));
+}
+
+/** A heading with its entries, cut to a number of lines. Empty without entries. */
+export function section(
+  heading: string,
+  entries: readonly Entry[],
+  frame: Frame,
+  options: { readonly lines: number; readonly style?: keyof Paint; readonly note?: string },
+): string[] {
+  if (entries.length === 0) return [];
+  const { paint, all } = frame;
+  const column = Math.min(MAX_IDENTIFIER, Math.max(...entries.map(({ identifier }) => widthOf(oneLine(identifier)))));
+  const note = options.note === undefined ? '' : `: ${oneLine(options.note)}`;
+  const title = `${heading} (${entries.length})`;
+  const lines = [`${paint[options.style ?? 'bold'](title)}${cut(note, frame.width - widthOf(title))}`];
+  const room = linesOf(options.lines, frame);
+  const width = rowWidth(entries, column, frame);
+  let shown = 0;
+  for (const entry of entries) {
+    const own = entryLines(entry, column, width, frame);
+    if (!all && shown > 0 && lines.length + own.length > room + 1) break;
+    lines.push(...own);
+    shown += 1;
+  }
+  const left = entries.length - shown;
+  if (left > 0) lines.push(paint.dim(`  … and ${left} more (--all)`));
+  return lines;
+}
+
+/** A command about an issue, as the user can type it. */
+export function commandFor({ target }: Frame, verb: string, identifier: string | null, flags = ''): string {
+  const issue = identifier === null ? '' : ` ${identifier === '<issue>' ? identifier : shellWord(identifier)}`;
+  return neutralise(`baton ${verb}${issue}${flags}${target}`);
+}
+
+/** Wider than sentences when a title would be cut and the terminal has room. */
+function rowWidth(entries: readonly Entry[], column: number, { width, widest }: Frame): number {
+  const wanted = entries.map(({ title, right }) => column + 6 + widthOf(oneLine(title)) + widthOf(oneLine(right)));
+  return Math.min(widest, Math.max(width, ...wanted));
+}
+
+function entryLines({ identifier, title, right, below }: Entry, column: number, width: number, frame: Frame): string[] {
+  const { paint } = frame;
+  const indent = column + 4;
+  const rightText = oneLine(right);
+  const forTitle = width - indent - widthOf(rightText) - 2;
+  const isBeside = rightText !== '' && forTitle >= MIN_TITLE;
+  const name = paint.cyan(pad(oneLine(identifier), column));
+  const first = isBeside
+    ? `  ${name}  ${pad(oneLine(title), forTitle)}  ${paint.dim(rightText)}`
+    : `  ${name}  ${cut(oneLine(title), width - indent)}`;
+  const more: Line[] = isBeside || rightText === '' ? [...below] : [{ text: rightText }, ...below];
+  return [first, ...more.flatMap((line) => lineRows(line, indent, frame))];
+}
+
+function lineRows({ text, style = 'dim', maxLines = 1, ...line }: Line, indent: number, frame: Frame): string[] {
+  const margin = ' '.repeat(indent);
+  if (line.isCommand) return [`${margin}${frame.paint[style](text)}`];
+  const bar = line.isQuoted ? '│ ' : '';
+  const rows = wrap(oneLine(text), Math.max(20, frame.width - indent) - bar.length, maxLines);
+  return rows.map((row) => `${margin}${frame.paint[style](`${bar}${row}`)}`);
+}
 
 export function runningList({ running }: Pick<StateView, 'running'>, frame: Frame): string[] {
   const entries = running.map((run) => runningEntry(run, frame));
@@ -23,7 +131,7 @@ export function runningList({ running }: Pick<StateView, 'running'>, frame: Fram
   return section('Running', entries, frame, { lines: 20, style: 'green', ...note });
 }
 
-/** In the order in which they will start. What keeps all of them is said once. */
+/** In the order of their start. A reason that all share is shown once, in the heading. */
 export function nextList({ ready }: Pick<StateView, 'ready'>, frame: Frame): string[] {
   const reasons = new Set(ready.map(({ why }) => why));
   const [shared] = reasons.size === 1 ? reasons : [];
@@ -32,14 +140,14 @@ export function nextList({ ready }: Pick<StateView, 'ready'>, frame: Frame): str
   return section('Next', entries, frame, { lines: 10, ...note });
 }
 
-/** One that is due is in line, and told there. */
+/** Without those that are due: they are in the list of the next ones. */
 export function waitingList({ retrying, ready }: Pick<StateView, 'retrying' | 'ready'>, frame: Frame): string[] {
   const inLine = new Set(ready.map(({ issue_id }) => issue_id));
   const entries = retrying.filter(({ issue_id }) => !inLine.has(issue_id)).map((one) => waitingEntry(one, frame));
   return section('Waiting', entries, frame, { lines: 10 });
 }
 
-/** Without those that need an answer: they stand on top. `hasDaemon`: there is one that could be told to retry. */
+/** Without those that need an answer: they are at the top. Without a daemon no command to retry is shown. */
 export function parkedList({ parked }: Pick<StateView, 'parked'>, frame: Frame, hasDaemon = true): string[] {
   const entries = parked.filter(({ question }) => question === null).map((one) => parkedEntry(one, frame, hasDaemon));
   return section('Parked', entries, frame, { lines: 12, style: 'yellow' });
@@ -64,11 +172,11 @@ function runningEntry(run: RunningView, { nowMs }: Frame): Entry {
 function doing(run: RunningView, ago: string | null): string {
   const age = ago === null ? '' : ` · ${ago}`;
   if (run.stopping !== null) return `is being stopped (${run.stopping})${age}`;
-  if (run.asking) return `asks, see above${age}`;
+  if (run.asking) return `waits for an answer, see above${age}`;
   const probe = run.probe ? 'probes whether the hold is over, ' : '';
-  // Nothing came after the beginning of the turn, which is known already.
+  // The start of the turn needs no sentence of its own.
   if (TURN_BEGAN.test(run.last_message ?? ''))
-    return `${probe}${where(run)} began${ago === null ? '' : ` ${ago}`}, nothing heard since`;
+    return `${probe}${where(run)} began${ago === null ? '' : ` ${ago}`}, no event since`;
   const said = run.last_message === null ? '' : `: ${run.last_message}`;
   return `${probe}${where(run)}${said}${age}`;
 }
@@ -76,7 +184,7 @@ function doing(run: RunningView, ago: string | null): string {
 const TURN_BEGAN = /^(?:turn \d+|a turn) began$/;
 
 function where({ phase, step, turn_count }: RunningView): string {
-  if (phase === null) return 'is being looked after since a restart';
+  if (phase === null) return 'is being resumed after a restart';
   if (phase === 'claiming') return 'is about to start';
   if (phase === 'preparing') return 'prepares its workspace';
   if (phase === 'finishing') return 'finishes';
@@ -85,9 +193,9 @@ function where({ phase, step, turn_count }: RunningView): string {
   return parts.length === 0 ? 'works' : parts.join(', ');
 }
 
-function readyEntry({ why, retry, priority, ...one }: ReadyView, tellWhy: boolean, { nowMs }: Frame): Entry {
+function readyEntry({ why, retry, priority, ...one }: ReadyView, showWhy: boolean, { nowMs }: Frame): Entry {
   const right = [...(priority === null ? [] : [`priority ${priority}`]), ...(retry ? ['again'] : [])].join(', ');
-  const below = tellWhy ? [{ text: why === null ? 'starts now' : localiseTimes(why, nowMs) }] : [];
+  const below = showWhy ? [{ text: why === null ? 'starts now' : localiseTimes(why, nowMs) }] : [];
   return { ...namesOf(one), right, below };
 }
 
@@ -109,12 +217,12 @@ function parkedEntry(one: ParkedView, frame: Frame, hasDaemon: boolean): Entry {
   const age = formatAge(one.since, frame.nowMs);
   const right = `${one.reason}${age === null ? '' : ` · ${age} ago`}`;
   const message: Line = { text: localiseTimes(one.message, frame.nowMs), maxLines: 2 };
-  return { ...namesOf(one), right, below: [message, ...(hasDaemon ? freedBy(one, frame) : [])] };
+  return { ...namesOf(one), right, below: [message, ...(hasDaemon ? continuesWhen(one, frame) : [])] };
 }
 
-/** What a person can do about it. The end is to be copied. */
-function freedBy({ reason, issue_identifier, keeps_slot }: ParkedView, frame: Frame): Line[] {
-  if (reason === 'configuration') return [{ text: 'goes on when the workflow changes' }];
+/** What makes a parked issue continue. */
+function continuesWhen({ reason, issue_identifier, keeps_slot }: ParkedView, frame: Frame): Line[] {
+  if (reason === 'configuration') return [{ text: 'continues when the workflow changes' }];
   const first = keeps_slot ? 'once its process has ended: ' : '';
   const change = reason === 'budget' ? 'when agent.max_tokens_per_issue is raised' : 'when the issue changes';
   return [{ text: `${first}${change}, or: ${commandFor(frame, 'retry', issue_identifier)}`, isCommand: true }];
@@ -135,24 +243,24 @@ const QUESTION_LINES = 4;
 
 type Needs = Pick<StateView, 'asking' | 'parked' | 'holds'>;
 
-/** What waits for a person: a hold of the whole daemon, runs that ask, and issues that were parked with a question which can be answered. */
+/** What waits for a person: holds of the daemon, runs with a question, and issues that were parked with a question. */
 export function needsYou(view: Needs, frame: Frame): string[] {
   const holds = view.holds.filter(needsPerson).map((hold) => holdEntry(hold, frame));
   return section('Needs you', [...holds, ...questionEntries(view, frame, true)], frame, { lines: 24, style: 'yellow' });
 }
 
-/** The same while no daemon is there that could be given an answer. */
+/** The same without a daemon, which would take the answer. */
 export function storedNeedsYou(view: Pick<Needs, 'asking' | 'parked'>, frame: Frame): string[] {
   const note = 'start the daemon to answer';
   return section('Needs you', questionEntries(view, frame, false), frame, { lines: 24, style: 'yellow', note });
 }
 
-/** How many entries that are. Issues that are parked without a question are told as parked. */
+/** The number of entries that need a person. */
 export function countNeeds({ asking, parked, holds }: Needs): number {
   return asking.length + parked.filter(({ question }) => question !== null).length + holds.filter(needsPerson).length;
 }
 
-/** The budget of the day comes back by itself. */
+/** The daily budget resets by itself. */
 export function needsPerson({ source }: HoldView): boolean {
   return source !== 'budget';
 }
@@ -162,8 +270,8 @@ function holdEntry({ code, message, action, since: from, until: to, tries }: Hol
   const next = formatTimeLeft(to, nowMs);
   const right = [
     ...(held === null ? [] : [`for ${held}`]),
-    ...(tries === 0 ? [] : [`${tries === 1 ? 'one try' : `${tries} tries`} in vain`]),
-    ...(next === null ? [] : [`tried again in ${next}`]),
+    ...(tries === 0 ? [] : [`${tries === 1 ? 'one try' : `${tries} tries`} failed`]),
+    ...(next === null ? [] : [`retried in ${next}`]),
   ];
   const text = `${withStop(message)} ${withStop(action)}`.trim();
   return {
@@ -177,7 +285,7 @@ function holdEntry({ code, message, action, since: from, until: to, tries }: Hol
 function questionEntries({ asking, parked }: Pick<Needs, 'asking' | 'parked'>, frame: Frame, hasDaemon: boolean) {
   return [
     ...asking.map((one) => askingEntry(one, frame, hasDaemon)),
-    ...parked.flatMap((one) => parkedEntryNeedsYou(one, frame, hasDaemon)),
+    ...parked.flatMap((one) => parkedQuestionEntry(one, frame, hasDaemon)),
   ];
 }
 
@@ -198,7 +306,7 @@ function askingEntry(
   return { identifier: issue_identifier, title, right: right.join(', '), below };
 }
 
-function parkedEntryNeedsYou({ question, ...one }: ParkedView, frame: Frame, hasDaemon: boolean): Entry[] {
+function parkedQuestionEntry({ question, ...one }: ParkedView, frame: Frame, hasDaemon: boolean): Entry[] {
   if (question === null) return [];
   const parked = formatAge(one.since, frame.nowMs);
   const right = parked === null ? 'parked' : `parked ${parked} ago`;
@@ -206,7 +314,7 @@ function parkedEntryNeedsYou({ question, ...one }: ParkedView, frame: Frame, has
   return [{ identifier: one.issue_identifier, title: one.title, right, below: [...quoted(question, frame), ...hint] }];
 }
 
-/** To be copied; what is between angle brackets is for the person to say. */
+/** The command that answers; the person replaces what is in angle brackets. */
 function howToAnswer(identifier: string, question: QuestionView, isOneOfSeveral: boolean, frame: Frame): Line {
   const { kind, fields, id } = question;
   const which = isOneOfSeveral ? ` --question ${shellWord(id)}` : '';
@@ -217,7 +325,7 @@ function howToAnswer(identifier: string, question: QuestionView, isOneOfSeveral:
   return { text: command(fields.length === 1 ? " '<answer>'" : flags), style: 'cyan', isCommand: true };
 }
 
-/** The first lines of a question, and its blanks; on a small screen as little of it as tells what it is about. */
+/** The first lines of a question and its fields; on a small screen one line. */
 function quoted(question: QuestionView, frame: Frame): Line[] {
   const lines = questionLines(question);
   const rows = lines.text.map((row) => row.trim()).filter((row) => row !== '');
@@ -229,19 +337,19 @@ function quoted(question: QuestionView, frame: Frame): Line[] {
   return [...rows.slice(0, QUESTION_LINES).map(asLine), ...more, ...fields];
 }
 
-const MOST_REASONS = 3;
+const MAX_REASONS = 3;
 
-/** They are many, and most are none of our business: by the first reason of each, what keeps most of them first. */
+/** Grouped by the first reason of each, the most frequent first. */
 export function ineligibleList({ ineligible }: Pick<StateView, 'ineligible'>, frame: Frame): string[] {
   if (ineligible.length === 0) return [];
   const groups = [...byReason(ineligible)].sort(([, a], [, b]) => b.length - a.length);
-  const shown = frame.all ? groups : groups.slice(0, linesOf(MOST_REASONS, frame));
+  const shown = frame.all ? groups : groups.slice(0, linesOf(MAX_REASONS, frame));
   const left = groups.length - shown.length;
   return [
     `Not eligible (${ineligible.length})`,
     ...shown.flatMap(([why, issues]) => groupRows(why, issues, frame)),
     ...(left === 0 ? [] : [`  … and ${left === 1 ? 'one more reason' : `${left} more reasons`} (--all)`]),
-    `Every rule of one: ${commandFor(frame, 'explain', '<issue>')}`,
+    `All rules of an issue: ${commandFor(frame, 'explain', '<issue>')}`,
   ].map(frame.paint.dim);
 }
 

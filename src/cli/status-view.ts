@@ -3,24 +3,26 @@ import type { LockHolder } from '../store/instance-lock.js';
 import { formatBudget } from '../text/format-numbers.js';
 import { formatAge, formatDuration, formatMoment, formatTimeLeft, localiseTimes } from '../text/format-time.js';
 import { cut, joinFacts, oneLine, withCommand, withStop, wrap } from '../text/terminal-text.js';
-import type { StoredView } from './status.js';
 import {
+  commandFor,
   countNeeds,
   doneList,
+  type Entry,
+  type Frame,
   ineligibleList,
   needsPerson,
   needsYou,
   nextList,
   parkedList,
   runningList,
+  section,
   storedNeedsYou,
   waitingList,
 } from './status-lists.js';
-import { commandFor, type Entry, type Frame, section } from './terminal.js';
 
-/** The state of a daemon for a person at a terminal: who needs them first, then what happens, what comes, what was. Pure. */
+/** The state of a daemon: first what needs a person, then what runs, what is next and what is done. Pure. */
 export function renderStatus(view: StateView, frame: Frame): string {
-  const parts = [
+  const blocks = [
     statusHeader(view, frame),
     needsYou(view, frame),
     runningList(view, frame),
@@ -30,18 +32,33 @@ export function renderStatus(view: StateView, frame: Frame): string {
     doneList(view, frame),
     ineligibleList(view, frame),
   ];
-  return together(parts);
+  return joinBlocks(blocks);
 }
 
-/** Parts that say something, with an empty line between them. */
-function together(parts: readonly (readonly string[])[]): string {
+/** Separates the blocks by empty lines and drops empty ones. */
+function joinBlocks(parts: readonly (readonly string[])[]): string {
   const blocks = parts
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.map((line) => line.trimEnd()).join('\n'));
   return blocks.length === 0 ? '' : `${blocks.join('\n\n')}\n`;
 }
 
-/** Which daemon this is and how it is, and everything that keeps it as a whole from working. */
+/** Wraps a text and indents all rows but the first, so that no text of a tracker or an agent begins a row. */
+function paragraph(text: string, { width, maxLines, paint, margin = '' }: ParagraphOptions): string[] {
+  const rows = wrap(oneLine(text), width - margin.length - INDENT.length, maxLines);
+  return rows.map((row, at) => `${margin}${at === 0 ? '' : INDENT}${paint(row)}`);
+}
+
+interface ParagraphOptions {
+  readonly width: number;
+  readonly maxLines: number;
+  readonly paint: (text: string) => string;
+  readonly margin?: string;
+}
+
+const INDENT = '  ';
+
+/** The daemon, its numbers, and everything that prevents it from working. */
 function statusHeader(view: StateView, frame: Frame): string[] {
   const { paint, width } = frame;
   return [
@@ -50,9 +67,9 @@ function statusHeader(view: StateView, frame: Frame): string[] {
     ...joinFacts(facts(view, frame), width).map(paint.dim),
     ...paused(view, frame).map(paint.yellow),
     ...[...troubles(view, frame.nowMs), ...workflowTroubles(view)].flatMap(({ text, isBad, margin = '' }) =>
-      wrap(oneLine(text), width - margin.length, 4).map((row) => `${margin}${paint[isBad ? 'red' : 'yellow'](row)}`),
+      paragraph(text, { width, maxLines: 4, paint: paint[isBad ? 'red' : 'yellow'], margin }),
     ),
-    ...whyIdle(view, frame).flatMap((text) => wrap(oneLine(text), width, 4).map(paint.yellow)),
+    ...whyIdle(view, frame).flatMap((text) => paragraph(text, { width, maxLines: 4, paint: paint.yellow })),
   ];
 }
 
@@ -75,7 +92,7 @@ interface Trouble {
 
 function paused({ paused: pause }: StateView, frame: Frame): string[] {
   if (pause === null) return [];
-  const text = `Paused for ${formatAge(pause.since, frame.nowMs) ?? '?'}: nothing new is started. To go on:`;
+  const text = `Paused for ${formatAge(pause.since, frame.nowMs) ?? '?'}: no run is started. To resume:`;
   return withCommand(text, commandFor(frame, 'resume', null), frame.width);
 }
 
@@ -83,30 +100,30 @@ function troubles(view: StateView, nowMs: number): Trouble[] {
   const { poll, holds, shutting_down } = view;
   const found: Trouble[] = [];
   const bad = (text: string) => void found.push({ text, isBad: true });
-  const tell = (text: string) => void found.push({ text, isBad: false });
-  if (shutting_down) tell('Shutting down: runs are being stopped.');
-  // The others stand under what needs a person.
+  const note = (text: string) => void found.push({ text, isBad: false });
+  if (shutting_down) note('Shutting down: runs are being stopped.');
+  // The other holds are in the list of what needs a person.
   for (const hold of holds.filter((one) => !needsPerson(one))) bad(holdText(hold, nowMs));
-  if (poll.health === 'never' && poll.error === null) tell('The tracker has not been read yet.');
+  if (poll.health === 'never' && poll.error === null) note('The tracker has not been read yet.');
   if (poll.health === 'failed' || poll.error !== null) bad(pollText(view, nowMs));
   if (poll.slowed_to_ms !== null)
-    tell(
-      `The quota of the tracker runs low: it is read every ${formatDuration(poll.slowed_to_ms)} until that is reset.`,
+    note(
+      `The quota of the tracker runs low: it is read every ${formatDuration(poll.slowed_to_ms)} until the quota is reset.`,
     );
   if (poll.problems.length > 0)
-    tell(
+    note(
       poll.problems.length === 1
-        ? `One thing in the tracker needs a look: ${poll.problems[0]}`
-        : `${poll.problems.length} things in the tracker need a look: ${poll.problems[0]}; …`,
+        ? `One problem in the tracker: ${poll.problems[0]}`
+        : `${poll.problems.length} problems in the tracker: ${poll.problems[0]}; …`,
     );
   return found;
 }
 
-/** One fault a line, and none where our own lines begin. Unknown keys come along with the faults, and would be none by themselves. */
+/** Each fault on an indented line. Unknown keys are listed too, as warnings. */
 function workflowTroubles({ workflow }: StateView): Trouble[] {
   const { error, restart_required: changed } = workflow;
   const faults = (error?.message ?? '').split('\n').map((text) => ({ text, isBad: !NO_EFFECT.test(text) }));
-  const head = `The file as it is now is not in effect, the settings of before are (${error?.code}):`;
+  const head = `The file is invalid, so the previous settings stay in effect (${error?.code}):`;
   return [
     ...(error === null ? [] : [{ text: head, isBad: true }]),
     ...(error === null
@@ -114,7 +131,7 @@ function workflowTroubles({ workflow }: StateView): Trouble[] {
       : faults.map(({ text, isBad }) => ({ text: isBad ? text : `warning: ${text}`, isBad, margin: '  ' }))),
     ...(changed.length === 0
       ? []
-      : [{ text: `Changed, but only in effect after a restart: ${changed.join(', ')}`, isBad: false }]),
+      : [{ text: `Changed, but only effective after a restart: ${changed.join(', ')}`, isBad: false }]),
   ];
 }
 
@@ -122,8 +139,8 @@ const NO_EFFECT = /\bunknown key \S+ has no effect\b/;
 
 function holdText({ code, message, action, since: from, until: to, tries }: HoldView, nowMs: number): string {
   const next = formatTimeLeft(to, nowMs);
-  const tried = tries === 0 ? '' : `, ${tries === 1 ? 'one try' : `${tries} tries`} in vain`;
-  const then = next === null ? '' : ` It is tried again in ${next}.`;
+  const tried = tries === 0 ? '' : `, ${tries === 1 ? 'one try' : `${tries} tries`} failed`;
+  const then = next === null ? '' : ` The next try is in ${next}.`;
   return `On hold for ${formatAge(from, nowMs) ?? '?'} (${code}${tried}): ${withStop(message)} ${withStop(action)}${then}`;
 }
 
@@ -131,7 +148,7 @@ function pollText({ poll }: StateView, nowMs: number): string {
   const failing = formatAge(poll.failing_since, nowMs);
   const next = formatTimeLeft(poll.next, nowMs);
   const code = poll.error_code === null ? '' : ` (${poll.error_code})`;
-  const then = next === null ? '' : ` It is tried again in ${next}.`;
+  const then = next === null ? '' : ` The next try is in ${next}.`;
   return `The tracker could not be read${failing === null ? '' : ` for ${failing}`}${code}: ${withStop(poll.error ?? '')}${then}`;
 }
 
@@ -155,7 +172,7 @@ function inSentence(text: string): string {
   return text.replace(/^(?:No|On|One|Paused|The)\b/, (word) => word.toLowerCase());
 }
 
-/** How many there are of everything, in the words of the lists; what there is none of is left out, apart from what runs. */
+/** The number of entries of each list. Zeros are left out, apart from `0 running`. */
 function countWords(view: StateView): string[] {
   const { counts } = view;
   const inLine = new Set(view.ready.map(({ issue_id }) => issue_id));
@@ -176,23 +193,31 @@ function countWords(view: StateView): string[] {
     .map(([n, word]) => `${n} ${word}`);
 }
 
+/** The stored state of a daemon that is not running. */
+export interface StoredView extends Pick<StateView, 'asking' | 'retrying' | 'parked' | 'done'> {
+  /** They continue when a daemon is started. */
+  readonly interrupted: readonly { readonly identifier: string; readonly title: string; readonly number: number }[];
+  readonly holds: readonly { readonly code: string; readonly message: string }[];
+  readonly pausedSince: string | null;
+}
+
 interface StoredFacts {
-  /** Which workflow or state directory was looked at. */
-  readonly place: string;
-  /** `null`: nothing is stored. */
+  /** The workflow or the state directory. */
+  readonly path: string;
+  /** Null when nothing is stored. */
   readonly storedAtMs: number | null;
   /** The command that starts the daemon. */
   readonly start: string;
 }
 
-/** What is known while no daemon runs. Pure. */
+/** The stored state, while no daemon is running. Pure. */
 export function renderStored(view: StoredView, facts: StoredFacts, frame: Frame): string {
-  return together([
+  return joinBlocks([
     storedHeader(view, facts, frame),
     storedNeedsYou(view, frame),
     section('Interrupted', view.interrupted.map(interruptedEntry), frame, {
       lines: 10,
-      note: 'they go on when the daemon is started',
+      note: 'they continue when the daemon is started',
     }),
     waitingList({ ...view, ready: [] }, frame),
     parkedList(view, frame, false),
@@ -206,14 +231,14 @@ function storedHeader({ holds, pausedSince }: StoredView, facts: StoredFacts, fr
     facts.storedAtMs === null
       ? 'No daemon is running, and none has stored anything here.'
       : `No daemon is running; this is what was stored at ${formatMoment(facts.storedAtMs, nowMs)}.`;
-  const paused = `Paused for ${formatAge(pausedSince, nowMs) ?? '?'}; this lasts over a start, until:`;
+  const paused = `Paused for ${formatAge(pausedSince, nowMs) ?? '?'}; a start does not end this. To resume:`;
   return [
-    paint.bold(cut(oneLine(facts.place), width)),
+    paint.bold(cut(oneLine(facts.path), width)),
     ...wrap(what, width, 2).map(paint.yellow),
     ...[`To start it: ${oneLine(facts.start)}`].map(paint.dim),
     ...(pausedSince === null ? [] : withCommand(paused, commandFor(frame, 'resume', null), width).map(paint.yellow)),
     ...holds.flatMap(({ code, message }) =>
-      wrap(oneLine(`It was on hold (${code}): ${message}`), width, 3).map(paint.red),
+      paragraph(`It was on hold (${code}): ${message}`, { width, maxLines: 3, paint: paint.red }),
     ),
   ];
 }
@@ -222,10 +247,10 @@ function interruptedEntry({ identifier, title, number }: StoredView['interrupted
   return { identifier, title, right: `run ${number}`, below: [] };
 }
 
-/** A daemon of this user, and what it answered: its state, or why not. */
+/** A daemon of this user, and its state or why it gave none. */
 export interface DaemonStatus {
   readonly holder: LockHolder;
-  readonly answer: StateView | { readonly silent: string };
+  readonly answer: StateView | { readonly error: string };
 }
 
 /** A few lines for each. Pure. */
@@ -234,20 +259,20 @@ export function renderDaemons(daemons: readonly DaemonStatus[], frame: Frame): s
     return `No daemon of yours is running, and there is no WORKFLOW.md in this folder.\nTo make one: baton init\n`;
   }
   const blocks = daemons.map((one) => daemonLines(one, frame).join('\n'));
-  return `${[...blocks, `More about one of them: baton status <workflow>`].join('\n\n')}\n`;
+  return `${[...blocks, `More about a daemon: baton status <workflow>`].join('\n\n')}\n`;
 }
 
 function daemonLines({ holder, answer }: DaemonStatus, { nowMs, width, paint }: Frame): string[] {
   const up = formatAge(holder.since, nowMs);
   const pid = `pid ${holder.pid}${up === null ? '' : `, up ${up}`}`;
   const path = paint.bold(cut(oneLine(holder.workflow), width));
-  const told = (text: string, style: 'yellow' | 'red') =>
-    wrap(oneLine(text), width - 2, 3).map((row) => `  ${paint[style](row)}`);
-  if ('silent' in answer) return [path, ...told(`${pid}; it gives no status: ${answer.silent}`, 'red')];
+  const detail = (text: string, style: 'yellow' | 'red') =>
+    paragraph(text, { width, maxLines: 3, paint: paint[style], margin: '  ' });
+  if ('error' in answer) return [path, ...detail(`${pid}; its status is unknown: ${answer.error}`, 'red')];
   const style = countNeeds(answer) > 0 ? 'yellow' : 'dim';
   const facts = joinFacts([...countWords(answer), pid], width - 2).map((row) => `  ${paint[style](row)}`);
   const why = whyNothing(answer, nowMs);
-  return [path, ...facts, ...(why === null ? [] : told(why, 'yellow'))];
+  return [path, ...facts, ...(why === null ? [] : detail(why, 'yellow'))];
 }
 
 function whyNothing({ why_idle, hold, paused }: StateView, nowMs: number): string | null {

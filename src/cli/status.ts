@@ -12,11 +12,21 @@ import { defaultLockDir } from '../state-dir.js';
 import { type LockHolder, listHolders } from '../store/instance-lock.js';
 import { readStored } from '../store/read-stored.js';
 import { isoTime } from '../text/format-time.js';
+import { cut, oneLine, rowsOf, wrap } from '../text/terminal-text.js';
 import { connectDaemon, type DaemonTarget, isNotRunning, locateDaemon, printDaemonError } from './client.js';
-import { type Io, printJson } from './io.js';
-import { type DaemonStatus, renderDaemons, renderStatus, renderStored } from './status-view.js';
-import { columnsOfOutput, type Frame, paintOf, wantsColour, widthOfOutput } from './terminal.js';
-import { watchStatus } from './watch-status.js';
+import { followDaemon, nextState, untilInterrupted } from './follow-daemon.js';
+import { type Io, printJson, printProblem } from './io.js';
+import type { Frame } from './status-lists.js';
+import { type DaemonStatus, renderDaemons, renderStatus, renderStored, type StoredView } from './status-view.js';
+import {
+  columnsOfOutput,
+  heightOfOutput,
+  isTerminal,
+  openScreen,
+  paintOf,
+  wantsColour,
+  widthOfOutput,
+} from './terminal.js';
 
 export interface StatusOptions extends DaemonTarget {
   readonly watch: boolean;
@@ -24,61 +34,134 @@ export interface StatusOptions extends DaemonTarget {
   readonly all: boolean;
 }
 
-/** 0 with a daemon, 1 without one, 2 where there is no such workflow; where none is meant, of every daemon of this user. */
+/** Exit code 0 with a daemon, 1 without one, 2 without a workflow. In a folder without a workflow: all daemons of this user. */
 export async function status(options: StatusOptions, io: Io): Promise<number> {
   const { workflow, stateDir, watch, json } = options;
-  const frame = () => frameOf(options, io);
   const isNamed = workflow !== undefined || stateDir !== undefined;
   try {
     if (!isNamed && !existsSync(join(io.cwd, 'WORKFLOW.md'))) {
-      if (!watch) return await statusOfAll(json, io, frame());
-      io.stderr.write(
-        'baton: there is no WORKFLOW.md in this folder: name the workflow to watch, or leave --watch out\n',
-      );
-      return 2;
+      if (!watch) return await statusOfAll(json, io, frameOf(options, io));
+      return printProblem('there is no WORKFLOW.md in this folder: name the workflow, or leave --watch out', 2, io);
     }
-    const place = await locateDaemon({ workflow, stateDir }, io);
-    if (place.isNowhere) return printDaemonError(place.notRunning(), io);
-    if (watch) return await watchStatus({ workflow, stateDir }, io, frame);
-    return await statusOfOne(options, io, frame());
+    const location = await locateDaemon({ workflow, stateDir }, io);
+    if (location.isNowhere) return printDaemonError(location.notRunning(), io);
+    return await (watch ? watchStatus(options, io) : statusOfOne(options, io));
   } catch (error) {
     printDaemonError(error, io);
     return 1;
   }
 }
 
-async function statusOfOne({ workflow, stateDir, json }: StatusOptions, io: Io, frame: Frame): Promise<number> {
-  const target = { workflow, stateDir };
+function frameOf({ workflow, stateDir, all }: StatusOptions, io: Io): Frame {
+  return {
+    nowMs: Date.now(),
+    width: widthOfOutput(io),
+    widest: columnsOfOutput(io),
+    height: null,
+    paint: paintOf(wantsColour(io)),
+    all,
+    target: `${words(workflow, '--workflow')}${words(stateDir, '--state-dir')}`,
+  };
+}
+
+/** A value as part of a command; empty without a value. */
+function words(value: string | undefined, flag?: string): string {
+  return value === undefined ? '' : ` ${flag === undefined ? '' : `${flag} `}${shellWord(value)}`;
+}
+
+async function statusOfOne(options: StatusOptions, io: Io): Promise<number> {
+  const { workflow, stateDir, json } = options;
   try {
-    const client = await connectDaemon(target, io);
-    try {
-      const view = await client.get('/api/v1/state', stateShape);
-      if (json) printJson(view, io);
-      else io.stdout.write(renderStatus(view, frame));
-      return 0;
-    } finally {
-      client.close();
-    }
+    const view = await readState({ workflow, stateDir }, io);
+    if (json) printJson(view, io);
+    else io.stdout.write(renderStatus(view, frameOf(options, io)));
+    return 0;
   } catch (error) {
-    // Whoever wants JSON wants the state of a daemon and nothing that looks like it.
+    // `--json` prints the state of a running daemon or nothing.
     if (!isNotRunning(error) || json) throw error;
   }
-  await tellStored(target, io, frame);
+  await printStored(options, io);
   return 1;
 }
 
-async function tellStored(target: DaemonTarget, io: Io, frame: Frame): Promise<void> {
-  const { stateDir, workflow } = await locateDaemon(target, io);
+async function readState(target: DaemonTarget, io: Io): Promise<StateView> {
+  const client = await connectDaemon(target, io);
+  try {
+    return await client.get('/api/v1/state', stateShape);
+  } finally {
+    client.close();
+  }
+}
+
+/** Shows the status until it is interrupted, over restarts of the daemon. Throws `ApiError`. */
+async function watchStatus(options: StatusOptions, io: Io): Promise<number> {
+  const { workflow, stateDir } = options;
+  const interruption = untilInterrupted(io);
+  let view: StateView | null = null;
+  let gone: string | null = null;
+  const screen = openScreen(
+    io,
+    () => renderWatched(view, gone, frameOf(options, io), isTerminal(io) ? heightOfOutput(io) : null),
+    () => `${view === null ? '' : changeKey(view)} ${gone}`,
+  );
+  try {
+    for await (const followed of followDaemon({ workflow, stateDir }, '/api/v1/events', io, interruption.signal)) {
+      gone = 'gone' in followed ? followed.gone : null;
+      if ('event' in followed) view = nextState(view, followed.event);
+      screen.update();
+    }
+    return 0;
+  } finally {
+    screen.close();
+    interruption.restore();
+  }
+}
+
+function renderWatched(view: StateView | null, gone: string | null, frame: Frame, height: number | null): string {
+  const { width, paint } = frame;
+  const notice = gone === null ? [] : wrap(oneLine(`The daemon is gone: ${gone}`), width, 4).map(paint.red);
+  const hint = `Waiting for the daemon (Ctrl-C stops this).${view === null ? '' : ' Below is its last state.'}`;
+  const waiting = gone === null ? '' : `${[...notice, paint.dim(cut(hint, width))].join('\n')}\n`;
+  if (view === null) return waiting;
+  const head = waiting === '' ? '' : `${waiting}\n`;
+  const text = `${head}${renderStatus(view, frame)}`;
+  // On a small screen every list gives up some lines, so that the last list is not cut off.
+  const isTooLong = height !== null && rowsOf(text.trimEnd(), frame.widest) > height;
+  return isTooLong ? `${head}${renderStatus(view, { ...frame, height })}` : text;
+}
+
+/** Changes with a change that matters to a person, and not with counters and times. */
+export function changeKey(view: StateView): string {
+  const { running, asking, retrying, parked, ready, ineligible, done, holds, paused, shutting_down, workflow, poll } =
+    view;
+  return JSON.stringify([
+    running.map((run) => [run.run_id, run.phase, run.step, run.asking, run.stopping, run.turn_count, run.last_message]),
+    asking.map(({ run_id, questions }) => [run_id, questions.map(({ id }) => id)]),
+    retrying.map(({ issue_id, due_at, error }) => [issue_id, due_at, error]),
+    parked.map(({ issue_id, reason, since }) => [issue_id, reason, since]),
+    ready.map(({ issue_id, why }) => [issue_id, why !== null]),
+    ineligible.length,
+    done.map(({ issue_id, finished_at }) => [issue_id, finished_at]),
+    holds.map(({ source, code, tries }) => [source, code, tries]),
+    [paused !== null, shutting_down, workflow.error, workflow.restart_required],
+    [poll.health, poll.error, poll.problems.length],
+    view.daemon.pid,
+  ]);
+}
+
+async function printStored(options: StatusOptions, io: Io): Promise<void> {
+  const { workflow: named, stateDir: namedDir } = options;
+  const { stateDir, workflow } = await locateDaemon({ workflow: named, stateDir: namedDir }, io);
   const storedAtMs = await storedAt(stateDir);
   const durable = await readStored(stateDir);
   const clock = createClock();
   const view = storedView(durable, clock.now());
   clock.close();
-  const start = `baton${words(target.workflow)}${words(target.stateDir, '--state-dir')}`;
-  io.stdout.write(renderStored(view, { place: workflow ?? stateDir, storedAtMs, start }, frame));
+  const start = `baton${words(named)}${words(namedDir, '--state-dir')}`;
+  io.stdout.write(renderStored(view, { path: workflow ?? stateDir, storedAtMs, start }, frameOf(options, io)));
 }
 
-/** What was written last may still stand beside the file. */
+/** The newest changes may only be in the write-ahead log. */
 async function storedAt(stateDir: string): Promise<number | null> {
   const times = await Promise.all(
     ['baton.db', 'baton.db-wal'].map((name) =>
@@ -92,64 +175,8 @@ async function storedAt(stateDir: string): Promise<number | null> {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-function frameOf({ workflow, stateDir, all }: StatusOptions, io: Io): Frame {
-  const target = `${words(workflow, '--workflow')}${words(stateDir, '--state-dir')}`;
-  const paint = paintOf(wantsColour(io));
-  const [width, widest] = [widthOfOutput(io), columnsOfOutput(io)];
-  return { nowMs: Date.now(), width, widest, height: null, paint, all, target };
-}
-
-/** A value in a command, where it was given. */
-function words(value: string | undefined, flag?: string): string {
-  return value === undefined ? '' : ` ${flag === undefined ? '' : `${flag} `}${shellWord(value)}`;
-}
-
-/** A few lines about every daemon of this user; 1 where there is none. */
-export async function statusOfAll(json: boolean, io: Io, frame: Frame): Promise<number> {
-  const daemons = await Promise.all((await listDaemons(io)).map((holder) => ask(holder, io)));
-  if (json) {
-    printJson(
-      daemons.map(({ holder, answer }) => ({
-        ...asJson(holder),
-        ...('silent' in answer ? { state: null, error: answer.silent } : { state: answer, error: null }),
-      })),
-      io,
-    );
-  } else io.stdout.write(renderDaemons(daemons, frame));
-  return daemons.length === 0 ? 1 : 0;
-}
-
-async function ask(holder: LockHolder, io: Io): Promise<DaemonStatus> {
-  const { workflow, stateDir } = holder;
-  try {
-    const client = await connectDaemon({ workflow, stateDir }, io);
-    try {
-      return { holder, answer: await client.get('/api/v1/state', stateShape) };
-    } finally {
-      client.close();
-    }
-  } catch (error) {
-    return { holder, answer: { silent: isNotRunning(error) ? NOT_LISTENING : (error as Error).message } };
-  }
-}
-
-/** Its process is there, though. */
-const NOT_LISTENING = 'nobody listens on its socket; it is starting, ending, or of an older version';
-
-function asJson({ pid, since, workflow, stateDir }: LockHolder) {
-  return { pid, since, workflow, state_dir: stateDir ?? null };
-}
-
-/** What a daemon that is not there has left behind, in the words of its state. */
-export interface StoredView extends Pick<StateView, 'asking' | 'retrying' | 'parked' | 'done'> {
-  /** They go on when a daemon is started. */
-  readonly interrupted: readonly { readonly identifier: string; readonly title: string; readonly number: number }[];
-  readonly holds: readonly { readonly code: string; readonly message: string }[];
-  readonly pausedSince: string | null;
-}
-
 export function storedView(durable: Durable, now: Instant): StoredView {
-  const claims = Object.values(durable.claims).map(withoutLife);
+  const claims = Object.values(durable.claims).map(withoutLiveState);
   const running = claims.flatMap((claim) =>
     claim.status.kind === 'running' ? [{ issue: claim.issue, run: claim.status.run }] : [],
   );
@@ -182,11 +209,31 @@ export function storedView(durable: Durable, now: Instant): StoredView {
   };
 }
 
-function withoutLife(claim: DurableClaim): Claim {
+function withoutLiveState(claim: DurableClaim): Claim {
   return { ...claim, live: { issueSeq: 0, refusals: 0, run: null } };
 }
 
-/** Every daemon of this user, wherever it was started: they all have their locks in one folder. The oldest first. */
-export function listDaemons({ env, homeDir }: Pick<Io, 'env' | 'homeDir'>): Promise<LockHolder[]> {
-  return listHolders(defaultLockDir(env, homeDir));
+/** Prints a few lines about every daemon of this user, the oldest first; exit code 1 without any. */
+async function statusOfAll(json: boolean, io: Io, frame: Frame): Promise<number> {
+  const holders = await listHolders(defaultLockDir(io.env, io.homeDir));
+  const daemons = await Promise.all(holders.map((holder) => statusOf(holder, io)));
+  if (json) printJson(daemons.map(toJson), io);
+  else io.stdout.write(renderDaemons(daemons, frame));
+  return daemons.length === 0 ? 1 : 0;
+}
+
+async function statusOf(holder: LockHolder, io: Io): Promise<DaemonStatus> {
+  const { workflow, stateDir } = holder;
+  try {
+    return { holder, answer: await readState({ workflow, stateDir }, io) };
+  } catch (error) {
+    return { holder, answer: { error: isNotRunning(error) ? NOT_LISTENING : (error as Error).message } };
+  }
+}
+
+const NOT_LISTENING = 'its process does not listen on its socket; it is starting, ending or of an older version';
+
+function toJson({ holder: { pid, since, workflow, stateDir }, answer }: DaemonStatus) {
+  const state = 'error' in answer ? { state: null, error: answer.error } : { state: answer, error: null };
+  return { pid, since, workflow, state_dir: stateDir ?? null, ...state };
 }

@@ -1,116 +1,7 @@
-import { shellWord } from '../domain/shell-word.js';
-import { neutralise } from '../text/neutralise.js';
-import { cut, oneLine, pad, widthOf, wrap } from '../text/terminal-text.js';
+import { rowsOf, widthOf } from '../text/terminal-text.js';
 import type { Io } from './io.js';
 
-/** What a status is drawn with. */
-export interface Frame {
-  readonly nowMs: number;
-  /** Of sentences, in columns. */
-  readonly width: number;
-  /** How wide a row may become where its title needs it. */
-  readonly widest: number;
-  /** Of a screen that does not scroll and is too small for all of it: then lists are shorter. */
-  readonly height: number | null;
-  readonly paint: Paint;
-  /** Every entry of every list. */
-  readonly all: boolean;
-  /** The flags that name the daemon: none where it is that of this folder. */
-  readonly target: string;
-}
-
-/** One entry of a list: its first line, and what is told below it. */
-export interface Entry {
-  readonly identifier: string;
-  readonly title: string;
-  readonly right: string;
-  readonly below: readonly Line[];
-}
-
-export interface Line {
-  readonly text: string;
-  readonly style?: keyof Paint;
-  /** Without it one. */
-  readonly maxLines?: number;
-  /** To be copied: never broken, never cut. */
-  readonly isCommand?: boolean;
-  /** What somebody else wrote stands behind a bar, each row of it. */
-  readonly isQuoted?: boolean;
-}
-
-const MAX_IDENTIFIER = 16;
-const MIN_TITLE = 12;
-/** With so many rows every list has all the lines it may have. */
-const TALL = 56;
-const FEWEST_LINES = 3;
-
-/** How much of a list there is room for. */
-export function linesOf(lines: number, { height }: Frame): number {
-  return height === null ? lines : Math.min(lines, Math.max(FEWEST_LINES, Math.floor((lines * height) / TALL)));
-}
-
-/** A heading and the entries below it, so many lines of them at most; nothing where there are none. */
-export function section(
-  heading: string,
-  entries: readonly Entry[],
-  frame: Frame,
-  options: { readonly lines: number; readonly style?: keyof Paint; readonly note?: string },
-): string[] {
-  if (entries.length === 0) return [];
-  const { paint, all } = frame;
-  const column = Math.min(MAX_IDENTIFIER, Math.max(...entries.map(({ identifier }) => widthOf(oneLine(identifier)))));
-  const note = options.note === undefined ? '' : `: ${oneLine(options.note)}`;
-  const title = `${heading} (${entries.length})`;
-  const lines = [`${paint[options.style ?? 'bold'](title)}${cut(note, frame.width - widthOf(title))}`];
-  const room = linesOf(options.lines, frame);
-  const width = rowWidth(entries, column, frame);
-  let shown = 0;
-  for (const entry of entries) {
-    const own = entryLines(entry, column, width, frame);
-    if (!all && shown > 0 && lines.length + own.length > room + 1) break;
-    lines.push(...own);
-    shown += 1;
-  }
-  const left = entries.length - shown;
-  if (left > 0) lines.push(paint.dim(`  … and ${left} more (--all)`));
-  return lines;
-}
-
-/** How a command about an issue is typed by this person, here. */
-export function commandFor({ target }: Frame, verb: string, identifier: string | null, flags = ''): string {
-  const issue = identifier === null ? '' : ` ${identifier === '<issue>' ? identifier : shellWord(identifier)}`;
-  return neutralise(`baton ${verb}${issue}${flags}${target}`);
-}
-
-/** As for sentences; wider where a title would be cut although the terminal has room for it. */
-function rowWidth(entries: readonly Entry[], column: number, { width, widest }: Frame): number {
-  const wanted = entries.map(({ title, right }) => column + 6 + widthOf(oneLine(title)) + widthOf(oneLine(right)));
-  return Math.min(widest, Math.max(width, ...wanted));
-}
-
-function entryLines({ identifier, title, right, below }: Entry, column: number, width: number, frame: Frame): string[] {
-  const { paint } = frame;
-  const indent = column + 4;
-  const rightText = oneLine(right);
-  const forTitle = width - indent - widthOf(rightText) - 2;
-  const isBeside = rightText !== '' && forTitle >= MIN_TITLE;
-  const name = paint.cyan(pad(oneLine(identifier), column));
-  const first = isBeside
-    ? `  ${name}  ${pad(oneLine(title), forTitle)}  ${paint.dim(rightText)}`
-    : `  ${name}  ${cut(oneLine(title), width - indent)}`;
-  const more: Line[] = isBeside || rightText === '' ? [...below] : [{ text: rightText }, ...below];
-  return [first, ...more.flatMap((line) => lineRows(line, indent, frame))];
-}
-
-function lineRows({ text, style = 'dim', maxLines = 1, ...line }: Line, indent: number, frame: Frame): string[] {
-  const margin = ' '.repeat(indent);
-  if (line.isCommand) return [`${margin}${frame.paint[style](text)}`];
-  const bar = line.isQuoted ? '│ ' : '';
-  const rows = wrap(oneLine(text), Math.max(20, frame.width - indent) - bar.length, maxLines);
-  return rows.map((row) => `${margin}${frame.paint[style](`${bar}${row}`)}`);
-}
-
-/** Colours of a terminal, or nothing. */
+/** Styles of a terminal. Without colour every function returns its text. */
 export interface Paint {
   bold(text: string): string;
   dim(text: string): string;
@@ -128,24 +19,24 @@ export function paintOf(colour: boolean): Paint {
   return { bold: style(1), dim: style(2), red: style(31), green: style(32), yellow: style(33), cyan: style(36) };
 }
 
-/** Only for eyes, and for nobody who asked for none: https://no-color.org. */
+/** Colours only for a terminal, and not against NO_COLOR: https://no-color.org. */
 export function wantsColour({ stdout, env }: { readonly stdout: object; readonly env: NodeJS.ProcessEnv }): boolean {
   const isTerminal = (stdout as { readonly isTTY?: boolean }).isTTY === true;
   return isTerminal && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
 }
 
 const NARROWEST = 40;
-/** Eyes do not follow a line over more. */
+/** Longer lines are hard to read. */
 const WIDEST = 120;
-/** Of a pipe or a file. */
+/** The width for a pipe or a file. */
 const USUAL = 100;
 
-/** Of sentences. */
+/** The width for sentences. */
 export function widthOfOutput(io: Pick<Io, 'stdout'>): number {
   return Math.min(WIDEST, columnsOfOutput(io));
 }
 
-/** All that is there. */
+/** The width of the terminal. */
 export function columnsOfOutput({ stdout }: Pick<Io, 'stdout'>): number {
   return Math.max(NARROWEST, stdout.columns ?? USUAL);
 }
@@ -154,7 +45,137 @@ export function isTerminal({ stdout }: Pick<Io, 'stdout'>): boolean {
   return (stdout as { readonly isTTY?: boolean }).isTTY === true;
 }
 
-/** `null` where it is not known. */
+/** Null when it is unknown. */
 export function heightOfOutput({ stdout }: Pick<Io, 'stdout'>): number | null {
   return (stdout as { readonly rows?: number }).rows ?? null;
+}
+
+/** Shows a text that changes. */
+interface LiveScreen {
+  /** Redraws soon, at most four times a second; with `force` at once. */
+  update(force?: boolean): void;
+  /** Restores the terminal. Safe to call twice. */
+  close(): void;
+}
+
+const BETWEEN_DRAWS_MS = 250;
+/** Redraws without an update, because ages grow. */
+const TICK_MS = 1_000;
+
+const ENTER = '\u001b[?1049h\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?1049l';
+
+/** Draws in place on the alternate screen of a terminal. Any other output gets the text again whenever `key` changes. */
+export function openScreen(io: Pick<Io, 'stdout'>, text: () => string, key: () => string): LiveScreen {
+  return isTerminal(io) ? drawInPlace(io, text) : printAgain(io, text, key);
+}
+
+function drawInPlace(io: Pick<Io, 'stdout'>, text: () => string): LiveScreen {
+  const { stdout } = io;
+  let last = '';
+  const paced = pace(() => {
+    const next = inPlace(text(), heightOfOutput(io), stdout.columns ?? 80);
+    if (next === last) return;
+    last = next;
+    stdout.write(next);
+  });
+  const resized = () => {
+    last = '';
+    paced.now();
+  };
+  // Ctrl-Z restores the normal screen until the process continues.
+  let isSuspended = false;
+  const suspend = () => {
+    isSuspended = true;
+    stdout.write(LEAVE);
+    process.kill(process.pid, 'SIGSTOP');
+  };
+  const resume = () => {
+    if (isSuspended) stdout.write(ENTER);
+    isSuspended = false;
+    resized();
+  };
+  stdout.write(ENTER);
+  stdout.on('resize', resized);
+  process.on('SIGTSTP', suspend);
+  process.on('SIGCONT', resume);
+  const tick = setInterval(paced.soon, TICK_MS);
+  let isOpen = true;
+  return {
+    update: (force = false) => (force ? paced.now() : paced.soon()),
+    close() {
+      if (!isOpen) return;
+      isOpen = false;
+      clearInterval(tick);
+      paced.end();
+      stdout.off('resize', resized);
+      process.off('SIGTSTP', suspend);
+      process.off('SIGCONT', resume);
+      stdout.write(LEAVE);
+    },
+  };
+}
+
+/** Overwrites the screen line by line. Lines that do not fit are left out, since they would scroll. */
+function inPlace(text: string, height: number | null, columns: number): string {
+  const lines = text.trimEnd().split('\n');
+  const fitting = height === null ? lines : fittingLines(lines, height, columns);
+  const left = lines.length - fitting.length;
+  if (left > 0) fitting.push(`… ${left} more lines: make the window taller`);
+  return `\u001b[H${fitting.map((line) => overwritten(line, columns)).join('\r\n')}\u001b[J`;
+}
+
+/** All lines, or as many as leave a row for the number of the others. */
+function fittingLines(lines: readonly string[], height: number, columns: number): string[] {
+  if (rowsOf(lines.join('\n'), columns) <= height) return [...lines];
+  const fitting: string[] = [];
+  let rows = 1;
+  for (const line of lines) {
+    rows += rowsOf(line, columns);
+    if (rows > height) break;
+    fitting.push(line);
+  }
+  return fitting;
+}
+
+/** Clears the row before writing, and behind the end unless the row is full: then the cursor still stands on its last character. */
+function overwritten(line: string, columns: number): string {
+  const isFull = widthOf(line) % columns === 0;
+  return `\u001b[K${line}${isFull ? '' : '\u001b[K'}`;
+}
+
+function printAgain({ stdout }: Pick<Io, 'stdout'>, text: () => string, key: () => string): LiveScreen {
+  let last: string | null = null;
+  const paced = pace(() => {
+    const next = key();
+    if (next === last) return;
+    stdout.write(last === null ? text() : `\n${'─'.repeat(40)}\n\n${text()}`);
+    last = next;
+  });
+  return { update: (force = false) => (force ? paced.now() : paced.soon()), close: paced.end };
+}
+
+/** Limits the rate of `act`, and never drops the last call. */
+function pace(act: () => void): { soon(): void; now(): void; end(): void } {
+  let due: NodeJS.Timeout | null = null;
+  let lastAt = 0;
+  const now = () => {
+    if (due) clearTimeout(due);
+    due = null;
+    lastAt = Date.now();
+    act();
+  };
+  return {
+    now,
+    soon() {
+      if (due) return;
+      const wait = lastAt + BETWEEN_DRAWS_MS - Date.now();
+      if (wait <= 0) now();
+      else due = setTimeout(now, Math.min(wait, BETWEEN_DRAWS_MS));
+    },
+    end() {
+      if (due) clearTimeout(due);
+      due = null;
+    },
+  };
 }

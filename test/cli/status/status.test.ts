@@ -68,7 +68,7 @@ describe('baton status', () => {
 
     expect(stored).toMatchObject({ code: 1, stderr: '' });
     expect(stored.stdout).toMatch(
-      /^\/.*WORKFLOW\.md\nNo daemon is running; this is what was stored at \d\d:\d\d\.\nTo start it: baton\n\nInterrupted \(1\): they go on when the daemon is started\n {2}TASK-1 {2}Say hello +run 1\n$/,
+      /^\/.*WORKFLOW\.md\nNo daemon is running; this is what was stored at \d\d:\d\d\.\nTo start it: baton\n\nInterrupted \(1\): they continue when the daemon is started\n {2}TASK-1 {2}Say hello +run 1\n$/,
     );
     expect(none).toMatchObject({
       code: 1,
@@ -118,9 +118,7 @@ describe('baton status', () => {
     expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
     expect(json.stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
     expect(faulty.code).toBe(0);
-    expect(faulty.stdout).toMatch(
-      /\nThe file as it is now is not in effect, .*\(workflow_parse_error\):\n {2}WORKFLOW/,
-    );
+    expect(faulty.stdout).toMatch(/\nThe file is invalid, so the previous .*\s\(workflow_parse_error\):\n {2}WORKFLOW/);
   });
 });
 

@@ -116,16 +116,16 @@ test('baton status --watch waits for a daemon that is not there or gone, and sho
   const here = board();
 
   const watch = onTerminal(here, 80, 'status', '--watch');
-  await until('it says so', () => /Nobody is there: .*To start one: baton/s.test(watch.screen()) || undefined);
+  await until('it says so', () => /The daemon is gone: .*To start one: baton/s.test(watch.screen()) || undefined);
   const first = await liveDaemon(here);
   await until('it shows the run', () => watch.screen().includes('Running (1)') || undefined);
   await first.kill();
-  await until('it is gone', () => /Nobody is there: .*Running \(1\)/s.test(watch.screen()) || undefined);
+  await until('it is gone', () => /The daemon is gone: .*Running \(1\)/s.test(watch.screen()) || undefined);
   const second = await liveDaemon(here);
   const { daemon } = await second.state();
   await until('it shows the second', () => watch.screen().includes(`pid ${daemon.pid}`) || undefined);
   watch.interrupt();
 
   expect(await watch.ended).toBe(0);
-  expect(watch.screen()).not.toContain('Nobody is there');
+  expect(watch.screen()).not.toContain('The daemon is gone');
 });

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { renderStatus } from '../../../src/cli/status-view.js';
+import { changeKey, storedView } from '../../../src/cli/status.js';
+import { renderDaemons, renderStatus, renderStored } from '../../../src/cli/status-view.js';
 import { paintOf } from '../../../src/cli/terminal.js';
+import type { Durable } from '../../../src/domain/durable.js';
 import { formatMoment } from '../../../src/text/format-time.js';
 import { widthOf } from '../../../src/text/terminal-text.js';
+import { CLAIMS, finished, parked } from '../../store/stored-samples.js';
 import {
   ago,
   doneIssue,
@@ -78,7 +81,7 @@ Needs you (2)
 
 Running (3): 1 asks
   TASK-7   Delete the old index                       4 min · 120k of 10M tokens
-           asks, see above · 3 min ago
+           waits for an answer, see above · 3 min ago
   TASK-1   Write a greeting in the language of whoe…  4 min · 120k of 10M tokens
            turn 3: ran \`npm test\`, exit 0 (2.3 s) · 5 s ago
   TASK-12  Review                                     4 min · 120k of 10M tokens
@@ -108,7 +111,7 @@ Done since yesterday (2)
 Not eligible (2)
   it lacks the label "baton": TASK-20
   TASK-20 blocks it: TASK-21
-Every rule of one: baton explain <issue>
+All rules of an issue: baton explain <issue>
 `);
   });
 
@@ -127,8 +130,8 @@ Every rule of one: baton explain <issue>
 0 running
 pid 4242, up 3 h 12 min · 0 of 3 slots taken · 1.2M of 5M tokens today
 tracker read 12 s ago
-Nothing happens: no issue of the tracker is in an active state ("To Do"); it is
-read again at ${formatMoment(NOW + 18_000, NOW)}, in 18 s.
+Nothing happens: no issue of the tracker is in an active state ("To Do"); it
+  is read again at ${formatMoment(NOW + 18_000, NOW)}, in 18 s.
 `);
   });
 
@@ -167,22 +170,22 @@ read again at ${formatMoment(NOW + 18_000, NOW)}, in 18 s.
     expect(renderStatus(sick, frame({ target: ' --workflow other.md' }))).toBe(`/home/me/project/WORKFLOW.md
 1 needs you · 0 running
 pid 4242, up 3 h 12 min · 0 of 3 slots taken · 1.2M of 5M tokens today
-Paused for 6 min: nothing new is started. To go on:
-  baton resume --workflow other.md
+Paused for 6 min: no run is started. To resume: baton resume --workflow other.md
 Shutting down: runs are being stopped.
-On hold for 5 min (budget_exceeded): 5M of 5M tokens are spent. Wait. It is
-tried again in 3 min.
-The tracker could not be read for 1 min (tracker_request): connect ECONNREFUSED.
-It is tried again in 18 s.
-2 things in the tracker need a look: task-3.md: line 4 is no YAML; …
-The file as it is now is not in effect, the settings of before are
-(invalid_workflow_config):
+On hold for 5 min (budget_exceeded): 5M of 5M tokens are spent. Wait. The next
+  try is in 3 min.
+The tracker could not be read for 1 min (tracker_request): connect
+  ECONNREFUSED. The next try is in 18 s.
+2 problems in the tracker: task-3.md: line 4 is no YAML; …
+The file is invalid, so the previous settings stay in effect
+  (invalid_workflow_config):
   WORKFLOW.md:3:5 agent.max_turns must be a number
-  warning: WORKFLOW.md:4:1 unknown key agnet has no effect; did you mean agent?
-Changed, but only in effect after a restart: server.port, workspace.root
+  warning: WORKFLOW.md:4:1 unknown key agnet has no effect; did you mean
+    agent?
+Changed, but only effective after a restart: server.port, workspace.root
 
 Needs you (1)
-  On hold  agent_unauthorized   for 5 min, 2 tries in vain, tried again in 3 min
+  On hold  agent_unauthorized        for 5 min, 2 tries failed, retried in 3 min
            codex says 401. Log in again.
 `);
     const coloured = renderStatus(sick, frame({ paint: paintOf(true) }));
@@ -245,9 +248,9 @@ Needs you (1)
       'prepares its workspace: hook after_create finished · 5 s ago',
       'finishes · 5 s ago',
       'is being stopped (stalled) · 5 s ago',
-      'is being looked after since a restart · 5 s ago',
+      'is being resumed after a restart · 5 s ago',
       'probes whether the hold is over, works · 5 s ago',
-      'turn 1 began 5 s ago, nothing heard since',
+      'turn 1 began 5 s ago, no event since',
     ]);
   });
 
@@ -294,7 +297,7 @@ Needs you (1)
       '  TASK-0 blocks it: TASK-0',
       '  TASK-10 blocks it: TASK-10',
       '  … and 4 more reasons (--all)',
-      'Every rule of one: baton explain <issue>',
+      'All rules of an issue: baton explain <issue>',
       '',
     ]);
     const all = renderStatus(many, frame({ all: true }));
@@ -388,4 +391,148 @@ test('every question has the command that answers it alone', () => {
   expect(text).toContain(
     "          baton answer TASK-1 --field size='<answer>' --field 'the colour'='<answer>' --question q2 --state-dir s\n",
   );
+});
+
+const HOUR = 3_600_000;
+const INSTANT = { wallMs: NOW, awakeMs: 0, day: '2026-11-18', dayEndsAtMs: NOW + 12 * HOUR };
+const NOTHING: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] };
+
+describe('what was stored', () => {
+  const facts = { path: '/home/me/WORKFLOW.md', storedAtMs: NOW - HOUR, start: 'baton' };
+
+  test('is told as such, with the time, and how to start the daemon', () => {
+    const durable: Durable = {
+      ...NOTHING,
+      claims: { ...CLAIMS, D: parked('D') },
+      holds: { agent: { code: 'agent_quota', message: 'used up', sinceMs: 1, tries: 0, untilMs: null, probed: [] } },
+      pausedSinceMs: NOW - 2 * HOUR,
+      finished: [finished('old', 1, NOW - 60 * HOUR), finished('E', 2, NOW - 30 * HOUR), finished('F', 1, NOW - HOUR)],
+    };
+
+    const text = renderStored(storedView(durable, INSTANT), facts, frame());
+
+    expect(text).toBe(`/home/me/WORKFLOW.md
+No daemon is running; this is what was stored at ${formatMoment(NOW - HOUR, NOW)}.
+To start it: baton
+Paused for 2 h; a start does not end this. To resume: baton resume
+It was on hold (agent_quota): used up
+
+Needs you (2): start the daemon to answer
+  A  Title of A
+     │ Which one?
+     │ One (a | b)
+  C  Title of C                                          parked 20775 d 11 h ago
+     │ Which one?
+     │ One (a | b)
+
+Interrupted (1): they continue when the daemon is started
+  A  Title of A                                                            run 3
+
+Waiting (1)
+  B  Title of B                                    retry due · 2 failed in a row
+     no_slot: no available orchestrator slots
+
+Parked (1)
+  D  Title of D                                        budget · 20775 d 11 h ago
+     spent
+
+Done since yesterday (2)
+  id-F  ✓ t                                            1 run, 5 tokens · 1 h ago
+  id-E  ✓ t                                       2 runs, 5 tokens · 1 d 6 h ago
+`);
+  });
+
+  test('may be nothing at all', () => {
+    const text = renderStored(storedView(NOTHING, INSTANT), { ...facts, storedAtMs: null }, frame());
+
+    expect(text).toBe(`/home/me/WORKFLOW.md
+No daemon is running, and none has stored anything here.
+To start it: baton
+`);
+  });
+});
+
+describe('every daemon of a person', () => {
+  const holder = { pid: 4242, since: ago(600), workflow: '/home/me/one/WORKFLOW.md', stateDir: '/state/one' };
+
+  test('is told in a few lines', () => {
+    const question = { id: 'q', kind: 'approval', text: 'May I?', fields: [] } as const;
+    const busy = stateWith({
+      running: [runningRun(1, 'a'), runningRun(2, 'b', { asking: true })],
+      asking: [
+        {
+          ...named(2, 'b'),
+          ...{ run_id: 'run-2', asked_at: null, answer_until: null, on_timeout: 'park' },
+          questions: [{ ...question, fields: [] }],
+        },
+      ],
+      parked: [parkedIssue(3, 'c', { question: { ...question, fields: [] } }), parkedIssue(4, 'd')],
+      ready: [readyIssue(5, 'e')],
+    });
+    const idle = stateWith({ why_idle: 'TASK-9 is parked (no_progress, 3 runs left it as it was).' });
+    const hold = {
+      ...{ source: 'agent', code: 'agent_quota', message: 'used up', action: 'Wait.' },
+      ...{ since: null, until: null, tries: 0 },
+    };
+    const held = stateWith({ running: [runningRun(1, 'a')], hold, holds: [hold] });
+
+    const text = renderDaemons(
+      [
+        { holder, answer: busy },
+        { holder: { ...holder, workflow: '/two/WORKFLOW.md' }, answer: idle },
+        { holder: { ...holder, workflow: '/three/WORKFLOW.md' }, answer: held },
+        { holder: { ...holder, workflow: '/four/\u001b[2J' }, answer: { error: 'it gave no answer within 5 s' } },
+      ],
+      frame(),
+    );
+
+    expect(text).toBe(`/home/me/one/WORKFLOW.md
+  2 need you · 1 running · 1 asking · 1 next · 1 parked · pid 4242, up 10 min
+
+/two/WORKFLOW.md
+  0 running · pid 4242, up 10 min
+  TASK-9 is parked (no_progress, 3 runs left it as it was).
+
+/three/WORKFLOW.md
+  1 needs you · 1 running · pid 4242, up 10 min
+  On hold (agent_quota): used up
+
+/four/\\u001b[2J
+  pid 4242, up 10 min; its status is unknown: it gave no answer within 5 s
+
+More about a daemon: baton status <workflow>
+`);
+  });
+
+  test('may be none', () => {
+    expect(renderDaemons([], frame())).toBe(
+      'No daemon of yours is running, and there is no WORKFLOW.md in this folder.\nTo make one: baton init\n',
+    );
+  });
+});
+
+describe('a change that a person would see', () => {
+  const before = stateWith({ running: [runningRun(1, 'a')], ready: [readyIssue(2, 'b', 'no free slot')] });
+
+  test('is not that time goes on, that the tracker was read, or that tokens are spent', () => {
+    const later = {
+      ...before,
+      generated_at: ago(-60),
+      tokens_today: { spent: 9, limit: null },
+      poll: { ...before.poll, last: ago(-50), next: ago(-80), in_flight: true },
+      running: [runningRun(1, 'a', { last_event_at: ago(-50), budget: { spent: 9, limit: 10 } })],
+    };
+
+    expect(changeKey(later)).toBe(changeKey(before));
+  });
+
+  test.each([
+    ['a run that says something else', { running: [runningRun(1, 'a', { last_message: 'is thinking' })] }],
+    ['a run that has ended', { running: [] }],
+    ['an issue that was parked', { parked: [parkedIssue(3, 'c')] }],
+    ['a pause', { paused: { since: ago(1) } }],
+    ['a tracker that cannot be read', { poll: { ...before.poll, health: 'failed' as const, error: 'gone' } }],
+  ])('is %s', (_, change) => {
+    expect(changeKey({ ...before, ...change })).not.toBe(changeKey(before));
+  });
 });
