@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,9 +9,9 @@ import { fieldsOf } from '../domain/json.js';
 import { isBusy, isDamage } from './sqlite-file.js';
 
 interface LockOptions {
-  /** What only one daemon may work on, in words: they are shown to whoever comes second. */
+  /** Each names something that only one daemon may work on. They are shown in the error message. */
   readonly keys: readonly string[];
-  /** The same for all daemons that could meet. Made if it is not there, for this user only. */
+  /** The same folder for all daemons that may conflict. Created for this user only. */
   readonly dir: string;
   readonly holder: LockHolder;
 }
@@ -25,16 +25,16 @@ interface Lock {
   readonly detailsPath: string;
 }
 
-/** A lock whose connection is collected is free, and nobody would notice. */
+/** References the connections: a lock whose connection is garbage-collected would be free. */
 const held = new Set<DatabaseSyncInstance>();
 
 /**
- * Takes all of the locks or none; `already_running` names who has one of them. A lock is an open write transaction on a
- * file: the kernel ends it with its process, however that ends, so a dead holder never blocks. Lock files stay behind,
- * empty: to delete one would let two processes hold "the same" lock.
+ * Takes all of the locks or none. Throws `already_running` with the holder of the first lock that is taken. A lock is an open write
+ * transaction on a file. The kernel ends it with its process, so that a dead holder never blocks. The empty lock files stay: after a
+ * deletion two processes could hold "the same" lock.
  *
- * It keeps apart the daemons of one user on one machine. Out of scope: network file systems, where locks of files may
- * mean nothing, containers that share a folder but not its locks, and daemons that are told different folders.
+ * Locks separate the daemons of one user on one machine. They do not cover network file systems, containers that share a folder but
+ * not its locks, and daemons with different lock folders.
  */
 export async function takeLocks({ keys, dir, holder }: LockOptions): Promise<Locks> {
   await makeFolder(dir);
@@ -52,7 +52,7 @@ export async function takeLocks({ keys, dir, holder }: LockOptions): Promise<Loc
   return { release: () => freeAll(locks) };
 }
 
-/** The same order for everybody: of several daemons that want each other's locks, one gets all of its own. */
+/** All daemons take locks in the same order, so that one of several competing daemons gets all of its locks. */
 function inOrder(keys: readonly string[]): { readonly key: string; readonly name: string }[] {
   const named = [...new Set(keys)].map((key) => ({
     key,
@@ -70,13 +70,13 @@ async function makeFolder(dir: string): Promise<void> {
   }
 }
 
-/** IMMEDIATE, not EXCLUSIVE: of those who come at once exactly one gets it, and a person may look into the file. */
+/** IMMEDIATE, not EXCLUSIVE: exactly one of several concurrent daemons gets it, and a person may read the file meanwhile. */
 async function begin(dir: string, name: string, key: string): Promise<DatabaseSyncInstance> {
   const path = join(dir, `${name}.lock`);
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
     chmodSync(path, 0o600);
-    // No journal on disk: nothing is ever written, and nothing is to be rolled back after a kill.
+    // No journal on disk: nothing is written, so that nothing has to be rolled back after a kill.
     db.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE');
     held.add(db);
     return db;
@@ -84,7 +84,7 @@ async function begin(dir: string, name: string, key: string): Promise<DatabaseSy
     db.close();
     if (isBusy(error)) throw await alreadyRunning(dir, name, key);
     if (isDamage(error))
-      throw new BatonError('store_failed', `${path} is no lock of Baton. Remove it`, {}, { cause: error });
+      throw new BatonError('store_failed', `${path} is not a lock file of Baton. Remove it`, {}, { cause: error });
     throw error;
   }
 }
@@ -100,7 +100,7 @@ async function alreadyRunning(dir: string, name: string, key: string): Promise<B
 
 async function freeAll(locks: Lock[]): Promise<void> {
   for (const { db, detailsPath } of locks.splice(0).reverse()) {
-    // Before the lock is free: afterwards they may be those of the next holder, who writes its own over what stayed.
+    // Before the lock is released: afterwards the file may hold the details of the next holder.
     await rm(detailsPath, { force: true }).catch(() => {});
     held.delete(db);
     db.close();
@@ -117,25 +117,25 @@ function unusable(dir: string, error: unknown): BatonError {
   );
 }
 
-/** Who has a lock, for those who come later. The lock itself is elsewhere: these details may be old, or not there at all. */
+/** The holder of a lock, in a file beside it. The file may be missing or describe an earlier holder. */
 export interface LockHolder {
   readonly pid: number;
   /** UTC, ISO 8601. */
   readonly since: string;
   readonly workflow: string;
-  /** Where it can be asked. Older versions did not write it down. */
+  /** The state directory with its socket. Older versions did not write it. */
   readonly stateDir?: string;
 }
 
-/** The holder is there before its details are: for a moment they are missing, or those of a dead one. */
-const LOOKS = 25;
-const BETWEEN_LOOKS_MS = 40;
+/** The lock is taken before its details are written, so that they may be missing or outdated for a moment. */
+const READ_TRIES = 25;
+const BETWEEN_TRIES_MS = 40;
 
-/** Never half-written for those who read. */
+/** Replaces the file at once, so that no reader sees half of it. */
 export async function writeHolder(path: string, details: LockHolder & { readonly key: string }): Promise<void> {
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
-    const text = JSON.stringify({ ...details, begun: await processStart(details.pid) }, null, 2);
+    const text = JSON.stringify({ ...details, begun: startTimeOf(details.pid) }, null, 2);
     await writeFile(draft, `${text}\n`, { mode: 0o600 });
     await rename(draft, path);
   } catch (error) {
@@ -144,17 +144,17 @@ export async function writeHolder(path: string, details: LockHolder & { readonly
   }
 }
 
-/** The living holder of a lock that is known to be held; `null` when its details do not say. */
+/** The live holder of a lock that is known to be held, or null when its details do not tell. */
 async function readHolder(path: string): Promise<LockHolder | null> {
-  for (let look = 1; ; look++) {
+  for (let tries = 1; ; tries++) {
     const holder = await livingHolder(path);
     if (holder) return holder;
-    if (look === LOOKS) return null;
-    await delay(BETWEEN_LOOKS_MS);
+    if (tries === READ_TRIES) return null;
+    await delay(BETWEEN_TRIES_MS);
   }
 }
 
-/** Everybody alive who has a lock in this folder, each once, the oldest first. No folder: nobody ever had one. */
+/** Every live holder of a lock in this folder, once each, the oldest first. Empty when there is no folder. */
 export async function listHolders(dir: string): Promise<LockHolder[]> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -170,7 +170,7 @@ async function livingHolder(path: string): Promise<LockHolder | null> {
   const { pid, since, workflow, stateDir, begun } = fieldsOf(await jsonIn(path));
   if (typeof pid !== 'number' || !Number.isInteger(pid) || pid <= 0) return null;
   if (typeof since !== 'string' || typeof workflow !== 'string') return null;
-  if (!isAlive(pid) || (typeof begun === 'string' && begun !== (await processStart(pid)))) return null;
+  if (!isRunning(pid, typeof begun === 'string' ? begun : null)) return null;
   return { pid, since, workflow, ...(typeof stateDir === 'string' ? { stateDir } : {}) };
 }
 
@@ -182,20 +182,25 @@ async function jsonIn(path: string): Promise<unknown> {
   }
 }
 
-/** Its number may be another's by now, after a boot above all: when that one started tells them apart. */
-function isAlive(pid: number): boolean {
+/** Whether a process runs that started at that time, if a time is given: its pid may belong to another process by now. */
+export function isRunning(pid: number, startTime: string | null): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
   }
+  const now = startTimeOf(pid);
+  return startTime === null || now === null || now === startTime;
 }
 
-/** When a process started, in clock ticks since the boot; `null`: there is none, or the system does not tell. A zombie has ended. */
-async function processStart(pid: number): Promise<string | null> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
-  // The name, in parentheses, may itself hold blanks and parentheses.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return 'ZX'.includes(fields[0] ?? '') ? null : (fields[19] ?? null);
+/** When a process started, in clock ticks since boot. Null without /proc. A zombie has ended. */
+export function startTimeOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name stands in parentheses and may itself hold blanks and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return 'ZX'.includes(fields[0] ?? '') ? 'ended' : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
 }

@@ -1,22 +1,23 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, readFileSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { BatonError } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
 import type { IssueLocks } from '../domain/ports.js';
+import { isRunning, startTimeOf } from './instance-lock.js';
 import { toKey } from './json-table.js';
 import { inTransaction, isDamage, setAside, storeFailure } from './sqlite-file.js';
 
 export interface IssueLocksOptions {
-  /** The folder of the instance locks; it exists. */
+  /** The folder of the instance locks. It must exist. */
   readonly dir: string;
-  /** `Tracker.scope`: the same issues. */
+  /** `Tracker.scope`: daemons with the same scope may see the same issues. */
   readonly scope: string;
   readonly workflow: string;
 }
 
-/** The daemon stands still meanwhile. */
+/** The daemon is blocked meanwhile. */
 const BUSY_TIMEOUT_MS = 100;
 
 interface Row {
@@ -26,8 +27,8 @@ interface Row {
 }
 
 /**
- * Daemons with different labels may see the same issue: whoever runs it writes that down in a file that all daemons on one tracker
- * share, and the others wait. A row counts for as long as the process that wrote it lives, so a dead holder never blocks.
+ * Daemons with different labels may see the same issue. A daemon that runs an issue enters it in a file that all daemons of one tracker
+ * share, and the others wait. An entry is valid while the process that wrote it lives, so that a dead holder never blocks.
  */
 export function openIssueLocks({ dir, scope, workflow }: IssueLocksOptions): IssueLocks {
   const name = createHash('sha256').update(scope).digest('hex').slice(0, 32);
@@ -37,15 +38,15 @@ export function openIssueLocks({ dir, scope, workflow }: IssueLocksOptions): Iss
   return {
     async take(issue) {
       const key = toKey(issue.id);
-      asking(issue, path, () =>
+      failAsTaken(issue, path, () =>
         inTransaction(db, () => {
           const row = db.prepare('SELECT * FROM taken WHERE issue_id = ?').get(key) as Row | undefined;
-          if (row && !isSame(row, own) && isAlive(row)) throw taken(issue, row);
+          if (row && !isSame(row, own) && isRunning(row.pid, row.start_time || null)) throw taken(issue, row);
           db.prepare('INSERT OR REPLACE INTO taken VALUES (?, ?, ?, ?)').run(key, own.pid, own.start_time, workflow);
         }),
       );
       return async () => {
-        // At the end of the daemon it is closed already, and a row of a dead process means nothing.
+        // The file may be closed at the end of the daemon; an entry of a dead process is not valid.
         if (db.isOpen) db.prepare('DELETE FROM taken WHERE issue_id = ? AND pid = ?').run(key, own.pid);
       };
     },
@@ -55,14 +56,14 @@ export function openIssueLocks({ dir, scope, workflow }: IssueLocksOptions): Iss
   };
 }
 
-/** Who cannot ask does not know: the issue waits as if it were taken. */
-function asking({ identifier }: Pick<Issue, 'identifier'>, path: string, act: () => void): void {
+/** An issue whose lock cannot be checked waits as if it were taken. */
+function failAsTaken({ identifier }: Pick<Issue, 'identifier'>, path: string, act: () => void): void {
   try {
     act();
   } catch (error) {
     if (error instanceof BatonError) throw error;
     const why = error instanceof Error ? error.message : String(error);
-    const text = `whether another Baton works on ${identifier} cannot be told: ${path} cannot be written (${why}). Make it writable for this user`;
+    const text = `cannot check whether another Baton works on ${identifier}: ${path} cannot be written (${why}). Make it writable for this user`;
     throw new BatonError('issue_taken', text, {}, { cause: error });
   }
 }
@@ -71,7 +72,7 @@ function openFile(path: string): DatabaseSyncInstance {
   try {
     return prepareFile(path);
   } catch (error) {
-    // It says who is at work right now and nothing else: a new one is as good.
+    // The file holds only the current runs, so that a new one replaces it.
     if (!isDamage(error)) throw storeFailure(error, path, 'opened');
     setAside(path);
     return prepareFile(path);
@@ -82,7 +83,7 @@ function prepareFile(path: string): DatabaseSyncInstance {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     chmodSync(path, 0o600);
-    // It need not survive the machine, and no process of before does.
+    // It need not survive a crash of the machine, as no process does.
     db.exec('PRAGMA synchronous = OFF');
     db.exec(
       'CREATE TABLE IF NOT EXISTS taken (issue_id TEXT PRIMARY KEY, pid INTEGER, start_time TEXT, workflow TEXT) WITHOUT ROWID',
@@ -103,27 +104,4 @@ function taken({ identifier }: Pick<Issue, 'identifier'>, { pid, workflow }: Row
 
 function isSame(row: Row, own: Pick<Row, 'pid' | 'start_time'>): boolean {
   return row.pid === own.pid && row.start_time === own.start_time;
-}
-
-/** Where there is no /proc, a later process with the same number passes for the holder until it ends. */
-function isAlive({ pid, start_time }: Row): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-  const now = startTimeOf(pid);
-  return now === null || start_time === '' || now === start_time;
-}
-
-/** When a process started, in clock ticks since boot; `null` where that cannot be told. A zombie has ended: it started never. */
-function startTimeOf(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name, in parentheses, may itself hold blanks and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return 'ZX'.includes(fields[0] ?? '') ? 'never' : (fields[19] ?? null);
-  } catch {
-    return null;
-  }
 }

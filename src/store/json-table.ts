@@ -12,11 +12,11 @@ export interface JsonTable<T> {
   put(key: string, value: T): void;
   remove(key: string): void;
   clear(): void;
-  /** What is not as it must be is moved to the table `unreadable`, never deleted. */
+  /** Rows that do not match their shape are moved to the table `unreadable`. */
   read(onUnreadable: (row: Unreadable) => void): [key: string, value: T][];
 }
 
-/** A table of JSON texts under a key. `clean`: the last hand on a text before it is written. */
+/** A table of JSON texts under a key. `clean` changes each text right before it is written. */
 export function jsonTable<T>(
   db: DatabaseSyncInstance,
   table: string,
@@ -64,7 +64,7 @@ interface Row {
   readonly json: string;
 }
 
-/** SQLite would cut a key at a NUL and swallow half a character, and two issues would be one. Such keys are kept as JSON. */
+/** SQLite cuts a key at a NUL and drops half a surrogate, so that two keys could become one. Such keys are stored as JSON. */
 export function toKey(key: string): string {
   return /^"|\0/.test(key) || !isWellFormed(key) ? JSON.stringify(key) : key;
 }
@@ -77,7 +77,7 @@ function isWellFormed(text: string): boolean {
   return Buffer.from(text, 'utf8').toString('utf8') === text;
 }
 
-/** The first problem of many, in one line. */
+/** The first of the problems, in one line. */
 function reasonOf(error: Error & { issues?: { path: PropertyKey[]; message: string }[] }): string {
   const [first] = error.issues ?? [];
   return first ? `${['it', ...first.path.map(String)].join('.')}: ${first.message}` : error.message;

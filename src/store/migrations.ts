@@ -1,9 +1,9 @@
 /**
- * How the file came to be, step by step; the version of a file (`PRAGMA user_version`) is the number of steps it has been
- * through. A step that has been released is never edited: add another.
+ * The steps that make the schema. The version of a file (`PRAGMA user_version`) is the number of steps that ran on it. A released step
+ * is never edited: add another.
  *
- * The truth is in `json`. The other columns are computed from it, so that a person with `sqlite3` and later queries have
- * something to hold on to, and they cannot disagree with it. Times are milliseconds since 1970, UTC.
+ * The columns besides `json` are generated from it, for queries and people with `sqlite3`, so that they cannot disagree. Times are
+ * milliseconds since 1970, UTC.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -137,7 +137,7 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** NULL for what is no JSON: a damaged text must hinder neither `SELECT *` nor the check of the file. */
+/** NULL for a text that is no JSON, so that a damaged row breaks neither `SELECT *` nor the check of the file. */
 function extract(path: string): string {
   return `json_extract(CASE WHEN json_valid(json) THEN json END, '${path}')`;
 }

@@ -20,8 +20,8 @@ const NOTHING: Durable = {
 };
 
 /**
- * What a daemon has stored in its state directory, for those who only look. Reads a copy: the file may be in use, be of an older
- * version that opening would change, or be damaged, and looking must not do anything about it.
+ * Reads what a daemon has stored, without changing it. It reads a copy, since the file may be in use, damaged, or of an older version that
+ * opening would migrate.
  */
 export async function readStored(dir: string): Promise<Durable> {
   if (!existsSync(join(dir, 'baton.db'))) return NOTHING;
@@ -35,15 +35,15 @@ export async function readStored(dir: string): Promise<Durable> {
   });
 }
 
-/** Hands over a folder with a copy of the file, in the version of today. */
-export async function withStoredCopy<T>(dir: string, look: (copy: string) => T | Promise<T>): Promise<T> {
+/** Runs `read` on a folder with a copy of the file, migrated to the current version. */
+export async function withStoredCopy<T>(dir: string, read: (copy: string) => T | Promise<T>): Promise<T> {
   const copyDir = await mkdtemp(join(tmpdir(), 'baton-look-'));
   try {
     copyFile(join(dir, 'baton.db'), join(copyDir, 'baton.db'));
     await openSqliteStore({ dir: copyDir, onWarning: () => {} }).close();
-    return await look(copyDir);
+    return await read(copyDir);
   } catch (error) {
-    // Nobody knows the copy.
+    // The message must name the original, not the copy.
     const { code, message, details } = toBatonError(error, 'store_failed');
     throw new BatonError(code, message.replaceAll(copyDir, dir), details, { cause: error });
   } finally {
@@ -75,8 +75,8 @@ const KEYED = {
 } as const;
 
 /**
- * Everything that is stored, as it is stored. Reads a copy, so it can be asked for while a daemon is at work, and older files come in
- * the form of today. Throws `store_failed` where there is nothing.
+ * Everything that is stored, as JSON. It reads a copy, so that it works beside a running daemon, and migrates older files. Throws
+ * `store_failed` when there is no state.
  */
 export async function exportState(dir: string): Promise<JsonObject> {
   if (!existsSync(join(dir, 'baton.db')))
@@ -115,7 +115,7 @@ export async function exportState(dir: string): Promise<JsonObject> {
   });
 }
 
-/** A text that is no JSON is shown as the text that it is. */
+/** A text that is no JSON is returned as a string. */
 function parsed(json: Json | undefined): Json {
   try {
     return JSON.parse(String(json)) as Json;

@@ -4,18 +4,18 @@ import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { BatonError } from '../domain/errors.js';
 import { MIGRATIONS } from './migrations.js';
 
-/** The daemon stands still while SQLite waits for another writer. */
+/** The daemon is blocked while SQLite waits for another writer. */
 const BUSY_TIMEOUT_MS = 250;
 
 export interface StoreWarning {
   readonly message: string;
-  /** The file that a person may want to look at. */
+  /** The file that a person may want to inspect. */
   readonly path: string;
 }
 
 /**
- * Opens the file, makes it if it is not there, and brings it to the newest version. A damaged one is set aside and a new
- * one begun; `onWarning` tells it.
+ * Opens the file, creates it if it is missing, and migrates it to the newest version. A damaged file is set aside with a warning and
+ * replaced by a new one.
  */
 export function openSqliteFile(path: string, onWarning: (warning: StoreWarning) => void): DatabaseSyncInstance {
   try {
@@ -27,7 +27,7 @@ export function openSqliteFile(path: string, onWarning: (warning: StoreWarning) 
   }
 }
 
-/** Looks at the file without being able to write: a damaged file and one of a newer Baton stay as they are. */
+/** Checks the file read-only, so that a damaged file and one of a newer Baton stay unchanged. */
 function damageOf(path: string): string | null {
   if (!existsSync(path)) return existsSync(`${path}-wal`) ? 'the file is gone, and only its log is left' : null;
   let db: DatabaseSyncInstance | null = null;
@@ -40,7 +40,7 @@ function damageOf(path: string): string | null {
     return findings.join() === 'ok' ? null : findings.join('; ');
   } catch (error) {
     if (error instanceof BatonError) throw error;
-    // Whatever else keeps us from looking (rights, an unfinished transaction to roll back) shows when it is opened to write.
+    // Other problems, such as rights or an unfinished transaction, show when the file is opened for writing.
     return isDamage(error) ? (error as Error).message : null;
   } finally {
     db?.close();
@@ -60,9 +60,9 @@ function startOver(path: string, damage: string, onWarning: (warning: StoreWarni
 function connect(path: string): DatabaseSyncInstance {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
   try {
-    // Before anything is in it; SQLite gives its companions the same mode.
+    // Before anything is written; SQLite gives the files beside it the same mode.
     chmodSync(path, 0o600);
-    // FULL: a commit is on the disk when it returns. In WAL mode anything less loses the last ones in a power cut.
+    // FULL: a commit is on the disk when it returns. Less would lose the last commits in a power cut.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     migrate(db, path);
     return db;
@@ -94,23 +94,23 @@ function refuseNewer(version: number, path: string): void {
   );
 }
 
-/** All of it or nothing. Begins as a writer: to become one half-way could fail when there is another. */
+/** Begins as a writer: becoming one later fails when there is another writer. */
 export function inTransaction(db: DatabaseSyncInstance, act: () => void): void {
   db.exec('BEGIN IMMEDIATE');
   try {
     act();
     db.exec('COMMIT');
   } catch (error) {
-    // Some errors, a full disk among them, have rolled back already.
+    // Some errors, such as a full disk, have rolled back already.
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
 }
 
-/** SQLite keeps part of the data in the files beside: a file without its `-wal` may be missing its latest writes. */
+/** SQLite keeps data in files beside the database: without its `-wal` it lacks the latest writes. */
 const COMPANIONS = ['', '-wal', '-shm', '-journal'];
 
-/** Moves a database with its companions out of the way, over nothing that is there; where to. */
+/** Renames a database and its companions, without overwriting any file, and returns the new path. */
 export function setAside(path: string): string {
   const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
   const wanted = `${path}.corrupt-${time}`;
@@ -120,10 +120,10 @@ export function setAside(path: string): string {
   return target;
 }
 
-type Trouble = 'busy' | 'refused' | 'full' | 'broken_disk' | 'damaged' | 'other';
+type Problem = 'busy' | 'refused' | 'full' | 'broken_disk' | 'damaged' | 'other';
 
-/** Primary result codes of SQLite, and the texts that come without one when a statement fails in its middle. */
-const TROUBLES: readonly (readonly [number, RegExp, Trouble])[] = [
+/** Primary result codes of SQLite, and its messages for errors without a code. */
+const PROBLEMS: readonly (readonly [number, RegExp, Problem])[] = [
   [5, /database is locked/, 'busy'],
   [6, /table is locked/, 'busy'],
   [3, /access permission denied/, 'refused'],
@@ -136,35 +136,35 @@ const TROUBLES: readonly (readonly [number, RegExp, Trouble])[] = [
 ];
 
 export function isBusy(error: unknown): boolean {
-  return troubleOf(error) === 'busy';
+  return problemOf(error) === 'busy';
 }
 
 export function isDamage(error: unknown): boolean {
-  return troubleOf(error) === 'damaged';
+  return problemOf(error) === 'damaged';
 }
 
-/** What SQLite says becomes what happened, to which file, and what to do. */
+/** The error for a failed operation: what happened, to which file, and what to do. */
 export function storeFailure(error: unknown, path: string, doing: string): BatonError {
   if (error instanceof BatonError) return error;
   const said = error instanceof Error ? error.message : String(error);
-  const advice = adviceFor(troubleOf(error), path, doing === 'opened');
+  const advice = adviceFor(problemOf(error), path, doing === 'opened');
   return new BatonError('store_failed', `${path} cannot be ${doing}: ${said}. ${advice}`, { path }, { cause: error });
 }
 
-function troubleOf(error: unknown): Trouble {
+function problemOf(error: unknown): Problem {
   const { errcode, message, code } = error as { errcode?: number; message?: string; code?: string };
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'full';
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return 'refused';
-  const found = TROUBLES.find(([code, text]) =>
+  const found = PROBLEMS.find(([code, text]) =>
     errcode === undefined ? text.test(message ?? '') : (errcode & 0xff) === code,
   );
   return found?.[2] ?? 'other';
 }
 
-function adviceFor(trouble: Trouble, path: string, isStart: boolean): string {
-  switch (trouble) {
+function adviceFor(problem: Problem, path: string, isStart: boolean): string {
+  switch (problem) {
     case 'busy':
-      return `Another process is using it: find it with "fuser ${path}" and end it`;
+      return `Another process uses it: find it with "fuser ${path}" and end it`;
     case 'refused':
       return `Make ${dirname(path)} and the files in it writable for this user, or choose another folder with --state-dir`;
     case 'full':

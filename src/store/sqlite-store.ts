@@ -37,9 +37,9 @@ import {
 interface SqliteStoreOptions {
   /** The state directory; it must exist. */
   readonly dir: string;
-  /** Something was set aside and is forgotten: people must be told. */
+  /** Something unreadable was set aside and is lost to the daemon. */
   onWarning(warning: StoreWarning): void;
-  /** Keeps secrets out of what is written; a JSON text stays one. */
+  /** Masks secrets in a JSON text before it is written. */
   clean?(json: string): string;
 }
 
@@ -55,13 +55,13 @@ interface Tables {
   readonly spending: SpendingTable;
 }
 
-/** The row of `meta` with what there is once per daemon. */
+/** The row of `meta` for the daemon itself. */
 const DAEMON = 'daemon';
 const NOTHING_YET: DaemonRow = { pausedSinceMs: null };
 
 /**
- * The state in `baton.db`. Everything is done when the call returns, on this thread: a write is one transaction and one
- * flush of the disk. Throws `BatonError` with `store_failed`, here and from every method.
+ * The state in `baton.db`. Every call is synchronous: a write is one transaction and one flush of the disk. Throws `BatonError` with
+ * `store_failed`, here and from every method.
  */
 export function openSqliteStore({ dir, onWarning, clean = (json) => json }: SqliteStoreOptions): Store {
   const path = join(dir, 'baton.db');
@@ -82,7 +82,7 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
       throw storeFailure(error, path, doing);
     }
   };
-  const tell = ({ table, key, why }: Unreadable) =>
+  const warnUnreadable = ({ table, key, why }: Unreadable) =>
     onWarning({
       message: `A row of the stored state cannot be read and is forgotten: ${table} ${key} (${why}). It is kept in the table unreadable of ${path}.`,
       path,
@@ -90,7 +90,7 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
 
   return {
     async load() {
-      return guarded('read', () => readAll(tables, tell));
+      return guarded('read', () => readAll(tables, warnUnreadable));
     },
     async write(change) {
       guarded('written', () => {
@@ -104,7 +104,7 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
     },
     owners: {
       async all() {
-        return guarded('read', () => owners.read(tell).map(([, owner]) => owner));
+        return guarded('read', () => owners.read(warnUnreadable).map(([, owner]) => owner));
       },
       async put(owner) {
         guarded('written', () => owners.put(owner.key, owner));
@@ -115,7 +115,7 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
     },
     openRuns: {
       async all() {
-        return guarded('read', () => openRuns.read(tell).map(([, run]) => run));
+        return guarded('read', () => openRuns.read(warnUnreadable).map(([, run]) => run));
       },
       async put(run) {
         guarded('written', () => openRuns.put(run.marker, run));
@@ -136,7 +136,7 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
   };
 }
 
-/** SQLite goes on writing into a file that has lost its name, and nobody would find it again. */
+/** SQLite would go on writing into a file that was moved or deleted. */
 function refuseMoved(path: string, ino: number): void {
   if (statSync(path, { throwIfNoEntry: false })?.ino === ino) return;
   throw new BatonError(
@@ -165,17 +165,17 @@ function shapeOfHold(source: string): z.ZodType<Hold> {
 
 function readAll(
   { claims, records, holds, meta, spending, finished }: Tables,
-  tell: (row: Unreadable) => void,
+  onUnreadable: (row: Unreadable) => void,
 ): Durable {
-  const daemon = new Map(meta.read(tell)).get(DAEMON) ?? NOTHING_YET;
+  const daemon = new Map(meta.read(onUnreadable)).get(DAEMON) ?? NOTHING_YET;
   return {
-    claims: Object.fromEntries(claims.read(tell)),
-    records: Object.fromEntries(records.read(tell)),
-    holds: Object.fromEntries(holds.read(tell)),
+    claims: Object.fromEntries(claims.read(onUnreadable)),
+    records: Object.fromEntries(records.read(onUnreadable)),
+    holds: Object.fromEntries(holds.read(onUnreadable)),
     pausedSinceMs: daemon.pausedSinceMs,
     ledger: spending.newestDays(),
     finished: finished
-      .read(tell)
+      .read(onUnreadable)
       .map(([, one]) => one)
       .sort((a, b) => a.atMs - b.atMs)
       .slice(-FINISHED_KEPT),
@@ -201,7 +201,7 @@ function apply(tables: Tables, change: DurableChange): void {
   for (const one of finished) tables.finished.put(finishedKey(one), one);
 }
 
-/** Statements keep the connection half open until they are collected, so the log is written back here and now. */
+/** Prepared statements keep the connection half open until they are garbage-collected, so the log is written back here. */
 function closeFile(db: DatabaseSyncInstance, path: string): void {
   try {
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -222,11 +222,11 @@ interface Row extends Spending {
   readonly issue_id: string;
 }
 
-/** What was spent, by local day and issue. The sum of a day is computed, so that the two cannot disagree. */
+/** Spent tokens by local day and issue. The sum of a day is computed, so that it cannot disagree. */
 function spendingTable(db: DatabaseSyncInstance): SpendingTable {
   const put = db.prepare(
     'INSERT INTO spending (day, issue_id, input, cached, output, tokens) VALUES (?, ?, ?, ?, ?, ?) ' +
-      // What was spent never gets less, whatever a daemon whose clock was elsewhere for a week remembers of that day.
+      // Spent tokens never decrease, even if a daemon with a wrong clock remembers less of that day.
       'ON CONFLICT DO UPDATE SET input = max(input, excluded.input), cached = max(cached, excluded.cached), ' +
       'output = max(output, excluded.output), tokens = max(tokens, excluded.tokens)',
   );
@@ -257,14 +257,14 @@ function spendingTable(db: DatabaseSyncInstance): SpendingTable {
   };
 }
 
-const KEPT = 10_000;
-/** While nothing can be written. */
+const MAX_EVENTS = 10_000;
+/** Events that wait while nothing can be written. */
 const MAX_WAITING = 1_000;
 const FLUSH_AFTER_MS = 1_000;
 
 /**
- * The last events, for people. An event waits for the write that belongs to it, which mostly comes in the same breath, and goes to disk
- * with it; one that comes alone has a write of its own a second later. What cannot be written waits for the next write.
+ * The last events, for people. An event waits for the next write of the state, which mostly follows at once, and is stored with it. After a
+ * second without one it is written alone. Events that cannot be written wait for the next write.
  */
 class EventHistory {
   readonly #db: DatabaseSyncInstance;
@@ -283,11 +283,11 @@ class EventHistory {
     this.#scheduled ??= setTimeout(() => this.flush(), FLUSH_AFTER_MS).unref();
   }
 
-  /** Inside the caller's transaction. `settled` once that has been committed. */
+  /** Runs inside the caller's transaction. The caller calls `settled` after the commit. */
   write(): { settled(): void } {
     const count = this.#waiting.length;
     if (count > 0) {
-      // Prepared here: a statement that is kept holds the connection open beyond its close.
+      // Not kept: a prepared statement holds the connection open beyond its close.
       const insert = this.#db.prepare(
         'INSERT INTO events (at_ms, level, message, issue_id, identifier, run_id, fields) VALUES (?, ?, ?, ?, ?, ?, ?)',
       );
@@ -295,12 +295,12 @@ class EventHistory {
         const { atMs, level, message, issueId, identifier, runId, fields } = event;
         insert.run(atMs, level, message, issueId, identifier, runId, this.#clean(JSON.stringify(fields)));
       }
-      this.#db.exec(`DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ${KEPT}`);
+      this.#db.exec(`DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ${MAX_EVENTS}`);
     }
     return { settled: () => void this.#waiting.splice(0, count) };
   }
 
-  /** Never throws: the next write takes along what this one could not. */
+  /** Never throws: events that cannot be written stay for the next write. */
   flush(): void {
     this.#scheduled = null;
     if (this.#waiting.length === 0 || !this.#db.isOpen) return;
@@ -311,7 +311,7 @@ class EventHistory {
       });
       written.settled();
     } catch {
-      // The state is told to be unwritable by its own writes.
+      // A write of the state reports the problem.
     }
   }
 
@@ -322,8 +322,8 @@ class EventHistory {
 }
 
 /**
- * Forgets what is older than `days`, counted back from now or from the fiftieth newest run, whichever is earlier: a clock that stands
- * years ahead for an hour, with a run or two, must not take everything along.
+ * Deletes records older than `days`, counted from now or from the fiftieth newest run, whichever is earlier. So a clock that is years
+ * ahead for an hour does not delete everything.
  */
 function pruneRecords(
   db: DatabaseSyncInstance,

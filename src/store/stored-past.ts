@@ -7,14 +7,14 @@ import { finishedShape, runRecordShape } from './stored-shapes.js';
 
 type Guard = <T>(act: () => T) => T;
 
-/** Answers from the tables. Rows that cannot be read are left out: `load` and `state export` tell of them. */
+/** Queries of the history. Rows that cannot be read are left out; `load` and `state export` report them. */
 export function storedPast(db: DatabaseSyncInstance, guarded: Guard): StoredPast {
-  // Prepared here: a statement that is kept holds the connection open beyond its close.
+  // Not kept: a prepared statement holds the connection open beyond its close.
   const rows = <T>(sql: string, ...values: (string | number)[]): T[] =>
     guarded(() => db.prepare(sql).all(...values) as unknown as T[]);
   return {
     async runs({ issue, sinceMs = Number.MIN_SAFE_INTEGER, limit }) {
-      // SQLite would stop reading at a NUL, and find another issue.
+      // SQLite would stop reading at a NUL and find another issue.
       if (issue?.includes('\0')) return [];
       const order = 'ORDER BY started_at_ms DESC, run_id DESC LIMIT ?';
       const found =
@@ -73,7 +73,7 @@ interface EventRow {
   readonly fields: string;
 }
 
-/** When a local day begins. */
+/** The start of a local day. */
 function startOf(day: string): number {
   const [year = 1970, month = 1, date = 1] = day.split('-').map(Number);
   return new Date(year, month - 1, date).getTime();
@@ -103,12 +103,12 @@ function jsonOf(text: string): unknown {
 
 const NOTHING = { input: 0, cached: 0, output: 0, tokens: 0, runs: 0, failed: 0, done: 0 };
 
-/** Parts of days, put together; the newest first. */
-export function mergeDays(parts: readonly Partial<DayRecord>[]): DayRecord[] {
+/** Merges partial records of days, the newest first. */
+export function mergeDays(partials: readonly Partial<DayRecord>[]): DayRecord[] {
   const days = new Map<string, DayRecord>();
-  for (const { day, ...part } of parts) {
+  for (const { day, ...partial } of partials) {
     if (day === undefined) continue;
-    days.set(day, { ...(days.get(day) ?? { day, ...NOTHING }), ...part });
+    days.set(day, { ...(days.get(day) ?? { day, ...NOTHING }), ...partial });
   }
   return [...days.values()].sort((a, b) => (a.day < b.day ? 1 : -1));
 }

@@ -7,8 +7,8 @@ import type { OpenRun, WorkspaceOwner } from '../domain/ports.js';
 import { RUN_CAUSES, type RunReason } from '../domain/run.js';
 
 /**
- * What a row must be for the core to trust it. Loose: a field that is not named here is kept, so that adding one to the
- * domain does not lose it. Each shape is declared as its domain type, so that leaving one out does not compile.
+ * The shapes that stored rows must have. They are loose: a field that is not named here is kept, so that adding one to the domain does not
+ * lose it. Each shape is declared as its domain type, so that a missing field does not compile.
  */
 const text = z.string();
 const textOrNull = text.nullable();
@@ -43,7 +43,7 @@ const issue = z.looseObject({
   blocked_by: z.array(z.looseObject({ id: textOrNull, identifier: textOrNull, state: textOrNull })),
   comments: z.array(z.looseObject({ author: textOrNull, body: text, created_at: textOrNull })),
   dispatchable: z.boolean(),
-  // Stored by a version that did not know it.
+  // Older versions did not store it.
   held_back: z.string().nullable().default(null),
   native_ref: textOrNull,
   created_at: textOrNull,

@@ -49,7 +49,7 @@ function looker(dir: string) {
   return (sql: string) => db.prepare(sql).all() as { [column: string]: unknown }[];
 }
 
-test('an event goes to disk with the write that belongs to it', async () => {
+test('an event is stored with the next write', async () => {
   const { dir, store } = await openStore();
   const look = looker(dir);
 
@@ -61,7 +61,7 @@ test('an event goes to disk with the write that belongs to it', async () => {
   ]);
 });
 
-test('an event that comes alone is on disk a moment later, and all are at the close', async () => {
+test('an event without a write is stored a moment later, and closing stores all', async () => {
   const { dir, store } = await openStore();
   const look = looker(dir);
 
@@ -74,7 +74,7 @@ test('an event that comes alone is on disk a moment later, and all are at the cl
   expect(looker(dir)('SELECT message FROM events')).toHaveLength(2);
 });
 
-test('only the last ten thousand are kept, and their numbers go on', async () => {
+test('only the last ten thousand events are kept, and their numbers continue', async () => {
   const { dir, store } = await openStore();
   for (let round = 0; round < 21; round++) {
     for (let number = 0; number < 500; number++) store.addEvent(event(`e${round}`));
@@ -85,7 +85,7 @@ test('only the last ten thousand are kept, and their numbers go on', async () =>
   expect({ ...row }).toEqual({ count: 10_000, first: 501, last: 10_500 });
 });
 
-test('runs and spending go when they are older than asked for, and the last fifty stay', async () => {
+test('runs and spending are deleted when they are older than the limit, and the last fifty runs stay', async () => {
   const { dir, store } = await openStore();
   const now = Date.UTC(2026, 5, 1);
   const spent = { tokens: 1, issues: { A: { input: 1, cached: 0, output: 0, tokens: 1 } } };
@@ -100,7 +100,7 @@ test('runs and spending go when they are older than asked for, and the last fift
   expect(look('SELECT day FROM spending').map((row) => row.day)).toEqual(['2026-06-01']);
 });
 
-test('what was spent on a day never gets less', async () => {
+test('the spending of a day never decreases', async () => {
   const { store } = await openStore();
   const day = (tokens: number) => ({
     '2026-01-01': { tokens, issues: { A: { input: tokens, cached: 0, output: 0, tokens } } },
@@ -112,7 +112,7 @@ test('what was spent on a day never gets less', async () => {
   expect((await store.load()).ledger['2026-01-01']?.tokens).toBe(90);
 });
 
-test('a clock that stands years ahead does not empty the store, though a run was started meanwhile', async () => {
+test('a clock that is years ahead does not empty the store, even if a run was started meanwhile', async () => {
   const { dir, store } = await openStore();
   const now = Date.UTC(2026, 5, 1);
   const later = now + 3_650 * DAY_MS;

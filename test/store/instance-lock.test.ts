@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { expect, onTestFinished, test } from 'vitest';
-import { takeLocks } from '../../src/store/instance-lock.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { listHolders, takeLocks, writeHolder } from '../../src/store/instance-lock.js';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
 import { DIST } from '../support/dist.js';
@@ -55,7 +57,7 @@ const kill = async ({ child, exited }: { child: ChildProcess; exited: Promise<un
   await exited;
 };
 
-test('the second daemon is told who the first is', async () => {
+test('the error of the second daemon names the first', async () => {
   const dir = await tempFolder();
   const first = await taker({ dir });
   const { pid } = await first.said;
@@ -69,7 +71,7 @@ test('the second daemon is told who the first is', async () => {
   });
 });
 
-test('one key in common is enough, and what was taken before it is free again', async () => {
+test('one common key is enough, and locks that were taken before it are released', async () => {
   const dir = await tempFolder();
   const first = await taker({ dir, keys: ['b', 'd'] });
   await first.said;
@@ -86,7 +88,7 @@ test('one key in common is enough, and what was taken before it is free again', 
   await others.release();
 });
 
-test('a holder that was killed blocks nobody, and its details are overwritten', async () => {
+test('a killed holder does not block, and its details are overwritten', async () => {
   const dir = await tempFolder();
   const first = await taker({ dir });
   await first.said;
@@ -100,7 +102,7 @@ test('a holder that was killed blocks nobody, and its details are overwritten', 
   await locks.release();
 });
 
-test('a holder that ends well leaves no details, and the lock is free', async () => {
+test('a holder that ends normally releases the lock and removes its details', async () => {
   const dir = await tempFolder();
   const first = await taker({ dir });
   await first.said;
@@ -114,7 +116,7 @@ test('a holder that ends well leaves no details, and the lock is free', async ()
   await locks.release();
 });
 
-test('of twenty that come at once exactly one gets the locks, and the others name it', async () => {
+test('exactly one of twenty concurrent daemons gets the locks, and the others name it', async () => {
   const dir = await tempFolder();
 
   const all = await race(Array.from({ length: 20 }, () => ({ dir })));
@@ -129,7 +131,7 @@ test('of twenty that come at once exactly one gets the locks, and the others nam
   }
 });
 
-test('of those that want each other’s locks at once, one gets all of its own', async () => {
+test('one of several daemons with crossing locks gets all of its own', async () => {
   const dir = await tempFolder();
   const wishes = [
     ['a', 'b'],
@@ -143,14 +145,14 @@ test('of those that want each other’s locks at once, one gets all of its own',
   expect(all.filter((said) => said.taken)).toHaveLength(1);
 });
 
-test('a process that drops what it was given still holds its locks', async () => {
+test('a process that drops the returned object still holds its locks', async () => {
   const dir = await tempFolder();
   expect(await (await taker({ dir, drop: true })).said).toMatchObject({ taken: true });
 
   await expect(takeLocks({ dir, keys: KEYS, holder: HOLDER })).rejects.toMatchObject({ code: 'already_running' });
 });
 
-test('the same process does not get a lock twice, and loses none by trying', async () => {
+test('the same process does not get a lock twice, and a try does not release it', async () => {
   const dir = await tempFolder();
   const locks = await takeLocks({ dir, keys: KEYS, holder: HOLDER });
 
@@ -178,7 +180,7 @@ test.each([
   });
 });
 
-test('someone who looks into a lock file keeps nobody out', async () => {
+test('reading a lock file blocks no daemon', async () => {
   const dir = await tempFolder();
   await (await takeLocks({ dir, keys: ['k'], holder: HOLDER })).release();
   const [name = ''] = await readdir(dir);
@@ -191,7 +193,7 @@ test('someone who looks into a lock file keeps nobody out', async () => {
   await locks.release();
 });
 
-test('a lock file that is something else is named, and left alone', async () => {
+test('a lock file with other content is named and not changed', async () => {
   const dir = await tempFolder();
   await (await takeLocks({ dir, keys: ['k'], holder: HOLDER })).release();
   const [name = ''] = await readdir(dir);
@@ -199,13 +201,13 @@ test('a lock file that is something else is named, and left alone', async () => 
 
   await expect(takeLocks({ dir, keys: ['k'], holder: HOLDER })).rejects.toMatchObject({
     code: 'store_failed',
-    message: `${join(dir, name)} is no lock of Baton. Remove it`,
+    message: `${join(dir, name)} is not a lock file of Baton. Remove it`,
   });
 
   expect(await readFile(join(dir, name), 'utf8')).toContain('my own notes');
 });
 
-test('the folder is made for this user alone', async () => {
+test('the folder is created for this user only', async () => {
   const dir = join(await tempFolder(), 'baton', 'locks');
 
   const locks = await takeLocks({ dir, keys: KEYS, holder: HOLDER });
@@ -232,10 +234,72 @@ test.each([
   });
 });
 
-test('a folder of somebody else is named with what to do', async () => {
+test('a folder of another user is named with what to do', async () => {
   const failure = await asOrdinaryUser(await tempFolder(), () =>
     takeLocks({ dir: '/usr', keys: KEYS, holder: HOLDER }).catch((error: Error) => error),
   );
 
   expect(failure).toMatchObject({ code: 'store_failed', message: expect.stringContaining('Make it writable') });
+});
+
+function folder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'baton-holders-'));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+const OWN = { pid: process.pid, since: '2026-03-01T00:00:00.000Z', workflow: '/a/WORKFLOW.md', stateDir: '/state/a' };
+
+describe('the holders of locks in a folder', () => {
+  test('are listed once each, however many locks they have, the oldest first', async () => {
+    const dir = folder();
+    const older = { ...OWN, since: '2026-02-01T00:00:00.000Z', workflow: '/b/WORKFLOW.md', stateDir: '/state/b' };
+    await writeHolder(join(dir, '1.json'), { ...OWN, key: 'the workspaces' });
+    await writeHolder(join(dir, '2.json'), { ...OWN, key: 'the issues' });
+    await writeHolder(join(dir, '3.json'), { ...older, key: 'other workspaces' });
+
+    expect(await listHolders(dir)).toEqual([older, OWN]);
+  });
+
+  test('have no state directory when an older version wrote them', async () => {
+    const dir = folder();
+    const { stateDir, ...old } = OWN;
+    writeFileSync(join(dir, '1.json'), JSON.stringify({ ...old, key: 'k' }));
+
+    expect(await listHolders(dir)).toEqual([old]);
+  });
+
+  test('that are dead are left out, and so are invalid files', async () => {
+    const dir = folder();
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    await once(child, 'spawn');
+    await writeHolder(join(dir, '1.json'), { ...OWN, pid: child.pid ?? 0, key: 'k' });
+    expect(await listHolders(dir)).toHaveLength(1);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    for (const [name, text] of [
+      ['2.json', '{"pid":0,"since":"x","workflow":"y"}'],
+      ['3.json', '{"pid":-1,"since":"x","workflow":"y"}'],
+      ['4.json', '{"pid":1'],
+      ['5.json', 'null'],
+      ['6.json', `{"pid":${process.pid}}`],
+      ['7.lock', JSON.stringify(OWN)],
+    ] as const)
+      writeFileSync(join(dir, name), text);
+
+    expect(await listHolders(dir)).toEqual([]);
+  });
+
+  test.runIf(process.platform === 'linux')('whose pid is another process by now are left out', async () => {
+    const dir = folder();
+    const path = join(dir, '1.json');
+    await writeHolder(path, { ...OWN, key: 'k' });
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), begun: '1' }));
+
+    expect(await listHolders(dir)).toEqual([]);
+  });
+
+  test('of a missing folder are none', async () => {
+    expect(await listHolders('/none/there')).toEqual([]);
+  });
 });

@@ -39,7 +39,7 @@ async function takenBy(dir: string, issueId: string, pid: number, startTime: str
   db.close();
 }
 
-test('an issue that another living daemon runs is refused, and says by whom; afterwards it is free', async () => {
+test('an issue that another live daemon runs is refused with its holder, and free afterwards', async () => {
   const dir = await tempFolder();
   const locks = open(dir);
   const other = await stranger();
@@ -54,7 +54,7 @@ test('an issue that another living daemon runs is refused, and says by whom; aft
   await (await locks.take(issue('A')))();
 });
 
-test('a process that was only given the number of a dead holder blocks nobody', async () => {
+test('a process that reuses the pid of a dead holder does not block', async () => {
   const dir = await tempFolder();
   const locks = open(dir);
   const other = await stranger();
@@ -63,7 +63,7 @@ test('a process that was only given the number of a dead holder blocks nobody', 
   await expect(locks.take(issue('A'))).resolves.toBeTypeOf('function');
 });
 
-test('a zombie holds nothing, though it has its number still', async () => {
+test('a zombie holds nothing, although its pid exists', async () => {
   const dir = await tempFolder();
   const locks = open(dir);
   // Its parent becomes a program that does not look after children.
@@ -91,7 +91,7 @@ test('a zombie holds nothing, though it has its number still', async () => {
   await expect(locks.take(issue('A'))).resolves.toBeTypeOf('function');
 });
 
-test('issues of another tracker, and our own, are no obstacle', async () => {
+test('issues of another tracker and of the same daemon do not block', async () => {
   const dir = await tempFolder();
   const other = await stranger();
   const locks = open(dir);
@@ -105,7 +105,7 @@ test('issues of another tracker, and our own, are no obstacle', async () => {
   await release();
 });
 
-test('an issue about which nobody can be asked waits as if it were taken', async () => {
+test('an issue whose lock cannot be checked waits as if it were taken', async () => {
   const dir = await tempFolder();
   const locks = open(dir);
   const [file = ''] = await readdir(dir);
@@ -115,11 +115,11 @@ test('an issue about which nobody can be asked waits as if it were taken', async
 
   await expect(locks.take(issue('A'))).rejects.toMatchObject({
     code: 'issue_taken',
-    message: expect.stringMatching(/^whether another Baton works on A cannot be told: .*database is locked/),
+    message: expect.stringMatching(/^cannot check whether another Baton works on A: .*database is locked/),
   });
 });
 
-test('a damaged file is set aside: it says nothing that a new one would not', async () => {
+test('a damaged file is set aside and replaced', async () => {
   const dir = await tempFolder();
   await open(dir).close();
   const [file = ''] = await readdir(dir);

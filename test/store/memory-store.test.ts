@@ -5,7 +5,7 @@ import { change, parked } from './stored-samples.js';
 
 describeStore('the store in memory', async () => createMemoryStore());
 
-test('the store in memory starts from what it is given', async () => {
+test('the store in memory starts with the given state', async () => {
   const first = createMemoryStore();
   await first.write(change({ claims: { A: parked('A') } }));
 

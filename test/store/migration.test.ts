@@ -40,7 +40,7 @@ const parked = {
   threadId: null,
 };
 
-test('a file of version 1 goes on in the version of today, and nothing in it is lost', async () => {
+test('a file of version 1 is migrated to the current version without loss', async () => {
   const dir = await tempFolder();
   const db = new DatabaseSync(join(dir, 'baton.db'));
   db.exec(`${MIGRATIONS[0]}; PRAGMA user_version = 1`);

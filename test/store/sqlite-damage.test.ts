@@ -47,7 +47,7 @@ test.each([
   expect(await store.load()).toMatchObject({ claims: {}, records: { A: record(1) } });
 });
 
-test('what stands beside a damaged file goes with it', async () => {
+test('the companions of a damaged file are moved with it', async () => {
   const dir = await tempFolder();
   const path = join(dir, 'baton.db');
   for (const end of ['', '-wal', '-shm']) await writeFile(path + end, `no database${end}`.repeat(999));
@@ -72,7 +72,7 @@ test('a second damaged file does not replace the first', async () => {
   expect((await readdir(dir)).filter((name) => ASIDE.test(name))).toHaveLength(2);
 });
 
-test('a log whose file is gone is kept and told, not thrown away', async () => {
+test('a log whose database is gone is kept with a warning', async () => {
   const { dir, store } = await openStore();
   await store.write(change({ records: { A: record(1) } }));
   await rm(join(dir, 'baton.db'));
@@ -83,7 +83,7 @@ test('a log whose file is gone is kept and told, not thrown away', async () => {
   expect((await readdir(dir)).some((name) => /corrupt.*-wal$/.test(name))).toBe(true);
 });
 
-test('an empty file is a new one, without a word', async () => {
+test('an empty file is a new database, without a warning', async () => {
   const dir = await tempFolder();
   await writeFile(join(dir, 'baton.db'), '');
 
@@ -93,7 +93,7 @@ test('an empty file is a new one, without a word', async () => {
   expect(warnings).toEqual([]);
 });
 
-test('a letter that flipped inside a row costs that row alone', async () => {
+test('a damaged letter inside a row loses only that row', async () => {
   const { dir, path } = await folderWithStore();
   const at = (await readFile(path)).indexOf('{"issue":{"id":"AB-7"');
   await overwrite(path, at, Buffer.from('!'));
@@ -107,7 +107,7 @@ test('a letter that flipped inside a row costs that row alone', async () => {
   expect(db.prepare('SELECT * FROM claims').all()).toHaveLength(299);
 });
 
-test('a damaged file that cannot be set aside is left as it is, with what to do', async () => {
+test('a damaged file that cannot be set aside stays unchanged, and the error says what to do', async () => {
   const dir = await tempFolder();
   await writeFile(join(dir, 'baton.db'), 'no database'.repeat(999));
 

@@ -13,7 +13,7 @@ const CHILD = (name: string) => fileURLToPath(new URL(`../support/children/${nam
 const OWN_MOUNTS = ['unshare', ...(process.geteuid?.() === 0 ? [] : ['--user', '--map-root-user']), '--mount'];
 const SMALL_DISK = 'mount -t tmpfs -o size=400k baton-test "$0" && exec "$@"';
 
-test('whatever a write has resolved for is there after kill -9', async () => {
+test('every write that has resolved is stored after kill -9', async () => {
   const dir = await tempFolder();
   const child = spawn(process.execPath, [CHILD('store-writer'), DIST, dir], {
     stdio: ['ignore', 'pipe', 'inherit'],

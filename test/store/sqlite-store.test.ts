@@ -10,7 +10,7 @@ import { CLAIMS, change, parked, record } from './stored-samples.js';
 
 describeStore('the store on disk', async () => (await openStore()).store);
 
-test('what was written is there after closing and opening again', async () => {
+test('the state is there after closing and opening again', async () => {
   const { dir, store } = await openStore();
   const owner = { key: 'AB-1', scope: 's', issueId: 'i', identifier: 'AB-1' };
   await store.write(change({ claims: CLAIMS, records: { A: record(4) }, pausedSinceMs: 5 }));
@@ -25,7 +25,7 @@ test('what was written is there after closing and opening again', async () => {
   expect(again.warnings).toEqual([]);
 });
 
-test('everything is in the one file once it is closed, and only its user can read it', async () => {
+test('after closing, everything is in one file that only its user can read', async () => {
   const { dir, store } = await openStore();
   await store.write(change({ claims: CLAIMS }));
   for (const name of await readdir(dir)) expect((await stat(join(dir, name))).mode & 0o777, name).toBe(0o600);
@@ -37,7 +37,7 @@ test('everything is in the one file once it is closed, and only its user can rea
   expect((await again.store.load()).claims).toEqual(CLAIMS);
 });
 
-test('a change is written as a whole or not at all', async () => {
+test('a change is written completely or not at all', async () => {
   const { store } = await openStore();
   await store.write(change({ claims: { A: parked('A') }, records: { A: record(1) } }));
   const before = await store.load();
@@ -50,7 +50,7 @@ test('a change is written as a whole or not at all', async () => {
   expect(await store.load()).toEqual(before);
 });
 
-test('columns beside the JSON say what a person looks for', async () => {
+test('the generated columns hold what people query', async () => {
   const { dir, store } = await openStore();
   await store.write(change({ claims: CLAIMS, records: { A: record(3) } }));
   const db = new DatabaseSync(join(dir, 'baton.db'), { readOnly: true });
@@ -65,7 +65,7 @@ test('columns beside the JSON say what a person looks for', async () => {
   expect({ ...db.prepare('SELECT * FROM records').get() }).toMatchObject({ issue_id: 'A', runs: 3, tokens: 0 });
 });
 
-test('a row that cannot be read is set aside and told, and the others are loaded', async () => {
+test('a row that cannot be read is set aside with a warning, and the others are loaded', async () => {
   const { dir, store } = await openStore();
   const hold = { code: 'low_disk', message: 'full', sinceMs: 1, tries: 0, untilMs: null, probed: [] } as const;
   await store.write(
@@ -104,7 +104,7 @@ test('a row that cannot be read is set aside and told, and the others are loaded
   expect(again.warnings).toHaveLength(6);
 });
 
-test('a file of a newer Baton is refused and not touched', async () => {
+test('a file of a newer Baton is refused and not changed', async () => {
   const { dir, store } = await openStore();
   await store.close();
   const path = join(dir, 'baton.db');
@@ -119,7 +119,7 @@ test('a file of a newer Baton is refused and not touched', async () => {
   expect((await readdir(dir)).filter((name) => name.includes('corrupt'))).toEqual([]);
 });
 
-test('a step to a newer version is done as a whole or not at all', async () => {
+test('a migration step is done completely or not at all', async () => {
   const dir = await tempFolder();
   const db = new DatabaseSync(join(dir, 'baton.db'));
   onTestFinished(() => db.close());
@@ -136,7 +136,7 @@ test('a step to a newer version is done as a whole or not at all', async () => {
   expect({ ...db.prepare('PRAGMA user_version').get() }).toEqual({ user_version: 0 });
 });
 
-test('another writer is waited for only a moment, and named as the reason', async () => {
+test('the store waits only a moment for another writer, and names it as the reason', async () => {
   const { dir, store } = await openStore();
   const other = new DatabaseSync(join(dir, 'baton.db'));
   onTestFinished(() => other.close());
@@ -163,7 +163,7 @@ test('a folder that cannot be written is named', async () => {
   });
 });
 
-test('a file that is moved away while in use is not written on as if nothing were', async () => {
+test('a file that is moved while in use is an error', async () => {
   const { dir, store } = await openStore();
   await store.write(change({ records: { A: record(1) } }));
 

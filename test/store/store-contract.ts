@@ -19,7 +19,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.owners.all()).toEqual([]);
     });
 
-    test('gives back what it was given, to the last field', async () => {
+    test('returns every field that was written', async () => {
       const store = await open();
       const records = {
         A: { runs: 1, tokens: 2, budgetFrom: 1, threads: [{ id: 't', totals: { input: 3, cached: 2, output: 1 } }] },
@@ -34,7 +34,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.load()).toEqual(durable);
     });
 
-    test('keeps what runs have under way until it is removed', async () => {
+    test('keeps open runs until they are removed', async () => {
       const store = await open();
       const run = { marker: 'r1', issueId: 'A', owesAfterRunIn: null, processes: [] };
       const process = { pid: 7, startTime: '12', bootId: 'b' };
@@ -48,7 +48,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.openRuns.all()).toEqual([{ ...run, owesAfterRunIn: 'key', processes: [process] }]);
     });
 
-    test('adds to what it has, and null deletes', async () => {
+    test('adds to the stored state, and null deletes', async () => {
       const store = await open();
 
       await store.write(change({ claims: { A: parked('A'), B: parked('B') }, records: { A: record(1) } }));
@@ -62,7 +62,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(Object.keys((await store.load()).claims)).toEqual(['B']);
     });
 
-    test('forgets everything else on a full change', async () => {
+    test('a full change replaces everything', async () => {
       const store = await open();
       await store.write(change({ claims: { A: parked('A') }, records: { A: record(1) } }));
 
@@ -72,7 +72,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect([Object.keys(claims), Object.keys(records)]).toEqual([['B'], ['B']]);
     });
 
-    test('replaces holds as a whole', async () => {
+    test('replaces all holds', async () => {
       const store = await open();
       const hold = { code: 'low_disk', message: 'full', sinceMs: 1, tries: 0, untilMs: null, probed: ['A'] } as const;
 
@@ -83,7 +83,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect((await store.load()).holds).toEqual({});
     });
 
-    test('adds up what was spent, by day and issue, and brings back the last seven days', async () => {
+    test('sums spending by day and issue, and returns the last seven days', async () => {
       const store = await open();
       const spent = (tokens: number) => ({ input: tokens, cached: 0, output: 0, tokens });
       const day = (number: number) => `2026-01-${String(number).padStart(2, '0')}`;
@@ -100,7 +100,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(ledger[day(9)]).toEqual({ tokens: 12, issues: { A: spent(11), ['__proto__']: spent(1) } });
     });
 
-    test('brings back what was: runs, finished issues and events, the newest first and no more than asked for', async () => {
+    test('returns past runs, finished issues and events, the newest first and up to the limit', async () => {
       const store = await open();
       const runs = [runRecord('r1', 'A', 10), runRecord('r2', 'B', 20), runRecord('r3', 'A', 30)];
       await store.write(change({ runs, finished: [finished('A', 1, 40), finished('B', 1, 50)] }));
@@ -128,7 +128,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect((await past.events({ limit: 9 })).map(({ issueId }) => issueId)).toEqual(['B', 'A']);
     });
 
-    test('counts by local day what was spent, what ended and what was done', async () => {
+    test('counts spending, ended runs and done issues by local day', async () => {
       const store = await open();
       const noon = new Date(2026, 0, 5, 12).getTime();
       const spent = { input: 9, cached: 2, output: 2, tokens: 9 };
@@ -154,7 +154,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       ]);
     });
 
-    test('applies writes in the order of their calls, none awaited', async () => {
+    test('applies writes in the order of their calls, also without awaiting', async () => {
       const store = await open();
 
       const writes = [1, 2, 3].map((runs) => store.write(change({ records: { A: record(runs) } })));
@@ -163,7 +163,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect((await store.load()).records.A).toEqual(record(3));
     });
 
-    test('shares nothing with those who read and write it', async () => {
+    test('shares no objects with its callers', async () => {
       const given = { A: { runs: 1, tokens: 0, budgetFrom: 0, threads: [] } };
       const store = await open();
       await store.write(change({ records: given }));
@@ -202,7 +202,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(({} as { runs?: number }).runs).toBeUndefined();
     });
 
-    test('remembers whose a workspace is', async () => {
+    test('remembers the owner of a workspace', async () => {
       const { owners } = await open();
       const owner = { key: 'AB-1', scope: 's', issueId: 'i', identifier: 'AB-1' };
 
@@ -215,7 +215,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await owners.all()).toEqual([{ ...owner, issueId: 'j' }]);
     });
 
-    test('refuses everything once it is closed, except to be closed again', async () => {
+    test('refuses every call after closing, except closing again', async () => {
       const store = await open();
       await store.close();
 
