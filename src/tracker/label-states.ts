@@ -1,4 +1,4 @@
-import { stateKey } from '../domain/issue.js';
+import { labelKey, stateKey } from '../domain/issue.js';
 import type { ProviderSettings } from './provider-settings.js';
 
 /** The states of trackers that know but two of their own, and in which people make the others with labels. */
@@ -92,24 +92,25 @@ export function labelStatesOf(settings: ProviderSettings, { tracker, open, close
   return found;
 }
 
-/** The labels that WORKFLOW.md names, and the setting that does. */
-export function namedLabels(states: LabelStates, requiredLabels: readonly string[]): ReadonlyMap<string, string> {
-  return new Map([
+interface LabelsOrder {
+  readonly states: LabelStates;
+  readonly requiredLabels: readonly string[];
+  /** The labels of the project. */
+  readonly existing: readonly (string | null)[];
+  /** The project, as people call it. */
+  readonly target: string;
+}
+
+/** The labels that WORKFLOW.md names and the project does not have, a sentence each. */
+export function missingLabels({ states, requiredLabels, existing, target }: LabelsOrder): readonly string[] {
+  const named = new Map([
     ...states.labels.map((label) => [label, 'tracker.provider.state_labels'] as const),
     ...requiredLabels.map((label) => [label, 'tracker.required_labels'] as const),
   ]);
-}
-
-/** A sentence for each that is not there. */
-export function missingLabels(
-  named: ReadonlyMap<string, string>,
-  existing: readonly (string | null)[],
-  where: string,
-): readonly string[] {
-  const keys = new Set(existing.map((name) => (name === null ? null : stateKey(name))));
+  const keys = new Set(existing.map((name) => (name === null ? null : labelKey(name))));
   return [...named]
-    .filter(([label]) => !keys.has(stateKey(label)))
-    .map(([label, key]) => `${where} has no label "${label}", which ${key} names.`);
+    .filter(([label]) => !keys.has(labelKey(label)))
+    .map(([label, key]) => `${target} has no label "${label}", which ${key} names.`);
 }
 
 const WORDS: { readonly [word: string]: number } = { critical: 1, urgent: 1, high: 2, medium: 3, low: 4 };

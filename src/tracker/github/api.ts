@@ -7,11 +7,7 @@ import { quotaIn, resetOf, tooManyRequests } from '../http/limits.js';
 import { type HttpReading, TrackerHttp } from '../http/tracker-http.js';
 import type { Token } from '../provider-settings.js';
 import { writeRestPath } from '../raw-tool.js';
-
-export interface RepoName {
-  readonly owner: string;
-  readonly name: string;
-}
+import type { RepoName } from './settings.js';
 
 interface GithubApiOptions {
   /** From `endpointOf`. */
@@ -22,17 +18,17 @@ interface GithubApiOptions {
 }
 
 export const GITHUB = 'GitHub';
-/** GitHub asks for few requests at a time. */
+/** GitHub asks clients to send few requests at a time. */
 export const AT_ONCE = 6;
 const githubQuota = quotaIn('x-ratelimit-remaining', 'x-ratelimit-reset', 'seconds');
 
-/** Where things are in GitHub's API, and how it is asked. */
+/** The paths of GitHub's API, and its HTTP client. */
 export class GithubApi {
   readonly repo: RepoName;
   readonly mask: (text: string) => string;
   readonly graphqlPath: string;
   readonly #origin: string;
-  /** `/api/v3` where GitHub Enterprise Server is asked. */
+  /** `/api/v3` on GitHub Enterprise Server. */
   readonly #root: string;
   readonly #http: TrackerHttp;
 
@@ -44,7 +40,7 @@ export class GithubApi {
     this.graphqlPath = `${this.#root.replace(/\/v3$/, '')}/graphql`;
     this.#http = new TrackerHttp({
       name: GITHUB,
-      // GraphQL is not below the REST root of an Enterprise Server, so that the base is the bare host.
+      // GraphQL is not below the REST root of an Enterprise Server, so the base is the bare host.
       base: new URL(endpoint.origin),
       headers: {
         accept: 'application/vnd.github+json',
@@ -59,7 +55,7 @@ export class GithubApi {
     });
   }
 
-  /** As people write it. */
+  /** `owner/name` */
   get fullName(): string {
     return `${this.repo.owner}/${this.repo.name}`;
   }
@@ -82,7 +78,7 @@ export class GithubApi {
     return new URL(`${this.#origin}${path}`);
   }
 
-  /** GitHub names repositories by number in the addresses of further pages, whatever name they were asked by. */
+  /** GitHub names the repository by its number in the addresses of further pages. */
   isBelowRepo({ origin, pathname }: URL, segments: readonly (string | number)[]): boolean {
     if (origin !== this.#origin) return false;
     if (pathname === this.repoPath(...segments)) return true;
@@ -96,15 +92,15 @@ export class GithubApi {
   }
 }
 
-/** Besides 429 GitHub says so by 403, which stands for a missing permission as well. */
+/** Besides 429 GitHub uses 403, which also stands for a missing permission. */
 function isRateLimit(status: number, headers: IncomingHttpHeaders, text: string): boolean {
   if (status !== 403) return false;
   const isUsedUp = headers['x-ratelimit-remaining'] === '0';
   return isUsedUp || headers['retry-after'] !== undefined || /rate limit|abuse detection/i.test(text);
 }
 
-/** What GitHub's GraphQL API tells of nodes, one for each id, in the order in which they were asked for; nothing of one that is not there. */
-export async function askNodes(
+/** Nodes of GitHub's GraphQL API, in the order of their ids. A node that does not exist has no fields. */
+export async function readNodes(
   api: GithubApi,
   reading: HttpReading,
   query: string,
@@ -117,18 +113,18 @@ export async function askNodes(
     isShownInData: ({ type, path }) => type === 'NOT_FOUND' && listOf(path)[0] === 'nodes',
   });
   if (Array.isArray(nodes) && nodes.length === ids.length) return nodes.map(fieldsOf);
-  const message = `${GITHUB} answered a question about ${ids.length} nodes with something else.`;
-  throw new BatonError('tracker_response', `${message} Check tracker.provider.endpoint.`);
+  const message = `${GITHUB} did not send the ${ids.length} nodes of a query. Check tracker.provider.endpoint.`;
+  throw new BatonError('tracker_response', message);
 }
 
-/** REST calls a bot `name[bot]`, GraphQL `name`, which may be a person's as well. `null`: the account is gone. */
+/** REST calls a bot `name[bot]`. GraphQL calls it `name`, which may be a person's login, too. `null`: the account does not exist any more. */
 export function loginIn(actor: unknown): string | null {
   const { __typename, login } = fieldsOf(actor);
   const name = textOf(login);
   return name !== null && __typename === 'Bot' ? `${name}[bot]` : name;
 }
 
-/** The name of the error changed over the years, and the second limit has none. */
+/** The type of the error changed over the years, and the secondary limit has none. */
 function isLimit({ type, message }: Fields): boolean {
   return type === 'RATE_LIMITED' || type === 'RATE_LIMIT' || /rate limit/i.test(textOf(message) ?? '');
 }
@@ -143,18 +139,18 @@ export interface RepositoryFacts {
   readonly isPublic: boolean;
   readonly hasIssues: boolean;
   readonly isArchived: boolean;
-  /** The token's owner may change issues there; `null`: GitHub does not say. */
+  /** The token's owner may change issues; `null`: unknown. */
   readonly mayChange: boolean | null;
 }
 
-/** What keeps strangers out. */
-type Door = Pick<TrackerConfig, 'requiredLabels' | 'trust'>;
+/** The settings that keep strangers out. */
+type Gate = Pick<TrackerConfig, 'requiredLabels' | 'trust'>;
 
 const GOOD_FOR_MS = 10 * 60_000;
 
 /**
- * The repository behind the issues: that it is there, has its name, and is not open to the whole world by mistake. That it may be read from is remembered for
- * ten minutes, and asked again at once when labels or trust have changed.
+ * Checks that the repository exists, has its configured name, and does not give strangers work to agents by mistake. A good result holds for ten minutes, or until
+ * required labels or trust change.
  */
 export class Repository {
   #admitted: { readonly by: string; readonly atMs: number } | null = null;
@@ -164,7 +160,7 @@ export class Repository {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Throws `invalid_tracker_config` where it is not there, or not under this name any more. */
+  /** Throws `invalid_tracker_config` when it does not exist or was renamed. */
   async read(reading: HttpReading): Promise<RepositoryFacts> {
     const { api } = this;
     const { status, body } = await reading.get(api.repoPath(), { isConditional: true, accept: [404] });
@@ -174,23 +170,23 @@ export class Repository {
     return facts;
   }
 
-  /** Throws `invalid_tracker_config` where strangers could set agents to work, unless somebody decided so. */
-  async admit(reading: HttpReading, door: Door): Promise<void> {
+  /** Throws `invalid_tracker_config` when strangers could start agents and the workflow does not say that they may. */
+  async admit(reading: HttpReading, gate: Gate): Promise<void> {
     const { nowMs } = this;
-    if (this.#admitted?.by !== keyOf(door) || nowMs() - this.#admitted.atMs >= GOOD_FOR_MS)
-      await this.admitNow(reading, door);
+    if (this.#admitted?.by !== keyOf(gate) || nowMs() - this.#admitted.atMs >= GOOD_FOR_MS)
+      await this.admitNow(reading, gate);
   }
 
-  /** The same, whatever is remembered. */
-  async admitNow(reading: HttpReading, door: Door): Promise<RepositoryFacts> {
+  /** The same, without the remembered result. */
+  async admitNow(reading: HttpReading, gate: Gate): Promise<RepositoryFacts> {
     const { nowMs } = this;
     const facts = await this.read(reading);
-    if (facts.isPublic && door.requiredLabels.length === 0 && door.trust === null) throw openToAll(facts);
-    this.#admitted = { by: keyOf(door), atMs: nowMs() };
+    if (facts.isPublic && gate.requiredLabels.length === 0 && gate.trust === null) throw openToAll(facts);
+    this.#admitted = { by: keyOf(gate), atMs: nowMs() };
     return facts;
   }
 
-  /** GitHub says "not found" of whatever a token may not see. An issue is gone only while its repository is there. */
+  /** GitHub answers 404 for everything that a token may not see. A missing issue counts as gone only while its repository can be read. */
   async proveGone(reading: HttpReading): Promise<void> {
     const { hasIssues, fullName } = await this.read(reading);
     if (hasIssues) return;
@@ -199,7 +195,7 @@ export class Repository {
   }
 }
 
-function keyOf({ requiredLabels, trust }: Door): string {
+function keyOf({ requiredLabels, trust }: Gate): string {
   return JSON.stringify([requiredLabels, trust]);
 }
 
@@ -207,7 +203,7 @@ function factsIn(body: unknown): RepositoryFacts {
   const { full_name, private: isPrivate, visibility, has_issues, archived, permissions } = fieldsOf(body);
   const fullName = textOf(full_name);
   if (fullName === null || typeof isPrivate !== 'boolean') {
-    const message = `${GITHUB} answered with something that is no repository. Check tracker.provider.endpoint.`;
+    const message = `${GITHUB} did not send a repository. Check tracker.provider.endpoint.`;
     throw new BatonError('tracker_response', message);
   }
   const { push, triage } = fieldsOf(permissions);
@@ -221,16 +217,16 @@ function factsIn(body: unknown): RepositoryFacts {
 }
 
 function notFound({ fullName }: GithubApi): BatonError {
-  const message = `${GITHUB} shows no repository ${fullName} to this token. Check tracker.provider.repo, and that the token may read that repository and its issues: what a token may not see does not exist for it.`;
+  const message = `${GITHUB} shows no repository ${fullName} to this token. Check tracker.provider.repo, and that the token may read that repository and its issues: GitHub hides everything else.`;
   return new BatonError('invalid_tracker_config', message);
 }
 
 function renamed({ fullName }: GithubApi, facts: RepositoryFacts): BatonError {
-  const message = `The repository ${fullName} is called ${facts.fullName} now, and changes are not taken under its old name. Write \`repo: ${facts.fullName}\` under tracker.provider.`;
+  const message = `The repository ${fullName} is called ${facts.fullName} now, and GitHub takes no changes under the old name. Write \`repo: ${facts.fullName}\` under tracker.provider.`;
   return new BatonError('invalid_tracker_config', message);
 }
 
 function openToAll({ fullName }: RepositoryFacts): BatonError {
-  const message = `${fullName} is public: anybody can write issues there. Set tracker.required_labels to a label that only members can give, or write tracker.trust out (members, anyone, or a list of logins).`;
+  const message = `${fullName} is public: anyone can write issues there. Set tracker.required_labels to a label that only members can give, or set tracker.trust (members, anyone, or a list of logins).`;
   return new BatonError('invalid_tracker_config', message);
 }

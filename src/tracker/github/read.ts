@@ -1,74 +1,72 @@
-import type { TrackerConfig, Trust } from '../../domain/config.js';
+import type { Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
 import { type Blocker, type Comment, type Issue, stateKey } from '../../domain/issue.js';
 import { fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { IssueBatch } from '../../domain/ports.js';
+import { type ReadOrder, stateOf } from '../forge.js';
+import { type MappedRecord, mapWanted, problemsOf, toIssue } from '../forge-issue.js';
 import type { HttpAnswer, HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import { someOf } from '../normalise-issue.js';
 import { inParallel, readPages } from '../read-pages.js';
-import { isTrustedWriter, MAX_COMMENTS, trustedComments } from '../trust.js';
+import { authorOf, isTrustedWriter, MAX_COMMENTS, trustedComments } from '../trust.js';
+import type { EditRules } from '../untrusted-edit.js';
 import { AT_ONCE, GITHUB, type GithubApi, type Repository } from './api.js';
+import { type GithubIssue, NUMBERS, readGithubIssue, writerOf } from './issue.js';
+import { CLOSED, OPEN } from './settings.js';
 import {
-  CLOSED,
-  type GithubIssue,
-  identifierOf,
-  type Mapping,
-  OPEN,
-  readGithubIssue,
-  stateRivalry,
-  toIssue,
-  writerOf,
-} from './issue.js';
-import {
-  changedByStranger,
   type EditHistories,
   type GithubComment,
-  type HistoryFound,
+  type HistoryResult,
   needsHistory,
-  type Rules,
-  withoutForeignWords,
+  untrustedEdit,
+  withoutUntrustedEdits,
 } from './trust.js';
 
-/** `states`: in the spelling of `LabelStates`, at least one. */
-export async function readByStates(states: readonly string[], order: ReadOrder): Promise<IssueBatch> {
+interface GithubReadOrder extends ReadOrder {
+  readonly api: GithubApi;
+  readonly repository: Repository;
+  readonly histories: EditHistories;
+}
+
+export async function readByStates(states: readonly string[], order: GithubReadOrder): Promise<IssueBatch> {
   const { api, reading, mapping } = order;
   const wanted = new Set(states.map(stateKey));
-  const mapped = await readList(api, reading, {
+  const records = await readList(api, reading, {
     segments: ['issues'],
     query: { ...filterFor(states, order), sort: 'created', direction: 'asc' },
     parse: readGithubIssue,
-    read: (github) => mapWanted(github, wanted, mapping),
-    idOf: ({ github: { number } }) => (number === null ? null : String(number)),
+    read: (found) => ({ number: found.number, mapped: mapWanted(found, wanted, mapping) }),
+    idOf: ({ number }) => (number === null ? null : String(number)),
   });
-  return batchOf(mapped, order);
+  return batchOf(
+    records.flatMap(({ mapped }) => mapped ?? []),
+    order,
+  );
 }
 
-export async function readByNumbers(numbers: readonly number[], order: ReadOrder): Promise<IssueBatch> {
-  const { reading, repository, mapping } = order;
-  const answers = await inParallel(numbers, AT_ONCE, (number) => readOne(number, order));
+export async function readByNumbers(numbers: readonly number[], order: GithubReadOrder): Promise<IssueBatch> {
+  const { api, reading, repository, mapping } = order;
+  const answers = await inParallel(numbers, AT_ONCE, (number) => readOne(number, api, reading));
   if (answers.includes(null)) await repository.proveGone(reading);
-  const mapped = answers.flatMap((github) =>
-    github === null || github.isPullRequest ? [] : [{ github, issue: toIssue(github, mapping), problem: null }],
+  const mapped = answers.flatMap((found) =>
+    found?.isWork ? [{ found, issue: toIssue(found, mapping), problem: null }] : [],
   );
   return batchOf(mapped, order);
 }
 
-/** `null`: deleted, or moved to another repository, which is what a redirect says. */
-export async function readOne(
-  number: number,
-  { api, reading }: Pick<ReadOrder, 'api' | 'reading'>,
-): Promise<GithubIssue | null> {
+/** `null`: deleted, or moved to another repository (GitHub answers with a redirect). */
+export async function readOne(number: number, api: GithubApi, reading: HttpReading): Promise<GithubIssue | null> {
   const path = api.repoPath('issues', number);
   const { status, body } = await reading.get(path, { isConditional: true, accept: [301, 404, 410] });
   if (status >= 300) return null;
   const found = readGithubIssue(body);
   if (found.number === number) return found;
-  const message = `${GITHUB} answered a question about issue ${number} with something else. Check tracker.provider.endpoint.`;
+  const message = `${GITHUB} sent something else than issue ${number}. Check tracker.provider.endpoint.`;
   throw new BatonError('tracker_response', message);
 }
 
-/** What GitHub need not send. A comma would end a label's name, and a blank one is no label: no issue carries it, which is for the core to say. */
+/** Narrows the list on GitHub's side. A label with a comma cannot be written, and a blank one is none: the core judges these. */
 function filterFor(
   states: readonly string[],
   { mapping, requiredLabels }: ReadOrder,
@@ -82,129 +80,106 @@ function filterFor(
   return { state, ...(labels.length === 0 ? {} : { labels: labels.join(',') }) };
 }
 
-/** Neither an issue nor a problem: a pull request, or in another state. */
-function mapWanted(github: GithubIssue, wanted: ReadonlySet<string>, mapping: Mapping): Mapped {
-  const { isPullRequest, isOpen, labels } = github;
-  const isElsewhere = isOpen !== null && !wanted.has(stateKey(mapping.states.of(isOpen, labels).state));
-  if (isPullRequest || isElsewhere) return { github, issue: null, problem: null };
-  try {
-    return { github, issue: toIssue(github, mapping), problem: null };
-  } catch (error) {
-    if (!(error instanceof BatonError)) throw error;
-    return { github, issue: null, problem: error.message };
-  }
+async function batchOf(mapped: readonly MappedRecord<GithubIssue>[], order: GithubReadOrder): Promise<IssueBatch> {
+  const issues = await completeIssues(mapped, order);
+  const problems = someOf(problemsOf(mapped, order.mapping));
+  return { issues, unknown: [], problems, ...order.reading.rateLimit };
 }
 
-async function batchOf(mapped: readonly Mapped[], order: ReadOrder): Promise<IssueBatch> {
-  const { reading, mapping } = order;
-  const problems = mapped.flatMap(({ github, issue, problem }) =>
-    issue === null ? (problem ?? []) : (stateRivalry(github, mapping.states) ?? []),
-  );
-  return { issues: await completeIssues(mapped, order), unknown: [], problems: someOf(problems), ...reading.rateLimit };
-}
-
-export interface ReadOrder {
-  readonly api: GithubApi;
-  readonly reading: HttpReading;
-  readonly repository: Repository;
-  readonly histories: EditHistories;
-  readonly mapping: Mapping;
-  readonly requiredLabels: TrackerConfig['requiredLabels'];
-}
-
-/** What came of a record: an issue, what is wrong with it, or nothing that was asked for. */
-interface Mapped {
-  readonly github: GithubIssue;
-  readonly issue: Issue | null;
-  readonly problem: string | null;
-}
-
-/** What takes further questions: what issues wait for, and who changed them last. Asked only where it can matter. */
-async function completeIssues(mapped: readonly Mapped[], order: ReadOrder): Promise<readonly Issue[]> {
-  const { api, reading, histories, mapping, requiredLabels } = order;
-  const { trust, states } = mapping;
-  const rules: Rules = { trust, requiredLabels, stateLabelOf: (labels) => states.labelFor(labels) };
-  const found = mapped.flatMap(({ github, issue }) => (issue === null ? [] : [{ github, issue }]));
-  const changes = await histories.read(
-    found.map(({ github }) => github).filter((github) => needsHistory(github, rules)),
+/** Adds what takes further requests, which are sent only where the answer can matter: blockers, and who edited an issue last. */
+async function completeIssues(
+  mapped: readonly MappedRecord<GithubIssue>[],
+  order: GithubReadOrder,
+): Promise<readonly Issue[]> {
+  const { api, reading, histories, mapping, requiredLabels, trust } = order;
+  const { states } = mapping;
+  const rules: EditRules = { trust, requiredLabels, stateLabelOf: (labels) => states.labelFor(labels) };
+  const complete = mapped.filter(({ issue }) => issue !== null);
+  const edits = await histories.read(
+    complete.map(({ found }) => found).filter((found) => needsHistory(found, rules)),
     reading,
   );
-  const blocked = found.filter(({ github }) => github.blockers > 0);
+  const blocked = complete.filter(({ found }) => found.blockers > 0);
   const blockers = new Map(
     await inParallel(
       blocked,
       AT_ONCE,
-      async ({ github }) => [github.number, await readBlockers(github, api, reading, states)] as const,
+      async ({ found }) => [found.number, await readBlockers(found, api, reading, states)] as const,
     ),
   );
-  return found.map(({ github, issue }) => {
-    const blocked_by = blockers.get(github.number) ?? issue.blocked_by;
-    const history = github.number === null ? undefined : changes.get(github.number);
-    const heldBack = issue.held_back ?? (history === undefined ? null : whyHeldBack(history, github, rules));
-    if (heldBack === null && blocked_by === issue.blocked_by) return issue;
-    return { ...issue, blocked_by, dispatchable: heldBack === null, held_back: heldBack };
+  return complete.flatMap(({ found, issue }) => {
+    if (issue === null) return [];
+    const history = found.number === null ? undefined : edits.get(found.number);
+    const heldBack = issue.held_back ?? (history === undefined ? null : whyHeldBack(history, found, rules));
+    return {
+      ...issue,
+      author: authorOf({ login: found.author, isMember: found.isAuthorMember }, trust),
+      blocked_by: blockers.get(found.number) ?? issue.blocked_by,
+      dispatchable: heldBack === null,
+      held_back: heldBack,
+    };
   });
 }
 
-function whyHeldBack(history: HistoryFound, github: GithubIssue, rules: Rules): string | null {
-  if (history === 'unreadable') return 'has a history that GitHub does not show, so that nobody knows who changed it';
-  if (history === 'late') return 'was changed just now, and GitHub does not tell yet by whom';
-  return changedByStranger(github, history, rules);
+function whyHeldBack(history: HistoryResult, found: GithubIssue, rules: EditRules): string | null {
+  if (history === 'unreadable') return 'has a history that GitHub does not show, so that its editors are unknown';
+  if (history === 'late') return 'was changed just now, and GitHub does not say yet by whom';
+  return untrustedEdit(found, history, rules);
 }
 
 interface ListOrder<Item, Record = unknown> {
   /** Below the repository. */
   readonly segments: readonly (string | number)[];
   readonly query?: { readonly [name: string]: string };
-  /** What is kept of a record for as long as GitHub does not send it again; absent: all of it. */
+  /** Reduces a record to what is cached as long as GitHub does not send it again. Absent: all of it is cached. */
   parse?(value: unknown): Record;
-  /** Called page by page, so that a long list does not hold everything else up. */
+  /** Called page by page, so that a long list does not block the daemon. */
   read(record: Record): Item;
   idOf(item: Item): string | null;
 }
 
 const PAGE_SIZE = 100;
 
-/** A whole list of the repository, as far as the `Link` headers lead. */
+/** A whole list of the repository: follows the `Link` headers. */
 export function readList<Item, Record>(
   api: GithubApi,
   reading: HttpReading,
   order: ListOrder<Item, Record>,
 ): Promise<readonly Item[]> {
   const { segments, query = {} } = order;
-  const asked = new URLSearchParams({ ...query, per_page: String(PAGE_SIZE) });
+  const search = new URLSearchParams({ ...query, per_page: String(PAGE_SIZE) });
   return readPages<Item, string>({
     name: GITHUB,
-    first: api.url(`${api.repoPath(...segments)}?${asked}`).href,
+    first: api.url(`${api.repoPath(...segments)}?${search}`).href,
     read: async (address) => {
       const { body, headers } = await readPage(new URL(address), reading, order);
       const next = nextPage(headers.link);
-      if (next !== null && !(URL.canParse(next) && api.isBelowRepo(new URL(next), segments))) throw elsewhere(api);
+      if (next !== null && !(URL.canParse(next) && api.isBelowRepo(new URL(next), segments))) throw outsidePage(api);
       return { items: (listIn(body, segments) as readonly Record[]).map((record) => order.read(record)), next };
     },
     idOf: order.idOf,
   });
 }
 
-/** An ETag is about the items alone: behind a full page that was the last one there may be another by now, which only a whole answer names. */
+/** An ETag covers the items alone. A full page that was the last one may have a next page by now, which only a whole answer names. */
 async function readPage<Item, Record>(
   address: URL,
   reading: HttpReading,
   { parse }: ListOrder<Item, Record>,
 ): Promise<HttpAnswer> {
-  const asked = { isConditional: true, ...(parse ? { digest: (body: unknown) => parsed(body, parse) } : {}) };
-  const page = await reading.get(address, asked);
+  const options = { isConditional: true, ...(parse ? { digest: (body: unknown) => parsed(body, parse) } : {}) };
+  const page = await reading.get(address, options);
   const isFull = listOf(page.body).length >= PAGE_SIZE;
   const isDoubtful = page.isCached && isFull && nextPage(page.headers.link) === null;
-  return isDoubtful ? reading.get(address, { ...asked, isRenewed: true }) : page;
+  return isDoubtful ? reading.get(address, { ...options, isRenewed: true }) : page;
 }
 
-/** What is no list stays what it is, for `listIn` to tell. */
+/** A body that is no list stays as it is; `listIn` rejects it. */
 function parsed(body: unknown, parse: (value: unknown) => unknown): unknown {
   return Array.isArray(body) ? body.map((value) => parse(value)) : body;
 }
 
-/** Throws `tracker_response`: what is no list is not an empty one. */
+/** Throws `tracker_response`: a body that is no list must not pass for an empty one. */
 function listIn(body: unknown, segments: readonly (string | number)[]): readonly unknown[] {
   if (Array.isArray(body)) return body;
   const message = `${GITHUB} answered without a list of ${segments.join('/')}. Check tracker.provider.endpoint.`;
@@ -219,12 +194,12 @@ function nextPage(link: string | readonly string[] | undefined): string | null {
   return null;
 }
 
-function elsewhere(api: GithubApi): BatonError {
-  const message = `The pages of ${GITHUB} do not fit together: the next one is said to be outside of ${api.fullName}. Baton reads them again at the next poll.`;
+function outsidePage(api: GithubApi): BatonError {
+  const message = `The pages of ${GITHUB} do not fit together: the next one is outside of ${api.fullName}. Baton reads them again at the next poll.`;
   return new BatonError('tracker_pagination', message);
 }
 
-/** What an issue is blocked by. GitHub leaves out what the token may not see, and counts it all the same. */
+/** The blockers of an issue. GitHub counts blockers that the token may not see, but does not list them. */
 async function readBlockers(
   { number, openBlockers }: Pick<GithubIssue, 'number' | 'openBlockers'>,
   api: GithubApi,
@@ -232,15 +207,15 @@ async function readBlockers(
   states: LabelStates,
 ): Promise<readonly Blocker[]> {
   if (number === null) return [];
-  const seen = await readSeen(number, api, reading, states);
-  const hidden = openBlockers - seen.filter(({ state }) => state !== CLOSED).length;
-  if (hidden <= 0) return seen;
+  const visible = await readVisible(number, api, reading, states);
+  const hidden = openBlockers - visible.filter(({ state }) => state !== CLOSED).length;
+  if (hidden <= 0) return visible;
   const identifier =
-    hidden === 1 ? 'an issue that the token does not see' : `${hidden} issues that the token does not see`;
-  return [...seen, { id: null, identifier, state: null }];
+    hidden === 1 ? 'an issue that the token may not see' : `${hidden} issues that the token may not see`;
+  return [...visible, { id: null, identifier, state: null }];
 }
 
-async function readSeen(
+async function readVisible(
   number: number,
   api: GithubApi,
   reading: HttpReading,
@@ -259,43 +234,43 @@ async function readSeen(
 }
 
 function blockerIn(value: unknown, { fullName }: GithubApi, states: LabelStates): Blocker {
-  const { number, isOpen, labels } = readGithubIssue(value);
+  const blocker = readGithubIssue(value);
+  const { number, isOpen } = blocker;
   if (number === null) {
     const message = 'GitHub named a blocker without a number. Check tracker.provider.endpoint.';
     throw new BatonError('tracker_response', message);
   }
   const [, repo = fullName] = /\/repos\/([^/]+\/[^/]+)$/.exec(textOf(fieldsOf(value).repository_url) ?? '') ?? [];
   if (repo.toLowerCase() === fullName.toLowerCase()) {
-    const state = isOpen === null ? null : states.of(isOpen, labels).state;
-    return { id: String(number), identifier: identifierOf(number), state };
+    return { id: String(number), identifier: NUMBERS.identifierOf(number), state: stateOf(blocker, states) };
   }
-  // Labels of another repository are nobody's states here.
+  // Labels of another repository are no states of this one.
   const name = `${repo}#${number}`;
   return { id: name, identifier: name, state: isOpen === null ? null : isOpen ? OPEN : CLOSED };
 }
 
-/** As far as it is looked back for what members said: strangers may have written page after page since. */
+/** How far back comments of trusted people are searched: strangers may have written many since. */
 const MAX_PAGES = 10;
 
-/** GitHub tells comments oldest first and cannot turn that round: the count of the issue leads to the last page. */
+/** GitHub lists comments oldest first only, so the count of the issue leads to the last page. */
 export async function readComments(
   number: number,
   api: GithubApi,
   reading: HttpReading,
   trust: Trust,
 ): Promise<readonly Comment[]> {
-  const issue = await readOne(number, { api, reading });
+  const issue = await readOne(number, api, reading);
   const lastPage = Math.ceil((issue?.comments ?? 0) / PAGE_SIZE);
   const trusted: GithubComment[] = [];
   for (let page = lastPage; page > Math.max(0, lastPage - MAX_PAGES) && trusted.length < MAX_COMMENTS; page--) {
-    const written = await readPageReadComments(number, page, api, reading);
-    trusted.unshift(...written.filter((comment) => isTrustedWriter(comment, trust) !== false));
+    const comments = await readCommentPage(number, page, api, reading);
+    trusted.unshift(...comments.filter((comment) => isTrustedWriter(comment, trust) !== false));
   }
   if (trust === 'members' || trust === 'anyone') return trustedComments(trusted, trust);
-  return trustedComments(await withoutForeignWords(trusted.slice(-MAX_COMMENTS), api, reading, trust), trust);
+  return trustedComments(await withoutUntrustedEdits(trusted.slice(-MAX_COMMENTS), api, reading, trust), trust);
 }
 
-async function readPageReadComments(
+async function readCommentPage(
   number: number,
   page: number,
   api: GithubApi,

@@ -1,19 +1,17 @@
 import { fieldsOf } from '../../domain/json.js';
 import type { HostTool } from '../../domain/ports.js';
-import { sendRest } from '../forge.js';
-import type { RawToolMode } from '../provider-settings.js';
+import { type StateOf, sendRest } from '../forge.js';
 import { type RestCall, type RestRule, type RestTable, restTool, ToolRefusal } from '../raw-tool.js';
 import type { GithubApi } from './api.js';
 
-interface GithubApiToolOptions {
+interface GithubToolOptions {
   readonly api: GithubApi;
-  readonly mode: Exclude<RawToolMode, 'off'>;
-  stateOf(issueId: string, signal: AbortSignal): Promise<string | null>;
+  readonly isReadOnly: boolean;
+  readonly stateOf: StateOf;
 }
 
 /** GitHub's REST API, limited to the issues and pull requests of one repository. */
-export function githubApiTool({ api, mode, stateOf }: GithubApiToolOptions): HostTool {
-  const isReadOnly = mode === 'read_only';
+export function githubTool({ api, isReadOnly, stateOf }: GithubToolOptions): HostTool {
   return restTool({
     table: tableOf(api),
     description:

@@ -1,23 +1,29 @@
-import type { TrackerConfig, Trust } from '../../domain/config.js';
+import type { Trust } from '../../domain/config.js';
 import { BatonError } from '../../domain/errors.js';
-import type { Comment, Issue } from '../../domain/issue.js';
+import type { Comment } from '../../domain/issue.js';
 import { fieldsOf, textOf } from '../../domain/json.js';
-import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
+import type { HostTool, IssueBatch } from '../../domain/ports.js';
+import {
+  type ForgeFacts,
+  type ForgeOptions,
+  ForgeTracker,
+  type IssueWriter,
+  type ReadOrder,
+  type StateOf,
+} from '../forge.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { LabelStates, labelStatesOf, missingLabels, namedLabels } from '../label-states.js';
-import { endpointOf, ProviderSettings, type RawToolMode } from '../provider-settings.js';
 import type { TrackerEntry } from '../registry.js';
 import { isSignedBy, type VerifyWebhook } from '../verify-webhook.js';
-import { GithubApi, type RepoName, Repository, type RepositoryFacts } from './api.js';
-import { loginOf, numberOf, OWN_STATES } from './issue.js';
-import { type ReadOrder, readByNumbers, readByStates, readComments, readList, readOne } from './read.js';
-import { githubApiTool } from './tool.js';
+import { GITHUB, GithubApi, Repository } from './api.js';
+import { type GithubIssue, loginOf, NUMBERS } from './issue.js';
+import { readByNumbers, readByStates, readComments, readList, readOne } from './read.js';
+import { DEFAULTS, KIND, readGithubSettings } from './settings.js';
+import { githubTool } from './tool.js';
 import { EditHistories } from './trust.js';
-import { changeIssue } from './write.js';
+import { moveIssue, writeComment } from './write.js';
 
 /**
- * GitHub signs the body (`X-Hub-Signature-256`) and nothing else: no time, and not the id of the delivery. So a repetition is known by the
- * signature itself.
+ * GitHub signs the body (`X-Hub-Signature-256`) but neither the time nor the id of the delivery. So the signature itself identifies a repeated delivery.
  */
 export const verifyGithubWebhook: VerifyWebhook = ({ headers, body, secret }) => {
   const header = headers['x-hub-signature-256'];
@@ -27,228 +33,112 @@ export const verifyGithubWebhook: VerifyWebhook = ({ headers, body, secret }) =>
   return { ok: true, delivery: hex.toLowerCase() };
 };
 
-const KIND = 'github';
-const DEFAULTS = { activeStates: ['open'], terminalStates: ['closed'] };
-const KEYS = ['repo', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_tool'];
-const ENDPOINT = 'https://api.github.com';
-const VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
-
 export const githubTracker: TrackerEntry = {
   kind: KIND,
   defaults: DEFAULTS,
   verifyWebhook: verifyGithubWebhook,
   create(options) {
-    const settings = new ProviderSettings(options, KEYS);
-    const repo = repoOf(settings);
-    const endpoint = apiOf(settings);
-    const api = new GithubApi({
-      endpoint,
-      repo,
-      token: settings.token('token', VARIABLES),
-      mask: (text) => options.mask(text),
-    });
-    return new GithubTracker({
-      ...{ kind: KIND, defaults: DEFAULTS, api, nowMs: options.nowMs },
+    const { repo, endpoint, token, assignee, states, rawTool } = readGithubSettings(options);
+    const api = new GithubApi({ endpoint, repo, token, mask: (text) => options.mask(text) });
+    const forge: ForgeOptions = {
+      ...{ kind: KIND, defaults: DEFAULTS, name: GITHUB, target: api.fullName, numbers: NUMBERS },
+      ...{ states, assignee, rawTool },
       scope: `${KIND}:${endpoint.host}/${repo.owner}/${repo.name}`.toLowerCase(),
-      states: new LabelStates(OWN_STATES, labelStatesOf(settings, OWN_STATES)),
-      assignee: settings.text('assignee')?.replace(/^@/, '') ?? null,
-      rawTool: settings.rawTool('off'),
       settings: () => options.settings(),
-    });
+    };
+    return new GithubTracker(api, forge, options.nowMs);
   },
 };
 
-/** Strict, since it becomes part of every path. */
-function repoOf(settings: ProviderSettings): RepoName {
-  const written = settings.needText('repo', 'owner/name');
-  const [, owner, name] = /^([A-Za-z0-9][A-Za-z0-9_-]{0,99})\/([A-Za-z0-9._-]{1,100})$/.exec(written) ?? [];
-  if (owner === undefined || name === undefined || /^\.{1,2}$|\.git$/i.test(name))
-    throw settings.wrong('repo', 'must be owner/name, without address and ending');
-  return { owner, name };
-}
-
-function apiOf(settings: ProviderSettings): URL {
-  const endpoint = endpointOf(settings.text('endpoint') ?? ENDPOINT, 'tracker.provider.endpoint');
-  if (!/^(?:www\.)?github\.com$/.test(endpoint.hostname)) return endpoint;
-  const message = `tracker.provider.endpoint is the address of GitHub's pages. Leave it out, or write ${ENDPOINT}, where its API is.`;
-  throw new BatonError('invalid_tracker_config', message);
-}
-
-interface GithubTrackerOptions {
-  readonly kind: string;
-  readonly defaults: Tracker['defaults'];
-  readonly scope: string;
-  readonly api: GithubApi;
-  readonly states: LabelStates;
-  /** A login, or `me`. */
-  readonly assignee: string | null;
-  readonly rawTool: RawToolMode;
-  /** Asked anew each time: labels and trust may change. */
-  settings(): TrackerConfig;
-  nowMs(): number;
-}
-
-/** Whoever may write to a repository is trusted, unless somebody decides otherwise. */
-const DEFAULT_TRUST: Trust = 'members';
-const NOTHING: IssueBatch = { issues: [], unknown: [] };
-
 /**
- * The issues of one GitHub repository. What it remembers between reads: the answers that GitHub need not send again, who changed which version of an issue, that the
- * repository was found fit to be read from, and as whom the token is known.
+ * The issues of one GitHub repository. Between reads it remembers the answers that GitHub need not send again, who edited which version of an issue, and that the
+ * repository may be read from.
  */
-class GithubTracker implements Tracker {
-  readonly kind: string;
-  readonly defaults: Tracker['defaults'];
-  readonly scope: string;
-  readonly #options: GithubTrackerOptions;
+class GithubTracker extends ForgeTracker {
   readonly #repository: Repository;
   readonly #histories: EditHistories;
-  #ownLogin: string | null = null;
 
-  constructor(options: GithubTrackerOptions) {
-    this.#options = options;
-    this.kind = options.kind;
-    this.defaults = options.defaults;
-    this.scope = options.scope;
-    this.#repository = new Repository(options.api, () => options.nowMs());
-    this.#histories = new EditHistories(options.api);
-  }
-
-  get states(): readonly string[] {
-    return this.#options.states.names;
+  constructor(
+    private readonly api: GithubApi,
+    options: ForgeOptions,
+    nowMs: () => number,
+  ) {
+    super(options);
+    this.#repository = new Repository(api, nowMs);
+    this.#histories = new EditHistories(api);
   }
 
   async prepare(signal: AbortSignal): Promise<void> {
-    await this.#repository.admitNow(this.#options.api.reading(signal), this.#options.settings());
-  }
-
-  async issuesByStates(states: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
-    const { api, states: all } = this.#options;
-    const known = new Set(states.flatMap((state) => all.named(state) ?? []));
-    const problems = states
-      .filter((state) => all.named(state) === null)
-      .map((state) => `"${state}" is no state of ${api.fullName}, whose states are: ${all.names.join(', ')}.`);
-    if (known.size === 0) return { ...NOTHING, problems };
-    const reading = api.reading(signal);
-    await this.#repository.admit(reading, this.#options.settings());
-    const batch = await readByStates([...known], await this.#order(reading));
-    return { ...batch, problems: [...problems, ...(batch.problems ?? [])] };
-  }
-
-  async issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch> {
-    const numbers = new Set(ids.flatMap((id) => numberOf(id) ?? []));
-    if (numbers.size === 0) return NOTHING;
-    return readByNumbers([...numbers], await this.#order(this.#options.api.reading(signal)));
-  }
-
-  async readComments(issue: Issue, signal: AbortSignal): Promise<readonly Comment[]> {
-    const { api } = this.#options;
-    const number = numberOf(issue.id);
-    return number === null ? [] : readComments(number, api, api.reading(signal), this.#trust());
-  }
-
-  update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate> {
-    const { api, states } = this.#options;
-    return changeIssue(issueId, change, { api, states, reading: api.reading(signal) });
-  }
-
-  tools(): readonly HostTool[] {
-    const { api, rawTool: mode } = this.#options;
-    if (mode === 'off') return [];
-    return [githubApiTool({ api, mode, stateOf: (issueId, signal) => this.#stateOf(issueId, signal) })];
-  }
-
-  inspect(signal: AbortSignal): Promise<TrackerFacts> {
-    const { api, states, settings } = this.#options;
-    return inspect({ api, states, reading: api.reading(signal), repository: this.#repository, settings: settings() });
+    await this.#repository.admitNow(this.reading(signal), this.options.settings());
   }
 
   async close(): Promise<void> {
-    this.#options.api.close();
+    this.api.close();
   }
 
-  async #order(reading: HttpReading): Promise<ReadOrder> {
-    const { api, states, settings } = this.#options;
-    const { requiredLabels } = settings();
-    const mapping = { states, trust: this.#trust(), assignee: await this.#assignee(reading) };
-    return { api, reading, repository: this.#repository, histories: this.#histories, mapping, requiredLabels };
+  protected reading(signal: AbortSignal): HttpReading {
+    return this.api.reading(signal);
   }
 
-  #trust(): Trust {
-    return this.#options.settings().trust ?? DEFAULT_TRUST;
+  protected admit(reading: HttpReading): Promise<void> {
+    return this.#repository.admit(reading, this.options.settings());
   }
 
-  async #assignee(reading: HttpReading): Promise<string | null> {
-    const { api, assignee } = this.#options;
-    if (assignee?.toLowerCase() !== 'me') return assignee;
-    this.#ownLogin ??= await readOwnLogin(api, reading);
-    if (this.#ownLogin !== null) return this.#ownLogin;
-    const message = `tracker.provider.assignee is "me", and GitHub does not tell whose token this is. Write the login to which issues are assigned.`;
-    throw new BatonError('invalid_tracker_config', message);
+  protected readByStates(states: readonly string[], order: ReadOrder): Promise<IssueBatch> {
+    return readByStates(states, this.#githubOrder(order));
   }
 
-  async #stateOf(issueId: string, signal: AbortSignal): Promise<string | null> {
-    const { api, states } = this.#options;
-    const number = numberOf(issueId);
-    const issue = number === null ? null : await readOne(number, { api, reading: api.reading(signal) });
-    return issue === null || issue.isOpen === null ? null : states.of(issue.isOpen, issue.labels).state;
+  protected readByNumbers(numbers: readonly number[], order: ReadOrder): Promise<IssueBatch> {
+    return readByNumbers(numbers, this.#githubOrder(order));
   }
-}
 
-interface InspectOrder {
-  readonly api: GithubApi;
-  readonly reading: HttpReading;
-  readonly repository: Repository;
-  readonly states: LabelStates;
-  readonly settings: TrackerConfig;
-}
+  protected async readIssue(number: number, reading: HttpReading): Promise<GithubIssue | null> {
+    const found = await readOne(number, this.api, reading);
+    return found?.isWork ? found : null;
+  }
 
-async function inspect({ api, reading, repository, states, settings }: InspectOrder): Promise<TrackerFacts> {
-  const user = await readOwnLogin(api, reading);
-  const facts = await repository.admitNow(reading, settings);
-  return {
-    user,
-    target: facts.fullName,
-    states: states.names,
-    warnings: [
-      ...aboutRepository(facts),
-      ...(facts.hasIssues ? await aboutLabels({ api, reading, states, settings }) : []),
-    ],
-  };
-}
+  protected readNewestComments(number: number, reading: HttpReading, trust: Trust): Promise<readonly Comment[]> {
+    return readComments(number, this.api, reading, trust);
+  }
 
-/** As whom the token is known; `null`: as an app, which is nobody. */
-async function readOwnLogin(api: GithubApi, reading: HttpReading): Promise<string | null> {
-  const answer = await reading.get(api.path('user')).catch((error: unknown) => {
-    if (error instanceof BatonError && error.code === 'tracker_auth' && error.details.status === 403) return null;
-    throw error;
-  });
-  const login = answer === null ? null : loginOf(answer.body);
-  if (answer === null || login !== null) return login;
-  const message = 'GitHub told nothing of the owner of the token. Check tracker.provider.endpoint.';
-  throw new BatonError('tracker_response', message);
-}
+  protected writeComment(number: number, text: string, writer: IssueWriter): Promise<void> {
+    return writeComment(number, text, writer, this.api);
+  }
 
-function aboutRepository({ fullName, hasIssues, isArchived, mayChange }: RepositoryFacts): readonly string[] {
-  return [
-    ...(hasIssues ? [] : [`Issues are switched off in ${fullName}: switch them on in its settings.`]),
-    ...(isArchived ? [`${fullName} is archived: its issues can be read, but not changed.`] : []),
-    ...(mayChange === false
-      ? [
-          `The token may read the issues of ${fullName}, but not label or close those of others: agents cannot move them.`,
-        ]
-      : []),
-  ];
-}
+  protected move(number: number, state: string, writer: IssueWriter): Promise<void> {
+    return moveIssue(number, state, writer, { api: this.api, states: this.options.states });
+  }
 
-async function aboutLabels(order: Pick<InspectOrder, 'api' | 'reading' | 'states' | 'settings'>) {
-  const { api, reading, states, settings } = order;
-  const named = namedLabels(states, settings.requiredLabels);
-  if (named.size === 0) return [];
-  const labels = await readList(api, reading, {
-    segments: ['labels'],
-    read: (value) => textOf(fieldsOf(value).name),
-    idOf: (name) => name,
-  });
-  return missingLabels(named, labels, api.fullName);
+  protected async readOwnLogin(reading: HttpReading): Promise<string | null> {
+    const answer = await reading.get(this.api.path('user')).catch((error: unknown) => {
+      if (error instanceof BatonError && error.code === 'tracker_auth' && error.details.status === 403) return null;
+      throw error;
+    });
+    const login = answer === null ? null : loginOf(answer.body);
+    if (answer === null || login !== null) return login;
+    const message = 'GitHub did not say who owns the token. Check tracker.provider.endpoint.';
+    throw new BatonError('tracker_response', message);
+  }
+
+  protected async readFacts(reading: HttpReading): Promise<ForgeFacts> {
+    const { mayChange, ...facts } = await this.#repository.admitNow(reading, this.options.settings());
+    const missingRight = `The token may read the issues of ${facts.fullName}, but not label or close those of others: agents cannot move them.`;
+    return { ...facts, missingRight: mayChange === false ? missingRight : null };
+  }
+
+  protected readLabels(reading: HttpReading): Promise<readonly (string | null)[]> {
+    return readList(this.api, reading, {
+      segments: ['labels'],
+      read: (value) => textOf(fieldsOf(value).name),
+      idOf: (name) => name,
+    });
+  }
+
+  protected rawTool(isReadOnly: boolean, stateOf: StateOf): HostTool {
+    return githubTool({ api: this.api, isReadOnly, stateOf });
+  }
+
+  #githubOrder(order: ReadOrder) {
+    return { ...order, api: this.api, repository: this.#repository, histories: this.#histories };
+  }
 }

@@ -18,9 +18,9 @@ interface GitlabApiOptions {
 
 export const GITLAB = 'GitLab';
 
-/** Where things are in GitLab's API, and how it is asked. */
+/** The paths of GitLab's API, and its HTTP client. */
 export class GitlabApi {
-  /** As it was written. */
+  /** As configured. */
   readonly project: string;
   readonly mask: (text: string) => string;
   readonly graphqlPath = '/api/graphql';
@@ -39,7 +39,7 @@ export class GitlabApi {
     });
   }
 
-  /** The project is named by its number, which stays when it is renamed. */
+  /** The project is configured by its number, which stays when it is renamed. */
   get isNumbered(): boolean {
     return /^\d+$/.test(this.project);
   }
@@ -64,18 +64,18 @@ export class GitlabApi {
 }
 
 export interface ProjectFacts {
-  /** `null`: GitLab does not say. */
+  /** `null`: unknown. */
   readonly id: number | null;
   readonly fullPath: string;
   readonly hasIssues: boolean;
   readonly isArchived: boolean;
-  /** The token's level of access; `null`: GitLab does not say, as to administrators. */
+  /** The token's level of access; `null`: unknown, for instance to administrators. */
   readonly level: number | null;
 }
 
 const GOOD_FOR_MS = 10 * 60_000;
 
-/** The project behind the issues: that it is there, has its name and has issues. That is remembered for ten minutes. */
+/** Checks that the project exists, has its configured name, and has issues. Its facts are remembered for ten minutes. */
 export class Project {
   #facts: ProjectFacts | null = null;
   #readAtMs = 0;
@@ -85,7 +85,7 @@ export class Project {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Throws `invalid_tracker_config` where it is not there, or not under this name any more. */
+  /** Throws `invalid_tracker_config` when it does not exist or was renamed. */
   async read(reading: HttpReading): Promise<ProjectFacts> {
     const { api } = this;
     const { status, body } = await reading.get(api.projectPath(), { isConditional: true, accept: [404] });
@@ -97,13 +97,13 @@ export class Project {
     return facts;
   }
 
-  /** As it was ten minutes ago at most. */
+  /** At most ten minutes old. */
   async facts(reading: HttpReading): Promise<ProjectFacts> {
     const isFresh = this.#facts !== null && this.nowMs() - this.#readAtMs < GOOD_FOR_MS;
     return isFresh && this.#facts ? this.#facts : this.read(reading);
   }
 
-  /** GitLab shows no issues where a token may not see them. That none is there means something only while the project is there and has issues. */
+  /** GitLab hides issues that a token may not see. A missing issue counts as gone only while its project can be read and has issues. */
   async proveGone(reading: HttpReading): Promise<void> {
     const { hasIssues, fullPath } = await this.read(reading);
     if (hasIssues) return;
@@ -116,7 +116,7 @@ function factsIn(body: unknown): ProjectFacts {
   const fields = fieldsOf(body);
   const fullPath = textOf(fields.path_with_namespace);
   if (fullPath === null) {
-    const message = `${GITLAB} answered with something that is no project. Check tracker.provider.endpoint.`;
+    const message = `${GITLAB} did not send a project. Check tracker.provider.endpoint.`;
     throw new BatonError('tracker_response', message);
   }
   const { project_access: own, group_access: inherited } = fieldsOf(fields.permissions);
@@ -134,12 +134,12 @@ function factsIn(body: unknown): ProjectFacts {
 }
 
 function notFound({ project }: GitlabApi): BatonError {
-  const message = `${GITLAB} shows no project ${project} to this token. Check tracker.provider.project, and that the token has the scope api and a role in that project: what a token may not see does not exist for it.`;
+  const message = `${GITLAB} shows no project ${project} to this token. Check tracker.provider.project, and that the token has the scope api and a role in that project: GitLab hides everything else.`;
   return new BatonError('invalid_tracker_config', message);
 }
 
 function renamed({ project }: GitlabApi, { fullPath }: ProjectFacts): BatonError {
-  const message = `The project ${project} is called ${fullPath} now, and changes are not taken under its old name. Write \`project: ${fullPath}\` under tracker.provider.`;
+  const message = `The project ${project} is called ${fullPath} now, and GitLab takes no changes under the old name. Write \`project: ${fullPath}\` under tracker.provider.`;
   return new BatonError('invalid_tracker_config', message);
 }
 
@@ -147,17 +147,30 @@ interface PageOrder<Record = unknown> {
   /** Below the project. */
   readonly segments: readonly (string | number)[];
   readonly query?: readonly (readonly [name: string, value: string])[];
-  /** What is kept of a record for as long as GitLab does not send it again; absent: all of it. */
+  /** Reduces a record to what is cached as long as GitLab does not send it again. Absent: all of it is cached. */
   parse?(value: unknown): Record;
 }
 
 interface ListOrder<Item, Record = unknown> extends PageOrder<Record> {
-  /** Called page by page, so that a long list does not hold everything else up. */
+  /** Called page by page, so that a long list does not block the daemon. */
   read(record: Record): Item;
   idOf(item: Item): string | null;
 }
 
 const PAGE_SIZE = 100;
+
+/** The names of the project's labels. */
+export function readLabels(
+  api: GitlabApi,
+  reading: HttpReading,
+  query: PageOrder['query'] = [],
+): Promise<readonly (string | null)[]> {
+  return readList(api, reading, {
+    ...{ segments: ['labels'], query },
+    read: (value) => textOf(fieldsOf(value).name),
+    idOf: (name) => name,
+  });
+}
 
 /** A whole list of the project. */
 export function readList<Item, Record>(
@@ -176,19 +189,19 @@ export function readList<Item, Record>(
   });
 }
 
-/** Throws `tracker_response`: what is no list is not an empty one. */
+/** Throws `tracker_response`: a body that is no list must not pass for an empty one. */
 export async function readPage<Record>(
   api: GitlabApi,
   reading: HttpReading,
   { segments, query = [], parse }: PageOrder<Record>,
   page: number,
 ): Promise<Page<Record, number>> {
-  const asked = new URLSearchParams([
+  const search = new URLSearchParams([
     ...query.map(([name, value]): [string, string] => [name, value]),
     ['per_page', String(PAGE_SIZE)],
     ['page', String(page)],
   ]);
-  const path = `${api.projectPath(...segments)}?${asked}`;
+  const path = `${api.projectPath(...segments)}?${search}`;
   const digest = (body: unknown) => (parse && Array.isArray(body) ? body.map((value) => parse(value)) : body);
   const { body, headers } = await reading.get(path, { isConditional: true, digest });
   if (Array.isArray(body)) return { items: body, next: nextPage(headers, page, body.length) };
@@ -196,11 +209,11 @@ export async function readPage<Record>(
   throw new BatonError('tracker_response', message);
 }
 
-/** A full page is followed by another look, whatever its headers say: they may be those of an answer from before. */
+/** A full page is always followed by another request: its headers may be those of a cached answer. */
 function nextPage(headers: IncomingHttpHeaders, page: number, count: number): number | null {
-  const told = String(headers['x-next-page'] ?? '').trim();
-  if (told === '') return count >= PAGE_SIZE ? page + 1 : null;
-  if (told === String(page + 1)) return page + 1;
-  const message = `The pages of ${GITLAB} do not fit together: page ${page} is followed by something else than page ${page + 1}. Baton reads them again at the next poll.`;
+  const next = String(headers['x-next-page'] ?? '').trim();
+  if (next === '') return count >= PAGE_SIZE ? page + 1 : null;
+  if (next === String(page + 1)) return page + 1;
+  const message = `The pages of ${GITLAB} do not fit together: page ${page} is not followed by page ${page + 1}. Baton reads them again at the next poll.`;
   throw new BatonError('tracker_pagination', message);
 }

@@ -3,200 +3,160 @@ import { BatonError } from '../../domain/errors.js';
 import { type Blocker, type Comment, type Issue, stateKey } from '../../domain/issue.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { IssueBatch } from '../../domain/ports.js';
+import type { ReadOrder } from '../forge.js';
+import { type ForgeIssue, hasLabels, type MappedRecord, mapWanted, problemsOf, toIssue } from '../forge-issue.js';
 import { graphql } from '../http/graphql.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import { someOf } from '../normalise-issue.js';
 import { inParallel } from '../read-pages.js';
 import { authorOf, isTrustedWriter, MAX_COMMENTS, trustedComments, type WrittenComment } from '../trust.js';
+import { approvalLabels } from '../untrusted-edit.js';
 import { GITLAB, type GitlabApi, type Project, readList, readPage } from './api.js';
+import { NUMBERS, readGitlabIssue, usernameOf } from './issue.js';
+import { CLOSED, OPENED } from './settings.js';
 import {
-  CLOSED,
-  type GitlabIssue,
-  hasLabels,
-  identifierOf,
-  iidOf,
-  type Mapping,
-  OPENED,
-  readGitlabIssue,
-  stateRivalry,
-  toIssue,
-  usernameOf,
-} from './issue.js';
-import {
-  type ChangeHistories,
-  changedByStranger,
-  type HistoryFound,
+  type EditHistories,
+  type GitlabRules,
+  type HistoryResult,
   type IsMember,
   type Members,
   needsHistory,
-  type Rules,
-  startLabels,
+  untrustedEdit,
 } from './trust.js';
 
-export interface ReadOrder extends CompleteOrder {
+interface GitlabReadOrder extends ReadOrder {
   readonly api: GitlabApi;
   readonly project: Project;
-  readonly mapping: Mapping;
+  readonly members: Members;
+  readonly blockers: Blockers;
+  readonly histories: EditHistories;
 }
 
-/** An issue, or what is wrong with it. */
-interface Mapped {
-  readonly gitlab: GitlabIssue;
-  readonly found: FoundIssue | null;
-  readonly problem: string | null;
-}
-
-/** So many fit into an address. */
+/** The number of issues that fit into an address. */
 const BATCH = 50;
-/** Each takes a request or two, the first time. */
+/** Histories that one poll reads: the first time each takes a request or two. */
 const MAX_HISTORIES = 200;
 
-/** `states`: in the spelling of `LabelStates`, at least one. */
-export async function readByStates(states: readonly string[], order: ReadOrder): Promise<IssueBatch> {
+export async function readByStates(states: readonly string[], order: GitlabReadOrder): Promise<IssueBatch> {
   const { api, reading, project, mapping, blockers } = order;
   const wanted = new Set(states.map(stateKey));
   const state = wanted.has(CLOSED) ? (wanted.size === 1 ? 'closed' : 'all') : 'opened';
-  const read = await readList(api, reading, {
+  const records = await readList(api, reading, {
     segments: ['issues'],
     query: Object.entries({ state, scope: 'all', order_by: 'created_at', sort: 'asc' }),
     parse: readGitlabIssue,
-    read: (gitlab) => ({ iid: gitlab.iid, mapped: mapWanted(gitlab, wanted, mapping) }),
-    idOf: ({ iid }) => (iid === null ? null : String(iid)),
+    read: (found) => ({ number: found.number, mapped: mapWanted(found, wanted, mapping) }),
+    idOf: ({ number }) => (number === null ? null : String(number)),
   });
-  if (read.length === 0) await project.proveGone(reading);
-  const kept = read.flatMap(({ mapped }) => mapped ?? []);
-  const issues = await completeIssues(
-    kept.flatMap(({ found }) => found ?? []),
-    order,
-    MAX_HISTORIES,
-  );
-  const problems = [
-    ...(blockers.problem === null ? [] : [blockers.problem]),
-    ...kept.flatMap(({ gitlab, problem }) => problem ?? stateRivalry(gitlab, mapping.states) ?? []),
-  ];
+  if (records.length === 0) await project.proveGone(reading);
+  const mapped = records.flatMap((record) => record.mapped ?? []);
+  const issues = await completeIssues(mapped, order, MAX_HISTORIES);
+  const problems = [...(blockers.problem === null ? [] : [blockers.problem]), ...problemsOf(mapped, mapping)];
   return { issues, unknown: [], problems: someOf(problems), ...reading.rateLimit };
 }
 
-export async function readByNumbers(iids: readonly number[], order: ReadOrder): Promise<IssueBatch> {
+export async function readByNumbers(numbers: readonly number[], order: GitlabReadOrder): Promise<IssueBatch> {
   const { api, reading, project, mapping } = order;
-  const records: GitlabIssue[] = [];
-  for (let at = 0; at < iids.length; at += BATCH) {
-    const batch = iids.slice(at, at + BATCH);
-    const asked = new Set(batch);
+  const records: ForgeIssue[] = [];
+  for (let at = 0; at < numbers.length; at += BATCH) {
+    const batch = numbers.slice(at, at + BATCH);
     const answer = await readList(api, reading, {
       segments: ['issues'],
-      query: [...batch.map((iid) => ['iids[]', String(iid)] as const), ['scope', 'all'], ['state', 'all']],
+      query: [...batch.map((number) => ['iids[]', String(number)] as const), ['scope', 'all'], ['state', 'all']],
       parse: readGitlabIssue,
-      read: (gitlab) => gitlab,
-      idOf: ({ iid }) => (iid === null ? null : String(iid)),
+      read: (found) => found,
+      idOf: ({ number }) => (number === null ? null : String(number)),
     });
-    records.push(...answer.filter(({ iid }) => iid === null || asked.has(iid)));
+    records.push(...answer.filter(({ number }) => number === null || batch.includes(number)));
   }
-  const seen = new Set(records.map(({ iid }) => iid));
-  if (iids.some((iid) => !seen.has(iid))) await project.proveGone(reading);
-  const found = records.filter(({ isWork }) => isWork).map((gitlab) => ({ gitlab, issue: toIssue(gitlab, mapping) }));
-  const problems = found.flatMap(({ gitlab }) => stateRivalry(gitlab, mapping.states) ?? []);
-  const issues = await completeIssues(found, order, Number.POSITIVE_INFINITY);
-  return { issues, unknown: [], problems: someOf(problems), ...reading.rateLimit };
+  const seen = new Set(records.map(({ number }) => number));
+  if (numbers.some((number) => !seen.has(number))) await project.proveGone(reading);
+  const mapped = records
+    .filter(({ isWork }) => isWork)
+    .map((found) => ({ found, issue: toIssue(found, mapping), problem: null }));
+  const issues = await completeIssues(mapped, order, Number.POSITIVE_INFINITY);
+  return { issues, unknown: [], problems: someOf(problemsOf(mapped, mapping)), ...reading.rateLimit };
 }
 
-/** `null`: it is not there, or the token may not see it. */
-export async function readOne(iid: number, api: GitlabApi, reading: HttpReading): Promise<GitlabIssue | null> {
-  const { status, body } = await reading.get(api.projectPath('issues', iid), { accept: [404] });
+/** `null`: it does not exist, or the token may not see it. */
+export async function readOne(number: number, api: GitlabApi, reading: HttpReading): Promise<ForgeIssue | null> {
+  const { status, body } = await reading.get(api.projectPath('issues', number), { accept: [404] });
   if (status === 404) return null;
   const found = readGitlabIssue(body);
-  if (found.iid === iid) return found;
-  const message = `${GITLAB} answered a question about issue ${iid} with something else. Check tracker.provider.endpoint.`;
+  if (found.number === number) return found;
+  const message = `${GITLAB} sent something else than issue ${number}. Check tracker.provider.endpoint.`;
   throw new BatonError('tracker_response', message);
 }
 
-/** `null`: in another state, or nothing to work on. */
-function mapWanted(gitlab: GitlabIssue, wanted: ReadonlySet<string>, mapping: Mapping): Mapped | null {
-  const { isWork, isOpen, labels } = gitlab;
-  if (!isWork) return null;
-  if (isOpen !== null && !wanted.has(stateKey(mapping.states.of(isOpen, labels).state))) return null;
-  try {
-    return { gitlab, found: { gitlab, issue: toIssue(gitlab, mapping) }, problem: null };
-  } catch (error) {
-    if (!(error instanceof BatonError)) throw error;
-    return { gitlab, found: null, problem: error.message };
-  }
-}
-
-interface FoundIssue {
-  readonly gitlab: GitlabIssue;
-  readonly issue: Issue;
-}
-
-interface CompleteOrder {
-  readonly reading: HttpReading;
-  readonly members: Members;
-  readonly blockers: Blockers;
-  readonly histories: ChangeHistories;
-  readonly trust: Trust;
-  readonly requiredLabels: readonly string[];
-  readonly stateLabelOf: Rules['stateLabelOf'];
-}
-
-/** What takes further questions: who is a member, what issues wait for, and who changed them last. Asked only where it can matter. */
+/** Adds what takes further requests, which are sent only where the answer can matter: members, blockers, and who edited an issue last. */
 async function completeIssues(
-  found: readonly FoundIssue[],
-  order: CompleteOrder,
+  mapped: readonly MappedRecord<ForgeIssue>[],
+  order: GitlabReadOrder,
   maxHistories: number,
 ): Promise<readonly Issue[]> {
-  const { reading, trust, requiredLabels, stateLabelOf } = order;
-  const isMember = await judge(found, order);
-  const rules: Rules = { trust, requiredLabels, stateLabelOf, isMember };
-  // Nothing else can start, whatever it waits for and whoever changed it.
-  const candidates = found.filter(({ gitlab }) => gitlab.isOpen === true && hasLabels(gitlab, requiredLabels));
+  const { reading, trust, requiredLabels, mapping } = order;
+  const complete = mapped.flatMap(({ found, issue }) => (issue === null ? [] : [{ found, issue }]));
+  const stateLabelOf = (labels: readonly string[]) => mapping.states.labelFor(labels);
+  const isMember = await readMembers(
+    complete.map(({ found }) => found),
+    order,
+    stateLabelOf,
+  );
+  const rules: GitlabRules = { trust, requiredLabels, stateLabelOf, isMember };
+  // No other issue can start, whatever its blockers and its history are.
+  const candidates = complete.filter(({ found }) => found.isOpen === true && hasLabels(found, requiredLabels));
   const blockers = await order.blockers.read(
-    candidates.flatMap(({ gitlab }) => gitlab.iid ?? []),
+    candidates.flatMap(({ found }) => found.number ?? []),
     reading,
   );
-  const doubtful = candidates.filter(({ gitlab, issue }) => issue.held_back === null && needsHistory(gitlab, rules));
+  const uncertain = candidates.filter(({ found, issue }) => issue.held_back === null && needsHistory(found, rules));
   const histories = await order.histories.read(
-    doubtful.map(({ gitlab }) => gitlab),
+    uncertain.map(({ found }) => found),
     { reading, rules, limit: maxHistories },
   );
-  return found.map(({ gitlab, issue }) => {
-    const history = gitlab.iid === null ? undefined : histories.get(gitlab.iid);
-    const heldBack = issue.held_back ?? (history === undefined ? null : whyHeldBack(history, gitlab, rules));
+  return complete.map(({ found, issue }) => {
+    const history = found.number === null ? undefined : histories.get(found.number);
+    const heldBack = issue.held_back ?? (history === undefined ? null : whyHeldBack(history, found, rules));
     return {
       ...issue,
-      author: authorOf({ login: gitlab.author, isMember: isMember(gitlab.author) }, trust),
-      blocked_by: (gitlab.iid === null ? undefined : blockers.get(gitlab.iid)) ?? issue.blocked_by,
+      author: authorOf({ login: found.author, isMember: isMember(found.author) }, trust),
+      blocked_by: (found.number === null ? undefined : blockers.get(found.number)) ?? issue.blocked_by,
       dispatchable: heldBack === null,
       held_back: heldBack,
     };
   });
 }
 
-/** Members are read only where somebody's trust hangs on them. */
-async function judge(found: readonly FoundIssue[], order: CompleteOrder): Promise<IsMember> {
-  const { members, reading, trust, requiredLabels } = order;
+/** Members are read only where trust depends on them. */
+async function readMembers(
+  found: readonly ForgeIssue[],
+  { members, reading, trust, requiredLabels }: GitlabReadOrder,
+  stateLabelOf: GitlabRules['stateLabelOf'],
+): Promise<IsMember> {
   if (trust !== 'members' && trust !== 'anyone') return () => false;
+  const isApproved = (issue: ForgeIssue) =>
+    hasLabels(issue, requiredLabels) && approvalLabels(issue, { requiredLabels, stateLabelOf }).length > 0;
   const people = found
-    .map(({ gitlab }) => gitlab)
-    .filter((each) => trust === 'members' || (hasLabels(each, requiredLabels) && startLabels(each, order).length > 0))
+    .filter((issue) => trust === 'members' || isApproved(issue))
     .flatMap(({ author, assignees }) => [author, ...assignees]);
   return members.among(people, reading);
 }
 
-function whyHeldBack(history: HistoryFound, gitlab: GitlabIssue, rules: Rules): string | null {
+function whyHeldBack(history: HistoryResult, found: ForgeIssue, rules: GitlabRules): string | null {
   switch (history) {
     case 'unreadable':
-      return 'has a history without end, so that nobody knows who changed it';
+      return 'has a history that is too long to be read, so that its editors are unknown';
     case 'late':
-      return 'was changed just now, and GitLab may not tell yet by whom';
+      return 'was changed just now, and GitLab may not say yet by whom';
     case 'later':
-      return 'is yet to be looked through for changes by strangers, at one of the next polls';
+      return 'is yet to be checked for edits of strangers, at one of the next polls';
     default:
-      return changedByStranger(gitlab, history, rules);
+      return untrustedEdit(found, history, rules);
   }
 }
 
-/** REST would take a question per issue. The count is of open blockers, whether the token may see them or not. */
+/** REST would take a request per issue. `blockedByCount` counts open blockers, hidden ones too. */
 export const BLOCKERS_QUERY = `query BatonBlockers($project: ID!, $iids: [String!]) {
   project(fullPath: $project) {
     workItems(iids: $iids) {
@@ -223,14 +183,12 @@ export const BLOCKERS_QUERY = `query BatonBlockers($project: ID!, $iids: [String
   }
 }`;
 
-/** As many issues as one question is about. */
-
 const AT_ONCE = 4;
-/** The field that only editions have in which an issue can block another. */
+/** A field of the paid editions: only there an issue can block another. */
 const PAID_FIELD = 'blockedByCount';
 const HIDDEN: Blocker = { id: null, identifier: 'an issue that the token may not see', state: null };
 
-/** What issues are blocked by. An instance that knows no blockers is asked once. */
+/** The blockers of issues. An instance without blockers is asked once. */
 export class Blockers {
   #missingField: string | null = null;
 
@@ -240,36 +198,36 @@ export class Blockers {
     private readonly states: LabelStates,
   ) {}
 
-  /** By number; an issue that is not there has none. */
-  async read(iids: readonly number[], reading: HttpReading): Promise<ReadonlyMap<number, readonly Blocker[]>> {
+  /** By number; an issue that does not exist has none. */
+  async read(numbers: readonly number[], reading: HttpReading): Promise<ReadonlyMap<number, readonly Blocker[]>> {
     const found = new Map<number, readonly Blocker[]>();
-    if (iids.length === 0 || this.#missingField !== null) return found;
+    if (numbers.length === 0 || this.#missingField !== null) return found;
     const { fullPath } = await this.project.facts(reading);
-    const batches = Array.from({ length: Math.ceil(iids.length / BATCH) }, (_, n) =>
-      iids.slice(n * BATCH, (n + 1) * BATCH),
+    const batches = Array.from({ length: Math.ceil(numbers.length / BATCH) }, (_, n) =>
+      numbers.slice(n * BATCH, (n + 1) * BATCH),
     );
     await inParallel(batches, AT_ONCE, async (batch) => {
       if (this.#missingField !== null) return;
-      for (const node of await this.#ask(fullPath, batch, reading)) {
-        const iid = iidOf(textOf(node.iid) ?? '');
-        if (iid !== null) found.set(iid, this.#blockersIn(node, fullPath));
+      for (const node of await this.#readBatch(fullPath, batch, reading)) {
+        const number = NUMBERS.numberOf(textOf(node.iid) ?? '');
+        if (number !== null) found.set(number, this.#blockersIn(node, fullPath));
       }
     });
     return this.#missingField === null ? found : new Map();
   }
 
-  /** A sentence for people, where blockers should be known and are not. */
+  /** Why blockers are unknown, as a sentence; `null`: they are known, or this edition has none. */
   get problem(): string | null {
     if (this.#missingField === null || this.#missingField === PAID_FIELD) return null;
-    return `${GITLAB} does not tell what blocks an issue: it knows no "${this.#missingField}". Blockers do not count until GitLab or Baton is updated.`;
+    return `${GITLAB} does not say what blocks an issue: it has no field "${this.#missingField}". Blockers are ignored until GitLab or Baton is updated.`;
   }
 
-  async #ask(fullPath: string, iids: readonly number[], reading: HttpReading): Promise<readonly Fields[]> {
+  async #readBatch(fullPath: string, numbers: readonly number[], reading: HttpReading): Promise<readonly Fields[]> {
     const { api } = this;
     try {
       const { project } = await graphql({
         ...{ reading, name: GITLAB, path: api.graphqlPath, query: BLOCKERS_QUERY },
-        variables: { project: fullPath, iids: iids.map(String) },
+        variables: { project: fullPath, iids: numbers.map(String) },
         mask: (text) => api.mask(text),
         classify: missingField,
       });
@@ -298,22 +256,22 @@ export class Blockers {
 
   #blocker(item: Fields, fullPath: string): Blocker {
     const { iid: written, state, reference, widgets } = item;
-    const iid = iidOf(String(written));
+    const number = NUMBERS.numberOf(String(written));
     const isOpen = state === 'OPEN' ? true : state === 'CLOSED' ? false : null;
     const name = textOf(reference) ?? `#${String(written)}`;
-    if (iid === null || name.toLowerCase() !== `${fullPath}#${iid}`.toLowerCase()) {
-      // Labels of another project are nobody's states here.
+    if (number === null || name.toLowerCase() !== `${fullPath}#${number}`.toLowerCase()) {
+      // Labels of another project are no states of this one.
       return { id: name, identifier: name, state: isOpen === null ? null : isOpen ? OPENED : CLOSED };
     }
     const labels = listOf(widgets)
       .flatMap((widget) => listOf(fieldsOf(fieldsOf(widget).labels).nodes))
       .flatMap((label) => textOf(fieldsOf(label).title) ?? []);
     const known = isOpen === null ? null : this.states.of(isOpen, labels).state;
-    return { id: String(iid), identifier: identifierOf(iid), state: known };
+    return { id: String(number), identifier: NUMBERS.identifierOf(number), state: known };
   }
 }
 
-/** How GitLab says that it does not know a field. */
+/** The error of GitLab for a field that it does not know. */
 function missingField({ extensions, message }: Fields): BatonError | null {
   const { code, fieldName } = fieldsOf(extensions);
   if (code !== 'undefinedField') return null;
@@ -329,28 +287,28 @@ interface CommentsOrder {
   readonly trust: Trust;
 }
 
-/** Of a hundred each: what is older than that is nothing for a prompt. */
+/** Of a hundred notes each. Older comments do not belong into a prompt. */
 const MAX_PAGES = 3;
 const QUERY = Object.entries({ sort: 'desc', order_by: 'created_at', activity_filter: 'only_comments' });
 
-/** Newest first as GitLab tells them, until enough of them come from people who are trusted. */
-export async function readComments(iid: number, order: CommentsOrder): Promise<readonly Comment[]> {
+/** Reads the newest notes first, until enough of them are trusted. */
+export async function readComments(number: number, order: CommentsOrder): Promise<readonly Comment[]> {
   const { api, reading, trust } = order;
   const newestFirst: WrittenComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page++) {
-    const { items, next } = await readPage(api, reading, { segments: ['issues', iid, 'notes'], query: QUERY }, page);
-    newestFirst.push(...(await written(items, order)));
+    const { items, next } = await readPage(api, reading, { segments: ['issues', number, 'notes'], query: QUERY }, page);
+    newestFirst.push(...(await commentsIn(items, order)));
     const trusted = newestFirst.filter((comment) => isTrustedWriter(comment, trust) !== false);
     if (next === null || trusted.length >= MAX_COMMENTS) break;
   }
   return trustedComments(newestFirst.reverse(), trust);
 }
 
-async function written(
+async function commentsIn(
   items: readonly unknown[],
   { members, reading, trust }: CommentsOrder,
 ): Promise<readonly WrittenComment[]> {
-  // GitLab's own notes say who changed what: nothing that anybody wrote.
+  // Notes of GitLab itself say who changed what. They are no comments.
   const notes = items.map(fieldsOf).filter(({ system }) => system !== true);
   const people = trust === 'members' ? notes.map(({ author }) => usernameOf(author)) : [];
   const isMember = await members.among(people, reading);

@@ -1,21 +1,19 @@
 import { fieldsOf } from '../../domain/json.js';
 import type { HostTool } from '../../domain/ports.js';
-import { sendRest } from '../forge.js';
-import type { RawToolMode } from '../provider-settings.js';
+import { type StateOf, sendRest } from '../forge.js';
 import { type RestCall, type RestRule, type RestTable, restTool, ToolRefusal } from '../raw-tool.js';
 import type { GitlabApi, Project } from './api.js';
 import { holdsQuickAction } from './write.js';
 
-interface GitlabApiToolOptions {
+interface GitlabToolOptions {
   readonly api: GitlabApi;
   readonly project: Project;
-  readonly mode: Exclude<RawToolMode, 'off'>;
-  stateOf(issueId: string, signal: AbortSignal): Promise<string | null>;
+  readonly isReadOnly: boolean;
+  readonly stateOf: StateOf;
 }
 
 /** GitLab's REST API, limited to the issues and merge requests of one project. */
-export function gitlabApiTool({ api, project, mode, stateOf }: GitlabApiToolOptions): HostTool {
-  const isReadOnly = mode === 'read_only';
+export function gitlabTool({ api, project, isReadOnly, stateOf }: GitlabToolOptions): HostTool {
   return restTool({
     table: tableOf(api),
     description:

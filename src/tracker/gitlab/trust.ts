@@ -1,131 +1,166 @@
 import { hash } from 'node:crypto';
-import { setImmediate as othersTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { BoundedMap } from '../../domain/bounded-map.js';
-import type { Trust } from '../../domain/config.js';
 import { labelKey } from '../../domain/issue.js';
 import { type Fields, fieldsOf, textOf, timeOf } from '../../domain/json.js';
+import { type ForgeIssue, hasLabels } from '../forge-issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import { inParallel } from '../read-pages.js';
 import { isTrustedWriter } from '../trust.js';
+import {
+  approvalLabels,
+  approvalOf,
+  type Edit,
+  type EditRules,
+  TEXT_PARTS,
+  type TextPart,
+  untrustedEditAfter,
+  untrustedLastEdit,
+} from '../untrusted-edit.js';
 import { type GitlabApi, readList, readPage } from './api.js';
-import { type GitlabIssue, hasLabels, usernameOf } from './issue.js';
+import { usernameOf } from './issue.js';
 
-/** `unreadable`: nobody can tell. `late`: it was changed just now, and GitLab notes by whom only after that. `later`: its turn comes with another poll. */
-export type HistoryFound = ChangeHistory | 'unreadable' | 'late' | 'later';
+/** Edits and labels of an issue, as far as they matter for trust. */
+interface EditHistory {
+  /** The newest first. */
+  readonly edits: readonly Edit[];
+  /** When and by whom a label was last added, by `labelKey`. */
+  readonly labelled: ReadonlyMap<string, Labelling>;
+}
+
+interface Labelling {
+  readonly by: string | null;
+  readonly atMs: number;
+}
+
+/** `unreadable`: too long. `late`: the issue was changed just now, and GitLab may not have noted by whom. `later`: another poll reads it. */
+export type HistoryResult = EditHistory | 'unreadable' | 'late' | 'later';
+
+export interface GitlabRules extends EditRules {
+  readonly isMember: IsMember;
+}
 
 interface HistoryOrder {
   readonly reading: HttpReading;
-  readonly rules: Rules;
-  /** How many issues may be asked about that nobody asked about before. */
+  readonly rules: GitlabRules;
+  /** How many histories may be read. */
   readonly limit: number;
 }
 
-interface Kept {
+/** An issue with the history of one version. */
+interface KnownVersion {
   readonly version: Version;
-  readonly history: ChangeHistory;
-  /** It was read so long after the change that no note about that could still be on its way. */
+  readonly history: EditHistory;
+  /** It was read so long after the change that no note about it can be missing. */
   readonly isSettled: boolean;
 }
 
-interface Asked {
-  readonly iid: number;
-  readonly issue: GitlabIssue;
+interface UnreadIssue {
+  readonly number: number;
+  readonly issue: ForgeIssue;
   readonly version: Version;
-  /** What is comparable to it. */
-  readonly kept: Kept | undefined;
-  /** Its text may be somebody's about whom there is no note yet. */
-  readonly isDoubtful: boolean;
+  /** An earlier version that can be compared with this one. */
+  readonly last: KnownVersion | undefined;
+  /** GitLab may not have noted yet who wrote its text. */
+  readonly isUncertain: boolean;
 }
 
 const AT_ONCE = 4;
-/** So many take some milliseconds; then agents and timers have their turn. */
-const LOOKED_AT_AT_ONCE = 500;
+/** These take some milliseconds; then agents and timers have their turn. */
+const PER_TICK = 500;
 const MAX_REMEMBERED = 20_000;
-const NOTHING: ChangeHistory = { changes: [], labelled: new Map() };
-/** Of a hundred notes each. Whoever writes more than that hides something. */
+const NO_EDITS: EditHistory = { edits: [], labelled: new Map() };
+/** Of a hundred notes each. A longer history is not trusted. */
 const MAX_PAGES = 10;
-/** As long as a change and the note about it can be apart, clocks included. */
+/** The longest time between a change and the note about it, with different clocks. */
 const YOUNG_FOR_MS = 10_000;
 const SETTLED_AFTER_MS = 60_000;
 
 const RENAME = /^changed title from/;
-/** Whoever ticks a box can change all of the text with it, and GitLab notes the box only. */
+/** A checked box can come with any other change of the text, and GitLab notes only the box. */
 const EDIT = /^(?:changed the description|marked the (?:checklist item|task) )/;
 
 /**
- * Who changed which issue, from the notes that GitLab writes by itself. Asked once per version of an issue, and again while that is so young that a note may still be
- * on its way. What was found once holds on as long as the text is the same: a run is not ended because somebody commented. So an issue that is still as it was
- * written is kept, too, without a question.
+ * The histories of issues, from the notes that GitLab writes itself. They are read once per version of an issue, and again while it is so young that a note may be
+ * missing. The last history holds on as long as the text is the same: a comment must not end a run. An issue that was never edited is remembered without a request.
  */
-export class ChangeHistories {
-  readonly #kept = new BoundedMap<number, Kept>(MAX_REMEMBERED);
+export class EditHistories {
+  readonly #versions = new BoundedMap<number, KnownVersion>(MAX_REMEMBERED);
 
   constructor(private readonly api: GitlabApi) {}
 
   /** By number. */
-  async read(issues: readonly GitlabIssue[], order: HistoryOrder): Promise<ReadonlyMap<number, HistoryFound>> {
-    const found = new Map<number, HistoryFound>();
-    const asked: Asked[] = [];
+  async read(issues: readonly ForgeIssue[], order: HistoryOrder): Promise<ReadonlyMap<number, HistoryResult>> {
+    const results = new Map<number, HistoryResult>();
+    const unread: UnreadIssue[] = [];
     for (const [n, issue] of issues.entries()) {
-      if (n % LOOKED_AT_AT_ONCE === LOOKED_AT_AT_ONCE - 1) await othersTurn();
-      const { iid } = issue;
-      if (iid === null) continue;
-      const last = this.#kept.get(iid);
+      if (n % PER_TICK === PER_TICK - 1) await nextTick();
+      const { number } = issue;
+      if (number === null) continue;
+      const known = this.#versions.get(number);
       if (isAsWritten(issue, order.rules)) {
-        found.set(iid, NOTHING);
-        if (last?.version.updatedAt !== issue.updatedAt)
-          this.#kept.set(iid, { version: versionOf(issue, order.rules), history: NOTHING, isSettled: true });
+        results.set(number, NO_EDITS);
+        if (known?.version.updatedAt !== issue.updatedAt)
+          this.#versions.set(number, { version: versionOf(issue, order.rules), history: NO_EDITS, isSettled: true });
         continue;
       }
       const version = versionOf(issue, order.rules);
-      const isDeepEnough = last?.version.depth === version.depth;
-      const isSame = last !== undefined && isSameText(last.version, version);
-      // Of another text a history of another depth proves nothing: a note that it did not reach back to would pass for a new one.
-      const kept = isDeepEnough || isSame ? last : undefined;
-      const isDoubtful = ageMs(issue) < YOUNG_FOR_MS && isOpenToStrangers(issue, order.rules);
+      const isDeepEnough = known?.version.depth === version.depth;
+      const isSame = known !== undefined && isSameText(known.version, version);
+      // A history of another depth proves nothing about another text: a note that it did not reach would count as new.
+      const last = isDeepEnough || isSame ? known : undefined;
+      const isUncertain = ageMs(issue) < YOUNG_FOR_MS && isOpenToStrangers(issue, order.rules);
       const isKnown = isSame && isDeepEnough;
-      if (isKnown && last.isSettled && last.version.updatedAt === version.updatedAt) found.set(iid, last.history);
-      else if (kept === undefined && isDoubtful) found.set(iid, 'late');
-      else if (asked.length < order.limit) asked.push({ iid, issue, version, kept, isDoubtful });
-      else found.set(iid, isKnown ? last.history : 'later');
+      if (isKnown && known.isSettled && known.version.updatedAt === version.updatedAt)
+        results.set(number, known.history);
+      else if (last === undefined && isUncertain) results.set(number, 'late');
+      else if (unread.length < order.limit) unread.push({ number, issue, version, last, isUncertain });
+      else results.set(number, isKnown ? known.history : 'later');
     }
-    await inParallel(asked, AT_ONCE, async (each) => {
-      found.set(each.iid, await this.#look(each, order));
+    await inParallel(unread, AT_ONCE, async (each) => {
+      results.set(each.number, await this.#readVersion(each, order));
     });
-    return found;
+    return results;
   }
 
-  async #look({ iid, issue, version, kept, isDoubtful }: Asked, order: HistoryOrder): Promise<HistoryFound> {
-    const history = await this.#ask(iid, issue, order);
+  async #readVersion(
+    { number, issue, version, last, isUncertain }: UnreadIssue,
+    order: HistoryOrder,
+  ): Promise<HistoryResult> {
+    const history = await this.#readHistory(number, issue, order);
     if (history === 'unreadable') return history;
-    if (isDoubtful && !(kept && isExplained(version, history, kept))) return 'late';
-    this.#kept.set(iid, { version, history, isSettled: ageMs(issue) >= SETTLED_AFTER_MS });
+    if (isUncertain && !(last && isExplained(version, history, last))) return 'late';
+    this.#versions.set(number, { version, history, isSettled: ageMs(issue) >= SETTLED_AFTER_MS });
     return history;
   }
 
-  async #ask(iid: number, issue: GitlabIssue, { reading, rules }: HistoryOrder): Promise<ChangeHistory | 'unreadable'> {
+  async #readHistory(
+    number: number,
+    issue: ForgeIssue,
+    { reading, rules }: HistoryOrder,
+  ): Promise<EditHistory | 'unreadable'> {
     if (rules.trust !== 'anyone') {
-      const hasBoth = (found: readonly Act[]) => PARTS.every((part) => found.some(({ what }) => what === part));
-      const changes = await this.#changes(iid, reading, hasBoth);
-      return changes === null ? 'unreadable' : { changes, labelled: new Map() };
+      const hasBoth = (edits: readonly Edit[]) => TEXT_PARTS.every((each) => edits.some(({ part }) => part === each));
+      const edits = await this.#readEdits(number, reading, hasBoth);
+      return edits === null ? 'unreadable' : { edits, labelled: new Map() };
     }
-    const labelled = await this.#labels(iid, reading);
-    if (isUntouched(issue)) return { changes: [], labelled };
-    const { atMs } = lastLabel(issue, labelled, rules);
-    const changes = await this.#changes(iid, reading, (_, oldestMs) => oldestMs < atMs);
-    return changes === null ? 'unreadable' : { changes, labelled };
+    const labelled = await this.#readLabelled(number, reading);
+    if (isUntouched(issue)) return { edits: [], labelled };
+    const { atMs } = approvalOf(issue, (label) => labelled.get(label)?.atMs, rules);
+    const edits = await this.#readEdits(number, reading, (_, oldestMs) => oldestMs < atMs);
+    return edits === null ? 'unreadable' : { edits, labelled };
   }
 
-  /** The newest first, as far back as `isEnough` says; `null`: there is no end to them. */
-  async #changes(
-    iid: number,
+  /** The newest first, as far back as `isEnough` says; `null`: there are too many. */
+  async #readEdits(
+    number: number,
     reading: HttpReading,
-    isEnough: (found: readonly Act[], oldestMs: number) => boolean,
-  ): Promise<readonly Act[] | null> {
-    const found: Act[] = [];
+    isEnough: (edits: readonly Edit[], oldestMs: number) => boolean,
+  ): Promise<readonly Edit[] | null> {
+    const edits: Edit[] = [];
     const query = Object.entries({ sort: 'desc', order_by: 'created_at', activity_filter: 'only_activity' });
     for (let page = 1; page <= MAX_PAGES; page++) {
-      const { items, next } = await readPage(this.api, reading, { segments: ['issues', iid, 'notes'], query }, page);
+      const { items, next } = await readPage(this.api, reading, { segments: ['issues', number, 'notes'], query }, page);
       let oldestMs = Number.POSITIVE_INFINITY;
       for (const { system, body, author, created_at: at } of items.map(fieldsOf)) {
         const atMs = timeOf(at);
@@ -133,17 +168,17 @@ export class ChangeHistories {
         if (atMs === null) return null;
         oldestMs = Math.min(oldestMs, atMs);
         const text = textOf(body) ?? '';
-        const what = RENAME.test(text) ? 'title' : EDIT.test(text) ? 'description' : null;
-        if (what !== null) found.push({ what, by: usernameOf(author), atMs });
+        const part = RENAME.test(text) ? 'title' : EDIT.test(text) ? 'description' : null;
+        if (part !== null) edits.push({ part, by: usernameOf(author), atMs });
       }
-      if (next === null || isEnough(found, oldestMs)) return found;
+      if (next === null || isEnough(edits, oldestMs)) return edits;
     }
     return null;
   }
 
-  async #labels(iid: number, reading: HttpReading): Promise<ChangeHistory['labelled']> {
+  async #readLabelled(number: number, reading: HttpReading): Promise<EditHistory['labelled']> {
     const events = await readList(this.api, reading, {
-      segments: ['issues', iid, 'resource_label_events'],
+      segments: ['issues', number, 'resource_label_events'],
       read: fieldsOf,
       idOf: ({ id }) => (Number.isSafeInteger(id) ? String(id) : null),
     });
@@ -159,196 +194,126 @@ export class ChangeHistories {
   }
 }
 
-/** Without a date nobody knows: then it is old, and its notes are read each time it changes. */
-function ageMs({ updatedAt }: GitlabIssue): number {
+/** An issue without a date counts as old: its notes are read whenever it changes. */
+function ageMs({ updatedAt }: ForgeIssue): number {
   const atMs = timeOf(updatedAt);
   return atMs === null ? Number.POSITIVE_INFINITY : Date.now() - atMs;
 }
 
-/** Somebody changed a part of the text. `by: null`: nobody knows who. */
-interface Act {
-  readonly what: Part;
-  readonly by: string | null;
-  readonly atMs: number;
-}
-
-type Part = 'title' | 'description';
-const PARTS: readonly Part[] = ['title', 'description'];
-
-/** What happened to an issue, as far as it matters for trust. */
-interface ChangeHistory {
-  /** The newest first; those before the last label was put on may be missing. */
-  readonly changes: readonly Act[];
-  /** By `labelKey`: who put it on last. */
-  readonly labelled: ReadonlyMap<string, Labelling>;
-}
-
-type Labelling = Omit<Act, 'what'>;
-
-type Judged = Pick<GitlabIssue, 'author' | 'assignees' | 'labels' | 'createdAt' | 'updatedAt'>;
-
-export interface Rules {
-  readonly trust: Trust;
-  readonly requiredLabels: readonly string[];
-  readonly isMember: IsMember;
-  /** The label that puts an issue with these labels into its state; `null`: none does. */
-  stateLabelOf(labels: readonly string[]): string | null;
-}
-
 /**
- * On GitLab an issue can be changed by members, by its author, and by those to whom it is assigned. Whoever did so may be none of them any more, so that only its history
- * tells. Under `anyone` a label is what a member says yes with; but guests can label what they write as they write it, and a stranger could change the text after that.
+ * On GitLab members, the author and the assignees can edit an issue. An editor may be none of them any more, so the history decides. Under `anyone` a member approves
+ * an issue by a label; but guests can label an issue as they write it, and strangers can edit it after that.
  */
-export function needsHistory(issue: Judged, rules: Rules): boolean {
+export function needsHistory(issue: ForgeIssue, rules: GitlabRules): boolean {
   const { trust, requiredLabels, isMember } = rules;
-  // It cannot start without them, whoever changed it.
+  // Without its labels it cannot start, whatever its history says.
   if (!hasLabels(issue, requiredLabels)) return false;
   if (trust === 'members') return isMember(issue.author);
-  if (trust === 'anyone') return startLabels(issue, rules).length > 0;
+  if (trust === 'anyone') return approvalLabels(issue, rules).length > 0;
   return isTrustedWriter({ login: issue.author, isMember: null }, trust) === true;
 }
 
-/** Somebody who is not trusted may change it at this very moment. Members may be left out of a list of logins. */
-function isOpenToStrangers({ author, assignees }: Judged, { trust, isMember }: Rules): boolean {
+/** An untrusted person can edit it right now. A list of logins may leave out members. */
+function isOpenToStrangers({ author, assignees }: ForgeIssue, { trust, isMember }: GitlabRules): boolean {
   return (trust !== 'members' && trust !== 'anyone') || [author, ...assignees].some((login) => !isMember(login));
 }
 
-/** Why an issue must not be worked on, going on from "it …"; `null`: nobody untrusted had the last word. */
-export function changedByStranger(issue: Judged, history: ChangeHistory, rules: Rules): string | null {
+/** The reason to hold an issue back, going on from "it …"; `null`: its text is trusted. */
+export function untrustedEdit(issue: ForgeIssue, history: EditHistory, rules: GitlabRules): string | null {
+  const { trust, isMember } = rules;
   if (!needsHistory(issue, rules)) return null;
-  return rules.trust === 'anyone' ? afterLabel(issue, history, rules) : lastByStranger(history, rules);
-}
-
-/** Of title and description each: whoever corrects the one has not vouched for the other. */
-function lastByStranger({ changes }: ChangeHistory, { trust, isMember }: Rules): string | null {
-  const last = PARTS.flatMap((part) => changes.find(({ what }) => what === part) ?? []);
-  const stranger = last.find(({ by }) => isTrustedWriter({ login: by, isMember: isMember(by) }, trust) !== true);
-  if (!stranger) return null;
-  const who = `${nameOf(stranger)}, who is ${trust === 'members' ? 'no member' : 'not trusted'}`;
-  return `has a ${stranger.what} that was last changed by ${who}`;
-}
-
-function afterLabel(issue: Judged, { changes, labelled }: ChangeHistory, rules: Rules): string | null {
-  // A label that nobody was seen to put on was put on by the author.
-  const unsaid = startLabels(issue, rules).find((name) => {
-    const labelling = labelled.get(labelKey(name));
-    return !rules.isMember(labelling === undefined ? issue.author : labelling.by);
+  if (trust !== 'anyone') {
+    const isTrusted = (by: string | null) => isTrustedWriter({ login: by, isMember: isMember(by) }, trust) === true;
+    return untrustedLastEdit(history.edits, trust, isTrusted);
+  }
+  const { edits, labelled } = history;
+  // A label without an event was added by the author.
+  const unapproved = approvalLabels(issue, rules).find((label) => {
+    const labelling = labelled.get(labelKey(label));
+    return !isMember(labelling === undefined ? issue.author : labelling.by);
   });
-  if (unsaid !== undefined) return `carries the label "${unsaid}", which no member has put on it`;
-  const label = lastLabel(issue, labelled, rules);
-  // At the same time nobody knows what came first.
-  const changed = changes.find(({ by, atMs }) => atMs >= label.atMs && !rules.isMember(by));
-  if (!changed) return null;
-  return `was changed by ${nameOf(changed)}, who is no member, after the label "${label.name}" was put on it`;
+  if (unapproved !== undefined) return `carries the label "${unapproved}", which no member has put on it`;
+  const approval = approvalOf(issue, (label) => labelled.get(label)?.atMs, rules);
+  return untrustedEditAfter(approval, edits, (by) => !isMember(by));
 }
 
-/** The yes is complete with the last of the labels. One that nobody was seen to put on was there from the beginning. */
-function lastLabel(
-  issue: Judged,
-  labelled: ChangeHistory['labelled'],
-  rules: Rules,
-): { readonly name: string; readonly atMs: number } {
-  const createdAtMs = Date.parse(issue.createdAt ?? '') || 0;
-  return startLabels(issue, rules)
-    .map((name) => ({ name, atMs: labelled.get(labelKey(name))?.atMs ?? createdAtMs }))
-    .reduce((last, each) => (each.atMs > last.atMs ? each : last));
-}
-
-/** What a member says yes with: the required labels or, where there are none, the one that makes its state. */
-export function startLabels(
-  { labels }: Pick<Judged, 'labels'>,
-  { requiredLabels, stateLabelOf }: Pick<Rules, 'requiredLabels' | 'stateLabelOf'>,
-): readonly string[] {
-  if (requiredLabels.length > 0) return requiredLabels;
-  const label = stateLabelOf(labels);
-  return label === null ? [] : [label];
-}
-
-/** Nobody but its author had a hand in it, who may say yes where one is needed: no history could tell more. */
-function isAsWritten(issue: Judged, { trust, isMember }: Rules): boolean {
+/** Only its author wrote it, and may approve it where that is needed: no history could say more. */
+function isAsWritten(issue: ForgeIssue, { trust, isMember }: GitlabRules): boolean {
   return isUntouched(issue) && (trust !== 'anyone' || isMember(issue.author));
 }
 
 /** Every change moves the time of the last one. */
-function isUntouched({ createdAt, updatedAt }: Judged): boolean {
+function isUntouched({ createdAt, updatedAt }: ForgeIssue): boolean {
   return createdAt !== null && createdAt === updatedAt;
 }
 
-function nameOf({ by }: Act): string {
-  return by ?? 'somebody whose account is gone';
-}
-
-/** An issue at a time: when it was changed last, what its text was, and of which history that takes to judge it. */
+/** A version of an issue, with digests of its text. */
 interface Version {
   readonly updatedAt: string | null;
   readonly title: string;
   readonly description: string;
+  /** How far back its history must reach. */
   readonly depth: string;
 }
 
-function versionOf(issue: GitlabIssue, rules: Rules): Version {
-  const { updatedAt, fields } = issue;
-  const title = new Digest(fields.title);
-  const description = new Digest(fields.description);
+function versionOf(issue: ForgeIssue, rules: GitlabRules): Version {
+  const title = new Digest(issue.title);
+  const description = new Digest(issue.description);
   return {
-    updatedAt,
+    updatedAt: issue.updatedAt,
     get title() {
       return title.text;
     },
     get description() {
       return description.text;
     },
-    depth: rules.trust === 'anyone' ? JSON.stringify(startLabels(issue, rules)) : '',
+    depth: rules.trust === 'anyone' ? JSON.stringify(approvalLabels(issue, rules)) : '',
   };
 }
 
-/** Made when it is first compared: of most issues of a large board it never is. */
+/** Computed when it is first compared: most issues of a large board never are. */
 class Digest {
-  #made: string | null = null;
-  #of: unknown;
+  #digest: string | null = null;
+  #value: unknown;
 
-  constructor(of: unknown) {
-    this.#of = of;
+  constructor(value: unknown) {
+    this.#value = value;
   }
 
   get text(): string {
-    this.#made ??= hash('sha256', JSON.stringify(this.#of ?? null), 'base64');
-    this.#of = null;
-    return this.#made;
+    this.#digest ??= hash('sha256', JSON.stringify(this.#value ?? null), 'base64');
+    this.#value = null;
+    return this.#digest;
   }
 }
 
 function isSameText(one: Version, other: Version): boolean {
-  return PARTS.every((part) => one[part] === other[part]);
+  return TEXT_PARTS.every((part) => one[part] === other[part]);
 }
 
-/** Whatever of the text is another since then, a note tells by whom. */
-function isExplained(
-  now: Version,
-  history: ChangeHistory,
-  then: { readonly version: Version; readonly history: ChangeHistory },
-): boolean {
-  return PARTS.every(
+/** There is a new note for every part of the text that changed since then. */
+function isExplained(now: Version, history: EditHistory, then: KnownVersion): boolean {
+  return TEXT_PARTS.every(
     (part) => now[part] === then.version[part] || newestMs(history, part) > newestMs(then.history, part),
   );
 }
 
-function newestMs({ changes }: ChangeHistory, part: Part): number {
-  return changes.find(({ what }) => what === part)?.atMs ?? 0;
+function newestMs({ edits }: EditHistory, wanted: TextPart): number {
+  return edits.find(({ part }) => part === wanted)?.atMs ?? 0;
 }
 
-/** Planner: from there on people may change the issues of others. Guests write issues like anybody. */
-const MEMBER_LEVEL = 15;
+/** Planner, the lowest role that may change the issues of others. Guests only write issues, like anyone. */
+export const MEMBER_LEVEL = 15;
 const GOOD_FOR_MS = 5 * 60_000;
 
 export type IsMember = (login: string | null) => boolean;
 
 /**
- * Who belongs to the project, by inheritance and invitation too. The list is read again after five minutes, and when somebody turns up who was not asked about since
- * it was read: that may be a new member.
+ * The members of the project, inherited and invited ones too. The list is read again after five minutes, and for a login that was not looked up since it was read: it
+ * may be a new member.
  */
 export class Members {
-  #logins: ReadonlySet<string> = new Set();
+  #members: ReadonlySet<string> = new Set();
   #strangers = new Set<string>();
   #readAtMs: number | null = null;
 
@@ -357,31 +322,31 @@ export class Members {
     private readonly nowMs: () => number,
   ) {}
 
-  /** The judge over these people. */
+  /** Looks these people up. */
   async among(people: Iterable<string | null>, reading: HttpReading): Promise<IsMember> {
-    const asked = new Set([...people].flatMap((login) => login?.toLowerCase() ?? []));
-    if (asked.size > 0 && (this.#isOld() || this.#hasNewFace(asked))) await this.#read(asked, reading);
-    const logins = this.#logins;
-    return (login) => login !== null && logins.has(login.toLowerCase());
+    const lookedUp = new Set([...people].flatMap((login) => login?.toLowerCase() ?? []));
+    if (lookedUp.size > 0 && (this.#isOld() || this.#hasNewLogin(lookedUp))) await this.#read(lookedUp, reading);
+    const members = this.#members;
+    return (login) => login !== null && members.has(login.toLowerCase());
   }
 
   #isOld(): boolean {
     return this.#readAtMs === null || this.nowMs() - this.#readAtMs >= GOOD_FOR_MS;
   }
 
-  #hasNewFace(asked: ReadonlySet<string>): boolean {
-    return [...asked].some((login) => !this.#logins.has(login) && !this.#strangers.has(login));
+  #hasNewLogin(lookedUp: ReadonlySet<string>): boolean {
+    return [...lookedUp].some((login) => !this.#members.has(login) && !this.#strangers.has(login));
   }
 
-  async #read(asked: ReadonlySet<string>, reading: HttpReading): Promise<void> {
+  async #read(lookedUp: ReadonlySet<string>, reading: HttpReading): Promise<void> {
     const found = await readList(this.api, reading, {
       segments: ['members', 'all'],
       read: fieldsOf,
       idOf: ({ id }) => (Number.isSafeInteger(id) ? String(id) : null),
     });
-    this.#logins = new Set(found.flatMap((fields) => memberIn(fields) ?? []));
+    this.#members = new Set(found.flatMap((fields) => memberIn(fields) ?? []));
     this.#strangers = new Set(
-      [...(this.#isOld() ? [] : this.#strangers), ...asked].filter((login) => !this.#logins.has(login)),
+      [...(this.#isOld() ? [] : this.#strangers), ...lookedUp].filter((login) => !this.#members.has(login)),
     );
     this.#readAtMs = this.nowMs();
   }

@@ -1,14 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Trust } from '../../../src/domain/config.js';
-import {
-  type Act,
-  changedByStranger,
-  type Judged,
-  needsHistory,
-  type Rules,
-} from '../../../src/tracker/github/trust.js';
+import { needsHistory, untrustedEdit } from '../../../src/tracker/github/trust.js';
+import type { Edit, EditRules, TextPart } from '../../../src/tracker/untrusted-edit.js';
 
 const CREATED = 0;
+type Act = Omit<Edit, 'part'>;
 const at = (seconds: number, by: string | null): Act => ({ by, atMs: CREATED + seconds * 1000 });
 
 interface Case {
@@ -27,11 +23,11 @@ interface Case {
   readonly labelled?: { readonly [label: string]: number };
 }
 
-function judged({ author = 'mallory', isMember = false, labels = ['Baton'] }: Case): Judged {
-  return { author: { login: author, isMember }, labels, createdAt: new Date(CREATED).toISOString() };
+function issueOf({ author = 'mallory', isMember = false, labels = ['Baton'] }: Case) {
+  return { author, isAuthorMember: isMember, labels, createdAt: new Date(CREATED).toISOString() };
 }
 
-function rulesOf({ trust, requiredLabels = ['baton'], stateLabel }: Case): Rules {
+function rulesOf({ trust, requiredLabels = ['baton'], stateLabel }: Case): EditRules {
   return { trust, requiredLabels, stateLabelOf: () => stateLabel ?? null };
 }
 
@@ -39,8 +35,9 @@ function verdict(told: Case): string | null {
   const { edit = [], rename = [], labelled = { baton: 10 }, completeSince = Number.NEGATIVE_INFINITY } = told;
   const labelledAtMs = new Map(Object.entries(labelled).map(([label, seconds]) => [label, CREATED + seconds * 1000]));
   const completeSinceMs = CREATED + completeSince * 1000;
-  const history = { edits: [edit].flat(), renames: [rename].flat(), labelledAtMs, completeSinceMs };
-  return changedByStranger(judged(told), history, rulesOf(told));
+  const editsOf = (part: TextPart, acts: Act | readonly Act[]) => [acts].flat().map((act) => ({ part, ...act }));
+  const edits = [...editsOf('description', edit), ...editsOf('title', rename)].sort((a, b) => b.atMs - a.atMs);
+  return untrustedEdit(issueOf(told), { edits, labelledAtMs, completeSinceMs }, rulesOf(told));
 }
 
 const AFTER = 'was changed by mallory, who is no member, after the label "baton" was put on it';
@@ -83,7 +80,7 @@ describe('anyone may write, a label says yes', () => {
     [
       'what happened right after the label is not told any more',
       { trust: 'anyone', edit: at(12, 'ann'), completeSince: 10 },
-      'was changed so often that GitHub does not tell who did so after the label "baton" was put on it',
+      'was changed so often that GitHub does not say who did so after the label "baton" was put on it',
     ],
     [
       'somebody unknown edited it after',
@@ -163,32 +160,32 @@ describe('a list of logins', () => {
     [
       'a person with the name of that bot edited it',
       { trust, author: 'ann', edit: at(11, 'ci') },
-      'was last edited by ci, who is not trusted',
+      'has a description that was last changed by ci, who is not trusted',
     ],
     [
       'a member who is not on it edited it',
       { trust, author: 'ann', edit: at(11, 'carol') },
-      'was last edited by carol, who is not trusted',
+      'has a description that was last changed by carol, who is not trusted',
     ],
     [
       'they did before the label',
       { trust, author: 'ann', edit: at(1, 'carol') },
-      'was last edited by carol, who is not trusted',
+      'has a description that was last changed by carol, who is not trusted',
     ],
     [
       'they did without any label',
       { trust, author: 'ann', requiredLabels: [], edit: at(1, 'carol') },
-      'was last edited by carol, who is not trusted',
+      'has a description that was last changed by carol, who is not trusted',
     ],
     [
       'a member who is not on it renamed it',
       { trust, author: 'ann', rename: at(11, 'carol') },
-      'was last renamed by carol, who is not trusted',
+      'has a title that was last changed by carol, who is not trusted',
     ],
     [
       'somebody unknown edited it',
       { trust, author: 'ann', edit: at(11, null) },
-      'was last edited by somebody whose account is gone, who is not trusted',
+      'has a description that was last changed by somebody whose account is gone, who is not trusted',
     ],
     ['its author is not on it, which says enough', { trust, author: 'mallory', edit: at(11, 'mallory') }, null],
     ['it lacks a label and cannot start', { trust, author: 'ann', labels: [], edit: at(11, 'carol') }, null],
@@ -207,5 +204,5 @@ test.each<[string, Case, boolean]>([
   ['a list, on it', { trust: ['mallory'] }, true],
   ['a list, not on it', { trust: ['ann'] }, false],
 ])('the history is read only where it can matter: %s', (_what, told, expected) => {
-  expect(needsHistory(judged(told), rulesOf(told))).toBe(expected);
+  expect(needsHistory(issueOf(told), rulesOf(told))).toBe(expected);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { historyIn } from '../../../src/tracker/github/trust.js';
+import { parseEditHistory } from '../../../src/tracker/github/trust.js';
+import type { TextPart } from '../../../src/tracker/untrusted-edit.js';
 
 const at = (seconds: number) => new Date(seconds * 1000).toISOString();
 const edit = (seconds: number, login: string) => ({ editedAt: at(seconds), editor: { __typename: 'User', login } });
@@ -19,18 +20,20 @@ const NODE = {
 };
 
 function told(more: object = {}) {
-  const history = historyIn({ ...NODE, ...more }, at(100));
+  const history = parseEditHistory({ ...NODE, ...more }, at(100));
   if (typeof history === 'string') throw new Error(history);
-  const acts = (list: typeof history.edits) => [
-    ...new Set(list.map(({ by, atMs }) => `${by ?? 'nobody'} ${atMs / 1000}`)),
+  const editsOf = (wanted: TextPart) => [
+    ...new Set(
+      history.edits.flatMap(({ part, by, atMs }) => (part === wanted ? [`${by ?? 'nobody'} ${atMs / 1000}`] : [])),
+    ),
   ];
-  return { ...history, edits: acts(history.edits), renames: acts(history.renames), since: history.completeSinceMs };
+  return { ...history, edits: editsOf('description'), renames: editsOf('title'), since: history.completeSinceMs };
 }
 
-test('all edits and renames are told, the oldest first, without what was written first', () => {
+test('all edits and renames are told, the newest first, without what was written first', () => {
   const { edits, renames, labelledAtMs, since } = told();
 
-  expect([edits, renames]).toEqual([['mallory 20', 'ann 30'], ['mallory 5']]);
+  expect([edits, renames]).toEqual([['ann 30', 'mallory 20'], ['mallory 5']]);
   expect([...labelledAtMs]).toEqual([['baton', 10_000]]);
   expect(since).toBe(Number.NEGATIVE_INFINITY);
 });
@@ -50,7 +53,7 @@ describe('of what is not told it is known since when nothing is missing', () => 
     ['older events', { timelineItems: { ...NODE.timelineItems, pageInfo: { hasPreviousPage: true } } }, 5_000],
   ])('%s', (_what, more, sinceMs) => {
     expect(told(more).since).toBe(sinceMs);
-    expect(told(more).edits.at(-1)).toBe('ann 30');
+    expect(told(more).edits[0]).toBe('ann 30');
   });
 
   test('what was never edited lacks nothing', () => {
@@ -67,5 +70,5 @@ test.each([
   ['an edit that is nothing', { userContentEdits: { totalCount: 1, nodes: [null] } }],
   ['a rename without a time', { timelineItems: { nodes: [{ __typename: 'RenamedTitleEvent' }] } }],
 ])('%s makes the history unreadable', (_what, more) => {
-  expect(historyIn({ ...NODE, ...more }, at(100))).toBe('unreadable');
+  expect(parseEditHistory({ ...NODE, ...more }, at(100))).toBe('unreadable');
 });

@@ -118,7 +118,6 @@ test('a pull request is no issue: not in lists, not by its number, not for chang
   expect([byId.issues, byId.unknown]).toEqual([[], []]);
   await expect(tracker.update(pull.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({
     code: 'tracker_refused',
-    message: expect.stringContaining('pull request'),
   });
   expect(pull.comments).toEqual([]);
 });
@@ -224,8 +223,8 @@ describe('blockers', () => {
   });
 
   test.each([
-    [{ body: [] }, 'an issue that the token does not see'],
-    [{ status: 404, body: {} }, 'an issue that the token does not see'],
+    [{ body: [] }, 'an issue that the token may not see'],
+    [{ status: 404, body: {} }, 'an issue that the token may not see'],
   ])('one that GitHub counts and does not show is an open one: %j', async (answer, identifier) => {
     const fake = await startFakeGithub();
     const { id } = fake.add({ blockedBy: [fake.add().id, fake.add({ state: 'closed' }).id] });

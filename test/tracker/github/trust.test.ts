@@ -205,7 +205,7 @@ test('a list of logins leaves out members who are not on it', async () => {
   const { issues } = await trackerOf(fake, ['ann']).issuesByStates(['open'], NEVER);
 
   expect(issues.map(({ held_back, author }) => [held_back, author?.trusted])).toEqual([
-    ['was last edited by carol, who is not trusted', true],
+    ['has a description that was last changed by carol, who is not trusted', true],
     [null, true],
     [null, false],
   ]);

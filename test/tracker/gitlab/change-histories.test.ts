@@ -71,7 +71,7 @@ describe('notes are asked for', () => {
     const { fake, read, note } = await scene();
     for (let n = 0; n < 1_001; n++) note('ann', 'mentioned in issue #2', LONG_AGO);
 
-    expect((await read())?.held_back).toContain('history without end');
+    expect((await read())?.held_back).toContain('history that is too long');
     expect(notesAsked(fake)).toHaveLength(10);
   });
 
