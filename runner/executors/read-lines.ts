@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream';
 
-/**
- * Cuts a byte stream into lines. Works on bytes, so that a character cut by a chunk border is never decoded in halves, and
- * keeps what it is given in a list, so that a long line costs one copy. A line over the cap is dropped at the cap: from then
- * on the splitter takes nothing more.
- */
 export const MAX_LINE_BYTES = 10 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 64 * 1024;
 const SMALL_BYTES = 16 * 1024;
 
+/**
+ * Splits a byte stream into lines. It works on bytes, so that a character at a chunk border is never decoded in halves, and collects
+ * chunks in a list, so that a long line is copied once. After a line longer than the maximum it is `overflowed` and ignores all further
+ * bytes.
+ */
 export class LineSplitter {
   #parts: Buffer[] = [];
   #bytes = 0;
@@ -36,7 +36,7 @@ export class LineSplitter {
         break;
       }
       if (end === -1) {
-        this.#keep(piece);
+        this.#append(piece);
         break;
       }
       lines.push(this.#complete(piece));
@@ -45,7 +45,7 @@ export class LineSplitter {
     return lines;
   }
 
-  /** What is left after the last newline; `null` when there is nothing. */
+  /** The bytes after the last newline, or `null`. */
   end(): Buffer | null {
     if (this.#bytes === 0) return null;
     return this.#complete(Buffer.alloc(0));
@@ -53,31 +53,31 @@ export class LineSplitter {
 
   #complete(last: Buffer): Buffer {
     if (this.#bytes === 0) return last;
-    this.#seal();
+    this.#closeBlock();
     const line = Buffer.concat([...this.#parts, last], this.#bytes + last.length);
     this.#reset();
     return line;
   }
 
-  // Small pieces are copied together: an agent that dribbles single bytes must not cost a Buffer object for each.
-  #keep(piece: Buffer): void {
+  // Small pieces are copied together: an agent that writes single bytes must not cost a Buffer object for each.
+  #append(piece: Buffer): void {
     if (piece.length === 0) return;
     const isFirst = this.#bytes === 0;
     this.#bytes += piece.length;
     if (isFirst || piece.length > SMALL_BYTES) {
-      this.#seal();
+      this.#closeBlock();
       this.#parts.push(piece);
       return;
     }
     if (!this.#block || this.#block.used + piece.length > BLOCK_BYTES) {
-      this.#seal();
+      this.#closeBlock();
       this.#block = { bytes: Buffer.allocUnsafeSlow(BLOCK_BYTES), used: 0 };
     }
     piece.copy(this.#block.bytes, this.#block.used);
     this.#block.used += piece.length;
   }
 
-  #seal(): void {
+  #closeBlock(): void {
     if (this.#block) this.#parts.push(this.#block.bytes.subarray(0, this.#block.used));
     this.#block = null;
   }
@@ -89,12 +89,9 @@ export class LineSplitter {
   }
 }
 
-/**
- * Reads many streams without letting one of them own the event loop: a stream gives one chunk, is paused, and waits its turn
- * until a shared scheduler resumes a few streams per loop iteration. Timers, the API and quiet agents get in between.
- */
 const STREAMS_PER_ITERATION = 4;
 
+/** Resumes paused streams in turn, a few per iteration of the event loop, so that timers, the API and quiet agents are not delayed. */
 export class FairScheduler {
   #waiting: (() => void)[] = [];
   #scheduled = false;
@@ -116,12 +113,13 @@ export class FairScheduler {
 }
 
 interface ChunkListener {
-  /** The next chunk is read only after this has settled: back pressure. */
+  /** The next chunk is read only after the promise settles (back pressure). */
   onChunk(chunk: Buffer): Promise<void> | undefined;
-  /** Called once: the stream ended, failed or was destroyed. */
+  /** Called once, when the stream ended, failed or was destroyed. */
   onEnd(): void;
 }
 
+/** Reads a stream chunk by chunk. After each chunk it is paused until the shared scheduler resumes it. */
 export function readFairly(stream: Readable, scheduler: FairScheduler, listener: ChunkListener): void {
   let ended = false;
   const end = () => {
@@ -133,8 +131,8 @@ export function readFairly(stream: Readable, scheduler: FairScheduler, listener:
 
   stream.on('data', (chunk: Buffer) => {
     stream.pause();
-    const taken = listener.onChunk(chunk);
-    if (taken) void taken.then(resume);
+    const handled = listener.onChunk(chunk);
+    if (handled) void handled.then(resume);
     else resume();
   });
   stream.on('end', end);

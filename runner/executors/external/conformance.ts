@@ -5,8 +5,8 @@ import type { ExecutorDefinition } from '../../../src/domain/steps/plan.js';
 import type { ContainedProcess } from '../../contain/process.js';
 import type { Program, StepContext } from '../executor.js';
 import { buildEnvelope, type Envelope, type EnvelopePipe, jobOf } from './envelope.js';
-import { type ChildReport, prepareProgram, runChild } from './external-executor.js';
-import type { RunFacts } from './spawn-request.js';
+import { type ChildReport, runChild } from './external-executor.js';
+import { prepareProgram, type RunFacts } from './spawn-request.js';
 
 /** What the suite needs of the world around it. */
 export interface ConformanceHost extends Pick<StepContext, 'clock' | 'environment' | 'secret' | 'warn' | 'workspace'> {

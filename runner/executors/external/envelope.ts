@@ -7,8 +7,7 @@ import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { ExternalAction } from '../../../src/domain/steps/plan.js';
 
 /**
- * What an executor reads from its stdin, envelope version 1. It only ever grows by members that may be missing; a changed
- * meaning would be version 2.
+ * The JSON that an executor reads from stdin, version 1. Optional members may be added; a changed meaning needs version 2.
  */
 export interface Envelope {
   readonly schemaVersion: 1;
@@ -28,12 +27,12 @@ export interface Envelope {
 }
 
 export interface Skill {
-  /** The path as the step names it. */
+  /** The path as written in the step. */
   readonly id: string;
   /** SHA-256 of the file, in hex. */
   readonly content_hash: string;
   readonly content: string;
-  /** The front matter of the file, where it has one. */
+  /** The front matter of the file, if it has one. */
   readonly meta?: JsonObject;
 }
 
@@ -63,17 +62,17 @@ interface Task {
   readonly repo_root: string | null;
 }
 
-export interface EnvelopeParts {
+export interface EnvelopeInput {
   readonly stepId: string;
   readonly action: Pick<ExternalAction, 'description' | 'inputSchema' | 'outputSchema' | 'input' | 'memory'>;
   readonly skills: readonly Skill[];
-  /** `null`: not inside a run. */
+  /** `null` outside a run. */
   readonly job: Job | null;
-  /** `null`: the input names none. */
+  /** `null` when the input names no task. */
   readonly task: Task | null;
 }
 
-export function buildEnvelope({ stepId, action, skills, job, task }: EnvelopeParts): Envelope {
+export function buildEnvelope({ stepId, action, skills, job, task }: EnvelopeInput): Envelope {
   return {
     schemaVersion: 1,
     activity: {
@@ -117,7 +116,7 @@ interface TaskFacts {
   readonly workspace: string;
 }
 
-/** The task that `input.task_id` names; the only one there is in a run is its issue. Throws `AGENT_INVOCATION_FAILED`. */
+/** The task that `input.task_id` names. It must be the issue of the run. Throws `AGENT_INVOCATION_FAILED`. */
 export function taskOf(input: JsonObject, { issue, trackerKind, workspace }: TaskFacts): Task | null {
   const named = taskName(Object.hasOwn(input, 'task_id') ? (input.task_id ?? null) : null);
   if (named === null) return null;
@@ -141,29 +140,29 @@ export function taskOf(input: JsonObject, { issue, trackerKind, workspace }: Tas
 
 const MAX_SHOWN_CHARS = 200;
 
-/** YAML makes a number of `task_id: 7`. Whatever else is no text names no task that could exist. */
+/** YAML reads `task_id: 7` as a number. Other values that are not text match no task. */
 function taskName(value: Json): string | null {
   const text = typeof value === 'string' ? value.trim() : value === null ? '' : JSON.stringify(value);
   return text === '' ? null : text;
 }
 
-/** Only a process that escaped its end can still hold the other end of the pipe. */
+/** Only a process that escaped the stop can still hold the other end of the pipe. */
 const SETTLE_MS = 1_000;
 
 /**
- * The way of an envelope into a child's stdin. A child that does not read can neither block nor break us; whether it took all
- * that it was given is asked when nothing of it is alive any more.
+ * Writes an envelope to the stdin of a child. A child that does not read can neither block nor break the daemon. `wasRead` reports
+ * whether the child read all of it; call it when the process tree is gone.
  */
 export class EnvelopePipe {
   readonly #pipe: Writable;
   readonly #closed: Promise<void>;
-  #isTaken = false;
+  #isWritten = false;
   #isBroken = false;
 
   constructor(stdin: Writable) {
-    this.#pipe = readableToo(stdin);
+    this.#pipe = readableSocket(stdin);
     this.#closed = new Promise((resolve) => void this.#pipe.once('close', resolve));
-    // EPIPE, ECONNRESET: it closed its end, and left something unread.
+    // EPIPE, ECONNRESET: the child closed its end and left bytes unread.
     this.#pipe.on('error', () => {
       this.#isBroken = true;
     });
@@ -173,12 +172,12 @@ export class EnvelopePipe {
     if (!this.#isBroken) this.#pipe.write(bytes);
   }
 
-  /** The last piece, and the end of the stream. */
+  /** Writes the last bytes and ends the stream. */
   end(bytes: Buffer): void {
     if (this.#isBroken) return;
-    // Not at 'finish': a child that read all of it and ended may be gone before the end of the stream could be sent.
+    // Do not wait for 'finish': a child that read everything may have exited before the end of the stream could be sent.
     this.#pipe.write(bytes, (error?: Error | null) => {
-      this.#isTaken = !error;
+      this.#isWritten = !error;
     });
     this.#pipe.end();
   }
@@ -187,29 +186,29 @@ export class EnvelopePipe {
     const limit = new TimeLimit(clock, SETTLE_MS);
     await limit.race(this.#closed);
     limit.end();
-    return this.#isTaken && !this.#isBroken;
+    return this.#isWritten && !this.#isBroken;
   }
 
-  /** Lets go of what was not taken. */
+  /** Drops the bytes that the child did not read. */
   close(): void {
     this.#pipe.destroy();
   }
 }
 
 /**
- * A small envelope fits into the kernel's buffer, and writing it succeeds though nobody ever reads it. But the pipe is a UNIX
- * socket, and Linux resets the other end of one that is closed with bytes left in it: that shows to whoever reads there. Node's
- * own object for a child's stdin cannot be read, and closes with the last write; one that takes its handle over can.
- * Where there is no such handle, or no Linux, only an envelope larger than the buffer shows that it was not read.
+ * Makes unread bytes detectable. A small envelope fits into the buffer of the kernel, so writing it succeeds even if the child never reads.
+ * But the pipe is a UNIX socket, and Linux resets the other end when a socket is closed with unread bytes; a reader at that end gets an
+ * error. The stdin object of Node.js cannot read and closes after the last write, so a new socket takes over its handle. Without such
+ * a handle, or without Linux, only an envelope larger than the buffer is detected as unread.
  */
-function readableToo(stdin: Writable): Writable {
+function readableSocket(stdin: Writable): Writable {
   const owner = stdin as { _handle?: unknown };
   const handle = owner._handle;
   if (!(stdin instanceof Socket) || typeof handle !== 'object' || handle === null) return stdin;
-  // One owner at a time: Node closes what it holds when the child ends, under whoever else holds it.
+  // Only one owner: Node.js closes its handle when the child ends, even if another object uses it.
   owner._handle = null;
   const options: SocketConstructorOpts & { readonly handle: object } = { handle, allowHalfOpen: true };
   const pipe = new Socket(options);
-  pipe.resume(); // A child can write there, too. Nobody asked for it.
+  pipe.resume(); // The child can also write to this socket; drop that.
   return pipe;
 }

@@ -10,11 +10,11 @@ import type { ContainedProcess, StopLadder } from '../../contain/process.js';
 import type { Executor, Program, StepContext } from '../executor.js';
 import { buildEnvelope, EnvelopePipe, jobOf, taskOf } from './envelope.js';
 import { readSkills } from './read-skills.js';
-import { buildSpawnRequest, findCommand, orbitVariables, type RunFacts, textOf } from './spawn-request.js';
+import { nonBlank, prepareProgram } from './spawn-request.js';
 
 /**
- * Runs `kind: external`: spawn → one JSON object on stdin → exit code. Everything that can be refused is refused before the spawn;
- * afterwards the process tree is gone before `execute` returns. What it prints is kept in the transcript and means nothing.
+ * Runs steps of `kind: external`: spawn → one JSON object on stdin → exit code. All checks happen before the spawn, and the process tree
+ * is gone before `execute` returns. Output goes to the transcript and has no other meaning.
  */
 export function createExternalExecutor(): Executor<ExternalAction> {
   return {
@@ -37,7 +37,7 @@ async function execute(action: ExternalAction, context: StepContext): Promise<Ou
     onActivity: () => context.emit({ type: 'progress', openItems: 0 }),
     deliver: (pipe) => pipe.end(Buffer.from(envelope)),
   });
-  tell(report, definition, program, context);
+  audit(report, definition, program, context);
   return childOutcome(report, definition.name, signal);
 }
 
@@ -46,8 +46,8 @@ function definitionOf({ executor }: ExternalAction, { workflow }: StepContext): 
   const definition = Object.hasOwn(executors, executor) ? executors[executor] : undefined;
   if (definition !== undefined) return definition;
   const known = Object.keys(executors);
-  const there = known.length === 0 ? 'there is none' : `there is ${known.join(', ')}`;
-  const message = `there is no executor ${JSON.stringify(executor)} (${there}): define it under \`executors:\` in ${workflow.path}, or in a file of .baton/executors`;
+  const defined = known.length === 0 ? 'none is defined' : `defined: ${known.join(', ')}`;
+  const message = `there is no executor ${JSON.stringify(executor)} (${defined}): define it under \`executors:\` in ${workflow.path}, or in a file of .baton/executors`;
   throw new BatonError('EXECUTOR_NOT_FOUND', message);
 }
 
@@ -59,7 +59,7 @@ async function prepare(
   const { issue, config, workspace, runId, step, workflow } = context;
   const task = taskOf(action.input, { issue, trackerKind: config.tracker.kind, workspace });
   const skills = await readSkills(action.skills, workflow.dir);
-  const model = textOf(action.model);
+  const model = nonBlank(action.model);
   const job = jobOf({ runId, stepId: step.id, executor: action.executor, model, timeoutMs: step.timeoutMs });
   const envelope = JSON.stringify(buildEnvelope({ stepId: step.id, action, skills, job, task }));
 
@@ -69,28 +69,28 @@ async function prepare(
   return { envelope, program: await prepareProgram({ definition, action, stepId: step.id, run }, context) };
 }
 
-/** Never the daemon's own: that one is kept from whatever a run starts. */
+/** A folder of the run. The state directory of the daemon is hidden from its processes. */
 async function stateFolder(tmpDir: string): Promise<string> {
   const path = join(tmpDir, 'orbit-state');
   await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    const message = `the folder ${path} cannot be made (${error.code}): an earlier step of the run may have put something else there`;
+    const message = `the folder ${path} cannot be created (${error.code}): an earlier step of the run may have put something else there`;
     throw new BatonError('AGENT_INVOCATION_FAILED', message, {}, { cause: error });
   });
   return path;
 }
 
-/** For whoever wrote the workflow a program that cannot be started is one thing, however the system puts it. */
+/** All reasons why a program cannot be started have one code, AGENT_INVOCATION_FAILED. */
 function invocationFailure(error: unknown, { name, command, file }: ExecutorDefinition): BatonError {
   const known = toBatonError(error);
   if (known.code !== 'spawn_failed') return known;
   const hint = /\b(?:EMFILE|ENFILE|EAGAIN|ENOMEM)\b/.test(known.message)
-    ? 'The system gives us no more: let fewer work at a time (max_workers, agent.max_concurrent_agents), or raise the limit (ulimit -n, -u)'
-    : `Is the first line of ${command} right, and is it made for this machine? It is defined in ${file}`;
+    ? 'A limit of the system is reached: run fewer at a time (max_workers, agent.max_concurrent_agents), or raise the limit (ulimit -n, -u)'
+    : `Check that the first line of ${command} is right and that it is built for this machine. It is defined in ${file}`;
   const message = `the executor ${name} could not be started: ${known.message}. ${hint}`;
   return new BatonError('AGENT_INVOCATION_FAILED', message, known.details, { cause: error });
 }
 
-function tell(report: ChildReport, { name }: ExecutorDefinition, { file }: Program, context: StepContext): void {
+function audit(report: ChildReport, { name }: ExecutorDefinition, { file }: Program, context: StepContext): void {
   const { status, stdout, stderr, truncated, durationMs } = report;
   context.audit('external_output', {
     executor: name,
@@ -104,14 +104,14 @@ function tell(report: ChildReport, { name }: ExecutorDefinition, { file }: Progr
   });
 }
 
-/** Of each stream; the rest is read and dropped. */
+/** Limit for each stream. Further output is read and dropped. */
 const MAX_OUTPUT_BYTES = 65_536;
 const DRAIN_MS = 500;
-/** An executor that prints without end is not heard more often than this. */
+/** Output is reported as activity at most this often. */
 const ACTIVITY_EVERY_MS = 1_000;
 
 export interface ChildReport extends CapturedOutput {
-  /** It was told to end before it did. */
+  /** The signal was aborted before the child exited. */
   readonly wasAborted: boolean;
   readonly envelopeWasRead: boolean;
   readonly durationMs: number;
@@ -120,24 +120,24 @@ export interface ChildReport extends CapturedOutput {
 interface ChildOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Called at the start and when it prints, not for every piece. */
+  /** Called at the start, and at most once a second while the child prints. */
   onActivity?(): void;
-  /** Gives the child its input. */
+  /** Writes the input of the child. */
   deliver(pipe: EnvelopePipe): void;
   readonly stopLadder?: Partial<StopLadder>;
 }
 
-/** Gives a child its input and waits for its end, or ends it. Nothing of it is alive afterwards. */
+/** Writes the input of a child and waits for its exit, or stops it when the signal is aborted. Its process tree is gone afterwards. */
 export async function runChild(process: ContainedProcess, options: ChildOptions): Promise<ChildReport> {
   const { clock, signal, deliver, onActivity = () => {} } = options;
-  // It has had the end of its stdin already: no reason to wait for what it makes of that.
+  // The child has had the end of its stdin already, so do not wait for a reaction to it.
   const stop = () => process.stop({ eofMs: 0, ...options.stopLadder });
   const startedMs = clock.now().awakeMs;
   let pipe: EnvelopePipe | null = null;
   try {
     if (process.stdin === null) throw new BatonError('internal_error', 'an executor was started without a stdin');
     pipe = new EnvelopePipe(process.stdin);
-    hear(process, clock, onActivity);
+    reportActivity(process, clock, onActivity);
     deliver(pipe);
     const captured = captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });
     const wasAborted = (await firstEnd(process, signal)) === 'aborted';
@@ -152,25 +152,25 @@ export async function runChild(process: ContainedProcess, options: ChildOptions)
   }
 }
 
-function hear({ stdout, stderr }: ContainedProcess, clock: Clock, onActivity: () => void): void {
-  let heardMs = clock.now().awakeMs;
+function reportActivity({ stdout, stderr }: ContainedProcess, clock: Clock, onActivity: () => void): void {
+  let reportedMs = clock.now().awakeMs;
   onActivity();
   const tick = () => {
     const nowMs = clock.now().awakeMs;
-    if (nowMs - heardMs < ACTIVITY_EVERY_MS) return;
-    heardMs = nowMs;
+    if (nowMs - reportedMs < ACTIVITY_EVERY_MS) return;
+    reportedMs = nowMs;
     onActivity();
   };
   stdout.on('data', tick);
   stderr.on('data', tick);
 }
 
-/** Who made it to the end in time did so, however long its output takes to drain. */
+/** An exit before the abort counts as an exit, however long the output takes to drain. */
 function firstEnd(process: ContainedProcess, signal: AbortSignal): Promise<'exited' | 'aborted'> {
   return new Promise((resolve) => {
     const onAbort = () => resolve('aborted');
     signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort(); // while it was being started
+    if (signal.aborted) onAbort(); // It was aborted during the start.
     void process.exited.then(() => {
       signal.removeEventListener('abort', onAbort);
       resolve('exited');
@@ -180,80 +180,44 @@ function firstEnd(process: ContainedProcess, signal: AbortSignal): Promise<'exit
 
 const MAX_MESSAGE_CHARS = 4_000;
 
-/** Pure. What the end of a child means, by version 1 of the protocol: its exit code, and never what it printed on stdout. */
+/** Pure. The outcome of a child by version 1 of the protocol: it depends on the exit code, never on stdout. */
 function childOutcome(report: ChildReport, executor: string, signal: AbortSignal): Outcome {
   const { status, durationMs, envelopeWasRead } = report;
   if (report.wasAborted) return cancelled(signal.reason);
   if (status.code === null) {
-    return failure('AGENT_CANCELLED', killed(report, executor), { state: 'cancelled' });
+    return failure('AGENT_CANCELLED', killMessage(report, executor), { state: 'cancelled' });
   }
-  if (status.code !== 0) return failure('AGENT_INVOCATION_FAILED', complaint(report, executor));
+  if (status.code !== 0) return failure('AGENT_INVOCATION_FAILED', failureMessage(report, executor));
   if (!envelopeWasRead) {
-    const message = `the executor ${executor} ended with exit code 0, but did not read all of its input: it must read stdin to the end before it does anything else`;
+    const message = `the executor ${executor} ended with exit code 0, but did not read all of its input: it must first read stdin to the end`;
     return failure('AGENT_INVOCATION_FAILED', message);
   }
   return success({ exit_code: 0, duration_ms: durationMs });
 }
 
-/** Shells end with 128 + the signal that killed what they ran, and a namespace does, too: which of the two it was cannot be told. */
-function killed({ stderr, status }: ChildReport, executor: string): string {
+/** Shells and namespaces exit with 128 + signal when their program was killed; the two cases cannot be distinguished. */
+function killMessage({ stderr, status }: ChildReport, executor: string): string {
   const { signal } = status;
   const code = signal === null ? '' : ` (exit code ${128 + constants.signals[signal]})`;
   const text = stderr.trim();
   const message = `the executor ${executor} was killed by ${signal ?? 'a signal'}${code}, which Baton did not send`;
-  return text === '' ? message : `${message}: ${cut(text)}`;
+  return text === '' ? message : `${message}: ${endOf(text)}`;
 }
 
-function complaint({ stderr, status }: ChildReport, executor: string): string {
+function failureMessage({ stderr, status }: ChildReport, executor: string): string {
   const text = stderr.trim();
   return text === ''
     ? `the executor ${executor} printed nothing on stderr and ended with exit code ${status.code}`
-    : cut(text);
+    : endOf(text);
 }
 
 /**
- * Its end is what tells most. It begins with a whole line or at least a whole word, where there is one soon: secrets are masked later, and
- * half of one would not be known for what it is.
+ * Keeps the end of a text, from the start of a line or at least of a word: secrets are masked later, and half a secret would not be
+ * recognised.
  */
-function cut(text: string): string {
+function endOf(text: string): string {
   if (text.length <= MAX_MESSAGE_CHARS) return text;
   const end = text.slice(-MAX_MESSAGE_CHARS);
   const [partial = ''] = /^[^\n]{0,500}\n|^\S{0,500}\s|^[\udc00-\udfff]/.exec(end) ?? [];
   return `… ${end.slice(partial.length)}`;
-}
-
-interface ProgramParts {
-  readonly definition: ExecutorDefinition;
-  readonly action: Pick<ExternalAction, 'model' | 'tools' | 'allowedPrograms' | 'envSet'>;
-  readonly stepId: string;
-  readonly run: RunFacts | null;
-}
-
-type Host = Pick<StepContext, 'environment' | 'secret' | 'warn'>;
-
-/** What is to be started for a step, down to the file. Throws `AGENT_INVOCATION_FAILED`. */
-export async function prepareProgram({ definition, action, stepId, run }: ProgramParts, host: Host): Promise<Program> {
-  const injected = orbitVariables({ executor: definition.name, stepId, action, run });
-  const { args, env } = buildSpawnRequest({
-    definition,
-    model: action.model,
-    environment: host.environment(injected).env,
-    definitionEnv: resolveEnv(definition, host),
-    envSet: action.envSet,
-  });
-  return { file: await findCommand(definition, env), args, env, cwd: null, stdin: 'pipe', channel: false };
-}
-
-/** Only of the definition: in `env_set` a reference could come out of an issue, and would hand it any variable of the daemon. */
-function resolveEnv({ name: executor, env, file }: ExecutorDefinition, host: Host) {
-  const resolve = (name: string, written: string): string => {
-    if (!/^\$[A-Za-z_]\w*$/.test(written)) return written;
-    const value = host.secret(written);
-    if (value === null) {
-      const action = `set ${written.slice(1)} where the daemon is started, or correct \`env\` in ${file}`;
-      host.warn('a variable that an executor refers to is not set', { executor, name, refersTo: written, action });
-    }
-    return value ?? '';
-  };
-  return Object.fromEntries(Object.entries(env).map(([name, written]) => [name, resolve(name, written)]));
 }

@@ -9,7 +9,7 @@ import type { Skill } from './envelope.js';
 
 const MAX_SKILL_BYTES = 1_048_576;
 
-/** The files that a step lends to its executor. They lie in the folder of WORKFLOW.md or below. Throws `AGENT_INVOCATION_FAILED`. */
+/** Reads the skill files of a step. They must be in the folder of WORKFLOW.md or below. Throws `AGENT_INVOCATION_FAILED`. */
 export async function readSkills(paths: readonly string[], dir: string): Promise<readonly Skill[]> {
   const skills: Skill[] = [];
   for (const path of paths) skills.push(await readSkill(path, dir));
@@ -30,9 +30,9 @@ async function readSkill(path: string, dir: string): Promise<Skill> {
 async function readConfined(path: string, dir: string): Promise<Buffer> {
   const [root, file] = await Promise.all([realpath(dir), realpath(resolve(dir, path))]);
   if (!file.startsWith(root.endsWith(sep) ? root : root + sep)) {
-    throw refused(path, `leads out of ${root}, the folder of the workflow`);
+    throw refused(path, `leads outside ${root}, the folder of the workflow`);
   }
-  // Of its real path no part is a link any more: one that appears now was put there to deceive. A FIFO must not block us.
+  // A real path has no links; a link that appears now is an attack. O_NONBLOCK prevents blocking on a FIFO.
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     return await readBounded(handle, path);
@@ -42,7 +42,7 @@ async function readConfined(path: string, dir: string): Promise<Buffer> {
 }
 
 async function readBounded(handle: FileHandle, path: string): Promise<Buffer> {
-  if (!(await handle.stat()).isFile()) throw refused(path, 'is no regular file');
+  if (!(await handle.stat()).isFile()) throw refused(path, 'is not a regular file');
   const chunks: Buffer[] = [];
   for (let total = 0; ; ) {
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(65_536), 0, 65_536, null);
@@ -55,35 +55,35 @@ async function readBounded(handle: FileHandle, path: string): Promise<Buffer> {
 
 function decode(bytes: Buffer, path: string): string {
   try {
-    // A byte order mark stays: the hash is that of the whole content.
+    // Keep a byte order mark: the hash covers the whole content.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     throw refused(path, 'is not valid UTF-8', error);
   }
 }
 
-function refused(path: string, what: string, cause?: unknown): BatonError {
-  const message = `the skill ${JSON.stringify(path)} ${what}: nothing was started. Correct \`skills\` of the step`;
+function refused(path: string, problem: string, cause?: unknown): BatonError {
+  const message = `the skill ${JSON.stringify(path)} ${problem}: nothing was started. Correct \`skills\` of the step`;
   return new BatonError('AGENT_INVOCATION_FAILED', message, { path }, { cause });
 }
 
-/** Parsing takes the longer the larger it is, and nothing else runs meanwhile. */
+/** Parsing blocks the event loop. */
 const MAX_CHARS = 16_384;
 const MAX_DEPTH = 32;
 const MAX_ALIASES = 100;
 
-/** The YAML between the two `---` lines that a text begins with; `null` when there is none that is a plain map. Never throws. */
+/** Parses the front matter of a text. Returns `null` unless it is a plain map. Never throws. */
 export function frontMatterMap(text: string): JsonObject | null {
   const [, yaml] = /^\ufeff?---[ \t]*\r?\n((?:[^\n]*\n)*?)---[ \t]*\r?(?:\n|$)/.exec(text.slice(0, MAX_CHARS)) ?? [];
   if (yaml === undefined || !isShallow(yaml)) return null;
   try {
     const document = parseDocument(yaml, { logLevel: 'silent' });
     if (document.errors.length > 0) return null;
-    // Through its text: what JSON does not know (NaN, a date) is no more in it.
+    // Through JSON text, which has no NaN and no dates.
     const value: unknown = JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIASES })) ?? 'null');
     return isMap(value) ? value : null;
   } catch {
-    // Too many aliases, or a cycle of them. The content goes to the executor as it is.
+    // Too many aliases, or a cycle. The executor gets the content without `meta`.
     return null;
   }
 }
@@ -93,7 +93,7 @@ interface Token {
   readonly items?: readonly { readonly key?: Token | null; readonly value?: Token }[];
 }
 
-/** The parser's tokens nest without recursion, its composer does not: nested thousands deep, it would take the process down. */
+/** Checks the depth of the tokens, because the composer of the parser is recursive and would overflow the stack. */
 function isShallow(source: string): boolean {
   const pending: { token: unknown; depth: number }[] = [];
   for (const token of new Parser().parse(source)) pending.push({ token, depth: 0 });

@@ -3,31 +3,68 @@ import { access, open, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { ExecutorDefinition, ExternalAction } from '../../../src/domain/steps/plan.js';
+import type { Program, StepContext } from '../executor.js';
 
 type Variables = { readonly [name: string]: string };
 
-/** A command that is still to be found, with all that it is started with. */
+interface ProgramInput {
+  readonly definition: ExecutorDefinition;
+  readonly action: Pick<ExternalAction, 'model' | 'tools' | 'allowedPrograms' | 'envSet'>;
+  readonly stepId: string;
+  readonly run: RunFacts | null;
+}
+
+type Host = Pick<StepContext, 'environment' | 'secret' | 'warn'>;
+
+/** The program of a step, with its resolved file, arguments and environment. Throws `AGENT_INVOCATION_FAILED`. */
+export async function prepareProgram({ definition, action, stepId, run }: ProgramInput, host: Host): Promise<Program> {
+  const injected = orbitVariables({ executor: definition.name, stepId, action, run });
+  const { args, env } = buildSpawnRequest({
+    definition,
+    model: action.model,
+    environment: host.environment(injected).env,
+    definitionEnv: resolveEnv(definition, host),
+    envSet: action.envSet,
+  });
+  return { file: await findCommand(definition, env), args, env, cwd: null, stdin: 'pipe', channel: false };
+}
+
+/** Resolves `$NAME` in the `env` of a definition. `env_set` is not resolved: a reference there could come from the text of an issue. */
+function resolveEnv({ name: executor, env, file }: ExecutorDefinition, host: Host) {
+  const resolve = (name: string, written: string): string => {
+    if (!/^\$[A-Za-z_]\w*$/.test(written)) return written;
+    const value = host.secret(written);
+    if (value === null) {
+      const action = `set ${written.slice(1)} where the daemon is started, or correct \`env\` in ${file}`;
+      host.warn('a variable that an executor refers to is not set', { executor, name, refersTo: written, action });
+    }
+    return value ?? '';
+  };
+  return Object.fromEntries(Object.entries(env).map(([name, written]) => [name, resolve(name, written)]));
+}
+
+/** A command that is not resolved to a file yet. */
 interface SpawnRequest {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Variables;
 }
 
-export interface SpawnParts {
-  /** Its type says nothing here: `external` and `direct_agent` are one transport. */
+export interface SpawnInput {
+  /** Without its type, because `external` and `direct_agent` are started the same way. */
   readonly definition: Pick<ExecutorDefinition, 'command' | 'args' | 'modelFlag'>;
   readonly model: string | null;
-  /** The host's environment under the policy of the workflow, with our own variables in it. */
+  /** The environment by the policy of the workflow, with Baton's own variables. */
   readonly environment: Variables;
-  /** `env` of the definition, its references resolved. */
+  /** `env` of the definition, with resolved references. */
   readonly definitionEnv: Variables;
   readonly envSet: Variables;
 }
 
-/** Pure. What the operator wrote wins over ours, and what the step says over the definition. */
-export function buildSpawnRequest(parts: SpawnParts): SpawnRequest {
-  const { definition, environment, definitionEnv, envSet } = parts;
-  const [flag, model] = [textOf(definition.modelFlag), textOf(parts.model)];
+/** Pure. Variables of the definition win over Baton's, and those of the step win over the definition. */
+export function buildSpawnRequest(input: SpawnInput): SpawnRequest {
+  const { definition, environment, definitionEnv, envSet } = input;
+  const [flag, model] = [nonBlank(definition.modelFlag), nonBlank(input.model)];
   return {
     command: definition.command,
     args: [...definition.args, ...(flag === null || model === null ? [] : [flag, model])],
@@ -39,28 +76,28 @@ interface OrbitFacts {
   readonly executor: string;
   readonly stepId: string;
   readonly action: Pick<ExternalAction, 'model' | 'tools' | 'allowedPrograms'>;
-  /** `null`: not inside a run. */
+  /** `null` outside a run. */
   readonly run: RunFacts | null;
 }
 
 export interface RunFacts {
   readonly id: string;
   readonly stepIndex: number;
-  /** A folder that the executor may write to; gone with the run. */
+  /** A folder that the executor may write to. It is removed with the run. */
   readonly stateDir: string;
-  /** The folder of the workflow; `null` where the whole environment of the host is inherited. */
+  /** The folder of the workflow; `null` when the whole environment of the host is inherited. */
   readonly root: string | null;
   readonly taskId: string | null;
 }
 
-/** Pure. The variables of the protocol. What has no value is not set at all. */
+/** Pure. The variables of the protocol. A variable without a value is not set. */
 export function orbitVariables({ executor, stepId, action, run }: OrbitFacts): Variables {
   return withoutNull({
     ORBIT_AGENT_NAME: executor,
-    ORBIT_AGENT_MODEL: textOf(action.model),
+    ORBIT_AGENT_MODEL: nonBlank(action.model),
     ORBIT_ACTIVITY_ID: stepId,
-    ORBIT_ACTIVITY_TOOLS: textOf(action.tools.join(',')),
-    ORBIT_PROC_ALLOWED_PROGRAMS: textOf(action.allowedPrograms.join(',')),
+    ORBIT_ACTIVITY_TOOLS: nonBlank(action.tools.join(',')),
+    ORBIT_PROC_ALLOWED_PROGRAMS: nonBlank(action.allowedPrograms.join(',')),
     ...(run === null ? {} : runVariables(run)),
   });
 }
@@ -77,8 +114,8 @@ function runVariables({ id, stepIndex, stateDir, root, taskId }: RunFacts) {
   };
 }
 
-/** `null` for what is absent or blank. */
-export function textOf(text: string | null): string | null {
+/** Returns `null` for absent or blank text. */
+export function nonBlank(text: string | null): string | null {
   return text === null || text.trim() === '' ? null : text;
 }
 
@@ -87,8 +124,8 @@ function withoutNull(values: { readonly [name: string]: string | null }): Variab
 }
 
 /**
- * The file behind `command`: from the folder of the definition when it holds a slash, from HOME after `~/`, else on the PATH of the
- * child. Throws `AGENT_INVOCATION_FAILED`, so that a missing program reads the same in every form of containment.
+ * Resolves `command` to a file: relative to the folder of the definition when it contains a slash, to HOME after `~/`, else on the PATH
+ * of the child. Throws `AGENT_INVOCATION_FAILED`, so that a missing program has the same error in every form of containment.
  */
 export async function findCommand(
   definition: Pick<ExecutorDefinition, 'name' | 'command' | 'dir' | 'file'>,
@@ -107,45 +144,43 @@ export async function findCommand(
   for (const file of candidates) {
     const obstacle = await obstacleTo(file);
     if (obstacle === null) return file;
-    // Of a folder on PATH that this user may not enter nobody knows whether it is there.
-    const isNews = obstacle !== NOT_THERE && !(obstacle === CLOSED && !command.includes('/'));
-    if (isNews) reasons.push(`${file} ${obstacle}`);
+    // Missing files and closed folders on PATH are normal and not worth a reason.
+    const isReason = obstacle !== MISSING && !(obstacle === CLOSED && !command.includes('/'));
+    if (isReason) reasons.push(`${file} ${obstacle}`);
   }
-  throw notStarted(definition, searchPath, reasons);
+  throw cannotStart(definition, searchPath, reasons);
 }
 
-const NOT_THERE = 'is not there';
-const CLOSED = 'lies in a folder that this user may not enter';
+const MISSING = 'does not exist';
+const CLOSED = 'is in a folder that this user may not enter';
 
-/** Relative folders of PATH are left out: they would be found in the workspace, which is the agent's. */
+/** Skips relative folders: they would be resolved in the workspace, where the agent writes. */
 function foldersOf(searchPath: string): readonly string[] {
   return searchPath.split(':').filter((folder) => isAbsolute(folder));
 }
 
 async function obstacleTo(file: string): Promise<string | null> {
-  const found = await stat(file).catch((error: NodeJS.ErrnoException) =>
-    error.code === 'EACCES' ? CLOSED : NOT_THERE,
-  );
-  if (typeof found === 'string') return found;
-  if (!found.isFile()) return 'is no file';
+  const stats = await stat(file).catch((error: NodeJS.ErrnoException) => (error.code === 'EACCES' ? CLOSED : MISSING));
+  if (typeof stats === 'string') return stats;
+  if (!stats.isFile()) return 'is not a file';
   const isExecutable = await access(file, constants.X_OK).then(
     () => true,
     () => false,
   );
-  if (!isExecutable) return 'may not be executed by this user';
-  // The tools that build a namespace would take it for the setting of a variable, and start its first argument.
-  if (file.includes('=')) return 'has a "=" in its path, with which it cannot be started';
+  if (!isExecutable) return 'is not executable for this user';
+  // The tools that create a namespace would read it as a variable assignment and start its first argument.
+  if (file.includes('=')) return 'has a "=" in its path, so it cannot be started';
   const interpreter = await interpreterOf(file);
-  if (interpreter === null || (await isThere(interpreter))) return null;
-  const hint = interpreter.endsWith('\r') ? ': the file has the line ends of Windows' : '';
-  return `is to be run by ${JSON.stringify(interpreter)}, which is not there${hint}`;
+  if (interpreter === null || (await exists(interpreter))) return null;
+  const hint = interpreter.endsWith('\r') ? ': the file has Windows line ends' : '';
+  return `needs the interpreter ${JSON.stringify(interpreter)}, which does not exist${hint}`;
 }
 
 const MAX_FIRST_LINE = 256;
 
-/** What the first line of a script names. For one that is missing the system says that the script itself is. */
+/** The interpreter in the first line of a script. For a missing one the system would report that the script itself is missing. */
 async function interpreterOf(file: string): Promise<string | null> {
-  // Who may run a file may not always read it.
+  // A file may be executable but not readable.
   const handle = await open(file).catch(() => null);
   if (handle === null) return null;
   try {
@@ -156,14 +191,14 @@ async function interpreterOf(file: string): Promise<string | null> {
   }
 }
 
-function isThere(path: string): Promise<boolean> {
+function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
   );
 }
 
-function notStarted(
+function cannotStart(
   { name, command, file }: Pick<ExecutorDefinition, 'name' | 'command' | 'file'>,
   searchPath: string,
   reasons: readonly string[],

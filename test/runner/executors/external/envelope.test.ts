@@ -1,18 +1,27 @@
+import { Writable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildEnvelope, type EnvelopeParts, jobOf, taskOf } from '../../../../runner/executors/external/envelope.js';
+import {
+  buildEnvelope,
+  type EnvelopeInput,
+  EnvelopePipe,
+  jobOf,
+  taskOf,
+} from '../../../../runner/executors/external/envelope.js';
 import type { JsonObject } from '../../../../src/domain/json.js';
 import { issue } from '../../../support/builders.js';
-import { action } from './external-step.js';
+import { forms, realClock } from '../../contain/workbench.js';
+import { action, bash, externalStep } from './external-step.js';
 
 const ISSUE = issue({ id: 'abc', identifier: 'ABC-1', title: 'Make it so', description: 'Now.' });
 const FACTS = { issue: ISSUE, trackerKind: 'linear', workspace: '/work/ABC-1' };
 const JOB = { runId: 'run_1', stepId: 'publish', executor: 'acme', model: 'm-big', timeoutMs: 1_800_000 };
 
-const envelope = (parts: Partial<EnvelopeParts> = {}) =>
+const envelope = (parts: Partial<EnvelopeInput> = {}) =>
   buildEnvelope({ stepId: 'publish', action: action(), skills: [], job: null, task: null, ...parts });
 
-test('S0-19 S0-20 S0-21 S0-25 S0-26 S0-27 S0-28 S0-65 the whole of version 1, member by member and in this order', () => {
+test('S0-19 S0-20 S0-21 S0-25 S0-26 S0-27 S0-28 S0-65 version 1 has exactly these members in this order', () => {
   const input = { task_id: 'abc', summary: 'done' };
   const given = action({ input, description: 'Publishes', inputSchema: { type: 'object' }, memory: { seen: [1] } });
 
@@ -64,14 +73,14 @@ test('S0-19 S0-20 S0-21 S0-25 S0-26 S0-27 S0-28 S0-65 the whole of version 1, me
   );
 });
 
-test('S0-22 S0-24 S0-25 S0-27 S0-30 outside a run and without a task the members are left out, and skills and memory are empty', () => {
+test('S0-22 S0-24 S0-25 S0-27 S0-30 outside a run there is no job and no task, and skills and memory are empty', () => {
   const built = envelope();
 
   expect(Object.keys(built)).toEqual(['schemaVersion', 'activity', 'input', 'skills', 'memory']);
   expect(built).toMatchObject({ input: {}, skills: [], memory: {} });
 });
 
-test('S0-26 S0-30 a step without a model and a limit says nothing of them', () => {
+test('S0-26 S0-30 a job without model and time limit omits both', () => {
   const { steps } = jobOf({ ...JOB, model: null, timeoutMs: null });
 
   expect(steps).toEqual([{ target_type: 'activity', target_id: 'publish', agent_cli: 'acme' }]);
@@ -89,7 +98,7 @@ describe('S0-27 the task', () => {
     },
   );
 
-  test('may be named by a number where the id is one', () => {
+  test('may be named by a number when the id is a number', () => {
     const numbered = { ...FACTS, issue: issue({ id: '7', description: null }) };
 
     expect(taskOf({ task_id: 7 }, numbered)).toMatchObject({ id: '7', description: '' });
@@ -101,7 +110,7 @@ describe('S0-27 the task', () => {
     );
   });
 
-  test('is not taken from what every object inherits', () => {
+  test('is never read from inherited properties', () => {
     const input = JSON.parse('{"__proto__": {"task_id": "XYZ-9"}}') as JsonObject;
 
     expect(taskOf(input, FACTS)).toBeNull();
@@ -109,7 +118,7 @@ describe('S0-27 the task', () => {
   });
 });
 
-test('S0-17 whatever is in it, an envelope is one JSON object that comes out as it went in', () => {
+test('S0-17 any envelope is one JSON object that survives a round trip', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
       const input = value as JsonObject;
@@ -120,4 +129,61 @@ test('S0-17 whatever is in it, an envelope is one JSON object that comes out as 
       expect(read.memory).toEqual(JSON.parse(JSON.stringify(input)));
     }),
   );
+});
+
+const node = (text: string) => ({ command: process.execPath, args: ['-e', text] });
+
+describe.each(forms)('with isolation %s', (form) => {
+  const isolation = form === 'none' ? 'none' : 'auto';
+
+  describe.each([
+    ['small', 10],
+    ['large', 300_000],
+  ])('S0-32 S0-34 a program that reads all of a %s envelope is never treated as one that did not', (_, bytes) => {
+    test.each([
+      ['to its end', bash('exec cat >/dev/null')],
+      ['and exits with the last byte, before the end', node(EXITS_EARLY)],
+      ['in one go', node('require("fs").readFileSync(0)')],
+      ['in a child of its own', bash('cat >/dev/null | true; cat <&0 >/dev/null; (cat >/dev/null)')],
+      ['and leaves a process behind that holds its stdin', bash('cat >/dev/null; sleep 3600 >/dev/null 2>&1 <&0 &')],
+      ['and closes its stdin before it works', bash('cat >/dev/null; exec <&-; sleep 0.02')],
+    ])('%s', async (_name, definition) => {
+      const ended = Array.from({ length: 4 }, async () => {
+        const step = await externalStep({ isolation, definition });
+        return step.run({ input: { padding: 'x'.repeat(bytes) } });
+      });
+
+      expect(await Promise.all(ended)).toMatchObject(ended.map(() => ({ state: 'success' })));
+    });
+  });
+});
+
+const EXITS_EARLY = `
+  let text = '';
+  process.stdin.on('data', (chunk) => {
+    text += chunk;
+    try { JSON.parse(text); } catch { return; }
+    process.exit(0);
+  });`;
+
+test('S0-32 bytes that were written count as read, even when the stream breaks before its end is sent', async () => {
+  const stdin = new Writable({ write: (_chunk, _encoding, taken) => taken(), final: () => {} });
+  const pipe = new EnvelopePipe(stdin);
+  pipe.end(Buffer.from('{}'));
+  await setImmediate();
+
+  stdin.destroy();
+
+  expect(await pipe.wasRead(realClock)).toBe(true);
+});
+
+test('S0-32 bytes that were not written count as unread', async () => {
+  const stdin = new Writable({ write: () => {} });
+  const pipe = new EnvelopePipe(stdin);
+  pipe.end(Buffer.from('{}'));
+  await setImmediate();
+
+  stdin.destroy();
+
+  expect(await pipe.wasRead(realClock)).toBe(false);
 });

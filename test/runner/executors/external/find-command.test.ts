@@ -27,8 +27,8 @@ function program(name: string, mode = 0o755, text: string | Buffer = '#!/bin/sh\
 const find = (command: string, env: { readonly [name: string]: string } = {}) =>
   findCommand(definition({ command, dir }), env);
 
-describe('where a command is found', () => {
-  test('a relative path begins in the folder of the definition', async () => {
+describe('the file of a command', () => {
+  test('a relative path is resolved in the folder of the definition', async () => {
     const path = program('bin/acme');
 
     expect(await find('./bin/acme')).toBe(path);
@@ -42,7 +42,7 @@ describe('where a command is found', () => {
     await expect(find('~/bin/acme')).rejects.toMatchObject({ code: 'AGENT_INVOCATION_FAILED' });
   });
 
-  test('a bare name is the first on the PATH of the child that can be executed', async () => {
+  test('a bare name is the first executable on the PATH of the child', async () => {
     program('a/acme', 0o644);
     mkdirSync(join(dir, 'b/acme'), { recursive: true });
     const path = program('c/acme');
@@ -51,7 +51,7 @@ describe('where a command is found', () => {
     expect(await find('acme', { PATH: ['a', 'b', 'c', 'd'].map((name) => join(dir, name)).join(':') })).toBe(path);
   });
 
-  test('relative folders of PATH are not searched: in a workspace anybody could have put something there', async () => {
+  test('relative folders of PATH are not searched, because they would be in the workspace', async () => {
     program('acme');
     const searchPath = [':', '.', '..', 'bin', ''].join(':');
 
@@ -59,18 +59,18 @@ describe('where a command is found', () => {
   });
 });
 
-test('S0-42 what cannot be started is told with command, PATH, definition and what to do', async () => {
+test('S0-42 the error of a failed start names command, PATH, definition and a remedy', async () => {
   const path = program('bin/acme', 0o644);
 
   await expect(find('bin/acme', { PATH: '/bin:/opt' })).rejects.toMatchObject({
     code: 'AGENT_INVOCATION_FAILED',
-    message: `the command "bin/acme" of the executor acme cannot be started: ${path} may not be executed by this user; PATH is "/bin:/opt". Install it, make it executable (chmod +x), or correct \`command\` of the executor acme in /project/WORKFLOW.md`,
+    message: `the command "bin/acme" of the executor acme cannot be started: ${path} is not executable for this user; PATH is "/bin:/opt". Install it, make it executable (chmod +x), or correct \`command\` of the executor acme in /project/WORKFLOW.md`,
   });
   await expect(find('acme', {})).rejects.toThrow('cannot be started: it was not found; PATH is ""');
-  await expect(find('./bin')).rejects.toThrow(`${join(dir, 'bin')} is no file`);
+  await expect(find('./bin')).rejects.toThrow(`${join(dir, 'bin')} is not a file`);
 });
 
-test('S0-42 a folder that this user may not enter is told of a path, and passed over on PATH', async () => {
+test('S0-42 a closed folder is an error in a path, and is skipped on PATH', async () => {
   const path = program('open/acme');
   await asOrdinaryUser(dir, async () => {
     mkdirSync(join(dir, 'mine'));
@@ -79,25 +79,25 @@ test('S0-42 a folder that this user may not enter is told of a path, and passed 
 
     expect(await find('acme', { PATH: searchPath })).toBe(path);
     await expect(find('no-such', { PATH: searchPath })).rejects.toThrow('it was not found');
-    await expect(find('mine/acme')).rejects.toThrow('lies in a folder that this user may not enter');
+    await expect(find('mine/acme')).rejects.toThrow('is in a folder that this user may not enter');
     chmodSync(join(dir, 'mine'), 0o755);
   });
 });
 
-test('a path that would be taken for the setting of a variable is refused', async () => {
+test('a path that could be read as a variable assignment is refused', async () => {
   program('a=b/acme');
 
   await expect(find('a=b/acme')).rejects.toThrow('has a "=" in its path');
 });
 
-test('S0-42 a script whose interpreter is missing is told so, and whether the ends of its lines are to blame', async () => {
+test('S0-42 the error names a missing interpreter and Windows line ends', async () => {
   program('missing', 0o755, '#! /no/such/interpreter -x\n');
   program('windows', 0o755, '#!/bin/sh\r\ncat >/dev/null\r\n');
 
   await expect(find('./missing')).rejects.toThrow(
-    'is to be run by "/no/such/interpreter", which is not there; PATH is',
+    'needs the interpreter "/no/such/interpreter", which does not exist; PATH is',
   );
-  await expect(find('./windows')).rejects.toThrow('the file has the line ends of Windows');
+  await expect(find('./windows')).rejects.toThrow('the file has Windows line ends');
 });
 
 test.each([
@@ -105,7 +105,7 @@ test.each([
   ['with nothing in it', ''],
   ['with an interpreter that is looked up', '#!/usr/bin/env no-such-program\n'],
   ['that is no script', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff])],
-])('a file %s is left to the system', async (_, text) => {
+])('a file %s is started by the system', async (_, text) => {
   expect(await find(program('acme', 0o755, text))).toBe(join(dir, 'acme'));
 });
 
@@ -114,8 +114,8 @@ describe.each(forms)('with isolation %s', (form) => {
 
   test.each([
     ['missing', 'no-such-program', 'was not found'],
-    ['not executable', './plain', 'may not be executed'],
-    ['for an interpreter that is not there', './broken', 'which is not there'],
+    ['not executable', './plain', 'is not executable'],
+    ['for a missing interpreter', './broken', 'which does not exist'],
   ])(
     'S0-42 a command that is %s fails with AGENT_INVOCATION_FAILED, and nothing is started',
     async (_, command, words) => {
@@ -133,7 +133,7 @@ describe.each(forms)('with isolation %s', (form) => {
     },
   );
 
-  test('S0-01 a program that is only named in a definition runs', async () => {
+  test('S0-01 a program that only a definition names runs', async () => {
     program('bin/acme');
     const step = await externalStep({ isolation, definition: { command: './bin/acme', args: [], dir } });
 
@@ -149,7 +149,7 @@ describe.each(forms)('with isolation %s', (form) => {
   });
 });
 
-test('S0-42 where the system gives no more processes or descriptors, that is what is said, and not that the program is wrong', async () => {
+test('S0-42 a lack of processes or descriptors is reported as such and not blamed on the program', async () => {
   const start = async () => {
     throw new BatonError('spawn_failed', 'bash could not be started: spawn EMFILE');
   };

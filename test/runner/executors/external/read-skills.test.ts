@@ -22,7 +22,7 @@ const write = (name: string, content: string | Buffer) => writeFileSync(join(dir
 const refusal = (words: string) =>
   expect.objectContaining({ code: 'AGENT_INVOCATION_FAILED', message: expect.stringContaining(words) });
 
-test('S0-23 a skill is its path, its hash, its whole content, and its front matter where there is one', async () => {
+test('S0-23 a skill has its path, its hash, its whole content, and its front matter if there is one', async () => {
   const text = '---\nname: review\ntags: [a, b]\n---\n# How to review\n';
   write('skills/review.md', text);
   write('plain.md', 'just text');
@@ -36,7 +36,7 @@ test('S0-23 a skill is its path, its hash, its whole content, and its front matt
   ]);
 });
 
-test('S0-22 without any there is an empty list', async () => {
+test('S0-22 without skills the list is empty', async () => {
   expect(await readSkills([], dir)).toEqual([]);
 });
 
@@ -47,33 +47,33 @@ test('a link inside the folder of the workflow is followed', async () => {
   expect(await readSkills(['skills/link.md'], dir)).toMatchObject([{ id: 'skills/link.md', content: 'text' }]);
 });
 
-describe('refused before anything is started', () => {
+describe('refused before the start', () => {
   test.each([['../secret.md'], ['skills/../../secret.md'], ['link.md'], ['link/secret.md']])(
-    'SEC-04 %s leads out of the folder of the workflow',
+    'SEC-04 a path %s outside the folder of the workflow is refused',
     async (path) => {
       writeFileSync(join(base, 'secret.md'), 'secret');
       symlinkSync('../secret.md', join(dir, 'link.md'));
       symlinkSync('..', join(dir, 'link'));
 
-      await expect(readSkills([path], dir)).rejects.toEqual(refusal('leads out of'));
+      await expect(readSkills([path], dir)).rejects.toEqual(refusal('leads outside'));
     },
   );
 
-  test('an absolute path elsewhere', async () => {
+  test('an absolute path outside', async () => {
     writeFileSync(join(base, 'secret.md'), 'secret');
 
-    await expect(readSkills([join(base, 'secret.md')], dir)).rejects.toEqual(refusal('leads out of'));
+    await expect(readSkills([join(base, 'secret.md')], dir)).rejects.toEqual(refusal('leads outside'));
   });
 
   test.each([
     ['missing.md', 'cannot be read (ENOENT)'],
-    ['skills', 'is no regular file'],
+    ['skills', 'is not a regular file'],
     ['nul\0.md', 'cannot be read'],
   ])('%j', async (path, words) => {
     await expect(readSkills([path], dir)).rejects.toEqual(refusal(words));
   });
 
-  test('a file that may not be read', async () => {
+  test('a file without read permission', async () => {
     write('closed.md', 'text');
     await asOrdinaryUser(base, async () => {
       const { chmodSync } = await import('node:fs');
@@ -83,7 +83,7 @@ describe('refused before anything is started', () => {
     });
   });
 
-  test('more than 1 MiB, and not a byte less', async () => {
+  test('a file of more than 1 MiB', async () => {
     write('most.md', Buffer.alloc(1_048_576, 'x'));
     write('more.md', Buffer.alloc(1_048_577, 'x'));
 
@@ -91,7 +91,7 @@ describe('refused before anything is started', () => {
     await expect(readSkills(['more.md'], dir)).rejects.toEqual(refusal('is larger than 1048576 bytes'));
   });
 
-  test('bytes that are no text', async () => {
+  test('bytes that are not UTF-8', async () => {
     write('binary', Buffer.from([0xff, 0xfe, 0x00]));
 
     await expect(readSkills(['binary'], dir)).rejects.toEqual(refusal('is not valid UTF-8'));
@@ -123,11 +123,11 @@ describe('front matter', () => {
       `---\na: &a [x,x]\n${[...'bcdefg'].map((key, at) => `${key}: &${key} [${`*${'abcdef'[at]},`.repeat(9)}]`).join('\n')}\n---\n`,
     ],
     ['a cycle', '---\na: &a [*a]\n---\n'],
-  ])('of %s there is none', (_, text) => {
+  ])('%s has no front matter', (_, text) => {
     expect(frontMatterMap(text)).toBeNull();
   });
 
-  test('Windows line ends and a byte order mark do not hide it', () => {
+  test('Windows line ends and a byte order mark are accepted', () => {
     expect(frontMatterMap('\ufeff---\r\na: 1\r\n---\r\ntext')).toEqual({ a: 1 });
   });
 
