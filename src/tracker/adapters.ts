@@ -7,7 +7,7 @@ import { localTracker } from './local/tracker.js';
 import { redmineTracker } from './redmine/tracker.js';
 import type { TrackerEntry } from './registry.js';
 
-/** Every tracker that this build can talk to. An adapter is added by one line here. */
+/** All trackers of this build. */
 export const ADAPTERS: readonly TrackerEntry[] = [
   localTracker,
   linearTracker,

@@ -1,27 +1,27 @@
 import { labelKey, stateKey } from '../domain/issue.js';
 import type { ProviderSettings } from './provider-settings.js';
 
-/** The states of trackers that know but two of their own, and in which people make the others with labels. */
+/** The two states of a forge itself. */
 export interface OwnStates {
-  /** As people call the tracker. */
+  /** "GitHub" */
   readonly tracker: string;
   readonly open: string;
   readonly closed: string;
 }
 
-/** A state that the tracker does not know: an open issue is in it as long as it carries the label. */
+/** A state that a label makes: an open issue that carries the label is in it. */
 export interface LabelState {
   readonly name: string;
   readonly label: string;
 }
 
-interface StateFound {
+interface LabelledState {
   readonly state: string;
-  /** The labels that made it so, if more than one could have. */
+  /** The state labels that the issue carries, if there are several. */
   readonly rivals: readonly string[];
 }
 
-/** Every state that an issue can be in: open, those that labels stand for, closed. */
+/** The states of a tracker that has only open and closed: open, the states that labels make, closed. */
 export class LabelStates {
   constructor(
     private readonly own: OwnStates,
@@ -36,18 +36,18 @@ export class LabelStates {
     return this.labelled.map(({ label }) => label);
   }
 
-  /** The state in our spelling; `null`: there is none of that name. */
+  /** The state as configured; `null`: there is no state of that name. */
   named(state: string): string | null {
     return this.names.find((name) => stateKey(name) === stateKey(state)) ?? null;
   }
 
-  /** `null`: that state has no label. */
+  /** The label that makes a state; `null`: none does. */
   labelOf(state: string): string | null {
     return this.labelled.find(({ name }) => stateKey(name) === stateKey(state))?.label ?? null;
   }
 
-  /** Of several labels the last listed wins: lists go from the beginning of the work to its end. */
-  of(isOpen: boolean, labels: readonly string[]): StateFound {
+  /** The state of an issue. Of several labels the last configured wins: lists go from the beginning of the work to its end. */
+  of(isOpen: boolean, labels: readonly string[]): LabelledState {
     const { open, closed } = this.own;
     if (!isOpen) return { state: closed, rivals: [] };
     if (this.labelled.length === 0) return { state: open, rivals: [] };
@@ -62,7 +62,7 @@ export class LabelStates {
     return this.labelOf(this.of(true, labels).state);
   }
 
-  /** Which of an issue's labels are states, as they are spelled there. */
+  /** The state labels among the labels of an issue, as the issue spells them. */
   among(labels: readonly string[]): readonly string[] {
     const keys = new Set(this.labels.map(stateKey));
     return labels.filter((label) => keys.has(stateKey(label)));
@@ -113,9 +113,9 @@ export function missingLabels({ states, requiredLabels, existing, target }: Labe
     .map(([label, key]) => `${target} has no label "${label}", which ${key} names.`);
 }
 
-const WORDS: { readonly [word: string]: number } = { critical: 1, urgent: 1, high: 2, medium: 3, low: 4 };
+const PRIORITIES: { readonly [word: string]: number } = { critical: 1, urgent: 1, high: 2, medium: 3, low: 4 };
 
-/** For trackers without priorities, so that people write them into labels: `p1`, `priority: p1`, `priority/high`, `priority::1`. The most urgent counts. */
+/** The priority in labels such as `p1`, `priority: p1`, `priority/high` and `priority::1`. The most urgent counts. */
 export function priorityOf(labels: readonly string[]): number | null {
   let urgent: number | null = null;
   for (const label of labels) {
@@ -130,10 +130,10 @@ function priorityIn(label: string): number | null {
   const [, bare] = /^p([1-4])$/.exec(label) ?? [];
   if (bare !== undefined) return Number(bare);
   const [, digit, word = ''] = /^priority[:/ -]{1,3}(?:p?([1-4])|([a-z]+))$/.exec(label) ?? [];
-  return digit === undefined ? (Object.hasOwn(WORDS, word) ? (WORDS[word] ?? null) : null) : Number(digit);
+  return digit === undefined ? (Object.hasOwn(PRIORITIES, word) ? (PRIORITIES[word] ?? null) : null) : Number(digit);
 }
 
-/** Why an issue is left to others, going on from "it …"; `null`: it is assigned to whom it must be. For trackers that know people by login. */
+/** The reason to hold an issue back that is not assigned to this login, going on from "it …"; `null`: it is. */
 export function assignedElsewhere(assignees: readonly string[], wanted: string): string | null {
   if (assignees.some((login) => login.toLowerCase() === wanted.toLowerCase())) return null;
   const whom = assignees.length === 0 ? 'nobody' : assignees.join(' and ');

@@ -1,15 +1,12 @@
-import { setImmediate as othersTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { BatonError } from '../domain/errors.js';
 import type { Blocker, Comment, Issue } from '../domain/issue.js';
 import { foundIn, listOf } from '../domain/json.js';
 
-/** What an adapter found, field by field, unchecked. */
+/** The fields of an issue as an adapter found them, unchecked. */
 export type RawIssue = { readonly [field in keyof Issue]?: unknown };
 
-/**
- * A complete issue from what a tracker sent. Without id, identifier, title or state it is no issue and the answer as a
- * whole is not to be trusted: `tracker_response`. Any other field that makes no sense counts as absent.
- */
+/** Checks every field. Throws `tracker_response` without id, identifier, title or state; any other invalid field counts as absent. */
 export function normaliseIssue(raw: RawIssue): Issue {
   return {
     id: required(raw, 'id'),
@@ -25,7 +22,7 @@ export function normaliseIssue(raw: RawIssue): Issue {
     labels: labels(raw.labels),
     blocked_by: foundIn(raw.blocked_by, blocker),
     comments: foundIn(raw.comments, comment),
-    // Absent means yes. What is neither yes nor absent must not start a run.
+    // Absent means true. Any other value must not start a run.
     dispatchable: raw.dispatchable === undefined || raw.dispatchable === null || raw.dispatchable === true,
     held_back: text(raw.held_back),
     native_ref: text(raw.native_ref),
@@ -43,27 +40,27 @@ function required(raw: RawIssue, field: 'id' | 'identifier' | 'title' | 'state')
   throw new BatonError('tracker_response', message, { field });
 }
 
-/** Trimmed; blank is absent. Trackers count ids, so a whole number is as good as its digits. */
+/** Trimmed; blank is absent. Some trackers send ids as numbers. */
 function text(value: unknown): string | null {
   if (Number.isSafeInteger(value)) return String(value);
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : null;
 }
 
-/** Not trimmed: leading blanks mean something in Markdown. */
+/** Not trimmed: leading blanks have a meaning in Markdown. */
 function body(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value : null;
 }
 
-/** Other schemes than the web's end up as links on a page and run there. */
+/** Only http and https: the page makes links of addresses, and other schemes can run code. */
 function webAddress(value: unknown): string | null {
   const address = text(value);
   return address !== null && /^https?:\/\//i.test(address) && URL.canParse(address) ? address : null;
 }
 
-/** As most trackers write it, on a day that every month has. */
+/** The format of most trackers, for days that every month has. */
 const PLAIN_UTC = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{3})?Z$/;
 
-/** UTC, so that texts sort as times do. Twenty thousand may come with a poll, and to parse one takes a microsecond. */
+/** In UTC, so that the texts sort like times. A poll may bring twenty thousand, so the common format is not parsed. */
 function time(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const plain = PLAIN_UTC.exec(value);
@@ -114,23 +111,23 @@ export interface NormalisedList {
 }
 
 const MAX_PROBLEMS = 100;
-/** So many take some milliseconds; then agents and timers have their turn. */
-const AT_ONCE = 200;
+/** These take some milliseconds; then agents and timers have their turn. */
+const PER_TICK = 200;
 
-/** For lists: what cannot be read as an issue is told and skipped, so that one bad record does not stop all work. */
+/** For lists: a record that is no issue is reported and skipped, so that it does not stop all work. */
 export async function normaliseList(raws: Iterable<RawIssue>): Promise<NormalisedList> {
-  const tried: Tried[] = [];
+  const results: NormaliseResult[] = [];
   for (const raw of raws) {
-    if (tried.push(tryNormalise(raw)) % AT_ONCE === 0) await othersTurn();
+    if (results.push(tryNormalise(raw)) % PER_TICK === 0) await nextTick();
   }
-  return listed(tried);
+  return collectIssues(results);
 }
 
-/** An issue, or why there is none. */
-export type Tried = Issue | BatonError;
+/** An issue, or why the record is none. */
+export type NormaliseResult = Issue | BatonError;
 
-/** To be called page by page: what a tracker sent is larger than what is made of it, and need not be kept until the last page is there. */
-export function tryNormalise(raw: RawIssue): Tried {
+/** For one page at a time: the records of a page are larger than their issues, and need not stay in memory until the last page. */
+export function tryNormalise(raw: RawIssue): NormaliseResult {
   try {
     return normaliseIssue(raw);
   } catch (error) {
@@ -139,13 +136,13 @@ export function tryNormalise(raw: RawIssue): Tried {
   }
 }
 
-export function listed(tried: readonly Tried[]): NormalisedList {
-  const issues = tried.filter((one): one is Issue => !(one instanceof BatonError));
-  const problems = tried.filter((one) => one instanceof BatonError).map(({ message }) => message);
+export function collectIssues(results: readonly NormaliseResult[]): NormalisedList {
+  const issues = results.filter((one): one is Issue => !(one instanceof BatonError));
+  const problems = results.filter((one) => one instanceof BatonError).map(({ message }) => message);
   return { issues, problems: someOf(problems) };
 }
 
-/** Each is told to people, and nobody reads more. */
+/** The first hundred problems, and the number of the others. */
 export function someOf(problems: readonly string[]): readonly string[] {
   const rest = problems.length - MAX_PROBLEMS;
   return rest <= 0 ? problems : [...problems.slice(0, MAX_PROBLEMS), `… and ${rest} more of the kind.`];

@@ -1,9 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 
+/** A program of the operator that serves as a tracker. */
 export interface TrackerProgram {
-  /** Given to `bash -lc`. */
+  /** Run by `bash -lc`. */
   readonly script: string;
-  /** On top of the environment that hooks get. */
+  /** Added to the environment of hooks. */
   readonly env: { readonly [name: string]: string };
 }
 
@@ -11,8 +12,8 @@ export interface ProgramProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** A sentence on how it ended, going on from "it …". Never rejects. */
+  /** How it ended, going on from "it …". Never rejects. */
   readonly exited: Promise<string>;
-  /** Ends it with all that it started. Safe to call twice, and after its end. */
+  /** Ends it with all processes that it started. Safe to call twice, and after its end. */
   stop(): Promise<void>;
 }

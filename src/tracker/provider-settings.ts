@@ -6,31 +6,31 @@ import type { TrackerOptions } from './registry.js';
 
 export interface Token {
   readonly value: string;
-  /** Where it comes from, for people: the name of a variable, or of a key. */
+  /** The name of the variable or the key that holds it. */
   readonly from: string;
 }
 
-/** What a raw tool may do: nothing (there is none), read, or everything. */
+/** `off`: the tracker has no raw tool. */
 export type RawToolMode = 'off' | 'read_only' | 'on';
 
-/** `tracker.provider`, key by key. Throws `invalid_tracker_config` for what makes no sense, `missing_tracker_secret` for a missing token. */
+/** The keys of `tracker.provider`. Throws `invalid_tracker_config` for invalid values, and `missing_tracker_secret` for a missing variable. */
 export class ProviderSettings {
   readonly #options: Pick<TrackerOptions, 'config' | 'secret'>;
 
   constructor(options: Pick<TrackerOptions, 'config' | 'secret'>, keys: readonly string[]) {
     this.#options = options;
     const { kind, provider } = options.config;
-    const stranger = Object.keys(provider).find((key) => !keys.includes(key));
-    if (stranger === undefined) return;
-    const near = nearestWord(stranger, keys);
+    const unknown = Object.keys(provider).find((key) => !keys.includes(key));
+    if (unknown === undefined) return;
+    const near = nearestWord(unknown, keys);
     const hint = near === null ? `It takes: ${keys.join(', ')}.` : `Did you mean tracker.provider.${near}?`;
-    const isA = kind === 'local' ? 'the local tracker' : kind;
-    throw new BatonError('invalid_tracker_config', `tracker.provider.${stranger} is no setting of ${isA}. ${hint}`);
+    const tracker = kind === 'local' ? 'the local tracker' : kind;
+    throw new BatonError('invalid_tracker_config', `tracker.provider.${unknown} is no setting of ${tracker}. ${hint}`);
   }
 
   /**
-   * `$NAME` stands for that variable. One that is not set is an error, unless there is something to take `instead`: what was written to narrow the work must not widen it
-   * where a daemon is started without its variables.
+   * `$NAME` stands for that variable, or for `instead` when it is not set. Without `instead` an unset variable is an error: a setting that narrows the work must not be
+   * dropped because the daemon was started without its variables.
    */
   text(key: string, instead = ''): string | null {
     const written = this.#written(key);
@@ -41,7 +41,7 @@ export class ProviderSettings {
     const value = (named?.trim() || (variable === null ? '' : instead)).trim();
     if (/\p{Cc}/u.test(value)) throw this.wrong(key, 'holds control characters');
     if (value === '' && variable !== null) {
-      const unset = `tracker.provider.${key} stands for ${variable}, which is not set or empty. Set ${variable} where the daemon is started, or take the key out.`;
+      const unset = `tracker.provider.${key} stands for ${variable}, which is not set or empty. Set ${variable} where the daemon is started, or remove the key.`;
       throw new BatonError('missing_tracker_secret', unset, { variable });
     }
     return value === '' ? null : value;
@@ -66,7 +66,6 @@ export class ProviderSettings {
     });
   }
 
-  /** Texts by name. */
   map(key: string): ReadonlyMap<string, string> {
     const written = this.#written(key);
     if (written === null) return new Map();
@@ -94,7 +93,7 @@ export class ProviderSettings {
     throw this.wrong('raw_tool', 'must be true, false or read_only');
   }
 
-  /** The token under `key`, else in the first of `variables` that is set; where `key` names a variable that is not set, in the first of `instead`. */
+  /** The token under `key`, or else in the first of `variables` that is set. When `key` names a variable that is not set, in the first of `instead`. */
   token(key: string, variables: readonly string[], instead: readonly string[] = []): Token {
     const given = String(this.#written(key) ?? '').trim();
     const variable = variableIn(given);
@@ -136,12 +135,12 @@ function variableIn(written: Json): string | null {
   return typeof written === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(written.trim())?.[1] ?? null) : null;
 }
 
-/** The base of a tracker's API, without credentials, query and slash at its end. A token travels only over https; loopback aside. */
+/** The base of a tracker's API, without query and trailing slash. Tokens are sent over https only, except to loopback. */
 export function endpointOf(written: string, key: string): URL {
   if (!URL.canParse(written)) throw wrong(key, `is not a URL: write one such as https://tracker.example.org`);
   const url = new URL(written);
   if (url.username !== '' || url.password !== '') {
-    throw wrong(key, 'holds a login: take it out, and give the token by its own key');
+    throw wrong(key, 'holds a login: remove it, and set the token by its own key');
   }
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
     throw wrong(key, `begins with ${url.protocol}//: the token is sent over https only, except to this machine`);

@@ -7,18 +7,18 @@ export interface Page<Item, Cursor extends string | number> {
 }
 
 interface PagesOrder<Item, Cursor extends string | number> {
-  /** As people call the tracker. */
+  /** "GitHub" */
   readonly name: string;
   readonly first: Cursor;
   readonly maxPages?: number;
   read(cursor: Cursor): Promise<Page<Item, Cursor>>;
-  /** Told apart by this; of two with the same the later counts, since pages shift while they are read. */
+  /** Identifies items. Of two with one id the later counts, since pages shift while they are read. */
   idOf(item: Item): string | null;
 }
 
 const MAX_PAGES = 1_000;
 
-/** All pages, each item once. Throws `tracker_pagination` where pages come round again, bring nothing new, or never end. */
+/** All pages, each item once. Throws `tracker_pagination` when pages repeat, bring nothing new, or never end. */
 export async function readPages<Item, Cursor extends string | number>(
   order: PagesOrder<Item, Cursor>,
 ): Promise<readonly Item[]> {
@@ -58,7 +58,7 @@ function broken(name: string, why: string): BatonError {
   );
 }
 
-/** Does the work for each, `atOnce` at a time, answers in their order. After a failure nothing new is begun, and what was begun is waited for. */
+/** Does the work for each item, `atOnce` at a time, and returns the results in order. After a failure it starts nothing new, waits for the work in flight, and throws. */
 export async function inParallel<In, Out>(
   items: readonly In[],
   atOnce: number,

@@ -7,28 +7,28 @@ import type { VerifyWebhook } from './verify-webhook.js';
 /** One kind of tracker that `tracker.kind` can name. */
 export interface TrackerEntry {
   readonly kind: string;
-  /** Used for states that WORKFLOW.md does not name. */
+  /** Used when WORKFLOW.md does not list the states. */
   readonly defaults: Tracker['defaults'];
-  /** Throws `BatonError`: `invalid_tracker_config` or `missing_tracker_secret`. Does not talk to the tracker yet. */
+  /** Throws `invalid_tracker_config` and `missing_tracker_secret`. Sends no request yet. */
   create(options: TrackerOptions): Tracker;
-  /** Absent: Baton knows no webhooks of this kind. */
+  /** Absent: this kind has no webhooks here. */
   readonly verifyWebhook?: VerifyWebhook;
 }
 
 export interface TrackerOptions {
   readonly config: TrackerConfig;
-  /** The settings in force right now: states, labels and trust may change while the tracker lives, the provider may not. */
+  /** The settings in force now. States, labels and trust may change while the tracker lives; the provider may not. */
   settings(): TrackerConfig;
   readonly env: { readonly [name: string]: string | undefined };
-  /** The folder of WORKFLOW.md: relative paths of the provider's settings start there. */
+  /** The folder of WORKFLOW.md, where relative paths of settings start. */
   readonly dir: string;
-  /** The value of the environment variable `name`; `null` when it is missing or empty. Whatever is read here gets masked in logs. */
+  /** The environment variable `name`; `null` when it is missing or empty. Values that are read here are masked in logs. */
   secret(name: string): string | null;
-  /** Takes every known secret out of a text. */
+  /** Removes every known secret from a text. */
   mask(text: string): string;
   /** A monotonic clock: adapters measure the age of what they cache with it. */
   nowMs(): number;
-  /** Starts a program of the operator's, contained, in `dir`. Only for kinds that have one. */
+  /** Starts a program of the operator in `dir`, contained like a hook. For kinds that have one. */
   start(program: TrackerProgram): Promise<ProgramProcess>;
 }
 
@@ -52,13 +52,13 @@ export function createTrackerRegistry(entries: readonly TrackerEntry[]): Tracker
     entry(kind) {
       const entry = byKind.get(kind);
       if (entry) return entry;
-      const message = `tracker.kind "${kind}" is not supported: this build of Baton ships no tracker adapter of that name.`;
+      const message = `tracker.kind "${kind}" is not supported: this build of Baton has no tracker adapter of that name.`;
       throw new BatonError('unsupported_tracker_kind', `${message} ${advice(kinds)}`, { kind, known: kinds });
     },
   };
 }
 
 function advice(kinds: readonly string[]): string {
-  if (kinds.length === 0) return 'It ships no tracker adapter at all; install a build that has one.';
+  if (kinds.length === 0) return 'It has no tracker adapter at all; install a build that has one.';
   return `Use one of: ${kinds.join(', ')}.`;
 }

@@ -5,17 +5,17 @@ import { BatonError } from '../domain/errors.js';
 import type { VerifyWebhook } from './verify-webhook.js';
 
 export interface WebhookOptions {
-  /** The kind of the tracker: `POST /webhooks/<kind>` is all that is served. */
+  /** The kind of the tracker. Only `POST /webhooks/<kind>` is served. */
   readonly kind: string;
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly secret: string;
   readonly verify: VerifyWebhook;
   readonly nowMs: () => number;
-  /** How long a request may take as a whole, and twice as long as its headers may. */
-  readonly patienceMs?: number;
-  /** The tracker says that something has changed. */
+  /** The timeout of a request; its headers have half of it. */
+  readonly requestTimeoutMs?: number;
+  /** Something has changed in the tracker. */
   onValid(): void;
   onRefused(reason: string): void;
 }
@@ -25,31 +25,31 @@ export interface WebhookServer {
   close(): Promise<void>;
 }
 
-/** Together with the number of connections: what strangers can make us hold before a signature is looked at. */
+/** With the number of connections this bounds the memory that strangers can use before a signature is checked. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 const MAX_CONNECTIONS = 25;
 /** A delivery that is forgotten and repeated costs one poll too many. */
-const REMEMBERED = 10_000;
-const PATIENCE_MS = 10_000;
+const MAX_DELIVERIES = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * A listener of its own, since trackers send from anywhere and nobody but them has any business here: no page, no API, no state. A body is
- * believed only after its signature, and even then it says no more than "look sooner". Throws `BatonError` when it cannot listen.
+ * Listens for webhooks on a port of its own, without page and API, since that port is open to the internet. A body with a good signature only asks for an early poll.
+ * Throws `BatonError` when it cannot listen.
  */
 export async function serveWebhooks(options: WebhookOptions): Promise<WebhookServer> {
-  const seen = new BoundedMap<string, true>(REMEMBERED);
-  const { patienceMs = PATIENCE_MS } = options;
+  const seen = new BoundedMap<string, true>(MAX_DELIVERIES);
+  const { requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
   const server = createServer({
-    headersTimeout: patienceMs / 2,
-    requestTimeout: patienceMs,
-    connectionsCheckingInterval: patienceMs / 10,
+    headersTimeout: requestTimeoutMs / 2,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: requestTimeoutMs / 10,
     maxHeaderSize: 8_192,
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     void receive(request, options, seen).then(
       ([status, text]) => answer(response, status, text),
-      // The sender is gone, or sent too slowly: there is nobody to answer.
+      // The sender disconnected or was too slow: nothing can be answered.
       () => response.destroy(),
     );
   });
@@ -91,7 +91,7 @@ async function receive(
   if (seen.has(verdict.delivery)) return refuse(409, 'it was received before', options);
   seen.set(verdict.delivery, true);
   options.onValid();
-  // Anything but 200 is a failure to Linear, which it repeats and in the end switches the webhook off for.
+  // Linear repeats a webhook that is not answered with 200, and switches it off in the end.
   return [200, 'accepted'];
 }
 

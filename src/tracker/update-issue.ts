@@ -4,13 +4,12 @@ import { isAbsent } from '../domain/json.js';
 import type { HostTool, HostToolResult, IssueChange, Tracker } from '../domain/ports.js';
 
 const NAME = 'update_issue';
-/** Longer than any report of a run needs to be, shorter than what trackers refuse. */
+/** Shorter than the limits of all trackers. */
 const MAX_COMMENT_CHARS = 20_000;
 const TIME_LIMIT_MS = 60_000;
 
 /**
- * The one tool that every tracker has. It names no issue: it is bound to the one that the run works on, and runs on the
- * host with the host's credentials, so that an agent can move its own issue and nothing else.
+ * The tool that every tracker has. It runs on the host with the host's token, and is bound to the issue of the run: an agent can change its own issue and nothing else.
  */
 export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates }: TrackerConfig): HostTool {
   const states = tracker.states.length > 0 ? tracker.states : [...activeStates, ...terminalStates];
@@ -21,7 +20,7 @@ export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates
   const comment = { type: 'string', description: 'What was done, or what a person must know. Markdown.' };
   return {
     name: NAME,
-    description: `${deeds(mayMove, mayComment)} States: ${states.join(', ')}. Work is over once the issue is in another state than: ${activeStates.join(', ')}.`,
+    description: `${descriptionOf(mayMove, mayComment)} States: ${states.join(', ')}. Work is over once the issue is in another state than: ${activeStates.join(', ')}.`,
     inputSchema: {
       type: 'object',
       properties: { ...(mayMove ? { state } : {}), ...(mayComment ? { comment } : {}) },
@@ -32,12 +31,12 @@ export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates
       if (typeof change === 'string') return refused(change);
       try {
         const { state, doubt } = await tracker.update(issue.id, change, AbortSignal.timeout(TIME_LIMIT_MS));
-        // A move that was none after all harms nobody: it counts only once the issue is seen there.
+        // Reporting an uncertain move is safe: the issue is read again before the move counts.
         if (doubt !== undefined)
           return { success: true, text: doubt, ...(change.state === undefined ? {} : { movedTo: state }) };
-        const said = change.comment === undefined ? '' : 'Commented. ';
-        if (change.state === undefined) return { success: true, text: `${said}The issue is in "${state}".` };
-        return { success: true, text: `${said}The issue is now in "${state}".`, movedTo: state };
+        const prefix = change.comment === undefined ? '' : 'Commented. ';
+        if (change.state === undefined) return { success: true, text: `${prefix}The issue is in "${state}".` };
+        return { success: true, text: `${prefix}The issue is now in "${state}".`, movedTo: state };
       } catch (error) {
         if (error instanceof BatonError && error.code === 'tracker_refused') return refused(error.message);
         const limitedUntilMs = limitIn(error);
@@ -48,24 +47,24 @@ export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates
   };
 }
 
-/** Said to an agent whose tool is refused until a time: to try again and again costs turns and changes nothing. */
+/** Added when the tracker refuses requests until a time: repeated calls cost turns and change nothing. */
 export const END_YOUR_TURN = 'Do not try again: end your turn, and you will go on after that.';
 
-/** Until when the tracker refuses whoever asks; `null`: it is something else. */
+/** When the rate limit of the tracker ends; `null`: the error is something else. */
 export function limitIn(error: unknown): number | null {
   if (!(error instanceof BatonError) || error.code !== 'tracker_rate_limited') return null;
   const { resetAtMs } = error.details;
   return typeof resetAtMs === 'number' ? resetAtMs : Date.now();
 }
 
-function deeds(mayMove: boolean, mayComment: boolean): string {
+function descriptionOf(mayMove: boolean, mayComment: boolean): string {
   if (mayMove && mayComment) return 'Move the issue you are working on to another state, comment on it, or both.';
   if (mayMove) return 'Move the issue you are working on to another state. This tracker takes no comments.';
   if (mayComment) return 'Comment on the issue you are working on. In this tracker only people move issues.';
   return 'Does nothing: in this tracker only people move issues and comment on them.';
 }
 
-/** The change, or a sentence that tells the agent what is wrong with its call. */
+/** The change, or what is wrong with the call, for the agent. */
 function parseChange(input: unknown): IssueChange | string {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return `${NAME} takes an object.`;
   const { state, comment, ...rest } = input as { readonly [key: string]: unknown };
@@ -87,17 +86,14 @@ function refused(text: string): HostToolResult {
   return { success: false, text };
 }
 
-/**
- * A move after a comment that may have been written. Where it fails, in whatever way, the agent must hear what has happened all the same: it would write the comment
- * once more with its next try. The code stays, since a limit is one and a refusal is one.
- */
+/** Moves an issue after a comment. When the move fails, the message says that the comment is written, so that the agent does not repeat it. The code stays. */
 export async function afterComment<Result>(comment: string | undefined, move: () => Promise<Result>): Promise<Result> {
   try {
     return await move();
   } catch (error) {
     if (comment === undefined) throw error;
     const { code, message, details } = toBatonError(error);
-    const told = `The comment is written, do not repeat it; but the move failed. ${message}`;
-    throw new BatonError(code, told, details, { cause: error });
+    const text = `The comment is written, do not repeat it; but the move failed. ${message}`;
+    throw new BatonError(code, text, details, { cause: error });
   }
 }

@@ -25,7 +25,7 @@ describe('tracker.kind', () => {
       expect(() => registry.entry(kind)).toThrow(
         expect.objectContaining({
           code: 'unsupported_tracker_kind',
-          message: expect.stringMatching(/ships no tracker adapter of that name.*Use one of: local, memory\./),
+          message: expect.stringMatching(/has no tracker adapter of that name.*Use one of: local, memory\./),
         }),
       );
     },
@@ -33,7 +33,7 @@ describe('tracker.kind', () => {
 
   test('of a build without adapters is an error that says so', () => {
     expect(() => createTrackerRegistry([]).entry('linear')).toThrow(
-      /"linear" is not supported: this build of Baton ships no tracker adapter of that name\. It ships no tracker adapter at all/,
+      /"linear" is not supported: this build of Baton has no tracker adapter of that name\. It has no tracker adapter at all/,
     );
   });
 

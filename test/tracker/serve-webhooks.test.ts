@@ -8,12 +8,12 @@ const SECRET = 'a-secret-of-sixteen-or-more';
 const sign = (body: string, secret = SECRET) => `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 const signed = (body: string) => ({ 'x-hub-signature-256': sign(body) });
 
-async function listening(patienceMs = 10_000) {
+async function listening(requestTimeoutMs = 10_000) {
   let valid = 0;
   const refused: string[] = [];
   const server = await serveWebhooks({
     ...{ kind: 'github', host: '127.0.0.1', port: 0, secret: SECRET, verify: verifyGithubWebhook, nowMs: Date.now },
-    patienceMs,
+    requestTimeoutMs,
     onValid: () => void valid++,
     onRefused: (reason) => void refused.push(reason),
   });

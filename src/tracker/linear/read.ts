@@ -3,7 +3,13 @@ import { BatonError } from '../../domain/errors.js';
 import { type Comment, type Issue, stateKey } from '../../domain/issue.js';
 import { type Fields, fieldsOf, foundIn, textOf } from '../../domain/json.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import { listed, type NormalisedList, type RawIssue, type Tried, tryNormalise } from '../normalise-issue.js';
+import {
+  collectIssues,
+  type NormalisedList,
+  type NormaliseResult,
+  type RawIssue,
+  tryNormalise,
+} from '../normalise-issue.js';
 import { readPages } from '../read-pages.js';
 import { authorOf, trustedComments } from '../trust.js';
 import { type LinearApi, NAME, nextCursor, nodesOf } from './api.js';
@@ -31,7 +37,7 @@ export interface IssueContext {
 /** One node of a page, normalised as soon as the page arrives. */
 interface IssueNode {
   readonly id: string | null;
-  readonly tried: Tried;
+  readonly tried: NormaliseResult;
   /** It has more labels or relations than the query asked for. */
   readonly isTruncated: boolean;
   readonly isPutAway: boolean;
@@ -56,7 +62,7 @@ export class IssueReader {
     const first = Math.min(PAGE.issues, Math.max(MIN_PAGE, this.#expectedIssues));
     const tried = await this.#read([{ state: { or: names } }], first, options);
     this.#expectedIssues = tried.length + SPARE;
-    return listed(tried.filter((one) => one instanceof BatonError || wanted.has(stateKey(one.state))));
+    return collectIssues(tried.filter((one) => one instanceof BatonError || wanted.has(stateKey(one.state))));
   }
 
   /** Takes ids and identifiers; other texts cannot be issues of Linear. Throws when a node is not an issue. */
@@ -78,7 +84,7 @@ export class IssueReader {
     return [...issues.values()];
   }
 
-  async #read(conditions: readonly Fields[], first: number, options: ReadOptions): Promise<readonly Tried[]> {
+  async #read(conditions: readonly Fields[], first: number, options: ReadOptions): Promise<readonly NormaliseResult[]> {
     const nodes = await this.#readPages(conditions, { first, nested: PAGE.nested }, options);
     const truncated = nodes.filter(isTruncatedIssue).map(({ id }) => id);
     const complete = new Map<string, IssueNode>();
