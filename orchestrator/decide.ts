@@ -88,7 +88,7 @@ function handleOther(draft: Draft, event: PlainEvent, now: Instant): void {
         recordOnceResult(draft, claim, run, event.outcome);
         endRun(draft, claim, run, event.outcome, now);
       }
-      if (run?.wish === 'retry') requests.retryNow(draft, claim?.issue.id ?? '', now);
+      if (run?.requestedAfterExit === 'retry') requests.retryNow(draft, claim?.issue.id ?? '', now);
       return;
     }
     case 'workspace_removed':

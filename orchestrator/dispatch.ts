@@ -57,7 +57,7 @@ function claimIssue(draft: Draft, { issue, claim }: Ready, seq: number, isProbe:
     probe: isProbe,
     questions: [],
     answered: null,
-    wish: null,
+    requestedAfterExit: null,
     account: newAccount(waiting?.cause ?? (state.once?.only ? 'operator' : 'poll'), state),
   };
   draft.put('records', issue.id, { ...record, runs: run.number });
@@ -66,7 +66,7 @@ function claimIssue(draft: Draft, { issue, claim }: Ready, seq: number, isProbe:
   draft.putClaim({
     failures: 0,
     idleRuns: 0,
-    suspect: false,
+    failedAsProbe: false,
     ...claim,
     issue,
     status: { kind: 'running', run },

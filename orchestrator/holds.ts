@@ -91,7 +91,7 @@ export function probeSucceeded(draft: Draft, issueId: string): void {
     if (!hold) continue;
     for (const id of hold.probed) {
       const claim = draft.claim(id);
-      if (claim && id !== issueId) draft.putClaim({ ...claim, suspect: true });
+      if (claim && id !== issueId) draft.putClaim({ ...claim, failedAsProbe: true });
     }
     liftHold(draft, source, 'a probe run succeeded');
   }

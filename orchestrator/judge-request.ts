@@ -97,7 +97,7 @@ function judgeRetryOfRun(issue: Issue, { run }: Running, live: LiveRun | null): 
       code: 'already_running',
       params: { identifier, run_number: run.number, is_asking: run.questions.length > 0 },
     });
-  const isPending = run.wish === 'retry';
+  const isPending = run.requestedAfterExit === 'retry';
   if (isPending || RELEASING.includes(stop)) return refuseStopping(issue, 'retry', stop, isPending);
   return accept({ code: 'retries_after_stop', params: { identifier } });
 }

@@ -28,9 +28,9 @@ export function newLiveRun(stage: LiveRun['stage'], persistSeq: number, config: 
 }
 
 /** A run that an earlier daemon started. It counts as stopping, by a shutdown or by the operator, while its remains are cleaned up. */
-export function interruptedRun({ wish, startedAtMs }: RunFacts, config: Config): LiveRun {
+export function interruptedRun({ requestedAfterExit, startedAtMs }: RunFacts, config: Config): LiveRun {
   const live = newLiveRun('left', 0, config, { awakeMs: 0, wallMs: startedAtMs });
-  return { ...live, phase: 'finishing', stop: wish === 'stop' ? 'operator' : 'shutdown' };
+  return { ...live, phase: 'finishing', stop: requestedAfterExit === 'stop' ? 'operator' : 'shutdown' };
 }
 
 type Moment = Pick<Instant, 'awakeMs' | 'wallMs'>;

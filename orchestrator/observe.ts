@@ -165,7 +165,7 @@ function liftTrackerHold(draft: Draft): void {
     const { status } = claim;
     const isRefused = status.kind === 'waiting' && status.error?.code === 'tracker_auth';
     // A run that had not begun holds the daemon itself, see run-failed.ts.
-    if (isRefused && claim.live.isRefusedInRun) draft.putClaim({ ...claim, suspect: true });
+    if (isRefused && claim.live.isRefusedInRun) draft.putClaim({ ...claim, failedAsProbe: true });
   }
   liftHold(draft, 'tracker', 'the tracker answers again');
 }

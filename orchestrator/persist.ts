@@ -152,10 +152,10 @@ function isSameButLive(a: Claim | undefined, b: Claim): boolean {
     a.status === b.status &&
     a.failures === b.failures &&
     a.idleRuns === b.idleRuns &&
-    a.suspect === b.suspect
+    a.failedAsProbe === b.failedAsProbe
   );
 }
 
-function durableClaim({ issue, failures, idleRuns, suspect, status }: Claim): DurableClaim {
-  return { issue, failures, idleRuns, suspect, status };
+function durableClaim({ issue, failures, idleRuns, failedAsProbe, status }: Claim): DurableClaim {
+  return { issue, failures, idleRuns, failedAsProbe, status };
 }

@@ -40,7 +40,10 @@ export function retryNow(draft: Draft, issueId: string, now: Instant): void {
   probeNow(draft, now);
   const claim = draft.claim(issueId);
   if (claim?.status.kind === 'running' && claim.live.run && claim.live.run.stop !== null) {
-    draft.putClaim({ ...claim, status: { kind: 'running', run: { ...claim.status.run, wish: 'retry' } } });
+    draft.putClaim({
+      ...claim,
+      status: { kind: 'running', run: { ...claim.status.run, requestedAfterExit: 'retry' } },
+    });
   } else if (claim?.status.kind === 'waiting') {
     draft.putClaim({
       ...claim,
@@ -172,7 +175,7 @@ function claimCandidate(draft: Draft, issueId: string): Claim | undefined {
     issue,
     failures: 0,
     idleRuns: 0,
-    suspect: false,
+    failedAsProbe: false,
     status,
     live: { issueSeq: draft.state.candidatesSeq, refusals: 0, run: null },
   };

@@ -39,7 +39,7 @@ export function requestStop(draft: Draft, issueId: string, reason: StopReason, n
   const { run: facts } = claim.status;
   const stopping = draft.putClaim({
     ...claim,
-    status: reason === 'operator' ? { kind: 'running', run: { ...facts, wish: 'stop' } } : claim.status,
+    status: reason === 'operator' ? { kind: 'running', run: { ...facts, requestedAfterExit: 'stop' } } : claim.status,
     live: { ...claim.live, run: { ...run, stop: reason, grace: null } },
   });
   if (run.stage === 'claiming') {
@@ -123,7 +123,7 @@ export function removeWorkspace(draft: Draft, issue: Issue): void {
 
 function finishSuccessfulRun(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
   if (run.probe) probeSucceeded(draft, claim.issue.id);
-  const rested: Claim = { ...claim, failures: 0, suspect: false };
+  const rested: Claim = { ...claim, failures: 0, failedAsProbe: false };
   waitUntil(draft, rested, now, {
     dueAtMs: now.wallMs + CONTINUATION_MS,
     reason: 'continuation',

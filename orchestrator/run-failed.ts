@@ -19,7 +19,7 @@ export function failRun(
 ): void {
   const scope = scopeOf(error.code);
   const isOfAll = scope === 'daemon' || (isUnbegun && OUTAGES.has(error.code));
-  if (isOfAll && !claim.suspect) {
+  if (isOfAll && !claim.failedAsProbe) {
     // A successful poll does not prove that comments can be read. Only a run proves that.
     const source = isUnbegun && error.code === 'tracker_auth' ? 'agent' : undefined;
     holdFor(draft, error, now, run.probe ? claim.issue.id : null, source);
@@ -142,7 +142,7 @@ export function requeue(
 
 function resumeOf(run: RunFacts): ResumeThread | null {
   if (run.threadId === null) return run.resume;
-  return { threadId: run.threadId, answer: run.answered, heardAtMs: run.startedAtMs };
+  return { threadId: run.threadId, answer: run.answered, commentsReadAtMs: run.startedAtMs };
 }
 
 function pickError({ code, message }: OutcomeError): ClaimError {

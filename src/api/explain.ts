@@ -72,7 +72,7 @@ function claimRules(claim: Claim | null, next: Claim | null, now: Instant): Chec
 function stopping(claim: Claim | null): FailedRule | null {
   if (claim?.status.kind !== 'running') return null;
   const stop = claim.live.run?.stop ?? null;
-  const isRetryPending = claim.status.run.wish === 'retry';
+  const isRetryPending = claim.status.run.requestedAfterExit === 'retry';
   return stop && { rule: 'not_being_stopped', params: { stop, is_retry_pending: isRetryPending } };
 }
 

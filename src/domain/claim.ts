@@ -10,8 +10,8 @@ export interface Claim {
   readonly failures: number;
   /** Consecutive normal exits after which the issue had not changed. */
   readonly idleRuns: number;
-  /** It hit a daemon-wide error that others did not: the next one counts against the issue itself. */
-  readonly suspect: boolean;
+  /** A probe of this issue failed where another succeeded, so its next daemon-wide error counts against the issue. */
+  readonly failedAsProbe: boolean;
   readonly status: ClaimStatus;
   readonly live: ClaimLive;
 }
@@ -66,8 +66,8 @@ export type ParkReason = (typeof PARK_REASONS)[number];
 export interface ResumeThread {
   readonly threadId: string;
   readonly answer: { readonly question: Question; readonly answer: Answer } | null;
-  /** When its last run began, and read what people had said; absent: nobody knows. */
-  readonly heardAtMs?: number;
+  /** When the last run read the comments; absent when unknown. */
+  readonly commentsReadAtMs?: number;
 }
 
 export interface RunFacts {
@@ -87,7 +87,7 @@ export interface RunFacts {
   /** The last answer of a person that this turn of the agent has: the end of the daemon must not lose it. */
   readonly answered: ResumeThread['answer'];
   /** What a person has asked of it: `stop`, or to be retried once it has ended. */
-  readonly wish: 'stop' | 'retry' | null;
+  readonly requestedAfterExit: 'stop' | 'retry' | null;
   readonly account: RunAccount;
 }
 

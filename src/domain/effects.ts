@@ -37,6 +37,6 @@ export interface ResumeOrder {
   readonly threadId: string;
   /** Given while no process was there to take it. */
   readonly answer: { readonly question: Question; readonly answer: Answer } | null;
-  /** What people said until then the thread has been told; absent: nobody knows. */
-  readonly heardAtMs?: number;
+  /** When the thread last received the comments; absent when unknown. */
+  readonly commentsReadAtMs?: number;
 }

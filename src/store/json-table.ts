@@ -23,6 +23,7 @@ export function jsonTable<T>(
   keyColumn: string,
   shapeFor: (key: string) => z.ZodType<T>,
   clean: (json: string) => string = (json) => json,
+  encode: (value: T) => unknown = (value) => value,
 ): JsonTable<T> {
   const put = db.prepare(
     `INSERT INTO ${table} (${keyColumn}, json) VALUES (?, ?) ON CONFLICT DO UPDATE SET json = excluded.json`,
@@ -39,7 +40,7 @@ export function jsonTable<T>(
     });
 
   return {
-    put: (key, value) => void put.run(toKey(key), clean(JSON.stringify(value))),
+    put: (key, value) => void put.run(toKey(key), clean(JSON.stringify(encode(value)))),
     remove: (key) => void remove.run(toKey(key)),
     clear: () => void clear.run(),
     read(onUnreadable) {

@@ -32,6 +32,7 @@ import {
   ownerShape,
   recordShape,
   runRecordShape,
+  storedClaim,
 } from './stored-shapes.js';
 
 interface SqliteStoreOptions {
@@ -148,7 +149,7 @@ function refuseMoved(path: string, ino: number): void {
 
 function tablesOf(db: DatabaseSyncInstance, clean: (json: string) => string): Tables {
   return {
-    claims: jsonTable(db, 'claims', 'issue_id', claimShapeOf, clean),
+    claims: jsonTable(db, 'claims', 'issue_id', claimShapeOf, clean, storedClaim),
     records: jsonTable(db, 'records', 'issue_id', () => recordShape),
     holds: jsonTable(db, 'holds', 'source', shapeOfHold, clean),
     meta: jsonTable(db, 'meta', 'name', () => daemonShape),

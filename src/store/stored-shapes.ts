@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { HOLD_SOURCES, type Hold, type HoldSource, type IssueRecord, PARK_REASONS } from '../domain/claim.js';
+import {
+  type ClaimStatus,
+  HOLD_SOURCES,
+  type Hold,
+  type HoldSource,
+  type IssueRecord,
+  PARK_REASONS,
+  type ResumeThread,
+  type RunFacts,
+} from '../domain/claim.js';
 import type { Durable, DurableClaim, FinishedIssue, RunRecord } from '../domain/durable.js';
 import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
@@ -69,6 +78,7 @@ const resume = z
     answer: z.looseObject({ question, answer }).nullable(),
     heardAtMs: z.exactOptional(number),
   })
+  .transform(({ heardAtMs, ...rest }) => (heardAtMs === undefined ? rest : { ...rest, commentsReadAtMs: heardAtMs }))
   .nullable();
 
 const totals = z.looseObject({ input: number, cached: number, output: number });
@@ -85,21 +95,23 @@ const accountFields = {
   tokens: totals,
 };
 
-const run = z.looseObject({
-  runId: text,
-  number,
-  reason: runReason,
-  attempt: numberOrNull,
-  startedAtMs: number,
-  hash: text,
-  threadId: textOrNull,
-  resume,
-  probe: z.boolean(),
-  questions: z.array(question),
-  answered: z.looseObject({ question, answer }).nullable(),
-  wish: z.enum(['stop', 'retry']).nullable(),
-  account: z.looseObject(accountFields),
-});
+const run = z
+  .looseObject({
+    runId: text,
+    number,
+    reason: runReason,
+    attempt: numberOrNull,
+    startedAtMs: number,
+    hash: text,
+    threadId: textOrNull,
+    resume,
+    probe: z.boolean(),
+    questions: z.array(question),
+    answered: z.looseObject({ question, answer }).nullable(),
+    wish: z.enum(['stop', 'retry']).nullable(),
+    account: z.looseObject(accountFields),
+  })
+  .transform(({ wish, ...rest }) => ({ ...rest, requestedAfterExit: wish }));
 
 const status = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('running'), run }),
@@ -127,13 +139,29 @@ const status = z.discriminatedUnion('kind', [
   }),
 ]);
 
-const claimShape: z.ZodType<DurableClaim> = z.looseObject({
-  issue,
-  failures: number,
-  idleRuns: number,
-  suspect: z.boolean(),
-  status,
-});
+const claimShape: z.ZodType<DurableClaim> = z
+  .looseObject({ issue, failures: number, idleRuns: number, suspect: z.boolean(), status })
+  .transform(({ suspect, ...rest }) => ({ ...rest, failedAsProbe: suspect }));
+
+/** A claim as it is stored. Three fields keep the names of older versions on disk: `suspect`, `wish` and `heardAtMs`. */
+export function storedClaim({ failedAsProbe, status, ...claim }: DurableClaim): unknown {
+  return { ...claim, suspect: failedAsProbe, status: storedStatus(status) };
+}
+
+function storedStatus(status: ClaimStatus): unknown {
+  if (status.kind === 'waiting') return { ...status, resume: storedResume(status.resume) };
+  return { ...status, run: status.run && storedRun(status.run) };
+}
+
+function storedRun({ requestedAfterExit, ...run }: RunFacts): unknown {
+  return { ...run, wish: requestedAfterExit, resume: storedResume(run.resume) };
+}
+
+function storedResume(resume: ResumeThread | null): unknown {
+  if (resume === null) return null;
+  const { commentsReadAtMs, ...rest } = resume;
+  return commentsReadAtMs === undefined ? rest : { ...rest, heardAtMs: commentsReadAtMs };
+}
 
 export const claimShapeOf = (issueId: string): z.ZodType<DurableClaim> =>
   claimShape.refine((claim) => claim.issue.id === issueId, 'the claim of another issue');

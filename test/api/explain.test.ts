@@ -63,7 +63,7 @@ function parked(reason: ParkReason, more: object = {}): Claim {
     issue: issue({ id: 'A', labels: ['baton'] }),
     failures: 0,
     idleRuns: 0,
-    suspect: false,
+    failedAsProbe: false,
     status: { ...status, ...more } as Claim['status'],
     live: { issueSeq: 0, refusals: 0, run: null },
   };

@@ -18,7 +18,7 @@ async function left() {
         issue: issue('AB-1'),
         failures: 1,
         idleRuns: 0,
-        suspect: false,
+        failedAsProbe: false,
         status: {
           kind: 'running',
           run: {
@@ -33,7 +33,7 @@ async function left() {
             probe: false,
             questions: [],
             answered: null,
-            wish: null,
+            requestedAfterExit: null,
             account: newAccount('retry', initialState(config(), 'h', 'before', 0)),
           },
         },

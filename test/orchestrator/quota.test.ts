@@ -264,8 +264,8 @@ describe('a run that hits the tracker’s rate limit', () => {
     const effects = core.answerPoll();
 
     expect(core.standing('B')).toBe('running');
-    const heardAtMs = at(0).wallMs;
-    expect(starts(effects)).toMatchObject([{ reason: 'resumed', resume: { threadId: 'thread', heardAtMs } }]);
+    const commentsReadAtMs = at(0).wallMs;
+    expect(starts(effects)).toMatchObject([{ reason: 'resumed', resume: { threadId: 'thread', commentsReadAtMs } }]);
   });
 });
 
@@ -360,6 +360,6 @@ describe('an active run whose token is rejected while polls succeed', () => {
 
     core.exit('A');
 
-    expect(core.claim('A').suspect).toBe(false);
+    expect(core.claim('A').failedAsProbe).toBe(false);
   });
 });

@@ -104,7 +104,7 @@ test('a later write that succeeds does not lift the hold of an earlier one that 
 test('an issue with its own daemon-wide error is treated normally after a successful run', () => {
   const core = new Core().put('A');
   core.poll();
-  core.state = { ...core.state, claims: { A: { ...core.claim('A'), suspect: true } } };
+  core.state = { ...core.state, claims: { A: { ...core.claim('A'), failedAsProbe: true } } };
   core.change('A', { title: 'another' });
   core.finish('A');
 

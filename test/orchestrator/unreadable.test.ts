@@ -131,7 +131,7 @@ describe('an hour in which the tracker refuses the comments', () => {
     core.answerPoll();
 
     expect(core.state.holds).toMatchObject({ agent: { code: 'tracker_auth' } });
-    expect(core.claim('A').suspect).toBe(false);
+    expect(core.claim('A').failedAsProbe).toBe(false);
   });
 
   test('of one issue alone leaves the only slot to the others', () => {
@@ -162,6 +162,6 @@ describe('an hour in which the tracker refuses the comments', () => {
     core.nowMs += 60_000;
     core.poll();
 
-    expect(core.claim('A').suspect).toBe(false);
+    expect(core.claim('A').failedAsProbe).toBe(false);
   });
 });

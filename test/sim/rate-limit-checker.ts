@@ -118,7 +118,7 @@ export class RateLimitChecker {
     const issueId = before.runs[runId];
     const claim = issueId === undefined ? undefined : before.claims[issueId];
     // A run that was stopped meanwhile ends for another reason.
-    if (!fault || issueId === undefined || claim?.live.run?.stop !== null || claim.suspect) return;
+    if (!fault || issueId === undefined || claim?.live.run?.stop !== null || claim.failedAsProbe) return;
     if (fault.resetAtMs !== null) this.#limit(fault.resetAtMs, before.seq, wallMs);
     this.#checkFaultless(book, issueId, claim, after);
     const lastMs = this.#began.get(issueId);

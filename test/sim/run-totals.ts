@@ -26,7 +26,7 @@ export class RunTotals {
     for (const [issueId, { status }] of Object.entries(claims)) {
       const question = status.kind === 'running' ? status.run.questions[0] : undefined;
       // A stop request ends the run.
-      if (status.kind === 'running' && status.run.wish === null && question)
+      if (status.kind === 'running' && status.run.requestedAfterExit === null && question)
         this.#asking.set(status.run.runId, { issueId, questionId: question.id });
     }
   }

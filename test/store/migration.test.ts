@@ -61,7 +61,7 @@ test('a file of version 1 is migrated to the current version without loss', asyn
   expect(warnings).toEqual([]);
   expect(claims.A?.status).toMatchObject({
     kind: 'running',
-    run: { ...run, questions: [], answered: null, wish: null, account: { turns: 0 } },
+    run: { ...run, questions: [], answered: null, requestedAfterExit: null, account: { turns: 0 } },
   });
   expect(claims.B?.status).toEqual({ ...waiting, cause: 'retry' });
   expect(claims.C?.status).toMatchObject({ kind: 'parked', run: { ...run, questions: [] } });

@@ -25,6 +25,23 @@ test('the state is there after closing and opening again', async () => {
   expect(again.warnings).toEqual([]);
 });
 
+test('a claim keeps the field names of older versions on disk', async () => {
+  const { dir, store } = await openStore();
+  await store.write(change({ claims: CLAIMS }));
+  await store.close();
+  const db = new DatabaseSync(join(dir, 'baton.db'));
+  onTestFinished(() => db.close());
+
+  const json = db
+    .prepare('SELECT json FROM claims')
+    .all()
+    .map((row) => String(row.json))
+    .join();
+
+  for (const name of ['suspect', 'wish', 'heardAtMs']) expect(json).toContain(`"${name}":`);
+  expect(json).not.toMatch(/failedAsProbe|requestedAfterExit|commentsReadAtMs/);
+});
+
 test('after closing, everything is in one file that only its user can read', async () => {
   const { dir, store } = await openStore();
   await store.write(change({ claims: CLAIMS }));

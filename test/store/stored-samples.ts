@@ -5,7 +5,7 @@ export const parked = (id: string): DurableClaim => ({
   issue: issue(id),
   failures: 0,
   idleRuns: 0,
-  suspect: false,
+  failedAsProbe: false,
   status: {
     kind: 'parked',
     reason: 'budget',
@@ -39,7 +39,7 @@ const question = {
   fields: [{ id: 'f', label: 'One', options: ['a', 'b'] }],
 } as const;
 const resume = {
-  heardAtMs: 4,
+  commentsReadAtMs: 4,
   threadId: 't0',
   answer: { question, answer: { kind: 'input', values: { f: 'a' } } },
 } as const;
@@ -55,7 +55,7 @@ const run = {
   probe: true,
   questions: [question],
   answered: { question, answer: { kind: 'accept' } },
-  wish: 'stop',
+  requestedAfterExit: 'stop',
   account: {
     cause: 'operator',
     daemonVersion: '1.2.3',
@@ -87,7 +87,7 @@ export const CLAIMS: { readonly [issueId: string]: DurableClaim } = {
   B: {
     ...parked('B'),
     failures: 2,
-    suspect: true,
+    failedAsProbe: true,
     status: {
       kind: 'waiting',
       sinceMs: 1,

@@ -9,7 +9,7 @@ export function openingText({ prompt }: RenderedAgentCli, context: StepContext, 
   const answer = given ? answerText(given.question, given.answer) : null;
   if (!resumed) return answer === null ? prompt : `${prompt}\n\n${answer}`;
   const text = answer ?? context.continuationPrompt(context.issue, 1);
-  const comments = newComments(context.issue, context.resume?.heardAtMs ?? null);
+  const comments = newComments(context.issue, context.resume?.commentsReadAtMs ?? null);
   return comments.length === 0 ? text : `${text}\n\n${commentsText(comments)}`;
 }
 

@@ -68,7 +68,7 @@ const said = (body: string, created_at: string | null): Comment => ({ author: 'a
 
 async function opening(
   comments: readonly Comment[],
-  resume: { heardAtMs?: number; answer?: { question: Question; answer: { kind: 'accept' } } },
+  resume: { commentsReadAtMs?: number; answer?: { question: Question; answer: { kind: 'accept' } } },
 ): Promise<string> {
   const { received } = await run({
     command: agent('obedient'),
@@ -82,7 +82,7 @@ async function opening(
 test('a resumed thread gets only the comments made since its last run began', async () => {
   const comments = [said('Old.', '2026-01-31T11:00:00Z'), said('Use tabs.', '2026-01-31T12:30:00Z')];
 
-  const text = await opening(comments, { heardAtMs: LAST_RUN_AT });
+  const text = await opening(comments, { commentsReadAtMs: LAST_RUN_AT });
 
   expect(text).toBe('go on with AB-1, turn 1\n\nNew comments on the issue, oldest first:\n\nann: Use tabs.');
 });
@@ -90,7 +90,7 @@ test('a resumed thread gets only the comments made since its last run began', as
 test('undated comments, and comments within a minute before that run began, are included', async () => {
   const comments = [said('Undated.', null), said('Just before.', '2026-01-31T11:59:30Z')];
 
-  const text = await opening(comments, { heardAtMs: LAST_RUN_AT });
+  const text = await opening(comments, { commentsReadAtMs: LAST_RUN_AT });
 
   expect(text).toContain('ann: Undated.\n\nann: Just before.');
 });
