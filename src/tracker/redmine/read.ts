@@ -4,32 +4,28 @@ import { type Fields, fieldsOf, foundIn, listOf, textOf } from '../../domain/jso
 import type { HttpReading } from '../http/tracker-http.js';
 import type { RawIssue } from '../normalise-issue.js';
 import { authorOf } from '../trust.js';
-import { identifierOf, type Judge, numberIn, type Person, personIn, readList, unreadable } from './api.js';
+import { identifierOf, idIn, invalidAnswer, readList } from './api.js';
+import type { Scope } from './settings.js';
+import { type IsTrusted, type Person, personIn } from './trust.js';
 
-/** What is looked at. */
-export interface Scope {
-  readonly project: string;
-  readonly withSubprojects: boolean;
-}
-
-/** So many numbers fit into one question, and their issues into one page. */
+/** Issues per query: their numbers fit into one address, and the issues into one page. */
 const BATCH = 100;
 
-/** Oldest first, so that what is new does not shift the pages before it. */
+/** Oldest first, so that new issues do not shift the earlier pages. */
 const ORDER = { sort: 'created_on:asc,id', include: 'relations' };
 
 /** The issues of the project in these statuses. */
-export function issuesInStatuses(
+export function readByStatus(
   reading: HttpReading,
   scope: Scope,
   statusIds: readonly number[],
 ): Promise<readonly Fields[]> {
-  const filters = { ...inScope(scope), status_id: statusIds.join('|'), ...ORDER };
+  const filters = { ...scopeFilters(scope), status_id: statusIds.join('|'), ...ORDER };
   return readIssues(reading, filters, scope);
 }
 
-/** By number, whatever their status; those that are there. `scope: null`: wherever the key can see. */
-export async function issuesByNumber(
+/** The existing issues with these numbers, in any status. With `scope: null`, in all projects that the key can see. */
+export async function readByNumber(
   reading: HttpReading,
   scope: Scope | null,
   numbers: readonly number[],
@@ -38,10 +34,9 @@ export async function issuesByNumber(
   const wanted = [...new Set(numbers)].sort((a, b) => a - b);
   for (let at = 0; at < wanted.length; at += BATCH) {
     const batch = wanted.slice(at, at + BATCH);
-    const asked = { issue_id: batch.join(','), status_id: '*', ...ORDER };
-    const records = await readIssues(reading, { ...(scope ? inScope(scope) : {}), ...asked }, scope);
-    for (const record of records) {
-      const number = numberIn(record.id);
+    const filters = { ...(scope ? scopeFilters(scope) : {}), issue_id: batch.join(','), status_id: '*', ...ORDER };
+    for (const record of await readIssues(reading, filters, scope)) {
+      const number = idIn(record.id);
       if (number === null)
         throw new BatonError('tracker_response', 'Redmine answered with an issue that has no number.');
       if (batch.includes(number)) found.set(number, record);
@@ -50,11 +45,8 @@ export async function issuesByNumber(
   return found;
 }
 
-/**
- * Redmine itself leaves out what lies outside: nobody else knows all the subprojects. Where nothing is said of them, a setting of its
- * administrator decides.
- */
-export function inScope({ project, withSubprojects }: Scope): {
+/** The server must apply the scope, because only it knows all subprojects. Without `subproject_id`, a server setting would decide. */
+export function scopeFilters({ project, withSubprojects }: Scope): {
   readonly project_id: string;
   readonly subproject_id: string;
 } {
@@ -70,30 +62,29 @@ async function readIssues(
     return await readList(reading, { path: '/issues.json', key: 'issues', filters });
   } catch (error) {
     if (!(error instanceof BatonError) || error.details.status !== 404 || scope === null) throw error;
-    const message = `Redmine knows no project "${scope.project}", or nothing of Redmine is at that address. Check tracker.provider.project and tracker.provider.endpoint.`;
+    const message = `Redmine has no project "${scope.project}", or there is no Redmine at that address. Check tracker.provider.project and tracker.provider.endpoint.`;
     throw new BatonError('tracker_status', message, { status: 404 }, { cause: error });
   }
 }
 
-interface RecordContext {
-  /** Where people look at it, without a slash at the end. */
+export interface IssueContext {
+  /** The address under which people open issues, without a trailing slash. */
   readonly site: string;
-  /** Custom fields whose values are labels, in lower case; empty: all that take several values. */
+  /** Custom fields whose values are labels, in lower case; empty: all fields with several values. */
   readonly labelFields: ReadonlySet<string>;
-  readonly judge: Judge;
-  /** Then whoever is not on it is told with the number to write there. */
-  readonly isTrustAList: boolean;
+  readonly isTrusted: IsTrusted;
+  /** Then untrusted authors are shown with the number to write into the list. */
+  readonly isTrustList: boolean;
   readonly blockersOf: BlockersOf;
-  /** Why an issue of this assignee is left alone; `null`: it is not. */
-  heldBack(assignee: Person): string | null;
+  /** Why an issue with this assignee is not ours, continuing "it …"; `null` when it is. */
+  assigneeReason(assignee: Person): string | null;
 }
 
-/** An issue as Redmine tells it, in our words. What is wrong with it comes out when it is normalised. */
-export function recordToIssue(record: Fields, context: RecordContext): RawIssue {
-  const number = numberIn(record.id);
-  const author = personIn(record.author);
+/** A record of Redmine as an issue, unchecked. */
+export function toIssue(record: Fields, context: IssueContext): RawIssue {
+  const number = idIn(record.id);
   const assignee = personIn(record.assigned_to);
-  const heldBack = context.heldBack(assignee);
+  const heldBack = context.assigneeReason(assignee);
   return {
     id: number,
     identifier: number === null ? null : identifierOf(number),
@@ -103,8 +94,7 @@ export function recordToIssue(record: Fields, context: RecordContext): RawIssue 
     state: fieldsOf(record.status).name,
     url: number === null ? null : `${context.site}/issues/${number}`,
     assignee_id: assignee.id,
-    // Judged already: Redmine's people are known by number, not by the name that is shown.
-    author: authorIn(author, context),
+    author: redmineAuthor(personIn(record.author), context),
     labels: labelsOf(record, context.labelFields),
     blocked_by: context.blockersOf(record),
     dispatchable: heldBack === null,
@@ -115,14 +105,7 @@ export function recordToIssue(record: Fields, context: RecordContext): RawIssue 
   };
 }
 
-/** The name that is shown is no good for a list of trusted people: everybody can change their own. */
-function authorIn(author: Person, { judge, isTrustAList }: RecordContext): ReturnType<typeof authorOf> {
-  const isMember = judge(author);
-  const login = isTrustAList && !isMember && author.id !== null ? `${author.name} (user ${author.id})` : author.name;
-  return authorOf({ login, isMember }, 'members');
-}
-
-/** Redmine's own names; it tells no order that would say as much for others. */
+/** Redmine's default priorities. The API gives no order of custom ones. */
 const PRIORITIES: ReadonlyMap<string, number> = new Map([
   ['immediate', 1],
   ['urgent', 1],
@@ -131,7 +114,14 @@ const PRIORITIES: ReadonlyMap<string, number> = new Map([
   ['low', 4],
 ]);
 
-/** Redmine has no labels: what it sorts issues by stands in for them. It does not say which custom fields are lists. */
+/** Trust is decided by number. A trust list cannot use the displayed name, so untrusted authors are shown with their number. */
+function redmineAuthor(author: Person, { isTrusted, isTrustList }: IssueContext): ReturnType<typeof authorOf> {
+  const isMember = isTrusted(author);
+  const login = isTrustList && !isMember && author.id !== null ? `${author.name} (user ${author.id})` : author.name;
+  return authorOf({ login, isMember }, 'members');
+}
+
+/** Redmine has no labels: tracker, category and list fields stand in for them. The API does not mark list fields. */
 function labelsOf(record: Fields, named: ReadonlySet<string>): readonly unknown[] {
   const labels: unknown[] = [fieldsOf(record.tracker).name, fieldsOf(record.category).name];
   for (const field of listOf(record.custom_fields)) {
@@ -143,50 +133,14 @@ function labelsOf(record: Fields, named: ReadonlySet<string>): readonly unknown[
   return labels;
 }
 
-/** What somebody wrote on an issue. Changes without words are none. */
-interface Note {
-  readonly id: number;
-  readonly person: Person;
-  readonly text: string;
-  readonly createdAt: string | null;
-  readonly isPrivate: boolean;
-}
-
-/** One issue by itself, with what only that tells. Throws as the tracker does when it is gone. */
-export async function readWhole(reading: HttpReading, number: number, include: string): Promise<Fields> {
-  const { body } = await reading.get(`/issues/${number}.json?${new URLSearchParams({ include })}`);
-  const { issue } = fieldsOf(body);
-  if (fieldsOf(issue).id !== number) throw unreadable(`/issues/${number}.json`, 'without that issue');
-  return fieldsOf(issue);
-}
-
-/** Oldest first, whatever order the account likes to see. */
-export function notesIn(issue: Fields): readonly Note[] {
-  const { journals } = issue;
-  if (!Array.isArray(journals)) throw unreadable(`/issues/${String(issue.id)}.json`, 'without its journals');
-  const notes = journals.map(fieldsOf).flatMap((journal): Note[] => {
-    const id = numberIn(journal.id);
-    const text = textOf(journal.notes);
-    if (id === null || text === null) return [];
-    const person = personIn(journal.user);
-    return [{ id, person, text, createdAt: textOf(journal.created_on), isPrivate: isPrivate(journal) }];
-  });
-  return notes.sort((a, b) => a.id - b.id);
-}
-
-/** For those who have a right to it: an agent may repeat what it hears. */
-export function isPrivate(journal: Fields): boolean {
-  return journal.private_notes === true;
-}
-
 type BlockersOf = (record: Fields) => readonly Blocker[];
 
-/** Who blocks these issues, with their states: those that are not among them are read, all at once and wherever they are. */
+/** Reads the blockers that are not among the records themselves, in any project. */
 export async function readBlockers(records: readonly Fields[], reading: HttpReading): Promise<BlockersOf> {
-  const known = new Map(records.map((record) => [numberIn(record.id), record]));
+  const known = new Map(records.map((record) => [idIn(record.id), record]));
   const missing: number[] = [];
   for (const record of records) missing.push(...blockersIn(record).filter((number) => !known.has(number)));
-  const others = await issuesByNumber(reading, null, missing);
+  const others = await readByNumber(reading, null, missing);
   return (record) =>
     blockersIn(record).map((number) => ({
       id: String(number),
@@ -195,13 +149,49 @@ export async function readBlockers(records: readonly Fields[], reading: HttpRead
     }));
 }
 
-/** Redmine keeps "is blocked by" the other way round: `issue_id` blocks `issue_to_id`, on both of them. */
+/** Redmine stores a relation once, for both issues: `issue_id` blocks `issue_to_id`. */
 function blockersIn(record: Fields): readonly number[] {
   const numbers = foundIn(record.relations, (relation) => {
     const { relation_type: type, issue_to_id: to, issue_id: from } = fieldsOf(relation);
-    return type === 'blocks' && to === record.id ? numberIn(from) : null;
+    return type === 'blocks' && to === record.id ? idIn(from) : null;
   });
   if (numbers.length < 2) return numbers;
-  // In an order of their own: another order would look like a change of the issue.
+  // Sorted: another order would look like a change of the issue.
   return [...new Set(numbers)].sort((a, b) => a - b);
+}
+
+/** A comment on an issue. Journals without text are not notes. */
+interface Note {
+  readonly id: number;
+  readonly person: Person;
+  readonly text: string;
+  readonly createdAt: string | null;
+  readonly isPrivate: boolean;
+}
+
+/** One issue with its included lists. Throws `tracker_status` when the issue is gone. */
+export async function readIssue(reading: HttpReading, number: number, include: string): Promise<Fields> {
+  const { body } = await reading.get(`/issues/${number}.json?${new URLSearchParams({ include })}`);
+  const { issue } = fieldsOf(body);
+  if (fieldsOf(issue).id !== number) throw invalidAnswer(`/issues/${number}.json`, 'without that issue');
+  return fieldsOf(issue);
+}
+
+/** Oldest first. Redmine's own order depends on the account. */
+export function notesIn(issue: Fields): readonly Note[] {
+  const { journals } = issue;
+  if (!Array.isArray(journals)) throw invalidAnswer(`/issues/${String(issue.id)}.json`, 'without its journals');
+  const notes = journals.map(fieldsOf).flatMap((journal): Note[] => {
+    const id = idIn(journal.id);
+    const text = textOf(journal.notes);
+    if (id === null || text === null) return [];
+    const person = personIn(journal.user);
+    return [{ id, person, text, createdAt: textOf(journal.created_on), isPrivate: isPrivate(journal) }];
+  });
+  return notes.sort((a, b) => a.id - b.id);
+}
+
+/** Private notes are not shown to agents, which could repeat them in public. */
+export function isPrivate(journal: Fields): boolean {
+  return journal.private_notes === true;
 }

@@ -2,9 +2,10 @@ import { type Fields, fieldsOf, textOf } from '../../domain/json.js';
 import type { HostTool } from '../../domain/ports.js';
 import type { HttpReading, HttpRequest } from '../http/tracker-http.js';
 import { MAX_ANSWER_BYTES, parseRestPath, type RawCall, type RawResult, rawTool, ToolRefusal } from '../raw-tool.js';
-import { identifierOf, issueNumberOf, numberIn } from './api.js';
-import { inScope, isPrivate, issuesByNumber, readWhole, type Scope } from './read.js';
-import { lookAgain, notMoved } from './write.js';
+import { identifierOf, idIn, issueNumberOf } from './api.js';
+import { isPrivate, readByNumber, readIssue, scopeFilters } from './read.js';
+import type { Scope } from './settings.js';
+import { notMovedReason, readAfterChange } from './write.js';
 
 interface RedmineToolOptions {
   readonly scope: Scope;
@@ -44,7 +45,7 @@ export function redmineTool(options: RedmineToolOptions): HostTool {
     async stateOf(issueId, signal) {
       const number = issueNumberOf(issueId);
       if (number === null) return null;
-      const record = (await issuesByNumber(options.reading(signal), scope, [number])).get(number);
+      const record = (await readByNumber(options.reading(signal), scope, [number])).get(number);
       return textOf(fieldsOf(record?.status).name);
     },
   });
@@ -69,9 +70,10 @@ async function send(request: HttpRequest, number: number | null, reading: HttpRe
   const { status, body } = await reading.ask({ ...request, maxBytes: MAX_ANSWER_BYTES });
   if (request.method === 'PUT' && status < 300 && number !== null) {
     const wanted = fieldsOf(fieldsOf(request.body).issue).status_id ?? null;
-    const look = wanted === null ? { found: null } : await lookAgain(number, () => leftBehind(number, wanted, reading));
+    const look =
+      wanted === null ? { read: null } : await readAfterChange(number, () => leftBehind(number, wanted, reading));
     if ('doubt' in look) return { ok: true, status, body: { warnings: [look.doubt] } };
-    if (look.found !== null) return { ok: false, status, body: { errors: [look.found] } };
+    if (look.read !== null) return { ok: false, status, body: { errors: [look.read] } };
   }
   return { ok: status < 300, status, body: fitToTell(body) };
 }
@@ -91,7 +93,7 @@ async function checkScope(
 ): Promise<void> {
   if (route.kind === 'relation') return checkRelation(route, reading, scope);
   const numbers = [...(route.number === null ? [] : [route.number]), ...touches];
-  const found = await issuesByNumber(reading, scope, numbers);
+  const found = await readByNumber(reading, scope, numbers);
   const outside = numbers.find((number) => !found.has(number));
   if (outside !== undefined) throw notInside(identifierOf(outside), scope);
 }
@@ -100,8 +102,8 @@ async function checkScope(
 async function checkRelation({ path, number }: ToolRoute, reading: HttpReading, scope: Scope): Promise<void> {
   const { body } = await reading.get(path, { accept: [403, 404] });
   const relation = fieldsOf(fieldsOf(body).relation);
-  const ends = [relation.issue_id, relation.issue_to_id].flatMap((end) => numberIn(end) ?? []);
-  const found = await issuesByNumber(reading, scope, ends);
+  const ends = [relation.issue_id, relation.issue_to_id].flatMap((end) => idIn(end) ?? []);
+  const found = await readByNumber(reading, scope, ends);
   if (found.size === 0) throw notInside(`The relation ${number}`, scope);
 }
 
@@ -111,11 +113,11 @@ function notInside(what: string, { project }: Scope): ToolRefusal {
 
 /** Redmine says yes to a move that its workflow does not allow, and leaves the issue where it is. */
 async function leftBehind(number: number, wanted: unknown, reading: HttpReading): Promise<string | null> {
-  const issue = await readWhole(reading, number, 'allowed_statuses');
+  const issue = await readIssue(reading, number, 'allowed_statuses');
   const { id, name } = fieldsOf(issue.status);
   return String(id) === String(wanted)
     ? null
-    : notMoved(number, textOf(name) ?? String(id), `status ${String(wanted)}`, issue);
+    : notMovedReason(number, textOf(name) ?? String(id), `status ${String(wanted)}`, issue);
 }
 
 /** A path that may be asked for, and what must hold before it is. */
@@ -156,7 +158,7 @@ function toolRoute(written: string, scope: Scope): { readonly route: ToolRoute; 
   checkQuery(query, route);
   if (route.kind !== 'issues') return { route, query };
   onlyProject(query.get('project_id'), scope);
-  for (const [name, value] of Object.entries(inScope(scope))) query.set(name, value);
+  for (const [name, value] of Object.entries(scopeFilters(scope))) query.set(name, value);
   return { route, query };
 }
 

@@ -68,8 +68,8 @@ test('states of which Redmine has none are no empty board: they are told, with t
 
   expect(issues).toEqual([]);
   expect(problems).toEqual([
-    expect.stringMatching(/^"To Do" is no status .*In Progress/),
-    expect.stringMatching(/^"Doing" is no status .*In Progress/),
+    expect.stringMatching(/^"To Do" is not a status .*In Progress/),
+    expect.stringMatching(/^"Doing" is not a status .*In Progress/),
   ]);
 });
 
@@ -80,7 +80,7 @@ test('one misspelt state beside a good one is told, and the good one is read', a
   const { issues, problems } = await tracker.issuesByStates(['New', 'In Progres'], NEVER);
 
   expect(issues).toHaveLength(1);
-  expect(problems).toEqual([expect.stringMatching(/^"In Progres" is no status .*In Progress/)]);
+  expect(problems).toEqual([expect.stringMatching(/^"In Progres" is not a status .*In Progress/)]);
 });
 
 test('a key that was reset is found out with the next list, though strangers may read the project', async () => {

@@ -132,7 +132,7 @@ test.each<[string, FakeAnswer]>([
 
   expect(told).toEqual({
     state: 'In Progress',
-    doubt: expect.stringMatching(/took the change of RM-1, do not repeat/),
+    doubt: expect.stringMatching(/accepted the change of RM-1, do not repeat/),
   });
   expect([issue.state, issue.comments.length]).toEqual(['In Progress', 1]);
 });
@@ -145,7 +145,7 @@ test('a limit that is met afterwards stays one, and says that the change is made
 
   expect(error.code).toBe('tracker_rate_limited');
   expect(Number(error.details.resetAtMs)).toBeGreaterThan(Date.now());
-  expect(error.message).toMatch(/^Redmine took the change of RM-1, do not repeat it; .* limits our requests until/);
+  expect(error.message).toMatch(/^Redmine accepted the change of RM-1, do not repeat it; .* limits our requests until/);
 });
 
 test.each(['2', '#2', 'RM-2', '7', 'nonsense', '../1'])('what is not in the project is not changed: %s', async (id) => {

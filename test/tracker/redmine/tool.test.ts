@@ -148,7 +148,7 @@ test('a move that cannot be looked at afterwards is told with a warning', async 
   const { success, movedTo, told } = await call('PUT', '/issues/1.json', { issue: { status_id: 3 } });
 
   expect({ success, movedTo }).toEqual({ success: true, movedTo: 'Resolved' });
-  expect(told).toEqual({ status: 204, body: { warnings: [expect.stringMatching(/took the change of RM-1, do not/)] } });
+  expect(told).toEqual({ status: 204, body: { warnings: [expect.stringMatching(/accepted the change of RM-1, do not/)] } });
 });
 
 test('a limit that is met after a move ends the turn, and says that the change is made', async () => {
@@ -161,7 +161,7 @@ test('a limit that is met after a move ends the turn, and says that the change i
   expect(limitedUntilMs).toBeGreaterThan(Date.now());
   expect(told.error).toMatchObject({
     code: 'tracker_rate_limited',
-    message: expect.stringMatching(/took the change of RM-1, do not repeat it; .* end your turn/),
+    message: expect.stringMatching(/accepted the change of RM-1, do not repeat it; .* end your turn/),
   });
 });
 
