@@ -8,8 +8,9 @@ const LONG = [
   ...['test/cli/recover/**/*.test.ts', 'test/hooks/{git-scripts,commit-and-push}.test.ts'],
   ...['test/runner/workspace/workspace-save.test.ts', 'test/cli/own-workflow.test.ts'],
   ...['test/e2e/{killed,steps-stopped,notify,command-tracker}.test.ts', 'test/sim/*.test.ts'],
-  ...['test/runner/executors/{external,capability}/*.test.ts', 'test/cli/{executor,capability,tracker}/**/*.test.ts'],
-  ...['test/tracker/command/*.test.ts', 'test/notify/command.test.ts', 'test/cli/init/init-{command,steps}.test.ts'],
+  ...['test/runner/executors/{external,capability}/*.test.ts', 'test/cli/{conformance,capability}/**/*.test.ts'],
+  ...['test/cli/{executor,tracker}.test.ts', 'test/tracker/command/*.test.ts', 'test/notify/command.test.ts'],
+  ...['test/cli/init/init-{command,steps}.test.ts'],
   ...['test/store/instance-lock.test.ts', 'test/runner/contain/hidden-state.test.ts', 'test/cli/bad-places.test.ts'],
   ...['test/tracker/local/{many-problems,dependency-circles}.test.ts', 'test/daemon/tracker-reload.test.ts'],
 ];

@@ -6,8 +6,6 @@ import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { findMarked } from '../../runner/contain/marker-sweep.js';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { environmentFor } from '../../runner/environment.js';
-import { type CheckResult, type ConformanceHost, runConformance } from '../../runner/executors/external/conformance.js';
-import { createClock } from '../clock.js';
 import type { Clock } from '../domain/clock.js';
 import { BatonError } from '../domain/errors.js';
 import type { JsonObject } from '../domain/json.js';
@@ -16,7 +14,9 @@ import { shellWord } from '../domain/shell-word.js';
 import type { ExecutorDefinition } from '../domain/steps/plan.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import { neutralise } from '../text/neutralise.js';
-import { type Paint, painter } from './check/finding.js';
+import { painter } from './check/finding.js';
+import { report, testCommand } from './conformance/checks.js';
+import { checkExecutor, type ExecutorHost } from './conformance/executor-checks.js';
 import { type Io, printError, shorter } from './io.js';
 import { type OpenedWorkflow, openWorkflow } from './open-workflow.js';
 
@@ -54,44 +54,28 @@ export interface TestExecutorOptions {
   readonly limitMs: number;
 }
 
-/** As long as in a run. */
+/** As in a run. */
 const TERM_MS = 3_000;
 const SETTLE_MS = 500;
 
-/** Holds an executor to the protocol, one line for each check. 0: it keeps it, 1: it does not, 2: there is no such executor. */
-export async function testExecutor(options: TestExecutorOptions, io: Io): Promise<number> {
-  const interrupted = new AbortController();
-  const interrupt = () => interrupted.abort('operator');
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  const clock = createClock();
-  try {
+/** Checks an executor against the protocol, one line per check. */
+export function testExecutor(options: TestExecutorOptions, io: Io): Promise<number> {
+  return testCommand(io, async ({ clock, signal }) => {
     const opened = await openWorkflow(options.workflowPath, undefined, io);
     const { limitMs } = options;
     const definition = definitionOf(options, opened);
     const input = await readInput(options.inputPath, io);
     const redactor = createRedactor(opened.loaded.literalSecrets);
-    const print = (text: string) => void io.stdout.write(redactor.mask(`${text}\n`));
+    const mask = (text: string) => neutralise(redactor.mask(text));
+    const print = (text: string) => void io.stdout.write(`${text}\n`);
+    print(mask(`${definition.name}: ${commandLine(definition)}  (${shorter(definition.file, io.cwd)})`));
     const paint = painter(io.isTTY && !io.env.NO_COLOR);
-    print(neutralise(`${definition.name}: ${commandLine(definition)}  (${shorter(definition.file, io.cwd)})`));
-    const warn = (message: string) => print(`  ${paint('yellow', '!')} ${neutralise(message)}`);
-    const request = { opened, io, clock, redactor, signal: interrupted.signal, warn };
-    const results = await withConformanceHost(request, async (host) => {
-      const found: CheckResult[] = [];
-      const suite = runConformance(definition, host, { input, limitMs, termMs: TERM_MS, settleMs: SETTLE_MS });
-      for await (const result of suite) {
-        print(lineOf(result, paint));
-        found.push(result);
-      }
-      return found;
+    const warn = (message: string) => print(`  ${paint('yellow', '!')} ${mask(message)}`);
+    return withExecutorHost({ opened, io, clock, redactor, signal, warn }, (host) => {
+      const limits = { limitMs, termMs: TERM_MS, settleMs: SETTLE_MS };
+      return report(checkExecutor(definition, host, { input, ...limits }), { io, signal, mask });
     });
-    print(interrupted.signal.aborted ? 'Interrupted.' : verdict(results));
-    return interrupted.signal.aborted || results.some(({ mark }) => mark === 'failed') ? 1 : 0;
-  } catch (error) {
-    return printError(error, 2, io);
-  } finally {
-    clock.close();
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-  }
+  });
 }
 
 function definitionOf({ name }: TestExecutorOptions, { loaded }: OpenedWorkflow): ExecutorDefinition {
@@ -118,20 +102,7 @@ async function readInput(path: string | undefined, io: Io): Promise<JsonObject> 
   throw new BatonError('INVALID_REQUEST', `--input ${file} must be a JSON object, such as {"summary": "…"}`);
 }
 
-function lineOf({ mark, law, why, action }: CheckResult, paint: Paint): string {
-  const signs = { passed: paint('green', '✓'), failed: paint('red', '✗'), told: paint('dim', '·') };
-  const first = `  ${signs[mark]} ${law}${why === '' ? '' : `: ${neutralise(why)}`}`;
-  return action === null ? first : `${first}\n      ${neutralise(action)}`;
-}
-
-function verdict(results: readonly CheckResult[]): string {
-  const judged = results.filter(({ mark }) => mark !== 'told').length;
-  const failed = results.filter(({ mark }) => mark === 'failed').length;
-  if (failed === 0) return `It keeps the protocol: ${judged} checks passed.`;
-  return `${failed} of ${judged} checks failed.`;
-}
-
-export interface HostRequest {
+interface HostOptions {
   readonly opened: OpenedWorkflow;
   readonly io: Io;
   readonly clock: Clock;
@@ -140,23 +111,17 @@ export interface HostRequest {
   warn(message: string): void;
 }
 
-/** The world of an executor as a run would give it, in folders that `use` may do with as it likes. They are gone afterwards. */
-export async function withConformanceHost<T>(
-  request: HostRequest,
-  use: (host: ConformanceHost) => Promise<T>,
-): Promise<T> {
+/** Gives `use` the environment of a run, in temporary folders that are removed afterwards. */
+async function withExecutorHost<T>(options: HostOptions, use: (host: ExecutorHost) => Promise<T>): Promise<T> {
   const base = await realpath(await mkdtemp(join(tmpdir(), 'baton-executor-')));
   try {
-    return await use(await hostIn(base, request));
+    return await use(await hostIn(base, options));
   } finally {
     await rm(base, { recursive: true, force: true });
   }
 }
 
-async function hostIn(
-  base: string,
-  { opened, io, clock, redactor, signal, warn }: HostRequest,
-): Promise<ConformanceHost> {
+async function hostIn(base: string, { opened, io, clock, redactor, signal, warn }: HostOptions): Promise<ExecutorHost> {
   const { workflow } = opened.loaded;
   const { runtime } = workflow.config;
   const [workspace, tmp] = [join(base, 'workspace'), join(base, 'tmp')];
@@ -165,10 +130,10 @@ async function hostIn(
   const hide = (await isFolder(opened.stateDir)) ? [opened.stateDir] : [];
   const forms = {
     usual: await detectContainment({ isolation: runtime.isolation, hide, clock }),
-    // In a namespace of its own nobody could see what is left: the kernel ends it first.
+    // Without a PID namespace, where the kernel would end all leftovers before they can be counted.
     countable: await detectContainment({ isolation: 'none', hide: [], clock }),
   };
-  // Each check prepares the program anew, and finds the same.
+  // Each check prepares the program again and would repeat its warnings.
   const warned = new Set<string>();
   return {
     clock,

@@ -102,7 +102,9 @@ function toSeconds(text: string): number {
 
 /** The commands about external executors. What they do is loaded when they are called. */
 export function addExecutor(program: Command, io: Io, done: (code: number) => void): void {
-  const executor = program.command('executor').description('look at external executors, and hold one to the protocol');
+  const executor = program
+    .command('executor')
+    .description('list external executors, and check one against the protocol');
   executor
     .command('list')
     .description('print the executors that the workflow can use, and where they are defined')
@@ -113,7 +115,7 @@ export function addExecutor(program: Command, io: Io, done: (code: number) => vo
     });
   executor
     .command('test')
-    .description('start an executor a few times, for real, in an empty folder, and tell where it leaves the protocol')
+    .description('start an executor several times in an empty folder, and report where it breaks the protocol')
     .argument('<name>', 'its name, as `baton executor list` shows it')
     .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
     .option('--input <file>', 'a JSON file with the input to give it, where it does nothing without one')
@@ -223,7 +225,7 @@ interface ReportFlags {
 export function addTracker(program: Command, io: Io, done: (code: number) => void): void {
   const tracker = program
     .command('tracker')
-    .description('hold a program that serves issues (tracker.kind: command) to the protocol');
+    .description('check a program that serves issues (tracker.kind: command) against the protocol');
   tracker
     .command('test')
     .description('start the program as the daemon would, ask it everything, and tell where it leaves the protocol')
@@ -236,7 +238,7 @@ export function addTracker(program: Command, io: Io, done: (code: number) => voi
       toSecondsAddTracker,
     )
     .action(async (named: string | undefined, { write, states, limit }: AddTrackerTestFlags) => {
-      const { testTracker } = await import('./tracker/test-tracker.js');
+      const { testTracker } = await import('./tracker.js');
       const limitMs = limit === undefined ? undefined : limit * 1000;
       done(await testTracker({ named, writeId: write, states, limitMs }, io));
     });

@@ -49,7 +49,7 @@ function everythingIn({ headers }: FakeRequest, token: string): string {
 
 /** A program that prints its secret to every output. */
 async function byCommand(): Promise<Bed> {
-  const program = fileURLToPath(new URL('../support/trackers/programs/chatty-board.mjs', import.meta.url));
+  const program = fileURLToPath(new URL('../support/trackers/programs/leaks-secret-board.mjs', import.meta.url));
   const secret = 'prg/canary+"0042=';
   const provider = { command: `'${process.execPath}' '${program}'`, env: { TOKEN: '$BOARD_TOKEN' } };
   const section = { kind: 'command', provider, active_states: ['Todo'] };

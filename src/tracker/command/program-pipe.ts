@@ -5,53 +5,53 @@ const MAX_LINE_BYTES = 32 * 1024 * 1024;
 const MAX_STDERR_BYTES = 8 * 1024;
 
 interface PipeEvents {
-  /** A line of its stdout, as it came. */
+  /** A line of stdout, undecoded. */
   onLine(line: Buffer): void;
-  /** It is over, and all lines have come. Called once. */
+  /** Called once, after the last line. */
   onEnd(end: PipeEnd): void;
 }
 
 export interface PipeEnd {
-  /** Goes on from "it …". */
+  /** Continues "it …". */
   readonly how: string;
-  /** It was ended for what it wrote. */
+  /** It was ended because of what it wrote. */
   readonly isFault: boolean;
-  /** What it wrote after the last end of a line. */
+  /** The output after the last line end. */
   readonly rest: Buffer;
 }
 
 /**
- * The streams of one process: lines in, lines out, the last of its stderr. Whatever breaks with them (a closed stdin, a closed stdout, a
- * line without end) ends the process, and shows as its end.
+ * The streams of one process: lines in, lines out, and the end of stderr. A broken stream (closed stdin, closed stdout, an
+ * endless line) ends the process.
  */
 export class ProgramPipe {
   readonly #process: ProgramProcess;
   readonly #events: PipeEvents;
   readonly #lines: ByteLines;
   readonly #stderr = new LastBytes(MAX_STDERR_BYTES);
-  /** What it did before we ended it, and what to say where only our signal is known of its end. */
+  /** Why Baton ended it: it broke the protocol, or a stream closed. The latter counts only without an exit code. */
   #fault: string | null = null;
-  #suspicion: string | null = null;
+  #closedStream: string | null = null;
 
   constructor(process: ProgramProcess, events: PipeEvents, maxLineBytes = MAX_LINE_BYTES) {
     this.#process = process;
     this.#events = events;
     this.#lines = new ByteLines(maxLineBytes);
     const { stdin, stdout, stderr } = process;
-    stdin.on('error', () => this.#suspect('closed its stdin'));
+    stdin.on('error', () => this.#endAfterClose('closed its stdin'));
     stdout.on('data', (chunk: Buffer) => this.#take(chunk, maxLineBytes));
     stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
-    void overOf(stdout).then(() => this.#suspect('closed its stdout'));
-    void this.#untilEnd(); // Tells by onEnd.
+    void endOf(stdout).then(() => this.#endAfterClose('closed its stdout'));
+    void this.#waitForEnd(); // Reports by onEnd.
   }
 
-  /** Nothing is thrown for a process that has ended: that shows as its end. */
+  /** Does nothing after the end of the process, which `onEnd` reports. */
   write(line: string): void {
     const { stdin } = this.#process;
     if (stdin.writable) stdin.write(`${line}\n`);
   }
 
-  /** It has taken all that was written. */
+  /** The process has read everything that was written. */
   get isDrained(): boolean {
     return this.#process.stdin.writableLength === 0;
   }
@@ -64,7 +64,7 @@ export class ProgramPipe {
     this.#process.stdin.end();
   }
 
-  /** Ends it with all that it started. Never rejects: what cannot be ended is no reason to stop asking. */
+  /** Ends the process tree. Never rejects: a process that cannot be ended must not stop the polls. */
   stop(): Promise<void> {
     return this.#process.stop().catch(() => {});
   }
@@ -76,25 +76,25 @@ export class ProgramPipe {
     void this.stop();
   }
 
-  #suspect(what: string): void {
-    this.#suspicion ??= what;
+  #endAfterClose(what: string): void {
+    this.#closedStream ??= what;
     void this.stop();
   }
 
-  async #untilEnd(): Promise<void> {
+  async #waitForEnd(): Promise<void> {
     const { exited, stdout, stderr } = this.#process;
     const how = await exited;
-    // What it left behind could hold its stdout open.
+    // Its child processes could hold stdout open.
     await this.stop();
-    await Promise.all([overOf(stdout), overOf(stderr)]);
-    const bySignal = how.startsWith('exited') ? null : this.#suspicion;
+    await Promise.all([endOf(stdout), endOf(stderr)]);
+    const bySignal = how.startsWith('exited') ? null : this.#closedStream;
     const isFault = this.#fault !== null;
     this.#events.onEnd({ how: this.#fault ?? bySignal ?? how, isFault, rest: this.#lines.rest() });
   }
 }
 
-/** Ended, closed or broken. */
-function overOf(stream: Readable): Promise<void> {
+/** Resolves when the stream has ended, closed or failed. */
+function endOf(stream: Readable): Promise<void> {
   return new Promise((resolve) => void finished(stream, { writable: false }, () => resolve()));
 }
 
@@ -103,12 +103,11 @@ const FIRST_ROOM = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts a stream of bytes into lines. On bytes, so that no character is decoded in halves; what waits for its end lies in one buffer
- * that doubles, so that neither a long line nor one that comes byte by byte costs more than its length. A line over the
- * limit is dropped, and from then on nothing more is taken.
+ * Splits a stream of bytes into lines, before decoding, so that no character is cut. An incomplete line lies in one buffer that
+ * doubles, so that any line costs time in proportion to its length. A line over the limit ends the splitting.
  */
 export class ByteLines {
-  #held = NOTHING;
+  #buffer = NOTHING;
   #length = 0;
   #isOver = false;
 
@@ -119,7 +118,7 @@ export class ByteLines {
     return this.#isOver;
   }
 
-  /** The lines that `chunk` completes, without their ends. */
+  /** Returns the lines that `chunk` completes, without their line ends. */
   push(chunk: Buffer): Buffer[] {
     const lines: Buffer[] = [];
     let start = 0;
@@ -128,9 +127,9 @@ export class ByteLines {
       const piece = chunk.subarray(start, at === -1 ? chunk.length : at);
       if (this.#length + piece.length > this.maxBytes) {
         this.#isOver = true;
-        this.#forget();
+        this.#reset();
       } else if (at === -1) {
-        this.#keep(piece);
+        this.#append(piece);
       } else {
         lines.push(this.#complete(piece));
       }
@@ -139,37 +138,37 @@ export class ByteLines {
     return lines;
   }
 
-  /** What came after the last end of a line. */
+  /** The bytes after the last line end. */
   rest(): Buffer {
     return this.#complete(NOTHING);
   }
 
   #complete(last: Buffer): Buffer {
     if (this.#length === 0) return last;
-    this.#keep(last);
-    const line = this.#held.subarray(0, this.#length);
-    this.#forget();
+    this.#append(last);
+    const line = this.#buffer.subarray(0, this.#length);
+    this.#reset();
     return line;
   }
 
-  #keep(piece: Buffer): void {
+  #append(piece: Buffer): void {
     const length = this.#length + piece.length;
-    if (length > this.#held.length) {
+    if (length > this.#buffer.length) {
       const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(FIRST_ROOM, 2 * length), Math.max(length, this.maxBytes)));
-      this.#held.copy(grown, 0, 0, this.#length);
-      this.#held = grown;
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
     }
-    piece.copy(this.#held, this.#length);
+    piece.copy(this.#buffer, this.#length);
     this.#length = length;
   }
 
-  #forget(): void {
-    this.#held = NOTHING;
+  #reset(): void {
+    this.#buffer = NOTHING;
     this.#length = 0;
   }
 }
 
-/** The last bytes of an endless output. Takes at most twice the room that it keeps. */
+/** Keeps the last bytes of an output, in at most twice their size. */
 export class LastBytes {
   #bytes = Buffer.alloc(0);
   #isCut = false;
@@ -179,11 +178,11 @@ export class LastBytes {
   push(chunk: Buffer): void {
     this.#isCut ||= this.#bytes.length + chunk.length > this.maxBytes;
     const joined = chunk.length >= this.maxBytes ? chunk : Buffer.concat([this.#bytes, chunk]);
-    // A copy: a slice would hold on to the whole chunk.
+    // A copy, because a slice would keep the whole chunk in memory.
     this.#bytes = Buffer.from(joined.subarray(-this.maxBytes));
   }
 
-  /** Without a first line that is cut: half a secret would not be known as one. */
+  /** Without a truncated first line: the mask would not recognise half a secret. */
   text(): string {
     const text = this.#bytes.toString('utf8');
     if (!this.#isCut) return text;

@@ -11,31 +11,31 @@ const MAX_TIMEOUT_MS = 600_000;
 export interface CommandSettings {
   readonly command: string;
   readonly env: { readonly [name: string]: string };
-  /** The variables of the daemon whose values are in `env`. */
+  /** The daemon's variables whose values are in `env`. */
   readonly variables: readonly string[];
   readonly timeoutMs: number;
   readonly scope: string;
 }
 
-/** Throws `invalid_tracker_config` or `missing_tracker_secret`. */
-export function commandSettings(options: Pick<TrackerOptions, 'config' | 'secret' | 'dir'>): CommandSettings {
+/** Throws `invalid_tracker_config` and `missing_tracker_secret`. */
+export function readCommandSettings(options: Pick<TrackerOptions, 'config' | 'secret' | 'dir'>): CommandSettings {
   const settings = new ProviderSettings(options, KEYS);
   const command = settings.needText('command', 'node tracker.mjs');
   const variables: string[] = [];
   const env = [...environmentIn(settings, options)].map(([name, written]) => {
-    if (!/^[A-Za-z_]\w*$/.test(name)) throw settings.wrong(`env.${name}`, 'is no name of a variable');
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw settings.wrong(`env.${name}`, 'is not the name of a variable');
     const variable = /^\$([A-Za-z_]\w*)$/.exec(written.trim())?.[1];
     const value = variable === undefined ? written : secretOf(variable, name, options);
-    if (value.includes('\0')) throw settings.wrong(`env.${name}`, 'holds a NUL');
+    if (value.includes('\0')) throw settings.wrong(`env.${name}`, 'contains a NUL');
     if (variable !== undefined) variables.push(variable);
     return [name, value] as const;
   });
-  // A command means something only where it is run: two projects with the same one are not the same tracker.
+  // The same command in another folder is another tracker.
   const scope = `${KIND}:${settings.text('scope') ?? `${command} in ${options.dir}`}`;
   return { command, env: Object.fromEntries(env), variables, timeoutMs: timeoutOf(settings), scope };
 }
 
-/** What stands there in another form than a map may be a secret: it is not shown. */
+/** A value that is not a map may be a secret, so it is not shown. */
 function environmentIn(settings: ProviderSettings, { config }: Pick<TrackerOptions, 'config'>) {
   const { env = null } = config.provider;
   if (env === null || settings.isMap('env')) return settings.map('env');

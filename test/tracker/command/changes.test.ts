@@ -5,12 +5,12 @@ import { errorOf, NEVER, open } from './program-fixture.js';
 const STATES = ['Todo', 'In Progress', 'Done'];
 const DESCRIBED = { states: STATES, user: 'ann', target: 'Board 7' };
 
-const answering = (answers: JsonObject) => open('keeps-on', { args: [JSON.stringify(answers)] });
-const able = (more: JsonObject = {}) => answering({ describe: DESCRIBED, comment: {}, move: {}, ...more });
+const answering = (answers: JsonObject) => open('stays', { args: [JSON.stringify(answers)] });
+const described = (more: JsonObject = {}) => answering({ describe: DESCRIBED, comment: {}, move: {}, ...more });
 
 describe('a change', () => {
-  test('comments, then moves, to the state as the tracker spells it', async () => {
-    const { tracker, log } = able();
+  test('comments first, then moves to the state as the tracker spells it', async () => {
+    const { tracker, log } = described();
 
     const { state } = await tracker.update('1', { state: ' in progress ', comment: 'Did it.' }, NEVER);
 
@@ -19,8 +19,8 @@ describe('a change', () => {
     expect(tracker.states).toEqual(STATES);
   });
 
-  test('goes before reads that wait, but not for ever: agents that change all the time do not make the daemon blind', async () => {
-    const { tracker, log } = able();
+  test('overtakes waiting reads, but only some of them', async () => {
+    const { tracker, log } = described();
     await tracker.issuesByStates(['Todo'], NEVER);
     const before = log().length;
 
@@ -33,21 +33,21 @@ describe('a change', () => {
     expect(asked.filter((method) => method === 'move')).toHaveLength(20);
   });
 
-  test('ends where the program says that it ended', async () => {
-    const { tracker } = able({ move: { state: 'Review' } });
+  test('reports the state that the program reports', async () => {
+    const { tracker } = described({ move: { state: 'Review' } });
 
     expect(await tracker.update('1', { state: 'Done' }, NEVER)).toEqual({ state: 'Review' });
   });
 
-  test('a comment alone tells where the issue is', async () => {
-    const { tracker, log } = able();
+  test('a comment alone reports the current state', async () => {
+    const { tracker, log } = described();
 
     expect(await tracker.update('2', { comment: 'Hm.' }, NEVER)).toEqual({ state: 'Done' });
     expect(log()).not.toContain('move');
   });
 
-  test('a state that does not exist is refused with those that do, and nothing is written', async () => {
-    const { tracker, log } = able();
+  test('an unknown state is refused with the known ones, and nothing is written', async () => {
+    const { tracker, log } = described();
 
     const error = await errorOf(tracker.update('1', { state: 'Dnoe', comment: 'x' }, NEVER));
 
@@ -56,7 +56,7 @@ describe('a change', () => {
     expect(log()).toEqual(['start', 'describe']);
   });
 
-  test('where states are not told, the program decides', async () => {
+  test('any state is sent to a program that lists none', async () => {
     const { tracker } = answering({ move: {} });
 
     expect(await tracker.update('1', { state: ' Anything ' }, NEVER)).toEqual({ state: 'Anything' });
@@ -69,16 +69,16 @@ describe('a change', () => {
     ],
     [{ code: 'not_found' }, 'the issue does not exist any more'],
     [{ code: 'unsupported' }, 'Issues of this tracker cannot be moved from here'],
-  ])('%j is for the agent to hear', async (error, words) => {
-    const { tracker } = able({ move: { error } });
+  ])('%j is reported to the agent', async (error, words) => {
+    const { tracker } = described({ move: { error } });
 
     const thrown = await errorOf(tracker.update('1', { state: 'Done' }, NEVER));
 
     expect(thrown).toMatchObject({ code: 'tracker_refused', message: expect.stringContaining(words) });
   });
 
-  test('a comment that was made is not forgotten when the move fails', async () => {
-    const { tracker } = able({ move: { error: { code: 'auth' } } });
+  test('an error of the move says that the comment is written', async () => {
+    const { tracker } = described({ move: { error: { code: 'auth' } } });
 
     const error = await errorOf(tracker.update('1', { state: 'Done', comment: 'x' }, NEVER));
 
@@ -86,8 +86,8 @@ describe('a change', () => {
     expect(error.message).toMatch(/^The comment is written, do not repeat it; but the move failed\. /);
   });
 
-  test('what the program said that it lacks is not asked of it', async () => {
-    const { tracker, log } = able({ describe: { ...DESCRIBED, methods: ['move'] } });
+  test('methods that the program does not list are not called', async () => {
+    const { tracker, log } = described({ describe: { ...DESCRIBED, methods: ['move'] } });
 
     const before = tracker.changes;
     const error = await errorOf(tracker.update('1', { state: 'Done', comment: 'x' }, NEVER));
@@ -97,15 +97,15 @@ describe('a change', () => {
       message: expect.stringContaining('cannot be commented on'),
     });
     expect(log()).toEqual(['start', 'describe']);
-    // Nor is it offered, from then on.
+    // Agents are not offered them any more.
     expect([before, tracker.changes]).toEqual([['state', 'comment'], ['state']]);
   });
 
   test.each([
     [{ issues: [] }, 'tracker_refused', '9 cannot be changed: it does not exist any more'],
     [{ issues: [], unknown: ['9'] }, 'tracker_request', 'so nothing was written'],
-  ])('a comment on what is not there is none: %j', async (result, code, words) => {
-    const { tracker, log } = able({ issues_by_ids: result });
+  ])('a comment on a missing issue is not sent: %j', async (result, code, words) => {
+    const { tracker, log } = described({ issues_by_ids: result });
 
     const error = await errorOf(tracker.update('9', { comment: 'x' }, NEVER));
 
@@ -113,7 +113,7 @@ describe('a change', () => {
     expect(log()).not.toContain('comment');
   });
 
-  test('does not wait for reads that were asked before it', async () => {
+  test('does not wait for earlier reads', async () => {
     const { tracker, log } = open('hangs', { args: ['issues_by_states'], provider: { timeout_ms: 1_000 } });
     const reads = [errorOf(tracker.issuesByStates(['Todo'], NEVER)), errorOf(tracker.issuesByStates(['Done'], NEVER))];
     await expect.poll(log).toContain('issues_by_states');
@@ -141,13 +141,13 @@ describe('comments', () => {
     return { comments: tracker.readComments?.(found, NEVER), log };
   };
 
-  test('are read for a run', async () => {
+  test('are read with the method comments', async () => {
     const { comments } = await reading({ comments: { comments: [{ author: 'ann', body: 'Now' }] } });
 
     expect(await comments).toMatchObject([{ body: 'Now' }]);
   });
 
-  test('are those of the issue where the program does not know them otherwise', async () => {
+  test('are those of the issue when the program does not know the method', async () => {
     const { comments } = await reading({});
     const told = await reading({ describe: { methods: ['move'] } });
 
@@ -156,21 +156,21 @@ describe('comments', () => {
     expect(told.log()).not.toContain('comments');
   });
 
-  test('an answer without a list is an error', async () => {
+  test('without a list in the answer are an error', async () => {
     const { comments } = await reading({ comments: {} });
 
     expect(await errorOf(comments ?? Promise.resolve())).toMatchObject({ code: 'tracker_response' });
   });
 });
 
-describe('what `baton check` asks', () => {
-  test('the program tells who it is, at what it looks, and its states', async () => {
-    const facts = await able().tracker.inspect?.(NEVER);
+describe('inspect', () => {
+  test('reports user, target and states', async () => {
+    const facts = await described().tracker.inspect?.(NEVER);
 
     expect(facts).toEqual({ user: 'ann', target: 'Board 7', states: STATES, warnings: [] });
   });
 
-  test('one that does not describe itself is a warning', async () => {
+  test('warns when the program does not know describe', async () => {
     const { tracker } = answering({});
 
     const facts = await tracker.inspect?.(NEVER);
@@ -183,7 +183,7 @@ describe('what `baton check` asks', () => {
     });
   });
 
-  test('one that is not let in is an error, and in a poll only a problem', async () => {
+  test('throws an auth error, which is only a problem of a poll', async () => {
     const { tracker } = answering({ describe: { error: { code: 'auth' } } });
 
     const error = await errorOf(tracker.inspect?.(NEVER) ?? Promise.resolve());

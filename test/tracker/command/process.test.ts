@@ -4,8 +4,8 @@ import { errorOf, NEVER, open } from './program-fixture.js';
 const SOON = { timeout_ms: 300 };
 
 describe('a program that stays', () => {
-  test('is started with the first question, and answers them all', async () => {
-    const { tracker, log, living } = open('keeps-on');
+  test('is started with the first request and answers all requests', async () => {
+    const { tracker, log, living } = open('stays');
     expect(living()).toBe(0);
 
     const first = await tracker.issuesByStates(['Todo'], NEVER);
@@ -17,8 +17,8 @@ describe('a program that stays', () => {
     expect(living()).toBe(1);
   });
 
-  test('many questions at once are answered one by one, each with its own answer', async () => {
-    const { tracker, log } = open('keeps-on');
+  test('gets concurrent requests one by one', async () => {
+    const { tracker, log } = open('stays');
 
     const asked = Array.from({ length: 40 }, (_, n) =>
       n % 2 === 0
@@ -31,8 +31,8 @@ describe('a program that stays', () => {
     expect(log().filter((line) => line === 'start')).toHaveLength(1);
   });
 
-  test('ends with the tracker, which then asks nothing more', async () => {
-    const { tracker, living } = open('keeps-on');
+  test('ends with the tracker, which then sends no more requests', async () => {
+    const { tracker, living } = open('stays');
     await tracker.issuesByStates(['Todo'], NEVER);
 
     await tracker.close();
@@ -42,8 +42,8 @@ describe('a program that stays', () => {
     expect(living()).toBe(0);
   });
 
-  test('nothing asked is nothing started', async () => {
-    const { tracker, log } = open('keeps-on');
+  test('is not started for empty reads', async () => {
+    const { tracker, log } = open('stays');
 
     await tracker.issuesByStates([], NEVER);
     await tracker.issuesByIds([], NEVER);
@@ -53,7 +53,7 @@ describe('a program that stays', () => {
 });
 
 describe('a program that exits after each answer', () => {
-  test.each([[[]], [['late']]])('is started for each question: %j', async (args) => {
+  test.each([[[]], [['late']]])('is started for each request: %j', async (args) => {
     const { tracker, log, living } = open('exits-after-each', { args });
 
     const found = [];
@@ -66,7 +66,7 @@ describe('a program that exits after each answer', () => {
     expect(living()).toBe(0);
   });
 
-  test('is never sent a change that it may have heard already', async () => {
+  test('never gets the same change twice', async () => {
     const { tracker, log } = open('exits-after-each', { args: ['late'] });
 
     const refused = await errorOf(tracker.update('1', { comment: 'Hi', state: 'Done' }, NEVER));
@@ -76,19 +76,19 @@ describe('a program that exits after each answer', () => {
     expect(log()).toEqual(['start', 'describe', 'start', 'comment']);
   });
 
-  test('may leave the end of its line away', async () => {
+  test('may omit the last line end', async () => {
     const { tracker } = open('no-newline');
 
     expect((await tracker.issuesByStates(['Todo'], NEVER)).issues).toHaveLength(1);
   });
 });
 
-describe('a program that ends between two questions', () => {
-  test('is started again for the next one', async () => {
-    const { tracker, log, living } = open('chatters');
+describe('a program that ends between two requests', () => {
+  test('is started again for the next request', async () => {
+    const { tracker, log, living } = open('writes-unasked');
     await tracker.issuesByStates(['Todo'], NEVER);
 
-    // It speaks unasked, and is stopped for that.
+    // It writes without a request, so it is stopped.
     await expect.poll(living).toBe(0);
     const { issues } = await tracker.issuesByStates(['Todo'], NEVER);
 
@@ -97,25 +97,20 @@ describe('a program that ends between two questions', () => {
   });
 });
 
-describe('a question that goes wrong takes its process with it', () => {
+describe('a failed request ends its process', () => {
   test.each([
     ['dies-mid-answer', [], 'tracker_request', 'exited with code 3 in the middle of its answer'],
     ['never-reads', [], 'tracker_request', 'did not answer within 0.3 s'],
     ['hangs', ['issues_by_states', 'stubborn'], 'tracker_request', 'did not answer within 0.3 s'],
     ['closes-stdin', ['stdout'], 'tracker_request', 'closed its stdout before it had answered'],
     ['garbage', ['hello'], 'tracker_response', 'wrote a line that is not JSON: "hello"'],
-    ['garbage', ['[1]'], 'tracker_response', 'no JSON object: "[1]"'],
+    ['garbage', ['[1]'], 'tracker_response', 'not a JSON object: "[1]"'],
     ['garbage', ['{"id":ID}'], 'tracker_response', 'neither an object as its `result` nor an `error`'],
     ['garbage', ['{"id":ID,"result":[]}'], 'tracker_response', 'neither an object'],
-    [
-      'garbage',
-      ['{"id":99,"result":{"issues":[]}}'],
-      'tracker_response',
-      'with the id 99 when it was asked question 1',
-    ],
-    ['garbage', ['{"id":"ID","result":{"issues":[]}}'], 'tracker_response', 'with the id "1" when'],
-    ['garbage', ['{"id":{"a":1},"result":{"issues":[]}}'], 'tracker_response', 'with the id no number'],
-    ['garbage', ['{"result":{"issues":[]}}'], 'tracker_response', 'without the id of the question (1)'],
+    ['garbage', ['{"id":99,"result":{"issues":[]}}'], 'tracker_response', 'answered request 1 with the id 99'],
+    ['garbage', ['{"id":"ID","result":{"issues":[]}}'], 'tracker_response', 'with the id "1"'],
+    ['garbage', ['{"id":{"a":1},"result":{"issues":[]}}'], 'tracker_response', 'with an id that is not a number'],
+    ['garbage', ['{"result":{"issues":[]}}'], 'tracker_response', 'without the id of the request (1)'],
     ['garbage', ['7b226964ff7d', 'hex'], 'tracker_response', 'not UTF-8'],
     ['huge-line', [], 'tracker_response', 'a line of more than 33554432 bytes'],
   ])('%s %j is %s', async (name, args, code, words) => {
@@ -125,12 +120,12 @@ describe('a question that goes wrong takes its process with it', () => {
     const error = await errorOf(tracker.issuesByStates(['Todo'], NEVER));
 
     expect(error.code).toBe(code);
-    expect(error.message).toContain('The tracker program, asked for issues_by_states, ');
+    expect(error.message).toContain('The tracker program failed at issues_by_states: it ');
     expect(error.message).toContain(words);
     await expect.poll(living, { timeout: 5_000 }).toBe(0);
   });
 
-  test('what it said last stands in the error', async () => {
+  test('the error quotes its last output', async () => {
     const { tracker } = open('dies-mid-answer');
 
     const { message } = await errorOf(tracker.issuesByStates(['Todo'], NEVER));
@@ -139,8 +134,8 @@ describe('a question that goes wrong takes its process with it', () => {
     expect(message).toContain('The end of its stderr: something broke');
   });
 
-  test('a command that is not there says so', async () => {
-    const { tracker } = open('keeps-on', { provider: { command: 'no-such-tracker-program' } });
+  test('a missing command is an error', async () => {
+    const { tracker } = open('stays', { provider: { command: 'no-such-tracker-program' } });
 
     const { code, message } = await errorOf(tracker.issuesByStates(['Todo'], NEVER));
 
@@ -148,8 +143,8 @@ describe('a question that goes wrong takes its process with it', () => {
     expect(message).toMatch(/exited with code 127 before it had answered.*stderr: .*no-such-tracker-program/);
   });
 
-  test('a variable that no process could be given is told by its name', async () => {
-    const { tracker } = open('keeps-on', { provider: { env: { BIG: 'x'.repeat(200_000) } } });
+  test('a variable that is too large is named in the error', async () => {
+    const { tracker } = open('stays', { provider: { env: { BIG: 'x'.repeat(200_000) } } });
 
     const { code, message } = await errorOf(tracker.issuesByStates(['Todo'], NEVER));
 
@@ -157,7 +152,7 @@ describe('a question that goes wrong takes its process with it', () => {
     expect(message).toContain('could not be started: The variable BIG has 200000 bytes');
   });
 
-  test('a program that closes its stdin and lives is not waited for', async () => {
+  test('a program that closes its stdin fails at once', async () => {
     const { tracker } = open('closes-stdin');
     // More than a pipe takes.
     const ids = Array.from({ length: 50_000 }, (_, n) => `some-id-${n}`);
@@ -168,7 +163,7 @@ describe('a question that goes wrong takes its process with it', () => {
     expect(message).toContain('closed its stdin before it had answered');
   });
 
-  test('the next question gets a new process, and a late answer reaches nobody', async () => {
+  test('the next request gets a new process, and a late answer is ignored', async () => {
     const { tracker, log } = open('answers-late', { provider: { timeout_ms: 700 } });
 
     const errors = [
@@ -180,7 +175,7 @@ describe('a question that goes wrong takes its process with it', () => {
     expect(log()).toEqual(['start', 'issues_by_states', 'start', 'issues_by_states']);
   });
 
-  test('an answer that is given twice is taken once', async () => {
+  test('a repeated answer is ignored', async () => {
     const { tracker, log } = open('answers-twice');
 
     const answers = [
@@ -193,13 +188,13 @@ describe('a question that goes wrong takes its process with it', () => {
     expect(log().filter((line) => line === 'start')).toHaveLength(1);
   });
 
-  test('an answer to a question that was not read is the last of its process', async () => {
+  test('a process that answers without reading the request gets no other request', async () => {
     const { tracker, log } = open('never-reads', { args: ['answers'] });
     const ids = Array.from({ length: 50_000 }, (_, n) => `some-id-${n}`);
 
     const { problems } = await tracker.issuesByIds(ids, NEVER);
 
-    expect(problems).toEqual([expect.stringContaining('with the id 1 when it was asked question 2')]);
+    expect(problems).toEqual([expect.stringContaining('answered request 2 with the id 1')]);
     expect(log()).toEqual(['start', 'start']);
   });
 });

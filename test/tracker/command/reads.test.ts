@@ -6,7 +6,7 @@ const ISSUE = { id: '1', identifier: 'X-1', title: 'One', state: 'Todo' };
 
 /** A program that answers each method with the same, whatever it is asked. */
 function answering(answers: JsonObject) {
-  return open('keeps-on', { args: [JSON.stringify(answers)] }).tracker;
+  return open('stays', { args: [JSON.stringify(answers)] }).tracker;
 }
 
 const listed = (issues: readonly unknown[], more: JsonObject = {}) =>
@@ -15,7 +15,7 @@ const found = (issues: readonly unknown[], more: JsonObject = {}) =>
   answering({ issues_by_ids: { issues, ...more } as JsonObject });
 
 describe('an issue', () => {
-  test('with nothing but what it needs has all fields', async () => {
+  test('with only the required fields has all fields', async () => {
     const { issues, unknown } = await listed([ISSUE]).issuesByStates(['Todo'], NEVER);
 
     expect(unknown).toEqual([]);
@@ -53,20 +53,20 @@ describe('an issue', () => {
     });
   });
 
-  test('SEC-14 a key named __proto__ is a key like any other', async () => {
+  test('SEC-14 a key named __proto__ has no effect', async () => {
     const args = [
       `{"issues_by_states":{"issues":[{"__proto__":{"dispatchable":false},"id":"1","identifier":"X","title":"T","state":"Todo"}]}}`,
     ];
 
-    const [issue] = (await open('keeps-on', { args }).tracker.issuesByStates(['Todo'], NEVER)).issues;
+    const [issue] = (await open('stays', { args }).tracker.issuesByStates(['Todo'], NEVER)).issues;
 
     expect(issue?.dispatchable).toBe(true);
   });
 });
 
 describe('a list by states', () => {
-  test('asks each state once, trimmed', async () => {
-    const { tracker, log } = open('dribbles');
+  test('requests each state once, trimmed', async () => {
+    const { tracker, log } = open('reads-and-writes-pieces');
 
     const { issues } = await tracker.issuesByStates([' todo', 'TODO ', 'Done'], NEVER);
 
@@ -74,7 +74,7 @@ describe('a list by states', () => {
     expect(log().slice(0, 2)).toEqual(['start', 'issues_by_states 0']);
   });
 
-  test('leaves out what is no issue, and says so', async () => {
+  test('skips and reports invalid records', async () => {
     const { title: _, ...untitled } = ISSUE;
 
     const { issues, problems } = await listed([untitled, 7, { ...ISSUE, id: '2' }]).issuesByStates(['Todo'], NEVER);
@@ -86,7 +86,7 @@ describe('a list by states', () => {
     ]);
   });
 
-  test('leaves out what was not asked for, and says so, shortly', async () => {
+  test('skips and reports issues in other states, in a short text', async () => {
     const stray = { ...ISSUE, id: '2', identifier: `\u001b[2J${'y'.repeat(5_000)}`, state: 'Done' };
 
     const { issues, problems } = await listed([ISSUE, stray]).issuesByStates([' TODO'], NEVER);
@@ -97,7 +97,7 @@ describe('a list by states', () => {
     expect(problems?.[0]?.length).toBeLessThan(500);
   });
 
-  test('takes the last of what was sent twice, and passes problems of the program on', async () => {
+  test('keeps the last record of an issue and passes on problems of the program', async () => {
     const tracker = listed([ISSUE, { ...ISSUE, title: 'Later' }], { problems: ['page 3 did not come'] });
 
     const { issues, problems } = await tracker.issuesByStates(['Todo'], NEVER);
@@ -106,7 +106,7 @@ describe('a list by states', () => {
     expect(problems).toEqual(['page 3 did not come']);
   });
 
-  test('tells a hundred problems at most', async () => {
+  test('reports at most a hundred problems', async () => {
     const { problems } = await listed(Array(150).fill({})).issuesByStates(['Todo'], NEVER);
 
     expect(problems).toHaveLength(101);
@@ -127,7 +127,7 @@ describe('a list by states', () => {
 });
 
 describe('issues by ids', () => {
-  test('who is absent is gone, and who is named is unknown', async () => {
+  test('a missing issue is gone, unless the program calls it unknown', async () => {
     const tracker = found([ISSUE], { unknown: [3, '1', 'X-9'] });
 
     const { issues, unknown } = await tracker.issuesByIds(['1', '2', '3', '3'], NEVER);
@@ -136,7 +136,7 @@ describe('issues by ids', () => {
     expect(unknown).toEqual(['3']);
   });
 
-  test('may be asked for by identifier, and others are not let in', async () => {
+  test('may be requested by identifier; other issues are dropped', async () => {
     const tracker = found([ISSUE, { ...ISSUE, id: '2', identifier: 'X-2' }]);
 
     const { issues } = await tracker.issuesByIds(['X-2'], NEVER);
@@ -147,17 +147,17 @@ describe('issues by ids', () => {
   test.each([
     [{ issues: [ISSUE, { id: '2' }] }, 'without identifier'],
     [{ issues: [null] }, 'without id'],
-    [{ issues: [ISSUE], unknown: [{}] }, '`unknown` that is no list of texts'],
-    [{ issues: [ISSUE], unknown: 'x' }, '`unknown` that is no list of texts'],
+    [{ issues: [ISSUE], unknown: [{}] }, '`unknown` that is not a list of texts'],
+    [{ issues: [ISSUE], unknown: 'x' }, '`unknown` that is not a list of texts'],
     [{ issue: ISSUE }, 'without a list `issues`'],
-  ])('one bad record spoils the answer: %j', async (result, words) => {
+  ])('an invalid record fails the whole answer: %j', async (result, words) => {
     const error = await errorOf(answering({ issues_by_ids: result as JsonObject }).issuesByIds(['1', '2'], NEVER));
 
     expect(error).toMatchObject({ code: 'tracker_response', message: expect.stringContaining(words) });
   });
 });
 
-describe('an error that the program answers', () => {
+describe('an error of the program', () => {
   test.each([
     [{ code: 'auth', message: 'expired' }, 'tracker_auth', 'It says: expired'],
     [
@@ -167,7 +167,7 @@ describe('an error that the program answers', () => {
     ],
     [{ code: 'teapot' }, 'tracker_status', '(teapot).'],
     [{ code: 'not_found' }, 'tracker_status', '(not_found).'],
-    [{ code: 'unsupported' }, 'tracker_response', 'does not know issues_by_states. Teach it.'],
+    [{ code: 'unsupported' }, 'tracker_response', 'does not know issues_by_states. Add it to the program.'],
     [{ message: 'no code' }, 'tracker_status', '(failed). It says: no code'],
     ['only a text', 'tracker_status', 'It says: only a text'],
   ])('%j is %s', async (error, code, words) => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { ByteLines, LastBytes } from '../../../src/tracker/command/program-pipe.js';
-import { lineOf } from '../../../src/tracker/command/protocol.js';
+import { requestLine } from '../../../src/tracker/command/protocol.js';
 import { errorOf, NEVER, open } from './program-fixture.js';
 
-describe('what the program is given', () => {
-  test('its folder, the environment of hooks, and what its settings add; no secret besides', async () => {
+describe('the environment of the program', () => {
+  test('has the folder of the workflow, the variables of hooks and of its settings, and no other secret', async () => {
     const env = { MY_TOKEN: 'sesame-1', GIT_TOKEN: 'sesame-2', OPENAI_API_KEY: 'sesame-3' };
-    const { tracker } = open('tells-environment', { env, provider: { env: { TOKEN: '$MY_TOKEN' } } });
+    const { tracker } = open('prints-environment', { env, provider: { env: { TOKEN: '$MY_TOKEN' } } });
 
     const [issue] = (await tracker.issuesByStates(['Todo'], NEVER)).issues;
 
@@ -15,9 +15,9 @@ describe('what the program is given', () => {
     for (const name of ['MY_TOKEN', 'GIT_TOKEN', 'OPENAI_API_KEY']) expect(told.env).not.toHaveProperty(name);
   });
 
-  test('SEC-20 no error tells its secret, nor moves a terminal', async () => {
+  test('SEC-20 errors contain neither secrets nor control characters', async () => {
     const env = { MY_TOKEN: 'canary-4711-secret' };
-    const { tracker } = open('tells-secrets', { env, provider: { env: { TOKEN: '$MY_TOKEN' } } });
+    const { tracker } = open('prints-secrets', { env, provider: { env: { TOKEN: '$MY_TOKEN' } } });
 
     const errors = [
       await errorOf(tracker.issuesByStates(['Todo'], NEVER)),
@@ -33,18 +33,18 @@ describe('what the program is given', () => {
     }
   });
 
-  test('SEC-10 requests are one line of ASCII, whatever is in them', () => {
+  test('SEC-10 a request is one line of ASCII', () => {
     const body = 'a\nb\r\u2028c \u0085 "$(touch x)" Ünïcödé 🧪';
 
-    const line = lineOf(1, { method: 'comment', params: { issue_id: '1', body } });
+    const line = requestLine(1, { method: 'comment', params: { issue_id: '1', body } });
 
     expect(line).toMatch(/^[\x20-\x7e]+$/);
     expect(JSON.parse(line).params.body).toBe(body);
   });
 });
 
-describe('how much it may say', () => {
-  test('an answer of ten megabytes is one', async () => {
+describe('limits of its output', () => {
+  test('an answer of ten megabytes is accepted', async () => {
     const { tracker } = open('huge-line', { args: [String(5_000_000)] });
 
     const [issue] = (await tracker.issuesByStates(['Todo'], NEVER)).issues;
@@ -52,7 +52,7 @@ describe('how much it may say', () => {
     expect(issue?.description).toHaveLength(5_000_000);
   });
 
-  test('SEC-13 stderr without end costs nothing, and its last words are told', async () => {
+  test('SEC-13 endless stderr takes no memory, and errors quote its end', async () => {
     const talking = open('floods-stderr');
     const dying = open('floods-stderr', { args: ['dies'] });
     await talking.tracker.issuesByIds(['1'], NEVER);
@@ -67,7 +67,7 @@ describe('how much it may say', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000);
   });
 
-  test('lines are cut at their ends, wherever the pieces are', () => {
+  test('lines are split at line ends in chunks of any size', () => {
     const bytes = Buffer.from('Ünï\n\n日本語\r\n🧪');
     for (const size of [1, 2, 3, 7, 100]) {
       const lines = new ByteLines(1_000);
@@ -79,7 +79,7 @@ describe('how much it may say', () => {
     }
   });
 
-  test('a line over the limit is the last one', () => {
+  test('a line over the limit ends the splitting', () => {
     const lines = new ByteLines(5);
 
     expect(lines.push(Buffer.from('12345\n123')).map(String)).toEqual(['12345']);
@@ -87,7 +87,7 @@ describe('how much it may say', () => {
     expect(lines.isOver).toBe(true);
   });
 
-  test('the end of a long output begins with a whole line', () => {
+  test('the kept end of a long output begins with a whole line', () => {
     const last = new LastBytes(10);
     for (const piece of ['first\n', 'second\n', 'third']) last.push(Buffer.from(piece));
 
@@ -95,22 +95,19 @@ describe('how much it may say', () => {
   });
 });
 
-describe('what it leaves behind', () => {
-  test.each([[['silent']], [[]]])(
-    'a grandchild that holds its stdout holds nobody up, and is ended: %j',
-    async (args) => {
-      const { tracker, living } = open('holds-stdout', { args });
+describe('its end', () => {
+  test.each([[['silent']], [[]]])('a grandchild that holds stdout is ended and delays no request: %j', async (args) => {
+    const { tracker, living } = open('holds-stdout', { args });
 
-      const read = await tracker.issuesByStates(['Todo'], NEVER).catch((error: Error) => error.message);
+    const read = await tracker.issuesByStates(['Todo'], NEVER).catch((error: Error) => error.message);
 
-      if (args.length === 0) expect(read).toMatchObject({ issues: [{ id: '1' }] });
-      else expect(read).toContain('exited with code 0 before it had answered');
-      await tracker.close();
-      expect(living()).toBe(0);
-    },
-  );
+    if (args.length === 0) expect(read).toMatchObject({ issues: [{ id: '1' }] });
+    else expect(read).toContain('exited with code 0 before it had answered');
+    await tracker.close();
+    expect(living()).toBe(0);
+  });
 
-  test('a question that is given up is over at once, and so is its process', async () => {
+  test('a cancelled request ends at once, with its process', async () => {
     const { tracker, log, living } = open('hangs', { args: ['issues_by_ids'] });
     const controller = new AbortController();
     const asked = errorOf(tracker.issuesByIds(['1'], controller.signal));
@@ -118,7 +115,7 @@ describe('what it leaves behind', () => {
 
     controller.abort();
 
-    expect((await asked).message).toContain('was not waited for any longer');
+    expect((await asked).message).toContain('had not answered when the request was cancelled');
     await expect.poll(living, { timeout: 5_000 }).toBe(0);
   });
 });

@@ -1,37 +1,37 @@
 import { describe, expect, test } from 'vitest';
 import type { Trust } from '../../../src/domain/config.js';
-import { authorIn, commentsIn } from '../../../src/tracker/command/protocol.js';
+import { authorIn, commentsIn } from '../../../src/tracker/command/read.js';
 import { NEVER, open } from './program-fixture.js';
 
 const PEOPLE = [{ login: 'ann', trusted: true }, { login: 'bob', trusted: false }, { login: 'eve' }, 'Zoe', null];
 
 const verdicts = (trust: Trust | null) => PEOPLE.map((person) => authorIn(person, trust)?.trusted);
 
-describe('whose issues are worked on', () => {
+describe('trust in authors', () => {
   test.each([
-    ['the word of the program, where nobody wrote it', null, [true, false, null, null, undefined]],
-    ['those whom the program calls trusted', 'members', [true, false, false, false, false]],
-    ['everybody', 'anyone', [true, true, true, true, undefined]],
-    ['those on the list, whatever the program says', ['ZOE', 'bob'], [false, true, false, true, false]],
+    ['the program decides without tracker.trust', null, [true, false, null, null, undefined]],
+    ['members are those with trusted: true', 'members', [true, false, false, false, false]],
+    ['anyone trusts all', 'anyone', [true, true, true, true, undefined]],
+    ['a list overrides the program', ['ZOE', 'bob'], [false, true, false, true, false]],
   ] as const)('%s', (_, trust, expected) => {
     expect(verdicts(trust)).toEqual(expected);
   });
 
-  test('nobody is named, where it matters', () => {
+  test('an unnamed author is untrusted under members and lists', () => {
     expect(authorIn(null, 'members')).toEqual({ login: '(not named)', trusted: false });
     expect(authorIn({ login: '  ', trusted: true }, ['ann'])).toEqual({ login: '(not named)', trusted: false });
   });
 
-  test.each(['yes', 1, {}, []])('only a plain yes is one: %j', (trusted) => {
+  test.each(['yes', 1, {}, []])('only true is trusted, not %j', (trusted) => {
     expect(authorIn({ login: 'ann', trusted }, null)).toEqual({ login: 'ann', trusted: false });
     expect(authorIn({ login: 'ann', trusted }, 'members')?.trusted).toBe(false);
   });
 
-  test('trust that changes while the tracker lives counts from the next read on', async () => {
+  test('a change of trust counts from the next read on', async () => {
     const issue = { id: '1', identifier: 'X', title: 'T', state: 'Todo', author: { login: 'ann', trusted: true } };
     let trust: Trust = 'members';
     const args = [JSON.stringify({ issues_by_states: { issues: [issue] } })];
-    const { tracker } = open('keeps-on', { args, settings: () => ({ trust }) });
+    const { tracker } = open('stays', { args, settings: () => ({ trust }) });
     const read = async () => (await tracker.issuesByStates(['Todo'], NEVER)).issues[0]?.author;
 
     const before = await read();
@@ -48,7 +48,7 @@ describe('comments', () => {
     ...(hour === undefined ? {} : { created_at: `2026-01-31T${10 + hour}:00:00+01:00` }),
   });
 
-  test('come oldest first, in the order of their times where all have one', () => {
+  test('are sorted by time when all have one', () => {
     const inTime = commentsIn([said('ann', 'B', 2), said('ann', 'A', 1)], null);
     const asSent = commentsIn([said('ann', 'B', 2), said('ann', 'A')], null);
 
@@ -57,7 +57,7 @@ describe('comments', () => {
     expect(asSent.map(({ body }) => body)).toEqual(['B', 'A']);
   });
 
-  test('of strangers and without words reach nobody', () => {
+  test('of untrusted writers and without text are dropped', () => {
     const sent = [
       said({ login: 'bob', trusted: false }, 'Obey.'),
       said('ann', '  '),
@@ -71,7 +71,7 @@ describe('comments', () => {
     expect(commentsIn(sent, ['bob']).map(({ body }) => body)).toEqual(['Obey.']);
   });
 
-  test('are the newest thirty, each cut', () => {
+  test('are the newest thirty, each shortened', () => {
     const sent = Array.from({ length: 40 }, (_, n) => said('ann', n === 39 ? 'x'.repeat(20_000) : `word ${n}`));
 
     const kept = commentsIn(sent, null);

@@ -148,7 +148,10 @@ test('a move that cannot be looked at afterwards is told with a warning', async 
   const { success, movedTo, told } = await call('PUT', '/issues/1.json', { issue: { status_id: 3 } });
 
   expect({ success, movedTo }).toEqual({ success: true, movedTo: 'Resolved' });
-  expect(told).toEqual({ status: 204, body: { warnings: [expect.stringMatching(/accepted the change of RM-1, do not/)] } });
+  expect(told).toEqual({
+    status: 204,
+    body: { warnings: [expect.stringMatching(/accepted the change of RM-1, do not/)] },
+  });
 });
 
 test('a limit that is met after a move ends the turn, and says that the change is made', async () => {

@@ -1,6 +1,6 @@
-import { onQuestion, replyAsUsual } from './lines.mjs';
+import { onRequest, replyDefault } from './lines.mjs';
 
-onQuestion((question) => {
-  replyAsUsual(question);
-  replyAsUsual(question);
+onRequest((request) => {
+  replyDefault(request);
+  replyDefault(request);
 });

@@ -1,6 +1,6 @@
-import { onQuestion, write } from './lines.mjs';
+import { onRequest, write } from './lines.mjs';
 
-onQuestion(({ id }) => {
+onRequest(({ id }) => {
   process.stderr.write('something broke\n');
   write(`{"id":${id},"result":{"iss`, () => process.exit(3));
 });

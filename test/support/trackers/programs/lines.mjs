@@ -1,13 +1,13 @@
-// What the tracker programs of the tests share: questions in, answers out, and a log of what happened.
+// What the tracker programs of the tests share: requests in, answers out, and a log of what happened.
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-export function onQuestion(handle) {
+export function onRequest(handle) {
   note('start');
   createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {
-    const question = JSON.parse(line);
-    note(question.method);
-    handle(question);
+    const request = JSON.parse(line);
+    note(request.method);
+    handle(request);
   });
 }
 
@@ -40,8 +40,8 @@ export function answerTo({ method, params }) {
   return null;
 }
 
-export function replyAsUsual(question, done) {
-  const result = answerTo(question);
-  if (result) reply(question.id, result, done);
-  else fail(question.id, 'unsupported', 'never heard of it', done);
+export function replyDefault(request, done) {
+  const result = answerTo(request);
+  if (result) reply(request.id, result, done);
+  else fail(request.id, 'unsupported', 'never heard of it', done);
 }

@@ -1,4 +1,4 @@
 // Its answer is whole, but the line has no end.
-import { answerTo, onQuestion, write } from './lines.mjs';
+import { answerTo, onRequest, write } from './lines.mjs';
 
-onQuestion((question) => write(JSON.stringify({ id: question.id, result: answerTo(question) }), () => process.exit(0)));
+onRequest((request) => write(JSON.stringify({ id: request.id, result: answerTo(request) }), () => process.exit(0)));

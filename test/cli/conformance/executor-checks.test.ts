@@ -2,29 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { detectContainment } from '../../../../runner/contain/detect-containment.js';
-import { findMarked } from '../../../../runner/contain/marker-sweep.js';
-import { spawnContained } from '../../../../runner/contain/spawn-contained.js';
-import {
-  CHECKS,
-  type CheckResult,
-  type ConformanceHost,
-  runConformance,
-} from '../../../../runner/executors/external/conformance.js';
-import type { JsonObject } from '../../../../src/domain/json.js';
-import type { ExecutorDefinition } from '../../../../src/domain/steps/plan.js';
-import { testStep } from '../../../support/step-context.js';
-import { livingWith, realClock } from '../../contain/workbench.js';
-import { bash, definition, externalStep, newNonce, script } from './external-step.js';
+import { detectContainment } from '../../../runner/contain/detect-containment.js';
+import { findMarked } from '../../../runner/contain/marker-sweep.js';
+import { spawnContained } from '../../../runner/contain/spawn-contained.js';
+import type { CheckResult } from '../../../src/cli/conformance/checks.js';
+import { checkExecutor, EXECUTOR_CHECKS, type ExecutorHost } from '../../../src/cli/conformance/executor-checks.js';
+import type { JsonObject } from '../../../src/domain/json.js';
+import type { ExecutorDefinition } from '../../../src/domain/steps/plan.js';
+import { livingWith, realClock } from '../../runner/contain/workbench.js';
+import { bash, definition, externalStep, newNonce, script } from '../../runner/executors/external/external-step.js';
+import { testStep } from '../../support/step-context.js';
 
 interface Trial {
   readonly results: readonly CheckResult[];
   /** The names of the checks with this mark. */
   marked(mark: CheckResult['mark']): readonly string[];
-  why(name: string): string;
+  reason(name: string): string;
 }
 
-async function hostFor(signal = new AbortController().signal): Promise<ConformanceHost> {
+async function hostFor(signal = new AbortController().signal): Promise<ExecutorHost> {
   const { context, workspace } = await testStep();
   const containment = await detectContainment({ isolation: 'none', hide: [], clock: realClock });
   const stateDir = join(context.tmpDir, 'state');
@@ -47,76 +43,76 @@ async function trial(
   { limitMs = 10_000, termMs = 3_000, input = {} as JsonObject } = {},
 ): Promise<Trial> {
   const results: CheckResult[] = [];
-  const suite = runConformance(definition(changes), await hostFor(), { input, limitMs, termMs, settleMs: 150 });
+  const suite = checkExecutor(definition(changes), await hostFor(), { input, limitMs, termMs, settleMs: 150 });
   for await (const result of suite) results.push(result);
   return {
     results,
     marked: (mark) => results.filter((one) => one.mark === mark).map(({ name }) => name),
-    why: (name) => results.find((one) => one.name === name)?.why ?? 'not there',
+    reason: (name) => results.find((one) => one.name === name)?.reason ?? 'not there',
   };
 }
 
-const ALL = CHECKS.map(({ name }) => name);
+const ALL = EXECUTOR_CHECKS.map(({ name }) => name);
 
-test('S0-65 S0-66 an executor that drains its input and exits with 0 keeps the protocol', async () => {
-  const { marked, why } = await trial(bash('cat >/dev/null'));
+test('S0-65 S0-66 an executor that reads its input and exits with 0 keeps the protocol', async () => {
+  const { marked, reason } = await trial(bash('cat >/dev/null'));
 
   expect(marked('failed')).toEqual([]);
   expect(marked('passed')).toEqual(ALL.filter((name) => name !== 'nonsense'));
-  expect(why('nonsense')).toBe('exit code 0');
+  expect(reason('nonsense')).toBe('it exited with code 0');
 });
 
-test('S0-65 S0-66 so does one that reads all of it as JSON and uses what it knows', async () => {
-  const { marked, why } = await trial({ command: process.execPath, args: [script('parses.mjs')] });
+test('S0-65 S0-66 an executor that parses its input and uses known members keeps the protocol', async () => {
+  const { marked, reason } = await trial({ command: process.execPath, args: [script('parses.mjs')] });
 
   expect(marked('failed')).toEqual([]);
-  expect(why('nonsense')).toBe('exit code 65');
+  expect(reason('nonsense')).toBe('it exited with code 65');
 });
 
-test('S0-32 one that does not read is found out by every check that hands it something whole', async () => {
-  const { marked, why } = await trial(bash('exit 0'));
+test('S0-32 an executor that does not read fails every check that sends a whole input', async () => {
+  const { marked, reason } = await trial(bash('exit 0'));
 
   expect(marked('passed')).toEqual([]);
   expect(marked('failed')).toEqual(ALL.filter((name) => name !== 'nonsense'));
-  expect(why('large')).toContain('did not read its input to the end');
+  expect(reason('large')).toContain('did not read its input to the end');
 });
 
-test('one that reads a single time does not wait for the rest', async () => {
+test('an executor that reads only once fails the checks with large and slow inputs', async () => {
   const { marked } = await trial({ command: process.execPath, args: [script('reads-once.mjs')] });
 
   expect(marked('failed')).toEqual(expect.arrayContaining(['large', 'slow', 'stops']));
 });
 
-test('S0-65 one that knows every member by heart fails on new ones, and on those that may be missing', async () => {
+test('S0-65 an executor with a strict schema fails on unknown and on missing members', async () => {
   const { marked } = await trial({ command: process.execPath, args: [script('strict.mjs')] });
 
   expect(marked('failed')).toEqual(['bare', 'unknown_members']);
 });
 
-test('S0-66 one that drains and exits with 7 fails, and its stderr is told', async () => {
-  const { marked, why } = await trial(bash('cat >/dev/null; echo first >&2; echo no licence >&2; exit 7'));
+test('S0-66 an executor that exits with 7 fails, and the reason quotes its stderr', async () => {
+  const { marked, reason } = await trial(bash('cat >/dev/null; echo first >&2; echo no licence >&2; exit 7'));
 
   expect(marked('failed')).toContain('drains');
-  expect(why('drains')).toBe('exit code 7: no licence');
+  expect(reason('drains')).toBe('it exited with code 7: no licence');
 });
 
-test('one that opens /dev/stdin is told that it cannot: its stdin is a socket', async () => {
+test('an executor that opens /dev/stdin gets the advice to read descriptor 0', async () => {
   const { results } = await trial(bash('cat /dev/stdin >/dev/null'));
 
   expect(results[0]).toMatchObject({ mark: 'failed', action: expect.stringContaining('Read descriptor 0 itself') });
 });
 
-test('one that leaves a process behind is found out, and the process is gone', async () => {
+test('an executor that leaves a process behind fails, and the process is ended', async () => {
   const nonce = newNonce();
 
-  const { marked, why } = await trial(bash('cat >/dev/null; setsid sleep "3600.$1" >/dev/null 2>&1 &', nonce));
+  const { marked, reason } = await trial(bash('cat >/dev/null; setsid sleep "3600.$1" >/dev/null 2>&1 &', nonce));
 
   expect(marked('failed')).toEqual(['leaves_nothing']);
-  expect(why('leaves_nothing')).toBe('1 process was still alive after it');
+  expect(reason('leaves_nothing')).toBe('it left 1 process behind');
   expect(livingWith(nonce)).toEqual([]);
 });
 
-test('one that ignores SIGTERM is found out, and killed', async () => {
+test('an executor that ignores SIGTERM fails and is killed', async () => {
   const nonce = newNonce();
   const text =
     'trap "" TERM; if [[ $BATON_CONFORMANCE == stops ]]; then while :; do sleep 0.05; : "$1"; done; fi; cat >/dev/null';
@@ -127,14 +123,14 @@ test('one that ignores SIGTERM is found out, and killed', async () => {
   expect(livingWith(nonce)).toEqual([]);
 });
 
-test('one that never ends is told so at its limit', async () => {
-  const { marked, why } = await trial(bash('cat >/dev/null; exec sleep 3600'), { limitMs: 100 });
+test('an executor that never ends fails at the limit', async () => {
+  const { marked, reason } = await trial(bash('cat >/dev/null; exec sleep 3600'), { limitMs: 100 });
 
   expect(marked('failed')).toContain('drains');
-  expect(why('drains')).toBe('it was still at work after 0.1 s');
+  expect(reason('drains')).toBe('it was still at work after 0.1 s');
 });
 
-test('a certain input is given to it, with the name of the check', async () => {
+test('an executor gets the given input and the name of the check', async () => {
   const text = '[[ $(cat) == *\'"input":{"summary":"x"}\'* && -n $BATON_CONFORMANCE ]] || exit 1';
 
   const { marked } = await trial(bash(text), { input: { summary: 'x' } });
@@ -142,23 +138,23 @@ test('a certain input is given to it, with the name of the check', async () => {
   expect(marked('failed')).toEqual([]);
 });
 
-test('S0-42 what cannot be started is told once, with what to do', async () => {
+test('S0-42 an executor that cannot be started is one failed check', async () => {
   const { results } = await trial({ command: 'no-such-program' });
 
-  expect(results).toMatchObject([{ name: 'drains', mark: 'failed', why: expect.stringContaining('PATH is') }]);
+  expect(results).toMatchObject([{ name: 'drains', mark: 'failed', reason: expect.stringContaining('PATH is') }]);
 });
 
-test('an interrupted suite ends what it has started and tells no more', async () => {
+test('an interrupted test ends its processes and yields no more results', async () => {
   const controller = new AbortController();
   const nonce = newNonce();
   const host = await hostFor(controller.signal);
-  const start: ConformanceHost['start'] = async (...args) => {
+  const start: ExecutorHost['start'] = async (...args) => {
     const started = await host.start(...args);
     started.process.stdout.once('data', () => controller.abort());
     return started;
   };
   const options = { input: {}, limitMs: 10_000, termMs: 3_000, settleMs: 150 };
-  const suite = runConformance(definition(bash('echo up; exec sleep "3600.$1"', nonce)), { ...host, start }, options);
+  const suite = checkExecutor(definition(bash('echo up; exec sleep "3600.$1"', nonce)), { ...host, start }, options);
 
   expect(await suite.next()).toEqual({ value: undefined, done: true });
   expect(livingWith(nonce)).toEqual([]);

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { addExecutor } from '../../../src/cli/program-tools.js';
-import { livingWith } from '../../runner/contain/workbench.js';
-import { newNonce } from '../../runner/executors/external/external-step.js';
-import { type World, world } from '../cli-fixture.js';
+import { addExecutor } from '../../src/cli/program-tools.js';
+import { livingWith } from '../runner/contain/workbench.js';
+import { newNonce } from '../runner/executors/external/external-step.js';
+import { type World, world } from './cli-fixture.js';
 
-const EXAMPLE = fileURLToPath(new URL('../../../templates/executors/external.example.yaml', import.meta.url));
+const EXAMPLE = fileURLToPath(new URL('../../templates/executors/external.example.yaml', import.meta.url));
 
 async function baton(io: World, ...args: string[]): Promise<number> {
   let code = -1;
@@ -46,7 +46,7 @@ spec: { executor_type: external${command}${more} }
 `;
 
 describe('baton executor list', () => {
-  test('S0-11 S0-66 shows each by its name, with its command and where it is defined', async () => {
+  test('S0-11 S0-66 lists executors by name with command and file', async () => {
     const io = withExecutors('executors: { inline: { command: ./bin/run, args: ["a b"] } }');
     io.write('.baton/executors/filed.yaml', SPEC(', command: /opt/filed'));
 
@@ -60,7 +60,7 @@ describe('baton executor list', () => {
     ]);
   });
 
-  test('S0-05 S0-66 a definition without a command is not there, the others are', async () => {
+  test('S0-05 S0-66 a definition without a command is left out', async () => {
     const io = withExecutors('executors: { inline: { command: ./bin/run } }');
     io.write('.baton/executors/filed.yaml', SPEC(''));
 
@@ -68,14 +68,14 @@ describe('baton executor list', () => {
     expect(io.out()).toMatch(/^inline .*\n$/);
   });
 
-  test('S0-15 without a definition there is none, whatever examples ship with the product', async () => {
+  test('S0-15 the shipped example is not an executor of a workflow', async () => {
     const io = withExecutors('');
 
     expect(await baton(io, 'list')).toBe(0);
     expect(io.out()).toContain('can use no external executor');
   });
 
-  test('a workflow that does not load is told, a fault a line, with 2', async () => {
+  test('a workflow that does not load is reported with a line per fault and exit code 2', async () => {
     const io = world();
     const faulty = withExecutors('agent: { max_turns: x }\nexecutors: { a: { comand: y } }');
 
@@ -87,7 +87,7 @@ describe('baton executor list', () => {
 });
 
 describe('the example definition', () => {
-  test('S0-02 S0-15 copied as it says, it is loaded without a warning', async () => {
+  test('S0-02 S0-15 a copy of it loads without a warning', async () => {
     const io = withExecutors('');
     io.write('.baton/executors/acme-harness.yaml', readFileSync(EXAMPLE, 'utf8'));
 
@@ -96,7 +96,7 @@ describe('the example definition', () => {
     expect(io.err()).toBe('');
   });
 
-  test('S0-63 it says that registering an executor is arbitrary code execution', () => {
+  test('S0-63 it warns that registering an executor is arbitrary code execution', () => {
     const text = readFileSync(EXAMPLE, 'utf8').replace(/\n#? */g, ' ');
 
     expect(text).toContain('arbitrary code execution with the rights of the daemon');
@@ -106,7 +106,7 @@ describe('the example definition', () => {
 describe('baton executor test', () => {
   const leftovers = () => readdirSync(tmpdir()).filter((name) => name.startsWith('baton-executor-'));
 
-  test('S0-66 a good one passes every check: 0, and nothing stays', async () => {
+  test('S0-66 a good executor passes every check with exit code 0 and leaves no files', async () => {
     const nonce = newNonce();
     const io = withExecutors(`executors: { acme: { command: bash, args: ["-c", "cat >kept; : ${nonce}"] } }`);
     const before = leftovers();
@@ -116,7 +116,7 @@ describe('baton executor test', () => {
     expect(io.err()).toBe('');
     expect(io.out()).toContain('acme: bash -c');
     expect(io.out()).toContain('  ✓ reads its input to the end and exits with 0\n');
-    expect(io.out()).toContain('  · was given an input that is no JSON: exit code 0\n');
+    expect(io.out()).toContain('  · was given an input that is not JSON: it exited with code 0\n');
     expect(io.out()).toMatch(/It keeps the protocol: 8 checks passed\.\n$/);
     expect(code).toBe(0);
     expect(leftovers()).toEqual(before);
@@ -124,7 +124,7 @@ describe('baton executor test', () => {
     expect(livingWith(nonce)).toEqual([]);
   });
 
-  test('S0-66 a bad one fails with a reason and what to do, neutralised: 1', async () => {
+  test('S0-66 a bad executor fails with a neutralised reason, an action and exit code 1', async () => {
     const io = withExecutors(
       String.raw`executors: { acme: { command: bash, args: ["-c", "printf 'no \\033[2Jlicence' >&2; exit 7"] } }`,
     );
@@ -132,13 +132,13 @@ describe('baton executor test', () => {
     const code = await baton(io, 'test', 'acme');
 
     expect(io.out()).toContain(
-      '  ✗ reads its input to the end and exits with 0: exit code 7: no \\u001b[2Jlicence\n      It must exit with 0',
+      '  ✗ reads its input to the end and exits with 0: it exited with code 7: no \\u001b[2Jlicence\n      It must exit with 0',
     );
     expect(io.out()).toMatch(/8 of 8 checks failed\.\n$/);
     expect(code).toBe(1);
   });
 
-  test('S0-47 S0-57 a secret that it prints is masked, and a variable that is not set is told', async () => {
+  test('S0-47 S0-57 a printed secret is masked, and an unset variable is a warning', async () => {
     const script = 'cat >/dev/null; echo got $TOKEN >&2; exit 1';
     const env = '{ TOKEN: $CANARY, OTHER: $NOT_SET }';
     const executors = `executors: { acme: { command: bash, args: ["-c", ${JSON.stringify(script)}], env: ${env} } }`;
@@ -147,12 +147,12 @@ describe('baton executor test', () => {
     const code = await baton(io, 'test', 'acme', '--limit', '5');
 
     expect(code).toBe(1);
-    expect(io.out()).toContain('exit code 1: got ***');
+    expect(io.out()).toContain('it exited with code 1: got ***');
     expect(io.out().match(/! .* is not set: acme, OTHER, \$NOT_SET/g)).toHaveLength(1);
     expect(io.out()).not.toContain('canary-4711-secret');
   });
 
-  test('it gets the input that a file holds', async () => {
+  test('--input gives it the input in a file', async () => {
     const script = `[[ $(cat) == *'"input":{"summary":"x"}'* || $BATON_CONFORMANCE == nonsense ]]`;
     const io = withExecutors(`executors: { acme: { command: bash, args: ["-c", ${JSON.stringify(script)}] } }`);
     io.write('input.json', '{ "summary": "x" }');
@@ -161,13 +161,13 @@ describe('baton executor test', () => {
   });
 
   test.each([
-    ['an executor that is not there', ['test', 'acne'], 'did you mean acme?'],
-    ['a workflow that is not there', ['test', 'acme', 'no.md'], 'missing_workflow_file'],
+    ['an unknown executor', ['test', 'acne'], 'did you mean acme?'],
+    ['a missing workflow', ['test', 'acme', 'no.md'], 'missing_workflow_file'],
     ['a workflow in place of the name', ['test', 'WORKFLOW.md'], 'name the executor first'],
-    ['an input that is not there', ['test', 'acme', '--input', 'no.json'], 'no.json cannot be used'],
-    ['an input that is no object', ['test', 'acme', '--input', 'list.json'], 'must be a JSON object'],
-    ['a limit of nothing', ['test', 'acme', '--limit', '0'], 'It must be a number of seconds'],
-  ])('%s is told, with 2', async (_, args, words) => {
+    ['a missing input', ['test', 'acme', '--input', 'no.json'], 'no.json cannot be used'],
+    ['an input that is not an object', ['test', 'acme', '--input', 'list.json'], 'must be a JSON object'],
+    ['a limit of zero', ['test', 'acme', '--limit', '0'], 'It must be a number of seconds'],
+  ])('%s is an error with exit code 2', async (_, args, words) => {
     const io = withExecutors('executors: { acme: { command: bash } }');
     io.write('list.json', '[]');
 

@@ -1,10 +1,40 @@
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Command, CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { livingWith } from '../../runner/contain/workbench.js';
-import { commandOf } from '../../tracker/command/program-fixture.js';
-import { type World, world } from '../cli-fixture.js';
-import { BOARD, batonTrackerTest, putExample } from './tracker-cli.js';
+import { addTracker } from '../../src/cli/program-tools.js';
+import { livingWith } from '../runner/contain/workbench.js';
+import { commandOf } from '../tracker/command/program-fixture.js';
+import { type World, world } from './cli-fixture.js';
+
+const EXAMPLE = fileURLToPath(new URL('../../templates/trackers/json-file.mjs', import.meta.url));
+
+/** The exit code of `baton tracker test …`, in this process. */
+async function batonTrackerTest(io: World, ...args: string[]): Promise<number> {
+  let code = -1;
+  const program = new Command('baton').exitOverride().configureOutput({ writeErr: (text) => io.stderr.write(text) });
+  addTracker(program, io, (given) => {
+    code = given;
+  });
+  try {
+    await program.parseAsync(['node', 'baton', 'tracker', 'test', ...args]);
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return 2;
+    throw error;
+  }
+}
+
+const ISSUE = { id: '1', identifier: 'B-1', title: 'Try it', state: 'Todo' };
+const BOARD = { states: ['Todo', 'In Progress', 'Done'], issues: [ISSUE, { ...ISSUE, id: '2', state: 'Done' }] };
+
+/** Puts the example that ships into the folder, with a board; the command that starts it. */
+function putExample(io: World, board: object = BOARD): string {
+  cpSync(EXAMPLE, join(io.dir, 'json-file.mjs'));
+  io.write('board.json', JSON.stringify(board));
+  return `${process.execPath} json-file.mjs board.json`;
+}
 
 const boardOf = (io: World) => JSON.parse(readFileSync(join(io.dir, 'board.json'), 'utf8'));
 
@@ -19,7 +49,7 @@ Work on {{ issue.identifier }}.
 `;
 
 describe('the example that ships', () => {
-  test('has forty lines at most, and keeps the protocol, changes too', async () => {
+  test('has at most forty lines and keeps the protocol, including changes', async () => {
     const io = world();
     const command = putExample(io);
 
@@ -34,7 +64,7 @@ describe('the example that ships', () => {
     expect(readFileSync(join(io.dir, 'json-file.mjs'), 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(40);
   });
 
-  test('its ids may be numbers', async () => {
+  test('keeps the protocol with numbers as ids', async () => {
     const io = world();
     const command = putExample(io, {
       ...BOARD,
@@ -48,19 +78,19 @@ describe('the example that ships', () => {
     expect(boardOf(io).issues[0]).toMatchObject({ id: 1, comments: [{ author: 'baton' }] });
   });
 
-  test('nothing is changed unless somebody names an issue', async () => {
+  test('changes nothing without --write', async () => {
     const io = world();
     const command = putExample(io);
 
     const code = await batonTrackerTest(io, command);
 
     expect(code).toBe(0);
-    expect(io.out().match(/ {2}- .*: skipped: that changes an issue; name one .* --write <id>/g)).toHaveLength(3);
+    expect(io.out().match(/ {2}- .*: skipped: it changes an issue; name one .* --write <id>/g)).toHaveLength(3);
     expect(io.out()).toMatch(/13 checks passed, 3 skipped\.\n$/);
     expect(boardOf(io)).toEqual(BOARD);
   });
 
-  test('its states are learned from it where no issue is in the usual ones', async () => {
+  test('is asked for its states when no issue is in the default ones', async () => {
     const io = world();
     const command = putExample(io, {
       states: ['Ready'],
@@ -75,8 +105,8 @@ describe('the example that ships', () => {
   });
 });
 
-describe('other programs that keep the protocol', () => {
-  test('one that exits after each answer is told what that costs', async () => {
+describe('programs that keep the protocol', () => {
+  test('a program that exits after each answer passes, with a note about its starts', async () => {
     const io = world();
 
     const code = await batonTrackerTest(io, commandOf('exits-after-each', 'late'));
@@ -86,7 +116,7 @@ describe('other programs that keep the protocol', () => {
     expect(io.out()).toMatch(/· was started: (\d+) times for \1 answers\n {6}That is fine, but/);
   });
 
-  test('one that leaves a moment after each answer gets changes while it is new', async () => {
+  test('a program that exits a moment after each answer gets changes only when it is new', async () => {
     const io = world();
     const command = `head -n 1 | ${putExample(io)}; sleep 0.1`;
 
@@ -98,38 +128,38 @@ describe('other programs that keep the protocol', () => {
     expect(boardOf(io).issues[0].comments).toHaveLength(1);
   });
 
-  test('an empty board leaves checks out, and says how to fill it', async () => {
+  test('an empty board skips checks, with the advice to name states', async () => {
     const io = world();
 
     const code = await batonTrackerTest(io, putExample(io, { states: [], issues: [] }), '--states', 'Here, There');
 
     expect(code).toBe(0);
     expect(io.out()).toContain('0 in Here, There');
-    expect(io.out()).toContain('- finds issues by their ids: skipped: no issue came');
+    expect(io.out()).toContain('- finds issues by their ids: skipped: there are no issues');
   });
 });
 
-describe('a failed check says what was sent, what came, and what to do', () => {
+describe('a failed check shows request, answer and action', () => {
   test('on lines of their own', async () => {
     const io = world();
 
-    const code = await batonTrackerTest(io, commandOf('faulty', 'sends everything'));
+    const code = await batonTrackerTest(io, commandOf('faulty', 'ignores the requested states'));
 
     expect(code).toBe(1);
     expect(io.out()).toContain(
       [
-        '  ✗ sends only issues in the states that it was asked for: it sent X-2, which is in "Done", when asked for "Todo"',
+        '  ✗ sends only issues in the requested states: it sent X-2, which is in "Done", when asked for "Todo"',
         '      sent  {"v":1,"id":15,"method":"issues_by_states","params":{"states":["Todo"]}}',
         '      came  {"id":15,"result":{"issues":[{"id":"1",',
       ].join('\n'),
     );
-    expect(io.out()).toContain('      Send what is in one of the asked states; where there is none, an empty list.\n');
+    expect(io.out()).toContain('      Send only issues in the requested states; where there is none, an empty list.\n');
     expect(io.out()).toMatch(/1 of 14 checks failed, 3 skipped\.\n$/);
   });
 
-  test('also of processes that say too much, stay too long or leave others', async () => {
+  test('for processes that write too much, stay too long or leave others', async () => {
     const io = world();
-    const faulty = commandOf('faulty', 'parts badly', io.dir);
+    const faulty = commandOf('faulty', 'ends badly', io.dir);
 
     const code = await batonTrackerTest(io, faulty);
 
@@ -140,10 +170,10 @@ describe('a failed check says what was sent, what came, and what to do', () => {
     expect(livingWith(io.dir)).toEqual([]);
   });
 
-  test('one that does not end is ended', async () => {
+  test('a program that does not end is ended', async () => {
     const io = world();
 
-    const code = await batonTrackerTest(io, commandOf('faulty', 'stays for ever', io.dir));
+    const code = await batonTrackerTest(io, commandOf('faulty', 'never ends', io.dir));
 
     expect(code).toBe(1);
     expect(io.out()).toContain('  ✗ exits when its stdin ends: it was still there after 1 s\n');
@@ -165,9 +195,9 @@ describe('the program of a workflow', () => {
     expect(io.out()).toContain('0 in Ready, Done');
   });
 
-  test('SEC-20 what it is given as a secret is told nowhere', async () => {
+  test('SEC-20 its secrets are not shown', async () => {
     const io = world({ env: { MY_TOKEN: 'canary-4711-secret' } });
-    io.write('WORKFLOW.md', workflow(`{ command: "${commandOf('tells-secrets')}", env: { TOKEN: $MY_TOKEN } }`));
+    io.write('WORKFLOW.md', workflow(`{ command: "${commandOf('prints-secrets')}", env: { TOKEN: $MY_TOKEN } }`));
 
     const code = await batonTrackerTest(io);
 
@@ -178,16 +208,16 @@ describe('the program of a workflow', () => {
   });
 });
 
-describe('what cannot be tested', () => {
+describe('errors before the first check', () => {
   test.each([
-    ['a workflow that is not there', [], 'missing_workflow_file'],
-    ['a workflow of another tracker', ['local.md'], 'has tracker.kind "local", which is no program'],
+    ['a missing workflow', [], 'missing_workflow_file'],
+    ['a workflow of another tracker', ['local.md'], 'has tracker.kind "local", which is not a program'],
     ['a secret that is not set', ['secret.md'], 'env.TOKEN stands for NOT_SET, which is not set'],
     ['an empty command', ['  '], 'the command is empty'],
-    ['a limit of nothing', ['true', '--limit', '0'], 'It must be a number of seconds'],
+    ['a limit of zero', ['true', '--limit', '0'], 'It must be a number of seconds'],
     ['states without a name', ['true', '--states', 'Todo,,'], 'It must be names of states'],
     ['an issue without a name', ['true', '--write', ' '], 'It must be the id of an issue'],
-  ])('%s is told, with 2', async (_, args, words) => {
+  ])('%s is an error with exit code 2', async (_, args, words) => {
     const io = world();
     io.write('local.md', '---\ntracker: { kind: local }\n---\nGo.\n');
     io.write('secret.md', workflow('{ command: x, env: { TOKEN: $NOT_SET } }'));

@@ -1,7 +1,7 @@
 // Tells its folder and its variables as the description of an issue.
-import { fail, issue, onQuestion, reply } from './lines.mjs';
+import { fail, issue, onRequest, reply } from './lines.mjs';
 
-onQuestion(({ id, method }) => {
+onRequest(({ id, method }) => {
   const description = JSON.stringify({ cwd: process.cwd(), env: process.env });
   if (method === 'issues_by_states') reply(id, { issues: [issue('1', { description })] });
   else fail(id, 'unsupported', '');
