@@ -12,9 +12,9 @@ import { BoundedMap } from '../domain/bounded-map.js';
 import type { StartOrder } from '../domain/effects.js';
 import { fieldsOf, type Json, textOf } from '../domain/json.js';
 import type { Answer, Question, RuntimeEvent, RuntimeEventType, TokenTotals } from '../domain/run-signal.js';
-import { cutText } from '../logging/pretty.js';
 import type { Redactor } from '../logging/redact.js';
 import { openTranscript, type Transcript } from '../logging/transcript.js';
+import { cutText } from '../text/phrases.js';
 import { sentenceOf } from '../text/run-sentences.js';
 
 interface OpenRun {

@@ -2,28 +2,28 @@ import { constants, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type Logger, pino, stdSerializers } from 'pino';
 import type { Note } from '../domain/note.js';
-import { neutraliseJson } from '../text/neutralise.js';
-import { cutText, formatPretty } from './pretty.js';
-import type { Redactor } from './redact.js';
+import { cutText } from '../text/phrases.js';
+import { formatPretty } from './pretty.js';
+import { type Redactor, safeLine } from './redact.js';
 import { RotatingFile } from './rotating-file.js';
-import { keepGoing, LineWriter, reasonOf, type SafeSink, type Sink, sinkRecord } from './sink.js';
+import { LineWriter, lossySink, reasonOf, type SafeSink, type Sink, sinkRecord } from './sink.js';
 
 interface LoggerOptions {
   readonly level: LogLevel;
   readonly redactor: Redactor;
-  /** Where people look; `null` for nowhere. Default: `stderr`. */
+  /** The stream for people; `null` for none. Default: `stderr`. */
   readonly stream?: 'stdout' | 'stderr' | LogStream | null;
-  /** For the stream, where it should tell less than the file. */
+  /** The level of the stream, when it differs from that of the file. */
   readonly streamLevel?: LogLevel;
-  /** `auto` (the default): pretty when the stream is a terminal, else JSON lines. */
+  /** `auto` (the default): pretty on a terminal, otherwise JSON lines. */
   readonly pretty?: boolean | 'auto';
-  /** JSON lines, always, besides the stream. */
+  /** A file that gets JSON lines in addition to the stream. */
   readonly file?: LogFile | null;
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
-/** Takes each line at once. A sink that fails must throw. */
+/** Writes each line at once, and throws when it fails. */
 interface LogStream {
   readonly isTTY?: boolean;
   write(line: string): unknown;
@@ -38,19 +38,19 @@ interface LogFile {
 const DEFAULT_FILE = { maxBytes: 10_000_000, keep: 5 };
 
 /**
- * JSON lines through pino, written before the call returns so that no line is lost in a crash. Every line is masked
- * and neutralised once, then goes to each sink; a sink that fails costs its own lines only. Identity is bound by
+ * Creates a pino logger whose lines are written before the call returns, so that a crash loses no line. Every line is masked and
+ * neutralised once, then written to each sink; a failing sink loses only its own lines. Identity is bound by
  * `log.child({ issue_id, issue_identifier, run_id, session_id })`.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const sinks = new Map<string, SafeSink>();
-  const tellOthers = (broken: string, error: unknown): void => {
+  const reportToOthers = (broken: string, error: unknown): void => {
     const { path } = error as NodeJS.ErrnoException;
     const fields = { sink: broken, ...(path ? { path } : {}), reason: reasonOf(error) };
     const record = sinkRecord('log sink failed, its lines are lost', fields);
     for (const [name, sink] of sinks) if (name !== broken) sink.write(record);
   };
-  for (const sink of sinksOf(options)) sinks.set(sink.name, keepGoing(sink, tellOthers));
+  for (const sink of sinksOf(options)) sinks.set(sink.name, lossySink(sink, reportToOthers));
 
   return pino(
     {
@@ -62,8 +62,8 @@ export function createLogger(options: LoggerOptions): Logger {
     },
     {
       write(line) {
-        const clean = `${neutraliseJson(options.redactor.maskJson(line.trimEnd()))}\n`;
-        for (const sink of sinks.values()) sink.write(clean);
+        const safe = safeLine(line.trimEnd(), options.redactor);
+        for (const sink of sinks.values()) sink.write(safe);
       },
     },
   );
@@ -76,11 +76,11 @@ function sinksOf({ stream = 'stderr', pretty = 'auto', file, streamLevel = 'trac
   return sinks;
 }
 
-/** Lines begin with their level: it is how pino writes them, and records about the log itself too. */
+/** Passes lines of at least this level. Lines begin with their level, both those of pino and those about the log itself. */
 function fromLevel(least: LogLevel, sink: Sink): Sink {
-  const worth = (level: string) => pino.levels.values[level] ?? Number.POSITIVE_INFINITY;
-  const isTold = (line: string) => worth(/^\{"level":"(\w+)"/.exec(line)?.[1] ?? '') >= worth(least);
-  return { name: sink.name, write: (line) => (isTold(line) ? sink.write(line) : undefined) };
+  const rank = (level: string) => pino.levels.values[level] ?? Number.POSITIVE_INFINITY;
+  const isPassed = (line: string) => rank(/^\{"level":"(\w+)"/.exec(line)?.[1] ?? '') >= rank(least);
+  return { name: sink.name, write: (line) => (isPassed(line) ? sink.write(line) : undefined) };
 }
 
 function streamSink(stream: 'stdout' | 'stderr' | LogStream, pretty: boolean | 'auto'): Sink {
@@ -115,9 +115,9 @@ export function terminalSink(fd: 1 | 2): Sink & { readonly isTerminal: boolean }
 }
 
 /**
- * The same pipe or terminal through a description of our own, so that a reader who stopped reading cannot block us and the
- * flag is not set for others who share it. Files stay as they are (they never block, and a second description has a second
- * position: `baton > log 2>&1` would overwrite itself), and so do sockets and systems without /proc.
+ * Opens the same pipe or terminal again, non-blocking: a reader that stops reading must not block the daemon, and the flag must not be
+ * set for other processes that share the descriptor. Files keep their descriptor: they never block, and a second one has its own
+ * position, so that `baton > log 2>&1` would overwrite itself. So do sockets, and systems without /proc.
  */
 function nonBlocking(fd: number): number {
   try {
@@ -131,15 +131,15 @@ function nonBlocking(fd: number): number {
   }
 }
 
-/** It is there to be recognised, and somebody else wrote it. */
+/** Enough to recognise an issue. */
 const MAX_TITLE = 120;
 
-/** A decision of the core as a log line: its constant message, and fields in the spelling of logs. */
+/** Logs a note of the core: its constant message, and its fields in snake_case. */
 export function logNote(log: Logger, note: Note): void {
   const fields: { [key: string]: unknown } = {};
   for (const [key, value] of Object.entries(note.fields ?? {}))
     fields[snakeCase(key)] = key === 'title' && typeof value === 'string' ? cutText(value, MAX_TITLE) : value;
-  // Identity last: no field of a note may pretend to be another issue or run.
+  // Identity last: no field of a note may replace the issue or the run.
   if (note.issueId !== undefined) fields.issue_id = note.issueId;
   if (note.identifier !== undefined) fields.issue_identifier = note.identifier;
   if (note.runId !== undefined) fields.run_id = note.runId;

@@ -1,16 +1,17 @@
 import { formatClock } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
+import { cutText } from '../text/phrases.js';
 
 /**
- * One record as one line for people: time, level, message, identifier, then the other fields as key=value. Ids that only
- * machines compare are left out; the JSON lines have them.
+ * Formats a record as one line for people: time, level, message, identifier, then the other fields as key=value. Ids that only programs
+ * need are omitted; the JSON lines have them.
  */
 export function formatPretty(json: string, { colour }: { readonly colour: boolean }): string {
   const { time, level, msg, issue_identifier, issue_id, session_id, turn_id, ...rest } = JSON.parse(json) as Fields;
   const fields = issue_identifier === undefined && issue_id !== undefined ? { issue_id, ...rest } : rest;
   const paint = (style: number, text: string): string => (colour ? `\u001b[${style}m${text}\u001b[0m` : text);
 
-  const parts = [
+  const words = [
     paint(GREY, clockTime(time)),
     paint(
       LEVEL_STYLE[String(level)] ?? GREY,
@@ -20,11 +21,11 @@ export function formatPretty(json: string, { colour }: { readonly colour: boolea
     ),
     neutralise(String(msg ?? '')),
   ];
-  if (issue_identifier !== undefined) parts.push(paint(CYAN, neutralise(String(issue_identifier))));
+  if (issue_identifier !== undefined) words.push(paint(CYAN, neutralise(String(issue_identifier))));
   for (const [key, value] of Object.entries(fields).flatMap(spreadError)) {
-    parts.push(`${paint(GREY, `${neutralise(key)}=`)}${shown(value)}`);
+    words.push(`${paint(GREY, `${neutralise(key)}=`)}${formatValue(value)}`);
   }
-  return `${parts.join(' ')}\n`;
+  return `${words.join(' ')}\n`;
 }
 
 type Fields = { readonly [key: string]: unknown };
@@ -34,22 +35,22 @@ const CYAN = 36;
 const LEVEL_STYLE: { readonly [level: string]: number } = { info: 32, warn: 33, error: 31, fatal: 31 };
 const MAX_VALUE_CHARS = 500;
 
-/** Local time of day; the date is in the file and in the journal. */
+/** Local time of day. The date is in the log file and in the journal. */
 function clockTime(time: unknown): string {
   const date = new Date(String(time));
   if (Number.isNaN(date.getTime())) return '--:--:--.---';
   return `${formatClock(date.getTime())}.${String(date.getMilliseconds()).padStart(3, '0')}`;
 }
 
-/** An error with a code of ours explains itself; of any other one the stack is wanted too. */
+/** Shows the code of our own errors, and the stack of any other error. */
 function spreadError([key, value]: [string, unknown]): [string, unknown][] {
   if (!isFields(value) || typeof value.stack !== 'string') return [[key, value]];
   const message: [string, unknown] = [key, value.message ?? value.type];
   return value.type === 'BatonError' ? [message, ['code', value.code]] : [message, ['stack', value.stack]];
 }
 
-/** Every escape stands there once, whoever made it: a backslash is not escaped again. A text that is cut keeps its closing quote. */
-function shown(value: unknown): string {
+/** A backslash is not escaped again, because the text may contain escapes already. A cut text keeps its closing quote. */
+function formatValue(value: unknown): string {
   if (typeof value !== 'string') return cutText(neutralise(JSON.stringify(value) ?? ''), MAX_VALUE_CHARS);
   const text = cutText(neutralise(value), MAX_VALUE_CHARS);
   return /^[^\s"=]+$/u.test(text) ? text : `"${text.replaceAll('"', '\\"')}"`;
@@ -57,12 +58,4 @@ function shown(value: unknown): string {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
-}
-
-/** At most `max` characters, whole ones; what is cut ends in `…`. */
-export function cutText(text: string, max: number): string {
-  if (text.length <= max) return text;
-  // Twice as many units as can be shown are enough to look at.
-  const characters = Array.from(text.slice(0, max * 2));
-  return characters.length <= max && text.length <= max * 2 ? text : `${characters.slice(0, max - 1).join('')}…`;
 }

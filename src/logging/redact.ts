@@ -1,19 +1,21 @@
+import { neutraliseJson } from '../text/neutralise.js';
+
 /**
- * Keeps known secrets out of everything that is written down. It can only mask what arrives in one piece: a secret that an
- * agent prints in two messages, or in a code of its own, goes through.
+ * Masks known secrets in everything that Baton writes. It can only mask a secret in one piece: a secret that an agent prints in two
+ * messages, or in an encoding of its own, is not recognised.
  */
 export interface Redactor {
-  /** False when the secret is too short to be told from ordinary text; `ignored` then says so. */
+  /** Returns false when the secret is too short to be distinguished from ordinary text; `ignored` then has a sentence about it. */
   add(secret: string): boolean;
-  /** One sentence for each secret that is not masked, without the secret. */
+  /** A sentence about each secret that is not masked, without the secret. */
   readonly ignored: readonly string[];
   mask(text: string): string;
-  /** The same for one JSON text, which stays valid JSON. */
+  /** Masks a JSON text, which stays valid JSON. */
   maskJson(json: string): string;
 }
 
 const MIN_SECRET_LENGTH = 6;
-/** Shorter than any secret: what is masked gets shorter, and no secret can hide in the mask. */
+/** Shorter than any secret, so that masking ends and no secret is part of the mask. */
 const MASK = '***';
 
 export function createRedactor(secrets: readonly string[] = []): Redactor {
@@ -26,7 +28,7 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
 
   const mask = (text: string): string => {
     let masked = text;
-    // Again and again: what remains on both sides of a mask may form a secret together with it.
+    // Repeat: the text on both sides of a mask may form a secret together with it.
     while (pattern !== null && matches(masked)) masked = masked.replace(pattern, MASK);
     return masked;
   };
@@ -39,13 +41,13 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
     return Object.fromEntries(Object.entries(value).map(([key, child]) => [maskText(key), maskValue(child)]));
   };
 
-  // `\nabcdef` holds "nabcdef" as text though not as a value. Whoever looks for the secret would find it.
+  // The JSON text of a value may contain a secret that the value does not: a newline before `abcdef` is written as `\nabcdef`.
   const maskText = (text: string): string => {
     const masked = mask(text);
     return matches(JSON.stringify(masked)) ? MASK : masked;
   };
 
-  /** Again and again with the same secret, by whoever reads it anew: only the first time costs something. */
+  /** Called again whenever a secret is read again; only the first call does work. */
   const add = (secret: string): boolean => {
     const trimmed = secret.trim();
     const isMasked = added.get(trimmed) ?? learn(trimmed);
@@ -56,7 +58,7 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
   const learn = (trimmed: string): boolean => {
     if (trimmed.length < MIN_SECRET_LENGTH) {
       ignored.push(
-        `A secret of ${trimmed.length} characters is not masked: that is too short to tell it from other text.`,
+        `A secret of ${trimmed.length} characters is not masked: it is too short to be distinguished from other text.`,
       );
       return false;
     }
@@ -77,24 +79,29 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
         const masked = JSON.stringify(maskValue(JSON.parse(json)));
         if (!matches(masked)) return masked;
       } catch {
-        // Not JSON, or nested too deeply to walk: nothing of it may be shown.
+        // Not JSON, or nested too deeply: mask all of it.
       }
       return JSON.stringify({ masked: MASK });
     },
   };
 }
 
+/** A JSON text as one safe line: secrets are masked, control characters are escaped. */
+export function safeLine(json: string, redactor: Redactor): string {
+  return `${neutraliseJson(redactor.maskJson(json))}\n`;
+}
+
 const MIN_LINE_LENGTH = 16;
 const MAX_PIECE_LENGTH = 128;
 
-/** A key of many lines is printed line by line, and one of many kilobytes makes no good pattern: it is masked in pieces. */
+/** Splits a secret into the pieces to mask: a key of many lines may be printed line by line, and a long pattern is slow. */
 function piecesOf(secret: string): string[] {
   const lines = secret.split(/\r?\n/).filter((line) => line.trim().length >= MIN_LINE_LENGTH);
   const whole = secret.length <= MAX_PIECE_LENGTH || lines.length === 0 ? [secret] : [];
-  return [...whole, ...lines.map((line) => line.trim())].flatMap(inEqualParts);
+  return [...whole, ...lines.map((line) => line.trim())].flatMap(splitEvenly);
 }
 
-function inEqualParts(text: string): string[] {
+function splitEvenly(text: string): string[] {
   const characters = Array.from(text);
   const parts = Math.ceil(characters.length / MAX_PIECE_LENGTH);
   const size = Math.ceil(characters.length / parts);
@@ -102,17 +109,17 @@ function inEqualParts(text: string): string[] {
 }
 
 /**
- * Every way in which a secret may be spelt inside other text, as source of one regular expression: as it is, JSON-escaped
- * (also twice or three times), URI-encoded, and in base64 or base64url of any text around it, all of them mixed.
- * Bounded repeats only: an agent that prints a megabyte of backslashes must not make the match quadratic.
+ * All spellings of a secret inside other text, as sources of a regular expression: plain, JSON-escaped (up to three times),
+ * URI-encoded, in base64 or base64url of a larger text, and mixtures of these. All repeats are bounded, so that a megabyte of
+ * backslashes does not make the match quadratic.
  */
 function spellings(secret: string): string[] {
   return [secret, ...base64Cores(secret)].map(spellText);
 }
 
 /**
- * The characters of base64 that depend on the secret alone, one for each alignment at which it can sit in the encoded
- * bytes. The characters at the seams also hold bits of the neighbours and cannot be known.
+ * The base64 characters that depend on the secret alone, for each of its three alignments in the encoded bytes. The characters at
+ * both ends also contain bits of the neighbouring bytes and are not known.
  */
 function base64Cores(secret: string): string[] {
   const bytes = Buffer.from(secret, 'utf8');
@@ -128,12 +135,12 @@ function spellText(text: string): string {
   ).join('');
 }
 
-/** A run of them is one piece: spelt one by one, their repeats would multiply. */
+/** A run of backslashes is one pattern: the repeats of single patterns would multiply. */
 function spellBackslashes(count: number): string {
   return `(?:\\\\{${count},${count * 8}}|(?:${percentEncoded('\\')}){${count}})`;
 }
 
-/** Letters and digits are written as they are by every encoder; leaving them plain is what makes the match fast. */
+/** No encoder changes letters and digits; plain characters make the match fast. */
 function spellCharacter(character: string): string {
   if (/[A-Za-z0-9]/.test(character)) return character;
   const plain = character.split('').map(spellCodeUnit).join('');
@@ -148,7 +155,7 @@ function spellCodeUnit(unit: string): string {
   return `(?:${URL_SAFE[unit] ?? literal(unit)}|${escaped})`;
 }
 
-/** What base64url writes in their place. In the plain secret this masks a little too much at worst. */
+/** The base64url variants. In a plain secret they may mask slightly too much. */
 const URL_SAFE: { readonly [unit: string]: string } = { '+': '[-+]', '/': '[/_]' };
 
 const SHORT_ESCAPES: { readonly [unit: string]: string } = {
@@ -171,7 +178,7 @@ function anyCase(hexDigits: string): string {
   return hexDigits.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
-/** As a `\uXXXX` escape, which no dialect of regular expressions takes for syntax. */
+/** A `\uXXXX` escape, which is never regular expression syntax. */
 function literal(unit: string): string {
   return `\\u${hex(unit.charCodeAt(0), 4)}`;
 }

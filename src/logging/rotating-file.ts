@@ -1,18 +1,17 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Sink } from './sink.js';
-import { LineWriter } from './sink.js';
+import { LineWriter, type Sink } from './sink.js';
 
 export interface RotatingFileOptions {
   readonly path: string;
   readonly maxBytes: number;
-  /** How many old files are kept beside it, as `<path>.1` (the youngest) … `<path>.<keep>`. */
+  /** The number of old files, as `<path>.1` (the newest) … `<path>.<keep>`. */
   readonly keep: number;
 }
 
 /**
- * A log file of bounded size. Every write looks whether the path is still the file that is open: a file that someone moved
- * or deleted, with its directory or without, is made anew. `write` throws what the disk throws.
+ * A log file of bounded size. It is closed until the first write, and after a rotation. Every write checks that the path is still the open
+ * file; a file that was moved or deleted is created again, with its directory. `write` throws the errors of the disk.
  */
 export class RotatingFile implements Sink {
   readonly name = 'file';
@@ -51,7 +50,7 @@ interface OpenFile {
 
 function openFile(path: string): OpenFile {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Without O_NONBLOCK, a FIFO that nobody reads would hold the daemon for ever.
+  // Without O_NONBLOCK a FIFO without a reader would block the daemon for ever.
   const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
   const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
   const stats = fstatSync(fd);
@@ -60,15 +59,15 @@ function openFile(path: string): OpenFile {
 }
 
 function isStillAt(path: string, file: OpenFile): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found?.dev === file.dev && found.ino === file.ino;
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats?.dev === file.dev && stats.ino === file.ino;
 }
 
 function isFull(file: OpenFile, line: string, { maxBytes }: RotatingFileOptions): boolean {
   return file.isFile && file.bytes > 0 && file.bytes + Buffer.byteLength(line) > maxBytes;
 }
 
-/** False when the directory does not let us: then the file grows on, for its lines are worth more than its size. */
+/** Returns false when the files cannot be renamed. The file then grows beyond its limit, so that no line is lost. */
 function rotate({ path, keep }: RotatingFileOptions): boolean {
   try {
     if (keep === 0) rmSync(path);

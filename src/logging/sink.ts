@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 
-/** Takes whole lines that end in a newline. May throw. */
+/** Writes whole lines that end in a newline. May throw. */
 export interface Sink {
   readonly name: string;
   write(line: string): void;
@@ -12,10 +12,10 @@ export interface SafeSink {
 }
 
 /**
- * A sink that breaks costs lines, never the daemon. Lines that cannot be written are counted; when the sink works again, the
- * first thing it gets is one line that says how many are missing. `onBroken` hears of each new break once.
+ * Wraps a sink so that a failure loses lines and never throws. Lost lines are counted; when the sink works again, its first line says how
+ * many are missing. `onBroken` is called once for each new failure.
  */
-export function keepGoing(sink: Sink, onBroken: (name: string, error: unknown) => void): SafeSink {
+export function lossySink(sink: Sink, onBroken: (name: string, error: unknown) => void): SafeSink {
   let lost = 0;
   let reason = '';
 
@@ -36,7 +36,7 @@ export function keepGoing(sink: Sink, onBroken: (name: string, error: unknown) =
   };
 }
 
-/** A record about the log itself; the logger cannot be asked to write it. */
+/** A record about the log itself, which the logger cannot write. */
 export function sinkRecord(msg: string, fields: { readonly [key: string]: unknown }): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), ...fields, msg })}\n`;
 }
@@ -47,9 +47,9 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Writes lines to a file descriptor that may be full, slow or gone. A reader that has stopped reading holds the daemon up for
- * `PATIENCE_MS` once; after that its lines are refused at once until it reads again. A line torn by an error is
- * ended by a newline before the next one, so that it spoils no other.
+ * Writes lines to a file descriptor that may be full, slow or closed. The writer is patient until a reader has stopped reading for
+ * `PATIENCE_MS`; then it refuses lines at once until a line is written again. A line that an error cut off is `torn`: a newline is
+ * written before the next line, so that it spoils no other line.
  */
 export class LineWriter {
   #torn = false;

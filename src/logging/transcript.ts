@@ -2,32 +2,31 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fieldsOf } from '../domain/json.js';
-import { neutraliseJson } from '../text/neutralise.js';
-import type { Redactor } from './redact.js';
+import { type Redactor, safeLine } from './redact.js';
 
 interface TranscriptOptions {
   readonly redactor: Redactor;
   readonly maxBytes?: number;
-  /** Another daemon began it: its last line may be torn. */
+  /** An earlier daemon began it, so its last line may be incomplete. */
   readonly continues?: boolean;
-  /** Told once, when the file cannot be written; the run goes on without its transcript. */
+  /** Called once when the file cannot be written. The run continues without its transcript. */
   readonly onError?: (error: Error) => void;
 }
 
 export interface Transcript {
   readonly path: string;
-  /** Never throws and never waits. */
+  /** Never throws and never blocks. */
   write(kind: string, data: unknown): void;
-  /** Settles when everything is in the file. Never rejects; safe to call twice. */
+  /** Resolves when everything is in the file. Never rejects; may be called twice. */
   close(): Promise<void>;
 }
 
 const DEFAULT_MAX_BYTES = 50_000_000;
-/** What may wait for a slow disk before lines are left out. One line alone may be longer. */
+/** When more than this waits for a slow disk, lines are dropped. A single line may be longer. */
 const MAX_WAITING_BYTES = 8_000_000;
-/** Kept free for the two lines that say what is missing. */
+/** Kept free for the two lines that report missing lines. */
 const RESERVED_BYTES = 300;
-/** What people and Baton did is written on when the agent has said too much: no agent may talk that out of its transcript. */
+/** Lines about people and Baton. A share of the file is reserved for them, so that no agent can push them out. */
 const OWN_KINDS: ReadonlySet<string> = new Set([
   ...['run_began', 'closing_began', 'run_ended', 'prompt', 'hook', 'step_started', 'step_finished'],
   ...['asked', 'answered', 'message', 'unheard'],
@@ -35,57 +34,56 @@ const OWN_KINDS: ReadonlySet<string> = new Set([
 const OWN_SHARE = 0.05;
 
 /**
- * All that a run said, as JSON lines `{time, kind, data}` in `<dir>/<run id>.jsonl`. It is bounded: once `maxBytes` are nearly
- * reached a `cut` line ends what the agent says, and at the close a second one says how many lines are missing. Lines left out because
- * the disk is too slow leave a `gap` line where they would be.
+ * Opens the transcript of a run: JSON lines `{time, kind, data}` in `<dir>/<run id>.jsonl`. It is bounded. When `maxBytes` are nearly reached
+ * a `cut` line follows and lines of the agent are dropped; at the close a second `cut` line has the number of dropped lines. Lines
+ * dropped because the disk is too slow are counted by a `gap` line in their place.
  */
 export function openTranscript(dir: string, runId: string, options: TranscriptOptions): Transcript {
   const path = join(dir, transcriptName(runId));
-  const queue = new AppendQueue(path, options.onError ?? (() => {}));
+  const file = new BatchWriter(path, options.onError ?? (() => {}));
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
   let bytes = 0;
-  let leftOut = 0;
+  let dropped = 0;
   let isCut = false;
-  const diffs = new DiffHold();
+  const diffs = new DiffFilter();
   let closing: Promise<void> | null = null;
-  if (options.continues && isTorn(path)) queue.append('\n');
+  if (options.continues && isTorn(path)) file.append('\n');
 
   const append = (line: string): void => {
     bytes += Buffer.byteLength(line);
-    queue.append(line);
+    file.append(line);
   };
 
   const write = (kind: string, data: unknown): void => {
     const isOwn = OWN_KINDS.has(kind);
-    if ((isCut && !isOwn) || queue.waitingBytes > MAX_WAITING_BYTES) {
-      leftOut += 1;
+    if ((isCut && !isOwn) || file.waitingBytes > MAX_WAITING_BYTES) {
+      dropped += 1;
       return;
     }
-    const json = lineOf(kind, data);
-    const line = `${neutraliseJson(options.redactor.maskJson(json))}\n`;
-    const gap = leftOut > 0 && !isCut ? `${lineOf('gap', { lines: leftOut })}\n` : '';
+    const line = safeLine(formatLine(kind, data), options.redactor);
+    const gap = dropped > 0 && !isCut ? `${formatLine('gap', { lines: dropped })}\n` : '';
     const room = isOwn ? maxBytes : maxBytes * (1 - OWN_SHARE);
     if (bytes + Buffer.byteLength(gap) + Buffer.byteLength(line) + RESERVED_BYTES > room) {
-      leftOut += 1;
-      if (!isCut) append(`${lineOf('cut', { max_bytes: maxBytes })}\n`);
+      dropped += 1;
+      if (!isCut) append(`${formatLine('cut', { max_bytes: maxBytes })}\n`);
       isCut = true;
       return;
     }
     append(gap + line);
-    if (!isCut) leftOut = 0;
+    if (!isCut) dropped = 0;
   };
 
   const finish = (): Promise<void> => {
-    for (const held of diffs.flush()) write(held.kind, held.data);
-    if (leftOut > 0) append(`${lineOf(isCut ? 'cut' : 'gap', { lines: leftOut })}\n`);
-    return queue.close();
+    for (const line of diffs.flush()) write(line.kind, line.data);
+    if (dropped > 0) append(`${formatLine(isCut ? 'cut' : 'gap', { lines: dropped })}\n`);
+    return file.close();
   };
 
   return {
     path,
     write(kind, data) {
-      if (closing !== null || queue.isBroken) return;
-      for (const line of diffs.take({ kind, data }, performance.now())) write(line.kind, line.data);
+      if (closing !== null || file.isBroken) return;
+      for (const line of diffs.filter({ kind, data }, performance.now())) write(line.kind, line.data);
     },
     close() {
       closing ??= finish();
@@ -94,12 +92,12 @@ export function openTranscript(dir: string, runId: string, options: TranscriptOp
   };
 }
 
-/** Run ids are ours and harmless; should one not be, it still names a file in the directory. */
+/** The file name of a run. Even a hostile id names a file in the directory. */
 export function transcriptName(runId: string): string {
   return `${runId.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 200)}.jsonl`;
 }
 
-function lineOf(kind: string, data: unknown): string {
+function formatLine(kind: string, data: unknown): string {
   const time = new Date().toISOString();
   try {
     return JSON.stringify({ time, kind, data: data ?? null });
@@ -108,7 +106,7 @@ function lineOf(kind: string, data: unknown): string {
   }
 }
 
-/** Does it end in the middle of a line? Where that cannot be told it is not there, or cannot be written either. */
+/** Returns true when the file ends in the middle of a line, and false when it cannot be read. */
 function isTorn(path: string): boolean {
   try {
     const file = openSync(path, 'r');
@@ -128,10 +126,10 @@ const FLUSH_BYTES = 64_000;
 const FLUSH_MS = 200;
 
 /**
- * Appends to a file without making its caller wait: lines are collected for a moment and written in batches, one after the
- * other. The file and its directory are made with the first batch. After the first error nothing more is written.
+ * Appends lines to a file without blocking the caller. Lines are collected for a moment and written in batches, one after the other. The
+ * file is created with the first batch. After the first error it is broken and writes nothing more.
  */
-class AppendQueue {
+class BatchWriter {
   readonly #path: string;
   readonly #onError: (error: Error) => void;
   #batch: string[] = [];
@@ -147,7 +145,7 @@ class AppendQueue {
     this.#onError = onError;
   }
 
-  /** Taken but not yet in the file. */
+  /** Bytes that are not in the file yet. */
   get waitingBytes(): number {
     return this.#waitingBytes;
   }
@@ -212,23 +210,25 @@ async function create(path: string): Promise<FileHandle> {
   return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
 }
 
-/** A diff is told anew with every edit, whole: a transcript of nothing else would say little. */
-const BETWEEN_MS = 10_000;
+const MIN_INTERVAL_MS = 10_000;
 
 interface Line {
   readonly kind: string;
   readonly data: unknown;
 }
 
-/** Lets a diff through now and then, and the last one of a turn always. What is told in between is in the next one. */
-class DiffHold {
+/**
+ * Thins the diffs of a turn. The agent sends the whole diff after every edit; this passes one at most every `MIN_INTERVAL_MS`, and always the
+ * last one of the turn. A held diff is replaced by the next one.
+ */
+class DiffFilter {
   #held: Line | null = null;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
 
-  /** What is to be written now. */
-  take(line: Line, nowMs: number): readonly Line[] {
+  /** The lines to write now. */
+  filter(line: Line, nowMs: number): readonly Line[] {
     if (!isDiff(line)) return isTurnEnd(line) ? [...this.flush(), line] : [line];
-    if (nowMs - this.#writtenAtMs < BETWEEN_MS) {
+    if (nowMs - this.#writtenAtMs < MIN_INTERVAL_MS) {
       this.#held = line;
       return [];
     }
@@ -253,21 +253,21 @@ function isTurnEnd({ kind }: Line): boolean {
 }
 
 interface PruneOptions {
-  /** How many are kept, the youngest. */
+  /** The number of transcripts to keep, the newest. */
   readonly keep: number;
-  /** Older ones go even when there are fewer. */
+  /** Older transcripts are removed even when there are fewer. */
   readonly maxAgeMs?: number;
-  /** Runs that are still being written. */
+  /** Runs whose transcripts are still open. */
   readonly liveRunIds?: readonly string[];
 }
 
 interface PruneResult {
   readonly removed: readonly string[];
-  /** What could not be removed, and why. */
+  /** Files that could not be removed. */
   readonly failed: readonly { readonly file: string; readonly message: string }[];
 }
 
-/** Removes old transcripts, by the time of their last line. Other files of the directory are left alone. */
+/** Removes old transcripts, by the time of their last line. Other files in the directory are not touched. */
 export async function pruneTranscripts(dir: string, options: PruneOptions): Promise<PruneResult> {
   const live = new Set((options.liveRunIds ?? []).map(transcriptName));
   const removed: string[] = [];
@@ -287,7 +287,7 @@ export async function pruneTranscripts(dir: string, options: PruneOptions): Prom
   return { removed, failed };
 }
 
-/** The youngest first. */
+/** The newest first. */
 async function transcriptsIn(dir: string): Promise<{ readonly name: string; readonly changedAtMs: number }[]> {
   const entries = await readdir(dir, { withFileTypes: true }).catch(orIfMissing([]));
   const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.jsonl'));

@@ -17,8 +17,15 @@ export function line(value: unknown, max = MAX_CHARS): string {
       .replace(/\s+/gu, ' ')
       .trim(),
   ).replace(/\p{Cs}/gu, '\ufffd');
-  const characters = Array.from(flat);
-  return characters.length <= max ? flat : `${characters.slice(0, max - 1).join('')}…`;
+  return cutText(flat, max);
+}
+
+/** At most `max` whole characters. A cut text ends in `…`. */
+export function cutText(text: string, max: number): string {
+  if (text.length <= max) return text;
+  // A character has at most two code units.
+  const characters = Array.from(text.slice(0, max * 2));
+  return characters.length <= max && text.length <= max * 2 ? text : `${characters.slice(0, max - 1).join('')}…`;
 }
 
 export function code(value: unknown): string {

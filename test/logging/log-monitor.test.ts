@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { EventMonitor, LogMonitor } from '../support/event-monitor.js';
 
 describe('the monitor of events', () => {
-  test('returns each event once, also one that came before it was asked for', async () => {
+  test('returns each event once, even one from before the request', async () => {
     const monitor = new EventMonitor<{ type: string; n: number }>();
     monitor.push({ type: 'a', n: 1 });
 
@@ -18,7 +18,7 @@ describe('the monitor of events', () => {
     expect(monitor.all('a')).toHaveLength(2);
   });
 
-  test('says what it saw when the wanted event does not come', async () => {
+  test('reports the seen events when the expected one does not come', async () => {
     const monitor = new EventMonitor<{ type: string }>();
     monitor.push({ type: 'seen' });
 

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
-import { createLogger } from '../../src/logging/logger.js';
+import type { Note } from '../../src/domain/note.js';
+import { createLogger, logNote } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { LogMonitor } from '../support/event-monitor.js';
 
@@ -20,7 +21,7 @@ function lines(): { stream: { write(line: string): void }; text: string[] } {
   return { stream: { write: (line) => void text.push(line) }, text };
 }
 
-test('a screen may be told less than the file', () => {
+test('the stream may have a higher level than the file', () => {
   const { stream, text } = lines();
   const file = join(dir, 'log');
   const log = createLogger({
@@ -78,7 +79,7 @@ describe('a log line', () => {
     expect(JSON.stringify(records.seen[0])).toContain('ENOSPC');
   });
 
-  test('SEC-20 holds no secret: not in message, fields, keys, errors, stacks or bindings, in no form', () => {
+  test('SEC-20 contains no secret in any spelling, in message, fields, keys, errors, stacks and bindings', () => {
     const { stream, text } = lines();
     const log = createLogger({ level: 'info', redactor: createRedactor([CANARY]), stream });
     const inUrl = `https://tracker/?token=${encodeURIComponent(CANARY)}`;
@@ -95,7 +96,7 @@ describe('a log line', () => {
     expect(text.map((line) => JSON.parse(line).msg)).toEqual(['msg ***', 'tracker failed']);
   });
 
-  test('SEC-17 holds no control or bidirectional character', () => {
+  test('SEC-17 contains no control or bidirectional character', () => {
     const { stream, text } = lines();
     const log = createLogger({ level: 'info', redactor: createRedactor(), stream });
 
@@ -139,7 +140,7 @@ describe('a log line', () => {
 });
 
 describe('a broken log sink', () => {
-  test('costs lines, is told once to the other sink, and counts them when it works again', () => {
+  test('loses lines, is reported once to the other sink, and counts the lost lines when it works again', () => {
     const records = new LogMonitor();
     let isBroken = true;
     const path = join(dir, 'wall', 'baton.log');
@@ -200,4 +201,55 @@ describe('a broken log sink', () => {
       ]);
     },
   );
+});
+
+function logged(note: Note): object | undefined {
+  const records = new LogMonitor();
+  logNote(createLogger({ level: 'debug', redactor: createRedactor(), stream: records.stream }), note);
+  return records.seen[0];
+}
+
+test('a note becomes a line with a constant message, snake_case fields and its identity', () => {
+  const record = logged({
+    level: 'warn',
+    message: 'run failed, retrying',
+    issueId: 'i1',
+    identifier: 'AB-1',
+    runId: 'r1',
+    fields: { delayMs: 10_000, code: 'turn_failed' },
+  });
+
+  expect(record).toMatchObject({
+    level: 'warn',
+    msg: 'run failed, retrying',
+    issue_id: 'i1',
+    issue_identifier: 'AB-1',
+    run_id: 'r1',
+    delay_ms: 10_000,
+    code: 'turn_failed',
+  });
+});
+
+test('a note without an issue has no identity', () => {
+  expect(Object.keys(logged({ level: 'info', message: 'm' }) ?? {})).toEqual(['level', 'time', 'msg']);
+});
+
+test('a field of a note cannot replace its identity', () => {
+  const record = logged({
+    level: 'info',
+    message: 'm',
+    issueId: 'mine',
+    fields: { issueId: 'other', issue_id: 'other' },
+  });
+
+  expect(record).toMatchObject({ issue_id: 'mine' });
+});
+
+test('a long title is cut', () => {
+  const record = logged({ level: 'info', message: 'm', fields: { title: '🙂'.repeat(500), detail: 'x'.repeat(500) } });
+
+  expect(record).toMatchObject({ title: `${'🙂'.repeat(119)}…`, detail: 'x'.repeat(500) });
+  expect(logged({ level: 'info', message: 'm', fields: { title: 'A short one' } })).toMatchObject({
+    title: 'A short one',
+  });
 });

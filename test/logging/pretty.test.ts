@@ -17,7 +17,7 @@ describe('a pretty line', () => {
     expect(line).toMatch(/^\d\d:\d\d:\d\d\.000 INFO {2}run failed, retrying AB-1 attempt=2 reason="no slot"\n$/);
   });
 
-  test('SEC-17 is one line without control characters, whatever a field holds', () => {
+  test('SEC-17 is one line without control characters for any field', () => {
     const evil = 'x\u001b[2J\r\nINFO forged \u009b1m\u202e';
 
     const line = plain({ msg: evil, issue_identifier: evil, [evil]: evil, nested: { deep: [evil] } });
@@ -26,7 +26,7 @@ describe('a pretty line', () => {
     expect(line.endsWith('\n')).toBe(true);
   });
 
-  test('has colours only when asked for', () => {
+  test('has colours only on request', () => {
     const json = '{"level":"warn","time":"2026-01-01T00:00:00Z","msg":"m"}';
 
     expect(formatPretty(json, { colour: false })).not.toContain('\u001b');
@@ -45,18 +45,18 @@ describe('a pretty line', () => {
     expect(other).toContain('err="x is not a function" stack="TypeError\\n at y"');
   });
 
-  test('bears a record without the usual fields', () => {
+  test('accepts a record without the usual fields', () => {
     expect(formatPretty('{"masked":"***"}', { colour: false })).toBe('--:--:--.--- ?      masked=***\n');
   });
 
-  test('cuts a very long value, and closes its quotes', () => {
+  test('cuts a long value and keeps its closing quote', () => {
     const line = plain({ data: 'x y'.repeat(100_000), list: ['x'.repeat(1_000)], last: 1, msg: 'm' });
 
     expect(line.length).toBeLessThan(1_200);
     expect(line).toMatch(/ data="[xy ]+…" list=\["x+… last=1\n$/);
   });
 
-  test('has each escape once, whether the field was harmless before or not', () => {
+  test('escapes each control character once, even when the field was neutralised before', () => {
     const line = plain({ raw: 'no \u001b[31mway', visible: String.raw`no \u001b[31mway`, path: 'C:\\x', msg: 'm' });
 
     expect(line).toContain(String.raw`raw="no \u001b[31mway" visible="no \u001b[31mway" path=C:\x`);

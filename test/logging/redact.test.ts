@@ -42,7 +42,7 @@ describe('SEC-20 a secret is masked', () => {
     expect(masked).not.toContain(Buffer.from(SECRET).toString('base64').slice(3, 16));
   });
 
-  test('wherever it is embedded, in whichever form', () => {
+  test('in any spelling and in any surrounding text', () => {
     fc.assert(
       fc.property(secrets, anyText, anyText, (secret, before, after) => {
         const redactor = createRedactor([secret]);
@@ -63,7 +63,7 @@ describe('SEC-20 a secret is masked', () => {
     );
   });
 
-  test('in a JSON line, which stays valid JSON with the rest intact', () => {
+  test('in a JSON line, which stays valid JSON with its other values unchanged', () => {
     fc.assert(
       fc.property(secrets, anyText, fc.jsonValue(), (secret, text, other) => {
         const redactor = createRedactor([secret]);
@@ -83,7 +83,7 @@ describe('SEC-20 a secret is masked', () => {
     );
   });
 
-  test('though only the spelling of an escape makes it one, and the rest stays', () => {
+  test('when only an escape in the JSON text completes it, and the rest stays', () => {
     const redactor = createRedactor(['nabcdef']);
 
     expect(JSON.parse(redactor.maskJson(JSON.stringify({ text: '\nabcdef', other: 1 })))).toEqual({
@@ -92,7 +92,7 @@ describe('SEC-20 a secret is masked', () => {
     });
   });
 
-  test('though it is a number', () => {
+  test('when it is a number', () => {
     const redactor = createRedactor(['48151623']);
 
     expect(JSON.parse(redactor.maskJson('{"pin":48151623,"n":7}'))).toEqual({ pin: '***', n: 7 });
@@ -114,7 +114,7 @@ describe('SEC-20 a secret is masked', () => {
 });
 
 describe('the redactor', () => {
-  test('masks the longer of two secrets that begin alike', () => {
+  test('masks the longer of two secrets with the same beginning', () => {
     const redactor = createRedactor(['abcdef', 'abcdef-more']);
 
     expect(redactor.mask('x abcdef-more y abcdef z')).toBe('x *** y *** z');
@@ -126,7 +126,7 @@ describe('the redactor', () => {
     expect(redactor.mask('leftsecret-oneright')).toBe('***');
   });
 
-  test('ignores a secret of fewer than 6 characters and says so without it', () => {
+  test('ignores a secret of fewer than 6 characters, with a sentence that does not contain it', () => {
     const redactor = createRedactor(['abc12', '   ', 'long-enough']);
 
     expect(redactor.add('tiny')).toBe(false);
@@ -135,7 +135,7 @@ describe('the redactor', () => {
     expect(redactor.mask('abc12 tiny long-enough')).toBe('abc12 tiny ***');
   });
 
-  test('a secret that is read again and again is told of once', () => {
+  test('reports an ignored secret once, even when it is added again', () => {
     const redactor = createRedactor();
 
     const answers = ['tiny', 'tiny', 'long enough', ' long enough '].map((secret) => redactor.add(secret));
@@ -144,7 +144,7 @@ describe('the redactor', () => {
     expect(redactor.ignored).toHaveLength(1);
   });
 
-  test('masks a secret that was added later, and knows it without its final newline', () => {
+  test('masks a secret that was added later, without its final newline', () => {
     const redactor = createRedactor();
 
     expect(redactor.mask('token-value')).toBe('token-value');
@@ -152,21 +152,21 @@ describe('the redactor', () => {
     expect(redactor.mask('token-value')).toBe('***');
   });
 
-  test('leaves everything else as it is, byte by byte', () => {
+  test('does not change any other byte', () => {
     const redactor = createRedactor([SECRET]);
     const line = '{ "spaced":  1.0, "big": 12345678901234567890 }';
 
     expect(redactor.maskJson(line)).toBe(line);
   });
 
-  test('shows nothing of a line that holds a secret and cannot be taken apart', () => {
+  test('masks a whole line that contains a secret and cannot be parsed', () => {
     const redactor = createRedactor(['secret-one']);
 
     expect(redactor.maskJson(`${'['.repeat(200_000)}"secret-one"${']'.repeat(200_000)}`)).toBe('{"masked":"***"}');
     expect(redactor.maskJson('not json: secret-one')).toBe('{"masked":"***"}');
   });
 
-  test('hostile text takes time that grows with its length', async () => {
+  test('takes linear time for hostile text', async () => {
     const redactor = createRedactor(['"\\\\\\/ é%secret', '\\\\\\\\\\\\tail', 'plain-token-0123456789']);
     for (const piece of ['\\', '"', '%25', '\\u005c', '%', 'é/']) {
       const mask = async (count: number) => {

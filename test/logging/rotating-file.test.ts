@@ -40,7 +40,7 @@ const contentOf = (name: string) => readFileSync(join(dir, name), 'utf8');
 const lineOf = (letter: string) => `${letter.repeat(59)}\n`;
 
 describe('a log file', () => {
-  test('goes on where an earlier process ended', () => {
+  test('continues the file of an earlier process', () => {
     writeFileSync(join(dir, 'baton.log'), 'old\n');
 
     rotating().write('new\n');
@@ -48,7 +48,7 @@ describe('a log file', () => {
     expect(contentOf('baton.log')).toBe('old\nnew\n');
   });
 
-  test('is made with its directory, for its owner only', () => {
+  test('is created with its directory, readable for its owner only', () => {
     const path = join(dir, 'a', 'b', 'baton.log');
 
     rotating({ path }).write('x\n');
@@ -57,7 +57,7 @@ describe('a log file', () => {
     expect(statSync(join(dir, 'a')).mode & 0o077).toBe(0);
   });
 
-  test('is turned over before it exceeds its size, keeping so many old ones', () => {
+  test('is rotated before it exceeds its size, and keeps the configured number of old files', () => {
     const file = rotating();
 
     for (const letter of ['a', 'b', 'c', 'd']) file.write(lineOf(letter));
@@ -69,7 +69,7 @@ describe('a log file', () => {
     expect(statSync(join(dir, 'baton.log')).mode & 0o777).toBe(0o600);
   });
 
-  test('takes a line that is longer than the limit whole', () => {
+  test('writes a line longer than the limit as a whole', () => {
     const file = rotating({ keep: 0 });
 
     file.write(`${'x'.repeat(500)}\n`);
@@ -78,7 +78,7 @@ describe('a log file', () => {
     expect(contentOf('baton.log')).toBe('y\n');
   });
 
-  test('is made anew after it, or its directory, was deleted or moved', () => {
+  test('is created again after it or its directory was deleted or moved', () => {
     const path = join(dir, 'logs', 'baton.log');
     const file = rotating({ path });
 
@@ -96,7 +96,7 @@ describe('a log file', () => {
     expect(readFileSync(path, 'utf8')).toBe('4\n');
   });
 
-  test('grows on when the old one cannot be moved away', () => {
+  test('grows beyond the limit when it cannot be renamed', () => {
     const file = rotating({ keep: 1 });
     execFileSync('mkdir', ['-p', join(dir, 'baton.log.1', 'in-the-way')]);
 
@@ -106,7 +106,7 @@ describe('a log file', () => {
     expect(contentOf('baton.log')).toBe(lineOf('a') + lineOf('b'));
   });
 
-  test('throws when it cannot be opened, and works once it can', () => {
+  test('throws while it cannot be opened', () => {
     writeFileSync(join(dir, 'wall'), '');
     const file = rotating({ path: join(dir, 'wall', 'baton.log') });
 
@@ -130,11 +130,11 @@ describe('a pipe in place of the log file', () => {
     chmodSync(path, 0o600);
   });
 
-  test('throws at once while nobody reads it', () => {
+  test('throws at once while it has no reader', () => {
     expect(() => rotating({ path }).write('x\n')).toThrow('ENXIO');
   });
 
-  test('throws when its reader has gone', () => {
+  test('throws when its reader has closed it', () => {
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const file = rotating({ path });
 
@@ -144,7 +144,7 @@ describe('a pipe in place of the log file', () => {
     expect(() => file.write('y\n')).toThrow('EPIPE');
   });
 
-  test('holds up its writer only once, and briefly, when its reader does not read', () => {
+  test('blocks its writer only once, and briefly, when its reader does not read', () => {
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const file = rotating({ path });
     const huge = `${'x'.repeat(1_000_000)}\n`;

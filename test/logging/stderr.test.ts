@@ -30,7 +30,7 @@ describe('standard error of a real process', () => {
     return { child, exited };
   }
 
-  test('gets every line, also right before a crash', async () => {
+  test('gets every line, even right before a crash', async () => {
     const { child, exited } = start(
       `const log = await logger(); for (let i = 0; i < 2000; i++) log.info({ i }, 'line'); process.kill(process.pid, 'SIGKILL');`,
     );
@@ -49,7 +49,7 @@ describe('standard error of a real process', () => {
     ).toEqual([...Array(2000).keys()]);
   });
 
-  test('may be a file that others write to as well: nothing is overwritten', async () => {
+  test('may be a file with several writers: nothing is overwritten', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'baton-stderr-'));
     const file = join(folder, 'log');
     const fd = openSync(file, constants.O_WRONLY | constants.O_CREAT);
@@ -68,7 +68,7 @@ describe('standard error of a real process', () => {
     );
   });
 
-  test('may be closed by its reader: the process goes on', async () => {
+  test('may be closed by its reader: the process continues', async () => {
     const { child, exited } = start(`
       const log = await logger();
       process.stdin.once('data', () => { for (let i = 0; i < 100; i++) log.info('x'); console.log('alive'); process.exit(0); });
@@ -83,7 +83,7 @@ describe('standard error of a real process', () => {
     expect(await exited).toBe(0);
   });
 
-  test('may have a reader that never reads: the process goes on', async () => {
+  test('may have a reader that never reads: the process continues', async () => {
     // A pipe as a shell makes it: what Node itself gives its children is a socket.
     const dir = mkdtempSync(join(tmpdir(), 'baton-stderr-'));
     const path = join(dir, 'pipe');

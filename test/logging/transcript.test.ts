@@ -38,7 +38,7 @@ function linesOf(path: string): Line[] {
 }
 
 describe('a transcript', () => {
-  test('holds every line in order, in a file of its owner only', async () => {
+  test('has every line in order, in a file that only its owner can read', async () => {
     const transcript = openTranscript(join(dir, 'state', 'transcripts'), 'run-1', { redactor });
 
     for (let i = 0; i < 5_000; i++) transcript.write('event', { i });
@@ -61,7 +61,7 @@ describe('a transcript', () => {
     await transcript.close();
   });
 
-  test('SEC-20 SEC-17 holds no secret and no control character', async () => {
+  test('SEC-20 SEC-17 contains no secret and no control character', async () => {
     const transcript = openTranscript(dir, 'run-1', { redactor });
 
     transcript.write('stderr', 'token canary-token-value \u001b[2J\u202e\u009b');
@@ -75,7 +75,7 @@ describe('a transcript', () => {
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
-  test('is cut at its size, and says so and how much is missing', async () => {
+  test('is cut at its size, with the number of missing lines', async () => {
     const transcript = openTranscript(dir, 'run-1', { redactor, maxBytes: 2_000 });
 
     for (let i = 0; i < 100; i++) transcript.write('event', `${i} ${'x'.repeat(100)}`);
@@ -87,7 +87,7 @@ describe('a transcript', () => {
     expect(lines.at(-1)).toMatchObject({ kind: 'cut', data: { lines: 100 - (lines.length - 2) } });
   });
 
-  test('leaves a gap, never a growing memory, when an agent floods faster than the disk', async () => {
+  test('drops lines instead of filling the memory when an agent is faster than the disk', async () => {
     const transcript = openTranscript(dir, 'run-1', { redactor });
     const block = 'x'.repeat(1_000_000);
 
@@ -101,7 +101,7 @@ describe('a transcript', () => {
     expect(kinds.length).toBeLessThan(20);
   });
 
-  test('takes one line of 10 MB', async () => {
+  test('accepts a line of 10 MB', async () => {
     const transcript = openTranscript(dir, 'run-1', { redactor });
 
     transcript.write('event', 'x'.repeat(10_000_000));
@@ -110,7 +110,7 @@ describe('a transcript', () => {
     expect(linesOf(transcript.path).map(({ kind }) => kind)).toEqual(['event']);
   });
 
-  test('bears data that is no JSON', async () => {
+  test('accepts data that is not JSON', async () => {
     const transcript = openTranscript(dir, 'run-1', { redactor });
     const circular: { self?: unknown } = {};
     circular.self = circular;
@@ -124,7 +124,7 @@ describe('a transcript', () => {
     expect(linesOf(transcript.path)[0]?.data).toMatch(/not writable as JSON/);
   });
 
-  test('that cannot be written tells its owner once and never throws', async () => {
+  test('that cannot be written reports one error and never throws', async () => {
     const errors: Error[] = [];
     writeFileSync(join(dir, 'wall'), '');
     const transcript = openTranscript(join(dir, 'wall'), 'run-1', { redactor, onError: (error) => errors.push(error) });
@@ -150,7 +150,7 @@ describe('a transcript', () => {
     expect(readFileSync(join(dir, 'precious'), 'utf8')).toBe('mine');
   });
 
-  test('stays in its directory, whatever the run is called', async () => {
+  test('stays in its directory for any run id', async () => {
     const transcript = openTranscript(join(dir, 'in'), '../../x/..', { redactor });
     transcript.write('event', 1);
     await transcript.close();
@@ -167,7 +167,7 @@ describe('pruning transcripts', () => {
     utimesSync(join(dir, name), time, time);
   }
 
-  test('keeps the youngest, the living, and every other file', async () => {
+  test('keeps the newest, those of live runs, and all other files', async () => {
     for (const age of [1, 2, 3, 4, 5]) file(`r${age}.jsonl`, age * 1_000);
     file('notes.txt', 99_000);
     mkdirSync(join(dir, 'folder.jsonl'));
@@ -178,18 +178,18 @@ describe('pruning transcripts', () => {
     expect(readdirSync(dir).sort()).toEqual(['folder.jsonl', 'notes.txt', 'r1.jsonl', 'r2.jsonl', 'r5.jsonl']);
   });
 
-  test('removes those that are too old though there are few', async () => {
+  test('removes transcripts that are too old, even when there are few', async () => {
     file('old.jsonl', 60_000);
     file('new.jsonl', 0);
 
     expect((await pruneTranscripts(dir, { keep: 10, maxAgeMs: 30_000 })).removed).toEqual(['old.jsonl']);
   });
 
-  test('has nothing to do where there is no directory', async () => {
+  test('accepts a missing directory', async () => {
     expect(await pruneTranscripts(join(dir, 'none'), { keep: 1 })).toEqual({ removed: [], failed: [] });
   });
 
-  test('no agent talks what people and Baton did out of it', async () => {
+  test('an agent cannot push out the lines of people and Baton', async () => {
     const transcript = openTranscript(dir, 'run-1', { redactor, maxBytes: 100_000 });
     const flood = () => {
       for (let n = 0; n < 500; n++)
@@ -208,7 +208,7 @@ describe('pruning transcripts', () => {
     expect(statSync(transcript.path).size).toBeLessThanOrEqual(100_000);
   });
 
-  test('has a diff now and then and the last one of each turn, not one for every edit', async () => {
+  test('has some diffs and always the last one of a turn, not one for every edit', async () => {
     const transcript = openTranscript(dir, 'run-1', { redactor });
     const diff = (text: string) =>
       transcript.write('notification', { method: 'turn/diff/updated', data: { diff: text } });
