@@ -44,7 +44,7 @@ export async function testNotify(options: TestNotifyOptions, io: Io): Promise<nu
       const delivery = await tryDelivery(target, body, clock, interrupted.signal);
       const paint = painter(io.isTTY && !io.env.NO_COLOR);
       io.stdout.write(redactor.mask(`${lineOf(target.name, delivery, paint)}\n`));
-      return delivery.sent.ok;
+      return delivery.result.ok;
     });
     const arrived = await Promise.all(deliveries);
     tellUnwanted(options.kind, workflow, io);
@@ -64,12 +64,12 @@ function sampleBody(kind: NoticeKind, workflow: Workflow, clock: SystemClock, re
   return neutraliseJson(redactor.maskJson(JSON.stringify(noticeJson({ notice, repeated: 0 }, 0, context))));
 }
 
-function lineOf(name: Target['name'], { sent, tries, tookMs }: Delivery, paint: Paint): string {
+function lineOf(name: Target['name'], { result, tries, tookMs }: Delivery, paint: Paint): string {
   const time = `${(tookMs / 1000).toFixed(1)} s`;
   const how = tries === 1 ? time : `${tries} tries, ${time}`;
-  if (sent.ok) return `${paint('green', '✓')} notify.${name}: arrived (${sent.detail}, ${how})`;
-  const first = `${paint('red', '✗')} notify.${name}: did not arrive: ${neutralise(sent.detail)} (${sent.code}, ${how})`;
-  return `${first}\n    ${deliveryAdvice(name, sent.code)}`;
+  if (result.ok) return `${paint('green', '✓')} notify.${name}: arrived (${result.detail}, ${how})`;
+  const first = `${paint('red', '✗')} notify.${name}: did not arrive: ${neutralise(result.detail)} (${result.code}, ${how})`;
+  return `${first}\n    ${deliveryAdvice(name, result.code)}`;
 }
 
 function nowhere(workflowPath: string, io: Io): number {

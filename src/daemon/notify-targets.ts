@@ -8,7 +8,7 @@ import type { Clock } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
 import type { Workflow } from '../domain/workflow.js';
 import type { Redactor } from '../logging/redact.js';
-import { notSent, type Sent, type Target } from '../notify/deliver.js';
+import { notSent, type SendResult, type Target } from '../notify/deliver.js';
 import { postNotice } from '../notify/post-notice.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 
@@ -67,7 +67,7 @@ export async function runNotifyCommand(
   body: string,
   signal: AbortSignal,
   place: CommandPlace,
-): Promise<Sent> {
+): Promise<SendResult> {
   const { containment, workflow } = place;
   const { clock } = containment;
   try {
@@ -104,7 +104,7 @@ export function notifyEnvironment({ workflow, env, tmpDir }: Omit<CommandPlace, 
   });
 }
 
-function sentBy({ status, stdout, stderr }: CapturedOutput): Sent {
+function sentBy({ status, stdout, stderr }: CapturedOutput): SendResult {
   if (status.code === 0) return { ok: true, detail: 'exit code 0' };
   const said = lastWords(stderr) || lastWords(stdout);
   const tail = said === '' ? 'and printed nothing' : `and printed: ${said}`;

@@ -4,7 +4,7 @@ import type { Containment } from '../../runner/contain/process.js';
 import type { Clock } from '../domain/clock.js';
 import type { Workflow } from '../domain/workflow.js';
 import type { Redactor } from '../logging/redact.js';
-import { type Collapse, collapse, collapseEnd, NOTHING_COLLAPSED } from '../notify/collapse.js';
+import { type CollapseState, collapse, EMPTY_COLLAPSE, flushCollapse } from '../notify/collapse.js';
 import { createNotifier } from '../notify/deliver.js';
 import type { Notice } from '../notify/notice.js';
 import { noticeJson } from '../notify/notice-json.js';
@@ -44,16 +44,16 @@ export interface Notify {
 export function startNotify(options: NotifyOptions): Notify {
   const { clock, log, redactor } = options;
   let unseen: { readonly before: State; after: State } | null = null;
-  let held: Collapse = NOTHING_COLLAPSED;
+  let held: CollapseState = EMPTY_COLLAPSE;
   let isClosed = false;
   let [cancelReview, cancelWake] = [() => {}, () => {}];
 
   const notifier = createNotifier({
     clock,
     targets: () => notifyTargets({ ...options, workflow: options.workflow() }),
-    encode: (told, missed) => {
+    encode: (notice, missed) => {
       const context = { mask: redactor.mask, workflow: options.workflow(), page: options.page };
-      return neutraliseJson(redactor.maskJson(JSON.stringify(noticeJson(told, missed, context))));
+      return neutraliseJson(redactor.maskJson(JSON.stringify(noticeJson(notice, missed, context))));
     },
     onFailure: (failure) => log.warn(failure, 'notice could not be delivered'),
     onRecovered: (target, missed) => log.info({ target, missed }, 'notices are delivered again'),
@@ -70,9 +70,9 @@ export function startNotify(options: NotifyOptions): Notify {
   const send = (notices: readonly Notice[]): void => {
     cancelWake();
     const now = clock.now().awakeMs;
-    const { state, told, wakeMs } = collapse(held, notices, now);
+    const { state, ready, wakeMs } = collapse(held, notices, now);
     held = state;
-    for (const one of told) notifier.tell(one);
+    for (const notice of ready) notifier.send(notice);
     if (wakeMs !== null) cancelWake = clock.after(wakeMs - now, () => guarded(() => send([])));
   };
 
@@ -115,7 +115,7 @@ export function startNotify(options: NotifyOptions): Notify {
       cancelReview();
       cancelWake();
       daily.close();
-      for (const one of collapseEnd(held)) notifier.tell(one);
+      for (const notice of flushCollapse(held)) notifier.send(notice);
       await notifier.close(isForced);
     },
   };

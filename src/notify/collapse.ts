@@ -1,29 +1,29 @@
 import type { NoticeKind } from '../domain/config.js';
 import { assertNever } from '../domain/json.js';
-import type { DigestNotice, Notice, Told } from './notice.js';
+import type { DigestNotice, Notice, OutgoingNotice } from './notice.js';
 
-/** The same within this time is held back. */
+/** A repeat within this time is held back. */
 export const REPEAT_WINDOW_MS = 600_000;
 export const BURST_WINDOW_MS = 60_000;
-/** So many in a burst are told one by one; the rest as one. */
+/** So many notices of a burst are sent one by one, the rest as one digest. */
 export const BURST_LIMIT = 20;
 const NAMED_IN_DIGEST = 20;
 
 /**
- * Keeps a channel readable. What was told opens a window, in which the same is held back; the last that was held back is told when the
- * window ends, with their number, or before something else about the same issue or hold, so that the newest word is always the
- * last. More than twenty a minute become twenty and a digest. Holds are never lost in a digest: there are few, and they matter
- * most. Times are those of a clock that never goes back.
+ * Keeps a channel readable. A notice that is sent opens a window in which its repeats are held back. The last repeat is sent with their
+ * number when the window ends, or before another notice about the same issue or hold, so that the newest notice is always the last. More
+ * than twenty a minute become twenty and a digest. Holds never go into a digest: they are few and important. Times are those of a
+ * monotonic clock.
  */
-export interface Collapse {
-  /** By what counts as the same: when its window ends. */
+export interface CollapseState {
+  /** When the window of each kind of notice ends, by `keyOf`. */
   readonly windows: ReadonlyMap<string, number>;
   /** By issue or hold. */
-  readonly held: ReadonlyMap<string, Held>;
+  readonly held: ReadonlyMap<string, HeldNotice>;
   readonly burst: Burst | null;
 }
 
-interface Held {
+interface HeldNotice {
   readonly notice: Notice;
   readonly count: number;
   readonly dueMs: number;
@@ -31,51 +31,52 @@ interface Held {
 
 interface Burst {
   readonly endsMs: number;
-  readonly told: number;
-  readonly over: readonly Told[];
+  readonly sent: number;
+  /** Over the limit. */
+  readonly excess: readonly OutgoingNotice[];
 }
 
-export interface Collapsed {
-  readonly state: Collapse;
-  /** To be told now, in this order. */
-  readonly told: readonly Told[];
-  /** When to ask again, with no notices if there are none. */
+export interface CollapseResult {
+  readonly state: CollapseState;
+  /** To be sent now, in this order. */
+  readonly ready: readonly OutgoingNotice[];
+  /** When to call `collapse` again, also without notices; null: not before the next notice. */
   readonly wakeMs: number | null;
 }
 
-export const NOTHING_COLLAPSED: Collapse = { windows: new Map(), held: new Map(), burst: null };
+export const EMPTY_COLLAPSE: CollapseState = { windows: new Map(), held: new Map(), burst: null };
 
-export function collapse(state: Collapse, notices: readonly Notice[], nowMs: number): Collapsed {
+export function collapse(state: CollapseState, notices: readonly Notice[], nowMs: number): CollapseResult {
   const draft = new Draft(state, nowMs);
-  draft.ripen();
+  draft.releaseDue();
   for (const notice of notices) draft.add(notice);
   return draft.result();
 }
 
-/** Everything that is still held back, for a daemon that ends. */
-export function collapseEnd(state: Collapse): readonly Told[] {
+/** All notices that are still held back, for a daemon that ends. */
+export function flushCollapse(state: CollapseState): readonly OutgoingNotice[] {
   const held = [...state.held.values()].map(({ notice, count }) => ({ notice, repeated: count }));
-  return [...digestOf(state.burst?.over ?? []), ...held];
+  return [...digestOf(state.burst?.excess ?? []), ...held];
 }
 
 class Draft {
-  readonly #told: Told[] = [];
+  readonly #ready: OutgoingNotice[] = [];
   readonly #windows: Map<string, number>;
-  readonly #held: Map<string, Held>;
-  #burst: { readonly endsMs: number; told: number; readonly over: Told[] } | null;
+  readonly #held: Map<string, HeldNotice>;
+  #burst: { readonly endsMs: number; sent: number; readonly excess: OutgoingNotice[] } | null;
 
   constructor(
-    { windows, held, burst }: Collapse,
+    { windows, held, burst }: CollapseState,
     readonly nowMs: number,
   ) {
     this.#windows = new Map([...windows].filter(([, endsMs]) => endsMs > nowMs));
     this.#held = new Map(held);
-    this.#burst = burst && { ...burst, over: [...burst.over] };
+    this.#burst = burst && { ...burst, excess: [...burst.excess] };
   }
 
-  ripen(): void {
+  releaseDue(): void {
     if (this.#burst && this.#burst.endsMs <= this.nowMs) {
-      this.#told.push(...digestOf(this.#burst.over));
+      this.#ready.push(...digestOf(this.#burst.excess));
       this.#burst = null;
     }
     const due = [...this.#held].filter(([, { dueMs }]) => dueMs <= this.nowMs);
@@ -87,48 +88,48 @@ class Draft {
     const endsMs = this.#windows.get(keyOf(notice));
     if (endsMs === undefined || subject === null) {
       if (subject !== null) this.#release(subject);
-      this.#tell({ notice, repeated: 0 });
+      this.#send({ notice, repeated: 0 });
       return;
     }
     const earlier = this.#held.get(subject);
     this.#held.set(subject, { notice, count: (earlier?.count ?? 0) + 1, dueMs: earlier?.dueMs ?? endsMs });
   }
 
-  result(): Collapsed {
+  result(): CollapseResult {
     const times = [...this.#held.values()].map(({ dueMs }) => dueMs);
-    if (this.#burst && this.#burst.over.length > 0) times.push(this.#burst.endsMs);
+    if (this.#burst && this.#burst.excess.length > 0) times.push(this.#burst.endsMs);
     const state = { windows: this.#windows, held: this.#held, burst: this.#burst };
-    return { state, told: this.#told, wakeMs: times.length === 0 ? null : Math.min(...times) };
+    return { state, ready: this.#ready, wakeMs: times.length === 0 ? null : Math.min(...times) };
   }
 
   #release(subject: string): void {
     const held = this.#held.get(subject);
     if (held === undefined) return;
     this.#held.delete(subject);
-    this.#tell({ notice: held.notice, repeated: held.count });
+    this.#send({ notice: held.notice, repeated: held.count });
   }
 
-  #tell(told: Told): void {
-    const { notice } = told;
+  #send(outgoing: OutgoingNotice): void {
+    const { notice } = outgoing;
     if (subjectOf(notice) !== null) this.#windows.set(keyOf(notice), this.nowMs + REPEAT_WINDOW_MS);
     if (!('issue' in notice)) {
-      this.#told.push(told);
+      this.#ready.push(outgoing);
       return;
     }
-    this.#burst ??= { endsMs: this.nowMs + BURST_WINDOW_MS, told: 0, over: [] };
-    const isOver = this.#burst.told >= BURST_LIMIT;
-    if (!isOver) this.#burst.told += 1;
-    (isOver ? this.#burst.over : this.#told).push(told);
+    this.#burst ??= { endsMs: this.nowMs + BURST_WINDOW_MS, sent: 0, excess: [] };
+    const isExcess = this.#burst.sent >= BURST_LIMIT;
+    if (!isExcess) this.#burst.sent += 1;
+    (isExcess ? this.#burst.excess : this.#ready).push(outgoing);
   }
 }
 
-/** What a notice is about; `null` for those that come alone. */
+/** The issue or hold that a notice is about; null for reports and digests. */
 function subjectOf(notice: Notice): string | null {
   if ('issue' in notice) return `issue ${notice.issue.id}`;
   return notice.kind === 'hold' ? `hold ${notice.source}` : null;
 }
 
-/** What makes two notices the same. Another question is never a repeat: each wants an answer of its own. */
+/** Notices with the same key are repeats. Another question is never a repeat, since each needs its own answer. */
 function keyOf(notice: Notice): string {
   switch (notice.kind) {
     case 'asking':
@@ -147,12 +148,12 @@ function keyOf(notice: Notice): string {
   }
 }
 
-function digestOf(over: readonly Told[]): readonly Told[] {
-  const last = over.at(-1);
-  if (last === undefined || over.length === 1) return over;
+function digestOf(excess: readonly OutgoingNotice[]): readonly OutgoingNotice[] {
+  const last = excess.at(-1);
+  if (last === undefined || excess.length === 1) return excess;
   const counts: { [kind in NoticeKind]?: number } = {};
   const identifiers = new Set<string>();
-  for (const { notice, repeated } of over) {
+  for (const { notice, repeated } of excess) {
     if (!('issue' in notice)) continue;
     counts[notice.kind] = (counts[notice.kind] ?? 0) + Math.max(1, repeated);
     if (identifiers.size < NAMED_IN_DIGEST) identifiers.add(notice.issue.identifier);

@@ -1,19 +1,19 @@
 import { type Clock, pause } from '../domain/clock.js';
-import type { Told } from './notice.js';
+import type { OutgoingNotice } from './notice.js';
 
 const MAX_QUEUED = 100;
 const MAX_REASONS = 100;
 const CLOSE_MS = 2_500;
-/** What is given up needs a moment to end: a command has a process tree. */
+/** An aborted command needs a moment to end its process tree. */
 const GIVE_UP_MS = 1_500;
 
 interface NotifierOptions {
   readonly clock: Clock;
-  /** Those in force now; asked for every notice. */
+  /** The current targets, read for every notice. */
   targets(): readonly Target[];
-  /** `missed`: so many before it did not reach this target. */
-  encode(told: Told, missed: number): string;
-  /** Once for each distinct reason, until something gets through again. */
+  /** `missed`: how many notices before it did not reach this target. */
+  encode(notice: OutgoingNotice, missed: number): string;
+  /** Called once for each distinct reason, until a delivery succeeds. */
   onFailure(failure: DeliveryFailure): void;
   onRecovered(target: Target['name'], missed: number): void;
 }
@@ -23,32 +23,32 @@ export interface DeliveryFailure {
   readonly code: string;
   readonly detail: string;
   readonly tries: number;
-  /** So many in a row were not delivered, this one included. */
+  /** How many in a row were not delivered, including this one. */
   readonly missed: number;
 }
 
 export interface Notifier {
   /** Returns at once. */
-  tell(told: Told): void;
-  /** Waits a little for what is under way, unless it is in a hurry, then gives it up. Nothing of it is alive afterwards. */
+  send(notice: OutgoingNotice): void;
+  /** Waits a few seconds for open deliveries, unless it is in a hurry, then aborts them. */
   close(isHurried?: boolean): Promise<void>;
 }
 
 /**
- * One queue for each target, worked off one by one, so that a slow receiver holds up nothing but itself. A full queue loses its oldest. What
- * was lost is counted, and told with the next notice that gets through. Never throws.
+ * One queue for each target, so that a slow receiver delays only itself. A full queue drops its oldest notice. The number of lost notices is
+ * sent with the next one that arrives. Never throws.
  */
 export function createNotifier(options: NotifierOptions): Notifier {
   const queues = new Map<Target['name'], TargetQueue>();
   const givenUp = new AbortController();
   let isClosed = false;
   return {
-    tell(told) {
+    send(notice) {
       if (isClosed) return;
       for (const { name } of options.targets()) {
         const queue = queues.get(name) ?? new TargetQueue(name, options, givenUp.signal);
         queues.set(name, queue);
-        queue.add(told);
+        queue.add(notice);
       }
     },
     async close(isHurried = false) {
@@ -62,10 +62,10 @@ export function createNotifier(options: NotifierOptions): Notifier {
 }
 
 class TargetQueue {
-  readonly #waiting: Told[] = [];
+  readonly #waiting: OutgoingNotice[] = [];
   readonly #reasons = new Set<string>();
   #missed = 0;
-  /** Settles when there is nothing left to do. Never rejects. */
+  /** Settles when the queue is empty. Never rejects. */
   idle: Promise<void> = Promise.resolve();
   #isWorking = false;
 
@@ -75,46 +75,46 @@ class TargetQueue {
     readonly signal: AbortSignal,
   ) {}
 
-  add(told: Told): void {
-    this.#waiting.push(told);
+  add(notice: OutgoingNotice): void {
+    this.#waiting.push(notice);
     if (this.#waiting.length > MAX_QUEUED) {
       this.#waiting.shift();
       this.#missed += 1;
-      this.#complain('queue_full', `over ${MAX_QUEUED} notices were waiting: the oldest are dropped`, 0);
+      this.#reportFailure('queue_full', `over ${MAX_QUEUED} notices were waiting: the oldest are dropped`, 0);
     }
     if (!this.#isWorking) this.idle = this.#work();
   }
 
   async #work(): Promise<void> {
     this.#isWorking = true;
-    for (let told = this.#waiting.shift(); told && !this.signal.aborted; told = this.#waiting.shift()) {
-      await this.#deliver(told).catch((error: unknown) => {
+    for (let notice = this.#waiting.shift(); notice && !this.signal.aborted; notice = this.#waiting.shift()) {
+      await this.#deliver(notice).catch((error: unknown) => {
         this.#missed += 1;
-        this.#complain('internal_error', String(error), 0);
+        this.#reportFailure('internal_error', String(error), 0);
       });
     }
     this.#isWorking = false;
   }
 
-  async #deliver(told: Told): Promise<void> {
+  async #deliver(notice: OutgoingNotice): Promise<void> {
     const { clock, targets, encode } = this.options;
-    // It may have changed since, or be gone: then nobody waits for this any more.
+    // The settings may have changed since: a target that is gone gets nothing.
     const target = targets().find(({ name }) => name === this.name);
     if (target === undefined) return;
     const missed = this.#missed;
-    const { sent, tries } = await tryDelivery(target, encode(told, missed), clock, this.signal);
-    if (sent.ok) {
+    const { result, tries } = await tryDelivery(target, encode(notice, missed), clock, this.signal);
+    if (result.ok) {
       if (missed > 0) this.options.onRecovered(this.name, missed);
-      // More may have been dropped meanwhile: they are for the next one to tell.
+      // Notices that were dropped meanwhile are counted in the next one.
       this.#missed -= missed;
       this.#reasons.clear();
       return;
     }
     this.#missed += 1;
-    this.#complain(sent.code, sent.detail, tries);
+    this.#reportFailure(result.code, result.detail, tries);
   }
 
-  #complain(code: string, detail: string, tries: number): void {
+  #reportFailure(code: string, detail: string, tries: number): void {
     if (this.#reasons.has(code) || this.#reasons.size >= MAX_REASONS) return;
     this.#reasons.add(code);
     this.options.onFailure({ target: this.name, code, detail, tries, missed: this.#missed });
@@ -137,25 +137,25 @@ const BACKOFF_MS = [1_000, 5_000] as const;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 export interface Delivery {
-  readonly sent: Sent;
+  readonly result: SendResult;
   readonly tries: number;
   readonly tookMs: number;
 }
 
-/** Up to three tries, each bounded in time. Ends early when the signal is aborted, and where another try would be in vain. Never rejects. */
+/** Makes up to three tries, each with a time limit. Stops when the signal is aborted or a failure is final. Never rejects. */
 export async function tryDelivery(target: Target, body: string, clock: Clock, signal: AbortSignal): Promise<Delivery> {
   const startedAtMs = clock.now().awakeMs;
   for (let tries = 1; ; tries += 1) {
-    const sent = await oneTry(target, body, clock, signal);
+    const result = await oneTry(target, body, clock, signal);
     const backoffMs = BACKOFF_MS[tries - 1];
-    const isLast = sent.ok || sent.isFinal || backoffMs === undefined || signal.aborted;
-    if (isLast) return { sent, tries, tookMs: clock.now().awakeMs - startedAtMs };
-    await pause(clock, Math.max(backoffMs, Math.min(sent.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS)), signal);
-    if (signal.aborted) return { sent, tries, tookMs: clock.now().awakeMs - startedAtMs };
+    const isLast = result.ok || result.isFinal || backoffMs === undefined || signal.aborted;
+    if (isLast) return { result, tries, tookMs: clock.now().awakeMs - startedAtMs };
+    await pause(clock, Math.max(backoffMs, Math.min(result.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS)), signal);
+    if (signal.aborted) return { result, tries, tookMs: clock.now().awakeMs - startedAtMs };
   }
 }
 
-async function oneTry(target: Target, body: string, clock: Clock, outer: AbortSignal): Promise<Sent> {
+async function oneTry(target: Target, body: string, clock: Clock, outer: AbortSignal): Promise<SendResult> {
   const controller = new AbortController();
   const abort = () => controller.abort();
   let isLate = false;
@@ -166,9 +166,9 @@ async function oneTry(target: Target, body: string, clock: Clock, outer: AbortSi
   outer.addEventListener('abort', abort, { once: true });
   if (outer.aborted) abort();
   try {
-    const sent = await target.send(body, controller.signal);
+    const result = await target.send(body, controller.signal);
     const late = notSent('timeout', `there was no answer within ${TRY_LIMIT_MS / 1000} s`);
-    return isLate && !sent.ok ? late : sent;
+    return isLate && !result.ok ? late : result;
   } catch (error) {
     return notSent('internal_error', error instanceof Error ? error.message : String(error));
   } finally {
@@ -177,27 +177,27 @@ async function oneTry(target: Target, body: string, clock: Clock, outer: AbortSi
   }
 }
 
-/** What came of one try to deliver a notice. `code` and `detail` never hold the address: who has a webhook's can write into its channel. */
-export type Sent =
+/** The result of one try. `code` and `detail` never hold the address: anyone with the address of a webhook can write into its channel. */
+export type SendResult =
   | { readonly ok: true; readonly detail: string }
   | {
       readonly ok: false;
-      /** A short word for logs, such as `http_500`, `ECONNREFUSED`, `exit_3`, `timeout`. */
+      /** For logs, such as `http_500`, `ECONNREFUSED`, `exit_3`, `timeout`. */
       readonly code: string;
       readonly detail: string;
-      /** It would go no better the next time. */
+      /** Another try would fail too. */
       readonly isFinal: boolean;
-      /** How long the receiver wants to be left alone. */
+      /** The delay that the receiver asks for. */
       readonly retryAfterMs: number | null;
     };
 
-/** Where notices go. `send` settles soon after its signal is aborted. */
+/** A receiver of notices. `send` settles soon after its signal is aborted. */
 export interface Target {
   readonly name: 'url' | 'command';
-  send(body: string, signal: AbortSignal): Promise<Sent>;
+  send(body: string, signal: AbortSignal): Promise<SendResult>;
 }
 
 export function notSent(code: string, detail: string, more: { isFinal?: boolean; retryAfterMs?: number | null } = {}) {
   const { isFinal = false, retryAfterMs = null } = more;
-  return { ok: false, code, detail, isFinal, retryAfterMs } as const satisfies Sent;
+  return { ok: false, code, detail, isFinal, retryAfterMs } as const satisfies SendResult;
 }

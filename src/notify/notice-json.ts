@@ -1,8 +1,8 @@
-import type { ParkReason } from '../domain/claim.js';
 import { ERRORS } from '../domain/error-table.js';
 import { assertNever, type Json, type JsonObject } from '../domain/json.js';
 import type { Question } from '../domain/run-signal.js';
-import type { Notice, NoticeIssue, ParkedNotice, Told } from './notice.js';
+import { PARKED_TEXTS } from '../text/parked-reasons.js';
+import type { Notice, NoticeIssue, OutgoingNotice, ParkedNotice } from './notice.js';
 import { type Cleaner, plainLine, plainLines, summaryOf, type TextContext, textOf, webAddress } from './notice-text.js';
 
 const MAX_WORDS_LENGTH = 4_000;
@@ -14,16 +14,16 @@ const MAX_REPORT_LENGTH = 100_000;
 interface NoticeContext extends Cleaner {
   /** WORKFLOW.md */
   readonly workflow: { readonly path: string; readonly dir: string };
-  /** Of the daemon's own page, for an issue or for all; `null`: it has none. */
+  /** The address of the daemon's page, for an issue or for all; null without a page. */
   page(identifier: string | null): string | null;
   readonly isTest?: boolean;
 }
 
 /**
- * What is sent, as docs/notifications.md tells it. Every key is always there: what does not apply is `null`. `text` alone is enough for a
- * chat; everything else is for scripts. `missed`: so many before it did not get through.
+ * The JSON of a notice, as in docs/notifications.md. Every key is always present; a value that does not apply is null. Chats use `text`
+ * alone, everything else is for scripts. `missed`: how many notices before it were not delivered.
  */
-export function noticeJson({ notice, repeated }: Told, missed: number, context: NoticeContext): JsonObject {
+export function noticeJson({ notice, repeated }: OutgoingNotice, missed: number, context: NoticeContext): JsonObject {
   const issue = 'issue' in notice ? notice.issue : null;
   const action = actionOf(notice);
   const url = context.page(issue?.identifier ?? null);
@@ -81,7 +81,7 @@ function questionJson({ id, kind, text, fields }: Question, cleaner: Cleaner): J
   };
 }
 
-/** Which case of its kind it is. */
+/** The case within the kind of notice. */
 function reasonOf(notice: Notice): string | null {
   switch (notice.kind) {
     case 'asking':
@@ -117,22 +117,22 @@ function messageOf(notice: Notice, cleaner: Cleaner): string | null {
   }
 }
 
-/** A receiver that takes no large body would take none of it. */
+/** A receiver that rejects large bodies would lose the whole notice. */
 function bounded(report: JsonObject): Json {
   return JSON.stringify(report).length > MAX_REPORT_LENGTH ? null : report;
 }
 
-/** What a person can do about it; `null`: nothing needs to be done. */
+/** What a person can do; null when nothing needs to be done. */
 function actionOf(notice: Notice): string | null {
   switch (notice.kind) {
     case 'asking':
       return `Answer with \`baton answer ${word(notice.issue.identifier)}\`.`;
     case 'parked':
-      return whatFrees(notice);
+      return parkedAction(notice);
     case 'hold':
       return notice.event === 'begun' ? ERRORS[notice.hold.code].action : null;
     case 'digest':
-      return '`baton status` shows them all.';
+      return '`baton status` lists them all.';
     case 'done':
     case 'daily_report':
       return null;
@@ -141,24 +141,14 @@ function actionOf(notice: Notice): string | null {
   }
 }
 
-function whatFrees({ reason, question, issue }: ParkedNotice): string {
+function parkedAction({ reason, question, issue }: ParkedNotice): string {
   const name = word(issue.identifier);
   if (question !== null) return `Answer with \`baton answer ${name}\`; a change of the issue frees it too.`;
-  return FREED_BY[reason].replaceAll('ISSUE', () => name);
+  const action = PARKED_TEXTS[reason].action(name);
+  return `${action.charAt(0).toUpperCase()}${action.slice(1)}.`;
 }
 
-const FREED_BY: { readonly [reason in ParkReason]: string } = {
-  too_many_failures:
-    'See `baton logs ISSUE`. A change of the issue frees it, or `baton retry ISSUE` once the cause is gone.',
-  no_progress: 'Say more clearly in the issue what is to be done: the change frees it. So does `baton retry ISSUE`.',
-  budget: 'Raise agent.max_tokens_per_issue, or grant it a new budget with `baton retry ISSUE`.',
-  input_required: 'Write the answer into the issue: the change frees it. So does `baton retry ISSUE`.',
-  stopped_by_operator: 'A change of the issue or `baton retry ISSUE` starts it again.',
-  unkillable: 'End the processes that `baton logs ISSUE` names; then a change of the issue or `baton retry ISSUE`.',
-  configuration: 'Correct WORKFLOW.md: the change frees it.',
-};
-
-/** Somebody will copy the command into a shell: an identifier that is no plain word is left for them to fill in. */
+/** People copy the command into a shell. An identifier that is no plain word is left for them to fill in. */
 function word(identifier: string): string {
   return /^[A-Za-z0-9_][A-Za-z0-9_.#/:-]{0,99}$/.test(identifier) ? identifier : '<issue>';
 }

@@ -13,7 +13,7 @@ const MAX_QUOTED_LENGTH = 900;
 const MAX_QUOTED_LINES = 12;
 
 export interface TextContext extends Cleaner {
-  /** The folder of WORKFLOW.md: says which of several daemons speaks. */
+  /** The folder of WORKFLOW.md, which tells several daemons apart. */
   readonly workflowDir: string;
   readonly action: string | null;
   readonly url: string | null;
@@ -28,10 +28,10 @@ export function summaryOf(notice: Notice, context: TextContext): string {
   return cut(`${context.isTest ? 'Test: ' : ''}${sentenceOf(notice, project, context)}`, MAX_SUMMARY_LENGTH);
 }
 
-/** For a chat: the first line, what was said as a quotation, what to do, and where to look. */
+/** For a chat: the first line, quoted text of others, what to do, and a link. */
 export function textOf(notice: Notice, context: TextContext): string {
   const { action, repeated, missed } = context;
-  const quoted = plainLines(wordsOf(notice) ?? '', MAX_QUOTED_LENGTH, context);
+  const quoted = plainLines(foreignText(notice) ?? '', MAX_QUOTED_LENGTH, context);
   const address = context.url ?? ('issue' in notice ? webAddress(notice.issue.url) : null);
   const lines = [
     chatText(summaryOf(notice, context)),
@@ -75,8 +75,8 @@ function holdSentence({ event, hold, atMs }: HoldNotice, project: string): strin
   return `Baton goes on in ${project}: the hold is over (${hold.code}) after ${formatDuration(atMs - hold.sinceMs)}`;
 }
 
-/** What an agent, a tracker or an error said. */
-function wordsOf(notice: Notice): string | null {
+/** Text of an agent, a tracker or an error. */
+function foreignText(notice: Notice): string | null {
   switch (notice.kind) {
     case 'asking':
       return questionWords(notice.question);
@@ -94,7 +94,7 @@ function wordsOf(notice: Notice): string | null {
   }
 }
 
-/** What is asked, and between what one may choose. */
+/** The question with its options. */
 function questionWords({ text, fields }: Question): string {
   const blanks = fields
     .filter(({ label, options }) => options.length > 0 || !text.includes(label))
@@ -119,12 +119,11 @@ function totalOf({ counts }: DigestNotice): number {
 }
 
 /**
- * Text of issues and agents, made fit for people. For chats that read it as Slack or as Markdown nothing in it may be a mention, a link under
- * another name or a tag: `<!channel>` is escaped, as Slack wants it, and an invisible space keeps `@here` and `[text](url)` apart,
- * which others would act on.
+ * Cleans text of issues and agents for people. In chats that read it as Slack or as Markdown, nothing in it may be a mention, a link with
+ * another text or a tag. `<!channel>` is escaped for Slack; an invisible space breaks `@here` and `[text](url)` for others.
  */
 export interface Cleaner {
-  /** Takes known secrets out. First of all: cut, escaped or in two halves they would not be found any more. */
+  /** Masks known secrets. It runs first: cut or escaped secrets would not be found. */
   mask(text: string): string;
 }
 
@@ -141,27 +140,27 @@ export function plainLines(text: string, maxLength: number, { mask }: Cleaner): 
   return cut(neutraliseLines(mask(text).replace(/\r\n?/g, '\n')).trim(), maxLength);
 }
 
-/** For chats: of a text that is plain already. */
+/** For chats: escapes a plain text. */
 function chatText(plain: string): string {
   const escaped = plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return escaped.replace(/@(?=[\p{L}\p{N}_])/gu, `@${GAP}`).replaceAll('](', `]${GAP}(`);
 }
 
-/** The same as a quotation, so that no line of it passes for one of ours. */
+/** The same as a quotation, so that no line of it passes for a line of Baton. */
 function chatQuote(plain: string, maxLines: number): string {
   const lines = plain.split('\n').filter((line) => line.trim() !== '');
   const shown = lines.length > maxLines ? [...lines.slice(0, maxLines), '…'] : lines;
   return shown.map((line) => `> ${chatText(line)}`).join('\n');
 }
 
-/** Shortened, and never through a character; for an escaped text never through an escape either. */
+/** Shortens a text without cutting through a character or an escape. */
 function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const kept = text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '');
   return `${kept.replace(/&[a-z]{0,4}$/, '')}…`;
 }
 
-/** A link to follow, or nothing: the address of an issue is text of the tracker. */
+/** Returns the address if it is a web link: the address of an issue is text of the tracker. */
 export function webAddress(url: string | null): string | null {
   if (url === null || !URL.canParse(url)) return null;
   const { protocol, href } = new URL(url);

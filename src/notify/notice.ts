@@ -1,10 +1,9 @@
 import type { Hold, HoldSource, ParkReason } from '../domain/claim.js';
-import type { Instant } from '../domain/clock.js';
 import type { NoticeKind } from '../domain/config.js';
 import { assertNever, type JsonObject } from '../domain/json.js';
 import type { Question } from '../domain/run-signal.js';
 
-/** Something that people are to be told, as data: what is made of it for a chat or a script is in notice-json.ts. */
+/** A notice as data. notice-json.ts makes the text for chats and scripts from it. */
 export type Notice = AskingNotice | ParkedNotice | HoldNotice | DoneNotice | ReportNotice | DigestNotice;
 
 interface NoticeBase {
@@ -31,7 +30,7 @@ export interface ParkedNotice extends NoticeBase {
   readonly issue: NoticeIssue;
   readonly reason: ParkReason;
   readonly message: string;
-  /** What it was parked with; it can be answered. */
+  /** The open question that it was parked with. It can still be answered. */
   readonly question: Question | null;
 }
 
@@ -45,7 +44,7 @@ export interface HoldNotice extends NoticeBase {
 export interface DoneNotice extends NoticeBase {
   readonly kind: 'done';
   readonly issue: NoticeIssue;
-  /** `false`: it was handed over to people, as for a review. */
+  /** False when it was handed over to people, such as for a review. */
   readonly isTerminal: boolean;
   readonly runs: number;
   readonly tokens: number;
@@ -57,30 +56,30 @@ export interface ReportNotice extends NoticeBase {
   readonly report: JsonObject;
 }
 
-/** Stands for many that came in a burst, see collapse.ts. */
+/** Replaces the many notices of a burst, see collapse.ts. */
 export interface DigestNotice extends NoticeBase {
   readonly kind: 'digest';
   readonly counts: { readonly [kind in NoticeKind]?: number };
-  /** Of some of them, the first ones. */
+  /** Of the first notices. */
   readonly identifiers: readonly string[];
 }
 
-/** A notice on its way. */
-export interface Told {
+/** A notice to be sent. */
+export interface OutgoingNotice {
   readonly notice: Notice;
-  /** 0: told as it came. Else so many alike were held back, and this is the last of them. */
+  /** How many notices of its kind were held back before it. 0: none. */
   readonly repeated: number;
 }
 
 const SAMPLE_ISSUE: NoticeIssue = {
   id: 'SAMPLE-1',
   identifier: 'SAMPLE-1',
-  title: 'A sample issue, which does not exist',
+  title: 'A sample issue that does not exist',
   url: null,
   state: 'In Progress',
 };
 
-/** For `baton notify test`, and for whoever writes a receiver. */
+/** For `baton notify test`. */
 export function sampleNotice(kind: NoticeKind, atMs: number): Notice {
   const issue = SAMPLE_ISSUE;
   switch (kind) {
@@ -102,35 +101,8 @@ export function sampleNotice(kind: NoticeKind, atMs: number): Notice {
     case 'done':
       return { kind, atMs, issue: { ...issue, state: 'Done' }, isTerminal: true, runs: 2, tokens: 48_000 };
     case 'daily_report':
-      return { kind, atMs, text: 'Nothing was done: this is a sample.', report: { sample: true } };
+      return { kind, atMs, text: 'This is a sample: nothing was done.', report: { sample: true } };
     default:
       return assertNever(kind);
   }
-}
-
-/** Days that are remembered: a clock that is set back over midnight must not bring yesterday's report again. */
-const DAYS_KEPT = 5;
-
-/**
- * When the next daily report is due, at a local time such as `09:00`; a time in the past: now. Once for each local day, however long
- * the day is and however often its hour comes. A time that daylight saving leaves out is an hour later.
- */
-export function nextReportAtMs(now: Omit<Instant, 'awakeMs'>, reportAt: string, toldDays: readonly string[]): number {
-  if (!toldDays.includes(now.day)) return reportTodayMs(now, reportAt);
-  const tomorrow = new Date(now.dayEndsAtMs);
-  return timeOn(tomorrow.getFullYear(), tomorrow.getMonth(), tomorrow.getDate(), reportAt);
-}
-
-export function reportTodayMs({ day, dayEndsAtMs }: Omit<Instant, 'awakeMs'>, reportAt: string): number {
-  const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
-  return Math.min(timeOn(year, month - 1, date, reportAt), dayEndsAtMs - 1);
-}
-
-export function withDay(toldDays: readonly string[], day: string): readonly string[] {
-  return [...toldDays.filter((one) => one !== day), day].slice(-DAYS_KEPT);
-}
-
-function timeOn(year: number, month: number, date: number, reportAt: string): number {
-  const [hours = 0, minutes = 0] = reportAt.split(':').map(Number);
-  return new Date(year, month, date, hours, minutes).getTime();
 }

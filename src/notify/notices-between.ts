@@ -5,18 +5,18 @@ import type { Issue } from '../domain/issue.js';
 import { assertNever } from '../domain/json.js';
 import type { HoldNotice, Notice, NoticeIssue } from './notice.js';
 
-/** What of the core's state notices are about. */
-export interface Watched {
+/** The part of the core's state that notices are about. */
+export interface NoticeState {
   readonly claims: { readonly [issueId: string]: Claim };
   readonly finished: readonly FinishedIssue[];
   readonly holds: { readonly [source in HoldSource]?: Hold };
 }
 
 /**
- * What people are to be told when one state has become another. Nothing is remembered from call to call: whatever is in the first state
- * has been told, or was told by a daemon before this one.
+ * The notices about the changes from one state to another. Nothing is remembered between calls: whatever is in the first state was
+ * reported before, by this daemon or an earlier one.
  */
-export function noticesBetween(before: Watched, after: Watched, atMs: number): Notice[] {
+export function noticesBetween(before: NoticeState, after: NoticeState, atMs: number): Notice[] {
   const notices: Notice[] = [];
   if (before.claims !== after.claims) {
     for (const id of Object.keys(after.claims)) {
@@ -46,7 +46,7 @@ function aboutClaim(before: Claim | undefined, { issue, status }: Claim, atMs: n
       return fresh.map((question) => ({ kind: 'asking', atMs, issue: pick(issue), question }));
     }
     case 'parked': {
-      // A person who stops a parked issue, and processes that end at last, change how it is parked: no news for anybody.
+      // A parked issue that is stopped by a person, or whose processes end at last, is no news.
       if (before?.status.kind === 'parked') return [];
       const { reason, message, question } = status;
       return [{ kind: 'parked', atMs, issue: pick(issue), reason, message, question }];
@@ -63,13 +63,13 @@ function knownQuestions(before: Claim | undefined): ReadonlySet<string> {
   return new Set(questions.map(({ id }) => id));
 }
 
-function doneNotice({ issueId, identifier, title, url, state, ...rest }: FinishedIssue, atMs: number): Notice {
-  const { isTerminal, runs, tokens } = rest;
+function doneNotice(finished: FinishedIssue, atMs: number): Notice {
+  const { issueId, identifier, title, url, state, isTerminal, runs, tokens } = finished;
   return { kind: 'done', atMs, issue: { id: issueId, identifier, title, url, state }, isTerminal, runs, tokens };
 }
 
-/** Another code is another trouble. A probe that fails again is the same one: only its times change. */
-function aboutHold(before: Watched, after: Watched, source: HoldSource, atMs: number): HoldNotice[] {
+/** A hold with another code is a new hold. A probe that fails again changes only its times. */
+function aboutHold(before: NoticeState, after: NoticeState, source: HoldSource, atMs: number): HoldNotice[] {
   const [old, hold] = [before.holds[source], after.holds[source]];
   const about = (event: HoldNotice['event'], { code, message, sinceMs }: Hold): HoldNotice[] => [
     { kind: 'hold', atMs, event, source, hold: { code, message, sinceMs } },

@@ -1,6 +1,6 @@
 import type { Clock } from '../domain/clock.js';
 import { HttpClient, HttpFault, type HttpResponse } from '../http/client.js';
-import { notSent, type Sent } from './deliver.js';
+import { notSent, type SendResult } from './deliver.js';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_ANSWER_MS = 2_000;
@@ -20,7 +20,7 @@ const CLIENT = new HttpClient();
  * Sends one POST. Only the status of the response counts: a redirect is not followed, since a notice is meant for one address, and the
  * body is dropped. Never rejects.
  */
-export async function postNotice({ url: address, body, userAgent, clock, signal }: PostOrder): Promise<Sent> {
+export async function postNotice({ url: address, body, userAgent, clock, signal }: PostOrder): Promise<SendResult> {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     return notSent('bad_url', 'notify.url is no http or https address', { isFinal: true });
@@ -36,13 +36,13 @@ export async function postNotice({ url: address, body, userAgent, clock, signal 
     const cancel = clock.after(MAX_ANSWER_MS, () => response.close());
     await response.read(MAX_ANSWER_BYTES);
     cancel();
-    return sentBy(response, clock);
+    return resultOf(response, clock);
   } catch (error) {
-    return notSentBy(error);
+    return failureOf(error);
   }
 }
 
-function sentBy({ status, headers }: HttpResponse, clock: Clock): Sent {
+function resultOf({ status, headers }: HttpResponse, clock: Clock): SendResult {
   if (status >= 200 && status < 300) return { ok: true, detail: `HTTP ${status}` };
   if (status >= 300 && status < 400) {
     const detail = `HTTP ${status}: the address has moved, and redirects are not followed`;
@@ -61,7 +61,7 @@ function retryAfter(header: string | undefined, wallMs: number): number | null {
   return Number.isFinite(waitMs) && waitMs > 0 ? waitMs : null;
 }
 
-function notSentBy(error: unknown): Sent {
+function failureOf(error: unknown): SendResult {
   const fault = error instanceof HttpFault ? error : null;
   if (fault?.kind === 'aborted') return notSent('cancelled', 'it was given up');
   // The message of the cause names the host; its code says enough.

@@ -3,25 +3,25 @@ import { describe, expect, test } from 'vitest';
 import {
   BURST_LIMIT,
   BURST_WINDOW_MS,
-  type Collapse,
+  type CollapseState,
   collapse,
-  collapseEnd,
-  NOTHING_COLLAPSED,
+  EMPTY_COLLAPSE,
+  flushCollapse,
   REPEAT_WINDOW_MS,
 } from '../../src/notify/collapse.js';
-import type { Notice, Told } from '../../src/notify/notice.js';
+import type { Notice, OutgoingNotice } from '../../src/notify/notice.js';
 import { asking, done, hold, parked, report } from './samples.js';
 
-/** Notices at their times, in order; what is told, and when. */
+/** Notices at their times, in order; what is sent, and when. */
 function play(given: readonly (readonly [number, Notice])[], untilMs = Number.POSITIVE_INFINITY) {
-  const told: (Told & { readonly ms: number })[] = [];
-  let state: Collapse = NOTHING_COLLAPSED;
+  const sent: (OutgoingNotice & { readonly ms: number })[] = [];
+  let state: CollapseState = EMPTY_COLLAPSE;
   let wakeMs: number | null = null;
   const step = (ms: number, notices: readonly Notice[]) => {
     const result = collapse(state, notices, ms);
     state = result.state;
     wakeMs = result.wakeMs;
-    told.push(...result.told.map((one) => ({ ...one, ms })));
+    sent.push(...result.ready.map((one) => ({ ...one, ms })));
   };
   const wakeUntil = (ms: number) => {
     while (wakeMs !== null && wakeMs <= ms) step(wakeMs, []);
@@ -31,25 +31,25 @@ function play(given: readonly (readonly [number, Notice])[], untilMs = Number.PO
     step(ms, [notice]);
   }
   wakeUntil(untilMs);
-  return { told, state, wakeMs };
+  return { sent, state, wakeMs };
 }
 
 describe('repeats', () => {
-  test('the same within ten minutes is held back, and told as one when the time is over', () => {
-    const { told } = play([
+  test('repeats within ten minutes are held back and sent as one afterwards', () => {
+    const { sent } = play([
       [0, parked('A')],
       [60_000, parked('A')],
       [120_000, parked('A')],
     ]);
 
-    expect(told).toMatchObject([
+    expect(sent).toMatchObject([
       { ms: 0, repeated: 0 },
       { ms: REPEAT_WINDOW_MS, repeated: 2, notice: { kind: 'parked' } },
     ]);
   });
 
-  test('after ten minutes it is news again; another issue, reason or code always is', () => {
-    const { told } = play([
+  test('after ten minutes a notice is no repeat; another issue, reason or code never is', () => {
+    const { sent } = play([
       [0, parked('A')],
       [1, parked('B')],
       [2, parked('A', 'budget')],
@@ -58,7 +58,7 @@ describe('repeats', () => {
       [REPEAT_WINDOW_MS, parked('A')],
     ]);
 
-    expect(told.map(({ ms, repeated }) => [ms, repeated])).toEqual([
+    expect(sent.map(({ ms, repeated }) => [ms, repeated])).toEqual([
       [0, 0],
       [1, 0],
       [2, 0],
@@ -68,17 +68,17 @@ describe('repeats', () => {
     ]);
   });
 
-  test('every question is told at once: each wants its own answer', () => {
-    const { told } = play([
+  test('every question is sent at once, since each needs its own answer', () => {
+    const { sent } = play([
       [0, asking('A', 'q1')],
       [1, asking('A', 'q2')],
       [2, asking('A', 'q3')],
     ]);
 
-    expect(told.map(({ ms }) => ms)).toEqual([0, 1, 2]);
+    expect(sent.map(({ ms }) => ms)).toEqual([0, 1, 2]);
   });
 
-  test('the newest word about an issue or a hold is the last one told', () => {
+  test('the newest notice about an issue or a hold is the last one sent', () => {
     const flapping = play([
       [0, hold('begun')],
       [1_000, hold('over')],
@@ -92,8 +92,8 @@ describe('repeats', () => {
       [2_000, done('A')],
     ]);
 
-    expect(flapping.told.at(-1)).toMatchObject({ repeated: 3, notice: { event: 'begun' } });
-    expect(finished.told.map(({ ms, notice, repeated }) => [ms, notice.kind, repeated])).toEqual([
+    expect(flapping.sent.at(-1)).toMatchObject({ repeated: 3, notice: { event: 'begun' } });
+    expect(finished.sent.map(({ ms, notice, repeated }) => [ms, notice.kind, repeated])).toEqual([
       [0, 'parked', 0],
       [2_000, 'parked', 1],
       [2_000, 'done', 0],
@@ -101,15 +101,15 @@ describe('repeats', () => {
   });
 
   test('reports are never held back', () => {
-    const { told } = play([
+    const { sent } = play([
       [0, report()],
       [1, report()],
     ]);
 
-    expect(told).toHaveLength(2);
+    expect(sent).toHaveLength(2);
   });
 
-  test('a daemon that ends tells what is held back', () => {
+  test('a daemon that ends sends what is held back', () => {
     const { state } = play(
       [
         [0, parked('A')],
@@ -118,7 +118,7 @@ describe('repeats', () => {
       2,
     );
 
-    expect(collapseEnd(state)).toMatchObject([{ repeated: 1, notice: { kind: 'parked' } }]);
+    expect(flushCollapse(state)).toMatchObject([{ repeated: 1, notice: { kind: 'parked' } }]);
   });
 });
 
@@ -127,38 +127,38 @@ describe('bursts', () => {
     Array.from({ length: count }, (_, index): [number, Notice] => [index, kind(`I${index}`)]);
 
   test('more than twenty a minute are twenty and a digest', () => {
-    const { told } = play([...many(BURST_LIMIT + 30, (id) => parked(id)), ...many(7, (id) => done(id))]);
+    const { sent } = play([...many(BURST_LIMIT + 30, (id) => parked(id)), ...many(7, (id) => done(id))]);
 
-    expect(told).toHaveLength(BURST_LIMIT + 1);
-    const digest = told.at(-1);
+    expect(sent).toHaveLength(BURST_LIMIT + 1);
+    const digest = sent.at(-1);
     expect(digest).toMatchObject({ ms: BURST_WINDOW_MS, notice: { kind: 'digest', counts: { parked: 30, done: 7 } } });
     expect(digest?.notice).toHaveProperty('identifiers', expect.arrayContaining(['I20']));
   });
 
-  test('a digest of one is that one', () => {
-    const { told } = play(many(BURST_LIMIT + 1, (id) => parked(id)));
+  test('a digest of one notice is that notice', () => {
+    const { sent } = play(many(BURST_LIMIT + 1, (id) => parked(id)));
 
-    expect(told.at(-1)?.notice).toMatchObject({ kind: 'parked', issue: { id: 'I20' } });
+    expect(sent.at(-1)?.notice).toMatchObject({ kind: 'parked', issue: { id: 'I20' } });
   });
 
   test('a hold and a report are never lost in a digest', () => {
-    const { told } = play([...many(BURST_LIMIT + 5, (id) => parked(id)), [100, hold('begun')], [101, report()]]);
+    const { sent } = play([...many(BURST_LIMIT + 5, (id) => parked(id)), [100, hold('begun')], [101, report()]]);
 
-    expect(told.filter(({ ms }) => ms >= 100 && ms < 200).map(({ notice }) => notice.kind)).toEqual([
+    expect(sent.filter(({ ms }) => ms >= 100 && ms < 200).map(({ notice }) => notice.kind)).toEqual([
       'hold',
       'daily_report',
     ]);
   });
 
-  test('after the minute a new one begins', () => {
-    const { told } = play([...many(BURST_LIMIT, (id) => parked(id)), [BURST_WINDOW_MS, parked('late')]]);
+  test('a new burst begins after a minute', () => {
+    const { sent } = play([...many(BURST_LIMIT, (id) => parked(id)), [BURST_WINDOW_MS, parked('late')]]);
 
-    expect(told.at(-1)).toMatchObject({ ms: BURST_WINDOW_MS, notice: { issue: { id: 'late' } } });
-    expect(told).toHaveLength(BURST_LIMIT + 1);
+    expect(sent.at(-1)).toMatchObject({ ms: BURST_WINDOW_MS, notice: { issue: { id: 'late' } } });
+    expect(sent).toHaveLength(BURST_LIMIT + 1);
   });
 });
 
-test('whatever comes in whatever order: no count is lost, and nothing is told late by more than its window', () => {
+test('in any order of notices no count is lost, and nothing is late by more than its window', () => {
   const id = fc.constantFrom('A', 'B', 'C');
   const notice = fc.oneof(
     id.map((issue) => parked(issue)),
@@ -176,13 +176,13 @@ test('whatever comes in whatever order: no count is lost, and nothing is told la
         return [ms, one];
       });
 
-      const { told, state, wakeMs } = play(timed);
+      const { sent, state, wakeMs } = play(timed);
 
-      const count = ({ notice: one, repeated }: Told) =>
+      const count = ({ notice: one, repeated }: OutgoingNotice) =>
         one.kind === 'digest' ? Object.values(one.counts).reduce((sum, n) => sum + n, 0) : Math.max(1, repeated);
-      expect(told.reduce((sum, one) => sum + count(one), 0)).toBe(given.length);
-      expect(told.every((one) => one.ms <= ms + REPEAT_WINDOW_MS + BURST_WINDOW_MS)).toBe(true);
-      expect([wakeMs, collapseEnd(state)]).toEqual([null, []]);
+      expect(sent.reduce((sum, one) => sum + count(one), 0)).toBe(given.length);
+      expect(sent.every((one) => one.ms <= ms + REPEAT_WINDOW_MS + BURST_WINDOW_MS)).toBe(true);
+      expect([wakeMs, flushCollapse(state)]).toEqual([null, []]);
     }),
   );
 });

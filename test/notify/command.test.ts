@@ -72,7 +72,7 @@ describe.each(forms)('a command (%s)', (form) => {
     expect(open.read('env.txt')).not.toContain('OPENAI');
   });
 
-  test('that fails says with what, and what it printed last', async () => {
+  test('that fails is reported with its exit code and the end of its output', async () => {
     const { run } = await shop(form);
 
     const sent = await run('for i in 1 2 3 4 5; do echo "line $i" >&2; done; exit 3');
@@ -81,19 +81,19 @@ describe.each(forms)('a command (%s)', (form) => {
     expect(sent.detail).toBe('the command exited with code 3 and printed: line 3 | line 4 | line 5');
   });
 
-  test('that is not there is not asked again', async () => {
+  test('that is missing is not retried', async () => {
     const { run } = await shop(form);
 
     expect(await run('no-such-program-anywhere')).toMatchObject({ ok: false, code: 'exit_127', isFinal: true });
   });
 
-  test('that does not read its stdin has ended well when it says so, however much there was to read', async () => {
+  test('that does not read its stdin succeeds by its exit code, however long the notice is', async () => {
     const { run } = await shop(form);
 
     expect(await run('true', { body: 'x'.repeat(5_000_000) })).toMatchObject({ ok: true });
   });
 
-  test('that prints without end is read to the end, and little is kept', async () => {
+  test('that prints a lot is read to the end, and little is kept', async () => {
     const { run } = await shop(form);
 
     const sent = await run('head -c 200000000 /dev/zero | tr "\\0" x; exit 4');
@@ -102,7 +102,7 @@ describe.each(forms)('a command (%s)', (form) => {
     expect(sent.detail.length).toBeLessThan(1_000);
   });
 
-  test('that leaves processes behind leaves none', async () => {
+  test('has no processes left afterwards', async () => {
     const nonce = newNonce();
     const { run } = await shop(form);
 
@@ -112,7 +112,7 @@ describe.each(forms)('a command (%s)', (form) => {
     expect(livingWith(nonce)).toEqual([]);
   });
 
-  test('that hangs, deaf to everything, is ended with its whole tree at the time limit', async () => {
+  test('that hangs and ignores signals is ended with its whole tree at the time limit', async () => {
     const nonce = newNonce();
     const { run } = await shop(form);
     const clock = new RingingClock();
@@ -131,7 +131,7 @@ describe.each(forms)('a command (%s)', (form) => {
     expect(livingWith(nonce)).toEqual([]);
   });
 
-  test('in a folder that is gone is a failure, not a fault', async () => {
+  test('in a missing folder is a failed delivery', async () => {
     const { run, dir } = await shop(form);
     rmSync(dir, { recursive: true });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createClock } from '../../src/clock.js';
-import { nextReportAtMs, withDay } from '../../src/notify/notice.js';
+import { nextReportAtMs, withDay } from '../../src/notify/report-schedule.js';
 
 const ZONE = process.env.TZ;
 
@@ -25,7 +25,7 @@ const shown = (ms: number) => {
 };
 
 describe('the daily report', () => {
-  test('is due at its time of the day, and after it as long as the day lasts', () => {
+  test('is due at its time of the day, and after it until the day ends', () => {
     process.env.TZ = 'Europe/Berlin';
 
     expect(shown(nextReportAtMs(local('2026-06-10T07:00:00'), '09:00', []))).toBe('10 09:00');
@@ -33,7 +33,7 @@ describe('the daily report', () => {
     expect(nextReportAtMs(late, '09:00', [])).toBeLessThan(late.wallMs);
   });
 
-  test('is due tomorrow once today has had its own, whatever came before', () => {
+  test('is due tomorrow once it was sent today, whatever came before', () => {
     process.env.TZ = 'Europe/Berlin';
     const now = local('2026-06-30T09:00:01');
 
@@ -62,7 +62,7 @@ describe('the daily report', () => {
     expect(shown(nextReportAtMs(hourLater, '02:30', [hourLater.day]))).toBe('26 02:30');
   });
 
-  test('a clock that is set back over midnight brings no report again', () => {
+  test('a clock that is set back over midnight repeats no report', () => {
     process.env.TZ = 'UTC';
     const days = withDay(withDay([], '2026-06-10'), '2026-06-11');
 
@@ -70,7 +70,7 @@ describe('the daily report', () => {
     expect(shown(nextReportAtMs(local('2026-06-11T00:05:00'), '00:05', days))).toBe('12 00:05');
   });
 
-  test('in any zone, whoever looks every hour or so finds exactly one for each day', () => {
+  test('in any time zone, an hourly check finds exactly one report for each day', () => {
     const zones = fc.constantFrom('Europe/Berlin', 'America/Sao_Paulo', 'Asia/Beirut', 'Australia/Lord_Howe', 'UTC');
     const two = (value: number) => String(value).padStart(2, '0');
     const time = fc.tuple(fc.nat(21), fc.nat(59)).map(([hours, minutes]) => `${two(hours)}:${two(minutes)}`);

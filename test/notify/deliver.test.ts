@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Target } from '../../src/notify/deliver.js';
 import { createNotifier, type DeliveryFailure, type Notifier } from '../../src/notify/deliver.js';
-import type { Told } from '../../src/notify/notice.js';
+import type { OutgoingNotice } from '../../src/notify/notice.js';
 import { postNotice } from '../../src/notify/post-notice.js';
 import { type Receiver, receiver, silent } from './receiver.js';
 import { RingingClock } from './ringing-clock.js';
 import { parked } from './samples.js';
 
-const about = (id: string): Told => ({ notice: parked(id), repeated: 0 });
+const about = (id: string): OutgoingNotice => ({ notice: parked(id), repeated: 0 });
 
 interface Bench {
   readonly clock: RingingClock;
@@ -46,11 +46,11 @@ function bench(...receivers: Receiver[]): Bench {
 const ids = ({ received }: Receiver) => received.map(({ json }) => json.id);
 
 describe('a delivery', () => {
-  test('is tried three times, after 1 s and 5 s, and then it is well', async () => {
+  test('is tried three times, after 1 s and 5 s, until it succeeds', async () => {
     const hook = await receiver(500, 500, 200);
     const { clock, notifier, failures } = bench(hook);
 
-    notifier.tell(about('A'));
+    notifier.send(about('A'));
     await clock.ring(1_000);
     await hook.until(2);
     await clock.ring(5_000);
@@ -61,11 +61,11 @@ describe('a delivery', () => {
     expect(failures).toEqual([]);
   });
 
-  test('is given up after the third try; the reason is told once, and how many were lost with the next that arrives', async () => {
+  test('fails after the third try; the reason is reported once, and the number of lost notices with the next one', async () => {
     const hook = await receiver(500, 500, 500, 500, 500, 500, 200);
     const { clock, notifier, failures, recovered } = bench(hook);
 
-    for (const id of ['A', 'B', 'C']) notifier.tell(about(id));
+    for (const id of ['A', 'B', 'C']) notifier.send(about(id));
     for (const _ of ['A', 'B']) {
       await clock.ring(1_000);
       await clock.ring(5_000);
@@ -78,12 +78,12 @@ describe('a delivery', () => {
     expect(recovered).toEqual([2]);
   });
 
-  test('is not repeated where that would be in vain', async () => {
+  test('is not retried after a final failure', async () => {
     const hook = await receiver(404, 200);
     const { notifier, failures } = bench(hook);
 
-    notifier.tell(about('A'));
-    notifier.tell(about('B'));
+    notifier.send(about('A'));
+    notifier.send(about('B'));
     await hook.until(2);
     await notifier.close();
 
@@ -99,7 +99,7 @@ describe('a delivery', () => {
     const hook = await receiver((response) => response.writeHead(429, { 'Retry-After': header }).end(), 200);
     const { clock, notifier, failures } = bench(hook);
 
-    notifier.tell(about('A'));
+    notifier.send(about('A'));
     await clock.ring(waitMs);
     await hook.until(2);
     await notifier.close();
@@ -111,7 +111,7 @@ describe('a delivery', () => {
     const hook = await receiver(silent, 200);
     const { clock, notifier } = bench(hook);
 
-    notifier.tell(about('A'));
+    notifier.send(about('A'));
     await hook.until(1);
     await clock.ring(10_000);
     await clock.ring(1_000);
@@ -121,11 +121,11 @@ describe('a delivery', () => {
     expect(ids(hook)).toEqual(['A', 'A']);
   });
 
-  test('that hangs three times has failed with timeout, once for all', async () => {
+  test('that hangs three times fails with timeout, reported once', async () => {
     const hook = await receiver(silent);
     const { clock, notifier, failures } = bench(hook);
 
-    notifier.tell(about('A'));
+    notifier.send(about('A'));
     for (const waitMs of [10_000, 1_000, 10_000, 5_000, 10_000]) await clock.ring(waitMs);
     await notifier.close();
 
@@ -134,12 +134,12 @@ describe('a delivery', () => {
 });
 
 describe('a queue', () => {
-  test('keeps the order, one at a time, and a slow target holds up no other', async () => {
+  test('keeps the order, one at a time, and a slow target does not delay another', async () => {
     const slow = await receiver(silent);
     const quick = await receiver(200);
     const { clock, notifier } = bench(slow, quick);
 
-    for (const id of ['A', 'B', 'C']) notifier.tell(about(id));
+    for (const id of ['A', 'B', 'C']) notifier.send(about(id));
     await quick.until(3);
     await slow.until(1);
 
@@ -150,14 +150,14 @@ describe('a queue', () => {
     await closed;
   });
 
-  test('that is full loses its oldest, says so once, and counts them', async () => {
+  test('that is full drops its oldest, reports that once, and counts them', async () => {
     const gate: { open(): void }[] = [];
     const hook = await receiver((response) => void gate.push({ open: () => response.end() }), 200);
     const { notifier, failures } = bench(hook);
 
-    notifier.tell(about('first'));
+    notifier.send(about('first'));
     await hook.until(1);
-    for (let index = 0; index < 150; index++) notifier.tell(about(`I${index}`));
+    for (let index = 0; index < 150; index++) notifier.send(about(`I${index}`));
     gate[0]?.open();
     await hook.until(101);
     await notifier.close();
@@ -167,19 +167,19 @@ describe('a queue', () => {
     expect(hook.received.at(-1)?.json).toEqual({ id: 'I149', missed: 0 });
   });
 
-  test('goes to where the settings point by then, and nowhere once they point nowhere', async () => {
+  test('uses the current settings, and sends nothing without a target', async () => {
     const gate: { open(): void }[] = [];
     const old = await receiver((response) => void gate.push({ open: () => response.end() }));
     const next = await receiver(200);
     const made = bench(old);
 
-    for (const id of ['A', 'B']) made.notifier.tell(about(id));
+    for (const id of ['A', 'B']) made.notifier.send(about(id));
     await old.until(1);
     made.targets = [urlTarget(next, made.clock)];
     gate[0]?.open();
     await next.until(1);
     made.targets = [];
-    made.notifier.tell(about('C'));
+    made.notifier.send(about('C'));
     await made.notifier.close();
 
     expect([ids(old), ids(next)]).toEqual([['A'], ['B']]);
@@ -187,11 +187,11 @@ describe('a queue', () => {
 });
 
 describe('the end', () => {
-  test('waits a little for what is under way, then gives it up with everything behind it', async () => {
+  test('waits a little for open deliveries, then aborts them and drops the rest', async () => {
     const hook = await receiver(silent);
     const { clock, notifier } = bench(hook);
-    notifier.tell(about('A'));
-    notifier.tell(about('B'));
+    notifier.send(about('A'));
+    notifier.send(about('B'));
     await hook.until(1);
 
     const closed = notifier.close();
@@ -200,14 +200,14 @@ describe('the end', () => {
 
     expect(ids(hook)).toEqual(['A']);
     expect(clock.delays).toEqual([]);
-    notifier.tell(about('C'));
+    notifier.send(about('C'));
     expect(clock.delays).toEqual([]);
   });
 
   test('does not wait for a backoff either', async () => {
     const hook = await receiver(500);
     const { clock, notifier } = bench(hook);
-    notifier.tell(about('A'));
+    notifier.send(about('A'));
     await hook.until(1);
 
     const closed = notifier.close();
@@ -218,11 +218,11 @@ describe('the end', () => {
   });
 });
 
-test('a target that throws is a failure like any other', async () => {
+test('a target that throws is a failed delivery', async () => {
   const made = bench();
   made.targets = [{ name: 'url', send: () => Promise.reject(new Error('broken')) }];
 
-  made.notifier.tell(about('A'));
+  made.notifier.send(about('A'));
   await made.clock.ring(1_000);
   await made.clock.ring(5_000);
   await made.notifier.close();
@@ -230,19 +230,19 @@ test('a target that throws is a failure like any other', async () => {
   expect(made.failures).toMatchObject([{ code: 'internal_error', detail: 'broken', tries: 3 }]);
 });
 
-test('a notice that cannot be written down costs itself, and the next is told', async () => {
+test('a notice that cannot be encoded is lost, and the next one is sent', async () => {
   const hook = await receiver(200);
   const clock = new RingingClock();
   const failures: DeliveryFailure[] = [];
-  const encode = ({ notice }: Told, missed: number) => {
+  const encode = ({ notice }: OutgoingNotice, missed: number) => {
     if ('issue' in notice && notice.issue.id === 'A') throw new Error('no words');
     return JSON.stringify({ missed });
   };
   const more = { encode, onFailure: (one: DeliveryFailure) => failures.push(one), onRecovered: () => {} };
   const notifier = createNotifier({ clock, targets: () => [urlTarget(hook, clock)], ...more });
 
-  notifier.tell(about('A'));
-  notifier.tell(about('B'));
+  notifier.send(about('A'));
+  notifier.send(about('B'));
   await hook.until(1);
   await notifier.close();
 

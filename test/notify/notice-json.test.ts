@@ -25,7 +25,7 @@ describe('the text of a notice', () => {
     [
       'parked',
       parked('AB-1'),
-      ['AB-1 is parked (no_progress): Title of AB-1', '> nothing changed', 'Say more clearly'],
+      ['AB-1 is parked (no_progress): Title of AB-1', '> nothing changed', '`baton retry AB-1`'],
     ],
     ['hold', hold('begun'), ['Baton is on hold in web (agent_unauthorized): nothing new is started', '> log in again']],
     ['over', hold('over'), ['Baton goes on in web: the hold is over (agent_unauthorized) after 12 min']],
@@ -44,7 +44,7 @@ describe('the text of a notice', () => {
     expect(text.split('\n')[0]).toBe(lines[0]);
   });
 
-  test('a parked question can be answered, and what there is to choose from is shown', () => {
+  test('a parked question can be answered, and its options are shown', () => {
     const fields = [{ id: 'v', label: 'Version', options: ['1.0', '2.0'] }];
     const question = { id: 'q', kind: 'input', text: 'Which one?', fields } as const;
 
@@ -53,7 +53,7 @@ describe('the text of a notice', () => {
     expect(text).toContain('> Which one?\n> Version – 1.0 / 2.0\nAnswer with `baton answer AB-1`');
   });
 
-  test('repeats, losses and tests are said', () => {
+  test('repeats, lost notices and tests are mentioned', () => {
     const text = textOf(parked('AB-1'), { isTest: true }, 3, 12);
 
     expect(text).toMatch(/^Test: AB-1 is parked/);
@@ -61,7 +61,7 @@ describe('the text of a notice', () => {
     expect(text).toContain('(12 earlier notices could not be delivered)');
   });
 
-  test('it leads to the page, or else to the issue, if that is a web address', () => {
+  test('it links the page, or else the issue if that is a web address', () => {
     const page = (identifier: string | null) => `http://127.0.0.1:4711/#/${identifier}`;
 
     expect(textOf(asking('AB-1', 'q', { url: 'https://t.example/1?a=b&c=d' }))).toMatch(
@@ -76,7 +76,7 @@ describe('the text of a notice', () => {
 describe('hostile text', () => {
   const title = '<!channel> <@U1> @here [pay](http://evil.example) a & b\nAB-2 is done\u001b[2J\u202e';
 
-  test('calls nobody, hides no link, adds no line and moves no cursor', () => {
+  test('mentions no person, hides no link, adds no line and moves no cursor', () => {
     const text = textOf(asking('AB-1', { text: `ok?\n${title}` }, { title }));
 
     expect(text).not.toMatch(/<!|<@|@here|\]\(|[^\P{Cc}\n]|\u202e/u);
@@ -85,13 +85,13 @@ describe('hostile text', () => {
     expect(ours).toHaveLength(2);
   });
 
-  test('an identifier that is more than a word does not get into a command to copy', () => {
+  test('an identifier that is not a plain word does not get into a command to copy', () => {
     for (const identifier of ['A; rm -rf ~', '--help', '$(x)', 'a b', '`x`']) {
       expect(String(json(asking('A', 'q', { identifier })).action)).toBe('Answer with `baton answer <issue>`.');
     }
   });
 
-  test('secrets are taken out before anything is cut, escaped or put together', () => {
+  test('secrets are masked before texts are cut, escaped or joined', () => {
     const secret = 'a<b>&"canary"';
     const { mask } = createRedactor([secret, 'x'.repeat(20)]);
     const notices = [
@@ -111,7 +111,7 @@ describe('hostile text', () => {
     }
   });
 
-  test('whatever it is, the text stays short, harmless and whole', () => {
+  test('any text stays short, harmless and well-formed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 3_000 }), fc.string({ maxLength: 3_000 }), (one, other) => {
         const notice = asking('AB-1', { text: `<${one}&${other}>`.repeat(2) }, { title: other, identifier: one });
@@ -128,7 +128,7 @@ describe('hostile text', () => {
   });
 });
 
-test('a report that is too large for any receiver is left out, its text stays', () => {
+test('a report that is too large is left out, its text stays', () => {
   const large = { ...report(), report: { lines: 'x'.repeat(200_000) } };
 
   expect(json(large)).toMatchObject({ report: null, message: 'Two issues were done.' });

@@ -29,7 +29,7 @@ function restarted(state: State, core: Core): State {
 }
 
 describe('asking', () => {
-  test('each question of a run is told once, and its answer is no news', () => {
+  test('each question of a run is one notice, and its answer is none', () => {
     const core = running('A');
 
     const first = told(core, () => core.signal('A', { type: 'asked', question: question('q1') }));
@@ -41,7 +41,7 @@ describe('asking', () => {
     expect(closed).toEqual([]);
   });
 
-  test('a question that nobody answered is told again as parked, with the question, and only once', () => {
+  test('a question without an answer is sent once more, as parked', () => {
     const core = running('A');
     core.signal('A', { type: 'session', threadId: 't', turnId: 'u', turn: 1 });
     core.signal('A', { type: 'asked', question: question('q1') });
@@ -58,7 +58,7 @@ describe('asking', () => {
 });
 
 describe('parked', () => {
-  test('a claim that parks is told with its reason and message; a retry that waits is not', () => {
+  test('a claim that is parked is a notice with reason and message; a waiting retry is not', () => {
     const core = running('A');
 
     const waits = told(core, () => core.fail('A'));
@@ -74,7 +74,7 @@ describe('parked', () => {
     expect(parks[0]).toHaveProperty('message', expect.stringContaining('because of turn_failed'));
   });
 
-  test('a parked issue that a person stops as well is no news', () => {
+  test('a parked issue that a person stops is no notice', () => {
     const core = running('A');
     core.fail('A', 'turn_input_required', { question: question('q1') });
 
@@ -86,7 +86,7 @@ describe('parked', () => {
 });
 
 describe('hold', () => {
-  test('it is told when it begins and when it is over; a probe that fails again is not', () => {
+  test('its begin and its end are notices; a probe that fails again is not', () => {
     const core = running('A');
 
     const begun = told(core, () => core.fail('A', 'agent_unauthorized'));
@@ -111,7 +111,7 @@ describe('hold', () => {
     expect(over).toMatchObject([{ kind: 'hold', event: 'over', hold: { code: 'agent_unauthorized' } }]);
   });
 
-  test('another code of the same source is another trouble', () => {
+  test('another code of the same source is another notice', () => {
     const core = running('A', 'B');
     core.fail('A', 'agent_unauthorized');
 
@@ -140,7 +140,7 @@ describe('done', () => {
   });
 });
 
-test('who finishes later is told alone, and one that leaves twice without a run in between has left once', () => {
+test('an issue that finishes later is a notice of its own, and leaving twice without a run is one notice', () => {
   const core = running('A', 'B');
   const leave = (id: string, state: string) => () => {
     core.change(id, { state });
@@ -159,14 +159,14 @@ test('who finishes later is told alone, and one that leaves twice without a run 
 });
 
 describe('whatever happens', () => {
-  test('the same parts tell nothing, without a look at them', () => {
+  test('equal states make no notices, and are not compared deeply', () => {
     const untouchable = new Proxy({}, { ownKeys: () => expect.unreachable() });
     const state = { claims: untouchable, finished: [], holds: {} };
 
     expect(noticesBetween(state, { ...state }, 0)).toEqual([]);
   });
 
-  test('ids that are words of the language are ids like all others', () => {
+  test('ids that are names of object members work like all others', () => {
     const core = running('A');
     core.signal('A', { type: 'asked', question: question('q') });
     const claims = { constructor: core.claim('A') } as unknown as State['claims'];
@@ -191,7 +191,7 @@ describe('whatever happens', () => {
   );
   const history = fc.array(fc.tuple(step, fc.constantFrom('A', 'B', 'C')), { maxLength: 60 });
 
-  test('no cause is told twice, and a restart at any point tells nothing', () => {
+  test('no cause is reported twice, and a restart at any point reports nothing', () => {
     fc.assert(
       fc.property(history, fc.nat(60), (steps, restartAt) => {
         const core = running('A', 'B', 'C');

@@ -13,7 +13,7 @@ function send(url: string, signal = new AbortController().signal, clock = new Ri
 }
 
 describe('a notice over HTTP', () => {
-  test('is a POST of JSON, and arrives with any 2xx', async () => {
+  test('is a POST of JSON, and any 2xx is a success', async () => {
     const { url, received } = await receiver(204);
 
     const sent = await send(url);
@@ -60,7 +60,7 @@ describe('a notice over HTTP', () => {
     expect(await send(url)).toMatchObject({ code: 'http_503', retryAfterMs });
   });
 
-  test('an answer without end is cut off, and its status counts', async () => {
+  test('an endless response is cut, and its status counts', async () => {
     let written = 0;
     const chunk = Buffer.alloc(64 * 1024);
     const { url } = await receiver((response) => {
@@ -77,7 +77,7 @@ describe('a notice over HTTP', () => {
     expect(written).toBeLessThan(100_000_000);
   });
 
-  test('an answer whose body never ends has arrived all the same', async () => {
+  test('a response whose body never ends counts as delivered', async () => {
     const clock = new RingingClock();
     const { url } = await receiver((response) => void response.writeHead(200, { 'Content-Length': '5' }).write('x'));
 
@@ -93,7 +93,7 @@ describe('a notice over HTTP', () => {
     expect(await send(url)).toMatchObject({ ok: false, isFinal: false });
   });
 
-  test('what is no HTTP is a failure', async () => {
+  test('a response that is not HTTP is a failure', async () => {
     const server = createServer((socket) => void socket.end('SSH-2.0-nonsense\r\n'));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -106,7 +106,7 @@ describe('a notice over HTTP', () => {
     expect(JSON.stringify(sent)).not.toContain('canary');
   });
 
-  test('nobody there is told by its code, never by the address', async () => {
+  test('a receiver that cannot be reached is reported by its code, without the address', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -133,7 +133,7 @@ describe('a notice over HTTP', () => {
     expect(JSON.stringify(sent)).not.toContain('canary');
   });
 
-  test('who is silent is left alone as soon as the signal says so', async () => {
+  test('a silent receiver is given up when the signal is aborted', async () => {
     const given = new AbortController();
     const { url, until } = await receiver(silent);
 

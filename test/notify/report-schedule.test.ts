@@ -120,13 +120,13 @@ describe('the daily report', () => {
     expect(next.sent).toEqual([]);
   });
 
-  test('is made up for by a daemon that was not there at its time, and has sent one before', async () => {
+  test('is sent late by a daemon that was not running at its time and has sent one before', async () => {
     const { sent } = await begin({ dir: usedStateDir(), clock: clockAt(10) });
 
     expect(sent).toEqual(['01T10:00']);
   });
 
-  test('comes tomorrow for whoever first asks for it after its time, at the start or later', async () => {
+  test('comes tomorrow when it is first enabled after its time, at the start or later', async () => {
     const fresh = await begin({ clock: clockAt(10) });
     const later = await begin({ clock: clockAt(8) });
     later.wanted.at = null;
@@ -138,7 +138,7 @@ describe('the daily report', () => {
     expect([fresh.sent, later.sent]).toEqual([['02T09:00'], ['02T09:00']]);
   });
 
-  test('that cannot be made is tried again, three times in all', async () => {
+  test('that cannot be made is tried three times', async () => {
     let failures = 0;
     const failing = () => {
       failures += 1;
@@ -174,7 +174,7 @@ describe('the daily report', () => {
     expect(lines).toMatchObject([{ msg: 'days of earlier reports are not known' }]);
   });
 
-  test('is left to the next daemon by one that ends meanwhile', async () => {
+  test('is left to the next daemon when the daemon ends meanwhile', async () => {
     const open: { give(): void }[] = [];
     const make = () =>
       new Promise<{ text: string; report: Record<string, never> }>((resolve) => {

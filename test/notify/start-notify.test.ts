@@ -70,7 +70,7 @@ async function desk(settings: Partial<NotifyConfig>, env: NodeJS.ProcessEnv = {}
   return made;
 }
 
-test('what people want to hear is posted, masked, with where to look', async () => {
+test('wanted notices are posted, masked, with a link', async () => {
   const hook = await receiver(200);
   const { act, clock, notify } = await desk({ url: hook.url, on: ['asking'] });
 
@@ -86,7 +86,7 @@ test('what people want to hear is posted, masked, with where to look', async () 
   expect(hook.received[0]?.headers['user-agent']).toBe('baton/1.2.3');
 });
 
-test('what comes and goes between two looks is no news, and a thousand states cost one look', async () => {
+test('a change that is undone between two comparisons is no notice, and a thousand states cost one comparison', async () => {
   const hook = await receiver(200);
   const { act, clock, notify } = await desk({ url: hook.url });
 
@@ -102,7 +102,7 @@ test('what comes and goes between two looks is no news, and a thousand states co
   expect(hook.received).toEqual([]);
 });
 
-test('without a target nothing is looked at, and what happened meanwhile is not told later', async () => {
+test('without a target nothing is compared, and earlier changes are not sent later', async () => {
   const hook = await receiver(200);
   const made = await desk({});
 
@@ -117,7 +117,7 @@ test('without a target nothing is looked at, and what happened meanwhile is not 
   expect(hook.received.map(({ json }) => json.issue.identifier)).toEqual(['B']);
 });
 
-test('both targets get it, and one that fails is told once, without its address', async () => {
+test('both targets get the notice, and a failing one is logged once, without its address', async () => {
   const hook = await receiver(404);
   const { act, clock, notify, lines, dir } = await desk({ url: '$HOOK', command: 'cat >> got' }, { HOOK: hook.url });
 
@@ -135,7 +135,7 @@ test('both targets get it, and one that fails is told once, without its address'
   expect(JSON.stringify(lines)).not.toMatch(/127\.0\.0\.1|hook|canary/);
 });
 
-test('a variable that is not set is said by its name', async () => {
+test('an unset variable is reported by its name', async () => {
   const { act, clock, notify, lines } = await desk({ url: '$NO_SUCH_HOOK' });
 
   act((core) => core.signal('A', { type: 'asked', question }));
@@ -146,7 +146,7 @@ test('a variable that is not set is said by its name', async () => {
   expect(lines).toMatchObject([{ code: 'variable_unset', detail: 'notify.url is $NO_SUCH_HOOK, which is not set' }]);
 });
 
-test('the end tells what was not looked at yet, and what was held back', async () => {
+test('closing sends changes that were not compared yet, and what was held back', async () => {
   const hook = await receiver(200);
   const { act, clock, notify } = await desk({ url: hook.url });
   act((core) => core.fail('A', 'turn_input_required', { question }));
