@@ -17,6 +17,7 @@ import { isMap } from '../src/domain/json.js';
 import { nearestWord } from '../src/domain/nearest-word.js';
 import type { RunReason } from '../src/domain/run.js';
 import type { PromptSource } from '../src/domain/steps/plan.js';
+import { formatProblem, type Position, type WorkflowProblem } from '../src/domain/workflow.js';
 
 /** Enough for thousands of comments; a template that needs more is a runaway loop. */
 const MAX_OPERATIONS = 100_000;
@@ -186,27 +187,29 @@ function render(templates: Template[], source: PromptSource, values: object): st
 
 type TemplateErrorCode = 'template_parse_error' | 'template_render_error';
 
-/** Says where in WORKFLOW.md a template went wrong, and what was probably meant. */
+/** Names the place in WORKFLOW.md, and the variable or filter that was probably meant. */
 function templateError(code: TemplateErrorCode, error: unknown, source: PromptSource, values: object = {}): BatonError {
   const original = LiquidError.is(error) ? (error.originalError ?? error) : error;
-  // Our own errors travel through liquidjs wrapped; they say what happened better than a template error would.
+  // liquidjs wraps our own errors, which say what happened better than a template error would.
   if (original instanceof BatonError) return original;
-  const text = withoutPosition(original instanceof Error ? original.message : String(original));
-  const position = LiquidError.is(error) ? placeOf(error, source) : null;
-  const where = position === null ? source.file : `${source.file}${position.label}`;
-  const message = `${where} ${text}${suggestion(text, values)}`;
-  return new BatonError(code, message, { line: position?.line, column: position?.column }, { cause: error });
+  const reason = withoutPosition(original instanceof Error ? original.message : String(original));
+  const text = `${reason}${suggestion(reason, values)}`;
+  if (!LiquidError.is(error)) return new BatonError(code, `${source.file} ${text}`, {}, { cause: error });
+  const at = positionOf(error, source);
+  if (source.startLine === 0) {
+    const message = `${source.file} (built-in prompt):${at.line}:${at.column} ${text}`;
+    return new BatonError(code, message, { ...at }, { cause: error });
+  }
+  const problem: WorkflowProblem = { code, params: {}, file: source.file, at, text };
+  return new BatonError(code, formatProblem(problem), { ...at, problems: [problem] }, { cause: error });
 }
 
-function placeOf(error: LiquidError, source: PromptSource) {
-  const [bodyLine, bodyColumn] = error.token.getPosition() as [number, number];
-  if (source.startLine === 0)
-    return { line: bodyLine, column: bodyColumn, label: ` (built-in prompt):${bodyLine}:${bodyColumn}` };
-  const { startLine, startColumn = 1, isFolded = false } = source;
-  if (isFolded) return { line: startLine, column: startColumn, label: `:${startLine}:${startColumn}` };
-  const line = startLine + bodyLine - 1;
-  const column = startColumn + bodyColumn - 1;
-  return { line, column, label: `:${line}:${column}` };
+/** Of the built-in prompt, which is in no file, the position is that within the prompt. */
+function positionOf(error: LiquidError, { startLine, startColumn = 1, isFolded = false }: PromptSource): Position {
+  const [line, column] = error.token.getPosition() as [number, number];
+  if (startLine === 0) return { line, column };
+  if (isFolded) return { line: startLine, column: startColumn };
+  return { line: startLine + line - 1, column: startColumn + column - 1 };
 }
 
 /** liquidjs appends the position within the body, which would contradict ours. */

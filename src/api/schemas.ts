@@ -297,7 +297,14 @@ export const stateShape = z.strictObject({
     hash: text,
     loaded_at: timeOrNull,
     /** Why the file as it is now is not in effect. */
-    error: z.strictObject({ code: text, message: text }).nullable(),
+    error: z
+      .strictObject({
+        code: text,
+        message: text,
+        /** One for each line of the message that names a place; `unknown_key` is a warning. */
+        problems: z.array(z.strictObject({ code: text, params, text })).default([]),
+      })
+      .nullable(),
     /** Keys that were changed and keep their old values until a restart. */
     restart_required: z.array(text),
     backend: z.strictObject({ value: text, source: text }),

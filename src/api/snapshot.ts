@@ -16,11 +16,12 @@ import {
 import { DAY_MS, type Instant } from '../domain/clock.js';
 import type { FinishedIssue } from '../domain/durable.js';
 import { ERRORS } from '../domain/error-table.js';
+import type { BatonError } from '../domain/errors.js';
 import type { Issue } from '../domain/issue.js';
 import type { Json } from '../domain/json.js';
 import type { Question, TokenTotals } from '../domain/run-signal.js';
 import { allSteps, type ResolvedBackend } from '../domain/steps/plan.js';
-import type { Workflow } from '../domain/workflow.js';
+import { formatProblem, problemsOf, type Workflow } from '../domain/workflow.js';
 import { isoTime } from '../text/format-time.js';
 import { idleText } from '../text/idle.js';
 import { ruleWhy, startObstacle } from '../text/rules.js';
@@ -204,11 +205,19 @@ function workflowEntry(state: State, facts: WorkflowFacts): StateView['workflow'
     path,
     hash: state.workflowHash,
     loaded_at: isoTime(loadedAtMs),
-    error: error && { code: error.code, message: error.message },
+    error: error && { code: error.code, message: error.message, problems: workflowProblems(error) },
     restart_required: [...restartRequired],
     backend: { value: backend.value, source: backend.source },
     steps,
   };
+}
+
+function workflowProblems(error: BatonError): NonNullable<StateView['workflow']['error']>['problems'] {
+  return problemsOf(error).map((problem) => ({
+    code: problem.code,
+    params: { ...problem.params },
+    text: formatProblem(problem),
+  }));
 }
 
 /** What each entry of every list begins with. */
@@ -343,7 +352,7 @@ export interface WorkflowFacts extends WorkflowFile {
 export interface WorkflowFile {
   readonly loadedAtMs: number;
   /** Why the file as it is now is not in effect. */
-  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly error: BatonError | null;
   /** Keys that were changed and keep their old values until a restart. */
   readonly restartRequired: readonly string[];
 }

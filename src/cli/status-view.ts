@@ -119,23 +119,27 @@ function troubles(view: StateView, nowMs: number): Trouble[] {
   return found;
 }
 
-/** Each fault on an indented line. Unknown keys are listed too, as warnings. */
+/** One line for each problem. An unknown key is listed with the faults, because it can explain a missing one. */
 function workflowTroubles({ workflow }: StateView): Trouble[] {
   const { error, restart_required: changed } = workflow;
-  const faults = (error?.message ?? '').split('\n').map((text) => ({ text, isBad: !NO_EFFECT.test(text) }));
-  const head = `The file is invalid, so the previous settings stay in effect (${error?.code}):`;
+  const restart = `Changed, but only effective after a restart: ${changed.join(', ')}`;
   return [
-    ...(error === null ? [] : [{ text: head, isBad: true }]),
-    ...(error === null
-      ? []
-      : faults.map(({ text, isBad }) => ({ text: isBad ? text : `warning: ${text}`, isBad, margin: '  ' }))),
-    ...(changed.length === 0
-      ? []
-      : [{ text: `Changed, but only effective after a restart: ${changed.join(', ')}`, isBad: false }]),
+    ...(error === null ? [] : errorTroubles(error)),
+    ...(changed.length === 0 ? [] : [{ text: restart, isBad: false }]),
   ];
 }
 
-const NO_EFFECT = /\bunknown key \S+ has no effect\b/;
+function errorTroubles({ code, message, problems }: NonNullable<StateView['workflow']['error']>): Trouble[] {
+  const lines = problems.length > 0 ? problems : message.split('\n').map((text) => ({ code, text }));
+  return [
+    { text: `The file is invalid, so the previous settings stay in effect (${code}):`, isBad: true },
+    ...lines.map(({ code, text }) =>
+      code === 'unknown_key'
+        ? { text: `warning: ${text}`, isBad: false, margin: '  ' }
+        : { text, isBad: true, margin: '  ' },
+    ),
+  ];
+}
 
 function holdText({ code, message, action, since: from, until: to, tries }: HoldView, nowMs: number): string {
   const next = formatTimeLeft(to, nowMs);

@@ -4,7 +4,7 @@ import { compilePrompts } from '../../templates/prompts.js';
 import type { Clock } from '../domain/clock.js';
 import type { Dispatch } from '../domain/events.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
-import type { Workflow } from '../domain/workflow.js';
+import { formatProblem, type Workflow, type WorkflowProblem } from '../domain/workflow.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
@@ -24,8 +24,8 @@ export function followWorkflow(
 ): Promise<WorkflowWatcher> {
   const { log, redactor, trackers, env, homeDir } = options;
   const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
-  const logWarnings = (warnings: readonly string[]) => {
-    for (const warning of warnings) log.warn({ detail: warning }, 'workflow warning');
+  const logWarnings = (warnings: readonly WorkflowProblem[]) => {
+    for (const warning of warnings) log.warn({ detail: formatProblem(warning) }, 'workflow warning');
   };
   logWarnings(versions.current.warnings);
   logBackend(log, versions.current);

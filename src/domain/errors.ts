@@ -16,6 +16,10 @@ export class BatonError extends Error {
   }
 }
 
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
+}
+
 export function scopeOf(code: ErrorCode): ErrorScope {
   return ERRORS[code].scope;
 }

@@ -1,4 +1,6 @@
 import type { Config } from './config.js';
+import type { BatonError, ErrorCode } from './errors.js';
+import type { JsonObject } from './json.js';
 import type { Plan, PromptSource } from './steps/plan.js';
 
 /** One reading of WORKFLOW.md. A run keeps the one it started with. */
@@ -12,5 +14,48 @@ export interface Workflow {
   readonly plan: Plan;
   /** Names of the environment variables that hold secrets of tracker and services; they are kept from agents and hooks. */
   readonly secretNames: readonly string[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly WorkflowProblem[];
+}
+
+/** 1-based. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One fault of WORKFLOW.md or of a file that belongs to it, or one warning about it. */
+export interface WorkflowProblem {
+  readonly code: ErrorCode | WarningCode;
+  /** What the text is about, for programs: the unknown key, the variable. */
+  readonly params: JsonObject;
+  /** The name of the file in messages; null for a flag or a variable. */
+  readonly file: string | null;
+  readonly at: Position;
+  readonly text: string;
+}
+
+/** What a warning is about. A warning can also carry an error code, when a fault does no harm where it is. */
+export type WarningCode =
+  | 'unknown_key'
+  | 'overridden_key'
+  | 'invalid_entry'
+  | 'no_active_state'
+  | 'ambiguous_state'
+  | 'literal_secret'
+  | 'literal_variable'
+  | 'workflow_in_workspace_root'
+  | 'yaml'
+  | 'unfilled_text'
+  | 'issue_text_in_code'
+  | 'undeclared_input'
+  | 'executor_skipped';
+
+/** `WORKFLOW.md:7:14 agent.max_turns must be a positive integer, got "many"` */
+export function formatProblem({ file, at, text }: Pick<WorkflowProblem, 'file' | 'at' | 'text'>): string {
+  return file === null ? text : `${file}:${at.line}:${at.column} ${text}`;
+}
+
+/** The problems that a workflow error is about, when it was thrown with them. */
+export function problemsOf({ details }: BatonError): readonly WorkflowProblem[] {
+  return (details.problems as readonly WorkflowProblem[] | undefined) ?? [];
 }

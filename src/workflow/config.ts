@@ -62,7 +62,8 @@ export async function validateFrontMatter(frontMatter: FrontMatter, context: Val
     return { ok: false, problems };
   }
   const { root, warning } = resolved;
-  const rootWarning = warning === null ? null : { at: positions.valueAt(rootPath), text: warning };
+  const at = positions.valueAt(rootPath);
+  const rootWarning = warning === null ? null : { at, text: warning, code: 'literal_variable' as const };
   return { ok: true, settings: parsed.data, root, rootWarning, defaults };
 }
 
@@ -139,10 +140,14 @@ function trackerConfig(
   const activeStates = tracker.active_states ?? defaults.activeStates;
   const terminalStates = tracker.terminal_states ?? defaults.terminalStates;
   const at = positions.valueAt(['tracker', 'active_states']);
-  if (activeStates.length === 0) warn({ at, text: 'tracker.active_states is empty: no issue will ever be started' });
+  if (activeStates.length === 0) {
+    const text = 'tracker.active_states is empty: no issue will ever be started';
+    warn({ at, text, code: 'no_active_state' });
+  }
   const terminalKeys = new Set(terminalStates.map(stateKey));
   for (const state of activeStates.filter((active) => terminalKeys.has(stateKey(active)))) {
-    warn({ at, text: `${JSON.stringify(state)} is both an active and a terminal state; it counts as terminal` });
+    const text = `${JSON.stringify(state)} is both an active and a terminal state; it counts as terminal`;
+    warn({ at, text, code: 'ambiguous_state', params: { state } });
   }
   return {
     kind: tracker.kind.trim(),
@@ -162,7 +167,7 @@ function providerOf(tracker: Settings['tracker'], positions: Positions, warn: (p
     if ((provider.get(key) ?? null) === null) provider.set(key, flat);
     else {
       const text = `tracker.${key} has no effect: tracker.provider.${key} is set too`;
-      warn({ at: positions.keyAt(['tracker', key]), text });
+      warn({ at: positions.keyAt(['tracker', key]), text, code: 'overridden_key', params: { key: `tracker.${key}` } });
     }
   }
   return Object.fromEntries(provider);
@@ -180,7 +185,7 @@ function stateLimits(
     if (parsed.success && stateKey(state) !== '') valid.set(stateKey(state), parsed.data);
     else {
       const text = `agent.max_concurrent_agents_by_state: ${JSON.stringify(state)} is ignored, its limit must be a positive integer`;
-      warn({ at: positions.valueAt(path), text });
+      warn({ at: positions.valueAt(path), text, code: 'invalid_entry', params: { key: formatPath(path) } });
     }
   }
   return Object.fromEntries(valid);
@@ -199,18 +204,22 @@ export function unknownKeys(values: JsonObject, positions: Positions): Problem[]
 
 function unknownAmong(values: JsonObject, path: KeyPath, known: readonly string[], positions: Positions): Problem[] {
   return Object.keys(values)
-    .filter((key) => !known.includes(key))
-    .map((key) => ({
-      at: positions.keyAt([...path, key]),
-      text: `unknown key ${formatPath([...path, key])} has no effect${suggestion(key, path, known)}`,
-    }));
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const key = formatPath([...path, name]);
+      const suggestion = suggestedKey(name, path, known);
+      const hint = suggestion === null ? '' : `; did you mean ${suggestion}?`;
+      const text = `unknown key ${key} has no effect${hint}`;
+      return { at: positions.keyAt([...path, name]), text, code: 'unknown_key', params: { key, suggestion } };
+    });
 }
 
-function suggestion(key: string, path: KeyPath, known: readonly string[]): string {
+function suggestedKey(key: string, path: KeyPath, known: readonly string[]): string | null {
   const near = nearestWord(key, known);
-  if (near !== null) return `; did you mean ${formatPath([...path, near])}?`;
-  const home = Object.entries(SECTIONS).find(([, shape]) => nearestWord(key, Object.keys(shape)) !== null);
-  if (!home) return '';
-  const [section, shape] = home;
-  return `; did you mean ${section}.${nearestWord(key, Object.keys(shape))}?`;
+  if (near !== null) return formatPath([...path, near]);
+  for (const [section, shape] of Object.entries(SECTIONS)) {
+    const elsewhere = nearestWord(key, Object.keys(shape));
+    if (elsewhere !== null) return `${section}.${elsewhere}`;
+  }
+  return null;
 }

@@ -5,7 +5,7 @@ import type { PromptSource } from '../domain/steps/plan.js';
 import type { Workflow } from '../domain/workflow.js';
 import { buildConfig, type TrackerDefaults, unknownKeys, validateFrontMatter } from './config.js';
 import { type FrontMatter, parseFrontMatter } from './parse-front-matter.js';
-import { formatProblem, inFileOrder, type Problem } from './positions.js';
+import { completeProblem, inFileOrder, type Problem } from './positions.js';
 import { loadError } from './problems.js';
 import { findOwnSecrets, findProviderSecrets, literalSecretWarning } from './provider-secrets.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
@@ -65,11 +65,11 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
   const own = findOwnSecrets(config);
   for (const { path: moved, value } of [...secrets.literals, ...own.literals]) {
     const key = positions.has(moved) ? moved : ['tracker', ...moved.slice(2)];
-    warn({ at: positions.valueAt(key), text: literalSecretWarning(key, value) });
+    warn({ at: positions.valueAt(key), text: literalSecretWarning(key, value), code: 'literal_secret' });
   }
   if (await isInsideRoot(file.path, root)) {
     const text = `${name} lies inside workspace.root, where agents can write: they could change hooks and settings. Move one of the two`;
-    warn({ at: positions.valueAt(['workspace', 'root']), text });
+    warn({ at: positions.valueAt(['workspace', 'root']), text, code: 'workflow_in_workspace_root' });
   }
   const workflow: Workflow = {
     path: file.path,
@@ -79,7 +79,7 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
     prompt,
     plan: planned.plan,
     secretNames: [...new Set([...secrets.names, ...own.names, ...planned.secretNames])],
-    warnings: inFileOrder(warnings).map((problem) => formatProblem(name, problem)),
+    warnings: inFileOrder(warnings).map((problem) => completeProblem(name, problem)),
   };
   const literals = [...secrets.literals, ...own.literals].map(({ value }) => value);
   const literalSecrets = [...literals, ...planned.literalSecrets];

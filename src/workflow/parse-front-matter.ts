@@ -11,9 +11,10 @@ import {
   parseDocument,
   type YAMLParseError,
 } from 'yaml';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, type ErrorCode } from '../domain/errors.js';
 import { isNestedDeeper, type Json, type JsonObject } from '../domain/json.js';
-import { FILE_START, formatProblem, type KeyPath, type Position, Positions, type Problem } from './positions.js';
+import { formatProblem, type Position } from '../domain/workflow.js';
+import { completeProblem, FILE_START, type KeyPath, Positions, type Problem } from './positions.js';
 
 /** Parsing takes the longer the larger the front matter is, and nothing else runs meanwhile. */
 const MAX_FRONT_MATTER_CHARS = 131_072;
@@ -80,17 +81,12 @@ function bodyFrom(lines: readonly string[], start: number): Pick<FrontMatter, 'b
 function settingsOf(yaml: string, file: string): Pick<FrontMatter, 'values' | 'positions' | 'warnings'> {
   // The opening `---` is line 1: an empty line in its place keeps every position that of the file.
   const { value, positions, warnings: found } = parsed(`\n${yaml}`, file);
-  const warnings = found.map(({ at, text }) => ({ at, text: `${text} in the front matter` }));
+  const warnings = found.map(({ at, text }) => ({ at, text: `${text} in the front matter`, code: 'yaml' as const }));
   if (value === null) return { values: {}, positions, warnings };
   if (typeof value !== 'object' || Array.isArray(value)) {
     const what = Array.isArray(value) ? 'a list' : 'a single value';
-    throw new BatonError(
-      'workflow_front_matter_not_a_map',
-      formatProblem(file, {
-        at: { line: 2, column: 1 },
-        text: `the front matter is ${what}, not a map. Write \`key: value\` lines between the two \`---\` lines.`,
-      }),
-    );
+    const text = `the front matter is ${what}, not a map. Write \`key: value\` lines between the two \`---\` lines.`;
+    throw failure(file, { line: 2, column: 1 }, text, 'workflow_front_matter_not_a_map');
   }
   return { values: value as JsonObject, positions, warnings };
 }
@@ -100,17 +96,20 @@ function parsed(source: string, file: string): ParsedYaml {
     return parseYaml(source);
   } catch (error) {
     if (!(error instanceof YamlRefused)) throw error;
-    throw failure(file, error.at ?? FILE_START, `${error.message}. Fix the front matter.`, error.cause);
+    throw failure(file, error.at ?? FILE_START, `${error.message}. Fix the front matter.`, undefined, error.cause);
   }
 }
 
-function failure(file: string, at: Position, text: string, cause?: unknown): BatonError {
-  return new BatonError(
-    'workflow_parse_error',
-    formatProblem(file, { at, text }),
-    { ...at },
-    cause === undefined ? undefined : { cause },
-  );
+function failure(
+  file: string,
+  at: Position,
+  text: string,
+  code: ErrorCode = 'workflow_parse_error',
+  cause?: unknown,
+): BatonError {
+  const problem = completeProblem(file, { at, text, code });
+  const options = cause === undefined ? undefined : { cause };
+  return new BatonError(code, formatProblem(problem), { ...at, problems: [problem] }, options);
 }
 
 const MAX_DEPTH = 64;

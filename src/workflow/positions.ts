@@ -1,21 +1,18 @@
 import type { LineCounter } from 'yaml';
-import type { ErrorCode } from '../domain/errors.js';
+import type { JsonObject } from '../domain/json.js';
 import type { PromptSource } from '../domain/steps/plan.js';
+import type { Position, WorkflowProblem } from '../domain/workflow.js';
 
 export type KeyPath = readonly (string | number)[];
 
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
-
-/** Something to tell about one place of the file. */
+/** A problem as it is found. `WorkflowProblem` has all of its parts. */
 export interface Problem {
   readonly at: Position;
   readonly text: string;
   /** Absent: a setting has a wrong type or value. */
-  readonly code?: ErrorCode;
-  /** Another file than WORKFLOW.md, as messages name it; `null`: no file at all, but a flag or a variable. */
+  readonly code?: WorkflowProblem['code'];
+  readonly params?: JsonObject;
+  /** Absent: WORKFLOW.md. */
   readonly file?: string | null;
 }
 
@@ -95,18 +92,18 @@ export function formatPath(path: KeyPath): string {
     .join('');
 }
 
-export function formatProblem(name: string, { at, text, file }: Problem): string {
-  return file === null ? text : `${file ?? name}:${at.line}:${at.column} ${text}`;
+/** `name` is the name of WORKFLOW.md in messages. */
+export function completeProblem(name: string, { at, text, code, params, file }: Problem): WorkflowProblem {
+  return {
+    code: code ?? 'invalid_workflow_config',
+    params: params ?? {},
+    file: file === undefined ? name : file,
+    at,
+    text,
+  };
 }
 
-/** The way back from `formatProblem`; null for a text without a position. */
-export function parseProblem(file: string, text: string): Problem | null {
-  if (!text.startsWith(`${file}:`)) return null;
-  const [, line, column, rest] = /^(\d+):(\d+) (.*)$/s.exec(text.slice(file.length + 1)) ?? [];
-  return rest === undefined ? null : { at: { line: Number(line), column: Number(column) }, text: rest };
-}
-
-/** What is in no file first, then WORKFLOW.md, then other files by name. */
+/** Problems of no file first, then those of WORKFLOW.md, then those of other files by name. */
 export function inFileOrder<P extends Problem>(problems: readonly P[]): P[] {
   const rank = ({ file }: Problem) => (file === null ? 0 : file === undefined ? 1 : 2);
   const byName = (a: Problem, b: Problem) => ((a.file ?? '') < (b.file ?? '') ? -1 : a.file === b.file ? 0 : 1);

@@ -42,6 +42,7 @@ function troubledState(): StateView {
       error: {
         code: 'workflow_parse_error',
         message: 'WORKFLOW.md:7:5 agent.max_turns must be a positive integer, got "many"',
+        problems: [],
       },
       restart_required: ['server.port', 'workspace.root'],
     },

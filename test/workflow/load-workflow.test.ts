@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BUILT_IN_PROMPT } from '../../src/workflow/load-workflow.js';
-import { errorOf, load, loadSettings, writeWorkflow } from './workflow-fixture.js';
+import { errorOf, load, loadSettings, warningsOf, writeWorkflow } from './workflow-fixture.js';
 
 test('S2-19 S2-38 S2-65 S2-66 S2-67 S2-74 a workflow that names only its tracker gets every default', async () => {
   const { workflow } = await loadSettings('tracker: {kind: local}');
@@ -122,7 +122,9 @@ test('S2-74 limits by state are keyed by state; bad entries are ignored with a w
 
   expect(workflow.config.agent.maxConcurrentAgentsByState).toEqual({ 'in progress': 2, review: 3 });
   expect(workflow.warnings).toHaveLength(2);
-  expect(workflow.warnings[0]).toMatch(/^WORKFLOW\.md:6:11 .*"todo" is ignored, its limit must be a positive integer$/);
+  expect(warningsOf(workflow)[0]).toMatch(
+    /^WORKFLOW\.md:6:11 .*"todo" is ignored, its limit must be a positive integer$/,
+  );
 });
 
 test('codex.on_approval_request: ask makes on-request the default policy, and only the default', async () => {
@@ -173,8 +175,8 @@ test('states that can never start an issue are warned about', async () => {
   const empty = await loadSettings('tracker: {kind: local, active_states: []}');
   const both = await loadSettings('tracker: {kind: local, active_states: [Open], terminal_states: [" open"]}');
 
-  expect(empty.workflow.warnings[0]).toContain('no issue will ever be started');
-  expect(both.workflow.warnings[0]).toContain('"Open" is both an active and a terminal state');
+  expect(warningsOf(empty.workflow)[0]).toContain('no issue will ever be started');
+  expect(warningsOf(both.workflow)[0]).toContain('"Open" is both an active and a terminal state');
 });
 
 test('an empty body uses the built-in prompt', async () => {

@@ -4,11 +4,11 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { resolveSecret } from '../../src/workflow/provider-secrets.js';
 import { workflowKey } from '../../src/workflow/workspace-root.js';
-import { errorOf, load, loadSettings, temporaryFolder, writeWorkflow } from './workflow-fixture.js';
+import { errorOf, load, loadSettings, temporaryFolder, warningsOf, writeWorkflow } from './workflow-fixture.js';
 
 const rootOf = async (root: string, env: NodeJS.ProcessEnv = {}) => {
   const { workflow } = await loadSettings(`tracker: {kind: local}\nworkspace: {root: ${JSON.stringify(root)}}`, env);
-  return { root: workflow.config.workspace.root, dir: workflow.dir, warnings: workflow.warnings };
+  return { root: workflow.config.workspace.root, dir: workflow.dir, warnings: warningsOf(workflow) };
 };
 
 test('an OpenAI Symphony file runs unchanged: flat Linear keys, quoted numbers, states as a list of commas', async () => {
@@ -55,7 +55,7 @@ test('a flat key gives way to the same key of tracker.provider, with a warning',
   const { workflow } = await loadSettings('tracker: {kind: linear, project_slug: old, provider: {project_slug: new}}');
 
   expect(workflow.config.tracker.provider).toEqual({ project_slug: 'new' });
-  expect(workflow.warnings[0]).toContain('tracker.project_slug has no effect');
+  expect(warningsOf(workflow)[0]).toContain('tracker.project_slug has no effect');
 });
 
 test('$NAME stays as written in the provider settings, and its name is a secret name', async () => {
@@ -83,8 +83,8 @@ test('SEC-21 a literal token is warned about without showing it, and handed over
   expect([...literalSecrets].sort()).toEqual(['1234567', 'Bearer canary4', 'canary2', 'canary3', 'lin_canary1']);
   expect(workflow.config.tracker.provider.api_key).toBe('lin_canary1');
   expect(workflow.warnings).toHaveLength(5);
-  expect(workflow.warnings[0]).toMatch(/^WORKFLOW\.md:4:12 tracker\.api_key holds a secret in the file/);
-  expect(workflow.warnings.join()).not.toMatch(/canary|1234567/);
+  expect(warningsOf(workflow)[0]).toMatch(/^WORKFLOW\.md:4:12 tracker\.api_key holds a secret in the file/);
+  expect(warningsOf(workflow).join()).not.toMatch(/canary|1234567/);
 });
 
 test('SEC-21 what a tracker program is given to be let in counts as a secret by what people call it, and nothing else does', async () => {
@@ -98,7 +98,7 @@ test('SEC-21 what a tracker program is given to be let in counts as a secret by 
 test('a shell-like reference with braces in place of a token is told to be literal', async () => {
   const { workflow } = await loadSettings(`tracker: {kind: linear, api_key: "\${LINEAR_API_KEY}"}`);
 
-  expect(workflow.warnings[0]).toContain('is taken literally; write $LINEAR_API_KEY');
+  expect(warningsOf(workflow)[0]).toContain('is taken literally; write $LINEAR_API_KEY');
 });
 
 test('SEC-20 a misplaced token is not shown in an error', async () => {
@@ -187,5 +187,5 @@ test('SEC-28 a WORKFLOW.md that links into workspace.root is warned about', asyn
 
   const { workflow } = await load(path.join(folder, 'WORKFLOW.md'));
 
-  expect(workflow.warnings[0]).toContain('lies inside workspace.root');
+  expect(warningsOf(workflow)[0]).toContain('lies inside workspace.root');
 });

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
 import { parseWorkflow } from '../../src/workflow/load-workflow.js';
-import { loadSettings, optionsWith } from './workflow-fixture.js';
+import { loadSettings, optionsWith, warningsOf } from './workflow-fixture.js';
 
 test('an unknown key is kept and warned about at every level, and never fails', async () => {
   const { workflow, frontMatter } = await loadSettings(
     'tracker: {kind: local, knd: x}\nagnet: {a: 1}\nagent:\n  maxTurns: 3\n  zzz: 1\nmax_attempts: 4',
   );
 
-  expect(workflow.warnings).toEqual([
+  expect(warningsOf(workflow)).toEqual([
     'WORKFLOW.md:2:24 unknown key tracker.knd has no effect; did you mean tracker.kind?',
     'WORKFLOW.md:3:1 unknown key agnet has no effect; did you mean agent?',
     'WORKFLOW.md:5:3 unknown key agent.maxTurns has no effect; did you mean agent.max_turns?',

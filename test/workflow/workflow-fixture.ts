@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
+import { formatProblem, type Workflow } from '../../src/domain/workflow.js';
 import { type LoadedWorkflow, type LoadOptions, loadWorkflow } from '../../src/workflow/load-workflow.js';
 
 export const TRACKER_KINDS: LoadOptions['trackerKinds'] = new Map([
@@ -36,6 +37,11 @@ export function optionsWith(env: NodeJS.ProcessEnv = {}): LoadOptions {
 /** Loads a WORKFLOW.md with this front matter. */
 export function loadSettings(frontMatter: string, env: NodeJS.ProcessEnv = {}): Promise<LoadedWorkflow> {
   return load(writeWorkflow(`---\n${frontMatter}\n---\nDo it.\n`), env);
+}
+
+/** The warnings as the log shows them. */
+export function warningsOf({ warnings }: Workflow): string[] {
+  return warnings.map(formatProblem);
 }
 
 export async function errorOf(promise: Promise<unknown>): Promise<BatonError> {

@@ -1,12 +1,13 @@
 import type { Containment } from '../../../runner/contain/process.js';
 import type { Clock } from '../../domain/clock.js';
 import type { Issue } from '../../domain/issue.js';
+import type { Position } from '../../domain/workflow.js';
 import type { Redactor } from '../../logging/redact.js';
 import { neutralise } from '../../text/neutralise.js';
 import type { TrackerRegistry } from '../../tracker/registry.js';
 import type { LoadedWorkflow } from '../../workflow/load-workflow.js';
 import type { FrontMatter } from '../../workflow/parse-front-matter.js';
-import type { KeyPath, Position } from '../../workflow/positions.js';
+import type { KeyPath } from '../../workflow/positions.js';
 import type { Io } from '../io.js';
 
 /** The parts of a check, in the order in which a person reads them. */

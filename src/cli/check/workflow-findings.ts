@@ -5,7 +5,7 @@ import { findCommand } from '../../../runner/executors/external/spawn-request.js
 import { promptValues } from '../../../runner/run-prompts.js';
 import { compilePrompt, type PromptValues } from '../../../templates/render-prompt.js';
 import { ERRORS } from '../../domain/error-table.js';
-import { type BatonError, toBatonError } from '../../domain/errors.js';
+import { isErrorCode, toBatonError } from '../../domain/errors.js';
 import { assertNever, type Json } from '../../domain/json.js';
 import {
   type ActionStep,
@@ -16,54 +16,47 @@ import {
   type Step,
 } from '../../domain/steps/plan.js';
 import { renderValue } from '../../domain/steps/tokens.js';
+import { type Position, problemsOf, type WorkflowProblem } from '../../domain/workflow.js';
 import { BUILT_IN_PROMPT } from '../../workflow/load-workflow.js';
-import { FILE_START, type Position, parseProblem } from '../../workflow/positions.js';
-import type { LoadProblem } from '../../workflow/problems.js';
+import { FILE_START } from '../../workflow/positions.js';
 import { variableName } from '../../workflow/provider-secrets.js';
 import { describeBackend } from '../../workflow/steps/resolve-backend.js';
 import { isOfCutOutput, outputMembers } from '../../workflow/steps/step-schema.js';
 import { agentEnvironment } from './agent-findings.js';
 import { BARE_ISSUE, type CheckContext, type Finding, reporter, SAMPLE_ISSUE, type WorkflowText } from './finding.js';
 
-/** What the loader threw, one finding for each problem that it names. `name` is how its messages call the file. */
+/** One finding for each problem of an error that the loader threw. `name` is the file's name in messages. */
 export function loadErrors(thrown: unknown, name: string, file: string): Finding[] {
   const report = reporter('Workflow', file);
   const error = toBatonError(thrown);
+  const problems = problemsOf(error);
   if (error.code === 'missing_workflow_file') {
     return [report('error', error.code, null, error.message, '`init` writes one for this folder.')];
   }
-  const problems = error.details.problems as readonly LoadProblem[] | undefined;
-  if (problems === undefined) {
-    const problem = parseProblem(name, error.message);
-    const at = problem?.at ?? FILE_START;
-    return [report('error', error.code, at, problem?.text ?? error.message, ERRORS[error.code].action)];
+  if (problems.length === 0) {
+    return [report('error', error.code, FILE_START, error.message, ERRORS[error.code].action)];
   }
-  return problems.map(({ code, file: place, at, text }) => {
-    // A misspelt key is told along with the errors because it may explain one; by itself it does no harm.
-    if (code === 'unknown_key') return report('warning', code, at, text);
-    const found = report('error', code, place === null ? null : at, text, ERRORS[code].action);
-    return { ...found, file: place === null || place === name ? file : beside(file, place) };
+  return problems.map((problem) => {
+    const { code, at, text } = problem;
+    // An unknown key does no harm, but it can explain a missing one.
+    if (!isErrorCode(code)) return report('warning', code, at, text);
+    const finding = report('error', code, problem.file === null ? null : at, text, ERRORS[code].action);
+    return { ...finding, file: fileOf(problem, name, file) };
   });
 }
 
-/** A definition as this person would call it: messages name those of the project from the folder of WORKFLOW.md on. */
-function beside(file: string, definition: string): string {
-  return definition.startsWith('~') ? definition : join(dirname(file), definition);
-}
-
-const DEFINITION = /^(?:~\/)?\.baton\/executors.*?(?=:\d+:\d+ )/;
-
-/** What the loader warned of. */
-export function loadWarnings(warnings: readonly string[], name: string, file: string): Finding[] {
+export function loadWarnings(warnings: readonly WorkflowProblem[], name: string, file: string): Finding[] {
   const report = reporter('Workflow', file);
-  return warnings.map((text) => {
-    const problem = parseProblem(name, text);
-    const [definition] = DEFINITION.exec(text) ?? [];
-    const elsewhere = definition === undefined ? null : parseProblem(definition, text);
-    if (definition === undefined || elsewhere === null)
-      return report('warning', 'workflow_warning', problem?.at ?? FILE_START, problem?.text ?? text);
-    return { ...report('warning', 'workflow_warning', elsewhere.at, elsewhere.text), file: beside(file, definition) };
-  });
+  return warnings.map((warning) => ({
+    ...report('warning', 'workflow_warning', warning.at, warning.text),
+    file: fileOf(warning, name, file),
+  }));
+}
+
+/** Problems name a definition of the project by its path from the folder of WORKFLOW.md. */
+function fileOf(problem: WorkflowProblem, name: string, file: string): string {
+  if (problem.file === null || problem.file === name) return file;
+  return problem.file.startsWith('~') ? problem.file : join(dirname(file), problem.file);
 }
 
 /**
@@ -82,17 +75,14 @@ export function promptFindings({ file, frontMatter }: WorkflowText): Finding[] {
     if (!hasSteps) for (const values of samples()) prompt.render(values);
   } catch (thrown) {
     const error = toBatonError(thrown);
-    const problem = parseProblem(file, error.message);
+    const [problem] = problemsOf(error);
     const at = problem?.at ?? { line: Math.max(1, frontMatter.bodyStartLine), column: 1 };
-    return [report('error', error.code, at, `the prompt fails: ${problem?.text ?? error.message}`, adviceOf(error))];
+    const message = `the prompt fails: ${problem?.text ?? error.message}`;
+    return [report('error', error.code, at, message, ERRORS[error.code].action)];
   }
   if (!isBuiltIn || hasSteps) return [];
   const advice = 'Write below the second `---` what agents should do with an issue.';
   return [report('note', 'built_in_prompt', null, 'there is no prompt: the built-in one is used', advice)];
-}
-
-function adviceOf({ code }: BatonError): string {
-  return ERRORS[code].action;
 }
 
 function samples(): PromptValues[] {
@@ -212,7 +202,7 @@ function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[] {
     const fault = faultOf(source, plan, place);
     // The body is compiled with the rest of the file, and told there.
     if (fault === null || (source.text === body.text && fault.code === 'template_parse_error')) continue;
-    const problem = parseProblem(source.file, fault.message);
+    const [problem] = problemsOf(fault);
     const message = `step "${step.id}": the prompt fails: ${problem?.text ?? fault.message}`;
     findings.push(report('error', fault.code, problem?.at ?? null, message, ERRORS[fault.code].action));
   }

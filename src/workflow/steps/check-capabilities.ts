@@ -52,7 +52,7 @@ function checkInputs(node: StepNode, { inputs, name }: Capability, faults: Fault
   const known = inputs.map((input) => input.name);
   for (const key of Object.keys(params).filter((param) => known.length > 0 && !known.includes(param))) {
     const text = `${nameOf(node)}: the capability ${quoted(name)} has no input ${quoted(key)}; ${meant(key, known)}`;
-    faults.warn(keyPlace(node.keys, ['params', key]), text);
+    faults.warn(keyPlace(node.keys, ['params', key]), text, 'undeclared_input');
   }
   const missing = inputs.filter(
     (input) => input.required && input.default === undefined && !Object.hasOwn(params, input.name),

@@ -4,7 +4,8 @@ import { isMap, type Json } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import { parseExpression, tokensOf } from '../../domain/steps/expression.js';
 import { parseText, type Token } from '../../domain/steps/tokens.js';
-import type { KeyPath, Position } from '../positions.js';
+import type { Position } from '../../domain/workflow.js';
+import type { KeyPath } from '../positions.js';
 import { meant, valueAt } from '../problems.js';
 import {
   type Faults,
@@ -53,7 +54,8 @@ function checkInputs({ values, positions }: PlanSource, faults: Faults): void {
   if (!isMap(inputs)) return;
   for (const fault of filledFaults(inputs, ['inputs'], (token) => tokenFault(token, INPUT_SIGHT)))
     faults.add(positions.valueAt(fault.path), `inputs: ${fault.text}`, 'step_data_error');
-  for (const { path, text } of lookalikes(inputs, ['inputs'])) faults.warn(positions.valueAt(path), `inputs: ${text}`);
+  for (const { path, text } of lookalikes(inputs, ['inputs']))
+    faults.warn(positions.valueAt(path), `inputs: ${text}`, 'unfilled_text');
 }
 
 function checkStep(node: StepNode, sight: Sight, faults: Faults): void {
@@ -77,7 +79,7 @@ function checkStep(node: StepNode, sight: Sight, faults: Faults): void {
         if (key === 'source') warnOfIssueText(node, value, faults);
         else
           for (const { path, text } of lookalikes(value, [key]))
-            faults.warn(valuePlace(keys, path), `${name}: ${key}: ${text}`);
+            faults.warn(valuePlace(keys, path), `${name}: ${key}: ${text}`, 'unfilled_text');
       } else for (const fault of neverFilled(value, [key])) tell({ ...fault, text: `${key}: ${fault.text}` });
     }
     return;
@@ -164,7 +166,7 @@ function isOneToken(text: string): boolean {
 function warnOfTokens(node: StepNode, value: Json, faults: Faults): void {
   for (const { path } of neverFilled(value, ['prompt'])) {
     const text = `${nameOf(node)}: the prompt of an agent is Liquid: write {{ issue.title }}, not \${issue.title}, which stays as it is`;
-    faults.warn(valuePlace(node.keys, path), text);
+    faults.warn(valuePlace(node.keys, path), text, 'unfilled_text');
   }
 }
 
@@ -172,7 +174,7 @@ function warnOfTokens(node: StepNode, value: Json, faults: Faults): void {
 function warnOfIssueText(node: StepNode, value: Json, faults: Faults): void {
   if (typeof value !== 'string' || !/(?<!\$)\$\{\s*issue\b/.test(value)) return;
   const text = `${nameOf(node)}: source holds \${issue…}: whoever writes issues writes code here; give it by stdin or env instead`;
-  faults.warn(valuePlace(node.keys, ['source']), text);
+  faults.warn(valuePlace(node.keys, ['source']), text, 'issue_text_in_code');
 }
 
 function tellThrown(error: unknown, at: Position, what: string, faults: Faults): void {

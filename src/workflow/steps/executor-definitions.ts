@@ -105,8 +105,9 @@ function literalSecrets(definitions: readonly ExecutorDefinition[], source: Plan
       .filter(([key, value]) => isSecretKey(key) && value.trim() !== '' && variableName(value) === null)
       .map(([key, value]) => {
         const text = `executor "${name}": env.${key} holds a secret in the file; put it in a variable and write $NAME here`;
+        const problem = { at: FILE_START, text, code: 'literal_secret' } as const;
         const at = source.positions.valueAt(['executors', name, 'env', key]);
-        faults.warnings.push(layer === 'workflow' ? { at, text } : { at: { line: 1, column: 1 }, text, file });
+        faults.warnings.push(layer === 'workflow' ? { ...problem, at } : { ...problem, file });
         return value;
       }),
   );
@@ -190,7 +191,7 @@ function readSpec(
   schema: typeof strict | typeof tolerant,
 ): ReadDefinition {
   const where = place.source === 'workflow' ? {} : { file: place.file };
-  const told = (path: KeyPath, text: string, code?: ErrorCode): Problem => ({
+  const problemAt = (path: KeyPath, text: string, code?: Problem['code']): Problem => ({
     at: positions.valueAt([...at, ...path]),
     text: `executor ${quoted(name)}: ${text}`,
     ...where,
@@ -201,23 +202,29 @@ function readSpec(
     return { name, definition: null, reason, problems, warnings: [] };
   };
   const skipped = (path: KeyPath, reason: string): ReadDefinition => {
-    return { name, definition: null, reason, problems: [], warnings: [told(path, `${reason}, so it is skipped`)] };
+    return {
+      name,
+      definition: null,
+      reason,
+      problems: [],
+      warnings: [problemAt(path, `${reason}, so it is skipped`, 'executor_skipped')],
+    };
   };
   if (!NAME.test(name))
-    return refused([told([], 'its name may have only letters, digits, `.`, `_` and `-`, at most 64')]);
-  if (!isMap(value)) return refused([told([], `must be a map with a command, got ${kindOf(value)}`)]);
+    return refused([problemAt([], 'its name may have only letters, digits, `.`, `_` and `-`, at most 64')]);
+  if (!isMap(value)) return refused([problemAt([], `must be a map with a command, got ${kindOf(value)}`)]);
   const { executor_type: type } = value;
   if (typeof type === 'string' && !(EXECUTOR_TYPES as readonly string[]).includes(type))
     return skipped(['executor_type'], `executor_type ${shown(type)} is not known here`);
   const parsed = schema.safeParse(value);
   const found = zodProblems(parsed.error);
   const problems = found.map((problem) => {
-    const fault = told(problem.path, sayProblem(problem, value, Object.keys(executorShape)));
+    const fault = problemAt(problem.path, sayProblem(problem, value, Object.keys(executorShape)));
     return problem.isOfKey ? { ...fault, at: positions.keyAt([...at, ...problem.path]) } : fault;
   });
   const { command, args, env, model_flag } = value;
   for (const token of neverFilled({ command, args, env, model_flag } as JsonObject, []))
-    problems.push(told(token.path, `${formatPath(token.path)}: ${token.text}`, 'step_data_error'));
+    problems.push(problemAt(token.path, `${formatPath(token.path)}: ${token.text}`, 'step_data_error'));
   const hasCommand = typeof command === 'string' ? command.trim() !== '' : (command ?? null) !== null;
   // A misspelt `command` is no missing one.
   if (!hasCommand && !found.some(({ isUnknownKey }) => isUnknownKey)) return skipped([], 'it has no command');

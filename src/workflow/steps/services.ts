@@ -205,7 +205,7 @@ function tokensOf(
     if (name !== null) secretNames.add(name);
     else {
       literalSecrets.push(token);
-      faults.warn(source.positions.valueAt(path), literalSecretWarning(path, token));
+      faults.warn(source.positions.valueAt(path), literalSecretWarning(path, token), 'literal_secret');
     }
   }
   return { secretNames: [...secretNames], literalSecrets };

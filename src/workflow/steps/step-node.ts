@@ -3,7 +3,8 @@ import type { Json, JsonObject } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { Backend, PromptSource, Step } from '../../domain/steps/plan.js';
 import { SCOPE_ROOTS } from '../../domain/steps/tokens.js';
-import { formatPath, type KeyPath, type Position, type Positions, type Problem } from '../positions.js';
+import type { Position, WarningCode } from '../../domain/workflow.js';
+import { formatPath, type KeyPath, type Positions, type Problem } from '../positions.js';
 import type { ShapeName, StepKind } from './step-schema.js';
 
 /**
@@ -92,8 +93,8 @@ export class Faults {
     this.problems.push({ at, text, ...(code === undefined ? {} : { code }) });
   }
 
-  warn(at: Position, text: string): void {
-    this.warnings.push({ at, text });
+  warn(at: Position, text: string, code: WarningCode): void {
+    this.warnings.push({ at, text, code });
   }
 }
 

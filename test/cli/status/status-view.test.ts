@@ -159,8 +159,17 @@ Nothing happens: no issue of the tracker is in an active state ("To Do"); it
         ...stateWith().workflow,
         error: {
           code: 'invalid_workflow_config',
-          message:
-            'WORKFLOW.md:3:5 agent.max_turns must be a number\nWORKFLOW.md:4:1 unknown key agnet has no effect; did you mean agent?',
+          message: 'all of it',
+          problems: [
+            {
+              ...{ code: 'invalid_workflow_config', params: {} },
+              text: 'WORKFLOW.md:3:5 agent.max_turns must be a number',
+            },
+            {
+              ...{ code: 'unknown_key', params: { key: 'agnet', suggestion: 'agent' } },
+              text: 'WORKFLOW.md:4:1 unknown key agnet has no effect; did you mean agent?',
+            },
+          ],
         },
         restart_required: ['server.port', 'workspace.root'],
       },
@@ -272,7 +281,11 @@ Needs you (1)
       ineligible: [{ ...named(6, evil), reasons: [{ rule: evil, why: evil, params: {} }] }],
       done: [doneIssue(7, evil, { terminal: false, state: evil })],
       why_idle: evil,
-      workflow: { ...stateWith().workflow, path: `/x/${evil}`, error: { code: evil, message: evil } },
+      workflow: {
+        ...stateWith().workflow,
+        path: `/x/${evil}`,
+        error: { code: evil, message: evil, problems: [{ code: evil, params: {}, text: evil }] },
+      },
     });
 
     const text = renderStatus(hostile, frame({ all: true }));

@@ -88,7 +88,7 @@ describe('notices', () => {
     const state = stateWith({
       paused: { since: null },
       poll: { ...poll, problems: ['x'] },
-      workflow: { ...workflow, error: { code: 'c', message: 'm' }, restart_required: ['server.port'] },
+      workflow: { ...workflow, error: { code: 'c', message: 'm', problems: [] }, restart_required: ['server.port'] },
     });
 
     expect(noticesOf(state).map(({ id }) => id)).toEqual(['paused', 'workflow', 'restart', 'problems']);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BatonError } from '../../../src/domain/errors.js';
+import { problemsOf } from '../../../src/domain/workflow.js';
 import { parseWorkflow } from '../../../src/workflow/load-workflow.js';
-import type { LoadProblem } from '../../../src/workflow/problems.js';
 import { optionsWith } from '../workflow-fixture.js';
 import { definition, faultOf } from './plan-fixture.js';
 
@@ -31,7 +31,7 @@ codx: {}`,
       project: { '.baton/executors/wrong.yaml': definition('other') },
     },
   );
-  const problems = error.details.problems as LoadProblem[];
+  const problems = problemsOf(error);
 
   expect(error.code).toBe('invalid_workflow_config');
   expect(problems.map(({ code, file, at }) => `${file} ${at.line}:${at.column} ${code}`)).toEqual([

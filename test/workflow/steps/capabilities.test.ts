@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Capability, CapabilityExecutor, CapabilityIndex } from '../../../src/domain/capabilities.js';
+import { warningsOf } from '../workflow-fixture.js';
 import { faultOf, loadSteps } from './plan-fixture.js';
 
 const base = { version: '1', description: '', dir: '/d', source: 'project' as const };
@@ -110,7 +111,7 @@ test('an input that the capability does not have is a warning, with the nearest 
   const step = '{ id: a, kind: capability, type: skill, name: lint-check, params: { files: [], levl: 2 } }';
   const { workflow } = await loadSteps(`steps:\n  - ${step}`, { capabilities: async () => INDEX });
 
-  expect(workflow.warnings).toEqual([
+  expect(warningsOf(workflow)).toEqual([
     expect.stringMatching(/:4:\d+ step "a": the capability "lint-check" has no input "levl"; did you mean level\?$/),
   ]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { warningsOf } from '../workflow-fixture.js';
 import { arg, faultOf, faultsServed as faults, loadServed as load, SERVICES, TOKEN, TOOL } from './plan-fixture.js';
 
 describe('what a token can name', () => {
@@ -223,7 +224,7 @@ describe('where data may go', () => {
   test('issue text in code is warned about: it would be run', async () => {
     const { workflow } = await load('  - { id: c, kind: code, language: l, source: "print(${issue.title})" }');
 
-    expect(workflow.warnings).toEqual([
+    expect(warningsOf(workflow)).toEqual([
       'WORKFLOW.md:6:47 step "c": source holds ${issue…}: whoever writes issues writes code here; give it by stdin or env instead',
     ]);
   });
@@ -231,7 +232,7 @@ describe('where data may go', () => {
   test('a token in the Liquid prompt of an agent is warned about: it stays as it is', async () => {
     const { workflow } = await load('  - { id: a, kind: agent, prompt: "Do ${issue.title}" }');
 
-    expect(workflow.warnings).toEqual([
+    expect(warningsOf(workflow)).toEqual([
       expect.stringContaining('the prompt of an agent is Liquid: write {{ issue.title }}'),
     ]);
   });

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { readWorkflowFile } from '../../../src/workflow/read-workflow-file.js';
-import { temporaryFolder, writeWorkflow } from '../workflow-fixture.js';
+import { temporaryFolder, warningsOf, writeWorkflow } from '../workflow-fixture.js';
 import { definition, faultOf, loadSteps, stepOf, writeAll } from './plan-fixture.js';
 
 const IN_PROJECT = '.baton/executors/acme.yaml';
@@ -88,7 +88,7 @@ test.each([
     });
 
     expect(Object.keys(workflow.plan.executors)).toEqual(['other']);
-    expect(workflow.warnings).toEqual([`${IN_PROJECT}:6:3 executor "acme": it has no command, so it is skipped`]);
+    expect(warningsOf(workflow)).toEqual([`${IN_PROJECT}:6:3 executor "acme": it has no command, so it is skipped`]);
   },
 );
 
@@ -97,7 +97,7 @@ test('S0-05 an entry of WORKFLOW.md without a command is skipped as well, unless
   const misspelt = await faultOf('executors: {acme: {comand: a}}');
 
   expect(workflow.plan.executors).toEqual({});
-  expect(workflow.warnings).toEqual(['WORKFLOW.md:3:19 executor "acme": it has no command, so it is skipped']);
+  expect(warningsOf(workflow)).toEqual(['WORKFLOW.md:3:19 executor "acme": it has no command, so it is skipped']);
   expect(misspelt.message).toContain('executor "acme": unknown key comand; did you mean command?');
 });
 
@@ -136,7 +136,7 @@ test('S0-14 an unknown executor_type is skipped with a warning, and the rest loa
   });
 
   expect(Object.keys(workflow.plan.executors)).toEqual(['b']);
-  expect(workflow.warnings).toEqual([
+  expect(warningsOf(workflow)).toEqual([
     'WORKFLOW.md:3:37 executor "inline": executor_type "wasm" is not known here, so it is skipped',
     `${IN_PROJECT}:6:18 executor "acme": executor_type "telepathy" is not known here, so it is skipped`,
   ]);
@@ -211,7 +211,7 @@ test.each([
 
     expect(inProject.message).toMatch(/^\.baton\/executors\/acme\.yaml:\d+:\d+ executor "acme": /);
     expect(inProject.message).toContain(part);
-    expect(inHome.workflow.warnings[0]).toMatch(/^~\/\.baton\/executors\/acme\.yaml:\d+:\d+ executor "acme": /);
+    expect(warningsOf(inHome.workflow)[0]).toMatch(/^~\/\.baton\/executors\/acme\.yaml:\d+:\d+ executor "acme": /);
     expect(inHome.workflow.plan.executors).toEqual({});
     expect(wanted.code).toBe('EXECUTOR_NOT_FOUND');
   },
@@ -264,7 +264,7 @@ test('a secret that stands in a definition is warned about and handed over for m
 
   expect([...literalSecrets].sort()).toEqual(['canary1', 'canary2']);
   expect(workflow.warnings).toHaveLength(2);
-  expect(workflow.warnings.join()).not.toContain('canary');
+  expect(warningsOf(workflow).join()).not.toContain('canary');
 });
 
 test.each(['__proto__', 'constructor'])('an executor called %s is no way around the registry', async (name) => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { warningsOf } from '../workflow-fixture.js';
 import { arg, faultsServed as faults, loadServed as load, TOOL } from './plan-fixture.js';
 
 describe('what looks like data and is none', () => {
@@ -13,7 +14,7 @@ describe('what looks like data and is none', () => {
     const { workflow } = await load(`  - ${TOOL('a', arg(token))}`, `inputs: { x: "${token}" }`);
 
     expect(workflow.warnings).toHaveLength(2);
-    for (const warning of workflow.warnings) expect(warning).toContain(part);
+    for (const warning of warningsOf(workflow)) expect(warning).toContain(part);
   });
 
   test('a long text that only begins like it is no work', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { warningsOf } from '../workflow-fixture.js';
 import { faultOf, loadSteps, stepOf } from './plan-fixture.js';
 
 const LLM = 'steps: [{id: a, kind: llm, model: m, prompt: x}]';
@@ -120,10 +121,10 @@ test('SEC-20 SEC-21 a literal token works, is warned about without being shown, 
   expect(literalSecrets).toEqual(['canary1', 'canary2']);
   expect(workflow.plan.services.gateway).toMatchObject({ token: 'canary2' });
   expect(workflow.warnings).toHaveLength(2);
-  expect(workflow.warnings[0]).toBe(
+  expect(warningsOf(workflow)[0]).toBe(
     'WORKFLOW.md:3:41 services.defaults.token holds a secret in the file; put it in a variable and write $NAME here',
   );
-  expect(workflow.warnings.join()).not.toContain('canary');
+  expect(warningsOf(workflow).join()).not.toContain('canary');
 });
 
 test.each([
