@@ -1,4 +1,4 @@
-// The real core, with a board and a runner that answer at once: everything that a run makes the daemon store, and nothing else.
+// The real core with a board and a runner that answer at once: it measures only what a run makes the daemon store.
 import { Loop } from '../../dist/orchestrator/loop.js';
 import { createPerform } from '../../dist/orchestrator/perform.js';
 import { initialState } from '../../dist/orchestrator/state.js';
@@ -9,7 +9,7 @@ import { normaliseIssue } from '../../dist/src/tracker/normalise-issue.js';
 import { parseWorkflow } from '../../dist/src/workflow/load-workflow.js';
 
 const SLOTS = 10;
-/** An agent tells its tokens after every answer of its model. */
+/** An agent reports its tokens after every model answer. */
 const ANSWERS = 20;
 const STATES = { activeStates: ['Todo'], terminalStates: ['Done'] };
 const SETTINGS = `---
@@ -126,7 +126,7 @@ export class InstantWork {
     await this.store.owners.remove(issue.identifier);
     await this.openRuns.end(marker);
     this.#left -= 1;
-    // Once what comes of it is stored, too.
+    // After the result is stored, too.
     if (this.#left === 0) setTimeout(this.#finish, 100);
     return { ok: true };
   }

@@ -40,7 +40,7 @@ export class KilledDaemon {
     writeFileSync(join(this.#dir, 'WORKFLOW.md'), `---\n${JSON.stringify(settings)}\n---\n{{ issue.title }}\n`);
   }
 
-  /** Starts it, and tells how long it took until every issue has a new run, and until none of the processes in `left` is alive. */
+  /** Starts it and measures the time until every issue has a new run and until no process in `left` is alive. */
   async start(left = []) {
     const before = new Set(readdirSync(this.#stamps));
     const begin = now();
@@ -63,7 +63,7 @@ export class KilledDaemon {
     };
   }
 
-  /** Kills it with -9, and names the processes that it leaves. */
+  /** Kills it with -9 and returns the remaining processes. */
   async kill() {
     const { exitCode, signalCode } = this.#process;
     const exited = ended(this.#process);
@@ -82,7 +82,7 @@ export class KilledDaemon {
     return markedWith(`BATON_BENCH_MARK=${this.#mark}`);
   }
 
-  /** Settles with the time at which the last of its runs was started, as its log tells it. */
+  /** Resolves with the time at which the last of its runs started, according to its log. */
   #launch() {
     const at = (name) => join(this.#dir, name);
     const env = { PATH: process.env.PATH, HOME: at('home'), TMPDIR: at('tmp'), BATON_BENCH_MARK: this.#mark };

@@ -1,4 +1,4 @@
-// What the benchmarks share: the clock, the middle of many, and how it is printed.
+// Shared by the benchmarks: the clock, medians, and printing.
 export const now = () => performance.timeOrigin + performance.now();
 
 export function ended(child) {

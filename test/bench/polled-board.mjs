@@ -90,7 +90,7 @@ export class PolledBoard {
           this.#seen = batch.issues;
           return batch;
         },
-        // The ten that run: not what is measured here.
+        // The ten active runs are not measured here.
         issuesByIds: async (ids) => ({ issues: this.#seen.filter(({ id }) => ids.includes(id)), unknown: [] }),
       },
       runner: { start: () => {}, freeDiskMb: async () => 1_000_000 },

@@ -1,4 +1,4 @@
-// How long it takes from starting the command to the agent's first prompt, beside what cannot be avoided: starting node, and
+// The time from starting the command to the agent's first prompt, beside the unavoidable part: starting node, and
 // starting an agent and shaking hands with it. All in one run, taking turns, so that the ratios hold on any machine.
 //   npm run bench
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-// A daemon of its own process on a board of many issues, with agents that talk, for whoever wants to look at it.
+// A daemon in its own process on a board of many issues, with agents that send events, for the status benchmark.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { ended, now } from './measure.mjs';
 
 const LOOK_EVERY_MS = 250;
 const LIMIT_MS = 180_000;
-/** Shorter than by default, so that what a reading of the whole board costs is in what is measured. */
+/** Shorter than the default, so the measurement includes reading the whole board. */
 const POLL_MS = 10_000;
 const main = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
 const agent = fileURLToPath(new URL('status-agent.sh', import.meta.url));
@@ -67,7 +67,7 @@ export class StatusDaemon {
     }
   }
 
-  /** Lines in all transcripts: what agents have said so far, as far as the daemon has heard and written it down. */
+  /** The number of transcript lines: the events that the daemon has received and written. */
   linesHeard() {
     const folder = join(this.#dir, 'state', 'transcripts');
     const lines = (name) => readFileSync(join(folder, name)).filter((byte) => byte === 10).length;

@@ -7,7 +7,7 @@ const STATES_PER_SECOND = 20;
 const ISSUES_PER_SECOND = 10;
 const READERS = 2;
 
-/** Looks for so long, and tells what came of it. */
+/** Reads for this long and returns the measurements. */
 export async function look(url, identifiers, seconds) {
   const agent = new Agent({ keepAlive: true });
   const readers = Array.from({ length: READERS }, () => new Reader(`${url}/api/v1/events`));
@@ -17,7 +17,7 @@ export async function look(url, identifiers, seconds) {
     const begin = now();
     const [states, issues] = await Promise.all([
       atFixedMoments(STATES_PER_SECOND, seconds, () => ask(`${url}/api/v1/state`, agent)),
-      // In between: one that came right behind a question for everything would measure that one.
+      // Offset from the other requests, because a request right behind a full read would measure that read.
       wait(500 / STATES_PER_SECOND).then(() =>
         atFixedMoments(ISSUES_PER_SECOND, seconds, (n) =>
           ask(`${url}/api/v1/${identifiers[(n * 7919) % identifiers.length]}`, agent),

@@ -17,7 +17,7 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 20);
 const isolations = (process.env.BENCH_ISOLATION ?? 'none auto').split(' ');
 /** For looking closely: `BENCH_NODE_FLAGS='--cpu-prof --cpu-prof-dir=…'`. */
 const nodeFlags = (process.env.BENCH_NODE_FLAGS ?? '').split(' ').filter(Boolean);
-/** Until what was compiled and read at the start is out of the way. */
+/** Waits until the start-up work is over. */
 const WARM_UP_MS = 5_000;
 const TICKS_PER_SECOND = 100;
 
@@ -113,7 +113,7 @@ function mb(bytes) {
   return `${(bytes / 1e6).toFixed(0)} MB`;
 }
 
-/** Asks for the metrics, and gives the value of a series. */
+/** Reads the metrics and returns the value of a series. */
 async function metrics(url) {
   const text = await (await fetch(`${url}/metrics`)).text();
   const values = new Map(text.split('\n').map((line) => [line.slice(0, line.lastIndexOf(' ')), line]));

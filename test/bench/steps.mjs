@@ -1,7 +1,7 @@
 // What a step costs beside the process that it starts: 1,000 external steps in one run of the built daemon, and the same command
 // spawned 1,000 times by hand, with the same input and as many at a time. Both in one run, so that the ratios hold on any machine.
 // The command is a small Node.js program, as executors are, and then a shell that does nothing but read, where only the overhead shows.
-// Namespaces are something else than steps: with them the command by hand is the very one that builds the namespace.
+// With namespaces, the command by hand is the same one that builds the namespace.
 //   npm run bench
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ console.log(
 );
 for (const [name, command] of Object.entries(COMMANDS)) {
   for (const isolation of ['none', 'auto']) {
-    // Taking turns, so that whatever else the machine does hits both alike.
+    // Alternating, so other load affects both alike.
     const rounds = [];
     for (let round = 0; round < ROUNDS; round++) rounds.push(await compare(command, isolation));
     const each = (key) => `${(median(rounds.map((one) => one[key])) / STEPS).toFixed(1).padStart(5)} ms`;
@@ -105,7 +105,7 @@ async function byHand(dir, command, isolation, envelope) {
   return now() - begin;
 }
 
-/** The same for both: what node reads at its start depends on it. */
+/** The same for both, because node's start depends on it. */
 function environment(dir) {
   return { PATH: process.env.PATH, HOME: dir };
 }

@@ -1,11 +1,11 @@
-// Boards of many issues as the trackers tell them, field by field as their documentation shows it: what a page holds, and which questions there are.
+// Boards of many issues in the form of each tracker, following its documentation: pages and queries.
 const PAGE = 100;
 const TEXT = 'What is to be done, with the reasons for it, in the words of somebody who has seen it happen. '.repeat(8);
 const PEOPLE = 40;
 /** One a minute. */
 const at = (n) => new Date(Date.UTC(2026, 0, 1) + n * 60_000).toISOString().replace('.000', '');
 
-/** By kind: settings, and `answer(method, path, query, body)` with what a server says; `null`: nothing of the kind. */
+/** By kind: settings, and `answer(method, path, query, body)`, which returns null for an unknown request. */
 export const BOARDS = {
   github: (count) => ({
     provider: { repo: 'acme/app' },

@@ -1,5 +1,5 @@
-// A tracker on loopback in a process of its own, so that what it costs is not counted. Its first line says where it is;
-// `/told` is what it was asked and has answered since that was last wanted.
+// A tracker on loopback in its own process, so its cost is not measured. Its first line is its address;
+// `/told` returns the requests and answers since the last call.
 //   node test/bench/tracker-server.mjs <kind> <issues>
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -13,7 +13,7 @@ import { BOARDS } from './tracker-boards.mjs';
 
 const ISSUES = 10_000;
 const ROUNDS = 5;
-/** Of the watch on the event loop, which counts itself. */
+/** The interval of the event-loop monitor, which measures itself too. */
 const RESOLUTION_MS = 1;
 
 console.log(
@@ -82,7 +82,7 @@ async function measured(work) {
   const before = process.cpuUsage();
   await work();
   const { user, system } = process.cpuUsage(before);
-  // What blocked last is seen by the timer after it.
+  // The last block is seen by the next timer.
   await new Promise((resolve) => setTimeout(resolve, 3));
   delay.disable();
   return { cpuMs: (user + system) / 1000, blockMs: Math.max(0, delay.max / 1e6 - RESOLUTION_MS) };

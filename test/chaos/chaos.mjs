@@ -1,4 +1,4 @@
-// Kills the built daemon at named points and sees whether anything is lost or left behind: see README.md here.
+// Kills the built daemon at named points and checks that nothing is lost or left behind: see README.md.
 //   node test/chaos/chaos.mjs [--trials N] [--point name] [--seed N] [--lanes N] [--keep]
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,7 @@ import { World } from './world.mjs';
 const PER_POINT = 20;
 /** Violations per trial that are printed. */
 const SHOWN = 4;
-/** Of the trials that are going on, for whoever loses patience. */
+/** The active trials, for an interrupted run. */
 const openWorlds = new Set();
 
 const { values } = parseArgs({
@@ -55,7 +55,7 @@ async function main() {
   return results.some(({ violations }) => violations.length > 0) ? 1 : 0;
 }
 
-/** A seed says everything about a trial, its point included. */
+/** A seed determines everything about a trial, including its point. */
 function seeds() {
   if (values.seed !== undefined) return [Number(values.seed)];
   const points = POINTS.flatMap(({ name, needs }, index) => (!needs && (values.point ?? name) === name ? [index] : []));

@@ -17,7 +17,7 @@ const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const OWN = ['preload.mjs', 'preload-sqlite.mjs', 'scripts'];
 
 /**
- * The built product with its production packages in a folder that every user can read, whatever the rights of the checkout; a
+ * The built product with its production packages in a folder that every user can read; a
  * build in the meantime changes nothing about a test of a quarter of an hour.
  */
 export function install() {

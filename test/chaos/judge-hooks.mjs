@@ -1,9 +1,9 @@
-/** The laws about hooks, told from the marks that the hooks themselves wrote. */
+/** The laws about hooks, judged by the marks that the hooks wrote. */
 export function judgeHooks(evidence) {
   return [...afterRunOnce(evidence), ...removedAfterRun(evidence), ...createdOnce(evidence)];
 }
 
-/** A run whose before_run began gets its after_run: by itself, or once in the next life, as interrupted. */
+/** A run whose before_run began gets its after_run: in its own life, or once in the next life as interrupted. */
 function afterRunOnce({ marks, lives, point }) {
   const found = [];
   const given = givenUp(lives, point);
@@ -24,7 +24,7 @@ function afterRunOnce({ marks, lives, point }) {
       seenIn.add(life);
       if (life !== lifeAt(lives, began.atMs) && mark.outcome !== 'interrupted')
         found.push(`${began.issue}: after_run of ${run} in a later life was told "${mark.outcome}"`);
-      // It ended and the daemon was killed before it could write that down: then, and only then, once more.
+      // It ended, but the daemon was killed before it could record that. Only then it runs once more.
       if (ended !== null && !isOpenIn(ended.after?.store, began.issue, run))
         found.push(`${began.issue}: after_run of ${run} again, though it had ended`);
     }
@@ -48,7 +48,7 @@ function removedAfterRun({ marks, lives, point }) {
   });
 }
 
-/** after_create runs until it has come to its end once, and not again. */
+/** after_create runs until it has succeeded once, and not again. */
 function createdOnce({ marks, lives }) {
   const found = [];
   const created = new Map();
@@ -68,12 +68,12 @@ function createdOnce({ marks, lives }) {
   return found;
 }
 
-/** Without files no hook can be started; the daemon says so, and goes on. */
+/** Without file descriptors no hook can start; the daemon logs that and continues. */
 function givenUp(lives, point) {
   return point === 'out_of_files' ? unfinished(lives, 'after_run') : new Set();
 }
 
-/** Runs whose hook, says the log, did not finish well. */
+/** Runs whose hook failed according to the log. */
 function unfinished(lives, hook) {
   const lines = lives.flatMap((life) => life.lines);
   return new Set(

@@ -1,12 +1,12 @@
 /** Clocks of two processes, and the log's whole milliseconds. */
 const TOLERANCE_MS = 5;
 
-/** The laws about what a restart must not forget: failures, due times, and why a run comes next. */
+/** The laws about what a restart must keep: failures, due times, and the reason of the next run. */
 export function judgeRetries(evidence) {
   return [...failuresContinue(evidence), ...goesOnAsStored(evidence), ...waitsAsStored(evidence)];
 }
 
-/** Each failure in a row is one more than the one before, whoever was killed in between. */
+/** Each consecutive failure counts one more than the previous one, across kills. */
 function failuresContinue({ lives }) {
   const found = [];
   const counts = new Map();
@@ -36,7 +36,7 @@ function remember(before, counts, issue, failures) {
   counts.set(issue, failures);
 }
 
-/** The first run of an issue in a life is the one that the life before had stored for it, and not before its time. */
+/** The first run of an issue in a life is the one that the previous life stored, and not before it is due. */
 function goesOnAsStored({ lives, expectParked }) {
   return pairs(lives).flatMap(({ store, next }) =>
     Object.entries(store.claims).flatMap(([issue, { status }]) => {
@@ -52,7 +52,7 @@ function goesOnAsStored({ lives, expectParked }) {
   );
 }
 
-/** Whoever waits and does not run stays as it was, with the same due time. */
+/** An issue that waits and does not run keeps its due time. */
 function waitsAsStored({ lives, expectParked }) {
   return pairs(lives).flatMap(({ store, next }) =>
     Object.entries(store.claims).flatMap(([issue, { status }]) => {

@@ -1,7 +1,7 @@
 import { judgeHooks } from './judge-hooks.mjs';
 import { judgeRetries } from './judge-retries.mjs';
 
-/** What is wrong with a trial, in sentences; nothing is the good answer. Looks at nothing but what was written down. */
+/** Returns the violations of a trial as sentences. It reads only what was written to disk. */
 export function judge(evidence) {
   const broken = evidence.broken === null ? [] : [evidence.broken];
   const laws = [
@@ -26,7 +26,7 @@ function nothingLeft({ lives, end }) {
   ];
 }
 
-/** By the lock that everything of an issue holds, by the order of what its runs wrote, and by the log. */
+/** Judged by the lock that every process of an issue holds, by the order of the runs' marks, and by the log. */
 function neverTwice({ marks, lives }) {
   const found = marks
     .filter(({ what }) => what === 'overlap')
@@ -124,7 +124,7 @@ function noCrash({ lives }) {
   });
 }
 
-/** No agent of ours is ever silent for long: what is called a stall was the daemon's own sleep. */
+/** The agents are never silent for long, so a reported stall was the daemon's own sleep. */
 function noFalseStall({ lives }) {
   return lives
     .flatMap(({ lines }) => lines)

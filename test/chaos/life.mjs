@@ -62,7 +62,7 @@ export class Life {
       });
   }
 
-  /** Settles once `isTrue` answers true, or the daemon has ended: `false` then. */
+  /** Resolves with true once `isTrue` returns true, or with false when the daemon has ended. */
   async reaches(isTrue, what, limitMs) {
     await until(() => this.exit !== undefined || isTrue(), what, limitMs);
     return isTrue();

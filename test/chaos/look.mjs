@@ -2,14 +2,14 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 
-/** What a daemon that is no more left on disk: its store, and the notes beside the workspaces. */
+/** The remains of a dead daemon on disk: its store, and the notes beside the workspaces. */
 export function lookAfter(world) {
   return { store: storeNow(world), creating: names(join(world.root, '.baton/creating')) };
 }
 
 /**
- * The store, read from a copy; `null` when there is none yet. Whoever has the file itself open keeps the next daemon from being the
- * first, and only the first one looks what the log holds beyond the last commit that was told.
+ * The store, read from a copy; null when there is none yet. A reader of the original file would prevent the next daemon from being the
+ * first opener, and only the first opener recovers the log beyond the last commit.
  */
 export function storeNow(world) {
   if (!existsSync(join(world.stateDir, 'baton.db'))) return null;
@@ -35,7 +35,7 @@ export function lookAtEnd(world) {
   };
 }
 
-/** The workspaces, and the notes about those that are half made or half deleted. */
+/** The workspaces, and the notes about half-made and half-deleted ones. */
 export function foldersOf({ root }) {
   return {
     workspaces: names(root).filter((name) => name !== '.baton'),

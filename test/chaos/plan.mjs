@@ -15,7 +15,7 @@ export function planFor(point, seed) {
     victim: `TASK-${random.between(1, issues)}`,
     concurrency: random.between(1, 3),
     isolation: canIsolate.get(uid) && random.chance(0.65) ? 'pidns' : 'none',
-    /** What the processes that are being killed have started: children in sessions of their own, `bare` ones without an environment. */
+    /** The children of the killed processes: in their own sessions, `bare` ones without an environment. */
     children: random.pick(CHILDREN),
     /** Every agent starts such children in its turn, not only the victim where it is killed. */
     isBusy: false,

@@ -6,7 +6,7 @@ const QUESTION = 'item/commandExecution/requestApproval';
 
 /**
  * Where the daemon is killed, by name. `plan` changes the settings of the trial; `strike` brings the daemon to the point and ends it,
- * and leaves no fault behind: what comes after must finish by itself. `sign`: what the log says where the fault was felt. `needs` says
+ * and leaves no fault behind, so the rest must finish by itself. `sign`: the log line that shows the fault. `needs` says
  * why a point cannot be tried here.
  */
 export const POINTS = [
@@ -73,7 +73,7 @@ async function whileAsking(trial) {
   trial.world.hold('asking', trial.victim);
   const life = trial.start();
   await trial.marked(life, 'asked', QUESTION);
-  // Logged comes before stored, and only what is stored is kept.
+  // The log line precedes the write, and only stored claims are kept.
   const isStored = () => storeNow(trial.world)?.claims[trial.victim]?.status.run?.questions.length > 0;
   await life.reaches(isStored, `the question of ${trial.victim} stored`);
   await trial.kill(life);
@@ -81,7 +81,7 @@ async function whileAsking(trial) {
   if (trial.plan.onInputTimeout === 'park') trial.expectParked = trial.victim;
 }
 
-/** Told to stop in order, while a run asks or is in its turn. */
+/** Stopped with SIGTERM while a run asks or is in its turn. */
 async function toldToStop(trial) {
   const { world, victim, plan } = trial;
   world.hold(plan.asks ? 'asking' : 'in_turn', victim);
@@ -93,7 +93,7 @@ async function toldToStop(trial) {
   if (plan.asks && plan.onInputTimeout === 'park') trial.expectParked = victim;
 }
 
-/** In the hook after a run that ended, or after one that a shutdown ended. */
+/** In the hook after a run that ended by itself or by a shutdown. */
 async function inAfterRun(trial) {
   trial.world.hold('in_after_run', trial.victim);
   const life = trial.start();

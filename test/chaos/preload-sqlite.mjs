@@ -1,4 +1,4 @@
-// What the daemon gets for `@photostructure/sqlite` when preload.mjs is loaded: the same, and it tells when a transaction ends.
+// The replacement for `@photostructure/sqlite` when preload.mjs is loaded: the same package, with a callback at the end of a transaction.
 import { DatabaseSync as Real } from '@photostructure/sqlite';
 
 export * from '@photostructure/sqlite';
@@ -21,7 +21,7 @@ export class DatabaseSync extends Real {
     const run = statement.run.bind(statement);
     const value = (...args) => {
       if (/INTO claims/.test(sql) && args.some(isRunning)) this.#holdsClaim = true;
-      // Inside of a transaction its end is what counts.
+      // Inside a transaction only its end counts.
       if (this.isTransaction) return run(...args);
       const name = /INTO open_runs/.test(sql) ? 'note' : 'other_statement';
       globalThis.chaosReached(`before_${name}`);

@@ -1,7 +1,7 @@
 // Loaded into the daemon with `node --import`: ends it with SIGKILL at one exact boundary of an effect, where no script could.
 //   CHAOS_KILL   {"at": name, "nth": n}: the n-th time that `name` happens; `boundary` is any of them
-//   CHAOS_ROOT   the folder of the workspaces, to tell their mkdir from others
-// Nobody but this file reads these variables, and agents and hooks do not get them.
+//   CHAOS_ROOT   the folder of the workspaces, to recognise their mkdir
+// Only this file reads these variables; agents and hooks do not get them.
 import { ChildProcess } from 'node:child_process';
 import promises from 'node:fs/promises';
 import { register, syncBuiltinESMExports } from 'node:module';
@@ -48,7 +48,7 @@ ChildProcess.prototype.spawn = function (...args) {
   return result;
 };
 
-// The classes of the real package cannot be changed in place, so that the daemon is given one that extends them.
+// The classes of the real package cannot be patched, so the daemon gets subclasses.
 const wrapper = new URL('preload-sqlite.mjs', import.meta.url).href;
 const hooks = `export const resolve = async (name, context, next) =>
   name === '@photostructure/sqlite' && context.parentURL !== '${wrapper}'

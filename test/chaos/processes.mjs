@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export const NOBODY = 65534;
 export const isRoot = process.geteuid?.() === 0;
 
-/** What to put in front of a command to run it as this user. */
+/** The command prefix that runs a command as this user. */
 export function becoming(uid) {
   return uid === null ? [] : ['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
 }
@@ -22,7 +22,7 @@ export function hasNamespaces(uid) {
 }
 
 /**
- * Living processes whose command line, environment or folder has this number in it, as every trial has one of its own; zombies
+ * Live processes whose command line, environment or folder contains this number, which is unique per trial; zombies
  * do not count. `startTime` is in clock ticks since the machine started, as in /proc.
  */
 export function processesWith(number) {
@@ -67,6 +67,6 @@ export function endProcess(pid) {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // it ended by itself
+    // It has already ended.
   }
 }

@@ -4,7 +4,7 @@ import { endProcess, processesWith } from './processes.mjs';
 import { randomFrom } from './random.mjs';
 import { LIMIT_MS, until } from './until.mjs';
 
-/** Reaping may take a moment after the daemon has said that it started. */
+/** Reaping may take a moment after the daemon has logged its start. */
 const REAP_LIMIT_MS = 5_000;
 const MAX_LIFE_MS = 8_000;
 /** About as many boundaries as a life of a trial has. */
@@ -12,7 +12,7 @@ const MAX_BOUNDARY = 150;
 
 /**
  * One trial: the daemon is brought to the point and killed, started again and killed up to two times more, and then let finish
- * everything. Answers all that can be read afterwards in logs, store and /proc; `judge` says what is wrong with it.
+ * everything. Returns everything that can be read afterwards from logs, store and /proc; `judge` finds the violations.
  */
 export async function runTrial(world, point, seed) {
   const trial = new Trial(world, point, seed);
@@ -54,14 +54,14 @@ class Trial {
     life.after = lookAfter(this.world);
   }
 
-  /** Told to stop in order. */
+  /** Stopped with SIGTERM. */
   async stop(life) {
     life.process.kill('SIGTERM');
     await life.exited;
     life.after = lookAfter(this.world);
   }
 
-  /** Waits until a script of the victim has said so in this life. */
+  /** Waits until a script of the victim has reported it in this life. */
   async marked(life, what, where) {
     const isIt = (mark) =>
       mark.what === what && mark.where === where && mark.issue === this.victim && mark.atMs >= life.startedAtMs;
@@ -70,7 +70,7 @@ class Trial {
     }
   }
 
-  /** It ends itself. */
+  /** The process ends itself. */
   async ended(life) {
     await life.reaches(() => false, 'its own end');
     await this.kill(life);
@@ -99,7 +99,7 @@ class Trial {
     await this.kill(life);
   }
 
-  /** The last life: nothing is in its way any more. */
+  /** The last life runs without faults. */
   async finish() {
     const life = this.start();
     await this.#reaped(life);
@@ -129,7 +129,7 @@ class Trial {
     };
   }
 
-  /** Everything that an earlier daemon started must be gone soon after the next one has said that it started. */
+  /** Every process of an earlier daemon must be gone soon after the next one has logged its start. */
   async #reaped(life) {
     if (!(await life.says('started')) || this.lives.length === 1) return;
     const isOld = (one) => one.startTime < life.startTime;
@@ -145,7 +145,7 @@ class Trial {
 
   #living(isMeant, { promised = true } = {}) {
     const daemons = new Set(this.lives.filter(({ exit }) => exit === undefined).map(({ pid }) => pid));
-    // Without namespaces a process that left its session and its environment cannot be found again, and is not promised.
+    // Without namespaces a process without session and environment cannot be found again; no promise covers it.
     const isPromised = ({ command }) => this.plan.isolation !== 'none' || !command.includes('sleep 3000.');
     return processesWith(this.world.number).filter(
       (one) => !daemons.has(one.pid) && isMeant(one) && (!promised || isPromised(one)),
@@ -172,7 +172,7 @@ class Trial {
 function factsOf(life) {
   const { exit, wasKilled, mayRefuse, leftovers, after = null } = life;
   const lines = life.lines();
-  // Until it says so, what happens is still the doing of those whom the daemon before left.
+  // Until then, processes of the earlier daemon may still act.
   const said = lines.find(({ msg }) => msg === 'started');
   return { startedAtMs: said ? Date.parse(said.time) : Infinity, exit, wasKilled, mayRefuse, leftovers, after, lines };
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const LOOK_EVERY_MS = 20;
 export const LIMIT_MS = 45_000;
 
-/** Looks until `isTrue`: what other processes write to files tells nobody. */
+/** Polls until `isTrue`, because writes of other processes to files send no event. */
 export async function until(isTrue, what, limitMs = LIMIT_MS) {
   const endMs = Date.now() + limitMs;
   while (!isTrue()) {

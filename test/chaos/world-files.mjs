@@ -7,7 +7,7 @@ export function taskText(issue) {
   return `---\nid: ${issue}\ntitle: Work of ${issue}\nstatus: To Do\n---\n\n## Description\n\nWork.\n`;
 }
 
-/** Short intervals, and no limit that would park an issue: whatever is parked then is wrong. */
+/** Short intervals, and no limit that parks an issue, so a parked issue is a violation. */
 export function workflowText({ dir, plan }) {
   const words = (script) => `bash '${dir}/scripts/${script}' '${dir}'`;
   const hook = words('hook.sh');

@@ -55,17 +55,17 @@ export class World {
     if (this.plan.uid !== null) chownSync(path, this.plan.uid, this.plan.uid);
   }
 
-  /** Whoever stopped there goes on. */
+  /** Releases the processes that stopped there. */
   release(where, issue) {
     const path = join(this.dir, 'hold', `${where}.${issue}`);
     const file = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     writeSync(file, 'go\n');
     rmSync(path);
-    // Closed at once the line would be lost before the reader has it.
+    // Closing at once could lose the line before the reader has it.
     this.openFiles.push(file);
   }
 
-  /** Nobody stops anywhere from now on; those who did stay where they are. */
+  /** No process stops from now on; the stopped ones stay stopped. */
   unhold() {
     for (const name of readdirSync(join(this.dir, 'hold'))) rmSync(join(this.dir, 'hold', name));
   }
@@ -80,12 +80,12 @@ export class World {
       });
   }
 
-  /** Everything that the daemon said, on its standard error too. */
+  /** The whole output of the daemon, standard error included. */
   log() {
     return readFileSync(join(this.dir, 'stderr'), 'utf8');
   }
 
-  /** Issue → status, as the files say it. */
+  /** Issue → status according to the files. */
   statuses() {
     const entries = this.issues.map((issue) => {
       const text = readFileSync(join(this.dir, taskFile(issue)), 'utf8');
@@ -103,7 +103,7 @@ export class World {
     renameSync(`${path}.new`, path);
   }
 
-  /** The state directory on a disk of its own that can be full. */
+  /** The state directory on its own disk, which can be full. */
   mountState(sizeKb) {
     const owner = this.plan.uid ?? 0;
     execFileSync('mount', [
@@ -150,7 +150,7 @@ export class World {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** For a person who wants to look: everything stays, on an ordinary disk. */
+  /** Keeps everything on an ordinary disk for inspection. */
   keep() {
     for (const file of this.openFiles) closeSync(file);
     if (!this.isMounted) return;

@@ -1,4 +1,4 @@
-// The agent of the soak. What it does on its first run is the title of the issue, which after_create wrote to the file `kind`;
+// The agent of the soak. Its first run does what the title of the issue says, which after_create wrote to the file `kind`;
 // on later runs, which it knows by the lines that before_run wrote to `runs`, it does its work and moves the issue to Done.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ const FIRST_RUNS = {
   fails: (agent) => agent.endTurn('failed', { message: 'cannot do it the first time' }),
   dies: () => process.stderr.write('out of cheese\n', () => process.exit(3)),
   stalls: () => {},
-  // Until somebody else moves the issue. The open item keeps it from being taken for stalled.
+  // Until another user moves the issue. The open item prevents a stall.
   waits: (agent) => agent.item('started', { type: 'commandExecution', id: 'busy', command: 'sleep' }),
   inquires: async (agent) => {
     const questions = [{ id: 'c', header: 'Colour', question: 'Which colour?', options: [] }];
@@ -26,7 +26,7 @@ const WORK = {
     await agent.ask('item/commandExecution/requestApproval', { itemId: 'i', command: 'make install', cwd: '.' });
     await finish(agent);
   },
-  // One turn is not enough: it is told to go on.
+  // One turn is not enough, so a continuation follows.
   continues: async (agent) => (agent.turns === 1 ? agent.endTurn() : finish(agent)),
   floods: async (agent) => {
     const block = line('item/agentMessage/delta', { turnId: agent.turnId, delta: 'x'.repeat(200) }).repeat(100);

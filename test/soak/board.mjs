@@ -1,14 +1,14 @@
 // The folder that the soaked daemon works on: a workflow that is edited all the time, and issues that come and go. An issue's title
-// says what its agent does, see agent.mjs.
+// decides what its agent does, see agent.mjs.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const AGENT = fileURLToPath(new URL('agent.mjs', import.meta.url));
-/** So long an issue that waits for it is left alone before somebody else moves it. */
+/** How long a waiting issue stays unchanged before another user moves it. */
 const WAITS_MS = 700;
 
-/** Half of them work at once; the others go wrong in as many ways as there are. */
+/** Half of them succeed at once; the others fail in every known way. */
 const KINDS = ['works', 'fails', 'works', 'dies', 'asks', 'works', 'stalls', 'continues', 'floods', 'works', 'babbles'];
 KINDS.push('orphans', 'works', 'waits', 'inquires', 'works', 'hook-fails', 'works', 'has-git');
 
@@ -49,7 +49,7 @@ export class Board {
     return this.#born.size;
   }
 
-  /** One look: what is done and cleaned up goes, what is missing comes, who needs somebody gets it. */
+  /** One round: removes finished issues, adds missing ones, answers questions. */
   tend(parked) {
     for (const [name, { path, bornAtMs }] of this.#born) {
       const text = readFileSync(path, 'utf8');
@@ -71,7 +71,7 @@ export class Board {
     this.#born.set(name, { path, bornAtMs: Date.now() });
   }
 
-  /** The same settings once again in other words, other settings, or a mistake that changes nothing. */
+  /** The same settings written differently, other settings, or an invalid edit. */
   editWorkflow(variant = 'plain') {
     this.#edition += 1;
     const settings = {
@@ -109,7 +109,7 @@ export class Board {
   }
 }
 
-/** As editors do it: nobody ever reads half of it. */
+/** Writes and renames as editors do, so no reader sees a partial file. */
 function put(path, text) {
   const half = `${path}.half`;
   writeFileSync(half, text);

@@ -1,4 +1,4 @@
-// The built daemon with the probe in it, in a process of its own.
+// The built daemon with the probe, in its own process.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ export class SoakedDaemon {
     return Object.values(this.ended).reduce((a, b) => a + b, 0);
   }
 
-  /** Settles once it serves its state. */
+  /** Resolves once it serves its state. */
   async started() {
     while (this.#url === null) {
       const next = new Promise((resolve) => {
@@ -74,7 +74,7 @@ export class SoakedDaemon {
       .map((line) => JSON.parse(line));
   }
 
-  /** Everything that this daemon started, whoever its parent is by now. */
+  /** All processes that this daemon started, whatever their parent is now. */
   descendants() {
     return markedWith(`BATON_SOAK_MARK=${this.#mark}`).filter((pid) => pid !== this.process.pid);
   }

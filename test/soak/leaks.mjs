@@ -1,4 +1,4 @@
-// What the soak must catch, done on purpose: BATON_SOAK_LEAK lists which of these pile up in the daemon, one of each per sample.
+// Deliberate leaks that the soak must catch: BATON_SOAK_LEAK lists which of them grow in the daemon, by one per sample.
 import { spawn } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { openSync } from 'node:fs';
@@ -15,7 +15,7 @@ const LEAKS = {
   'process-listener': () => process.on('warning', () => {}),
   'emitter-listener': () => longLived.on('never', () => {}),
   'abort-listener': () => signal.addEventListener('abort', () => {}),
-  // Ends with us, and does not look like a process that a run has left behind.
+  // Ends with the daemon, and does not look like a leftover of a run.
   child: () => spawn('setpriv', ['--pdeathsig', 'KILL', 'sleep', '600'], { stdio: 'ignore', env: PLAIN }).unref(),
   heap: () => kept.push(Array.from({ length: 40_000 }, (_, n) => `${Math.random()} ${n}`)),
   promise: () => kept.push(Array.from({ length: 100 }, () => new Promise(() => {}))),

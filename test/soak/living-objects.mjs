@@ -1,4 +1,4 @@
-// Counts objects of this process that are alive after a collection, and the listeners on them, whoever holds them.
+// Counts the objects of this process that survive a garbage collection, and the listeners on them.
 import { ChildProcess } from 'node:child_process';
 import { EventEmitter, getEventListeners } from 'node:events';
 import { Session } from 'node:inspector/promises';
@@ -8,11 +8,11 @@ import { Stream } from 'node:stream';
 const Timeout = Object.getPrototypeOf(setTimeout(() => {}).unref()).constructor;
 const CLASSES = { Timeout, ChildProcess, Socket, Stream, EventEmitter, AbortSignal, Promise, Map, Set, Function };
 
-/** Only the inspector hands out the objects themselves. Each query is several collections, so there is one for all. */
+/** Only the inspector returns the objects themselves. A query runs several collections, so one query serves all. */
 export async function livingObjects() {
   const session = new Session();
   session.connect();
-  // What the inspector calls must have a global name.
+  // The inspector can only call global names.
   globalThis.batonSoak = countAll;
   try {
     const { result } = await session.post('Runtime.evaluate', { expression: 'Object.prototype' });
@@ -43,7 +43,7 @@ function countAll(objects) {
     if (!known.has(prototype)) known.set(prototype, classesOf(prototype));
     const names = known.get(prototype);
     for (const name of names) counts[name] += 1;
-    // A prototype of a subclass is found too, and has no listeners of its own.
+    // Prototypes of subclasses are found too; they have no own listeners.
     if (names.includes('EventEmitter') && Object.hasOwn(object, '_events'))
       counts.emitterListeners += listenersOf(object);
     if (names.includes('AbortSignal')) counts.abortListeners += getEventListeners(object, 'abort').length;

@@ -1,5 +1,5 @@
-// Loaded into the daemon by the soak, and by nobody else: on SIGUSR2 it writes one JSON line to the file that BATON_SOAK_PROBE names,
-// with everything in this process that could pile up. Whatever comes and goes by itself (a poll that reads a folder right now)
+// Only the soak loads this into the daemon: on SIGUSR2 it writes one JSON line to the file named by BATON_SOAK_PROBE,
+// with everything in this process that could grow. Transient objects (a poll that reads a folder right now)
 // is read several times, and the lowest reading counts.
 
 import { appendFileSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -47,11 +47,11 @@ function reading() {
   };
 }
 
-/** What is left once everything that nobody needs is gone. */
+/** The heap after garbage collection. */
 async function afterCollection() {
   for (let i = 0; i < 3; i++) {
     globalThis.gc();
-    // Lets what a collection frees (registries, unreferenced timers) be cleaned up before the next.
+    // Cleans up what a collection frees (registries, unreferenced timers) before the next one.
     await wait(PAUSE_MS);
   }
   const objects = await livingObjects();
@@ -60,7 +60,7 @@ async function afterCollection() {
   return { objects, heapMb: mb(heapUsed), externalMb: mb(external), rssMb: mb(rss) };
 }
 
-/** What each descriptor is open on; numbers and random names are left out, so that the same kind has the same name. */
+/** The target of each descriptor, without numbers and random names, so the same kind has the same name. */
 function descriptors() {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

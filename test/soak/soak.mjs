@@ -1,7 +1,7 @@
 // Runs the built daemon for a while at full speed: issues come and go, agents work, fail, die, stall and ask, hooks fail, the workflow
-// is edited, the status is read. Between the waves, when everything is done, a probe in the daemon counts what could pile up.
-//   npm run soak -- --minutes 10        exits with 1 when something grew or was left behind
-//   npm run soak -- --self-test         lets the probe leak on purpose: everything that leaks must be caught
+// is edited, the status is read. Between the waves, when everything is done, a probe in the daemon counts what could grow.
+//   npm run soak -- --minutes 10        exits with 1 when something grows or is left behind
+//   npm run soak -- --self-test         leaks on purpose: every leak must be caught
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ if (!(seconds > 0)) throw new Error('--minutes or --seconds must be a number abo
 const waveMs = Math.max(500, Math.min(20_000, (seconds * 1000) / 12 - 2_000));
 
 const dir = realpathSync(mkdtempSync(join(tmpdir(), 'baton-soak-')));
-// What the probe leaks does not depend on the work.
+// The deliberate leaks do not depend on the work.
 const board = new Board(dir, isSelfTest ? 3 : 14);
 const daemon = new SoakedDaemon(dir, isSelfTest ? Object.keys(LEAKED_SERIES) : []);
 try {
@@ -75,14 +75,14 @@ async function wave() {
   board.editWorkflow();
 }
 
-/** Looks at the status as people do, and does on the board what people do. */
+/** Reads the status and edits the board as users do. */
 async function tend() {
   const { parked } = await daemon.state();
   board.tend(new Set(parked.map(({ issue_identifier: name }) => name)));
   await wait(TEND_MS);
 }
 
-/** Everything is done, and the daemon has seen that it is. */
+/** Everything is done, and the daemon has noticed it. */
 async function quiet() {
   const isBusy = async () => {
     const { counts } = await daemon.state();
@@ -94,7 +94,7 @@ async function quiet() {
   }, 'the daemon does not come to rest');
 }
 
-/** What is left at a quiet moment outside of the daemon's memory. What has just ended may take a moment to vanish. */
+/** Remains outside the daemon's memory at a quiet moment. Ended processes may take a moment to vanish. */
 async function left() {
   const look = () => {
     const state = namesIn(join(dir, 'state')).filter((name) => !name.startsWith('saved/'));
@@ -121,7 +121,7 @@ async function sampled(number) {
   await until(async () => daemon.samples().length >= number, 'the probe does not answer');
 }
 
-/** Stops it in the middle of work, as it is stopped in life. */
+/** Stops it during work. */
 async function stopped() {
   for (let n = 0; n < 4; n++) board.add('waits');
   await until(async () => (await daemon.state()).counts.running > 0, 'nothing starts at the end');

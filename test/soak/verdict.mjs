@@ -1,5 +1,5 @@
-// What the samples say. After the warm-up, the first third, every sample is compared with every later one: a series grows when the median
-// of these slopes, over the whole time, is more than what comes and goes, and most of them point upwards. So neither a single odd
+// Judges the samples. After the warm-up (the first third), every sample is compared with every later one: a series grows when the median
+// of these slopes, over the whole time, exceeds the normal variation, and most of them are positive. So neither a single odd
 // sample nor one step, as of something that is loaded late, is taken for growth.
 const MOSTLY = 0.7;
 const relative = (share, more) => (level) => level * share + more;
@@ -7,7 +7,7 @@ const few = (more) => () => more;
 /** Of every issue its run numbers and tokens are remembered for ever: so many objects and bytes are no leak. */
 const remembered = (slack, each) => (level, issues) => slack(level) + each * issues;
 
-/** What must not grow: its name, where it is in a sample, and how much it may differ. */
+/** The series that must not grow: name, place in a sample, and allowed variation. */
 export const SERIES = [
   { name: 'open descriptors', of: (s) => s.descriptors, slack: few(1) },
   { name: 'active handles', of: (s) => s.handles, slack: few(1) },
@@ -31,13 +31,13 @@ export const SERIES = [
   { name: 'resident memory, MB', of: (s) => s.rssMb, slack: relative(0.25, 32) },
 ];
 
-/** What must stay below a bound at every quiet moment. */
+/** The values that must stay below a bound at every quiet moment. */
 export const BOUNDS = [
   { name: 'processes of runs', of: (s) => s.processes, most: 0 },
   { name: 'workspaces', of: (s) => s.workspaces, most: 0 },
   // One of the daemon, in which each run had its own.
   { name: 'temporary folders', of: (s) => s.temporary, most: 1 },
-  // The 500 that are kept, and those of a wave.
+  // The 500 kept transcripts plus those of a wave.
   { name: 'transcripts', of: (s) => s.transcripts, most: 600 },
   { name: 'other files of the state', of: (s) => s.stateFiles, most: 10 },
   { name: 'log files', of: (s) => s.logFiles, most: 6 },

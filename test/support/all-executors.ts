@@ -3,7 +3,7 @@ import type { Executors } from '../../runner/executors/executors.js';
 import type { Outcome } from '../../src/domain/outcome.js';
 import type { RenderedAction } from '../../src/domain/steps/plan.js';
 
-/** Executors of every kind that all do what the test says. */
+/** Executors of every kind, scripted by the test. */
 export function allExecutors(execute: (action: RenderedAction, context: StepContext) => Promise<Outcome>): Executors {
   const executor = { execute };
   return {

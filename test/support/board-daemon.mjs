@@ -1,6 +1,6 @@
-// The compiled daemon in a process of its own, on a board that is a JSON file: { "<id>": { identifier, title, state } }.
+// The compiled daemon in its own process, on a board in a JSON file: { "<id>": { identifier, title, state } }.
 //   node board-daemon.mjs <folder of dist> <WORKFLOW.md> <state dir> <board.json>
-// Prints one JSON line per log record on stdout, and `{"runs": n}` whenever the number of living turns changes.
+// Prints one JSON line per log record on stdout, and `{"runs": n}` whenever the number of active turns changes.
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';

@@ -3,7 +3,7 @@ import type { Issue } from '../../src/domain/issue.js';
 import type { Plan } from '../../src/domain/steps/plan.js';
 import type { Workflow } from '../../src/domain/workflow.js';
 
-/** Complete, valid values with the documented defaults, of which a test names only what it is about. */
+/** Complete, valid values with the documented defaults. A test sets only the fields it is about. */
 export type DeepPartial<T> = T extends readonly unknown[] | null
   ? T
   : T extends object
@@ -58,7 +58,7 @@ export function workflow(overrides: DeepPartial<Workflow> = {}): Workflow {
   ) as Workflow;
 }
 
-/** What a workflow without `steps:` does. */
+/** The plan of a workflow without `steps:`. */
 export const IMPLIED_PLAN: Plan = {
   isImplied: true,
   steps: [

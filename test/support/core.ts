@@ -16,7 +16,7 @@ import { at } from './fake-clock.js';
 
 /**
  * The pure core with a board in place of the tracker and the test in place of everything else. Writes are confirmed at
- * once; polls and reads are answered from the board when the test says so. Every state that goes in is frozen.
+ * once; polls and reads are answered from the board when the test requests it. Every input state is frozen.
  */
 export class Core {
   state: State;
@@ -51,7 +51,7 @@ export class Core {
     return this;
   }
 
-  /** Handles one event and returns what it led to, confirmed writes included. */
+  /** Handles one event and returns its effects, including confirmed writes. */
   send(event: OrchestratorEvent): Effect[] {
     const { state, effects } = decide(deepFreeze(this.state), event, this.now);
     this.state = state;
@@ -68,7 +68,7 @@ export class Core {
     return this.send({ type: 'ticked' });
   }
 
-  /** Lets time pass, ringing whenever the core wants to be woken. */
+  /** Advances time and ticks whenever the core is due. */
   advance(ms: number): Effect[] {
     const end = this.nowMs + ms;
     const effects: Effect[] = [];
@@ -140,7 +140,7 @@ export class Core {
     return [...this.exit(issueId), ...this.advance(1_000), ...(this.state.read ? this.answerRead() : [])];
   }
 
-  /** The first event of a daemon: what an earlier one left is closed at once, with nothing alive of it. */
+  /** The first event of a daemon. Interrupted runs are closed at once, with no live processes. */
   begin(once?: { only: string | null }): Effect[] {
     const effects = this.send({ type: 'started', leftovers: [], ...(once ? { once } : {}) });
     const closed = ofType(effects, 'close_run').flatMap(({ order: { runId } }) =>

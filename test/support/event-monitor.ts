@@ -2,8 +2,8 @@
 export type Matcher<T> = string | ((event: T) => boolean);
 
 /**
- * Collects what happened, so that tests wait for events and never for time. `next` looks at what came since the last event
- * it returned, then waits; so nothing that came before the question is missed, and each event is returned once.
+ * Collects events, so that tests wait for events and never for time. `next` checks the events since the last one
+ * it returned, then waits. So no earlier event is missed, and each event is returned once.
  */
 export class EventMonitor<T extends object> {
   readonly seen: T[] = [];
@@ -35,7 +35,7 @@ export class EventMonitor<T extends object> {
     return this.seen.filter((event) => matches(event, matcher));
   }
 
-  /** What comes from now on is new, whatever was there before. */
+  /** Skips all events so far. */
   skipSeen(): void {
     this.#cursor = this.seen.length;
   }

@@ -16,7 +16,7 @@ export function at(ms: number): Instant {
   };
 }
 
-/** A clock that only moves when told to, calling due timers in order. */
+/** A clock that the test advances; it calls due timers in order. */
 export class FakeClock implements Clock {
   #now = 0;
   #slept = 0;
@@ -33,7 +33,7 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Lets `ms` of awake time pass. */
+  /** Advances awake time by `ms`. */
   advance(ms: number): void {
     const target = this.#now + ms;
     for (;;) {

@@ -1,6 +1,6 @@
 /**
  * How much more work four times as much input makes: about 4 where work grows with the input, about 16 where it grows with its
- * square. Counted in time of this process on a core, the best of three, so that a busy machine has no say in it.
+ * square. Measured in CPU time of this process, the best of three, so a busy machine does not matter.
  */
 export async function growthOf(work: (size: number) => Promise<() => unknown>, size: number): Promise<number> {
   const small = await leastCpu(work, size);
@@ -10,7 +10,7 @@ export async function growthOf(work: (size: number) => Promise<() => unknown>, s
 
 const ENOUGH_US = 10_000;
 
-/** `work` prepares what is to be measured, which is then done; again and again where once is too short to be told from noise. */
+/** `work` prepares the measured function, which is repeated when one call is too short to measure. */
 async function leastCpu(work: (size: number) => Promise<() => unknown>, size: number): Promise<number> {
   const all: number[] = [];
   for (let round = 0; round < 3; round++) {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A script under `bash -c` in a process group of its own: enough of a contained process for tests of hooks. */
+/** A script under `bash -c` in its own process group: enough of a contained process for tests of hooks. */
 export async function startScript(script: string, options: { cwd: string; env: { readonly [name: string]: string } }) {
   const child = spawn('bash', ['-c', script], { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
@@ -21,7 +21,7 @@ export async function startScript(script: string, options: { cwd: string; env: {
       try {
         process.kill(-(child.pid ?? 0), 'SIGKILL');
       } catch {
-        // Nobody is left.
+        // The group is empty.
       }
       await exited;
       // Killed is not dead yet: the kernel ends orphans in its own time.
@@ -42,7 +42,7 @@ export async function readOutput(process: ScriptProcess) {
     try {
       for await (const chunk of stream) text = (text + String(chunk)).slice(-65_536);
     } catch {
-      // Destroyed by stop(): what came before counts.
+      // Destroyed by stop(): the output so far counts.
     }
     return text;
   };

@@ -25,7 +25,7 @@ export type User = 'root' | 'an ordinary user';
 /** Whom a daemon can be started as from here: root can become anybody. */
 export const USERS: readonly User[] = isRoot ? ['root', 'an ordinary user'] : ['an ordinary user'];
 
-/** The built product with its production packages, in a folder that every user can read, whatever the rights of the checkout. */
+/** The built product with its production packages, in a folder that every user can read. */
 export class Installation {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'baton-installed-')));
 
@@ -110,7 +110,7 @@ export class InstalledDaemon {
     }
   }
 
-  /** Settles with the first log line, past or future, that `wants` wants. */
+  /** Resolves with the first past or future log line that `wants` accepts. */
   async line(wants: (line: { readonly [key: string]: unknown }) => boolean): Promise<void> {
     const isOver = this.exited.then(() => 'exited' as const);
     for (;;) {
@@ -139,7 +139,7 @@ export class InstalledDaemon {
   }
 }
 
-/** Command lines of living processes that contain `mark`; zombies do not count. */
+/** Command lines of live processes that contain `mark`; zombies do not count. */
 export function livingWith(mark: string): string[] {
   const own = String(process.pid);
   return readdirSync('/proc')

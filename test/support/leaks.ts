@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { exportState } from '../../src/store/read-stored.js';
 import type { TestDaemon } from './test-daemon.js';
 
-/** A secret as JSON, URIs and base64 spell it, wherever it stands in what was encoded. */
+/** A secret in its JSON, URI and base64 forms, at any offset in the encoded text. */
 export function spellingsOf(secret: string): readonly string[] {
   const base64 = (offset: number) =>
     Buffer.concat([Buffer.from('x'.repeat(offset)), Buffer.from(secret)])

@@ -1,7 +1,7 @@
-// Who is alive, as /proc tells it, for programs that are not compiled.
+// Live processes according to /proc, for programs that are not compiled.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Pids of living processes with this entry in their environment. */
+/** Pids of live processes with this entry in their environment. */
 export function markedWith(entry) {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)

@@ -110,7 +110,7 @@ function isAmong(one: FinishedIssue, others: readonly FinishedIssue[]): boolean 
   return others.some((other) => finishedKey(other) === finishedKey(one));
 }
 
-/** The entries of a change go over those that are there; the total of a day is its newest. */
+/** The entries of a change replace the existing ones; the newest total of a day wins. */
 function mergeLedgers(stored: Ledger, change: Ledger): Ledger {
   const days = Object.entries(change).map(([day, { tokens, issues }]) => {
     const known = stored[day]?.issues ?? {};
@@ -122,7 +122,7 @@ function mergeLedgers(stored: Ledger, change: Ledger): Ledger {
   return { ...stored, ...Object.fromEntries(days) };
 }
 
-/** Through JSON, so that only what a disk could keep comes back. */
+/** Goes through JSON, so only serialisable data comes back. */
 function copy<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
@@ -196,7 +196,7 @@ function isAbout(
   return issue === undefined || one.identifier === issue || one.issueId === issue;
 }
 
-/** What a daemon needs to know of the past; the rest stays in the store. */
+/** The part of the past that a daemon loads; the rest stays in the store. */
 export function newestDays(ledger: Ledger): Ledger {
   const days = Object.entries(ledger).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(days.slice(-LEDGER_DAYS));

@@ -9,7 +9,7 @@ export type TrackerCall =
 
 /**
  * A board in memory that tests move by hand. An answer shows the board at the moment of the question, also when a gate holds
- * it back: that is how a slow tracker tells old news.
+ * it back, like a slow tracker with outdated answers.
  */
 export class MemoryTracker implements Tracker {
   readonly kind = 'memory';
@@ -66,7 +66,7 @@ export class MemoryTracker implements Tracker {
     this.#failures.push({ error, method });
   }
 
-  /** Holds all answers to questions asked from now on, until the returned function is called. */
+  /** Holds all further answers until the returned function is called. */
   gate(): () => void {
     let open = (): void => {};
     const gate = new Promise<void>((resolve) => {
@@ -79,7 +79,7 @@ export class MemoryTracker implements Tracker {
     };
   }
 
-  /** Settles once `count` questions have been asked in all. */
+  /** Resolves once `count` requests have been made in total. */
   async called(count: number): Promise<void> {
     while (this.calls.length < count) {
       await new Promise<void>((resolve) => this.#callListeners.add(resolve));

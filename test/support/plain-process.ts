@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { ContainedProcess, StopResult } from '../../runner/contain/process.js';
 
-/** A `ContainedProcess` without containment, for tests of what talks to it: a shell in its own process group, killed as a group. */
+/** A `ContainedProcess` without containment, for tests of its users: a shell in its own process group. */
 export function plainProcess(script: string, cwd: string, env: NodeJS.ProcessEnv = process.env): ContainedProcess {
   const child = spawn('bash', ['-c', script], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   if (child.pid === undefined) throw new Error(`could not start: ${script}`);

@@ -16,7 +16,7 @@ export interface Services {
   readonly calls: readonly ServiceCall[];
 }
 
-/** Gateway, tools, sandbox and agents behind one address on loopback, as their protocol says; an agent takes two polls, the tool `slow` for ever. */
+/** Gateway, tools, sandbox and agents behind one loopback address, following their protocol. An agent takes two polls; the tool `slow` never answers. */
 export async function startServices(): Promise<Services> {
   const calls: ServiceCall[] = [];
   let polls = 0;

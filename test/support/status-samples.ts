@@ -46,7 +46,7 @@ export function everything(): Core {
   return core;
 }
 
-/** What routes ask, about a core that a test plays. */
+/** The data source of the routes, over a core that the test controls. */
 export function statusSource(core: Core, part: Partial<StatusSource> = {}): StatusSource {
   const snapshot = () => viewOf(core);
   const clean = (json: string) => json;

@@ -42,14 +42,14 @@ export interface TestStep {
   readonly project: string;
   readonly signals: readonly RunSignal[];
   readonly audits: readonly { readonly kind: string; readonly data: Json }[];
-  /** What an agent was sent, as it was told. */
+  /** The prompts that an agent received. */
   readonly prompts: readonly string[];
   readonly warnings: readonly { readonly message: string; readonly fields: object }[];
   /** Every process that the step started. */
   readonly processes: readonly ContainedProcess[];
   readonly secretsRead: readonly string[];
   abort(reason: AbortReason): void;
-  /** What the end of the run does: releases the run's resources, the last one first. */
+  /** Ends the run: releases its resources, the last one first. */
   endRun(): Promise<void>;
 }
 

@@ -24,7 +24,7 @@ export interface TestDaemon extends Daemon {
   readonly workspaces: string;
   readonly stateDir: string;
   readonly logLines: { readonly [key: string]: unknown }[];
-  /** Settles when the state is as `holds` wants it, now or after any later event. */
+  /** Resolves when `holds` accepts the state, now or after a later event. */
   until(what: string, holds: (state: State, event: OrchestratorEvent | null) => boolean): Promise<void>;
   stop(): Promise<number>;
 }

@@ -1,5 +1,5 @@
-// Sends one request (argv: method, params as JSON) in its turn, says what came back, and completes.
-// Third argument: `withdraw` takes the request back, `end-turn` ends the turn without an answer, `with-item` announces a file change first.
+// Sends one request (argv: method, params as JSON) in its turn, reports the answer, and completes.
+// Third argument: `withdraw` withdraws the request, `end-turn` ends the turn without an answer, `with-item` announces a file change first.
 import { serve } from './app-server.mjs';
 
 const [method, params, option] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// Ends other turns, turns of other threads, and its own one before it has said which that is.
+// Ends other turns, turns of other threads, and its own turn before announcing it.
 import { serve, THREAD } from './app-server.mjs';
 
 serve({

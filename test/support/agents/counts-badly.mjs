@@ -1,4 +1,4 @@
-// Sends token counts that nobody should believe, then good ones.
+// Sends invalid token counts, then valid ones.
 import { serve, THREAD } from './app-server.mjs';
 
 const line = (total) =>

@@ -1,4 +1,4 @@
-// Asks for rights at full speed, and never reads the answers, which repeat what was asked for.
+// Requests permissions at full speed and never reads the answers, which repeat the request.
 import { once } from 'node:events';
 import { serve } from './app-server.mjs';
 

@@ -1,4 +1,4 @@
-// Its first turn ends when somebody tries to steer it, and cannot be steered.
+// Its first turn ends when it is steered, and rejects the steering.
 import { serve } from './app-server.mjs';
 
 serve({

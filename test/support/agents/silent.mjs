@@ -1,4 +1,4 @@
-// Never answers the named method (argv); says so with a notification of its own.
+// Never answers the named method (argv); sends a notification instead.
 import { serve } from './app-server.mjs';
 
 serve({ [process.argv[2]]: (agent) => agent.notify('fake/ready', {}) });

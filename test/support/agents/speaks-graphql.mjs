@@ -1,5 +1,5 @@
-// Works as workflows for OpenAI's Symphony tell agents to: finds the states of its issue's team with linear_graphql, moves it to the next of the
-// states in argv and comments, once a turn. What came of each turn is appended to ../../turns.jsonl.
+// Follows workflows for OpenAI's Symphony: finds the states of its issue's team with linear_graphql, moves it to the next of the
+// states in argv and comments, once a turn. The result of each turn is appended to ../../turns.jsonl.
 import { appendFileSync } from 'node:fs';
 import { serve } from './app-server.mjs';
 

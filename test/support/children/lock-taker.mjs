@@ -1,7 +1,7 @@
-// Says { ready: true }, takes locks at the first line of its stdin, and says what came of it: { taken: true } or { code, message }, JSON
+// Prints { ready: true }, takes locks at the first line of its stdin, and prints the result: { taken: true } or { code, message }, JSON
 // lines all. Keeps the locks until its stdin ends or it is killed.
 //   node lock-taker.mjs <folder of the compiled sources> <JSON: { dir, keys, workflow, drop }>
-// With `drop` it forgets what it was given and collects garbage (node --expose-gc) before it says so.
+// With `drop` it drops the lock object and collects garbage (node --expose-gc) before it prints the result.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 

@@ -1,4 +1,4 @@
-// Writes into a store on a small disk, fills the disk, writes, frees it, writes again. Prints what came of it as JSON.
+// Writes into a store on a small disk, fills the disk, writes, frees it, writes again. Prints the result as JSON.
 //   node store-on-full-disk.mjs <folder of the compiled sources> <state directory on a small disk>
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

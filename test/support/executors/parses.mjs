@@ -1,4 +1,4 @@
-// A small executor as it should be: reads everything, understands what it knows, ignores the rest.
+// A correct small executor: reads everything, uses the known fields, ignores the rest.
 import { readFileSync } from 'node:fs';
 
 try {

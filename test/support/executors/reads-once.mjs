@@ -1,4 +1,4 @@
-// Takes what is there at the first look for the whole input.
+// Treats its first read as the whole input.
 import { readSync } from 'node:fs';
 
 const bytes = Buffer.alloc(65_536);

@@ -1,4 +1,4 @@
-// Reads its input in small pieces with a pause after each, and says how much it was and whether it is whole.
+// Reads its input in small pieces with pauses, and reports its size and whether it is complete.
 let text = '';
 for await (const chunk of process.stdin.setEncoding('utf8')) {
   text += chunk;

@@ -1,4 +1,4 @@
-// Takes the envelope of today for all that there will ever be.
+// Rejects envelopes with unknown fields.
 import { readFileSync } from 'node:fs';
 
 const KNOWN = ['schemaVersion', 'activity', 'input', 'skills', 'memory', 'job', 'task'];
