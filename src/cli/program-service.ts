@@ -1,51 +1,32 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { BatonError } from '../domain/errors.js';
 import type { LogLevel } from '../logging/logger.js';
-import type { Io } from './io.js';
 import { printError } from './io.js';
+import { LOG_LEVELS, type ProgramContext, parsePort } from './program-context.js';
 import { isServiceName, type Scope } from './service/unit-text.js';
 
-const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[];
-
-/** `baton service …`: Baton under systemd. What a command does is loaded when it is called. */
-export function addService(program: Command, io: Io, done: (code: number) => void): void {
-  const service = program.command('service').description('run Baton as a systemd service, in the background');
-  addInstall(service, io, done);
-  addUninstall(service, io, done);
-  withTarget(service.command('status'))
-    .description('tell how a service is; without name and workflow, all of them')
-    .argument('[workflow]', 'the workflow file')
-    .action((workflowPath: string | undefined, { system, name }: TargetFlags) =>
-      attempt(io, done, async () => {
-        const { serviceStatus } = await import('./service/status.js');
-        return serviceStatus({ workflowPath, name, scope: scopeOf(system) }, io);
-      }),
-    );
-  withTarget(service.command('logs'))
-    .description('print the log of a service')
-    .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
-    .option('-f, --follow', 'go on with what is logged from now on')
-    .option('-n, --lines <count>', 'how many lines of the past', toCount, 100)
-    .action((workflowPath: string, { system, name, follow = false, lines }: LogFlags) =>
-      attempt(io, done, async () => {
-        const { serviceLogs } = await import('./service/status.js');
-        return serviceLogs({ workflowPath, name, follow, lines, scope: scopeOf(system) }, io);
-      }),
-    );
+/** `baton service …`: Baton under systemd. */
+export function addService(context: ProgramContext): void {
+  const service = context.program.command('service').description('run Baton as a systemd service, in the background');
+  addInstall(service, context);
+  addUninstall(service, context);
+  addStatus(service, context);
+  addLogs(service, context);
 }
 
-function addInstall(service: Command, io: Io, done: (code: number) => void): void {
+function addInstall(service: Command, context: ProgramContext): void {
+  const { io } = context;
   withTarget(service.command('install'))
-    .description('write a systemd unit for a workflow and start it; shows what it does')
+    .description('write a systemd unit for a workflow and start it; prints what it does')
     .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
-    .option('--run-as <user>', 'with --system: the user it runs as (default: whoever called sudo)')
+    .option('--run-as <user>', 'with --system: the user of the service (default: the user who called sudo)')
     .option('--state-dir <dir>', 'as for run')
-    .option('--port <port>', 'as for run', toPort)
-    .addOption(new Option('--log-level <level>', 'as for run').choices(LEVELS))
-    .option('--dry-run', 'print what would be written and run, and do nothing')
+    .option('--port <port>', 'as for run', parsePort)
+    .addOption(new Option('--log-level <level>', 'as for run').choices(LOG_LEVELS))
+    .option('--dry-run', 'only print what would be written and run')
     .action((workflowPath: string, { system, dryRun = false, ...flags }: InstallFlags) =>
-      attempt(io, done, async () => {
-        if (flags.runAs !== undefined && system !== true) service.error('error: --run-as goes with --system');
+      attempt(context, async () => {
+        if (flags.runAs !== undefined && system !== true) service.error('error: --run-as requires --system');
         const [{ installService }, { invocation }] = await Promise.all([
           import('./service/install.js'),
           import('./io.js'),
@@ -57,19 +38,46 @@ function addInstall(service: Command, io: Io, done: (code: number) => void): voi
     );
 }
 
-function addUninstall(service: Command, io: Io, done: (code: number) => void): void {
+function addUninstall(service: Command, context: ProgramContext): void {
+  const { io } = context;
   withTarget(service.command('uninstall'))
     .description('stop a service and remove its unit; its state stays')
     .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
-    .option('--dry-run', 'print what would be removed and run, and do nothing')
+    .option('--dry-run', 'only print what would be removed and run')
     .action((workflowPath: string, { system, name, dryRun = false }: TargetFlags & { readonly dryRun?: boolean }) =>
-      attempt(io, done, async () => {
+      attempt(context, async () => {
         const [{ uninstallService }, { invocation }] = await Promise.all([
           import('./service/install.js'),
           import('./io.js'),
         ]);
         const command = invocation(process.argv, io.cwd);
         return uninstallService({ workflowPath, name, dryRun, command, scope: scopeOf(system) }, io);
+      }),
+    );
+}
+
+function addStatus(service: Command, context: ProgramContext): void {
+  withTarget(service.command('status'))
+    .description('print the state of a service; without name and workflow, of all services')
+    .argument('[workflow]', 'the workflow file')
+    .action((workflowPath: string | undefined, { system, name }: TargetFlags) =>
+      attempt(context, async () => {
+        const { serviceStatus } = await import('./service/status.js');
+        return serviceStatus({ workflowPath, name, scope: scopeOf(system) }, context.io);
+      }),
+    );
+}
+
+function addLogs(service: Command, context: ProgramContext): void {
+  withTarget(service.command('logs'))
+    .description('print the log of a service')
+    .argument('[workflow]', 'the workflow file', 'WORKFLOW.md')
+    .option('-f, --follow', 'also print new lines')
+    .option('-n, --lines <count>', 'how many past lines', parseCount, 100)
+    .action((workflowPath: string, { system, name, follow = false, lines }: LogFlags) =>
+      attempt(context, async () => {
+        const { serviceLogs } = await import('./service/status.js');
+        return serviceLogs({ workflowPath, name, follow, lines, scope: scopeOf(system) }, context.io);
       }),
     );
 }
@@ -94,16 +102,16 @@ interface InstallFlags extends TargetFlags {
 
 function withTarget(command: Command): Command {
   return command
-    .option('--name <name>', 'the name of the service: baton-<name> (default: by the folder of the workflow)', toName)
-    .option('--system', 'a service of the machine (/etc/systemd/system), not one of your own');
+    .option('--name <name>', 'the name of the service: baton-<name> (default: the folder of the workflow)', parseName)
+    .option('--system', 'a service of the machine (/etc/systemd/system) instead of your own');
 }
 
 function scopeOf(system: boolean | undefined): Scope {
   return system === true ? 'system' : 'user';
 }
 
-/** What is in the way of a service ends with 1; a wrong call and a wrong workflow with 2, as everywhere. */
-async function attempt(io: Io, done: (code: number) => void, act: () => Promise<number>): Promise<void> {
+/** Exit code 1 for `service_failed`; usage and workflow errors exit with 2 as everywhere. */
+async function attempt({ io, done }: ProgramContext, act: () => Promise<number>): Promise<void> {
   try {
     done(await act());
   } catch (error) {
@@ -112,17 +120,12 @@ async function attempt(io: Io, done: (code: number) => void, act: () => Promise<
   }
 }
 
-function toName(text: string): string {
+function parseName(text: string): string {
   if (isServiceName(text)) return text;
-  throw new InvalidArgumentError('It must be of letters, digits, ".", "_" and "-", up to 48 of them.');
+  throw new InvalidArgumentError('It must consist of letters, digits, ".", "_" and "-", up to 48 of them.');
 }
 
-function toCount(text: string): number {
+function parseCount(text: string): number {
   if (/^\d{1,6}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a number.');
-}
-
-function toPort(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new InvalidArgumentError('It must be a number from 0 to 65535.');
 }

@@ -67,7 +67,7 @@ describe('a person makes a mistake', () => {
     [['run', '--issue'], "'--issue <id>' argument missing"],
     [['run', '--issue', ' '], 'the name of an issue'],
     [['--dry-run', '--issue', 'TASK-1'], "cannot be used with option '--issue"],
-    [['a.md', 'b.md'], "run takes one workflow file; what is 'b.md'?"],
+    [['a.md', 'b.md'], "run takes one workflow file; unexpected: 'b.md'"],
     [['chekc'], 'Did you mean check?'],
     [['chekc', 'WORKFLOW.md'], 'Did you mean check?'],
     [['Check'], 'Did you mean check?'],
@@ -117,7 +117,9 @@ describe('a person makes a mistake', () => {
       expect(stdout).toContain(word);
     for (const example of ['baton status', 'baton answer TASK-1', 'baton explain TASK-1'])
       expect(stdout).toContain(`\n  ${example}`);
-    expect(stdout).toMatch(/Exit codes: 0 fine; 1 failed or refused; 2 usage, settings, no daemon to ask, or a second/);
+    expect(stdout).toMatch(
+      /Exit codes: 0 success; 1 failed or refused; 2 usage, settings, no daemon to ask, or a second/,
+    );
     expect(stdout).toMatch(/--port <port> .*the page and the API/);
     expect(await baton('--version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });

@@ -56,9 +56,9 @@ test.each(['SIGINT', 'SIGTERM'] as const)('logs -f goes on until %s, and leaves 
 
 test.each([
   [['service'], 2, /Usage: baton service/],
-  [['service', 'install', '--name', 'a/b'], 2, /must be of letters/],
+  [['service', 'install', '--name', 'a/b'], 2, /must consist of letters/],
   [['service', 'install', '--port', 'x'], 2, /from 0 to 65535/],
-  [['service', 'install', '--run-as', 'me'], 2, /--run-as goes with --system/],
+  [['service', 'install', '--run-as', 'me'], 2, /--run-as requires --system/],
   [['service', 'install', 'nope.md'], 2, /missing_workflow_file/],
   [['service', 'logs', '-n', 'x'], 2, /must be a number/],
   [['service', 'logs', '--name', 'nope'], 1, /service_failed: there is no service nope/],
