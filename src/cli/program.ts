@@ -1,5 +1,5 @@
 import { Command, CommanderError, Help } from 'commander';
-import { processIo } from './io.js';
+import { type Io, processIo } from './io.js';
 import type { ProgramContext } from './program-context.js';
 import { addDaemonCommands } from './program-daemon.js';
 import { addService } from './program-service.js';
@@ -7,11 +7,11 @@ import { addToolCommands } from './program-tools.js';
 import { addWorkCommands } from './program-work.js';
 
 /** Runs the command that `argv` names and returns its exit code. Throws `BatonError`. */
-export async function runProgram(argv: readonly string[], version: string): Promise<number> {
+export async function runProgram(argv: readonly string[], version: string, io: Io = processIo()): Promise<number> {
   let exitCode = 0;
   const context: ProgramContext = {
     program: new Command('baton'),
-    io: processIo(),
+    io,
     version,
     done: (code) => {
       exitCode = code;

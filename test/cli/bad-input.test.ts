@@ -118,7 +118,7 @@ describe('a person makes a mistake', () => {
     for (const example of ['baton status', 'baton answer TASK-1', 'baton explain TASK-1'])
       expect(stdout).toContain(`\n  ${example}`);
     expect(stdout).toMatch(
-      /Exit codes: 0 success; 1 failed or refused; 2 usage, settings, no daemon to ask, or a second/,
+      /Exit codes: 0 success; 1 failed or refused; 2 usage, settings, no running daemon, or a second/,
     );
     expect(stdout).toMatch(/--port <port> .*the page and the API/);
     expect(await baton('--version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { Io } from '../../src/cli/io.js';
+import { runProgram } from '../../src/cli/program.js';
 import type { Tracker } from '../../src/domain/ports.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../../src/tracker/registry.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
@@ -73,4 +74,9 @@ function collect(chunks: string[]): Writable {
       done();
     },
   });
+}
+
+/** The exit code of `baton <args>`, in this process. */
+export function baton(io: Io, ...args: string[]): Promise<number> {
+  return runProgram(['node', 'baton', ...args], '0.0.0', io);
 }

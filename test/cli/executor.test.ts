@@ -2,29 +2,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Command, CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { addExecutor } from '../../src/cli/program-tools.js';
 import { livingWith } from '../runner/contain/workbench.js';
 import { newNonce } from '../runner/executors/external/external-step.js';
-import { type World, world } from './cli-fixture.js';
+import { baton, type World, world } from './cli-fixture.js';
 
 const EXAMPLE = fileURLToPath(new URL('../../templates/executors/external.example.yaml', import.meta.url));
 
-async function baton(io: World, ...args: string[]): Promise<number> {
-  let code = -1;
-  const program = new Command('baton').exitOverride().configureOutput({ writeErr: (text) => io.stderr.write(text) });
-  addExecutor(program, io, (given) => {
-    code = given;
-  });
-  try {
-    await program.parseAsync(['node', 'baton', 'executor', ...args]);
-    return code;
-  } catch (error) {
-    if (error instanceof CommanderError) return 2;
-    throw error;
-  }
-}
+const executor = (io: World, ...args: string[]) => baton(io, 'executor', ...args);
 
 const workflow = (executors: string) => `---
 tracker: { kind: local }
@@ -50,7 +35,7 @@ describe('baton executor list', () => {
     const io = withExecutors('executors: { inline: { command: ./bin/run, args: ["a b"] } }');
     io.write('.baton/executors/filed.yaml', SPEC(', command: /opt/filed'));
 
-    const code = await baton(io, 'list');
+    const code = await executor(io, 'list');
 
     expect(code).toBe(0);
     expect(io.out().split('\n')).toEqual([
@@ -64,14 +49,14 @@ describe('baton executor list', () => {
     const io = withExecutors('executors: { inline: { command: ./bin/run } }');
     io.write('.baton/executors/filed.yaml', SPEC(''));
 
-    expect(await baton(io, 'list')).toBe(0);
+    expect(await executor(io, 'list')).toBe(0);
     expect(io.out()).toMatch(/^inline .*\n$/);
   });
 
   test('S0-15 the shipped example is not an executor of a workflow', async () => {
     const io = withExecutors('');
 
-    expect(await baton(io, 'list')).toBe(0);
+    expect(await executor(io, 'list')).toBe(0);
     expect(io.out()).toContain('can use no external executor');
   });
 
@@ -79,9 +64,9 @@ describe('baton executor list', () => {
     const io = world();
     const faulty = withExecutors('agent: { max_turns: x }\nexecutors: { a: { comand: y } }');
 
-    expect(await baton(io, 'list')).toBe(2);
+    expect(await executor(io, 'list')).toBe(2);
     expect(io.err()).toContain('missing_workflow_file');
-    for (const args of [['list'], ['test', 'a']]) expect(await baton(faulty, ...args)).toBe(2);
+    for (const args of [['list'], ['test', 'a']]) expect(await executor(faulty, ...args)).toBe(2);
     expect(faulty.err().trimEnd().split('\n')).toHaveLength(4);
   });
 });
@@ -91,7 +76,7 @@ describe('the example definition', () => {
     const io = withExecutors('');
     io.write('.baton/executors/acme-harness.yaml', readFileSync(EXAMPLE, 'utf8'));
 
-    expect(await baton(io, 'list')).toBe(0);
+    expect(await executor(io, 'list')).toBe(0);
     expect(io.out()).toMatch(/^acme-harness {2}\/opt\/acme\/bin\/harness run --json /);
     expect(io.err()).toBe('');
   });
@@ -111,7 +96,7 @@ describe('baton executor test', () => {
     const io = withExecutors(`executors: { acme: { command: bash, args: ["-c", "cat >kept; : ${nonce}"] } }`);
     const before = leftovers();
 
-    const code = await baton(io, 'test', 'acme');
+    const code = await executor(io, 'test', 'acme');
 
     expect(io.err()).toBe('');
     expect(io.out()).toContain('acme: bash -c');
@@ -129,7 +114,7 @@ describe('baton executor test', () => {
       String.raw`executors: { acme: { command: bash, args: ["-c", "printf 'no \\033[2Jlicence' >&2; exit 7"] } }`,
     );
 
-    const code = await baton(io, 'test', 'acme');
+    const code = await executor(io, 'test', 'acme');
 
     expect(io.out()).toContain(
       '  ✗ reads its input to the end and exits with 0: it exited with code 7: no \\u001b[2Jlicence\n      It must exit with 0',
@@ -144,7 +129,7 @@ describe('baton executor test', () => {
     const executors = `executors: { acme: { command: bash, args: ["-c", ${JSON.stringify(script)}], env: ${env} } }`;
     const io = withExecutors(executors, { env: { CANARY: 'canary-4711-secret' } });
 
-    const code = await baton(io, 'test', 'acme', '--limit', '5');
+    const code = await executor(io, 'test', 'acme', '--limit', '5');
 
     expect(code).toBe(1);
     expect(io.out()).toContain('it exited with code 1: got ***');
@@ -157,7 +142,7 @@ describe('baton executor test', () => {
     const io = withExecutors(`executors: { acme: { command: bash, args: ["-c", ${JSON.stringify(script)}] } }`);
     io.write('input.json', '{ "summary": "x" }');
 
-    expect(await baton(io, 'test', 'acme', '--input', 'input.json')).toBe(0);
+    expect(await executor(io, 'test', 'acme', '--input', 'input.json')).toBe(0);
   });
 
   test.each([
@@ -171,7 +156,7 @@ describe('baton executor test', () => {
     const io = withExecutors('executors: { acme: { command: bash } }');
     io.write('list.json', '[]');
 
-    expect(await baton(io, ...args)).toBe(2);
+    expect(await executor(io, ...args)).toBe(2);
     expect(io.err()).toContain(words);
   });
 });

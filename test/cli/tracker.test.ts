@@ -1,30 +1,14 @@
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Command, CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { addTracker } from '../../src/cli/program-tools.js';
 import { livingWith } from '../runner/contain/workbench.js';
 import { commandOf } from '../tracker/command/program-fixture.js';
-import { type World, world } from './cli-fixture.js';
+import { baton, type World, world } from './cli-fixture.js';
 
 const EXAMPLE = fileURLToPath(new URL('../../templates/trackers/json-file.mjs', import.meta.url));
 
-/** The exit code of `baton tracker test …`, in this process. */
-async function batonTrackerTest(io: World, ...args: string[]): Promise<number> {
-  let code = -1;
-  const program = new Command('baton').exitOverride().configureOutput({ writeErr: (text) => io.stderr.write(text) });
-  addTracker(program, io, (given) => {
-    code = given;
-  });
-  try {
-    await program.parseAsync(['node', 'baton', 'tracker', 'test', ...args]);
-    return code;
-  } catch (error) {
-    if (error instanceof CommanderError) return 2;
-    throw error;
-  }
-}
+const trackerTest = (io: World, ...args: string[]) => baton(io, 'tracker', 'test', ...args);
 
 const ISSUE = { id: '1', identifier: 'B-1', title: 'Try it', state: 'Todo' };
 const BOARD = { states: ['Todo', 'In Progress', 'Done'], issues: [ISSUE, { ...ISSUE, id: '2', state: 'Done' }] };
@@ -53,7 +37,7 @@ describe('the example that ships', () => {
     const io = world();
     const command = putExample(io);
 
-    const code = await batonTrackerTest(io, command, '--write', '1');
+    const code = await trackerTest(io, command, '--write', '1');
 
     expect(io.out()).toMatch(/It keeps the protocol: 16 checks passed\.\n$/);
     expect(io.out()).toContain('✓ moves an issue to another state, and back: "Todo", "In Progress", "Todo"');
@@ -71,7 +55,7 @@ describe('the example that ships', () => {
       issues: BOARD.issues.map((each) => ({ ...each, id: Number(each.id) })),
     });
 
-    const code = await batonTrackerTest(io, command, '--write', '1');
+    const code = await trackerTest(io, command, '--write', '1');
 
     expect(io.out()).toMatch(/It keeps the protocol: 16 checks passed\.\n$/);
     expect(code).toBe(0);
@@ -82,7 +66,7 @@ describe('the example that ships', () => {
     const io = world();
     const command = putExample(io);
 
-    const code = await batonTrackerTest(io, command);
+    const code = await trackerTest(io, command);
 
     expect(code).toBe(0);
     expect(io.out().match(/ {2}- .*: skipped: it changes an issue; name one .* --write <id>/g)).toHaveLength(3);
@@ -97,7 +81,7 @@ describe('the example that ships', () => {
       issues: [{ id: '7', identifier: 'A', title: 'T', state: 'Ready' }],
     });
 
-    const code = await batonTrackerTest(io, command);
+    const code = await trackerTest(io, command);
 
     expect(code).toBe(0);
     expect(io.out()).toContain('✓ answers issues_by_states with a list of issues: 0 in Todo,');
@@ -109,7 +93,7 @@ describe('programs that keep the protocol', () => {
   test('a program that exits after each answer passes, with a note about its starts', async () => {
     const io = world();
 
-    const code = await batonTrackerTest(io, commandOf('exits-after-each', 'late'));
+    const code = await trackerTest(io, commandOf('exits-after-each', 'late'));
 
     expect(code).toBe(0);
     expect(io.out()).toContain('· was given two requests at once: it answered 13\n      Baton waits for each answer');
@@ -120,7 +104,7 @@ describe('programs that keep the protocol', () => {
     const io = world();
     const command = `head -n 1 | ${putExample(io)}; sleep 0.1`;
 
-    const code = await batonTrackerTest(io, command, '--write', '1');
+    const code = await trackerTest(io, command, '--write', '1');
 
     expect(io.out()).toContain('✓ comments on an issue');
     expect(io.out()).toContain('✓ moves an issue to another state, and back: "Todo", "In Progress", "Todo"');
@@ -131,7 +115,7 @@ describe('programs that keep the protocol', () => {
   test('an empty board skips checks, with the advice to name states', async () => {
     const io = world();
 
-    const code = await batonTrackerTest(io, putExample(io, { states: [], issues: [] }), '--states', 'Here, There');
+    const code = await trackerTest(io, putExample(io, { states: [], issues: [] }), '--states', 'Here, There');
 
     expect(code).toBe(0);
     expect(io.out()).toContain('0 in Here, There');
@@ -143,7 +127,7 @@ describe('a failed check shows request, answer and action', () => {
   test('on lines of their own', async () => {
     const io = world();
 
-    const code = await batonTrackerTest(io, commandOf('faulty', 'ignores the requested states'));
+    const code = await trackerTest(io, commandOf('faulty', 'ignores the requested states'));
 
     expect(code).toBe(1);
     expect(io.out()).toContain(
@@ -161,7 +145,7 @@ describe('a failed check shows request, answer and action', () => {
     const io = world();
     const faulty = commandOf('faulty', 'ends badly', io.dir);
 
-    const code = await batonTrackerTest(io, faulty);
+    const code = await trackerTest(io, faulty);
 
     expect(code).toBe(1);
     expect(io.out()).toContain('  ✗ writes nothing but answers: it wrote 2 lines\n');
@@ -173,7 +157,7 @@ describe('a failed check shows request, answer and action', () => {
   test('a program that does not end is ended', async () => {
     const io = world();
 
-    const code = await batonTrackerTest(io, commandOf('faulty', 'never ends', io.dir));
+    const code = await trackerTest(io, commandOf('faulty', 'never ends', io.dir));
 
     expect(code).toBe(1);
     expect(io.out()).toContain('  ✗ exits when its stdin ends: it was still there after 1 s\n');
@@ -189,7 +173,7 @@ describe('the program of a workflow', () => {
     io.write('WORKFLOW.md', text);
     io.write('other/flow.md', workflow('{ command: no-such-program }'));
 
-    const codes = [await batonTrackerTest(io), await batonTrackerTest(io, 'other/flow.md')];
+    const codes = [await trackerTest(io), await trackerTest(io, 'other/flow.md')];
 
     expect(codes).toEqual([0, 1]);
     expect(io.out()).toContain('0 in Ready, Done');
@@ -199,7 +183,7 @@ describe('the program of a workflow', () => {
     const io = world({ env: { MY_TOKEN: 'canary-4711-secret' } });
     io.write('WORKFLOW.md', workflow(`{ command: "${commandOf('prints-secrets')}", env: { TOKEN: $MY_TOKEN } }`));
 
-    const code = await batonTrackerTest(io);
+    const code = await trackerTest(io);
 
     expect(code).toBe(1);
     expect(io.out()).toContain('it answered with the error auth (bad token ***, hidden (none)');
@@ -222,7 +206,7 @@ describe('errors before the first check', () => {
     io.write('local.md', '---\ntracker: { kind: local }\n---\nGo.\n');
     io.write('secret.md', workflow('{ command: x, env: { TOKEN: $NOT_SET } }'));
 
-    expect(await batonTrackerTest(io, ...args)).toBe(2);
+    expect(await trackerTest(io, ...args)).toBe(2);
     expect(io.err()).toContain(words);
     expect(io.out()).toBe('');
   });

@@ -1,18 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Command } from 'commander';
-import { addCapability } from '../../../src/cli/program-tools.js';
-import type { World } from '../cli-fixture.js';
+import { baton, type World } from '../cli-fixture.js';
 
 /** `baton capability <args>` in a world; the exit code. */
-export async function capability(io: World, ...args: string[]): Promise<number> {
-  let exitCode = -1;
-  const program = new Command('baton').exitOverride().configureOutput({ writeErr: (text) => io.stderr.write(text) });
-  addCapability(program, io, (code) => {
-    exitCode = code;
-  });
-  await program.parseAsync(['node', 'baton', 'capability', ...args]);
-  return exitCode;
+export function capability(io: World, ...args: string[]): Promise<number> {
+  return baton(io, 'capability', ...args);
 }
 
 /** An executor for `types` whose handler is the body of `async (threadContext, { codebolt })`. */

@@ -132,7 +132,10 @@ describe('baton capability create', () => {
     expect(existsSync(join(here.dir, '.baton/capabilities/executors/there/executor.yaml'))).toBe(false);
   });
 
-  test('without a type is no call', async () => {
-    await expect(capability(world(), 'create', 'mine')).rejects.toThrow(/--type/);
+  test('requires a type', async () => {
+    const io = world();
+
+    expect(await capability(io, 'create', 'mine')).toBe(2);
+    expect(io.err()).toMatch(/--type/);
   });
 });

@@ -1,28 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, CommanderError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { addNotify } from '../../../src/cli/program-tools.js';
 import { NOTICE_KINDS } from '../../../src/domain/config.js';
 import { receiver } from '../../notify/receiver.js';
 import { livingWith } from '../../runner/contain/workbench.js';
 import { newNonce } from '../../runner/executors/external/external-step.js';
-import { type World, world } from '../cli-fixture.js';
+import { baton, type World, world } from '../cli-fixture.js';
 
-async function baton(io: World, ...args: string[]): Promise<number> {
-  let code = -1;
-  const program = new Command('baton').exitOverride().configureOutput({ writeErr: (text) => io.stderr.write(text) });
-  addNotify(program, io, (given) => {
-    code = given;
-  });
-  try {
-    await program.parseAsync(['node', 'baton', 'notify', 'test', ...args]);
-    return code;
-  } catch (error) {
-    if (error instanceof CommanderError) return 2;
-    throw error;
-  }
-}
+const notifyTest = (io: World, ...args: string[]) => baton(io, 'notify', 'test', ...args);
 
 function withNotify(notify: string, env: NodeJS.ProcessEnv = {}): World {
   const io = world({ env });
@@ -35,7 +20,7 @@ describe('baton notify test', () => {
     const hook = await receiver(200);
     const io = withNotify("notify: { url: $HOOK, command: 'cat > got.json' }", { HOOK: hook.url });
 
-    const code = await baton(io);
+    const code = await notifyTest(io);
 
     expect(code).toBe(0);
     expect(io.out()).toMatch(/^✓ notify\.url: arrived \(HTTP 200, \d+\.\d s\)$/m);
@@ -49,7 +34,7 @@ describe('baton notify test', () => {
   test.each(NOTICE_KINDS)('--kind %s sends that kind', async (kind) => {
     const io = withNotify("notify: { command: 'cat > got.json' }");
 
-    expect(await baton(io, '--kind', kind)).toBe(0);
+    expect(await notifyTest(io, '--kind', kind)).toBe(0);
     expect(JSON.parse(readFileSync(join(io.dir, 'got.json'), 'utf8'))).toMatchObject({ kind, test: true });
     const isUnwanted = io.out().includes(`The daemon itself sends no ${kind}: notify.on does not name it.`);
     expect(isUnwanted).toBe(kind === 'daily_report');
@@ -58,7 +43,7 @@ describe('baton notify test', () => {
   test('another kind is refused, with those that there are', async () => {
     const io = withNotify("notify: { command: 'true' }");
 
-    expect(await baton(io, '--kind', 'nonsense')).toBe(2);
+    expect(await notifyTest(io, '--kind', 'nonsense')).toBe(2);
     expect(io.err()).toContain('asking, parked, hold, done, daily_report');
   });
 
@@ -66,7 +51,7 @@ describe('baton notify test', () => {
     const gone = await receiver(404);
     const io = withNotify("notify: { url: $HOOK, command: 'no-such-program' }", { HOOK: gone.url });
 
-    expect(await baton(io)).toBe(1);
+    expect(await notifyTest(io)).toBe(1);
     expect(io.out()).toMatch(/^✗ notify\.url: did not arrive: HTTP 404 \(http_404, \d+\.\d s\)\n {4}.*new webhook/m);
     expect(io.out()).toMatch(/^✗ notify\.command: did not arrive: .*no-such-program.* \(exit_127, .*\)\n {4}.*PATH/m);
     expect(io.out()).not.toContain('canary');
@@ -75,7 +60,7 @@ describe('baton notify test', () => {
   test('a variable that is not set is said by its name', async () => {
     const io = withNotify('notify: { url: $NO_SUCH_HOOK }');
 
-    expect(await baton(io)).toBe(1);
+    expect(await notifyTest(io)).toBe(1);
     expect(io.out()).toMatch(
       /notify\.url is \$NO_SUCH_HOOK, which is not set \(variable_unset.*\n {4}Set the variable/,
     );
@@ -89,7 +74,7 @@ describe('baton notify test', () => {
       },
     );
 
-    expect(await baton(io)).toBe(1);
+    expect(await notifyTest(io)).toBe(1);
     expect(io.out()).toContain('\\u001b[2J');
     for (const text of ['\u001b', 'canary']) expect(io.out()).not.toContain(text);
   });
@@ -98,18 +83,18 @@ describe('baton notify test', () => {
     const nowhere = withNotify('');
     const faulty = withNotify('agent: { max_turns: x }');
 
-    expect(await baton(nowhere)).toBe(2);
+    expect(await notifyTest(nowhere)).toBe(2);
     expect(nowhere.err()).toContain('neither notify.url nor notify.command');
-    expect(await baton(faulty)).toBe(2);
+    expect(await notifyTest(faulty)).toBe(2);
     expect(faulty.err()).toContain('agent.max_turns');
-    expect(await baton(world(), 'nowhere.md')).toBe(2);
+    expect(await notifyTest(world(), 'nowhere.md')).toBe(2);
   });
 
   test('nothing of the command is left', async () => {
     const nonce = newNonce();
     const io = withNotify(`notify: { command: '(exec -a left-${nonce} sleep 1000) & exit 0' }`);
 
-    expect(await baton(io)).toBe(0);
+    expect(await notifyTest(io)).toBe(0);
     expect(livingWith(nonce)).toEqual([]);
   });
 });
