@@ -3,9 +3,10 @@ import type { Readable, Writable } from 'node:stream';
 import { type Fields, listOf, textOf } from '../domain/json.js';
 import { DemoThread } from './demo-thread.js';
 import { DemoTurn } from './demo-turn.js';
-import { type Handled, LinePeer, RefusedError, threadReply } from './line-peer.js';
+import { LinePeer, RefusedError, type RequestResult } from './line-peer.js';
+import { threadReply } from './protocol-shapes.js';
 
-/** The requests of the app-server protocol that a client of Baton's kind sends; any other is refused as codex does. */
+/** Handles the requests of the app-server protocol that Baton sends. Others are refused, as codex does. */
 export class DemoServer {
   readonly #peer: LinePeer;
   readonly #threads = new Map<string, DemoThread>();
@@ -20,12 +21,12 @@ export class DemoServer {
     this.#peer = new LinePeer(input, output, (method, params) => this.#handle(method, params));
   }
 
-  /** Ends every turn, and with it every command that runs. */
+  /** Ends every turn with its running command. */
   close(): void {
     for (const turn of this.#turns.values()) turn.interrupt();
   }
 
-  #handle(method: string, params: Fields): Handled {
+  #handle(method: string, params: Fields): RequestResult {
     if (method !== 'initialize' && !this.#isInitialized) throw new RefusedError('Not initialized');
     switch (method) {
       case 'initialize':
@@ -48,7 +49,7 @@ export class DemoServer {
     }
   }
 
-  #initialize(): Handled {
+  #initialize(): RequestResult {
     if (this.#isInitialized) throw new RefusedError('Already initialized');
     this.#isInitialized = true;
     const platformFamily = process.platform === 'win32' ? 'windows' : 'unix';
@@ -56,12 +57,12 @@ export class DemoServer {
     return { result: { userAgent: 'baton-demo-agent', codexHome: process.cwd(), platformFamily, platformOs } };
   }
 
-  #start(params: Fields): Handled {
+  #start(params: Fields): RequestResult {
     const result = this.#open(DemoThread.start(folderOf(params), listOf(params.dynamicTools)));
     return { result, after: () => this.#peer.notify('thread/started', { thread: result.thread }) };
   }
 
-  #resume(params: Fields): Handled {
+  #resume(params: Fields): RequestResult {
     const id = textOf(params.threadId) ?? '';
     const thread = this.#threads.get(id) ?? DemoThread.resume(folderOf(params), id);
     if (!thread) throw new RefusedError(`no rollout found for thread id ${id.slice(0, 100)}`);
@@ -74,15 +75,15 @@ export class DemoServer {
     return threadReply(thread, Date.now());
   }
 
-  #name(params: Fields): Handled {
+  #name(params: Fields): RequestResult {
     const thread = this.#thread(params);
     thread.name = textOf(params.name);
     const update = { threadId: thread.id, ...(thread.name === null ? {} : { threadName: thread.name }) };
     return { result: {}, after: () => this.#peer.notify('thread/name/updated', update) };
   }
 
-  /** During an active turn it steers that one, as codex does. */
-  #startTurn(params: Fields): Handled {
+  /** During an active turn the input steers that turn, as with codex. */
+  #startTurn(params: Fields): RequestResult {
     const thread = this.#thread(params);
     const input = listOf(params.input);
     const active = this.#turns.get(thread.id);
@@ -96,7 +97,7 @@ export class DemoServer {
     return { result: { turn: turn.shape() }, after: run };
   }
 
-  #steer(params: Fields): Handled {
+  #steer(params: Fields): RequestResult {
     const turn = this.#activeTurn(params, params.expectedTurnId);
     turn.steer(listOf(params.input));
     return { result: { turnId: turn.id } };

@@ -1,27 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { type Fields, fieldsOf, listOf, textOf } from '../domain/json.js';
 import { counted } from '../text/format-numbers.js';
-import { type DemoThread, fileChange, type Step, type Usage, writeText } from './demo-thread.js';
-import {
-  commandItem,
-  type LinePeer,
-  messageItem,
-  type TurnStatus,
-  turnError,
-  turnShape,
-  usageShape,
-} from './line-peer.js';
+import type { DemoThread, Step, Usage } from './demo-thread.js';
+import type { LinePeer } from './line-peer.js';
+import { commandItem, messageItem, type TurnStatus, turnError, turnShape, usageShape } from './protocol-shapes.js';
 import { runChild } from './run-child.js';
+import { fileChange, writeText } from './workspace-files.js';
 
 /**
- * One turn: it does its share of the steps and, when nothing is left, moves the issue on. A step that cannot be done fails the
- * turn; an interrupt ends it wherever it is, and ends a command with it.
+ * One turn. It runs until its steps are done, one of them fails, or it is interrupted; then it is reported as `completed`, `failed` or
+ * `interrupted`. The last turn also moves the issue. An interrupt kills a running command.
  */
 export class DemoTurn {
   readonly id = randomUUID();
   readonly #beganMs = Date.now();
   readonly #abort = new AbortController();
-  readonly #voice: TurnVoice;
+  readonly #reporter: TurnReporter;
   #steps: Step[] = [];
 
   constructor(
@@ -30,7 +24,7 @@ export class DemoTurn {
     private readonly input: readonly unknown[],
     paceMs: () => number,
   ) {
-    this.#voice = new TurnVoice(peer, thread, this.id, () => this.#unlessInterrupted(wait(paceMs())));
+    this.#reporter = new TurnReporter(peer, thread, this.id, () => this.#unlessInterrupted(wait(paceMs())));
   }
 
   shape(status: TurnStatus = 'inProgress', message?: string): object {
@@ -41,15 +35,17 @@ export class DemoTurn {
     this.#abort.abort();
   }
 
-  /** Further words in mid-turn; steps in them are done at the end of this turn. */
+  /** Adds the steps of a message to the end of this turn. */
   steer(input: readonly unknown[]): void {
     const before = this.#steps.length;
-    this.#steps.push(...this.thread.listen(promptOf(input)));
+    this.#steps.push(...this.thread.addSteps(promptOf(input)));
     const added = this.#steps.length - before;
-    this.thread.report.push(`was told something in mid-turn${added === 0 ? '' : `, ${added} more to do`}`);
+    this.thread.report.push(
+      `got a message during the turn${added === 0 ? '' : `, with ${counted(added, 'more step')}`}`,
+    );
   }
 
-  /** Settles when the turn has ended, in whatever way. */
+  /** Resolves when the turn has ended in any way. */
   async run(): Promise<void> {
     const { threadId, turn } = { threadId: this.thread.id, turn: this.shape() };
     this.peer.notify('turn/started', { threadId, turn });
@@ -60,27 +56,27 @@ export class DemoTurn {
       message = error instanceof Error ? error.message : String(error);
       [status, message] = this.#abort.signal.aborted ? ['interrupted'] : ['failed', message];
     }
-    if (message !== undefined) this.#voice.notify('error', { error: turnError(message), willRetry: false });
+    if (message !== undefined) this.#reporter.notify('error', { error: turnError(message), willRetry: false });
     this.peer.notify('turn/completed', { threadId, turn: this.shape(status, message) });
   }
 
   async #work(): Promise<void> {
     this.#steps = [...this.thread.beginTurn(promptOf(this.input))];
-    this.#voice.heard(this.input);
-    await this.#voice.think(`**Reading what to do**: ${counted(this.#steps.length, 'step')} in this turn`);
+    this.#reporter.userMessage(this.input);
+    await this.#reporter.think(`**Reading what to do**: ${counted(this.#steps.length, 'step')} in this turn`);
     for (let step = this.#steps.shift(); step !== undefined; step = this.#steps.shift()) {
       this.thread.stepDone(await this.#do(step));
       if (this.thread.takeFailure()) throw new Error('the demo agent fails once here, because the issue asks for it');
     }
     if (!this.thread.isLastTurn) {
-      await this.#voice.say('That is my part for this turn. The rest comes in the next one.', 'final_answer');
+      await this.#reporter.say('My steps of this turn are done. The others follow in the next turn.', 'final_answer');
       return;
     }
     await this.#moveIssue();
-    await this.#voice.say(`All done: ${this.thread.report.join('; ')}.`, 'final_answer');
+    await this.#reporter.say(`All done: ${this.thread.report.join('; ')}.`, 'final_answer');
   }
 
-  /** What was done, in words. */
+  /** Returns a line for the report. */
   async #do(step: Step): Promise<string> {
     return step.kind === 'write' ? this.#write(step.path, `${step.text}\n`) : this.#run(step.command);
   }
@@ -88,17 +84,17 @@ export class DemoTurn {
   async #write(path: string, text: string): Promise<string> {
     const { cwd } = this.thread;
     const change = fileChange(cwd, path, text);
-    if (change === null) throw new Error(`${path} is no place for a file of this workspace: nothing was written`);
-    if (change.kind.type === 'update' && change.diff === '') return `found \`${path}\` as it should be`;
+    if (change === null) throw new Error(`${path} is not a path for a file in this workspace: nothing was written`);
+    if (change.kind.type === 'update' && change.diff === '') return `\`${path}\` needed no change`;
     const shape = (status: string) => (id: string) => ({ type: 'fileChange', id, changes: [change], status });
-    await this.#voice.item(shape('inProgress'), async () => writeText(change.path, text), shape('completed'));
+    await this.#reporter.item(shape('inProgress'), async () => writeText(change.path, text), shape('completed'));
     return `wrote \`${path}\``;
   }
 
   async #run(command: string): Promise<string> {
     const { cwd } = this.thread;
     const options = { cwd, env: process.env, signal: this.#abort.signal };
-    const { exitCode } = await this.#voice.item(
+    const { exitCode } = await this.#reporter.item(
       (id) => commandItem(id, command, cwd, null),
       () => runChild('bash', ['-c', command], options),
       (id, result) => commandItem(id, command, cwd, result),
@@ -110,13 +106,13 @@ export class DemoTurn {
   async #moveIssue(): Promise<void> {
     const tool = this.thread.tools.find(({ name }) => name === UPDATE_ISSUE);
     if (!tool) {
-      await this.#voice.say(`I was given no tool ${UPDATE_ISSUE}: somebody else has to move the issue.`);
+      await this.#reporter.say(`I have no tool ${UPDATE_ISSUE}: a person has to move the issue.`);
       return;
     }
     const comment = `The demo agent did this:\n\n${this.thread.report.map((line) => `- ${line}`).join('\n')}`;
     const call = { namespace: null, tool: UPDATE_ISSUE, arguments: finishing(tool, comment) };
     const open = { status: 'inProgress', contentItems: null, success: null, durationMs: null };
-    const reply = await this.#voice.item(
+    const reply = await this.#reporter.item(
       (id) => ({ type: 'dynamicToolCall', id, ...call, ...open }),
       async (callId) => {
         const beganMs = Date.now();
@@ -153,13 +149,13 @@ function promptOf(input: readonly unknown[]): string {
   return input.map((part) => textOf(fieldsOf(part).text) ?? '').join('\n');
 }
 
-/** Unreferenced timers would let the process end; a turn must not. */
+/** The timer is referenced, so that the process stays alive during a turn. */
 function wait(ms: number): Promise<void> {
   return ms <= 0 ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** What a turn says while it works: items, deltas and token counts, at a pace that people can follow. */
-class TurnVoice {
+/** Sends the notifications of a turn: items, deltas and token counts, at a pace that people can follow. */
+class TurnReporter {
   constructor(
     private readonly peer: LinePeer,
     private readonly thread: DemoThread,
@@ -171,7 +167,7 @@ class TurnVoice {
     this.peer.notify(method, { threadId: this.thread.id, turnId: this.turnId, ...params });
   }
 
-  /** `begun` and `ended` shape the item before and after the work; the item has one id throughout. */
+  /** `begun` and `ended` build the item before and after the work, with the same id. */
   async item<T>(
     begun: (id: string) => object,
     work: (id: string) => Promise<T>,
@@ -182,11 +178,11 @@ class TurnVoice {
     this.notify('item/started', { item: begun(id), startedAtMs: Date.now() });
     const done = await work(id);
     this.notify('item/completed', { item: ended(id, done), completedAtMs: Date.now() });
-    this.#bill(JSON.stringify(done ?? '').length);
+    this.#countTokens(JSON.stringify(done ?? '').length);
     return done;
   }
 
-  heard(input: readonly unknown[]): void {
+  userMessage(input: readonly unknown[]): void {
     const item = { type: 'userMessage', id: `item_${randomUUID()}`, clientId: null, content: input };
     this.notify('item/started', { item, startedAtMs: Date.now() });
     this.notify('item/completed', { item, completedAtMs: Date.now() });
@@ -209,8 +205,8 @@ class TurnVoice {
     );
   }
 
-  /** Made up, but as a model would be billed: the whole thread is read again for every item, most of it from a cache. */
-  #bill(writtenChars: number): void {
+  /** Invented token counts, like those of a model that reads the whole thread for every item, mostly from a cache. */
+  #countTokens(writtenChars: number): void {
     const { usage } = this.thread;
     const last: Usage = {
       inputTokens: 2_400 + Math.round(usage.outputTokens * 1.2),
@@ -225,24 +221,24 @@ class TurnVoice {
   }
 }
 
-/** The one tool of the client that the demo agent knows. */
+/** The only tool of the client that the demo agent uses. */
 const UPDATE_ISSUE = 'update_issue';
 
-/** What trackers call work that is finished, the best name first. */
+/** Names of states for finished work, the best name first. */
 const FINISHED = ['done', 'resolved', 'closed'];
 
-/** What to call the tool with when the work is finished, as far as it takes that. */
+/** The arguments for finished work, as far as the tool accepts them. */
 function finishing(tool: Fields, comment: string): { readonly state?: string; readonly comment?: string } {
   const { properties } = fieldsOf(tool.inputSchema);
   const takes = (name: string) => Object.hasOwn(fieldsOf(properties), name);
   return { ...(takes('state') ? { state: doneState(tool) } : {}), ...(takes('comment') ? { comment } : {}) };
 }
 
-/** The state that says so where there is one, else the last one that the tool names. */
+/** The state for finished work, or else the last state that the tool names. */
 function doneState(tool: Fields): string {
   const { state } = fieldsOf(fieldsOf(tool.inputSchema).properties);
-  const told = textOf(fieldsOf(state).description) ?? textOf(tool.description) ?? '';
-  const [, list = ''] = /(?:One of|States): (.+?)\.(?:\s|$)/.exec(told) ?? [];
+  const description = textOf(fieldsOf(state).description) ?? textOf(tool.description) ?? '';
+  const [, list = ''] = /(?:One of|States): (.+?)\.(?:\s|$)/.exec(description) ?? [];
   const states = list.split(', ').filter((name) => name !== '');
   const named = FINISHED.flatMap((finished) => states.filter((name) => name.toLowerCase() === finished));
   return named[0] ?? states.at(-1) ?? 'Done';

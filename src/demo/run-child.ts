@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 
-/** Runs a program to its end, with bounded time and output. It has a process group of its own, and nothing of the group is left. */
 export interface ChildOptions {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
@@ -9,10 +8,10 @@ export interface ChildOptions {
 }
 
 export interface ChildResult {
-  /** 124 when it took too long, as `timeout` says it; 137 when it was killed. */
+  /** 124 after the time limit, as with `timeout`; 137 when it was killed. */
   readonly exitCode: number;
   readonly stdout: string;
-  /** stdout and stderr as they came. */
+  /** stdout and stderr in the order of arrival. */
   readonly output: string;
   readonly durationMs: number;
 }
@@ -21,10 +20,10 @@ const LIMIT_MS = 60_000;
 const TIMED_OUT = 124;
 const KILLED = 137;
 const MAX_OUTPUT = 64_000;
-/** Somebody who left the group may hold the output open for ever. */
+/** A process that left the group may hold the output open for ever. */
 const DRAIN_MS = 250;
 
-/** Rejects only when the program cannot be started. */
+/** Runs a program in its own process group, with bounded time and output, and kills the group at its end. Rejects only when the program cannot be started. */
 export function runChild(file: string, args: readonly string[], options: ChildOptions): Promise<ChildResult> {
   const { cwd, env, input, signal } = options;
   const beganMs = performance.now();
@@ -36,7 +35,7 @@ export function runChild(file: string, args: readonly string[], options: ChildOp
     output.add(text);
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => output.add(text));
-  // A program that does not read its input is none of our business.
+  // A program may ignore its input.
   child.stdin.on('error', () => {});
   child.stdin.end(input ?? '');
 
@@ -78,7 +77,7 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nothing of the group is alive.
+    // The group has no process any more.
   }
 }
 

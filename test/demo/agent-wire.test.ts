@@ -64,7 +64,7 @@ async function heldLine() {
   return { connected, open: `exec 3<>/dev/tcp/127.0.0.1/${port}` };
 }
 
-test('messages have no jsonrpc member, notifications say when they were sent, garbage is passed over', async () => {
+test('messages have no jsonrpc member, notifications have their time, and garbage is ignored', async () => {
   const { write, turn, until, messages } = open();
   for (const garbage of ['', 'garbage', '[1]', '{"id":7}', '{"method":"initialized"}', '{"id":0,"result":{}}'])
     write(garbage);
@@ -76,7 +76,7 @@ test('messages have no jsonrpc member, notifications say when they were sent, ga
   expect(messages.filter((message) => message.method && typeof message.emittedAtMs !== 'number')).toEqual([]);
 });
 
-test('a method that it does not know is refused with −32600, and so is everything before initialize', async () => {
+test('unknown methods, and all requests before initialize, are refused with −32600', async () => {
   const { ask } = open();
 
   expect(await ask('thread/start')).toMatchObject({ error: { code: -32600, message: 'Not initialized' } });
@@ -89,7 +89,7 @@ test('a method that it does not know is refused with −32600, and so is everyth
 test.each([
   ['the end of stdin', (child: ReturnType<typeof open>['child']) => void child.stdin.end()],
   ['SIGTERM', (child: ReturnType<typeof open>['child']) => void child.kill('SIGTERM')],
-])('%s ends it with exit code 0, and with it the command that it runs', async (_, end) => {
+])('%s ends the agent with exit code 0, together with its running command', async (_, end) => {
   const { child, turn } = open();
   const held = await heldLine();
   await turn(`- run \`${held.open}; sleep 1000\``);
@@ -101,7 +101,7 @@ test.each([
   expect(exit).toEqual([0, null]);
 });
 
-test('a process that has left its group and holds the output does not hold the turn', async () => {
+test('a process that left the group and holds the output does not block the turn', async () => {
   const { turn, until } = open();
   const held = await heldLine();
 
@@ -114,7 +114,7 @@ test('a process that has left its group and holds the output does not hold the t
   line.destroy();
 });
 
-test('an interrupt ends the turn and its command, and the agent lives on', async () => {
+test('an interrupt ends the turn and its command, but not the agent', async () => {
   const { ask, turn, until } = open();
   const held = await heldLine();
   const ids = await turn(`- run \`${held.open}; sleep 1000\`\n- write \`never.txt\`: x`);
@@ -130,7 +130,7 @@ test('an interrupt ends the turn and its command, and the agent lives on', async
   expect(await ask('turn/interrupt', ids)).toMatchObject({ error: { message: 'no active turn' } });
 });
 
-test('words in mid-turn are taken up at its end, by turn/steer and by turn/start alike', async () => {
+test('steps of a message during a turn follow at its end, with turn/steer and turn/start', async () => {
   const { ask, turn, until, cwd } = open();
   const held = await heldLine();
   const { threadId, turnId } = await turn(`- run \`${held.open}; read -u 3\``);

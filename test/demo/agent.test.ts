@@ -13,7 +13,7 @@ const go = (prompt: string, options: Partial<Parameters<typeof run>[0]> = {}) =>
   run({ command: agent.command, step: { prompt }, tools: board().tools, ...options });
 const text = (folder: string, name: string) => readFileSync(join(folder, name), 'utf8');
 
-test('it does what the bullets say, tells every step, and moves its issue on', async () => {
+test('the agent follows the bullet lines, reports every step and moves its issue', async () => {
   const { tracker, tools } = board();
 
   const { outcome, workspace, events, signals } = await go(
@@ -44,7 +44,7 @@ test.each([
   ['New, In Progress, Resolved, Feedback, Closed, Rejected', 'Resolved'],
   ['open, closed', 'closed'],
   ['Ready, Shipped', 'Shipped'],
-])('of the states %s it takes %s for finished work', async (states, finished) => {
+])('of the states %s the agent uses %s for finished work', async (states, finished) => {
   const { tools, asked } = toolFor(states);
 
   await go('- write `a.txt`: 1', { tools });
@@ -52,7 +52,7 @@ test.each([
   expect(asked).toMatchObject([{ state: finished }]);
 });
 
-test('a command really runs: its output, exit code and time are reported', async () => {
+test('a command runs, and its output, exit code and duration are reported', async () => {
   const { events } = await go('- run `echo out; echo err >&2; echo "$PWD" > where.txt`');
 
   const item = events('notification')
@@ -81,7 +81,7 @@ test('an issue without bullets gets a note with its title', async () => {
   expect(text(workspace, 'NOTES.md')).toBe('# AB-1: Make it so\n');
 });
 
-test('it fails once, and goes on when it is run again; git sees nothing of it', async () => {
+test('the agent fails once and continues in the next run, and git ignores its notes', async () => {
   const folder = await gitFolder();
   onTestFinished(folder.remove);
   const prompt = '- write `a.txt`: 1\n- fail once (the demo agent only)\n- write `b.txt`: 2';
@@ -93,11 +93,11 @@ test('it fails once, and goes on when it is run again; git sees nothing of it', 
     code: 'turn_failed',
     message: expect.stringContaining('fails once'),
   });
-  expect(lastMessage(second.outcome)).toContain('found `a.txt` as it should be; wrote `b.txt`');
+  expect(lastMessage(second.outcome)).toContain('`a.txt` needed no change; wrote `b.txt`');
   expect(await folder.changes()).toEqual(['?? a.txt', '?? b.txt']);
 });
 
-test('over two turns it moves the issue in the second one only', async () => {
+test('an issue over two turns is moved in the second turn only', async () => {
   const { tracker, tools } = board();
   const seen: string[] = [];
   const watched = tools.map((tool) => ({
@@ -120,7 +120,7 @@ test('over two turns it moves the issue in the second one only', async () => {
   expect(tracker.get('AB-1').state).toBe('Done');
 });
 
-test('a thread goes on in another process, with its steps, tools and token totals', async () => {
+test('a thread can be resumed by another process, with its steps, tools and token totals', async () => {
   const prompt = '- write `a.txt`: 1\n- write `b.txt`: 2\n- take two turns';
   const { tracker, tools } = board();
   const first = await go(prompt, { tools });
@@ -141,7 +141,7 @@ test('a thread goes on in another process, with its steps, tools and token total
   expect(inputs(second)[0]).toBeGreaterThan(inputs(first).at(-1) ?? 0);
 });
 
-test('a thread that it does not know cannot be resumed', async () => {
+test('an unknown thread cannot be resumed', async () => {
   const threadId = '01234567-0123-0123-0123-0123456789ab';
 
   const { outcome, events } = await go('- write `a.txt`: 1', {
@@ -160,7 +160,7 @@ test.each([
   'link/x',
   'file-link',
   '.',
-])('it does not write to %s, and fails its turn', async (path) => {
+])('writing to %s is refused and fails the turn', async (path) => {
   const outside = tempFolder();
   const workspace = join(outside, 'ws');
   mkdirSync(join(workspace, '.git/hooks'), { recursive: true });
@@ -170,13 +170,13 @@ test.each([
 
   const { outcome } = await go(`- write \`${path}\`: gotcha`, { workspace });
 
-  expect(failureOf(outcome).message).toBe(`${path} is no place for a file of this workspace: nothing was written`);
+  expect(failureOf(outcome).message).toBe(`${path} is not a path for a file in this workspace: nothing was written`);
   expect(readdirSync(outside).sort()).toEqual(['kept', 'ws']);
   expect(text(outside, 'kept')).toBe('as it was');
   expect(readdirSync(join(workspace, '.git/hooks'))).toEqual([]);
 });
 
-test('a command that fails, fails the turn', async () => {
+test('a failed command fails the turn', async () => {
   const { tracker, tools } = board();
 
   const { outcome } = await go('- run `exit 3`\n- write `a.txt`: 1', { tools });
@@ -185,7 +185,7 @@ test('a command that fails, fails the turn', async () => {
   expect(tracker.get('AB-1').state).toBe('Todo');
 });
 
-test('an issue that cannot be moved fails the turn; without the tool the agent only says so', async () => {
+test('an issue that cannot be moved fails the turn, and a missing tool is only reported', async () => {
   const { tracker, tools } = board();
   tracker.remove('AB-1');
 
@@ -196,7 +196,7 @@ test('an issue that cannot be moved fails the turn; without the tool the agent o
   expect(toolless.outcome.state).toBe('success');
 });
 
-test('it imports only node, its own folder, the domain and text, so it starts fast', () => {
+test('the agent imports only node, its own folder, the domain and text, so that it starts fast', () => {
   const folder = fileURLToPath(new URL('../../src/demo/', import.meta.url));
   const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
 
