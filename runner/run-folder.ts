@@ -3,7 +3,7 @@ import { lstat, mkdir, readFile, realpath, rename, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { BatonError } from '../src/domain/errors.js';
-import { deleteTrash } from './workspace/workspace-folder.js';
+import { deleteTrash } from './workspace/bookkeeping.js';
 
 export interface DaemonFolder {
   readonly path: string;

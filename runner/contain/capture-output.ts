@@ -6,14 +6,14 @@ import type { ContainedProcess, ExitStatus } from './process.js';
 export interface CapturedOutput {
   readonly stdout: string;
   readonly stderr: string;
-  /** Something was left out in the middle of either. */
+  /** The middle of one of them was left out. */
   readonly truncated: boolean;
   readonly status: ExitStatus;
 }
 
 /**
- * Waits for the command's end and returns what it printed, at most `maxBytes` of each stream. A process left behind
- * that holds the streams open delays it by `drainMs` at most. Stop the process afterwards, as always. Never rejects.
+ * Waits for the end of the command and returns its output, at most `maxBytes` of each stream. A process that it leaves behind and that
+ * holds the streams open delays the result by `drainMs` at most. The caller still stops the process. Never rejects.
  */
 export async function captureOutput(process: ContainedProcess, options: DrainOptions): Promise<CapturedOutput> {
   const [stdout, stderr, status] = await Promise.all([
@@ -25,35 +25,35 @@ export async function captureOutput(process: ContainedProcess, options: DrainOpt
 }
 
 interface DrainOptions {
-  /** How much of the stream is kept; the rest is read and dropped, so that the process never blocks on it. */
+  /** The part of the stream that is kept. The rest is read and dropped, so that the process never blocks. */
   readonly maxBytes: number;
   readonly clock: Clock;
-  /** How long to go on after the exit: a process that was left behind may hold the stream open for ever. */
+  /** The time to read after the exit: a process that was left behind may hold the stream open for ever. */
   readonly drainMs: number;
 }
 
-interface Drained {
+interface DrainedText {
   readonly text: string;
   readonly isCut: boolean;
 }
 
-/** Reads a stream to its end, or until `drainMs` after the exit. Whatever comes later is read and dropped. Never rejects. */
-export async function drain(stream: Readable, exited: Promise<unknown>, options: DrainOptions): Promise<Drained> {
+/** Reads a stream to its end, or until `drainMs` after the exit. Later output is read and dropped. Never rejects. */
+export async function drain(stream: Readable, exited: Promise<unknown>, options: DrainOptions): Promise<DrainedText> {
   const kept = new HeadAndTail(options.maxBytes);
   const keep = (chunk: Buffer) => kept.push(chunk);
   stream.on('data', keep);
-  // A stream that breaks has ended, too.
+  // A broken stream counts as ended.
   const ended = finished(stream, { writable: false }).catch(() => {});
 
   await exited;
   const limit = new TimeLimit(options.clock, options.drainMs);
   await limit.race(ended);
   limit.end();
-  stream.off('data', keep); // The stream goes on flowing without it.
+  stream.off('data', keep); // The stream keeps flowing.
   return { text: kept.text(), isCut: kept.isCut };
 }
 
-/** Keeps the first and the last bytes of an endless output, and counts what lies between. Its memory never grows past the cap. */
+/** Keeps the first and the last bytes of an output of any length and counts the bytes in between. Its memory is bounded. */
 export class HeadAndTail {
   readonly #head: Buffer;
   readonly #tail: Buffer;
@@ -77,7 +77,7 @@ export class HeadAndTail {
     return this.#total > this.#head.length + this.#tail.length;
   }
 
-  /** What was kept. Characters that the cut went through are left out with it. */
+  /** The kept text, without characters that were cut in two. */
   text(): string {
     const head = this.#head.subarray(0, Math.min(this.#total, this.#head.length));
     const tail = this.#orderedTail();
@@ -88,7 +88,7 @@ export class HeadAndTail {
     return `${first}\n[… ${this.#total - first.length - last.length} bytes left out …]\n${last}`;
   }
 
-  /** The tail is a ring: byte `n` after the head lies at `n` modulo its size. */
+  /** The tail is a ring buffer: byte `n` after the head is at index `n` modulo its size. */
   #pushTail(chunk: Buffer, offset: number): void {
     const size = this.#tail.length;
     if (chunk.length === 0 || size === 0) return;

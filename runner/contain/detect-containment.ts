@@ -11,15 +11,15 @@ import { SYSTEM_PATH } from './start-process.js';
 
 export interface DetectOptions {
   readonly isolation: RuntimeConfig['isolation'];
-  /** Directories that no run may see: the state of the daemon. They must exist. */
+  /** Directories that are hidden from runs: the state of the daemon. They must exist. */
   readonly hide: readonly string[];
   readonly clock: Clock;
 }
 
-/** Finds out, by doing it once, how processes can be contained here. Throws `isolation_unavailable` when `pidns` is a must. */
+/** Tries out how processes can be contained on this machine. Throws `isolation_unavailable` when `pidns` is required and does not work. */
 export async function detectContainment({ isolation, hide, clock }: DetectOptions): Promise<Containment> {
   const bash = await findBash();
-  const none = (why: string): Containment => ({ kind: 'none', reason: `${why} ${WEAKNESS}`, bash, clock });
+  const none = (why: string): Containment => ({ kind: 'none', reason: `${why} ${WEAK_CONTAINMENT}`, bash, clock });
   if (isolation === 'none') return none('runtime.isolation is none.');
 
   const userNamespace = process.geteuid?.() !== 0;
@@ -41,10 +41,10 @@ export async function detectContainment({ isolation, hide, clock }: DetectOption
   );
 }
 
-const WEAKNESS =
+const WEAK_CONTAINMENT =
   'Processes are ended by group and marker only: one that leaves both survives, a killed daemon leaves its agents running until the next one starts, and agents can read the state directory.';
 
-/** `null` when a command really ran alone, saw nothing of what is hidden and had no right to uncover it. */
+/** Returns null when a trial command ran alone, could not see the hidden directories and had no capability to uncover them. */
 async function tryOut(form: NamespaceContainment): Promise<string | null> {
   try {
     const root = await lstat('/');

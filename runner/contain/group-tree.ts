@@ -3,8 +3,8 @@ import { identifyNow, listProcesses, type ProcessFacts } from './proc-table.js';
 import type { ProcessTree } from './stop-ladder.js';
 
 /**
- * A tree without a namespace: the process group of the command, and whatever else carries its marker. Best effort: a process
- * that leaves the group *and* clears its environment is not found. Off Linux there is only the group.
+ * A process tree without a namespace: the process group of the command and all processes with its marker. Best effort: a process
+ * that leaves the group and clears its environment is not found. Outside of Linux there is only the group.
  */
 export class GroupTree implements ProcessTree {
   readonly #sweep: MarkerSweep;
@@ -13,13 +13,13 @@ export class GroupTree implements ProcessTree {
     readonly leader: { readonly pid: number; hasExited(): boolean },
     treeMarker: string,
   ) {
-    // Whatever belongs to it was started by it, and so after it.
+    // The command started all other processes of the tree, so they are younger.
     const since = Number(identifyNow(leader.pid)?.startTime ?? 0);
     this.#sweep = new MarkerSweep(treeMarker, { variable: TREE_MARKER_NAME, since });
   }
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    // Before any look: a look needs descriptors, and the end of the command may be what gives some back.
+    // First, because listing needs file descriptors, and the end of the command may free some.
     const isHeld = !this.leader.hasExited();
     if (isHeld) this.#signalGroup(name);
     const members = this.#members(await listProcesses());
@@ -32,8 +32,8 @@ export class GroupTree implements ProcessTree {
     const all = await listProcesses();
     const left = await this.#among(all);
     if (left.length > 0) return left;
-    // Once more at whoever has come since: a process that forks and ends between our listing and our reading is missed by one
-    // look. Whoever was seen to be a stranger stays one.
+    // List once more for new processes: a process that forks and ends between listing and reading is missed by one pass. Known
+    // processes that do not belong to the tree are skipped.
     return this.#among(await listProcesses(all));
   }
 
@@ -50,7 +50,7 @@ export class GroupTree implements ProcessTree {
     const reaped = this.leader.hasExited();
     if (process.platform !== 'linux') return this.#signalGroup(0) ? [this.leader.pid] : [];
 
-    // The leader's number is free for others only once its group is empty: seen again, it is not ours.
+    // The kernel reuses the pid of the leader only after its group is empty, so a new process with that pid is not ours.
     if (reaped && processes.some(({ pid }) => pid === this.leader.pid)) return [];
     const isMember = ({ groupId, isAlive }: ProcessFacts) => isAlive && groupId === this.leader.pid;
     return processes.filter(isMember).map(({ pid }) => pid);
@@ -60,7 +60,7 @@ export class GroupTree implements ProcessTree {
     try {
       return process.kill(-this.leader.pid, signal);
     } catch (error) {
-      // ESRCH: it ended meanwhile. EPERM: all that is left of it has changed its user; the survivors show it.
+      // ESRCH: the group has ended. EPERM: all remaining members have changed their user; they count as survivors.
       if (error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM')) return false;
       throw error;
     }

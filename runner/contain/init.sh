@@ -1,11 +1,11 @@
-# PID 1 of a command's namespace: hides directories, starts the command, reaps, passes TERM on, ends with its status.
-# When this process ends, the kernel kills whatever is left in the namespace.
+# PID 1 of a command's namespace: hides directories, starts the command, reaps, passes TERM on, exits with the command's status.
+# When this process ends, the kernel kills all other processes of the namespace.
 #
 #   bash -p init.sh <dev:ino of the working directory> [<directory to hide> <its dev:ino>]... -- <command>...
 #
-# Descriptor 3 leads to the daemon: we say "ready" or "refused <why>", it says "go".
+# Descriptor 3 is connected to the daemon: this script writes "ready" or "refused <reason>", the daemon answers "go".
 
-# Anywhere else "kill -1" below would reach every process of the user, or of the machine.
+# Elsewhere "kill -1" below would signal every process of the user or of the machine.
 (($$ == 1)) || {
   echo 'init.sh must be PID 1 of a namespace' >&2
   exit 125
@@ -18,7 +18,7 @@ refuse() {
 
 identity() { stat -c %d:%i .; }
 
-# Mounts over ".", not over a path: what was checked is what gets covered, whatever is renamed meanwhile.
+# Mounts over "." instead of a path: the directory that was checked is hidden, even when it is renamed meanwhile.
 hide() {
   cd -P -- "$1" || return
   [[ $(identity) == "$2" ]] || return
@@ -33,22 +33,22 @@ while [[ $1 != -- ]]; do
 done
 shift
 
-# Names of our own: a variable of the command's environment must not be changed by ours.
+# The prefix avoids changing variables of the command's environment.
 baton_interrupted=0
 trap 'baton_interrupted=1; kill -TERM -1 2>/dev/null' TERM
 
-# A daemon that died before our death signal was set never answers, and nothing starts.
+# A daemon that died before the parent death signal was set never answers; then nothing starts.
 printf 'ready\n' >&3 && read -r -u 3 baton_answer && [[ $baton_answer == go ]] || exit 125
 exec 3>&-
 
-# Job control only around the fork: without it the command would start with INT and QUIT ignored.
+# Job control only around the fork: without it the command would ignore INT and QUIT.
 set -m
 "$@" <&0 &
 baton_child=$!
 set +m
 exec </dev/null >/dev/null 2>&1
 
-# A TERM that came before the fork has missed the command.
+# A TERM that came before the fork did not reach the command.
 ((baton_interrupted)) && kill -TERM -1
 
 while

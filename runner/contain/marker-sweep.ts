@@ -8,7 +8,7 @@ import {
   signalExactly,
 } from './proc-table.js';
 
-/** Ends the marked processes that nothing else reaches, and remembers how many those were. */
+/** Signals marked processes that nothing else reaches, and counts those that it killed. */
 export class MarkerSweep {
   readonly #killed = new Set<string>();
 
@@ -21,7 +21,7 @@ export class MarkerSweep {
     return this.#killed.size;
   }
 
-  /** Signals every marked process but those for which `isReachedOtherwise` holds. */
+  /** Signals every marked process, except those for which `isReachedOtherwise` returns true. */
   async signal(name: NodeJS.Signals, isReachedOtherwise: (pid: number) => boolean = () => false): Promise<void> {
     const hit = (stray: ProcessIdentity) => {
       const wasHit = !isReachedOtherwise(stray.pid) && signalExactly(stray, name);
@@ -30,7 +30,7 @@ export class MarkerSweep {
     await findMarked(this.marker, hit, this.search);
   }
 
-  /** Among what was listed just now, or among all. */
+  /** Searches the given processes, or all. */
   find(processes?: readonly ProcessFacts[]): Promise<readonly ProcessIdentity[]> {
     if (processes) return markedAmong(processes, this.marker, this.search);
     return findMarked(this.marker, () => {}, this.search);
@@ -39,15 +39,15 @@ export class MarkerSweep {
 
 export const MARKER_NAME = 'BATON_RUN_MARKER';
 export const DAEMON_MARKER_NAME = 'BATON_DAEMON_MARKER';
-/** One for each command: commands of a run may be at work side by side, and the end of one must not be the end of another. */
+/** One per command: commands of a run can be active at the same time, and ending one must not end another. */
 export const TREE_MARKER_NAME = 'BATON_TREE_MARKER';
 
-const LOOKS_AT_EMPTY = 3;
+const MAX_ENVIRONMENT_READS = 3;
 
 /**
- * The living processes that carry a run's marker in their environment: those of the run that left its process group,
- * and after a crash of the daemon those it left behind. A process that changed its own environment is not found. Empty off Linux.
- * `onFound` is called at once, for what must happen before the process can fork again.
+ * The living processes that carry a run's marker in their environment: those that left its process group, and after a crash of the daemon
+ * those that it left behind. A process that changed its own environment is not found. Returns nothing outside of Linux. `onFound` is
+ * called at once, for an action that must happen before the process can fork again.
  */
 export async function findMarked(
   marker: string,
@@ -63,11 +63,10 @@ export async function findMarked(
 
 interface SearchOptions {
   readonly variable?: string;
-  /** Clock ticks since boot: whatever started earlier cannot be meant, and is not looked into. */
+  /** Clock ticks since boot. Processes that started earlier are skipped. */
   readonly since?: number;
 }
 
-/** The same among processes that were listed just now. */
 async function markedAmong(
   processes: readonly ProcessFacts[],
   marker: string,
@@ -81,8 +80,8 @@ async function marked(before: ProcessFacts | null, entry: string, since: number)
   if (!before?.isAlive || before.pid === process.pid || Number(before.startTime) < since) return null;
   const { pid } = before;
   let environment = await readIfThere(`/proc/${pid}/environ`);
-  // In the middle of an exec it is empty for a moment.
-  for (let looks = 1; environment?.length === 0 && looks < LOOKS_AT_EMPTY; looks += 1) {
+  // During an exec the environment is empty for a moment.
+  for (let reads = 1; environment?.length === 0 && reads < MAX_ENVIRONMENT_READS; reads += 1) {
     await yieldToOthers();
     environment = await readIfThere(`/proc/${pid}/environ`);
   }

@@ -12,8 +12,8 @@ const READY_LIMIT_MS = 30_000;
 const MAX_COMPLAINT_BYTES = 4_000;
 
 /**
- * Lets the command of a namespace begin: `init.sh` says that all is hidden, we note the namespace's first process, then we
- * say go. Throws `BatonError` when it does not come to that, and then nothing is left running.
+ * Starts the command of a namespace: `init.sh` reports that everything is hidden, the first process of the namespace is identified, then
+ * `init.sh` gets its go. Throws `BatonError` when one of these fails, and then nothing is left running.
  */
 export async function enterNamespace(child: StartedProcess, clock: Clock): Promise<ProcessIdentity> {
   const { report } = child;
@@ -36,8 +36,8 @@ export async function enterNamespace(child: StartedProcess, clock: Clock): Promi
 }
 
 /**
- * The status of the command, as `init.sh` and `unshare` hand it on: a death by signal `n` arrives as code 128 + n, and our own
- * KILL on the namespace as code 1.
+ * The status of the command, decoded from the exit code of `init.sh` and `unshare`: death by signal `n` arrives as code 128 + n, and our
+ * own KILL of the namespace as code 1.
  */
 export function commandStatus(status: ExitStatus, wasKilled: boolean): ExitStatus {
   const { code } = status;
@@ -80,22 +80,22 @@ function killGroup(child: StartedProcess): void {
 }
 
 /**
- * A tree inside a PID namespace, held by its first process: the kernel lets that one end only after every other process
- * of the namespace is dead and reaped. So "the first process is gone" proves that nothing is left.
+ * A process tree in a PID namespace. The kernel lets the first process end only after all others are dead and reaped, so nothing is left
+ * once it is gone.
  */
 export class NamespaceTree implements ProcessTree {
-  /** Nothing leaves a namespace, so there are no strays to look for. */
+  /** No process can leave a namespace, so there are no strays. */
   readonly swept = 0;
   #wasKilled = false;
 
   constructor(
     readonly first: ProcessIdentity,
-    /** `unshare`, our child: the namespace ends with it. */
+    /** `unshare`, the daemon's child. The namespace ends with it. */
     readonly outer: { readonly pid: number; hasExited(): boolean },
   ) {}
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    // Only the first process: it passes TERM on to all, and KILL on it empties the namespace.
+    // The first process passes TERM on to all others; killing it empties the namespace.
     const wasThere = name === 'SIGTERM' ? signalExactly(this.first, name) : this.#kill();
     if (wasThere && name === 'SIGKILL') this.#wasKilled = true;
   }
@@ -104,13 +104,13 @@ export class NamespaceTree implements ProcessTree {
     try {
       return signalExactly(this.first, 'SIGKILL');
     } catch (error) {
-      // Without a free descriptor /proc cannot be read. Our own child we know without it, until it is reaped.
+      // Without a free file descriptor /proc cannot be read. The pid of our own child is valid until it is reaped.
       if (this.outer.hasExited()) throw error;
       return process.kill(this.outer.pid, 'SIGKILL');
     }
   }
 
-  /** Whether the namespace was ended by us, with whatever was running in it. */
+  /** Whether the daemon has killed the namespace. */
   get wasKilled(): boolean {
     return this.#wasKilled;
   }
@@ -120,7 +120,7 @@ export class NamespaceTree implements ProcessTree {
   }
 }
 
-/** The namespace's PID 1 as the host numbers it: the only child of `unshare`. Throws `spawn_failed`. */
+/** The namespace's PID 1 with its pid on the host: the only child of `unshare`. Throws `spawn_failed`. */
 async function firstOfNamespace(outerPid: number): Promise<ProcessIdentity> {
   const children = await readIfThere(`/proc/${outerPid}/task/${outerPid}/children`);
   const pids = children?.toString('latin1').trim().split(' ') ?? [];

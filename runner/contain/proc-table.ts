@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-/** A process, told apart from a later one with the same number by when it started (clock ticks since boot). */
+/** A process. The start time (clock ticks since boot) distinguishes it from a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly startTime: string;
@@ -11,32 +11,32 @@ export interface ProcessIdentity {
 export interface ProcessFacts extends ProcessIdentity {
   readonly parentId: number;
   readonly groupId: number;
-  /** A zombie has ended; only its parent has not looked yet. */
+  /** False for a zombie, which has ended but was not reaped by its parent. */
   readonly isAlive: boolean;
 }
 
-/** Every process that the kernel shows us, but those; empty off Linux. */
-export async function listProcesses(but: readonly ProcessFacts[] = []): Promise<readonly ProcessFacts[]> {
-  return forEachPid(processFacts, but);
+/** Every visible process, except the known ones. Returns nothing outside of Linux. */
+export async function listProcesses(known: readonly ProcessFacts[] = []): Promise<readonly ProcessFacts[]> {
+  return forEachPid(processFacts, known);
 }
 
 /**
- * What `look` finds in each process. Goes on until no new ones have come up meanwhile: the later rounds have few to read
- * and so catch up with a process that forks and ends faster than all of /proc can be read.
+ * Collects the results of `inspect` for each process. Repeats until no new processes appear: later rounds have few to read, so they catch
+ * up with a process that forks and ends faster than all of /proc can be read.
  */
 export async function forEachPid<T>(
-  look: (pid: number) => T | null | Promise<T | null>,
-  but: readonly ProcessIdentity[] = [],
+  inspect: (pid: number) => T | null | Promise<T | null>,
+  known: readonly ProcessIdentity[] = [],
 ): Promise<readonly T[]> {
-  const seen = new Set(but.map(({ pid }) => pid));
+  const seen = new Set(known.map(({ pid }) => pid));
   const found: T[] = [];
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const fresh = (await listPids()).filter((pid) => !seen.has(pid));
     if (fresh.length === 0) break;
-    // In batches, so that a machine with very many processes does not use up our descriptors.
+    // In batches, so that many processes do not use up our file descriptors.
     for (let start = 0; start < fresh.length; start += BATCH_SIZE) {
       if (start > 0) await yieldToOthers();
-      const batch = await Promise.all(fresh.slice(start, start + BATCH_SIZE).map(look));
+      const batch = await Promise.all(fresh.slice(start, start + BATCH_SIZE).map(inspect));
       found.push(...batch.filter((each) => each !== null));
     }
     for (const pid of fresh) seen.add(pid);
@@ -48,8 +48,8 @@ const BATCH_SIZE = 100;
 const MAX_ROUNDS = 20;
 
 /**
- * Read at once: a tenth of what it costs to wait for it, and the end of every process is a look at all of them. Unlike the
- * environment of a process this can be read while the process hangs inside the kernel.
+ * Reads synchronously, which takes a tenth of the time of an asynchronous read; each end of a process reads them all. Unlike the
+ * environment, this file can be read while the process hangs in the kernel.
  */
 export function processFacts(pid: number): ProcessFacts | null {
   try {
@@ -62,7 +62,7 @@ export function processFacts(pid: number): ProcessFacts | null {
 
 const LINE = Buffer.alloc(4_096);
 
-/** One line and no more: without asking for its size, and without a buffer of its own. */
+/** Reads one line into a shared buffer, without asking for its size. */
 function readLine(path: string): string {
   const file = openSync(path, 'r');
   try {
@@ -72,7 +72,7 @@ function readLine(path: string): string {
   }
 }
 
-/** At once, for what must not wait; `null` when it cannot be told, for whatever reason. */
+/** Synchronous. Returns null when the process cannot be identified, for any reason. */
 export function identifyNow(pid: number): ProcessIdentity | null {
   try {
     const facts = processFacts(pid);
@@ -87,10 +87,10 @@ export function isStillAlive(process: ProcessIdentity): boolean {
   return facts?.isAlive === true && facts.startTime === process.startTime;
 }
 
-/** Signals exactly this process, never a later one that was given its number. False when it is gone. */
+/** Signals exactly this process, never a later one with the same pid. Returns false when it is gone. */
 export function signalExactly(target: ProcessIdentity, signal: NodeJS.Signals): boolean {
   try {
-    // Read and kill without a pause between them: the shortest window that there is without pidfd.
+    // Read and kill synchronously: the smallest window that is possible without pidfd.
     const facts = processFacts(target.pid);
     if (facts === null || !facts.isAlive || facts.startTime !== target.startTime) return false;
     return process.kill(target.pid, signal);
@@ -105,7 +105,7 @@ async function listPids(): Promise<readonly number[]> {
   return (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
-/** `null` when the process is gone or not ours to look into. */
+/** Returns null when the process is gone or may not be inspected. */
 export async function readIfThere(path: string): Promise<Buffer | null> {
   try {
     return await readFile(path);
@@ -122,7 +122,7 @@ function isGone(error: unknown): boolean {
 }
 
 function parseStat(pid: number, stat: string): ProcessFacts | null {
-  // The name, in parentheses, may itself hold blanks and parentheses.
+  // The name, in parentheses, may itself contain blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, parentId, groupId] = fields;
   const startTime = fields[19];

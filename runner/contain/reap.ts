@@ -13,53 +13,52 @@ import {
 } from './proc-table.js';
 
 const LIMIT_MS = 5_000;
-const LOOK_EVERY_MS = 20;
+const CHECK_INTERVAL_MS = 20;
 
 export interface ReapOptions {
   readonly daemonMarker: string;
-  /** Of runs that were alive by what is stored: a Baton of before marked its processes with these alone. */
+  /** Runs that were alive according to the store. Old versions of Baton marked their processes with these only. */
   readonly runMarkers: ReadonlySet<string>;
-  /** What the daemon before had noted down. */
+  /** The records of the earlier daemon. */
   readonly openRuns: readonly OpenRun[];
   readonly bootId: string;
 }
 
-export interface Reaped {
+export interface ReapResult {
   readonly killed: number;
-  /** What outlives SIGKILL, by the marker of its run; `''` where that is not known. */
+  /** Processes that survive SIGKILL, by the marker of their run; `''` when it is unknown. */
   readonly survivors: ReadonlyMap<string, readonly ProcessIdentity[]>;
 }
 
 /**
- * Ends what a dead daemon left: every process that carries its marker, every process it had noted down (by number, start time and
- * life of the machine, so that another one that was given the number later is never touched), their groups, and all
- * that descends from these. SIGKILL at once: nobody is there to listen to them any more. Only who holds the lock of the state directory
- * may call this. Where namespaces work the kernel has done it already, and this is one look.
+ * Kills the processes that a dead daemon left behind: every process with its marker, every process that it recorded (by pid, start time and
+ * boot id, so that a later process with the same pid is never touched), their groups and all their descendants. They get SIGKILL at once.
+ * Only the holder of the state lock may call this. Where namespaces work, the kernel has already done it.
  */
-export async function reap(options: ReapOptions): Promise<Reaped> {
-  /** Everything that was ever found: without its leader or its parent a process that is about to die is found no more. */
-  const found = new Map<string, Left>();
+export async function reap(options: ReapOptions): Promise<ReapResult> {
+  /** Every process found so far: a dying process cannot be found again once its leader or parent is gone. */
+  const found = new Map<string, LeftoverProcess>();
   let killed = 0;
   const deadlineMs = performance.now() + LIMIT_MS;
   for (;;) {
-    for (const left of await findLeft(options)) {
+    for (const left of await findLeftovers(options)) {
       const { pid, startTime } = left.process;
       found.set(`${pid} ${startTime}`, left);
     }
-    const alive: Left[] = [];
+    const alive: LeftoverProcess[] = [];
     for (const [key, left] of found) {
       signalExactly(left.process, 'SIGKILL');
-      // Looked at, not concluded from the signal: one that became another user's cannot be signalled, and is there.
+      // Checked, not concluded from the signal: a process that changed its user cannot be signalled, but is alive.
       if (isStillAlive(left.process)) alive.push(left);
       else if (found.delete(key)) killed += 1;
     }
     if (alive.length === 0) return { killed, survivors: new Map() };
     if (performance.now() > deadlineMs) return { killed, survivors: byMarker(alive) };
-    await pause(LOOK_EVERY_MS);
+    await pause(CHECK_INTERVAL_MS);
   }
 }
 
-/** Those of the survivors that are still there. Exactly these: by now processes of this daemon carry the same marker. */
+/** Kills the survivors again and returns those that are still alive. Only these, because processes of this daemon carry the same marker. */
 export async function stillAlive(survivors: readonly ProcessIdentity[]): Promise<readonly number[]> {
   const alive: number[] = [];
   for (const survivor of survivors) {
@@ -69,41 +68,41 @@ export async function stillAlive(survivors: readonly ProcessIdentity[]): Promise
   return alive;
 }
 
-/** Tells this life of the machine from others, in which the same numbers meant other processes. Empty off Linux. */
+/** Identifies this boot of the machine; in another one the same pids meant other processes. Empty outside of Linux. */
 export async function readBootId(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => '')).trim();
 }
 
-interface Left {
+interface LeftoverProcess {
   readonly process: ProcessFacts;
   readonly marker: string;
 }
 
-interface Seen {
+interface SeenProcess {
   readonly facts: ProcessFacts;
-  /** The run that a process of this daemon belongs to; `null`: its environment does not say that it is of this daemon. */
-  readonly told: string | null;
+  /** The run marker in the environment; null when the process does not belong to an earlier daemon by its environment. */
+  readonly marker: string | null;
 }
 
-async function findLeft(options: ReapOptions): Promise<readonly Left[]> {
+async function findLeftovers(options: ReapOptions): Promise<readonly LeftoverProcess[]> {
   const { openRuns, bootId } = options;
-  const seen = await forEachPid((pid) => look(pid, options));
-  const noted = notedMarkers(openRuns, bootId);
+  const seen = await forEachPid((pid) => inspect(pid, options));
+  const recorded = recordedMarkers(openRuns, bootId);
   const markers = new Map<number, string>();
   const leaders = new Map<number, string>();
   for (const { facts } of seen) {
-    const marker = noted.get(`${facts.pid} ${facts.startTime}`);
+    const marker = recorded.get(`${facts.pid} ${facts.startTime}`);
     if (marker === undefined) continue;
     markers.set(facts.pid, marker);
-    // While the leader lives, its number names its group and no other.
+    // While the leader lives, no other group has its pid as number.
     if (facts.groupId === facts.pid) leaders.set(facts.pid, marker);
   }
-  for (const { facts, told } of seen) {
-    const marker = markers.get(facts.pid) ?? leaders.get(facts.groupId) ?? told;
+  for (const { facts, marker: own } of seen) {
+    const marker = markers.get(facts.pid) ?? leaders.get(facts.groupId) ?? own;
     if (marker !== null) markers.set(facts.pid, marker);
   }
   addDescendants(seen, markers);
-  // Whoever started us may itself have been started by a run of before.
+  // This daemon may itself have been started by a process of an earlier run.
   for (const pid of ancestors(seen)) markers.delete(pid);
   return seen.flatMap(({ facts }) => {
     const marker = markers.get(facts.pid);
@@ -111,34 +110,34 @@ async function findLeft(options: ReapOptions): Promise<readonly Left[]> {
   });
 }
 
-async function look(pid: number, { daemonMarker, runMarkers }: ReapOptions): Promise<Seen | null> {
+async function inspect(pid: number, { daemonMarker, runMarkers }: ReapOptions): Promise<SeenProcess | null> {
   const facts = pid === process.pid ? null : processFacts(pid);
   if (!facts?.isAlive) return null;
   const environment = (await readIfThere(`/proc/${pid}/environ`))?.toString('latin1').split('\0') ?? [];
   const prefix = `${MARKER_NAME}=`;
   const marker = environment.find((entry) => entry.startsWith(prefix))?.slice(prefix.length) ?? '';
   const isOurs = runMarkers.has(marker) || environment.includes(`${DAEMON_MARKER_NAME}=${daemonMarker}`);
-  return { facts, told: isOurs ? marker : null };
+  return { facts, marker: isOurs ? marker : null };
 }
 
-function ancestors(seen: readonly Seen[]): readonly number[] {
+function ancestors(seen: readonly SeenProcess[]): readonly number[] {
   const parents = new Map(seen.map(({ facts }) => [facts.pid, facts.parentId]));
   const found: number[] = [];
   for (let pid = process.ppid; pid > 1 && parents.has(pid); pid = parents.get(pid) ?? 0) found.push(pid);
   return found;
 }
 
-function notedMarkers(openRuns: readonly OpenRun[], bootId: string): ReadonlyMap<string, string> {
-  const noted = openRuns.flatMap(({ marker, processes }) =>
+function recordedMarkers(openRuns: readonly OpenRun[], bootId: string): ReadonlyMap<string, string> {
+  const recorded = openRuns.flatMap(({ marker, processes }) =>
     processes
       .filter((one) => one.bootId === bootId && bootId !== '')
       .map(({ pid, startTime }) => [`${pid} ${startTime}`, marker] as const),
   );
-  return new Map(noted);
+  return new Map(recorded);
 }
 
-/** A child that emptied its environment and left its group is still the child of its parent, as long as that one lives. */
-function addDescendants(seen: readonly Seen[], markers: Map<number, string>): void {
+/** Finds children that have cleared their environment and left their group, as long as their parent lives. */
+function addDescendants(seen: readonly SeenProcess[], markers: Map<number, string>): void {
   for (let before = -1; before < markers.size; ) {
     before = markers.size;
     for (const { facts } of seen) {
@@ -148,8 +147,8 @@ function addDescendants(seen: readonly Seen[], markers: Map<number, string>): vo
   }
 }
 
-function byMarker(left: readonly Left[]): ReadonlyMap<string, readonly ProcessIdentity[]> {
+function byMarker(leftovers: readonly LeftoverProcess[]): ReadonlyMap<string, readonly ProcessIdentity[]> {
   const found = new Map<string, ProcessIdentity[]>();
-  for (const { process, marker } of left) found.set(marker, [...(found.get(marker) ?? []), process]);
+  for (const { process, marker } of leftovers) found.set(marker, [...(found.get(marker) ?? []), process]);
   return found;
 }

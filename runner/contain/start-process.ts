@@ -7,15 +7,15 @@ import type { execa } from 'execa';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import type { ExitStatus, HiddenDirectory } from './process.js';
 
-/** A process as the system gave it to us, in a session of its own. */
+/** A started process, in a session of its own. */
 export interface StartedProcess {
   readonly pid: number;
   readonly stdin: Writable | null;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Descriptor 3 of the process, when asked for. */
+  /** File descriptor 3 of the process, when `report` is set. */
   readonly report: Duplex | null;
-  /** Its Node.js IPC channel, when asked for. */
+  /** The Node.js IPC channel, when `channel` is set. */
   readonly channel: Duplex | null;
   readonly exited: Promise<ExitStatus>;
   hasExited(): boolean;
@@ -28,7 +28,7 @@ interface StartOptions {
   readonly channel: boolean;
 }
 
-/** Synchronous up to the spawn, so that nothing happens between the caller's last check and it. Throws `BatonError`. */
+/** Synchronous up to the spawn, so that nothing can change after the caller's last check. Throws `BatonError`. */
 export async function startProcess(
   run: typeof execa,
   command: CommandLine,
@@ -40,8 +40,8 @@ export async function startProcess(
 }
 
 /**
- * A plain pipe in place of Node's own channel: the wire is the same, JSON lines on the descriptor that this variable names, and
- * what arrives can be bounded here.
+ * A plain pipe replaces Node's own channel. The protocol is the same, JSON lines on the descriptor in this variable, but the size of
+ * incoming lines can be bounded.
  */
 function channelVariables({ report, channel }: StartOptions): { readonly [name: string]: string } {
   return channel ? { NODE_CHANNEL_FD: report ? '4' : '3', NODE_CHANNEL_SERIALIZATION_MODE: 'json' } : {};
@@ -50,16 +50,16 @@ function channelVariables({ report, channel }: StartOptions): { readonly [name: 
 const EXTRA_PIPES = ['pipe', 'pipe'] as const;
 
 async function start(run: typeof execa, command: CommandLine, options: StartOptions) {
-  // Without a free descriptor node makes a child that has no pipes: execa throws at that, and the child's own 'error' event,
-  // which comes later and which nobody hears, would end the daemon.
+  // Without a free file descriptor Node creates a child without pipes. Execa throws, and the later 'error' event of the child would
+  // end the daemon, because it has no listener.
   let failure: NodeJS.ErrnoException | null = null;
-  const hear = (message: unknown) =>
+  const onChild = (message: unknown) =>
     (message as { readonly process: ChildProcess }).process.on('error', (error) => {
       failure = error;
     });
   try {
-    // Heard only while it is made: others are made while we wait below.
-    subscribe('child_process', hear);
+    // Subscribed only during the spawn: other children are created while we wait below.
+    subscribe('child_process', onChild);
     const child = run(command.file, command.args, {
       cwd: options.cwd,
       env: { ...command.env, ...channelVariables(options) },
@@ -71,10 +71,10 @@ async function start(run: typeof execa, command: CommandLine, options: StartOpti
       encoding: 'buffer',
       stdio: [options.stdin, 'pipe', 'pipe', ...EXTRA_PIPES.slice(0, Number(options.report) + Number(options.channel))],
     });
-    unsubscribe('child_process', hear);
+    unsubscribe('child_process', onChild);
     return { child };
   } catch (error) {
-    unsubscribe('child_process', hear);
+    unsubscribe('child_process', onChild);
     await setImmediate();
     throw toBatonError(failure ?? error, 'spawn_failed');
   }
@@ -91,7 +91,7 @@ function started(child: Pick<ChildProcess, 'once' | 'stdio'>, pid: number, optio
   const [stdin, stdout, stderr, third, fourth] = child.stdio;
   const report = options.report ? third : null;
   const channel = options.channel ? (options.report ? fourth : third) : null;
-  // The end of a process shows in `exited`; a stream that breaks with it (EPIPE, ECONNRESET) is no news.
+  // `exited` reports the end of the process; stream errors that come with it (EPIPE, ECONNRESET) are ignored.
   for (const stream of [stdin, stdout, stderr, third, fourth]) stream?.on('error', () => {});
   if (!(stdout instanceof Readable && stderr instanceof Readable)) {
     throw new BatonError('internal_error', 'A process was started without its pipes');
@@ -122,7 +122,7 @@ function spawnError(command: CommandLine, cwd: string, result: FailedStart): Bat
 
 const INIT_SCRIPT = fileURLToPath(new URL('init.sh', import.meta.url));
 
-/** Where the tools that build a namespace are taken from: never from a folder that an agent may write. */
+/** The search path for the tools that build a namespace: no folder that an agent can write. */
 export const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin';
 
 interface CommandLine {
@@ -139,8 +139,8 @@ interface NamespaceOptions {
 }
 
 /**
- * Wraps a command so that it runs alone in a PID namespace with a /proc of its own. `setpriv` ties the outer process to
- * the daemon's life, `--kill-child` ties the namespace to the outer process, `init.sh` is its PID 1.
+ * Wraps a command so that it runs alone in a PID namespace with its own /proc. `setpriv` ends the outer process with the daemon,
+ * `--kill-child` ends the namespace with the outer process, and `init.sh` is PID 1 of the namespace.
  */
 export function namespaceCommand(command: CommandLine, options: NamespaceOptions): CommandLine {
   const { early, late } = splitEnvironment(command.env);
@@ -149,7 +149,7 @@ export function namespaceCommand(command: CommandLine, options: NamespaceOptions
     file: 'setpriv',
     args: [
       ...['--pdeathsig', 'KILL', 'unshare'],
-      // With --keep-caps init.sh may mount; the command itself starts without any capability.
+      // --keep-caps lets init.sh mount. The command itself starts without capabilities.
       ...(options.userNamespace ? ['--user', '--map-current-user', '--keep-caps'] : []),
       ...['--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--'],
       ...[options.bash, '-p', INIT_SCRIPT],
@@ -163,17 +163,17 @@ export function namespaceCommand(command: CommandLine, options: NamespaceOptions
   };
 }
 
-// Only sys_admin leaves the bounding set: it is what undoes a mount, and tools with other file capabilities (ping) go on working.
+// Only sys_admin is removed from the bounding set: it could undo a mount. Tools with other file capabilities (ping) keep working.
 const DROP_CAPABILITIES = ['setpriv', '--ambient-caps', '-all', '--inh-caps', '-all', '--bounding-set', '-sys_admin'];
 
 /**
- * What would change the tools in front of the command (loader, shell, search path) reaches the command alone, as arguments
- * of `env`. Everything else stays in the environment, because arguments are visible to every user of the machine.
+ * Variables that would affect the wrapping tools (loader, shell, search path) are passed to the command only, as arguments of `env`. All
+ * others stay in the environment, because arguments are visible to every user of the machine.
  */
 function splitEnvironment(env: CommandLine['env']): { early: Record<string, string>; late: readonly string[] } {
   const entries = Object.entries(env);
   const assignments = entries.filter(([name]) => isLate(name)).map(([name, value]) => `${name}=${value}`);
-  // init.sh, a shell, sets SHLVL itself; PATH is ours until here.
+  // init.sh, a shell, sets SHLVL; PATH is the system path up to here.
   const unset = ['SHLVL', 'PATH'].flatMap((name) => ['-u', name]);
   return {
     early: Object.fromEntries(entries.filter(([name]) => !isLate(name))),

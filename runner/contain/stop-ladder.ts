@@ -3,10 +3,10 @@ import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import type { StopLadder, StopResult } from './process.js';
 
 const DEFAULT_LADDER: StopLadder = { eofMs: 2_000, termMs: 3_000, killMs: 30_000 };
-const LOOK_EVERY_MS = 50;
-const LOOK_AT_UNKILLABLE_EVERY_MS = 500;
-/** /proc itself blocks on a process that hangs inside the kernel. */
-const LOOK_LIMIT_MS = 5_000;
+const CHECK_INTERVAL_MS = 50;
+const UNKILLABLE_CHECK_INTERVAL_MS = 500;
+/** Reading /proc blocks on a process that hangs in the kernel. */
+const CHECK_LIMIT_MS = 5_000;
 
 interface Stoppable {
   readonly pid: number;
@@ -17,12 +17,12 @@ interface Stoppable {
 }
 
 /**
- * Ends a tree step by step: close stdin → TERM → KILL → look again, each only when the one before did not do. There is one
- * climb per tree; a second request joins it and can only bring its KILL forward.
+ * Ends a process tree step by step: close stdin → TERM → KILL → check again, each only when the one before was not enough. There is one
+ * climb per tree; a second request joins it and can only make its KILL come earlier.
  */
 export class StopLadderClimb {
   #result: Promise<StopResult> | null = null;
-  /** Time that the tree is given to end by itself; over at once when someone hurries. */
+  /** The time that the tree has to end by itself. Ends early when a second request is more urgent. */
   #grace: TimeLimit | null = null;
   #isHurried = false;
 
@@ -34,7 +34,7 @@ export class StopLadderClimb {
   stop(wanted: Partial<StopLadder> = {}): Promise<StopResult> {
     const ladder = { ...DEFAULT_LADDER, ...wanted };
     if (this.#result === null) this.#result = this.#climb(ladder);
-    else void this.#hurryAfter(ladder.eofMs + ladder.termMs, this.#result); // Over with the climb at the latest.
+    else void this.#hurryAfter(ladder.eofMs + ladder.termMs, this.#result); // Ends with the climb at the latest.
     return this.#result;
   }
 
@@ -43,8 +43,8 @@ export class StopLadderClimb {
     this.target.closeStdin();
     await this.#withGrace(ladder.eofMs, (grace) => grace.race(exited));
 
-    // What outlives the command does not read its stdin: no reason to give it the rest of that time.
-    let left = await this.#look();
+    // Processes that are left after the command do not read its stdin, so the rest of the grace period is skipped.
+    let left = await this.#check();
     if (left.length > 0) {
       await this.#bounded(tree.signal('SIGTERM'));
       left = await this.#withGrace(ladder.termMs, (grace) => this.#untilGone(grace));
@@ -56,30 +56,30 @@ export class StopLadderClimb {
     return { gone: false, survivors: left, whenGone: this.#whenGone() };
   }
 
-  /** Looks until nothing is left or the time is up, sending the signal before each look. Returns what is left. */
+  /** Checks until nothing is left or the time is over, and sends the signal before each check. Returns the pids that are left. */
   async #untilGone(limit: TimeLimit, signal?: 'SIGKILL'): Promise<readonly number[]> {
     for (;;) {
       if (signal !== undefined) await this.#bounded(this.target.tree.signal(signal));
-      await limit.race(this.target.hasExited() ? pause(LOOK_EVERY_MS) : this.target.exited);
-      const left = await this.#look();
+      await limit.race(this.target.hasExited() ? pause(CHECK_INTERVAL_MS) : this.target.exited);
+      const left = await this.#check();
       if (left.length === 0 || limit.isOver) return left;
     }
   }
 
   async #whenGone(): Promise<void> {
-    while ((await this.#look()).length > 0) {
+    while ((await this.#check()).length > 0) {
       await this.#bounded(this.target.tree.signal('SIGKILL'));
-      await pause(LOOK_AT_UNKILLABLE_EVERY_MS, undefined, { ref: false });
+      await pause(UNKILLABLE_CHECK_INTERVAL_MS, undefined, { ref: false });
     }
   }
 
-  async #look(): Promise<readonly number[]> {
+  async #check(): Promise<readonly number[]> {
     return (await this.#bounded(this.target.tree.survivors())) ?? [this.target.pid];
   }
 
-  /** A look that fails or does not come back proves nothing: the tree counts as alive, and the ladder goes on. */
+  /** A check that fails or does not return proves nothing: the tree counts as alive, and the ladder goes on. */
   #bounded<T>(work: Promise<T>): Promise<T | undefined> {
-    return this.#within(LOOK_LIMIT_MS, (limit) => limit.race(work.catch(() => undefined)));
+    return this.#within(CHECK_LIMIT_MS, (limit) => limit.race(work.catch(() => undefined)));
   }
 
   async #hurryAfter(ms: number, climb: Promise<StopResult>): Promise<void> {
@@ -106,14 +106,14 @@ export class StopLadderClimb {
 }
 
 /**
- * All processes of one command, however they are held together: by a PID namespace (`namespace-tree.ts`) or by a
- * process group and a marker (`group-tree.ts`). The stop ladder knows nothing else of them.
+ * All processes of one command: in a PID namespace (`namespace-tree.ts`), or in a process group and found by a marker (`group-tree.ts`).
+ * The stop ladder uses nothing else of them.
  */
 export interface ProcessTree {
-  /** Sends the signal to everything of the tree that can be reached. Sending to what is gone is fine. */
+  /** Signals every reachable process of the tree. Processes that are gone are ignored. */
   signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-  /** The pids that are still alive; empty only when nothing of the tree was found. */
+  /** The pids that are still alive; empty only when no process of the tree was found. */
   survivors(): Promise<readonly number[]>;
-  /** How many processes only the marker led us to, and were killed by it. */
+  /** The number of processes that were found by the marker only, and killed. */
   readonly swept: number;
 }

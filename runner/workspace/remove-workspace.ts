@@ -11,7 +11,8 @@ import { createIssueHooks } from '../issue-hooks.js';
 import type { RunServices } from '../run-context.js';
 import { makeRunFolder, removeFolder } from '../run-folder.js';
 import type { RunObserver } from '../run-observer.js';
-import { pruneSaved, type RunScript, removePartials, saveWork } from './save-work.js';
+import { type RunScript, saveWork } from './save-work.js';
+import { pruneSaved, removePartials } from './saved-work.js';
 import type { Workspace } from './workspace-folder.js';
 
 /** Runs before_remove, whose failure is only logged; then saves what git would lose; then removes the folders of the issue. Never throws. */

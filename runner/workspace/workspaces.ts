@@ -3,45 +3,35 @@ import { join, resolve } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { WorkspaceOwner, WorkspaceOwners } from '../../src/domain/ports.js';
-import {
-  caseTwins,
-  clashingTwin,
-  createBookkeeping,
-  deleteTrash,
-  folderAt,
-  isOwner,
-  isSameDirectory,
-  ownershipOf,
-  settleFolder,
-  type Workspace,
-  workspaceChanged,
-} from './workspace-folder.js';
-import { isInside, workspaceKey } from './workspace-root.js';
+import { createBookkeeping, deleteTrash } from './bookkeeping.js';
+import { folderAt, isSameDirectory, settleFolder, type Workspace, workspaceChanged } from './workspace-folder.js';
+import { caseTwins, clashingTwin, isOwner, ownershipOf } from './workspace-owner.js';
+import { isInside, workspaceKey } from './workspace-path.js';
 
 /**
- * One folder per issue below the root. Every change goes record → marker → folder on the way in and folder → record → marker on
- * the way out, so a crash between any two leaves a state that the next `prepare` reads rightly: a record without
- * a folder means "make it", a marker means "half-made, make it anew". Changes are made one at a time.
+ * One folder per issue below the root. A workspace is made in the order owner record → mark → folder and removed in the order
+ * folder → owner record → mark, so that the next `prepare` can continue after a crash at any point: a record without a folder means
+ * "make it", a mark means "half made, make it again". Changes are made one at a time.
  */
 export interface Workspaces {
   /** Finds or makes the folder of an issue. */
   prepare(issue: Pick<Issue, 'id' | 'identifier'>): Promise<Workspace>;
-  /** `after_create` ended well: from now on the folder is reused as it is. */
+  /** `after_create` has ended well: from now on the folder is reused. */
   confirmCreated(workspace: Workspace): Promise<void>;
-  /** `after_create` failed: takes the half-made folder away, so that the next attempt runs it again. */
+  /** `after_create` has failed: removes the half-made folder, so that the next attempt runs the hook again. */
   abandon(workspace: Workspace): Promise<void>;
-  /** Right before each spawn: still the same folder, still inside the root, and the one the process will start in. */
+  /** Called right before each spawn: the folder must be the same one, inside the root, and the working directory of the process. */
   verify(workspace: Workspace, cwd?: string): Promise<void>;
-  /** The existing folders of an issue, under whatever identifiers it had. Forgets records whose folder is gone. */
+  /** The existing folders of an issue, also under its earlier identifiers. Removes records whose folder is gone. */
   ownedBy(issueId: string): Promise<readonly Workspace[]>;
-  /** Deletes the folder and its record. Whoever calls has stopped the run and saved its work. */
+  /** Deletes the folder and its record. The caller has stopped the run and saved its work. */
   remove(workspace: Workspace): Promise<void>;
-  /** Deletes what a crash left half deleted; for the start of the daemon. */
+  /** Deletes folders that a crash has left half deleted. Called at the start of the daemon. */
   emptyTrash(): Promise<void>;
 }
 
 export interface WorkspacesOptions {
-  /** The real path that `openWorkspaceRoot` answered. */
+  /** The real path that `openWorkspaceRoot` returned. */
   readonly root: string;
   /** `Tracker.scope`. */
   readonly scope: string;
@@ -49,7 +39,7 @@ export interface WorkspacesOptions {
 }
 
 export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Workspaces {
-  const notes = createBookkeeping(root);
+  const bookkeeping = createBookkeeping(root);
   const oneAtATime = createQueue();
 
   const claim = async (issue: Pick<Issue, 'id' | 'identifier'>, key: string, path: string) => {
@@ -60,7 +50,7 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
     const found = await folderAt(path);
     const twins = caseTwins(key, claimant, recorded).map(async (owner) => ({
       owner,
-      identity: await folderAt(join(root, owner.key)).catch(() => null), // whatever it is, not the folder we found
+      identity: await folderAt(join(root, owner.key)).catch(() => null), // not a folder, so not the folder that was found
     }));
     const twin = clashingTwin(found, await Promise.all(twins));
     if (twin !== null) throw ownedByAnother(path, twin);
@@ -70,18 +60,18 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
     return { found, recorded: ownership.kind === 'ours' };
   };
 
-  const takeAway = async (workspace: Workspace): Promise<string | null> => {
+  const detach = async (workspace: Workspace): Promise<string | null> => {
     const found = await folderAt(workspace.path);
     if (found !== null && !isSameDirectory(found, workspace.identity)) throw workspaceChanged(workspace.path);
-    const trashed = found === null ? null : await notes.toTrash(workspace.path, workspace.key);
+    const trashed = found === null ? null : await bookkeeping.toTrash(workspace.path, workspace.key);
     await owners.remove(workspace.key);
-    await notes.clearCreating(workspace.key);
+    await bookkeeping.clearCreating(workspace.key);
     return trashed;
   };
 
   const remove = (workspace: Workspace) =>
     orFailed(`workspace ${workspace.path} could not be removed`, async () => {
-      const trashed = await oneAtATime(() => takeAway(workspace));
+      const trashed = await oneAtATime(() => detach(workspace));
       if (trashed !== null) await deleteTrash(trashed);
     });
 
@@ -92,7 +82,7 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
       return orFailed(`workspace ${path} could not be made`, async () => {
         const { workspace, trashed } = await oneAtATime(async () => {
           const { found, recorded } = await claim(issue, key, path);
-          return settleFolder(notes, { key, path, found, recorded });
+          return settleFolder(bookkeeping, { key, path, found, recorded });
         });
         if (trashed !== null) await deleteTrash(trashed);
         return workspace;
@@ -100,11 +90,11 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
     },
 
     confirmCreated: ({ key, path }) =>
-      orFailed(`workspace ${path} could not be confirmed`, () => oneAtATime(() => notes.clearCreating(key))),
+      orFailed(`workspace ${path} could not be confirmed`, () => oneAtATime(() => bookkeeping.clearCreating(key))),
 
     async abandon(workspace) {
-      // Asked of the disk, not of the caller's copy: a workspace that was confirmed since may hold work.
-      if ((await notes.creating(workspace.key)) !== null) await remove(workspace);
+      // Read from the disk, not from the caller's copy: a workspace that was confirmed since may contain work.
+      if ((await bookkeeping.creating(workspace.key)) !== null) await remove(workspace);
     },
 
     async verify({ path, identity }, cwd = path) {
@@ -134,7 +124,7 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
               await owners.remove(key);
               continue;
             }
-            const createdNow = (await notes.creating(key)) !== null;
+            const createdNow = (await bookkeeping.creating(key)) !== null;
             workspaces.push({ key, path, identity, createdNow, adopted: false });
           }
           return workspaces;
@@ -145,7 +135,7 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
 
     emptyTrash: () =>
       orFailed(`half-deleted workspaces below ${root} could not be deleted`, async () => {
-        const results = await Promise.allSettled((await notes.trash()).map(deleteTrash));
+        const results = await Promise.allSettled((await bookkeeping.trash()).map(deleteTrash));
         for (const result of results) if (result.status === 'rejected') throw result.reason;
       }),
   };
@@ -169,7 +159,7 @@ async function orFailed<T>(what: string, act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Claims of two issues must not interleave: both would find the same key free. */
+/** Claims of two issues must not interleave: both would see the same key as free. */
 function createQueue() {
   let last: Promise<unknown> = Promise.resolve();
   return <T>(act: () => Promise<T>): Promise<T> => {

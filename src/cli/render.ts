@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { promptValues } from '../../runner/run-prompts.js';
-import { checkWorkspaceRoot, workspaceKey } from '../../runner/workspace/workspace-root.js';
+import { workspaceKey } from '../../runner/workspace/workspace-path.js';
+import { checkWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { createClock, type SystemClock } from '../clock.js';
 import { commandHost, openTracker } from '../daemon/tracker.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { BUNDLE_FILE, PATCH_FILE } from '../../../runner/workspace/save-work.js';
+import { BUNDLE_FILE, PATCH_FILE } from '../../../runner/workspace/saved-work.js';
 import { BatonError } from '../../domain/errors.js';
 import { assertNever } from '../../domain/json.js';
 import { neutralise } from '../../text/neutralise.js';

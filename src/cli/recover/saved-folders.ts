@@ -9,7 +9,7 @@ import {
   type SavedRecord,
   type SavedRepository,
   savedRecord,
-} from '../../../runner/workspace/save-work.js';
+} from '../../../runner/workspace/saved-work.js';
 import { BatonError } from '../../domain/errors.js';
 
 /** What was saved of one workspace. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { caseTwins, clashingTwin, ownershipOf } from '../../../runner/workspace/workspace-folder.js';
+import { caseTwins, clashingTwin, ownershipOf } from '../../../runner/workspace/workspace-owner.js';
 
 const owner = (key: string, issueId: string, scope = 's') => ({ key, scope, issueId, identifier: key });
 const ME = { scope: 's', issueId: 'me' };

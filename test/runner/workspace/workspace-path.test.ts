@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isInside, workspaceKey } from '../../../runner/workspace/workspace-root.js';
+import { isInside, workspaceKey } from '../../../runner/workspace/workspace-path.js';
 
 describe('workspaceKey', () => {
   test.each(['ABC-1', 'a', 'a.b_c-1', '...', '-rf', 'x'.repeat(100)])(

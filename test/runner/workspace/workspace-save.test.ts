@@ -1,7 +1,8 @@
 import { chmod, mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findRepositories, pruneSaved, removePartials } from '../../../runner/workspace/save-work.js';
+import { findRepositories } from '../../../runner/workspace/save-work.js';
+import { pruneSaved, removePartials } from '../../../runner/workspace/saved-work.js';
 import { asOrdinaryUser } from '../../support/as-ordinary-user.js';
 import { EPOCH_MS } from '../../support/fake-clock.js';
 import { savedWorkspace } from '../../support/saved-workspace.js';

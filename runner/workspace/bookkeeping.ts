@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BatonError } from '../../src/domain/errors.js';
+import type { FolderIdentity } from '../contain/process.js';
+import { BOOKKEEPING_FOLDER } from './workspace-path.js';
+
+/**
+ * The `.baton` folder beside the workspaces. The mark `creating/<key>` means that a workspace is being made: it is written before the
+ * folder exists and removed when `after_create` has ended well, so a crash in between leaves it behind. Folders that are to be deleted
+ * are moved to `trash/` first: a move is atomic, so a half-deleted workspace never looks like a whole one.
+ */
+export interface Bookkeeping {
+  /** Returns null when the workspace is not being made. `identity` is null when the crash came before the folder was used. */
+  creating(key: string): Promise<{ readonly identity: FolderIdentity | null } | null>;
+  markCreating(key: string, identity: FolderIdentity | null): Promise<void>;
+  clearCreating(key: string): Promise<void>;
+  /** Moves a folder to the trash and returns its new path, for `deleteTrash`. */
+  toTrash(path: string, key: string): Promise<string>;
+  /** The folders that a crash has left half deleted. */
+  trash(): Promise<readonly string[]>;
+}
+
+export function createBookkeeping(root: string): Bookkeeping {
+  const base = join(root, BOOKKEEPING_FOLDER);
+  const folder = async (name: 'creating' | 'trash') => {
+    await ensureFolder(base);
+    await ensureFolder(join(base, name));
+    return join(base, name);
+  };
+  return {
+    async creating(key) {
+      const text = await readFile(join(await folder('creating'), key), 'utf8').catch(ignoreMissing);
+      return text === undefined ? null : { identity: parseIdentity(text) };
+    },
+    async markCreating(key, identity) {
+      const path = join(await folder('creating'), key);
+      await writeFile(path, identity === null ? '' : `${identity.dev} ${identity.ino} ${identity.bornMs}\n`, {
+        mode: 0o600,
+      });
+    },
+    async clearCreating(key) {
+      await unlink(join(await folder('creating'), key)).catch(ignoreMissing);
+    },
+    async toTrash(path, key) {
+      const target = join(await folder('trash'), `${key}.${randomUUID()}`);
+      await rename(path, target);
+      return target;
+    },
+    async trash() {
+      const path = await folder('trash');
+      return (await readdir(path)).map((name) => join(path, name));
+    },
+  };
+}
+
+/** Deletes a folder with its content. Symlinks are deleted, never followed. */
+export async function deleteTrash(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'ENAMETOOLONG') throw error;
+    if ((await lstat(path)).isDirectory()) await makeDeletable(path, path);
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Package caches make folders read-only; their owner may change that. Folders whose path is too long are moved up. */
+async function makeDeletable(path: string, top: string): Promise<void> {
+  await chmod(path, 0o700);
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    let folder = join(path, entry.name);
+    if (folder.length - top.length > MAX_DEPTH_CHARACTERS) {
+      await chmod(folder, 0o700); // moving a folder writes its `..`
+      const higher = join(top, randomUUID());
+      await rename(folder, higher);
+      folder = higher;
+    }
+    await makeDeletable(folder, top);
+  }
+}
+
+const MAX_DEPTH_CHARACTERS = 1_000;
+
+/** Not recursive, so that a symlink in its place is detected and not followed. */
+async function ensureFolder(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  if (!(await lstat(path)).isDirectory()) {
+    throw new BatonError(
+      'workspace_failed',
+      `${path} is not a directory: move it away, Baton keeps its own records there`,
+    );
+  }
+}
+
+function parseIdentity(text: string): FolderIdentity | null {
+  const match = /^(\d+) (\d+) ([\d.]+)\n$/.exec(text);
+  return match === null ? null : { dev: Number(match[1]), ino: Number(match[2]), bornMs: Number(match[3]) };
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+  return undefined;
+}
