@@ -1,23 +1,23 @@
 import type { Clock, Instant } from './domain/clock.js';
 
-/** Where time comes from; replaced in tests. */
+/** The sources of time; replaced in tests. */
 interface TimeSources {
   wallNow(): number;
   monotonicNow(): number;
-  /** Returns how to cancel it. `holdsProcess`: whether the process stays alive for it. */
+  /** Returns a function that cancels the timer. `holdsProcess`: whether the timer keeps the process alive. */
   setTimer(callback: () => void, delayMs: number, holdsProcess: boolean): () => void;
 }
 
 export interface ClockOptions extends Partial<TimeSources> {
   readonly heartbeatMs?: number;
-  /** Nobody looked at the clock for longer than this: the machine or the daemon was asleep. */
+  /** When the clock was not read for longer than this, the machine or the daemon was asleep. */
   readonly maxGapMs?: number;
 }
 
 export interface SystemClock extends Clock {
-  /** Hears by how much the wall clock was set back. Returns how to stop listening. */
+  /** Calls back when the wall clock is set back. Returns a function that removes the listener. */
   onSetBack(listener: (byMs: number) => void): () => void;
-  /** Drops all timers and sets no new ones. Reading the time stays possible. */
+  /** Cancels all timers and ignores new ones. The time can still be read. */
   close(): void;
 }
 
@@ -25,25 +25,25 @@ const SET_BACK_MS = 1_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * The real clock. A heartbeat looks at the monotonic clock every second; awake time is the sum of the steps between two
- * looks, of which a step that is too long (sleep, SIGSTOP, a blocked event loop) counts as one heartbeat. Timers are set
- * on awake time: one that rings too early by it is set again for what is left.
+ * The real clock. A heartbeat reads the monotonic clock every second. Awake time is the sum of the steps between two readings; a step
+ * that is too long (sleep, SIGSTOP, a blocked event loop) counts as one heartbeat. Timers use awake time: a timer that fires too early
+ * is set again for the rest.
  */
 export function createClock(options: ClockOptions = {}): SystemClock {
   const { heartbeatMs = 1_000, maxGapMs = 3_000 } = options;
   const sources: TimeSources = { ...SYSTEM, ...options };
   const timers = new Set<() => void>();
   const listeners = new Set<(byMs: number) => void>();
-  let lastLookMs = sources.monotonicNow();
+  let lastReadMs = sources.monotonicNow();
   let awakeMs = 0;
   let offsetMs = wallOffset(sources);
   let isClosed = false;
 
-  const look = (): number => {
+  const readAwakeMs = (): number => {
     const nowMs = sources.monotonicNow();
-    const stepMs = Math.max(0, nowMs - lastLookMs);
+    const stepMs = Math.max(0, nowMs - lastReadMs);
     awakeMs += stepMs > maxGapMs ? heartbeatMs : stepMs;
-    lastLookMs = nowMs;
+    lastReadMs = nowMs;
     return awakeMs;
   };
 
@@ -66,7 +66,7 @@ export function createClock(options: ClockOptions = {}): SystemClock {
 
   const beat = (): void => {
     start(beat, heartbeatMs, false);
-    look();
+    readAwakeMs();
     const backMs = offsetMs - wallOffset(sources);
     offsetMs -= backMs;
     if (backMs > SET_BACK_MS) for (const listener of [...listeners]) listener(backMs);
@@ -74,15 +74,15 @@ export function createClock(options: ClockOptions = {}): SystemClock {
   start(beat, heartbeatMs, false);
 
   return {
-    now: () => ({ awakeMs: look(), ...localDay(sources.wallNow()) }),
+    now: () => ({ awakeMs: readAwakeMs(), ...localDay(sources.wallNow()) }),
     after(delayMs, callback) {
-      const dueMs = look() + Math.max(0, delayMs);
+      const dueMs = readAwakeMs() + Math.max(0, delayMs);
       let cancel = (): void => {};
       const arm = (leftMs: number): void => {
         cancel = start(ring, Math.min(Math.ceil(leftMs), MAX_TIMER_MS), true);
       };
       const ring = (): void => {
-        const leftMs = dueMs - look();
+        const leftMs = dueMs - readAwakeMs();
         if (leftMs > 0) arm(leftMs);
         else callback();
       };
@@ -101,7 +101,7 @@ export function createClock(options: ClockOptions = {}): SystemClock {
   };
 }
 
-/** By how much the wall clock is ahead of the monotonic one. Both must be read in one go: a stop in between looks like a jump. */
+/** The difference between wall clock and monotonic clock. A pause between the two readings would look like a jump, so it is repeated then. */
 function wallOffset(sources: TimeSources): number {
   for (;;) {
     const beforeMs = sources.monotonicNow();
@@ -110,7 +110,7 @@ function wallOffset(sources: TimeSources): number {
   }
 }
 
-/** The calendar knows days of 23 and 25 hours; arithmetic does not. */
+/** Uses the calendar, because a day may have 23 or 25 hours. */
 export function localDay(wallMs: number): Omit<Instant, 'awakeMs'> {
   const date = new Date(wallMs);
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];

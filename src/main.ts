@@ -6,19 +6,19 @@ const { version, engines } = JSON.parse(readFileSync(new URL('../../package.json
   readonly engines: { readonly node: string };
 };
 
-/** 0 fine, 1 failed, 2 usage, settings, or a second instance. */
+/** Returns the exit code: 0 success, 1 failure, 2 wrong usage, wrong settings or a second instance. */
 async function main(argv: readonly string[]): Promise<number> {
   if (isTooOld(process.versions.node, engines.node)) {
     throw new Error(
-      `Node ${engines.node} is needed, this is ${process.versions.node}. Get a newer one: https://nodejs.org`,
+      `Node ${engines.node} is needed, this is ${process.versions.node}. Install a newer one: https://nodejs.org`,
     );
   }
-  // Only now: an older Node would fail over the syntax of what is loaded here.
+  // Imported only now: an older Node cannot parse these modules.
   const { runProgram } = await import('./cli/program.js');
   return runProgram(argv, version);
 }
 
-/** `needed` is of the form `>=20.19`. */
+/** `needed` has the form `>=20.19`. */
 function isTooOld(present: string, needed: string): boolean {
   const [major = 0, minor = 0] = present.split('.').map(Number);
   const [neededMajor = 0, neededMinor = 0] = needed.replace('>=', '').split('.').map(Number);
@@ -26,8 +26,8 @@ function isTooOld(present: string, needed: string): boolean {
 }
 
 /**
- * What nobody can read any more, as in `baton --once | head -1`, or that no longer fits on its disk: no reason to end agents in
- * the middle of their work.
+ * The first error of stdout or stderr: a closed pipe, as in `baton --once | head -1`, or a full disk. It must not end agents that are
+ * at work.
  */
 let brokenOutput: NodeJS.ErrnoException | null = null;
 for (const stream of [process.stdout, process.stderr]) {
@@ -36,14 +36,14 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-/** What is still in a pipe would be lost with us. An output that was lost is told a moment after it was written. */
+/** Exits once the output is flushed: buffered output would be lost. A write error arrives a moment after the write. */
 async function end(code: number): Promise<never> {
   await new Promise(setImmediate);
-  // From here on a signal ends us as it ends anybody: whoever reads may take all day.
+  // From here on signals end the process as usual: a slow reader of the output may take hours.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.removeAllListeners(signal);
   for (const stream of [process.stdout, process.stderr])
     await new Promise<void>((done) => stream.write('', () => done()));
-  // Who stops reading has seen enough; a disk that is full has not.
+  // A closed pipe is no error: its reader has seen enough. A full disk is one.
   if (brokenOutput === null || brokenOutput.code === 'EPIPE') process.exit(code);
   process.stderr.write(`baton: the output was lost: ${brokenOutput.message}\n`);
   process.exit(code || 1);

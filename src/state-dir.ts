@@ -5,17 +5,17 @@ import { BatonError, toBatonError } from './domain/errors.js';
 export interface StateDir {
   readonly path: string;
   readonly transcripts: string;
-  /** What git would have lost with a removed workspace. */
+  /** Unpushed work of removed workspaces. */
   readonly saved: string;
 }
 
-/** Makes the daemon's own folder, for its user only: no run may look into it. */
-export async function openStateDir(asked: string): Promise<StateDir> {
+/** Makes the state directory, for its user only; it is hidden from runs. Throws `store_failed`. */
+export async function openStateDir(requested: string): Promise<StateDir> {
   try {
-    const wanted = resolve(asked);
-    if (!(await makeFolder(wanted))) await refuseShared(wanted);
-    await chmod(wanted, 0o700);
-    const path = await realpath(wanted);
+    const folder = resolve(requested);
+    if (!(await makeFolder(folder))) await refuseShared(folder);
+    await chmod(folder, 0o700);
+    const path = await realpath(folder);
     const dir = { path, transcripts: join(path, 'transcripts'), saved: join(path, 'saved') };
     await mkdir(dir.transcripts, { recursive: true, mode: 0o700 });
     await mkdir(dir.saved, { recursive: true, mode: 0o700 });
@@ -24,7 +24,7 @@ export async function openStateDir(asked: string): Promise<StateDir> {
     const { message } = toBatonError(error);
     throw new BatonError(
       'store_failed',
-      `the state directory ${asked} cannot be used: ${message}. Choose another with --state-dir`,
+      `the state directory ${requested} cannot be used: ${message}. Choose another with --state-dir`,
       {},
       { cause: error },
     );
@@ -32,8 +32,8 @@ export async function openStateDir(asked: string): Promise<StateDir> {
 }
 
 /**
- * `false`: it was there. Step by step, because the recursive mkdir of Node tries for ever where the system denies that the folder
- * above exists (/proc, some automounts).
+ * Returns false when the folder exists. Makes one folder at a time, because Node's recursive mkdir never ends where the system denies that
+ * the parent exists (/proc, some automounts).
  */
 async function makeFolder(path: string, isLastTry = false): Promise<boolean> {
   try {
@@ -48,24 +48,24 @@ async function makeFolder(path: string, isLastTry = false): Promise<boolean> {
   return makeFolder(path, true);
 }
 
-/** A folder that others use, such as /tmp, would be closed to them and empty for every run. */
+/** A shared folder, such as /tmp, must not become private to this user and hidden from runs. */
 async function refuseShared(path: string): Promise<void> {
   const isOpen = ((await stat(path)).mode & 0o077) !== 0;
   if (isOpen && (await readdir(path)).length > 0)
-    throw new Error('it is not empty and open to other users (chmod 700 it if it is yours alone)');
+    throw new Error('it is not empty and open to other users (run chmod 700 on it if only you use it)');
 }
 
-/** One per workflow: `~/.local/state/baton/<key of the workflow>`, or where XDG says. */
+/** One per workflow: `~/.local/state/baton/<key of the workflow>`, or below `XDG_STATE_HOME`. */
 export function defaultStateDir(workflowKey: string, env: NodeJS.ProcessEnv, homeDir: string): string {
   return join(stateBase(env, homeDir), workflowKey);
 }
 
-/** One for all workflows of a user: daemons that could meet must look in the same place. `--state-dir` does not move it. */
+/** One for all workflows of a user, so that all daemons of a user see each other's locks. `--state-dir` does not change it. */
 export function defaultLockDir(env: NodeJS.ProcessEnv, homeDir: string): string {
   return join(stateBase(env, homeDir), 'locks');
 }
 
-/** What the user has written for services of Baton: secrets among it. */
+/** The user's files for Baton services. They may contain secrets. */
 export function defaultConfigDir(env: NodeJS.ProcessEnv, homeDir: string): string {
   return join(configBase(env, homeDir), 'baton');
 }

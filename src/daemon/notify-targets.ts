@@ -3,7 +3,7 @@ import { lstat, realpath } from 'node:fs/promises';
 import { type CapturedOutput, captureOutput } from '../../runner/contain/capture-output.js';
 import type { Containment } from '../../runner/contain/process.js';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
-import { type Environment, environmentFor } from '../../runner/environment.js';
+import { type Environment, hookEnvironment } from '../../runner/environment.js';
 import type { Clock } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
 import type { Workflow } from '../domain/workflow.js';
@@ -12,25 +12,25 @@ import { notSent, type SendResult, type Target } from '../notify/deliver.js';
 import { postNotice } from '../notify/post-notice.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 
-interface TargetParts extends CommandPlace {
+interface TargetOptions extends CommandHost {
   readonly clock: Clock;
   readonly redactor: Redactor;
   readonly version: string;
 }
 
-/** Where the settings send notices. The value of `$NAME` is looked up for each notice, and masked from then on. */
-export function notifyTargets(parts: TargetParts): readonly Target[] {
-  const { url, command } = parts.workflow.config.notify;
+/** The targets that the settings name. The value of a `$NAME` is read for each notice and masked from then on. */
+export function notifyTargets(options: TargetOptions): readonly Target[] {
+  const { url, command } = options.workflow.config.notify;
   const targets: Target[] = [];
-  if (url !== null) targets.push(urlTarget(url, parts));
+  if (url !== null) targets.push(urlTarget(url, options));
   if (command !== null) {
-    const send: Target['send'] = (body, signal) => runNotifyCommand(command, body, signal, parts);
+    const send: Target['send'] = (body, signal) => runNotifyCommand(command, body, signal, options);
     targets.push({ name: 'command', send });
   }
   return targets;
 }
 
-function urlTarget(written: string, { env, redactor, clock, version }: TargetParts): Target {
+function urlTarget(written: string, { env, redactor, clock, version }: TargetOptions): Target {
   return {
     name: 'url',
     async send(body, signal) {
@@ -48,10 +48,10 @@ const MAX_OUTPUT_BYTES = 16 * 1024;
 const MAX_SHOWN_LENGTH = 300;
 const DRAIN_MS = 500;
 const LADDER = { eofMs: 0, termMs: 500 } as const;
-/** What bash says of a command that is not there, or may not be run. */
+/** The exit codes of bash for a command that does not exist or may not be executed. */
 const NOT_RUNNABLE = [126, 127];
 
-interface CommandPlace {
+interface CommandHost {
   readonly workflow: Workflow;
   readonly env: NodeJS.ProcessEnv;
   readonly containment: Containment;
@@ -59,29 +59,29 @@ interface CommandPlace {
 }
 
 /**
- * Runs `notify.command` once, with a notice on its stdin: by `bash -lc` in the folder of WORKFLOW.md, with the environment of hooks, contained.
- * Nothing of it is alive afterwards, whether it ended, failed or was given up. Never rejects.
+ * Runs `notify.command` once with a notice on its stdin: with `bash -lc` in the folder of WORKFLOW.md, contained, with the environment of
+ * hooks. All its processes are gone when this settles. Never rejects.
  */
 export async function runNotifyCommand(
   command: string,
   body: string,
   signal: AbortSignal,
-  place: CommandPlace,
+  host: CommandHost,
 ): Promise<SendResult> {
-  const { containment, workflow } = place;
+  const { containment, workflow } = host;
   const { clock } = containment;
   try {
     const cwd = await realpath(workflow.dir);
     const { dev, ino } = await lstat(cwd);
-    const where = { marker: `notify-${randomUUID()}`, cwd, identity: { dev, ino }, ...notifyEnvironment(place) };
-    const child = await spawnContained({ ...where, script: command, stdin: 'pipe' }, containment);
-    const end = () => void child.stop(LADDER); // Awaited below, with its result.
+    const options = { marker: `notify-${randomUUID()}`, cwd, identity: { dev, ino }, ...notifyEnvironment(host) };
+    const child = await spawnContained({ ...options, script: command, stdin: 'pipe' }, containment);
+    const end = () => void child.stop(LADDER); // Awaited below.
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) end();
     try {
       child.stdin?.end(`${body}\n`);
       const output = await captureOutput(child, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });
-      return signal.aborted ? notSent('cancelled', 'it was given up') : sentBy(output);
+      return signal.aborted ? notSent('cancelled', 'the delivery was cancelled') : resultOf(output);
     } finally {
       signal.removeEventListener('abort', end);
       await child.stop(LADDER);
@@ -92,28 +92,20 @@ export async function runNotifyCommand(
   }
 }
 
-export function notifyEnvironment({ workflow, env, tmpDir }: Omit<CommandPlace, 'containment'>): Environment {
-  const { runtime, hooks } = workflow.config;
-  return environmentFor('hook', {
-    base: env,
-    policy: runtime.env,
-    allow: runtime.envAllow,
-    hookAllow: hooks.envAllow,
-    secretNames: workflow.secretNames,
-    extra: { TMPDIR: tmpDir, BATON_WORKFLOW_DIR: workflow.dir },
-  });
+export function notifyEnvironment({ workflow, env, tmpDir }: Omit<CommandHost, 'containment'>): Environment {
+  return hookEnvironment(workflow, env, { TMPDIR: tmpDir, BATON_WORKFLOW_DIR: workflow.dir });
 }
 
-function sentBy({ status, stdout, stderr }: CapturedOutput): SendResult {
+function resultOf({ status, stdout, stderr }: CapturedOutput): SendResult {
   if (status.code === 0) return { ok: true, detail: 'exit code 0' };
-  const said = lastWords(stderr) || lastWords(stdout);
-  const tail = said === '' ? 'and printed nothing' : `and printed: ${said}`;
+  const printed = lastLines(stderr) || lastLines(stdout);
+  const tail = printed === '' ? 'and printed nothing' : `and printed: ${printed}`;
   if (status.code === null)
     return notSent(`signal_${status.signal ?? 'unknown'}`, `the command was ended by a signal ${tail}`);
   const isFinal = NOT_RUNNABLE.includes(status.code);
   return notSent(`exit_${status.code}`, `the command exited with code ${status.code} ${tail}`, { isFinal });
 }
 
-function lastWords(output: string): string {
+function lastLines(output: string): string {
   return output.trim().split('\n').slice(-3).join(' | ').slice(-MAX_SHOWN_LENGTH);
 }

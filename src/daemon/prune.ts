@@ -3,7 +3,7 @@ import { type Clock, DAY_MS } from '../domain/clock.js';
 import type { Store } from '../domain/ports.js';
 import { pruneTranscripts } from '../logging/transcript.js';
 
-const TRANSCRIPTS_KEPT = 500;
+const MAX_TRANSCRIPTS = 500;
 const RUNS_BETWEEN = 50;
 
 export interface PruneOptions {
@@ -11,19 +11,19 @@ export interface PruneOptions {
   readonly transcripts: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of the settings in force; `null`: for ever. */
+  /** From the settings in force; null: keep for ever. */
   keepDays(): number | null;
   liveRunIds(): readonly string[];
 }
 
 export interface Pruning {
-  /** Its transcript is one more. */
+  /** A transcript was added. */
   runEnded(): void;
 }
 
 /**
- * Forgets what is too much or too old: records at the start and once a day until the clock is closed, transcripts then and after every
- * so many runs. A failure is told, and the next time is another time.
+ * Removes old records and transcripts at the start and once a day until the clock is closed, transcripts also after every
+ * `RUNS_BETWEEN` runs. Failures are logged and tried again the next time.
  */
 export function startPruning(options: PruneOptions): Pruning {
   const { store, clock, log } = options;
@@ -31,7 +31,7 @@ export function startPruning(options: PruneOptions): Pruning {
   const warn = (what: string) => (error: Error) => log.warn({ detail: error.message }, what);
   const transcripts = (): void => {
     const liveRunIds = options.liveRunIds();
-    void pruneTranscripts(options.transcripts, { keep: TRANSCRIPTS_KEPT, liveRunIds }).catch(
+    void pruneTranscripts(options.transcripts, { keep: MAX_TRANSCRIPTS, liveRunIds }).catch(
       warn('old transcripts could not be removed'),
     );
   };

@@ -177,7 +177,7 @@ async function serviceSecrets({ env, homeDir }: DaemonOptions): Promise<string[]
   return isFolder ? [dir] : [];
 }
 
-/** Two daemons may share a tracker as long as labels keep their issues apart. */
+/** Two daemons may use one tracker when their labels or assignees differ. */
 function issuesKey({ scope }: Tracker, { requiredLabels, provider }: TrackerConfig): string {
   const labels = requiredLabels.map(labelKey).sort();
   const assignee = typeof provider.assignee === 'string' ? ` of ${provider.assignee}` : '';

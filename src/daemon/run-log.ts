@@ -17,20 +17,20 @@ import { openTranscript, type Transcript } from '../logging/transcript.js';
 import { cutText } from '../text/phrases.js';
 import { sentenceOf } from '../text/run-sentences.js';
 
-interface OpenRun {
-  /** With the identity of the run; a session is bound to a child of it. */
+interface LoggedRun {
+  /** Bound to the run; the logger of a session is its child. */
   readonly base: Logger;
   log: Logger;
   readonly transcript: Transcript;
-  /** Another daemon began it: how much it did is not known here. */
+  /** An earlier daemon started the run, so its duration and tokens are unknown. */
   readonly isClosing: boolean;
-  /** How often each type of event came up. */
+  /** The number of events by type. */
   readonly counts: Map<RuntimeEventType, number>;
   /** Monotonic, in milliseconds. */
   readonly beganAtMs: number;
-  /** The thread that it goes on with. */
+  /** The thread that the run resumes. */
   readonly resumed: string | null;
-  /** Told when something else happens: the end of the run may be about just them. */
+  /** Logged when something else happens: the end of the run may report the same failure. */
   failedSteps: FailedStep[];
 }
 
@@ -41,16 +41,15 @@ interface FailedStep {
   readonly fields: object;
 }
 
-/** An agent that floods must not push everything else out of the log; the transcript has it all. */
+/** A busy agent must not flood the log. The transcript has all events. */
 const MAX_LINES_PER_TYPE = 100;
 
 /**
- * Runs, told three times: a few lines in the log, everything in the run's transcript and, for those who look right now, in what is
- * kept of it in memory. A run's identity is bound to its log lines
- * once, its session as soon as it is known.
+ * Writes each run to three places: a few lines to the log, everything to the transcript, and the latest entries to memory for the page.
+ * The identity of a run is bound to its log lines once, its session as soon as it is known.
  */
 export class RunLog implements RunObserver {
-  readonly #open = new Map<string, OpenRun>();
+  readonly #open = new Map<string, LoggedRun>();
   readonly #closing = new Set<Promise<void>>();
   readonly #tokens = new RunTokens();
 
@@ -65,7 +64,7 @@ export class RunLog implements RunObserver {
     this.#begin(order, 'run_began');
   }
 
-  /** Goes on in the transcript that the daemon before began. */
+  /** Continues the transcript of the earlier daemon. */
   closingBegan(order: StartOrder): void {
     this.#begin(order, 'closing_began');
   }
@@ -105,7 +104,7 @@ export class RunLog implements RunObserver {
     if (!run) return;
     if (event.type === 'session_started' && event.sessionId) run.log = run.base.child({ session_id: event.sessionId });
     run.transcript.write(event.type, event);
-    this.#tokens.heard(runId, event, run.resumed);
+    this.#tokens.add(runId, event, run.resumed);
     const { level, message, fields } = eventLine(event);
     if (level === 'trace' || level === 'debug') return run.log[level](fields, message);
     const count = (run.counts.get(event.type) ?? 0) + 1;
@@ -131,15 +130,15 @@ export class RunLog implements RunObserver {
     const log = run?.log ?? this.log.child({ issue_id: issueId, issue_identifier: identifier });
     const fields = { hook, duration_ms: Math.round(durationMs), ...(message === null ? {} : { detail: message }) };
     if (outcome === 'ok') log.info(fields, 'hook finished');
-    // One that aborts its run is told by the end of the run.
+    // A hook whose failure ends the run is reported by the end of the run.
     else log[abortsOnFailure(hook) ? 'debug' : 'warn']({ ...fields, outcome }, 'hook did not finish well');
   }
 
-  /** One that is skipped has not begun. */
+  /** A skipped step is not reported as started. */
   stepStarted(runId: string, step: StepStart): void {
     const run = this.#open.get(runId);
     if (!run || step.isSkipped) return;
-    tellFailedSteps(run);
+    logFailedSteps(run);
     run.transcript.write('step_started', { step: step.stepId, kind: step.kind, within: step.within });
     run.log.info(stepFields(step), 'step started');
   }
@@ -154,12 +153,12 @@ export class RunLog implements RunObserver {
     if (outcome === 'skipped') return run.log.info(fields, 'step skipped');
     if (outcome.state !== 'success') {
       const { code, message: detail } = outcome.error;
-      const told = { ...fields, outcome: outcome.state, code, detail };
-      if (outcome.state === 'cancelled') run.log.info(told, 'step did not finish well');
-      else run.failedSteps.push({ step: stepId, code, detail, fields: told });
+      const failure = { ...fields, outcome: outcome.state, code, detail };
+      if (outcome.state === 'cancelled') run.log.info(failure, 'step did not finish well');
+      else run.failedSteps.push({ step: stepId, code, detail, fields: failure });
       return;
     }
-    tellFailedSteps(run);
+    logFailedSteps(run);
     run.log.info(fields, 'step finished');
   }
 
@@ -195,7 +194,7 @@ export class RunLog implements RunObserver {
     const isOurs = (failed: FailedStep) => failed.code === error?.code && failed.detail === error.message;
     const cause = run.failedSteps.find(isOurs);
     run.failedSteps = run.failedSteps.filter((failed) => !isOurs(failed));
-    tellFailedSteps(run);
+    logFailedSteps(run);
     const fields = {
       outcome: outcome.state,
       ...(error ? { code: error.code, detail: cutText(error.message, MAX_DETAIL) } : {}),
@@ -215,7 +214,7 @@ export class RunLog implements RunObserver {
   }
 }
 
-function tellFailedSteps(run: OpenRun): void {
+function logFailedSteps(run: LoggedRun): void {
   for (const { fields } of run.failedSteps) run.log.warn(fields, 'step did not finish well');
   run.failedSteps = [];
 }
@@ -224,7 +223,7 @@ function stepFields({ stepId, kind, within }: StepStart): object {
   return { step: stepId, kind, ...(within.length === 0 ? {} : { within }) };
 }
 
-/** What the log has of an event of an agent: numbers and names, and one short sentence. All else belongs into the transcript. */
+/** The log line for an event of an agent: numbers, names and one short sentence. Everything else is in the transcript only. */
 interface EventLine {
   readonly level: 'trace' | 'debug' | 'info' | 'warn';
   readonly message: string;
@@ -247,10 +246,7 @@ function eventLine(event: RuntimeEvent): EventLine {
   return { level: isPiece(event) ? 'trace' : level, message, fields };
 }
 
-/**
- * What an operator wants to read by default, and what is for looking closely. What ends a run is for looking closely too: the end of
- * the run tells it, with code and detail.
- */
+/** Events that end a run are at `debug`, because the end of the run reports them with code and detail. */
 const LINES: { readonly [type in RuntimeEventType]: readonly ['debug' | 'info' | 'warn', string] } = {
   session_started: ['info', 'turn began'],
   turn_completed: ['info', 'turn completed'],
@@ -266,15 +262,15 @@ const LINES: { readonly [type in RuntimeEventType]: readonly ['debug' | 'info' |
   notification: ['debug', 'agent tells'],
 };
 
-/** Of whatever agents and errors say. */
+/** For texts of agents and errors. */
 const MAX_DETAIL = 300;
 
-/** A word or two of a text that is told as a whole at its end. */
+/** A part of a text whose whole follows at its end. */
 function isPiece({ type, method = '' }: RuntimeEvent): boolean {
   return type === 'notification' && /delta$/i.test(method);
 }
 
-/** The message says what happened; this says what about it. As it was said: whoever writes the line makes it harmless. */
+/** What the event is about. Not escaped here: the logger neutralises every line. */
 function detailOf(event: RuntimeEvent): string | null {
   switch (event.type) {
     case 'session_started':
@@ -300,16 +296,15 @@ function shortened(value: unknown): string | null {
 const MAX_THREADS = 1_000;
 
 /**
- * What each run has spent, for the log; budgets are decided on the core's own books. Agents tell totals of threads, and a thread may
- * go on over several runs: only what came since its last report counts. Of one that an earlier daemon began, the first report is where
- * counting starts.
+ * Counts the tokens of each run for the log; the core has its own count for budgets. Agents report totals of threads, and several runs may
+ * use one thread, so only the increase since the last report counts. For a thread of an earlier daemon, counting starts at its first report.
  */
 class RunTokens {
   readonly #threads = new BoundedMap<string, TokenTotals>(MAX_THREADS);
   readonly #spent = new Map<string, number>();
 
-  /** `resumed`: the thread that the run goes on with, as it is called outside of runs. */
-  heard(runId: string, { usage, threadId, data }: RuntimeEvent, resumed: string | null): void {
+  /** `resumed`: the thread that the run resumes, with its name outside of runs. */
+  add(runId: string, { usage, threadId, data }: RuntimeEvent, resumed: string | null): void {
     const thread = textOf(fieldsOf(data).threadId) ?? threadId;
     if (!usage || thread === undefined) return;
     const isOld = resumed === thread || resumed?.endsWith(`#${thread}`) === true;
@@ -318,7 +313,7 @@ class RunTokens {
     this.#threads.set(thread, usage);
   }
 
-  /** Of a run that has ended. As they count against budgets: input that was not cached, and output. */
+  /** Removes and returns the count of a run that has ended, as for budgets: uncached input and output. */
   take(runId: string): number {
     const spent = this.#spent.get(runId) ?? 0;
     this.#spent.delete(runId);

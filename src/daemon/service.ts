@@ -12,37 +12,37 @@ import type { Clock } from '../domain/clock.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 
 /**
- * The daemon as a service of systemd: says that it is up, that it lives, what it does, and that it stops. Node has no datagram
- * sockets of this kind, so each notice is a call of `systemd-notify`; one at a time, and what comes meanwhile goes with the next.
+ * Notifies systemd that the daemon is ready, alive, stopping, and what it does. Node does not support this kind of datagram socket, so each
+ * notice is a call of `systemd-notify`. One call runs at a time; signs that come meanwhile are sent by the next one.
  *
- * silent ── ready() ──▶ up: a sign of life at every tick ── stopping() ──▶ stopping: ticks go on ── close() ──▶ silent
- *                        └── faulted() ──▶ nothing any more, and systemd ends and restarts us if we do not end ourselves
+ * silent ── ready() ──▶ ready: a sign of life at every tick ── stopping() ──▶ stopping: ticks go on ── close() ──▶ silent
+ *                        └── faulted() ──▶ no further notices; systemd restarts the daemon if it does not exit by itself
  */
 export interface ServiceNotifier {
-  /** The daemon works. Settles when it was told, or could not be. Never rejects. */
+  /** The daemon has started. Settles when systemd is notified or cannot be. Never rejects. */
   ready(): Promise<void>;
   /** An orderly shutdown has begun. */
   stopping(): void;
-  /** The core cannot be trusted any more: no further sign of life. */
+  /** The core has failed: no further sign of life is sent. */
   faulted(): void;
-  /** Everything is closed. Settles when no call is under way. Never rejects. */
+  /** Settles when no call is active. Never rejects. */
   close(): Promise<void>;
 }
 
 interface ServiceNotifierOptions {
-  /** Of the daemon: without NOTIFY_SOCKET nothing is ever done. */
+  /** The daemon's environment. Without NOTIFY_SOCKET nothing is sent. */
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
   readonly log: Logger;
-  /** One short sentence for `systemctl status`. Asked every few seconds. */
+  /** One short sentence for `systemctl status`. Called every few seconds. */
   status(): string;
-  /** For tests: where `systemd-notify` is. */
+  /** For tests: the path of `systemd-notify`. */
   readonly program?: string;
-  /** For tests: a timer that repeats. Returns how to stop it. Plain time, as systemd counts it, and not that of the clock. */
+  /** For tests: an interval timer. Returns a function that stops it. It uses plain time, as systemd does, not awake time. */
   every?(ms: number, callback: () => void): () => void;
 }
 
-/** How often the status is looked at; it is sent only when it is another. */
+/** The interval between checks of the status. It is sent only when it has changed. */
 const STATUS_MS = 10_000;
 const CALL_LIMIT_MS = 10_000;
 
@@ -53,7 +53,7 @@ export function createServiceNotifier(options: ServiceNotifierOptions): ServiceN
   const send = createSender(options, socket);
   const lifeMs = watchdogMs(env, process.pid);
   let stopTicking = () => {};
-  const beSilent = () => {
+  const silence = () => {
     stopTicking();
     send.end();
   };
@@ -68,9 +68,9 @@ export function createServiceNotifier(options: ServiceNotifierOptions): ServiceN
     stopping() {
       void send.add({ isStopping: true });
     },
-    faulted: beSilent,
+    faulted: silence,
     async close() {
-      beSilent();
+      silence();
       await send.idle();
     },
   };
@@ -80,7 +80,7 @@ const SILENT: ServiceNotifier = { ready: async () => {}, stopping() {}, faulted(
 
 function createSender(options: ServiceNotifierOptions, socket: string) {
   let waiting: Signs | null = null;
-  /** What failed goes with the next notice: a daemon that is never heard to be ready would be ended. */
+  /** Signs that could not be sent are sent with the next notice: systemd ends a daemon that never becomes ready. */
   let unsent: Signs = {};
   let working: Promise<void> | null = null;
   let isEnded = false;
@@ -103,7 +103,7 @@ function createSender(options: ServiceNotifierOptions, socket: string) {
         },
         (error: unknown) => {
           const fields = { detail: toBatonError(error).message };
-          if (!hasFailed) options.log.error(fields, 'systemd could not be told, it may restart this daemon');
+          if (!hasFailed) options.log.error(fields, 'systemd could not be notified, it may restart this daemon');
           hasFailed = true;
           unsent = isEnded ? {} : { ...unsent, ...signs };
         },
@@ -119,7 +119,7 @@ function createSender(options: ServiceNotifierOptions, socket: string) {
       working ??= work();
       return working;
     },
-    /** What was not sent by now is not sent at all, but for the word that we stop. */
+    /** Drops all signs that were not sent, except the sign that the daemon stops. */
     end() {
       isEnded = true;
       waiting = waiting?.isStopping ? { isStopping: true } : null;
@@ -128,7 +128,7 @@ function createSender(options: ServiceNotifierOptions, socket: string) {
   };
 }
 
-/** Throws when it could not be told. */
+/** Throws when `systemd-notify` fails. */
 async function notify(
   words: readonly string[],
   { clock, program = 'systemd-notify' }: ServiceNotifierOptions,
@@ -157,7 +157,7 @@ function repeat(ms: number, callback: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** What a notice to systemd says. */
+/** The content of a notice to systemd. */
 interface Signs {
   readonly isReady?: boolean;
   readonly isAlive?: boolean;
@@ -166,31 +166,31 @@ interface Signs {
 
 const MAX_STATUS_CHARS = 200;
 
-/** The words of one notice; none when there is nothing to say. `said`: the status that systemd has. */
-export function noticeOf(signs: Signs, sentence: string, said: string | null) {
+/** The arguments for one notice; none when nothing has to be sent. `lastStatus`: the status that systemd has. */
+export function noticeOf(signs: Signs, sentence: string, lastStatus: string | null) {
   const status = oneLine(sentence);
   const words = [
     ...(signs.isReady ? ['READY=1'] : []),
     ...(signs.isStopping ? ['STOPPING=1'] : []),
     ...(signs.isAlive ? ['WATCHDOG=1'] : []),
-    ...(status === said || status === '' ? [] : [`STATUS=${status}`]),
+    ...(status === lastStatus || status === '' ? [] : [`STATUS=${status}`]),
   ];
   return { words, status };
 }
 
-/** A line break would begin another word to systemd, and the sentence may hold what a tracker wrote. */
+/** A line break would start another assignment for systemd, and the sentence may contain text from a tracker. */
 function oneLine(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();
   const characters = [...line];
   return characters.length > MAX_STATUS_CHARS ? `${characters.slice(0, MAX_STATUS_CHARS - 1).join('')}…` : line;
 }
 
-/** How often systemd must hear that we live: twice in the time it gives us. `null`: it does not ask, or not us. */
+/** The interval of signs of life: half of systemd's watchdog time. Returns null when systemd does not watch this process. */
 export function watchdogMs(env: NodeJS.ProcessEnv, pid: number): number | null {
   const { WATCHDOG_USEC: limit = '', WATCHDOG_PID: whom = '' } = env;
   if (!/^[1-9]\d{0,17}$/.test(limit)) return null;
   if (whom !== '' && whom !== String(pid)) return null;
-  // A timer of Node rings at once when it is set for longer than it can count.
+  // Node fires a timer at once when its delay exceeds 31 bits.
   return Math.min(Math.max(1, Math.floor(Number(limit) / 2_000)), 2 ** 31 - 1);
 }
 
@@ -205,10 +205,10 @@ export function serviceSentence(state: State): string {
     [claims.filter(({ status }) => status.kind === 'waiting').length, 'waiting'],
     [claims.filter(({ status }) => status.kind === 'parked').length, 'parked'],
   ];
-  const told = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  const issues = told.length === 0 ? 'No issue in work.' : `Issues: ${told.join(', ')}.`;
+  const shown = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  const issues = shown.length === 0 ? 'No issue in work.' : `Issues: ${shown.join(', ')}.`;
   const obstacle = whyNotReady(state);
-  // A hold's message may be long; its code is enough to look it up.
+  // The message of a hold can be long; its code is enough to find it.
   const hold = mainHold(state);
   const why = hold !== null && state.shutdown === null ? `On hold (${hold.hold.code}).` : obstacle;
   return why === null ? issues : `${why} ${issues}`;

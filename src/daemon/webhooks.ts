@@ -6,14 +6,14 @@ import type { TrackerEntry } from '../tracker/registry.js';
 import { serveWebhooks } from '../tracker/serve-webhooks.js';
 import { resolveSecret } from '../workflow/provider-secrets.js';
 
-/** A tracker sends one for every click: several in a row lead to one poll. */
+/** A tracker sends a webhook for every click. Webhooks within this time lead to one poll. */
 const GATHER_MS = 2_000;
-/** Of a busy workspace they come all day, and its quota is for more than polls. */
-const APART_MS = 10_000;
-/** Whoever knocks all night is told of once in a while. */
-const TOLD_EVERY_MS = 60_000;
+/** The minimum time between two polls: a busy project sends webhooks all day, and polls use up the tracker's quota. */
+const MIN_INTERVAL_MS = 10_000;
+/** Limits the rate of the warning about rejected requests. */
+const WARNING_INTERVAL_MS = 60_000;
 
-export interface WebhookParts {
+export interface WebhookOptions {
   readonly config: Pick<Config, 'webhooks' | 'tracker'>;
   readonly entry: TrackerEntry;
   readonly env: NodeJS.ProcessEnv;
@@ -22,32 +22,32 @@ export interface WebhookParts {
   announce(): void;
 }
 
-/** Listens where `webhooks.port` says; `null`: nowhere. Throws `BatonError` when it cannot. */
-export async function openWebhooks(parts: WebhookParts): Promise<{ close(): Promise<void> } | null> {
-  const { config, entry, clock, log } = parts;
-  const settings = webhookSettings(parts);
+/** Listens on `webhooks.port`. Returns null when it is not set. Throws `BatonError` when the port cannot be used. */
+export async function openWebhooks(options: WebhookOptions): Promise<{ close(): Promise<void> } | null> {
+  const { config, entry, clock, log } = options;
+  const settings = webhookSettings(options);
   if (settings === null) return null;
   let cancel: (() => void) | null = null;
   let announcedAtMs = Number.NEGATIVE_INFINITY;
   let refused = 0;
-  let toldAtMs = Number.NEGATIVE_INFINITY;
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
   const server = await serveWebhooks({
     ...{ kind: entry.kind, host: config.webhooks.host, ...settings },
     nowMs: () => clock.now().wallMs,
     onValid() {
       const sinceMs = clock.now().awakeMs - announcedAtMs;
-      cancel ??= clock.after(Math.max(GATHER_MS, APART_MS - sinceMs), () => {
+      cancel ??= clock.after(Math.max(GATHER_MS, MIN_INTERVAL_MS - sinceMs), () => {
         cancel = null;
         announcedAtMs = clock.now().awakeMs;
-        parts.announce();
+        options.announce();
       });
     },
     onRefused(detail) {
       refused++;
       const { awakeMs } = clock.now();
-      if (awakeMs - toldAtMs < TOLD_EVERY_MS) return;
+      if (awakeMs - warnedAtMs < WARNING_INTERVAL_MS) return;
       log.warn({ detail, count: refused }, 'webhook refused');
-      toldAtMs = awakeMs;
+      warnedAtMs = awakeMs;
       refused = 0;
     },
   });
@@ -60,13 +60,13 @@ export async function openWebhooks(parts: WebhookParts): Promise<{ close(): Prom
   };
 }
 
-/** `null`: they are off. Throws `invalid_workflow_config`; `baton check` asks, too. */
-export function webhookSettings({ config, entry, env }: Pick<WebhookParts, 'config' | 'entry' | 'env'>) {
+/** Returns null when webhooks are off. Throws `invalid_workflow_config`. `baton check` uses it too. */
+export function webhookSettings({ config, entry, env }: Pick<WebhookOptions, 'config' | 'entry' | 'env'>) {
   const { port, secret } = config.webhooks;
   if (port === null) return null;
   const { kind, verifyWebhook: verify } = entry;
   if (verify !== undefined) return { port, verify, secret: secretOf(secret, env) };
-  const message = `webhooks.port is set, and Baton knows no webhooks of ${kind}. Take webhooks out of WORKFLOW.md: polls see every change anyway.`;
+  const message = `webhooks.port is set, but Baton does not support webhooks of ${kind}. Remove webhooks from WORKFLOW.md: polls find every change anyway.`;
   throw new BatonError('invalid_workflow_config', message);
 }
 
@@ -74,7 +74,7 @@ function secretOf(written: string | null, env: NodeJS.ProcessEnv): string {
   const value = written === null ? '' : (resolveSecret(written, env)?.trim() ?? '');
   if (value.length >= 16) return value;
   const advice =
-    'It is what the tracker signs its webhooks with: take a random one (openssl rand -hex 32), or the one that the tracker gave you.';
+    'The tracker signs its webhooks with it: use a random one (openssl rand -hex 32), or the one from the tracker.';
   const problem =
     written === null
       ? 'is missing'

@@ -95,7 +95,7 @@ describe('webhooks lead to polls', () => {
   });
 });
 
-test('whoever knocks all night is told of once a minute, with how often', async () => {
+test('rejected requests are logged once a minute with their number', async () => {
   const { clock, post, lines } = await listening();
   const told = () => lines.filter(({ msg }) => msg === 'webhook refused').map(({ count }) => count);
 
@@ -117,7 +117,7 @@ describe('settings', () => {
     ['a variable that is not set', { secret: '$NOWHERE' }, '$NOWHERE'],
     ['a variable that is empty', { secret: '$EMPTY' }, '$EMPTY'],
     ['a short secret', { secret: 'short-and-bad' }, 'less than 16 characters'],
-    ['a tracker without webhooks', { entry: localTracker }, 'no webhooks of local'],
+    ['a tracker without webhooks', { entry: localTracker }, 'webhooks of local'],
   ])('%s is a mistake that is told', async (_what, given, message) => {
     const error = await openWebhooks(parts(given)).catch((thrown: unknown) => thrown);
 

@@ -208,7 +208,7 @@ describe('webhooks', () => {
     ['without a secret', 'github', 'webhooks: { port: 8123 }\n', /webhooks\.secret is missing/],
     ['with a short secret', 'linear', 'webhooks: { port: 8123, secret: $SHORT }\n', /less than 16 characters/],
     ['with a variable that is not set', 'github', 'webhooks: { port: 8123, secret: $NOWHERE }\n', /\$NOWHERE/],
-    ['of a kind that has none', 'jira', 'webhooks: { port: 8123, secret: $HOOK }\n', /no webhooks of jira/],
+    ['of a kind that has none', 'jira', 'webhooks: { port: 8123, secret: $HOOK }\n', /webhooks of jira/],
   ])('%s: an error as at the start, with the line', async (_, kind, rest, said) => {
     const fake = await startFake(kind);
 
