@@ -7,34 +7,31 @@ import { join } from 'node:path';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import { withoutBrackets } from '../domain/host.js';
 
-/** What a request may do: everything, look, or only what everybody may see (the page itself, health). */
+/** What a request may do: everything, read, or only read what is public (the page itself, health). */
 export type Access = 'full' | 'read' | 'public';
 
-/** Who asks, and what follows from it. A text: it is refused before anything is routed. */
+/** Decides the access of a request, or refuses it before routing. */
 export type Admit = (request: IncomingMessage) => { readonly access: Access } | { readonly refused: string };
 
-/** Whoever can open the socket is the daemon's own user: its folder and its mode see to that. */
+/** Only the daemon's own user can open the socket, because of its folder and its mode. */
 export const admitOwner: Admit = () => ({ access: 'full' });
 
-/**
- * Over TCP names and origins are looked at first. Who shows the token may do everything. Without it a request may look, unless
- * the operator has set a token of their own: then it is asked for everything.
- */
-export function admitByToken(guard: Guard, token: string, isAskedForReads: boolean): Admit {
+/** Over TCP, host and origin are checked first. The token gives full access. Without it a request may read, unless the operator set a token. */
+export function admitByToken(guard: Guard, token: string, isNeededToRead: boolean): Admit {
   return (request) => {
     const refused = guard.refuse(request);
     if (refused !== null) return { refused };
     if (bearsToken(request.headers.authorization, token)) return { access: 'full' };
-    return { access: isAskedForReads ? 'public' : 'read' };
+    return { access: isNeededToRead ? 'public' : 'read' };
   };
 }
 
 /**
- * Who may ask. A page of another site can make a browser send requests here, under its own name once that name points to
- * this machine; so the names under which we answer are a fixed list, and any Origin but our own is refused.
+ * Protects against pages of other sites: a page can make a browser send requests here, and can point its own name to this machine (DNS
+ * rebinding). So only a fixed list of host names is served, and any other origin is refused.
  */
 interface Guard {
-  /** Why the request is refused, or `null`. */
+  /** The reason to refuse the request, or `null`. */
   refuse(request: IncomingMessage): string | null;
 }
 
@@ -50,11 +47,11 @@ export function createGuard(host: string, port: number, allowedHosts: readonly s
       const [given, ...more] = request.headersDistinct.host ?? [];
       const authority = given?.toLowerCase() ?? '';
       if (more.length > 0 || !isOurs(authority))
-        return 'This Host is not served here. Open the address that the daemon printed, or add the name to server.allowed_hosts.';
-      if (!request.url?.startsWith('/')) return 'Only paths are served here, no whole URLs.';
+        return 'This host name is not allowed. Open the address that the daemon printed, or add the name to server.allowed_hosts.';
+      if (!request.url?.startsWith('/')) return 'The request target must be a path, not a URL.';
       const origin = request.headers.origin?.toLowerCase();
       if (origin !== undefined && origin !== `http://${authority}` && origin !== `https://${authority}`)
-        return 'Requests from pages of other origins are not served here.';
+        return 'Requests from other origins are not allowed.';
       return null;
     },
   };
@@ -65,19 +62,19 @@ function authorityName(host: string): string {
   return isIP(bare) === 6 ? `[${bare}]` : bare;
 }
 
-/** Anything that is no plain `name` or `name:port` is its own, unknown name. */
+/** An authority that is not `name` or `name:port` has an empty name, which is never allowed. */
 function splitAuthority(authority: string): { readonly name: string; readonly port: string | null } {
   const match = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/.exec(authority);
   return { name: match?.[1] ?? '', port: match?.[2] ?? null };
 }
 
-/** Is it `Bearer <token>`? Takes the same time for every wrong one. */
+/** Compares in constant time. */
 function bearsToken(authorization: string | undefined, token: string): boolean {
   const given = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
   return given !== undefined && timingSafeEqual(digest(given), digest(token));
 }
 
-/** Of one length, whatever was sent. */
+/** Gives both sides of the comparison the same length. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
@@ -86,42 +83,42 @@ const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * What a request that changes something must show: 32 random bytes in `http-token` of the state directory, which nobody but its
- * user can read. It stays the same from daemon to daemon, so that scripts can keep it. One that others could have read or put
- * there is worth nothing any more, and is replaced; `onReplaced` hears why. Throws `BatonError`.
+ * The token of requests that change something: 32 random bytes in `http-token` of the state directory, readable only by the user. It stays
+ * the same across restarts, so that scripts can keep it. A token that other users could have read or written is replaced, and `onReplaced`
+ * gets the reason. Throws `BatonError`.
  */
 export async function openHttpToken(stateDir: string, onReplaced: (why: string) => void = () => {}): Promise<string> {
   const path = join(stateDir, 'http-token');
   try {
-    const found = await readPrivateFile(path);
-    const kept = tokenOf(found);
-    if (kept !== null) return kept;
-    if (found !== null) onReplaced(`${path} ${'problem' in found ? found.problem : 'holds no token'}`);
+    const file = await readPrivateFile(path);
+    const existing = tokenOf(file);
+    if (existing !== null) return existing;
+    if (file !== null) onReplaced(`${path} ${'problem' in file ? file.problem : 'has no token'}`);
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await writePrivateFile(path, `${token}\n`);
     return token;
   } catch (error) {
     const { message } = toBatonError(error);
-    const text = `the token of the HTTP server cannot be kept in ${path}: ${message}. Remove what is there, or choose another --state-dir`;
+    const text = `cannot store the token of the HTTP server in ${path}: ${message}. Remove that file, or choose another --state-dir`;
     throw new BatonError('store_failed', text, { path }, { cause: error });
   }
 }
 
-function tokenOf(found: Awaited<ReturnType<typeof readPrivateFile>>): string | null {
-  const text = found !== null && 'text' in found ? found.text.trim() : '';
+function tokenOf(file: PrivateText): string | null {
+  const text = file !== null && 'text' in file ? file.text.trim() : '';
   return TOKEN.test(text) ? text : null;
 }
 
-/** Small texts of the state directory that are nobody else's business. */
+/** Private files of the state directory are small. */
 const MAX_BYTES = 4_096;
 
 type PrivateText = { readonly text: string } | { readonly problem: string } | null;
 
-/** `null`: not there. What others could have read, written or put in its place is a problem, not a text. Throws only on disk trouble. */
+/** `null`: there is no file. A file that other users could have read, written or replaced is a problem. Throws only on disk errors. */
 export async function readPrivateFile(path: string): Promise<PrivateText> {
   let file: FileHandle;
   try {
-    // Not to wait for the other end of a FIFO.
+    // O_NONBLOCK: opening a FIFO must not wait for its writer.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -132,7 +129,7 @@ export async function readPrivateFile(path: string): Promise<PrivateText> {
   }
   try {
     const facts = await file.stat();
-    if (!facts.isFile()) return { problem: 'is no file' };
+    if (!facts.isFile()) return { problem: 'is not a regular file' };
     if (facts.uid !== process.geteuid?.()) return { problem: 'belongs to another user' };
     if ((facts.mode & 0o077) !== 0) return { problem: 'is open to other users' };
     if (facts.size > MAX_BYTES) return { problem: 'is too large' };
@@ -142,10 +139,10 @@ export async function readPrivateFile(path: string): Promise<PrivateText> {
   }
 }
 
-/** Whole or not at all, for this user only. Takes the place of whatever is there, a link itself and not what it leads to. */
+/** Writes atomically, readable only by this user. Replaces a symbolic link itself, not its target. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const draft = `${path}.new`;
-  // Of a process that was killed.
+  // May be left by a process that was killed.
   await rm(draft, { force: true });
   await writeFile(draft, text, { flag: 'wx', mode: 0o600 });
   await rename(draft, path);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Capability, type CapabilityIndex, executorFor } from '../domain/capabilities.js';
 import type { JsonObject } from '../domain/json.js';
 
-/** What was found, for people and scripts. Nothing of it is left out because it cannot run yet. */
+/** All executors and capabilities, including those that cannot run yet. */
 export interface CapabilityListing extends JsonObject {
   readonly executors: readonly ListedExecutor[];
   readonly capabilities: readonly ListedCapability[];
@@ -18,7 +18,7 @@ export interface ListedExecutor extends JsonObject {
   readonly source: string;
   readonly dir: string;
   readonly entry: string;
-  /** It must be built before it can run. */
+  /** The executor must be built before it can run. */
   readonly entry_missing: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface ListedCapability extends JsonObject {
   readonly description: string;
   readonly source: string;
   readonly dir: string;
-  /** Who would run it; `null`: nobody can. */
+  /** The executor that runs it; `null`: there is none. */
   readonly executor: string | null;
   readonly inputs: readonly { readonly name: string; readonly type: string; readonly required: boolean }[];
 }

@@ -21,18 +21,15 @@ import {
 } from './snapshot.js';
 import { lineUp } from './why-idle.js';
 
-/** What the state of the core does not know of an issue. */
+/** Facts about an issue outside the state of the core. */
 export interface IssuePast {
-  /** Its runs, the newest first. */
+  /** Its runs, newest first. */
   readonly records: readonly RunRecord[];
   readonly seen: (runId: string) => LastSeen | null;
   readonly hasTranscript: (runId: string) => boolean;
 }
 
-/**
- * The answer to `GET /api/v1/<identifier>`, or `null` when no such issue is known: neither claimed, nor among the last candidates, nor
- * worked on before.
- */
+/** The answer to `GET /api/v1/<identifier>`; `null` when the issue is neither claimed, nor a candidate, nor has had a run. */
 export function issueView(state: State, now: Instant, name: string, past: IssuePast): IssueView | null {
   const { issue = null, claim = null } = findKnownIssue(state, name) ?? {};
   const history = past.records.map((record) => runView(record, past.hasTranscript(record.runId)));
@@ -49,7 +46,7 @@ export function issueView(state: State, now: Instant, name: string, past: IssueP
     updated_at: issue.updated_at,
     runs: recordOf(state, issue.id).runs,
     budget: budgetOf(state, issue.id),
-    ...NOWHERE,
+    ...NOT_LISTED,
     done: done && doneEntry(done),
     ...standing(state, now, issue, claim, past),
     rules: explainRules(state, now, issue, claim),
@@ -62,7 +59,7 @@ type Standing = Pick<
   'status' | 'running' | 'asking' | 'retrying' | 'parked' | 'ready' | 'why_not_started' | 'why_not_started_reason'
 >;
 
-const NOWHERE = {
+const NOT_LISTED = {
   ...{ running: null, asking: null, retrying: null, parked: null, ready: false },
   ...{ why_not_started: null, why_not_started_reason: null },
 };
@@ -75,26 +72,26 @@ function standing(state: State, now: Instant, issue: Issue, claim: Claim | null,
     why_not_started: why && startObstacle(why),
     why_not_started_reason: why && { code: why.rule, params: why.params },
   };
-  if (claim === null) return { ...NOWHERE, status: inLine ? 'ready' : 'ineligible', ...ready };
+  if (claim === null) return { ...NOT_LISTED, status: inLine ? 'ready' : 'ineligible', ...ready };
   const { status, live } = claim;
   switch (status.kind) {
     case 'running':
       return {
-        ...NOWHERE,
+        ...NOT_LISTED,
         status: isAsking(claim) ? 'asking' : 'running',
         running: runningEntry(claim, status.run, state, seen(status.run.runId)),
         asking: live.run && isAsking(claim) ? askingEntry(claim, status.run, live.run) : null,
       };
     case 'waiting':
-      return { ...NOWHERE, status: 'retrying', retrying: retryingEntry(claim, status, now), ...ready };
+      return { ...NOT_LISTED, status: 'retrying', retrying: retryingEntry(claim, status, now), ...ready };
     case 'parked':
-      return { ...NOWHERE, status: 'parked', parked: parkedEntry(claim, status) };
+      return { ...NOT_LISTED, status: 'parked', parked: parkedEntry(claim, status) };
     default:
       return assertNever(status);
   }
 }
 
-/** One that is not on the board any more: what its runs remember of it. */
+/** An issue that is no longer in the state, from the records of its runs. */
 function leftView(
   state: State,
   now: Instant,
@@ -119,7 +116,7 @@ function leftView(
     author: newest?.author ? { login: newest.author, trusted: null } : null,
     runs: recordOf(state, issueId).runs,
     budget: budgetOf(state, issueId),
-    ...NOWHERE,
+    ...NOT_LISTED,
     done: done && doneEntry(done),
     rules: [],
     history,

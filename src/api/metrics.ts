@@ -15,42 +15,42 @@ import type { Totals } from './totals.js';
 export interface MetricsOptions {
   state(): State;
   now(): Instant;
-  /** Tokens since this daemon began: summed up once, by whoever tells them to people too. */
+  /** Tokens since the daemon started. */
   totals(): Totals;
   readonly version: string;
 }
 
 export interface Metrics {
-  /** To be called after every event of the core. What agents say a thousand times a second costs a few comparisons here. */
+  /** Called after every event of the core. Must be cheap: agents cause a thousand events a second. */
   decided(event: OrchestratorEvent, before: State, after: State, now: Instant): void;
-  /** In the format of Prometheus. */
+  /** In the Prometheus text format. */
   text(): Promise<{ readonly text: string; readonly type: string }>;
   close(): void;
 }
 
 /**
- * What the daemon tells a Prometheus: what has happened is counted when it happens, how things stand is looked up when somebody asks.
+ * Metrics for Prometheus. Events are counted when they happen; gauges are read from the state at each scrape.
  *
- * No label ever holds what a tracker or an agent wrote, an identifier or the state of an issue included. Each value of a label is a series that a
- * Prometheus keeps for weeks, so that whoever files issues could fill its memory; and its pages show labels to people who may see no issue.
- * All labels come from lists in the code (`ERRORS`, `PARK_REASONS`, …), and a code that is in none of them is `other`.
+ * No label contains text of a tracker or an agent, not even an identifier or the state of an issue. Prometheus keeps a series for weeks per label
+ * value, so issue authors could fill its memory, and it shows labels to people who may not see the issues. All label values come from lists
+ * in the code (`ERRORS`, `PARK_REASONS`, …); an unknown code becomes `other`.
  */
 export function createMetrics({ state, now, totals, version }: MetricsOptions): Metrics {
-  // Its own and not the package's one for all: several daemons may live in one process.
+  // Not the global registry of the package: tests run several daemons in one process.
   const registry = new Registry();
   const counts = new Counts(registry);
   const gauges = new StateGauges(registry, now().wallMs, version);
-  const itself = new ProcessGauges(registry);
+  const processGauges = new ProcessGauges(registry);
   return {
     decided: (event, before, after, at) => counts.decided(event, before, after, at),
     async text() {
-      counts.tell(totals());
-      gauges.tell(state(), now());
-      itself.tell();
+      counts.setTokens(totals());
+      gauges.update(state(), now());
+      processGauges.update();
       return { text: await registry.metrics(), type: registry.contentType };
     },
     close() {
-      itself.close();
+      processGauges.close();
       registry.clear();
     },
   };
@@ -59,7 +59,7 @@ export function createMetrics({ state, now, totals, version }: MetricsOptions): 
 const RUN_BUCKETS = [5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400];
 const POLL_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** What has happened, counted since this daemon began. All of it is read off the state before and after an event. */
+/** Counters since the daemon started, derived from the state before and after each event. */
 export class Counts {
   readonly #runs: Counter<'outcome' | 'code'>;
   readonly #runSeconds: Histogram<'outcome'>;
@@ -79,21 +79,23 @@ export class Counts {
       new Counter({ name, help, labelNames, registers });
     this.#runs = counter('baton_runs_total', 'Runs that have ended.', ['outcome', 'code']);
     this.#runSeconds = new Histogram({
-      ...{ name: 'baton_run_duration_seconds', help: 'How long runs took, hooks included.' },
+      ...{ name: 'baton_run_duration_seconds', help: 'Duration of runs, including hooks.' },
       ...{ labelNames: ['outcome'] as const, buckets: RUN_BUCKETS, registers },
     });
     this.#retries = counter('baton_retries_total', 'Failed runs after which a retry was scheduled.');
-    this.#stalls = counter('baton_stalls_total', 'Runs that were stopped because their agent was silent for too long.');
+    this.#stalls = counter('baton_stalls_total', 'Runs that were stopped because their agent made no progress.');
     this.#asked = counter('baton_questions_asked_total', 'Questions that agents asked a person.', ['kind']);
     this.#answered = counter('baton_questions_answered_total', 'Questions that a person answered.', ['kind']);
-    this.#finished = counter('baton_issues_finished_total', 'Issues that left our hands after a run.', ['how']);
-    this.#polls = counter('baton_polls_total', 'Readings of the tracker.', ['result', 'code']);
+    this.#finished = counter('baton_issues_finished_total', 'Issues that were finished or handed over after a run.', [
+      'how',
+    ]);
+    this.#polls = counter('baton_polls_total', 'Polls of the tracker.', ['result', 'code']);
     this.#pollSeconds = new Histogram({
-      ...{ name: 'baton_poll_duration_seconds', help: 'How long readings of the tracker took.' },
+      ...{ name: 'baton_poll_duration_seconds', help: 'Duration of polls of the tracker.' },
       ...{ buckets: POLL_BUCKETS, registers },
     });
     this.#tokens = counter('baton_tokens_total', 'Tokens that agents used; cached_input is part of input.', ['type']);
-    this.#begin();
+    this.#addZeroSeries();
   }
 
   decided(event: OrchestratorEvent, before: State, after: State, now: Instant): void {
@@ -113,15 +115,15 @@ export class Counts {
     }
   }
 
-  tell({ input, cached, output }: Totals): void {
+  setTokens({ input, cached, output }: Totals): void {
     this.#tokens.reset();
     this.#tokens.inc({ type: 'input' }, input);
     this.#tokens.inc({ type: 'cached_input' }, cached);
     this.#tokens.inc({ type: 'output' }, output);
   }
 
-  /** A counter that appears with its first event hides that event: `increase()` sees a series that was always 1. */
-  #begin(): void {
+  /** A series that appears with its first event hides that event: `increase()` sees a series that was always 1. */
+  #addZeroSeries(): void {
     this.#runs.inc({ outcome: 'success', code: '' }, 0);
     this.#polls.inc({ result: 'ok', code: '' }, 0);
     for (const kind of ['approval', 'input']) {
@@ -131,7 +133,7 @@ export class Counts {
     for (const how of ['done', 'handed_over']) this.#finished.inc({ how }, 0);
   }
 
-  /** Several may end in one decision; they stay in `ended` until they are stored. */
+  /** Several runs may end in one decision. They stay in `ended` until they are stored. */
   #countEnds(before: State, after: State): void {
     for (const [runId, { record }] of Object.entries(after.ended)) {
       if (record.end === null || Object.hasOwn(before.ended, runId)) continue;
@@ -178,13 +180,13 @@ export class Counts {
     if (next?.status.kind === 'waiting' && next.failures > claim.failures) this.#retries.inc();
   }
 
-  /** When the run is given up and not when its stop is ordered: a weightier reason may come in between. */
+  /** Counted when the run ends, because a stronger reason may replace the stall after the stop is ordered. */
   #countStall(claim: Claim | undefined): void {
     if (claim?.live.run?.stop === 'stalled') this.#stalls.inc();
   }
 }
 
-/** When a run that an earlier daemon left has really ended, and how long one that never began took, nobody can tell. */
+/** The duration of a run is unknown when an earlier daemon started it, or when it never started. */
 function wasOurs({ issueId, runId }: RunRecord, before: State): boolean {
   const claim = claimAt(before, issueId);
   return claim?.status.kind === 'running' && claim.status.run.runId === runId && claim.live.run?.stage === 'started';
@@ -200,7 +202,7 @@ function claimOf(state: State, runId: string): Claim | undefined {
   return Object.hasOwn(state.runs, runId) ? claimAt(state, state.runs[runId] ?? '') : undefined;
 }
 
-/** `constructor` and the like are there on every object. */
+/** Every object has `constructor` and the like. */
 function claimAt(state: State, issueId: string): Claim | undefined {
   return Object.hasOwn(state.claims, issueId) ? state.claims[issueId] : undefined;
 }
@@ -208,7 +210,7 @@ function claimAt(state: State, issueId: string): Claim | undefined {
 const ISSUE_STATES = ['running', 'asking', 'retrying', 'parked', 'ready', 'ineligible'] as const;
 type IssueState = (typeof ISSUE_STATES)[number];
 
-/** How things stand, looked up in the state whenever somebody asks. */
+/** Gauges that are read from the state. */
 export class StateGauges {
   readonly #issues: Gauge<'state'>;
   readonly #parked: Gauge<'reason'>;
@@ -225,37 +227,40 @@ export class StateGauges {
   constructor(registry: Registry, startedAtMs: number, version: string) {
     const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
       new Gauge({ name, help, labelNames, registers: [registry] });
-    this.#issues = gauge('baton_issues', 'Issues that are known, each in one state.', ['state']);
-    this.#parked = gauge('baton_issues_parked', 'Parked issues by why they are parked.', ['reason']);
-    this.#slots = gauge('baton_slots_taken', 'Slots that a run takes.');
-    this.#slotsLimit = gauge('baton_slots_limit', 'Slots that there are: agent.max_concurrent_agents.');
-    this.#agents = gauge('baton_agents_alive', 'Runs with processes, hooks at work included.');
+    this.#issues = gauge('baton_issues', 'Known issues, each in one state.', ['state']);
+    this.#parked = gauge('baton_issues_parked', 'Parked issues by reason.', ['reason']);
+    this.#slots = gauge('baton_slots_taken', 'Slots that runs take.');
+    this.#slotsLimit = gauge('baton_slots_limit', 'All slots: agent.max_concurrent_agents.');
+    this.#agents = gauge('baton_agents_alive', 'Runs with processes, including running hooks.');
     this.#tokensToday = gauge('baton_tokens_today', 'Tokens that count against agent.max_tokens_per_day.');
-    this.#tokensLimit = gauge('baton_tokens_today_limit', 'agent.max_tokens_per_day; absent when there is none.');
-    this.#pollAge = gauge('baton_poll_age_seconds', 'Since the last good reading of the tracker, or since the start.');
-    this.#hold = gauge('baton_hold', 'Is 1 while nothing new is started for that reason.', ['source', 'code']);
+    this.#tokensLimit = gauge('baton_tokens_today_limit', 'agent.max_tokens_per_day; absent without a limit.');
+    this.#pollAge = gauge(
+      'baton_poll_age_seconds',
+      'Time since the last successful poll of the tracker, or since the start.',
+    );
+    this.#hold = gauge('baton_hold', 'Is 1 while no runs are started for that reason.', ['source', 'code']);
     this.#paused = gauge('baton_paused', 'Is 1 while a person has paused the daemon.');
     this.#startedAtMs = startedAtMs;
     gauge('baton_build_info', 'Is always 1.', ['version', 'node']).set({ version, node: process.versions.node }, 1);
   }
 
-  tell(state: State, now: Instant): void {
+  update(state: State, now: Instant): void {
     const { config, poll } = state;
-    this.#tellIssues(state, now);
-    this.#tellHolds(state);
+    this.#updateIssues(state, now);
+    this.#updateHolds(state);
     this.#slots.set(slotUse(state).total);
     this.#slotsLimit.set(config.agent.maxConcurrentAgents);
     this.#agents.set(Object.values(state.claims).filter(({ live }) => live.run?.stage === 'started').length);
     this.#tokensToday.set(tokensOn(state.ledger, now.day));
     if (config.agent.maxTokensPerDay === null) this.#tokensLimit.remove();
     else this.#tokensLimit.set(config.agent.maxTokensPerDay);
-    // One that never succeeds must grow old too, or nobody is ever told.
+    // Without a successful poll the age counts from the start, so that an alert fires.
     this.#pollAge.set(Math.max(0, now.wallMs - (poll.lastOkAtMs ?? this.#startedAtMs)) / 1_000);
     this.#paused.set(state.pausedSinceMs === null ? 0 : 1);
   }
 
-  /** Unlike the lists of the API, each issue stands in one place: sums over series are then numbers of issues. */
-  #tellIssues(state: State, now: Instant): void {
+  /** Each issue counts in one state, unlike in the lists of the API, so that a sum over series is a number of issues. */
+  #updateIssues(state: State, now: Instant): void {
     const issues = new Map<IssueState, number>(ISSUE_STATES.map((one) => [one, 0]));
     const parked = new Map<ParkReason, number>(PARK_REASONS.map((one) => [one, 0]));
     const add = <K>(to: Map<K, number>, key: K, by = 1) => to.set(key, (to.get(key) ?? 0) + by);
@@ -274,7 +279,7 @@ export class StateGauges {
   }
 
   /** One series for each source, with the code while there is one. */
-  #tellHolds({ holds }: State): void {
+  #updateHolds({ holds }: State): void {
     this.#hold.reset();
     for (const source of HOLD_SOURCES) {
       const hold = holds[source];
@@ -283,14 +288,11 @@ export class StateGauges {
   }
 }
 
-/** The monitor asks to be called so often, and what it records is the time between two calls: this, and the delay on top. */
+/** The monitor records the time between two calls: this resolution plus the delay. */
 const RESOLUTION_MS = 10;
 const QUANTILES = { '0.5': 50, '0.99': 99, '1': 100 } as const;
 
-/**
- * The process of the daemon, under the names that every Prometheus knows. Made here and not by `collectDefaultMetrics`, which starts
- * observers that nothing can end.
- */
+/** The process of the daemon, under the usual names. Not `collectDefaultMetrics`, because its observers cannot be stopped. */
 export class ProcessGauges {
   readonly #cpu: Counter;
   readonly #memory: Gauge;
@@ -312,20 +314,20 @@ export class ProcessGauges {
     this.#delay = new Gauge({
       ...{
         name: 'baton_event_loop_delay_seconds',
-        help: 'How late the daemon came to what was due, since the last look.',
+        help: 'Delay of the event loop since the last scrape.',
       },
       ...{ labelNames: ['quantile'] as const, registers },
     });
   }
 
-  tell(): void {
+  update(): void {
     const { user, system } = process.cpuUsage();
     this.#cpu.reset();
     this.#cpu.inc((user + system) / 1e6);
     const { rss, heapUsed } = process.memoryUsage();
     this.#memory.set(rss);
     this.#heap.set(heapUsed);
-    this.#tellDelay();
+    this.#updateDelay();
   }
 
   close(): void {
@@ -334,8 +336,8 @@ export class ProcessGauges {
     this.#isClosed = true;
   }
 
-  /** The first look begins it: a daemon that nobody looks at need not wake up a hundred times a second. */
-  #tellDelay(): void {
+  /** Started by the first scrape: without Prometheus the daemon must not wake up a hundred times a second. */
+  #updateDelay(): void {
     const monitor = this.#monitor;
     for (const [quantile, percent] of Object.entries(QUANTILES)) {
       const ns = monitor && monitor.count > 0 ? monitor.percentile(percent) : 0;
@@ -348,7 +350,7 @@ export class ProcessGauges {
   }
 }
 
-/** As the label of a series: one of our own codes, `''` for none, `other` for whatever else an agent may have made up. */
+/** A code as a label: `''` for none, `other` for a code that is not in our list. */
 export function codeLabel(code: string | null): string {
   if (code === null) return '';
   return Object.hasOwn(ERRORS, code) ? code : 'other';

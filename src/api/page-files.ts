@@ -3,10 +3,10 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ApiResponse, type Route, refusal } from './routes.js';
 
-/** What the page may do: talk to us, and nothing else. */
+/** The page may only talk to this server. */
 const PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** Whoever may connect may have the page: it holds nothing, and asks for everything itself. */
+/** The page is public: it has no data and requests everything from the API. */
 export function pageRoutes(files: PageFiles): readonly Route[] {
   const routes = [...files].map(([path, file]): Route => {
     return { method: 'GET', path, needs: 'public', answer: () => fileAnswer(path, file) };
@@ -15,7 +15,7 @@ export function pageRoutes(files: PageFiles): readonly Route[] {
 }
 
 function fileAnswer(path: string, { type, bytes }: PageFile): ApiResponse {
-  // The name of an asset changes with its content.
+  // The names of assets contain a hash of their content.
   const caching = path === '/' ? 'no-cache' : 'public, max-age=31536000, immutable';
   return {
     status: 200,
@@ -24,17 +24,17 @@ function fileAnswer(path: string, { type, bytes }: PageFile): ApiResponse {
   };
 }
 
-const NOT_BUILT = refusal(503, 'not_built', 'The page was not built: run npm run build. The API is there.');
+const NOT_BUILT = refusal(503, 'not_built', 'The page is not built. Run npm run build. The API works without it.');
 
 export interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;
 }
 
-/** What the page is made of, by path: `/` and `/assets/…`. */
+/** By path: `/` and `/assets/…`. */
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
-/** Built beside this file; from the sources, by the last build. */
+/** In a build the page lies beside this file; when run from the sources, in the last build. */
 const FOLDERS = [new URL('../page/', import.meta.url), new URL('../../dist/src/page/', import.meta.url)];
 
 const TYPES: { readonly [ending: string]: string } = {
@@ -46,7 +46,7 @@ const TYPES: { readonly [ending: string]: string } = {
   '.woff2': 'font/woff2',
 };
 
-/** All of it, once: it is small, and no request then names a file. Empty where it was not built. */
+/** Reads all files once, so that no request can name a file. Empty when the page is not built. */
 export async function readPageFiles(): Promise<PageFiles> {
   for (const folder of FOLDERS) {
     const files = await readFolder(fileURLToPath(folder)).catch(() => null);

@@ -1,7 +1,7 @@
 import type { Json } from '../domain/json.js';
 import type { ListName, Patch, StateView } from './schemas.js';
 
-/** Named here and not taken from the shapes: the page has this file, and should not carry a validator along. */
+/** Repeated here, because the page bundles this file and must not bundle the schemas with their validator. */
 const LIST_NAMES: { readonly [name in ListName]: true } = {
   running: true,
   asking: true,
@@ -16,7 +16,7 @@ const LISTS = Object.keys(LIST_NAMES) as ListName[];
 type Entry = { readonly issue_id: string };
 type ListPatch = NonNullable<Patch['lists'][ListName]>;
 
-/** What has become of `before`; `null` when nothing has but the time. */
+/** What changed since `before`; `null` when only the time did. */
 export function diffStates(before: StateView, after: StateView): Patch | null {
   const set: { [key: string]: Json } = {};
   for (const key of Object.keys(after) as (keyof StateView)[]) {
@@ -58,7 +58,7 @@ function patchList(before: readonly Entry[], { order, upsert }: ListPatch): Entr
   return ids.flatMap((id) => entries.get(id) ?? []);
 }
 
-/** Are two values of JSON the same? Without writing them out: thousands of entries are compared several times a second. */
+/** Compares without serialising: thousands of entries are compared several times a second. */
 function isSameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

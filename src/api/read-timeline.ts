@@ -3,13 +3,13 @@ import { fieldsOf } from '../domain/json.js';
 import type { PlanStep, Timeline, TimelineEntry } from './schemas.js';
 import { diffOf, planOf, type TranscriptLine, timelineEntry } from './timeline.js';
 
-/** The end of a transcript is what people look for, and 50 MB of it would hold everything up. */
+/** Only the end of a transcript is read: reading 50 MB would block the daemon. */
 const MAX_BYTES = 2_000_000;
 const MAX_ENTRIES = 2_000;
-/** So many lines are read in one go; then others have their turn. */
-const LINES_AT_ONCE = 500;
+/** Other work runs after each batch of lines. */
+const LINES_PER_BATCH = 500;
 
-/** What the transcript of a run tells; `null`: there is none. `live` is for the caller to know. */
+/** The timeline of a run from its transcript; `null` when there is none. The caller knows whether the run is live. */
 export async function readTimeline(path: string, runId: string): Promise<Timeline | null> {
   const tail = await readTail(path);
   if (tail === null) return null;
@@ -18,7 +18,7 @@ export async function readTimeline(path: string, runId: string): Promise<Timelin
   let diff: string | null = null;
   const lines = tail.text.split('\n');
   for (const [at, text] of lines.entries()) {
-    if (at % LINES_AT_ONCE === LINES_AT_ONCE - 1) await new Promise(setImmediate);
+    if (at % LINES_PER_BATCH === LINES_PER_BATCH - 1) await new Promise(setImmediate);
     const line = lineOf(text);
     if (line === null) continue;
     const entry = timelineEntry(line);
@@ -48,14 +48,14 @@ async function readTail(path: string): Promise<{ readonly text: string; readonly
     const bytes = Buffer.alloc(size - from);
     const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
     const text = bytes.toString('utf8', 0, bytesRead);
-    // What comes before the first line break is half a line.
+    // The text before the first line break is part of a line.
     return from === 0 ? { text, isCut: false } : { text: text.slice(text.indexOf('\n') + 1), isCut: true };
   } finally {
     await file.close();
   }
 }
 
-/** `null` for a line that is torn or empty. */
+/** Returns null for a torn or empty line. */
 function lineOf(text: string): TranscriptLine | null {
   if (text.trim() === '') return null;
   try {

@@ -16,22 +16,22 @@ import type { Access } from './access.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
 import { type PageFiles, pageRoutes } from './page-files.js';
 import { answerRequestShape, type IssueView, messageRequestShape, type Stats, type Timeline } from './schemas.js';
-import { type Feed, StreamClient } from './stream.js';
+import { type StateStream, StreamClient } from './stream.js';
 
-/** What the routes ask the daemon. */
+/** The data behind the routes. */
 export interface StatusSource extends ReadSource {
   readonly control: ControlSource;
-  /** `/api/capability/…`; `null`: there is nothing of it. */
+  /** `/api/capability/…`; `null`: these routes do not exist. */
   readonly capabilities: CapabilitySource | null;
   readonly page: PageFiles;
-  /** The last hand on every JSON text before it leaves: secrets masked, control characters escaped. */
+  /** Applied to every JSON answer: masks secrets and escapes control characters. */
   clean(json: string): string;
   onError(error: unknown): void;
 }
 
 type App = Hono<{ Bindings: HttpBindings }>;
 
-/** `isOwner`: asked over the socket; `more`: routes that only this way of asking has. */
+/** `isOwner`: requests come over the socket. `more`: further routes. */
 export function createRoutes(
   source: StatusSource,
   accessOf: (c: RouteContext) => Access,
@@ -47,7 +47,7 @@ export function createRoutes(
   const refuse = (c: RouteContext, methods: readonly string[]) => {
     const allow = methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
     c.header('allow', allow);
-    return send(c, refusal(405, 'method_not_allowed', `${c.req.method} is not possible here, only ${allow}.`));
+    return send(c, refusal(405, 'method_not_allowed', `${c.req.method} is not allowed here; allowed: ${allow}.`));
   };
   const routes = [
     ...more,
@@ -66,10 +66,10 @@ export function createRoutes(
   const methodsOf = new Map<string, Set<string>>();
   for (const { method, path } of routes) methodsOf.set(path, (methodsOf.get(path) ?? new Set()).add(method));
   for (const [path, methods] of methodsOf) app.all(path, (c) => refuse(c, [...methods].sort()));
-  app.notFound((c) => send(c, refusal(404, 'not_found', 'There is nothing here. docs/http.md lists what there is.')));
+  app.notFound((c) => send(c, refusal(404, 'not_found', 'No such path. docs/http.md lists all paths.')));
   app.onError((error, c) => {
     source.onError(error);
-    return send(c, refusal(500, 'internal_error', 'Baton failed to answer. The log says why.'));
+    return send(c, refusal(500, 'internal_error', 'The request failed. The log has the reason.'));
   });
   return app;
 }
@@ -82,29 +82,32 @@ function isEnough(has: Access, needs: Access): boolean {
 }
 
 const HOW =
-  'send Authorization: Bearer <token>. `baton open` prints the address of the page with it; for scripts it is in the file http-token of the state directory, or what server.token says';
-const NEEDS_TOKEN = refusal(401, 'unauthorized', `This changes something and needs the token: ${HOW}.`);
-const NEEDS_TOKEN_TO_READ = refusal(401, 'unauthorized', `server.token is set, so that looking needs it too: ${HOW}.`);
+  'send Authorization: Bearer <token>. `baton open` prints the address of the page with the token; for scripts it is in the file http-token of the state directory, or in server.token';
+const NEEDS_TOKEN = refusal(401, 'unauthorized', `This request needs the token: ${HOW}.`);
+const NEEDS_TOKEN_TO_READ = refusal(
+  401,
+  'unauthorized',
+  `server.token is set, so reading needs the token too: ${HOW}.`,
+);
 
-/** What can be looked at. Nothing here changes anything. */
+/** Reading only. */
 interface ReadSource {
-  /** `GET /api/v1/state`, cleaned: those who ask at the same time share it. */
+  /** `GET /api/v1/state`, cleaned. Requests at the same time share it. */
   stateText(): string;
-  /** `null`: no such issue is known. */
+  /** `null`: the issue is unknown. */
   issue(name: string): Promise<IssueView | null>;
-  /** `null`: no such run of that issue. */
+  /** `null`: the issue has no such run. */
   timeline(name: string, runId: string | null): Promise<Timeline | null>;
-  /** Where the transcript of a run lies; `null`: no such run of that issue, or nothing was written down. */
+  /** The path of the transcript of a run; `null`: the issue has no such run, or it has no transcript. */
   transcript(name: string, runId: string | null): Promise<string | null>;
   stats(days: number): Promise<Stats>;
-  readonly feed: Feed;
+  readonly stream: StateStream;
   /** In the format of Prometheus. */
   metrics(): Promise<{ readonly text: string; readonly type: string }>;
-  /** Why the daemon cannot work yet or now; `null`: it can. */
+  /** Why the daemon is not ready; `null`: it is. */
   notReady(): string | null;
 }
 
-/** `isOwner`: over the socket, where the daemon's own user asks. */
 function readRoutes(source: ReadSource, isOwner: boolean): readonly Route[] {
   const reads = (path: string, answer: Route['answer']): Route => ({ method: 'GET', path, answer });
   return [
@@ -126,12 +129,12 @@ function readRoutes(source: ReadSource, isOwner: boolean): readonly Route[] {
       if (!Number.isSafeInteger(days) || days < 1 || days > MAX_DAYS) return BAD_DAYS;
       return { status: 200, body: (await source.stats(days)) as Json };
     }),
-    reads('/api/v1/events', (c) => stream(c, source.feed, isOwner)),
+    reads('/api/v1/events', (c) => joinStream(c, source.stream, isOwner)),
     ...ISSUE_PATHS.flatMap((path) => issueRoutes(path, source)),
   ];
 }
 
-/** The first is for issues whose name is a word of the API. */
+/** The first is for issues whose identifier is a path of the API. */
 const ISSUE_PATHS = ['/api/v1/issues/:identifier', '/api/v1/:identifier'];
 
 function issueRoutes(path: string, source: ReadSource): Route[] {
@@ -162,7 +165,7 @@ const BAD_DAYS = refusal(400, 'INVALID_REQUEST', `days must be a whole number fr
 const TOO_MANY = refusal(
   503,
   'too_many_streams',
-  'Too many readers follow the stream. Close some pages, or ask for /api/v1/state.',
+  'The stream has too many readers. Close some pages, or read /api/v1/state.',
 );
 
 function unknownIssue(name: string): ApiResponse {
@@ -171,15 +174,15 @@ function unknownIssue(name: string): ApiResponse {
 }
 
 function unknownRun(name: string): ApiResponse {
-  return refusal(404, 'run_not_found', `Nothing was written down of such a run of ${name}.`);
+  return refusal(404, 'run_not_found', `${name} has no such run, or the run has no transcript.`);
 }
 
-function stream(c: RouteContext, feed: Feed, isOwner: boolean): ApiResponse {
+function joinStream(c: RouteContext, stream: StateStream, isOwner: boolean): ApiResponse {
   if (c.req.method === 'HEAD') return { status: 200, text: '', headers: { 'content-type': 'text/event-stream' } };
-  if (feed.isFull(isOwner)) return TOO_MANY;
+  if (stream.isFull(isOwner)) return TOO_MANY;
   const client = new StreamClient(c.env.outgoing as ConstructorParameters<typeof StreamClient>[0]);
   const issue = c.req.query('issue') ?? null;
-  feed.join(client, {
+  stream.join(client, {
     issue: issue === '' ? null : issue,
     lastEventId: c.req.header('last-event-id') ?? null,
     isOwner,
@@ -187,12 +190,12 @@ function stream(c: RouteContext, feed: Feed, isOwner: boolean): ApiResponse {
   return 'sent';
 }
 
-/** Masked when it was written. */
+/** A transcript is masked when it is written. */
 function sendFile(c: RouteContext, path: string): ApiResponse {
   const { outgoing } = c.env;
   if (c.req.method === 'HEAD') return { status: 200, text: '', headers: JSON_LINES };
   outgoing.writeHead(200, JSON_LINES);
-  // Whoever breaks off closes the file too.
+  // Also closes the file when the client disconnects.
   pipeline(createReadStream(path), outgoing, () => {});
   return 'sent';
 }
@@ -200,22 +203,22 @@ function sendFile(c: RouteContext, path: string): ApiResponse {
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 const JSON_LINES = { 'content-type': 'application/x-ndjson; charset=utf-8' };
 
-/** What can be asked of the daemon. */
+/** Changing the state of the daemon. */
 interface ControlSource {
   state(): State;
   now(): Instant;
   readonly dispatch: Dispatch;
-  /** Settles once everything so far is stored; `false`: it could not be. */
-  stored(): Promise<boolean>;
+  /** Resolves once everything ordered so far is stored; `false` when that failed. */
+  waitUntilPersisted(): Promise<boolean>;
 }
 
-/** What people ask for. Each is looked at against the state of this moment, and what makes no sense is refused with its reason. */
+/** Requests of people. Each is judged against the current state, and accepted only after it is stored. */
 function controlRoutes(source: ControlSource): readonly Route[] {
   const changes = (path: string, answer: Route['answer']): Route => ({ method: 'POST', path, answer });
   const accept = async (event: OrchestratorEvent, message: string): Promise<ApiResponse> => {
     source.dispatch(event);
-    const isSafe = await source.stored();
-    return { status: 202, body: { accepted: true, message: isSafe ? message : `${message} ${NOT_SAFE}` } };
+    const isPersisted = await source.waitUntilPersisted();
+    return { status: 202, body: { accepted: true, message: isPersisted ? message : `${message} ${NOT_SAFE}` } };
   };
   const act = (c: RouteContext, action: Action): ApiResponse | Promise<ApiResponse> => {
     const decided = decideAction(source.state(), c.req.param('identifier') ?? '', action);
@@ -226,15 +229,15 @@ function controlRoutes(source: ControlSource): readonly Route[] {
   return [
     changes('/api/v1/refresh', (c) => {
       const answer = refreshAnswer(source.state(), source.now());
-      const refused = otherType(c);
+      const refused = wrongType(c);
       if (refused === null) source.dispatch({ type: 'refresh_requested' });
       return refused ?? { status: 202, body: { ...answer, requested_at: isoTime(source.now().wallMs) } };
     }),
-    changes('/api/v1/pause', (c) => otherType(c) ?? accept({ type: 'pause_requested' }, PAUSED)),
-    changes('/api/v1/resume', (c) => otherType(c) ?? accept({ type: 'resume_requested' }, RESUMED)),
+    changes('/api/v1/pause', (c) => wrongType(c) ?? accept({ type: 'pause_requested' }, PAUSED)),
+    changes('/api/v1/resume', (c) => wrongType(c) ?? accept({ type: 'resume_requested' }, RESUMED)),
     ...ISSUE_PATHS.flatMap((path) => [
-      changes(`${path}/stop`, (c) => otherType(c) ?? act(c, { kind: 'stop' })),
-      changes(`${path}/retry`, (c) => otherType(c) ?? act(c, { kind: 'retry' })),
+      changes(`${path}/stop`, (c) => wrongType(c) ?? act(c, { kind: 'stop' })),
+      changes(`${path}/retry`, (c) => wrongType(c) ?? act(c, { kind: 'retry' })),
       changes(`${path}/answer`, async (c) => {
         const body = await bodyOf(c, answerRequestShape);
         return 'refused' in body ? body.refused : act(c, { kind: 'answer', request: body.value });
@@ -247,9 +250,9 @@ function controlRoutes(source: ControlSource): readonly Route[] {
   ];
 }
 
-const PAUSED = 'Nothing new is started until you resume; what runs goes on.';
-const RESUMED = 'New work is started again.';
-const NOT_SAFE = 'It could not be stored yet: should Baton be killed before it can be, it is forgotten.';
+const PAUSED = 'No new runs start until you resume. Current runs go on.';
+const RESUMED = 'New runs start again.';
+const NOT_SAFE = 'It could not be stored yet. If Baton is killed before that, the request is lost.';
 
 async function bodyOf<T>(c: RouteContext, shape: z.ZodType<T>): Promise<{ value: T } | { refused: ApiResponse }> {
   const body = await readJsonBody(c.env.incoming, c.env.outgoing);
@@ -259,21 +262,21 @@ async function bodyOf<T>(c: RouteContext, shape: z.ZodType<T>): Promise<{ value:
   const [first] = parsed.error.issues;
   const where = first?.path.length ? `${first.path.join('.')}: ` : '';
   return {
-    refused: refusal(400, 'INVALID_REQUEST', `The body is not usable: ${where}${first?.message ?? 'unknown'}.`),
+    refused: refusal(400, 'INVALID_REQUEST', `The body is invalid: ${where}${first?.message ?? 'unknown'}.`),
   };
 }
 
-function otherType(c: RouteContext): ApiResponse | null {
+function wrongType(c: RouteContext): ApiResponse | null {
   return refuseOtherType(c.env.incoming);
 }
 
-/** What `/api/capability/…` asks the daemon. */
+/** The data behind `/api/capability/…`. */
 export interface CapabilitySource {
-  /** What is at work now. */
+  /** Current executions. */
   stats(): Json;
-  /** Looks into the folders again, and says what there is. */
+  /** Reads the folders again and lists what they contain. */
   refresh(): Promise<Json>;
-  /** Makes the folder of an executor from what somebody sent. Throws `BatonError`: `INVALID_REQUEST` when that is no good. */
+  /** Creates the folder of an executor. Throws `BatonError` with `INVALID_REQUEST` for an invalid request. */
   create(request: unknown): Promise<Json>;
 }
 
@@ -317,14 +320,14 @@ async function create(c: RouteContext, source: CapabilitySource): Promise<ApiRes
 export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** What a request must be allowed. Without it: to look for GET, everything for POST. */
+  /** The access that a request needs. Default: `read` for GET, `full` for POST. */
   readonly needs?: Access;
   answer(c: RouteContext): ApiResponse | Promise<ApiResponse>;
 }
 
 export type RouteContext = Context<{ Bindings: HttpBindings }>;
 
-/** JSON, a text of its own type, or nothing more to say because the route has answered by itself. */
+/** JSON, a text of another type, or `sent` when the route has answered itself. */
 export type ApiResponse =
   | { readonly status: ContentfulStatusCode; readonly body: Json }
   | {
@@ -347,12 +350,12 @@ export function refusal(
 }
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** More than this is not even taken off the wire to answer in peace. */
+/** A larger body is not read to its end before the answer. */
 const MAX_DISCARDED_BYTES = 1024 * 1024;
 
 type JsonBody = { readonly value: unknown } | { readonly refused: Refusal };
 
-/** The body of a request as JSON, or why it is none. How long it may take is a limit of the server: then the socket is gone. */
+/** The body of a request as JSON, or a refusal. The server limits the time by closing the socket. */
 async function readJsonBody(request: IncomingMessage, response: ServerResponse): Promise<JsonBody> {
   if (!isJson(request)) return { refused: WRONG_TYPE };
   if (Number(request.headers['content-length'] ?? 0) > MAX_DISCARDED_BYTES) return { refused: TOO_LARGE };
@@ -367,7 +370,7 @@ async function readJsonBody(request: IncomingMessage, response: ServerResponse):
   }
 }
 
-/** For a route that takes no body: that of another type, as forms of a page send it, is refused all the same. */
+/** For routes without a body: forms of other pages send a body of another type, which is refused. */
 function refuseOtherType(request: IncomingMessage): Refusal | null {
   const { headers } = request;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -379,8 +382,8 @@ function isJson({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * What is too large is read on for a while and dropped: a connection that is closed on a client that still sends is reset, and
- * its answer with it.
+ * A body that is too large is read to its end and dropped, up to a limit: closing the connection while the client sends would reset it and
+ * lose the answer.
  */
 async function readUpTo(request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too_large' | 'gone'> {
   const chunks: Buffer[] = [];
@@ -400,7 +403,7 @@ async function readUpTo(request: IncomingMessage, maxBytes: number): Promise<Buf
 const WRONG_TYPE = refusal(
   415,
   'unsupported_media_type',
-  'Only JSON is read here: send Content-Type: application/json.',
+  'The body must be JSON. Send Content-Type: application/json.',
 );
-const TOO_LARGE = refusal(413, 'too_large', `A body has at most ${MAX_BODY_BYTES} bytes here.`);
+const TOO_LARGE = refusal(413, 'too_large', `The body may have at most ${MAX_BODY_BYTES} bytes.`);
 const NOT_JSON = refusal(400, 'bad_request', 'The body is not valid JSON in UTF-8.');

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
 /**
- * The shapes of what the API answers: described once, for the daemon that answers, the commands and the page that ask, the tests and the
- * documents. Every member is always there; what is not known is `null` or empty. Times are UTC, ISO 8601.
+ * The shapes of the API, for the daemon, the commands, the page, the tests and the documentation. Every member is always present; an unknown
+ * value is `null` or empty. Times are UTC, ISO 8601.
  */
 const text = z.string();
 const textOrNull = text.nullable();
 const count = z.number();
-/** `null` also for a moment that no calendar has. */
+/** Also `null` for a time out of the range of the calendar. */
 const timeOrNull = text.nullable();
 /** The facts of the text beside it, for programs. A daemon of an older version does not send them. */
 const params = z.looseObject({}).default({});
@@ -28,7 +28,7 @@ const tokensShape = z.strictObject({
   total_tokens: count,
 });
 
-/** What counts against a cap: input − cached + output. `limit: null`: there is none. */
+/** Tokens that count against a limit: input − cached + output. `limit: null`: no limit. */
 const budgetShape = z.strictObject({ spent: count, limit: count.nullable() });
 
 const questionShape = z.strictObject({
@@ -54,8 +54,10 @@ const runningShape = z.strictObject({
   turn_count: count,
   /** The type of the last event, or its method where it has one. */
   last_event: textOrNull,
-  /** The last thing worth telling, as a sentence without its subject. */
+  /** The last event worth reading, as a sentence without its subject. */
   last_message: textOrNull,
+  /** The type or method of the event that `last_message` describes. */
+  last_message_event: textOrNull.default(null),
   started_at: timeOrNull,
   last_event_at: timeOrNull,
   tokens: tokensShape,
@@ -89,7 +91,7 @@ const parkedShape = z.strictObject({
   reason: text,
   since: timeOrNull,
   message: text,
-  /** It can still be answered: then the issue goes on. */
+  /** An answer makes the issue go on. */
   question: questionShape.nullable(),
   keeps_slot: z.boolean(),
   failures: count,
@@ -112,7 +114,7 @@ const ineligibleShape = z.strictObject({
 const doneShape = z.strictObject({
   ...issueFields,
   finished_at: timeOrNull,
-  /** `false`: it left the active states without being done, as for a review. */
+  /** `false`: it left the active states without being done, for example for a review. */
   terminal: z.boolean(),
   runs: count,
   tokens: count,
@@ -139,15 +141,15 @@ export type DoneView = z.infer<typeof doneShape>;
 export type HoldView = z.infer<typeof holdShape>;
 export type BudgetView = z.infer<typeof budgetShape>;
 
-/** A rule that an issue must pass before it is started. `action`: what a person can do about it; `null` where it passes. */
+/** A rule that an issue must pass before it starts. `why` and `action` (what a person can do) are `null` when it passes. */
 const ruleShape = z.strictObject({ rule: text, pass: z.boolean(), why: textOrNull, action: textOrNull, params });
 
-/** A run, as its record tells it. */
+/** A run, from its record. */
 const runShape = z.strictObject({
   run_id: text,
   run_number: count,
   reason: text,
-  /** Who brought it about: `poll`, `retry`, `answer`, `operator`. */
+  /** `poll`, `retry`, `answer` or `operator`. */
   cause: text,
   author: textOrNull,
   attempt: count.nullable(),
@@ -162,7 +164,7 @@ const runShape = z.strictObject({
   outcome: z.enum(['success', 'failed', 'timeout', 'cancelled']).nullable(),
   code: textOrNull,
   message: textOrNull,
-  /** There is something to read under `timeline` and `transcript`. */
+  /** `timeline` and `transcript` exist. */
   has_transcript: z.boolean(),
 });
 
@@ -193,13 +195,13 @@ export const issueShape = z.strictObject({
   history: z.array(runShape),
 });
 
-/** One line of what happened in a run. */
+/** One event of a run. */
 export const timelineEntryShape = z.strictObject({
   at: timeOrNull,
   kind: z.enum(['run', 'agent', 'hook', 'step', 'question', 'problem']),
-  /** One line, harmless on every screen. */
+  /** One line without control characters. */
   text,
-  /** More of it, over several lines: output of a hook, a message in full, a prompt. */
+  /** Several lines: the output of a hook, a whole message, a prompt. */
   detail: textOrNull,
 });
 
@@ -209,20 +211,20 @@ const planStepShape = z.strictObject({ step: text, status: z.enum(['pending', 'i
 export const timelineShape = z.strictObject({
   run_id: textOrNull,
   live: z.boolean(),
-  /** The beginning was left out: it is in the transcript. */
+  /** The first entries are left out; the transcript has them. */
   truncated: z.boolean(),
   entries: z.array(timelineEntryShape),
-  /** As the agent told them last. */
+  /** As the agent last reported it. */
   plan: z.array(planStepShape),
   diff: textOrNull,
 });
 
-/** `GET /api/v1/stats?days=30`: by local day, the oldest first, no day left out. */
+/** `GET /api/v1/stats?days=30`: every local day, the oldest first. */
 export const statsShape = z.strictObject({
   days: z.array(
     z.strictObject({
       day: text,
-      /** What counts against budgets. */
+      /** Tokens that count against budgets. */
       tokens: count,
       input_tokens: count,
       cached_input_tokens: count,
@@ -275,9 +277,9 @@ export const stateShape = z.strictObject({
   paused: z.strictObject({ since: timeOrNull }).nullable(),
   shutting_down: z.boolean(),
   tokens_today: budgetShape,
-  /** Of all agents since this daemon began. */
+  /** Of all agents since the daemon started. */
   codex_totals: tokensShape.extend({ seconds_running: count }),
-  /** As the agent told them last; `null`: not yet. */
+  /** As an agent last reported them; `null`: not yet. */
   rate_limits: z.json(),
   poll: z.strictObject({
     last: timeOrNull,
@@ -288,7 +290,7 @@ export const stateShape = z.strictObject({
     error_code: textOrNull,
     failing_since: timeOrNull,
     problems: z.array(text),
-    /** The time between readings while a low quota stretches it. */
+    /** The longer time between polls while the quota of the tracker is low. */
     slowed_to_ms: count.nullable(),
     rate_limit: z.strictObject({ remaining: count, reset_at: timeOrNull }).nullable(),
   }),
@@ -314,7 +316,7 @@ export const stateShape = z.strictObject({
 
 export type StateView = z.infer<typeof stateShape>;
 
-/** Not `z.record`, which drops `__proto__`: an agent may call a field so. */
+/** Not `z.record`: it drops `__proto__`, and an agent may use that as a field name. */
 const texts = z.custom<{ readonly [field: string]: string }>(
   (value) =>
     typeof value === 'object' &&
@@ -336,17 +338,17 @@ export const answerRequestShape = z.union(
 /** `POST /api/v1/<identifier>/message`. */
 export const messageRequestShape = z.strictObject({ text: z.string().trim().min(1).max(20_000) });
 
-/** What every accepted change answers. */
+/** The answer to every accepted request. */
 export const acceptedShape = z.strictObject({
   accepted: z.literal(true),
-  /** What comes of it, for a person. */
+  /** What happens next, for a person. */
   message: z.string(),
 });
 
 /** `POST /api/v1/refresh`: 202. */
 export const refreshShape = z.strictObject({
   queued: z.literal(true),
-  /** A reading was already under way or asked for: this one goes along with the next. */
+  /** A poll is already under way or due, and serves this request too. */
   coalesced: z.boolean(),
   requested_at: z.string().nullable(),
   operations: z.array(z.string()),
@@ -360,8 +362,8 @@ export const errorShape = z.strictObject({
 });
 
 /**
- * The event `patch` of the stream: what has become of the state since the event before. `set`: members that are another now. `lists`: for
- * each list that changed, the entries that are new or other, and the whole order of ids (`null`: as before).
+ * The event `patch` of the stream: the changes since the event before. `set`: the members that changed. `lists`: for each list that changed,
+ * new and changed entries, and the order of all ids (`null`: unchanged).
  */
 export const patchShape = z.strictObject({
   generated_at: z.string().nullable(),

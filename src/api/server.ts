@@ -8,12 +8,12 @@ import { createRoutes, type Route, type RouteContext, refusal, type StatusSource
 export interface HttpOptions {
   readonly source: StatusSource;
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly allowedHosts: readonly string[];
-  /** Whoever shows it may change things. */
+  /** Requests that change something must carry it. */
   readonly token: string;
-  /** It is the operator's own: asked for everything, and enough to listen where others can connect. */
+  /** The operator set the token: every request needs it, and the server may listen on addresses other than loopback. */
   readonly isOwnToken: boolean;
   readonly limits?: Partial<HttpLimits>;
 }
@@ -21,29 +21,29 @@ export interface HttpOptions {
 interface SocketOptions {
   readonly source: StatusSource;
   readonly path: string;
-  /** What only the owner may ask. */
+  /** Routes that only the owner has. */
   readonly routes: readonly Route[];
   readonly limits?: Partial<HttpLimits>;
 }
 
 export interface HttpLimits {
-  /** For all headers of a request, from the first byte or the connection on. */
+  /** For the headers of a request, from the connection or the first byte on. */
   readonly headersMs: number;
   /** For a whole request. */
   readonly requestMs: number;
-  /** For the answer to be taken. */
+  /** For the client to read the answer. */
   readonly responseMs: number;
   readonly keepAliveMs: number;
   readonly connections: number;
 }
 
 export interface Closable {
-  /** Answers in flight are cut off. */
+  /** Cuts off answers that are being sent. */
   close(): Promise<void>;
 }
 
 export interface HttpServer extends Closable {
-  /** Where it really listens, for people: `http://127.0.0.1:4711`. */
+  /** `http://127.0.0.1:4711`, with the actual port. */
   readonly url: string;
   readonly port: number;
 }
@@ -56,7 +56,7 @@ const LIMITS: HttpLimits = {
   connections: 100,
 };
 
-/** Serves page and API to whoever is on this machine; with a token of the operator's also elsewhere. Throws `BatonError` when it cannot. */
+/** Serves page and API on loopback; with a token of the operator also on other addresses. Throws `BatonError`. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const host = withoutBrackets(options.host.trim());
   const isAllowed = (address: string) => options.isOwnToken || isLoopback(address);
@@ -83,7 +83,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   return { url: `http://${name}:${bound.port}`, port: bound.port, close };
 }
 
-/** The same for the daemon's own user, over a socket in its state directory. Nothing may be at that path. */
+/** Serves the API to the daemon's own user over a socket. There must be no file at that path. */
 export async function startSocket({ source, path, routes, ...options }: SocketOptions): Promise<Closable> {
   const limits = { ...LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
@@ -101,7 +101,7 @@ function createLimitedServer(limits: HttpLimits): Server {
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
-    // How late a slow client is noticed; Node's own 30 s would outlast every limit above.
+    // How often slow clients are looked for. Node's default of 30 s exceeds the limits above.
     connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
     maxHeaderSize: 8_192,
   });
@@ -112,17 +112,21 @@ function createLimitedServer(limits: HttpLimits): Server {
 function serve(server: Server, answer: AnswerRequest, { onError }: StatusSource): void {
   server.on('error', (error) => onError(error));
   server.on('request', answer);
-  // Who waits to be asked for its body is asked by the route that takes one, and by no other.
+  // Only a route that takes a body sends 100 Continue.
   server.on('checkContinue', answer);
 }
 
-type Where = { readonly host: string; readonly port: number } | { readonly path: string };
+type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
-function listen(server: Server, where: Where, failed: (error: NodeJS.ErrnoException) => Error): Promise<void> {
+function listen(
+  server: Server,
+  address: ListenAddress,
+  failed: (error: NodeJS.ErrnoException) => Error,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) => reject(failed(error));
     server.once('error', fail);
-    server.listen(where, () => {
+    server.listen(address, () => {
       server.off('error', fail);
       resolve();
     });
@@ -134,7 +138,7 @@ function closeOnce(server: Server): () => Promise<void> {
   return () => {
     closing ??= new Promise((resolve) => {
       server.close(() => resolve());
-      // Otherwise a client that keeps its connection open would keep the daemon alive.
+      // A client that keeps its connection open must not keep the daemon alive.
       server.closeAllConnections();
     });
     return closing;
@@ -144,28 +148,28 @@ function closeOnce(server: Server): () => Promise<void> {
 function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): BatonError {
   const details = { host, port };
   if (error.code === 'EADDRINUSE') {
-    const message = `Port ${port} of ${host} is taken, perhaps by another daemon. Give another with --port or server.port; --port 0 takes any free one.`;
+    const message = `Port ${port} of ${host} is in use, perhaps by another daemon. Choose another with --port or server.port; --port 0 takes any free port.`;
     return new BatonError('port_in_use', message, details, { cause: error });
   }
-  const message = `Cannot listen on ${host}, port ${port} (${error.message}). Check server.host and server.port or --port; ports below 1024 need rights.`;
+  const message = `Cannot listen on ${host}, port ${port} (${error.message}). Check server.host and server.port or --port; ports below 1024 need privileges.`;
   return new BatonError('invalid_workflow_config', message, details, { cause: error });
 }
 
 function notLoopback(host: string): BatonError {
-  const message = `server.host is ${host}, which others on the network can reach. Set server.token (best as $NAME), which every request must then show, or set server.host to 127.0.0.1 and use an SSH tunnel.`;
+  const message = `server.host is ${host}, which others on the network can reach. Set server.token (best as $NAME), which every request must then carry, or set server.host to 127.0.0.1 and use an SSH tunnel.`;
   return new BatonError('invalid_workflow_config', message, { host });
 }
 
 interface AnswerOptions {
   readonly responseMs: number;
-  /** Over the socket, where the daemon's own user asks. */
+  /** Requests come over the socket, from the daemon's own user. */
   readonly isOwner: boolean;
   readonly more?: readonly Route[];
 }
 
 type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** From a request to its answer: who asks is looked at first, and what is slow is cut off. Streams may take as long as they like. */
+/** Checks access before routing, and cuts off slow clients. A stream may take any time. */
 function answerRequests(
   source: StatusSource,
   admit: Admit,
@@ -174,7 +178,7 @@ function answerRequests(
   const admitted = new WeakMap<IncomingMessage, Access>();
   const accessOf = (c: RouteContext) => admitted.get(c.env.incoming as IncomingMessage) ?? 'public';
   const route = getRequestListener(createRoutes(source, accessOf, { isOwner, more }).fetch, {
-    // The daemon talks to trackers with Node's own Request and Response.
+    // Keeps Node's own Request and Response for the clients of trackers.
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
     errorHandler: () =>
@@ -183,25 +187,25 @@ function answerRequests(
   const answering = new WeakSet<IncomingMessage['socket']>();
   return (request, response) => {
     const { socket } = request;
-    // Nobody who means well sends a request before the last one is answered; hundreds of them at once would all be answered at once.
+    // Real clients do not pipeline. Hundreds of pipelined requests would all be answered at once.
     if (answering.has(socket)) return void socket.destroy();
     answering.add(socket);
     for (const end of ['finish', 'close']) response.once(end, () => answering.delete(socket));
     limitTime(request, response, responseMs);
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     if (hasBody(request)) response.setHeader('connection', 'close');
-    const who = admit(request);
-    if ('access' in who) {
-      admitted.set(request, who.access);
+    const admission = admit(request);
+    if ('access' in admission) {
+      admitted.set(request, admission.access);
       return void route(request, response);
     }
     response.statusCode = 403;
     response.setHeader('content-type', JSON_TYPE);
-    response.end(`${JSON.stringify(refusal(403, 'forbidden', who.refused).body)}\n`);
+    response.end(`${JSON.stringify(refusal(403, 'forbidden', admission.refused).body)}\n`);
   };
 }
 
-/** A reader of the stream is dropped when it does not read, not when it reads for long. */
+/** A reader of the stream is dropped when it does not read, however long it stays. */
 function limitTime(request: IncomingMessage, response: ServerResponse, responseMs: number): void {
   const late = setTimeout(() => {
     const isStream = String(response.getHeader('content-type') ?? '').startsWith('text/event-stream');
@@ -210,15 +214,15 @@ function limitTime(request: IncomingMessage, response: ServerResponse, responseM
   response.once('close', () => clearTimeout(late));
 }
 
-/** Most are not read, and none is read for longer than it may be: the connection ends with the answer. */
+/** Most bodies are not read, or not to their end: the connection is closed with the answer. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-const BAD_REQUEST = refusal(400, 'bad_request', 'This is no request.');
+const BAD_REQUEST = refusal(400, 'bad_request', 'The request is malformed.');
 
-/** The page has a policy of its own; nothing else is ever a document. */
+/** The page has its own policy; no other answer is a document. */
 const HEADERS: { readonly [name: string]: string } = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",

@@ -41,7 +41,7 @@ import type {
 import { type Totals, totalsView } from './totals.js';
 import { type InLine, lineUp, whyIdle } from './why-idle.js';
 
-/** What the state of the core does not know: everything about the daemon around it, and what its runs were last seen doing. */
+/** Facts outside the state of the core: about the daemon, and the last events of its runs. */
 export interface Surroundings {
   readonly daemon: {
     readonly version: string;
@@ -55,7 +55,7 @@ export interface Surroundings {
   seen(runId: string): LastSeen | null;
 }
 
-/** The answer to `GET /api/v1/state`: everything that the daemon knows and a person may ask, at one moment. Pure. */
+/** The answer to `GET /api/v1/state`. Pure. */
 export function snapshotOf(state: State, now: Instant, around: Surroundings): StateView {
   const claims = Object.values(state.claims);
   const running = claims.flatMap((claim) =>
@@ -121,10 +121,10 @@ function daemonEntry({ version, pid, startedAtMs, stateDir }: Surroundings['daem
   return { version, pid, started_at: isoTime(startedAtMs), state_dir: stateDir };
 }
 
-/** `why: null`: it is about to start. A retry that is due stands here and under `retrying`. */
+/** `why: null`: it is about to start. A retry that is due is listed here and under `retrying`. */
 function readyEntry({ ready, why }: InLine): ReadyView {
   const { id, identifier, url, title, state, priority, created_at } = ready.issue;
-  // Written out: there may be a thousand of these four times a second, and a spread is many times as slow.
+  // Members are written out, because there may be a thousand entries several times a second, and a spread is much slower.
   return {
     issue_id: id,
     issue_identifier: identifier,
@@ -139,7 +139,7 @@ function readyEntry({ ready, why }: InLine): ReadyView {
   };
 }
 
-/** Who is a candidate and not in line. */
+/** Candidates that are not in line. */
 function ineligibleEntries(state: State, line: readonly InLine[]): IneligibleView[] {
   const inLine = new Set(line.map(({ ready }) => ready.issue.id));
   return Object.values(state.candidates)
@@ -158,7 +158,7 @@ function ineligibleEntries(state: State, line: readonly InLine[]): IneligibleVie
     }));
 }
 
-/** Since the beginning of yesterday; one that is active again is not done. An issue stands there once, as it left last. */
+/** Issues that were finished since yesterday and are not active again, each once. */
 function doneEntries({ finished, claims, candidates }: State, now: Instant): DoneView[] {
   const newest = new Map(finished.map((done) => [done.issueId, done]));
   return [...newest.values()]
@@ -185,7 +185,6 @@ function holdEntry(main: { readonly source: HoldSource; readonly hold: Hold } | 
 function pollEntry({ poll }: State): StateView['poll'] {
   const { failure, lastOkAtMs, rateLimit } = poll;
   return {
-    /** The last good one. */
     last: lastOkAtMs === null ? null : isoTime(lastOkAtMs),
     next: isoTime(poll.nextAtMs),
     in_flight: poll.inFlightSeq !== null,
@@ -220,13 +219,14 @@ function workflowProblems(error: BatonError): NonNullable<StateView['workflow'][
   }));
 }
 
-/** What each entry of every list begins with. */
+/** The fields that all lists share. */
 export type IssueFields = Pick<DoneView, 'issue_id' | 'issue_identifier' | 'issue_url' | 'title' | 'state'>;
 
-/** What a run was last seen doing. */
+/** The last event of a run. */
 export interface LastSeen {
   readonly lastEvent: string | null;
   readonly lastMessage: string | null;
+  readonly lastMessageEvent: string | null;
 }
 
 export function issueFields({ id, identifier, url, title, state }: Issue): IssueFields {
@@ -237,7 +237,6 @@ export function runningEntry(claim: Claim, run: RunFacts, state: State, seen: La
   const live = claim.live.run;
   const session = live?.session ?? null;
   const { issue } = claim;
-  // Written out, as in snapshot.ts: it is made for every run at every look.
   return {
     issue_id: issue.id,
     issue_identifier: issue.identifier,
@@ -257,6 +256,7 @@ export function runningEntry(claim: Claim, run: RunFacts, state: State, seen: La
     turn_count: session?.turn ?? 0,
     last_event: seen?.lastEvent ?? null,
     last_message: seen?.lastMessage ?? null,
+    last_message_event: seen?.lastMessageEvent ?? null,
     started_at: isoTime(run.startedAtMs),
     last_event_at: live ? isoTime(live.lastProgressAtMs) : null,
     tokens: threadTokens(state, claim.issue.id, run.threadId),
@@ -311,13 +311,13 @@ export function doneEntry(done: FinishedIssue): DoneView {
   };
 }
 
-/** What counts against `agent.max_tokens_per_issue`: input − cached + output, since a person last granted a new budget. */
+/** Tokens against `agent.max_tokens_per_issue`: input − cached + output, since a person last granted a new budget. */
 export function budgetOf(state: State, issueId: string): BudgetView {
   const { tokens, budgetFrom } = recordOf(state, issueId);
   return { spent: tokens - budgetFrom, limit: state.config.agent.maxTokensPerIssue };
 }
 
-/** As the agent reports them for the thread of this run. */
+/** As the agent reported them for the thread of this run. */
 function threadTokens(state: State, issueId: string, threadId: string | null): RunningView['tokens'] {
   const totals = recordOf(state, issueId).threads.find(({ id }) => id === threadId)?.totals;
   return tokensView(totals ?? { input: 0, cached: 0, output: 0 });
@@ -339,21 +339,21 @@ function questionEntry({ id, kind, text, fields }: Question): QuestionView {
   };
 }
 
-/** What the state says about the workflow in force, and about the file where that is another by now. */
+/** The workflow in force, and the state of its file. */
 export interface WorkflowFacts extends WorkflowFile {
   readonly path: string;
-  /** What `backend: auto` stands for, and who said so. */
+  /** The value of `backend: auto`, and where it was set. */
   readonly backend: Pick<ResolvedBackend, 'value' | 'source'>;
-  /** Those inside other steps too; 0: it has no `steps:`. */
+  /** Including steps inside other steps; 0 without `steps:`. */
   readonly steps: number;
 }
 
-/** How the file stands to what is in force. */
+/** The file compared with the settings in force. */
 export interface WorkflowFile {
   readonly loadedAtMs: number;
-  /** Why the file as it is now is not in effect. */
+  /** Why the current file is not in effect. */
   readonly error: BatonError | null;
-  /** Keys that were changed and keep their old values until a restart. */
+  /** Changed keys that keep their old values until a restart. */
   readonly restartRequired: readonly string[];
 }
 

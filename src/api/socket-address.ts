@@ -3,19 +3,19 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BatonError } from '../domain/errors.js';
 
-/** Where to listen or to connect, as the system takes it. */
+/** A path for `listen` and `connect`. */
 export interface SocketAddress {
   readonly path: string;
-  /** Only when nobody listens or connects by this path any more: a listener removes its file by it when it closes. */
+  /** Close it after the listener: a closing listener removes its file through this path. */
   close(): Promise<void>;
 }
 
-/** The address of a socket holds 107 bytes on Linux and 103 on macOS. */
+/** A socket address has at most 107 bytes on Linux and 103 on macOS. */
 const MAX_BYTES = 100;
 
 /**
- * The daemon of a state directory listens on `<state dir>/socket`. Where that is longer than the address of a socket can be, the folder is
- * opened and the way leads over its descriptor. Rejects as `open` does where there is no such folder then.
+ * The daemon listens on `<state dir>/socket`. A path that is too long for a socket address is reached through the open descriptor of its
+ * folder; this rejects when the folder does not exist.
  */
 export async function socketAddress(stateDir: string): Promise<SocketAddress> {
   const plain = join(stateDir, 'socket');

@@ -1,35 +1,35 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { type LiveTimeline, TimelineFollower } from './activity.js';
 import { diffStates } from './patch.js';
 import type { StateView } from './schemas.js';
-import { type LiveTimeline, TimelineTeller } from './timeline.js';
 
-export interface FeedOptions {
+export interface StreamOptions {
   snapshot(): StateView;
-  /** Of the run that an issue has now or had last; `null`: none of this daemon. */
+  /** Of the current or last run of an issue; `null` when this daemon had none. */
   timeline(identifier: string): LiveTimeline | null;
   clean(json: string): string;
-  readonly limits?: Partial<FeedLimits>;
+  readonly limits?: Partial<StreamLimits>;
 }
 
-export interface FeedLimits {
-  /** Between two looks at the state: however much happens, readers are told so often. */
+export interface StreamLimits {
+  /** The time between two snapshots, however much happens. */
   readonly tickMs: number;
-  /** A look this long ago is good enough for one more reader: many who come at once must not cost a look each. */
+  /** A snapshot of this age is shared with a new reader, so that many readers at once do not cost a snapshot each. */
   readonly freshMs: number;
   readonly pingMs: number;
-  /** After the last reader has left, for one that comes back. */
+  /** How long events are kept after the last reader has left. */
   readonly lingerMs: number;
-  /** Over the port, and as many over the socket. */
+  /** Readers over the port, and as many over the socket. */
   readonly clients: number;
 }
 
-const LIMITS: FeedLimits = { tickMs: 400, freshMs: 50, pingMs: 15_000, lingerMs: 60_000, clients: 50 };
-const KEPT_EVENTS = 300;
-const KEPT_BYTES = 8_000_000;
+const LIMITS: StreamLimits = { tickMs: 400, freshMs: 50, pingMs: 15_000, lingerMs: 60_000, clients: 50 };
+const MAX_EVENTS = 300;
+const MAX_EVENT_BYTES = 8_000_000;
 
 export interface JoinOptions {
-  /** Whose timeline is wanted besides; `null`: nobody's. */
+  /** The issue whose timeline is sent too, or `null`. */
   readonly issue: string | null;
   readonly lastEventId: string | null;
   readonly isOwner: boolean;
@@ -37,22 +37,25 @@ export interface JoinOptions {
 
 interface Reader extends Pick<JoinOptions, 'issue' | 'isOwner'> {
   readonly client: StreamClient;
-  readonly teller: TimelineTeller;
+  readonly follower: TimelineFollower;
 }
 
 /**
- * What readers of the stream are told: the whole state once, then what has changed, in patches that everybody shares. A reader that comes
- * back with the id of its last event gets the patches since; where those are gone, the state again. Nobody there: nothing is computed.
+ * Sends the state to the readers of the stream: first the whole state, then patches that all readers share.
+ *
+ * States: without readers nothing is computed. The first reader starts the ticks; at each tick a snapshot is compared with the last one.
+ * After the last reader has left, the ticks go on for `lingerMs`, so that a reader that returns with the id of its last event gets the
+ * patches it missed. Then everything is forgotten, and a reader that returns gets the whole state.
  */
-export class Feed {
-  readonly #options: FeedOptions;
-  readonly #limits: FeedLimits;
+export class StateStream {
+  readonly #options: StreamOptions;
+  readonly #limits: StreamLimits;
   #instance = newInstance();
   readonly #readers = new Set<Reader>();
   #view: StateView | null = null;
-  /** It as a text, once somebody wanted it. */
+  /** The view as JSON, made when it is first needed. */
   #text: string | null = null;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #snapshotAtMs = Number.NEGATIVE_INFINITY;
   #seq = 0;
   #events: StreamEvent[] = [];
   #bytes = 0;
@@ -60,23 +63,23 @@ export class Feed {
   #ping: NodeJS.Timeout | null = null;
   #linger: NodeJS.Timeout | null = null;
 
-  constructor(options: FeedOptions) {
+  constructor(options: StreamOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
   }
 
-  /** Those who come over the port leave room for the commands of the daemon's own user. */
+  /** Readers over the port do not take the places of readers over the socket. */
   isFull(isOwner: boolean): boolean {
     const readers = [...this.#readers].filter((reader) => reader.isOwner === isOwner);
     return readers.length >= this.#limits.clients;
   }
 
   join(client: StreamClient, { issue, lastEventId, isOwner }: JoinOptions): void {
-    const reader: Reader = { client, issue, isOwner, teller: new TimelineTeller() };
-    // Who is there already is told as well: nobody may miss what this look has found.
-    if (performance.now() - this.#lookedAtMs > this.#limits.freshMs) this.#publish();
+    const reader: Reader = { client, issue, isOwner, follower: new TimelineFollower() };
+    // This also sends the patch to the readers that are there already.
+    if (performance.now() - this.#snapshotAtMs > this.#limits.freshMs) this.#publish();
     const timeline = this.#timelineEvent(reader, new Map());
-    client.begin([...(this.#missed(lastEventId) ?? [this.#whole()]), ...timeline]);
+    client.start([...(this.#missed(lastEventId) ?? [this.#stateEvent()]), ...timeline]);
     this.#readers.add(reader);
     client.onClose(() => this.#leave(reader));
     if (this.#linger) clearTimeout(this.#linger);
@@ -88,26 +91,26 @@ export class Feed {
   close(): void {
     for (const { client } of this.#readers) client.end();
     this.#readers.clear();
-    this.#rest();
+    this.#reset();
   }
 
-  /** A look that takes long, on a large board, is taken less often: readers must not cost the others more than a tenth of the time. */
+  /** On a large board a snapshot takes long: snapshots take at most a tenth of the time. */
   #tickSoon(tookMs = 0): NodeJS.Timeout {
-    return setTimeout(() => this.#round(), Math.max(this.#limits.tickMs, tookMs * 10)).unref();
+    return setTimeout(() => this.#sendChanges(), Math.max(this.#limits.tickMs, tookMs * 10)).unref();
   }
 
-  #round(): void {
-    const beganMs = performance.now();
+  #sendChanges(): void {
+    const startedMs = performance.now();
     this.#publish();
     const timelines: Timelines = new Map();
     for (const reader of this.#readers)
       for (const event of this.#timelineEvent(reader, timelines)) reader.client.send(event);
-    this.#tick = this.#tickSoon(performance.now() - beganMs);
+    this.#tick = this.#tickSoon(performance.now() - startedMs);
   }
 
-  /** Looks at the state. What has become of it is one event more, for everybody. */
+  /** Takes a snapshot, and sends what has changed to all readers. */
   #publish(): void {
-    this.#lookedAtMs = performance.now();
+    this.#snapshotAtMs = performance.now();
     const next = this.#options.snapshot();
     const patch = this.#view && diffStates(this.#view, next);
     if (this.#view && !patch) return;
@@ -123,11 +126,11 @@ export class Feed {
   #remember(event: StreamEvent): void {
     this.#events.push(event);
     this.#bytes += event.json.length;
-    while (this.#events.length > 1 && (this.#events.length > KEPT_EVENTS || this.#bytes > KEPT_BYTES))
+    while (this.#events.length > 1 && (this.#events.length > MAX_EVENTS || this.#bytes > MAX_EVENT_BYTES))
       this.#bytes -= this.#events.shift()?.json.length ?? 0;
   }
 
-  /** The events after that one; `null`: not all of them are there any more. */
+  /** The events after that one; `null` when some of them are gone. */
   #missed(lastEventId: string | null): readonly StreamEvent[] | null {
     const [, instance, seq] = /^([0-9a-f]{8})-(\d{1,15})$/.exec(lastEventId ?? '') ?? [];
     const missed = this.#seq - Number(seq);
@@ -135,7 +138,7 @@ export class Feed {
     return missed === 0 ? [] : this.#events.slice(-missed);
   }
 
-  #whole(): StreamEvent {
+  #stateEvent(): StreamEvent {
     this.#text ??= this.#options.clean(JSON.stringify(this.#view));
     return { event: 'state', id: this.#id(), json: this.#text };
   }
@@ -144,13 +147,13 @@ export class Feed {
     return `${this.#instance}-${this.#seq}`;
   }
 
-  /** `known`: what was looked up for another reader in this round. */
-  #timelineEvent({ issue, teller }: Reader, known: Timelines): StreamEvent[] {
+  /** `known`: timelines that were read for other readers at this tick. */
+  #timelineEvent({ issue, follower }: Reader, known: Timelines): StreamEvent[] {
     if (issue === null) return [];
     const found = known.get(issue) ?? { timeline: this.#options.timeline(issue) };
     known.set(issue, found);
-    const news = teller.news(found.timeline);
-    return news ? [{ event: 'timeline', id: null, json: this.#options.clean(JSON.stringify(news)) }] : [];
+    const change = follower.next(found.timeline);
+    return change ? [{ event: 'timeline', id: null, json: this.#options.clean(JSON.stringify(change)) }] : [];
   }
 
   #pingAll(): void {
@@ -160,17 +163,17 @@ export class Feed {
   #leave(reader: Reader): void {
     this.#readers.delete(reader);
     if (this.#readers.size > 0) return;
-    this.#linger ??= setTimeout(() => this.#rest(), this.#limits.lingerMs).unref();
+    this.#linger ??= setTimeout(() => this.#reset(), this.#limits.lingerMs).unref();
   }
 
-  #rest(): void {
+  #reset(): void {
     if (this.#ping) clearInterval(this.#ping);
     for (const timer of [this.#tick, this.#linger]) if (timer) clearTimeout(timer);
     this.#tick = this.#ping = this.#linger = null;
     this.#view = null;
     this.#text = null;
-    this.#lookedAtMs = Number.NEGATIVE_INFINITY;
-    // What happens from here on is in no event: ids of before lead nowhere.
+    this.#snapshotAtMs = Number.NEGATIVE_INFINITY;
+    // Changes are no longer recorded, so old event ids become invalid.
     this.#instance = newInstance();
     this.#events = [];
     this.#bytes = 0;
@@ -183,12 +186,12 @@ function newInstance(): string {
   return randomBytes(4).toString('hex');
 }
 
-/** Who does not read is dropped: it comes back and is told what it has missed. */
+/** A reader that falls further behind is disconnected. It reconnects and gets what it missed. */
 const MAX_WAITING_BYTES = 4_000_000;
 
 export interface StreamEvent {
   readonly event: string;
-  /** `null`: nobody can ask for what came after it. */
+  /** `null`: a reader cannot resume after this event. */
   readonly id: string | null;
   /** JSON text on one line. */
   readonly json: string;
@@ -197,7 +200,7 @@ export interface StreamEvent {
 /** One reader of the stream: server-sent events over a response that stays open. */
 export class StreamClient {
   readonly #response: ServerResponse;
-  /** What a reader begins with may be large: it is not behind because it has not read that yet. */
+  /** The first events may be large; a reader is not behind because it has not read them yet. */
   #allowance = 0;
 
   constructor(response: ServerResponse) {
@@ -205,7 +208,7 @@ export class StreamClient {
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
-      // A proxy that collects the answer would show nothing until it ends.
+      // Keeps proxies from buffering the response.
       'x-accel-buffering': 'no',
     });
     response.write('retry: 2000\n\n');
@@ -215,8 +218,8 @@ export class StreamClient {
     this.#response.once('close', listener);
   }
 
-  /** What everybody is told first. */
-  begin(events: readonly StreamEvent[]): void {
+  /** Sends the first events. */
+  start(events: readonly StreamEvent[]): void {
     this.#allowance = Number.POSITIVE_INFINITY;
     for (const event of events) this.send(event);
     this.#allowance = this.#response.writableLength;
@@ -230,7 +233,7 @@ export class StreamClient {
     this.#write(': ping\n\n');
   }
 
-  /** In order: what was sent before arrives. */
+  /** Ends the response after everything sent before. */
   end(): void {
     this.#response.end();
   }
@@ -242,13 +245,10 @@ export class StreamClient {
   }
 }
 
-/** How long a text is good for others who ask. */
+/** How long a text is shared. */
 const FRESH_MS = 250;
 
-/**
- * A text that is expensive to make, made once for all who ask for it within a moment. Whatever a person would miss in it makes it stale at
- * once: who has just paused wants to see that.
- */
+/** An expensive text, made once for all requests within a moment. A change that a person made must call `stale()`. */
 export class SharedText {
   readonly #make: () => string;
   #text: string | null = null;

@@ -6,7 +6,7 @@ import { because, line, took } from '../text/phrases.js';
 import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
 import type { PlanStep, Timeline, TimelineEntry } from './schemas.js';
 
-/** One line of a transcript: what a run said or did, as it was written down. */
+/** One line of a transcript. */
 export interface TranscriptLine {
   /** UTC, ISO 8601. */
   readonly time: string;
@@ -17,15 +17,15 @@ export interface TranscriptLine {
 const MAX_DETAIL = 8_000;
 const EVENT_TYPES: ReadonlySet<string> = new Set(RUNTIME_EVENT_TYPES);
 
-/** What a person wants to read of a line; `null`: nothing. */
+/** The entry of a line; `null` for a line that people do not need to read. */
 export function timelineEntry({ time, kind, data }: TranscriptLine): TimelineEntry | null {
-  const told = EVENT_TYPES.has(kind)
-    ? tellEvent({ ...fieldsOf(data), type: kind } as RuntimeEvent)
-    : tellOther(kind, data);
-  return told && { at: time, detail: null, ...told };
+  const entry = EVENT_TYPES.has(kind)
+    ? eventEntry({ ...fieldsOf(data), type: kind } as RuntimeEvent)
+    : recordEntry(kind, data);
+  return entry && { at: time, detail: null, ...entry };
 }
 
-/** The plan of the agent as this line tells it; `null`: it does not. */
+/** The plan of the agent, when this line has one. */
 export function planOf({ kind, data }: TranscriptLine): PlanStep[] | null {
   const event = fieldsOf(data);
   if (kind !== 'notification' || event.method !== 'turn/plan/updated') return null;
@@ -35,7 +35,7 @@ export function planOf({ kind, data }: TranscriptLine): PlanStep[] | null {
     .map(({ step, status }) => ({ step: line(step, 300), status: isStatus(status) ? status : 'pending' }));
 }
 
-/** All that the turn has changed so far, as one diff; `null`: the line does not tell. */
+/** All changes of the turn so far as one diff, when this line has one. */
 export function diffOf({ kind, data }: TranscriptLine): string | null {
   const event = fieldsOf(data);
   if (kind !== 'notification' || event.method !== 'turn/diff/updated') return null;
@@ -43,7 +43,7 @@ export function diffOf({ kind, data }: TranscriptLine): string | null {
   return typeof diff === 'string' ? neutraliseLines(diff) : null;
 }
 
-type Told = Pick<TimelineEntry, 'kind' | 'text'> & { readonly detail?: string | null };
+type EntryText = Pick<TimelineEntry, 'kind' | 'text'> & { readonly detail?: string | null };
 
 const PROBLEMS: ReadonlySet<string> = new Set([
   'startup_failed',
@@ -52,8 +52,8 @@ const PROBLEMS: ReadonlySet<string> = new Set([
   'unsupported_tool_call',
 ]);
 
-function tellEvent(event: RuntimeEvent): Told | null {
-  // What a person is asked is told by `asked`.
+function eventEntry(event: RuntimeEvent): EntryText | null {
+  // A question to a person has a record of its own: `asked`.
   if (isPassing(event) || isAskedOfPerson(event)) return null;
   const text = sentenceOf(event);
   if (text === null) return null;
@@ -68,7 +68,7 @@ function isAskedOfPerson({ method, data }: RuntimeEvent): boolean {
   return answered === 'ask' && /request(?:Approval|UserInput)$|elicitation\/request$/.test(String(method));
 }
 
-/** What does not fit on the line: the whole message, what a command printed. */
+/** What does not fit on the line: the whole message, or the output of a command. */
 function detailOf(item: Fields): string | null {
   switch (item.type) {
     case 'agentMessage':
@@ -80,21 +80,21 @@ function detailOf(item: Fields): string | null {
   }
 }
 
-function tellOther(kind: string, data: unknown): Told | null {
+function recordEntry(kind: string, data: unknown): EntryText | null {
   const fields = fieldsOf(data);
   switch (kind) {
     case 'run_began':
       return { kind: 'run', text: `run ${line(String(fields.number))} began${reasonOf(fields.reason)}` };
     case 'closing_began':
-      return { kind: 'run', text: 'the daemon was started again and closes this run' };
+      return { kind: 'run', text: 'the daemon was restarted and closes this run' };
     case 'run_ended':
       return { kind: 'run', text: `the run ${endOf(fields)}` };
     case 'prompt':
-      return { kind: 'agent', text: 'was given its prompt', detail: block(data, 0) };
+      return { kind: 'agent', text: 'received its prompt', detail: block(data, 0) };
     case 'stderr':
       return { kind: 'problem', text: `wrote to stderr${because(data)}`, detail: block(data, 120) };
     case 'hook':
-      return tellHook(fields);
+      return hookEntry(fields);
     case 'step_started':
       if (fields.skipped === true) return null;
       return { kind: 'step', text: `step ${line(fields.step)} (${line(fields.kind)}) began` };
@@ -103,13 +103,17 @@ function tellOther(kind: string, data: unknown): Told | null {
     case 'asked':
       return { kind: 'question', text: `asks a person${because(fields.text)}`, detail: block(fields.text, 120) };
     case 'answered': {
-      if (fields.by === 'timeout') return { kind: 'question', text: 'nobody answered in time: declined' };
+      if (fields.by === 'timeout') return { kind: 'question', text: 'no answer in time: declined' };
       return { kind: 'question', text: `a person answered${because(fields.text)}`, detail: block(fields.text, 120) };
     }
     case 'unheard':
-      return { kind: 'problem', text: `did not hear what a person said${because(fields.text)}` };
+      return { kind: 'problem', text: `did not receive a message of a person${because(fields.text)}` };
     case 'message':
-      return { kind: 'question', text: `a person says${because(fields.text)}`, detail: block(fields.text, 120) };
+      return {
+        kind: 'question',
+        text: `a person sent a message${because(fields.text)}`,
+        detail: block(fields.text, 120),
+      };
     case 'gap':
     case 'cut':
       return { kind: 'problem', text: 'some lines of the transcript are missing here' };
@@ -118,8 +122,8 @@ function tellOther(kind: string, data: unknown): Told | null {
   }
 }
 
-function tellHook({ hook, outcome, duration_ms: durationMs, message, stdout, stderr }: Fields): Told {
-  const end = outcome === 'ok' ? 'finished' : `did not finish well${because(message)}`;
+function hookEntry({ hook, outcome, duration_ms: durationMs, message, stdout, stderr }: Fields): EntryText {
+  const end = outcome === 'ok' ? 'finished' : `failed${because(message)}`;
   const output = [stdout, stderr]
     .map((part) => (typeof part === 'string' ? part.trim() : ''))
     .filter((part) => part !== '');
@@ -135,14 +139,14 @@ function endOf(outcome: Fields): string {
 function stepEnd(outcome: unknown): string {
   if (outcome === 'skipped') return 'was skipped';
   const { state, error } = fieldsOf(outcome);
-  return state === 'success' ? 'is done' : `did not finish well${because(fieldsOf(error).message)}`;
+  return state === 'success' ? 'finished' : `failed${because(fieldsOf(error).message)}`;
 }
 
 function reasonOf(reason: unknown): string {
   return reason === 'first' || textOf(reason) === null ? '' : ` (${line(reason)})`;
 }
 
-/** Over several lines, bounded; `null` where the sentence says it all. */
+/** Several lines, bounded; `null` when the text on the line is complete. */
 function block(value: unknown, fits: number): string | null {
   if (typeof value !== 'string') return null;
   const text = value.trim();
@@ -154,49 +158,4 @@ function block(value: unknown, fits: number): string | null {
 
 function isStatus(status: unknown): status is PlanStep['status'] {
   return status === 'pending' || status === 'inProgress' || status === 'completed';
-}
-
-/** The timeline of a run right now, and how many entries it has had in all, those that were dropped too. */
-export interface LiveTimeline {
-  readonly timeline: Timeline;
-  readonly told: number;
-}
-
-/** What a reader is told: with `reset` everything, else the entries that are new. `null`: as before. */
-type TimelineNews = Omit<Timeline, 'plan'> & { readonly reset: boolean; readonly plan: Timeline['plan'] | null };
-
-const NOTHING: LiveTimeline = {
-  timeline: { run_id: null, live: false, truncated: false, entries: [], plan: [], diff: null },
-  told: 0,
-};
-
-/** Follows the timeline of one issue for one reader. Another run, or having fallen behind, begins anew. */
-export class TimelineTeller {
-  #last: {
-    readonly runId: string | null;
-    readonly live: boolean;
-    readonly plan: string;
-    readonly diff: string | null;
-  } | null = null;
-  #told = 0;
-
-  /** `null`: there is nothing new. */
-  news(found: LiveTimeline | null): TimelineNews | null {
-    const { timeline, told } = found ?? NOTHING;
-    const last = this.#last;
-    if (found === null && last !== null) return null;
-    const { run_id, live, truncated, entries, diff } = timeline;
-    const plan = JSON.stringify(timeline.plan);
-    const isNew = last === null || run_id !== last.runId || this.#told < told - entries.length;
-    if (!isNew && told === this.#told && live === last.live && plan === last.plan && diff === last.diff) return null;
-    const fresh = isNew ? entries : entries.slice(entries.length - (told - this.#told));
-    this.#last = { runId: run_id, live, plan, diff };
-    this.#told = told;
-    return {
-      ...{ reset: isNew, run_id, live, truncated },
-      entries: fresh,
-      plan: isNew || plan !== last.plan ? timeline.plan : null,
-      diff: isNew || diff !== last.diff ? diff : null,
-    };
-  }
 }

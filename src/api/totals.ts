@@ -5,7 +5,7 @@ import type { Ledger } from '../domain/durable.js';
 import type { DayRecord } from '../domain/ports.js';
 import type { StateView, Stats } from './schemas.js';
 
-/** What all agents used since this daemon began, without those that are at work right now. */
+/** What all agents used since the daemon started, without current runs. */
 export interface Totals {
   readonly input: number;
   readonly cached: number;
@@ -15,7 +15,7 @@ export interface Totals {
 
 export const NO_TOTALS: Totals = { input: 0, cached: 0, output: 0, ranMs: 0 };
 
-/** Totals after one decision. Cheap when nothing was spent and no run has ended, which is nearly always. */
+/** Totals after one decision. Cheap when no tokens were spent and no run ended, which is nearly always. */
 export function totalsAfter(totals: Totals, before: State, after: State): Totals {
   const ended = before.ended === after.ended ? 0 : endedMs(before, after);
   if (before.ledger === after.ledger) return ended === 0 ? totals : { ...totals, ranMs: totals.ranMs + ended };
@@ -30,7 +30,7 @@ export function totalsAfter(totals: Totals, before: State, after: State): Totals
   };
 }
 
-/** With the runs that are at work. */
+/** Totals including current runs. */
 export function totalsView(totals: Totals, state: State, now: Instant): StateView['codex_totals'] {
   const alive = Object.values(state.claims).flatMap(({ status }) => (status.kind === 'running' ? [status.run] : []));
   const ranMs = alive.reduce((ms, run) => ms + Math.max(0, now.wallMs - run.startedAtMs), totals.ranMs);
@@ -77,7 +77,7 @@ function sum(ledger: Ledger): Omit<Totals, 'ranMs'> {
   return total;
 }
 
-/** The answer to `GET /api/v1/stats`: the local days that are asked for, none left out. */
+/** The answer to `GET /api/v1/stats`: every local day of `days`. */
 export function statsOf(days: readonly string[], records: readonly DayRecord[]): Stats {
   const known = new Map(records.map((record) => [record.day, record]));
   return {

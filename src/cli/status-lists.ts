@@ -175,13 +175,11 @@ function doing(run: RunningView, ago: string | null): string {
   if (run.asking) return `waits for an answer, see above${age}`;
   const probe = run.probe ? 'probes whether the hold is over, ' : '';
   // The start of the turn needs no sentence of its own.
-  if (TURN_BEGAN.test(run.last_message ?? ''))
+  if (run.last_message_event === 'session_started')
     return `${probe}${where(run)} began${ago === null ? '' : ` ${ago}`}, no event since`;
   const said = run.last_message === null ? '' : `: ${run.last_message}`;
   return `${probe}${where(run)}${said}${age}`;
 }
-
-const TURN_BEGAN = /^(?:turn \d+|a turn) began$/;
 
 function where({ phase, step, turn_count }: RunningView): string {
   if (phase === null) return 'is being resumed after a restart';

@@ -7,7 +7,6 @@ import type { Metrics } from '../api/metrics.js';
 import type { StatusSource } from '../api/routes.js';
 import type { Stats } from '../api/schemas.js';
 import type { WorkflowFile } from '../api/snapshot.js';
-import { SharedText } from '../api/stream.js';
 import type { Totals } from '../api/totals.js';
 import { localDay } from '../clock.js';
 import type { ServerConfig } from '../domain/config.js';
@@ -46,7 +45,7 @@ export interface OpenedSource {
 export interface WatchedDecisions {
   totals(): Totals;
   /** Settles once all changes so far are stored. Returns false when they cannot be. */
-  stored(): Promise<boolean>;
+  waitUntilPersisted(): Promise<boolean>;
 }
 
 /** Runs in the answer about an issue. */
@@ -59,18 +58,25 @@ const STATS_FRESH_MS = 5_000;
 /** Provides the routes with data of the daemon. Its modules are loaded here, because many daemons are never asked. */
 export async function createStatusSource(
   options: StatusOptions,
-  { totals, stored }: WatchedDecisions,
+  { totals, waitUntilPersisted }: WatchedDecisions,
 ): Promise<OpenedSource> {
-  const [{ Feed }, { createMetrics }, { snapshotOf }, { issueView }, { readTimeline }, { readPageFiles }, views] =
-    await Promise.all([
-      import('../api/stream.js'),
-      import('../api/metrics.js'),
-      import('../api/snapshot.js'),
-      import('../api/issue-view.js'),
-      import('../api/read-timeline.js'),
-      import('../api/page-files.js'),
-      Promise.all([import('../api/totals.js'), import('../api/why-idle.js'), import('../api/snapshot.js')]),
-    ]);
+  const [
+    { SharedText, StateStream },
+    { createMetrics },
+    { snapshotOf },
+    { issueView },
+    { readTimeline },
+    { readPageFiles },
+    views,
+  ] = await Promise.all([
+    import('../api/stream.js'),
+    import('../api/metrics.js'),
+    import('../api/snapshot.js'),
+    import('../api/issue-view.js'),
+    import('../api/read-timeline.js'),
+    import('../api/page-files.js'),
+    Promise.all([import('../api/totals.js'), import('../api/why-idle.js'), import('../api/snapshot.js')]),
+  ]);
   const [{ statsOf }, { whyNotReady }, { workflowFacts }] = views;
   const { stateDir, version, redactor, log, dispatch, state } = options;
   const { clock, store, activity, capabilities } = options.resources;
@@ -127,7 +133,7 @@ export async function createStatusSource(
       stats.set(count, { value, today: days.at(-1), atMs: performance.now() });
       return value;
     },
-    feed: new Feed({
+    stream: new StateStream({
       snapshot,
       clean,
       timeline: (name) => {
@@ -137,7 +143,7 @@ export async function createStatusSource(
     }),
     metrics: () => metrics.text(),
     notReady: () => whyNotReady(state()),
-    control: { state, now, dispatch, stored },
+    control: { state, now, dispatch, waitUntilPersisted },
     capabilities: capabilityApi(capabilities, () => options.workflow().dir),
     page: await readPageFiles(),
     clean,

@@ -70,7 +70,7 @@ export class DaemonStatus {
 
   async close(): Promise<void> {
     const opened = await this.#source?.catch(() => null);
-    opened?.source.feed.close();
+    opened?.source.stream.close();
     opened?.metrics.close();
     await (await this.#socket)?.close();
     await this.#http?.close();
@@ -79,7 +79,7 @@ export class DaemonStatus {
   async #open(): Promise<OpenedSource> {
     this.#source ??= createStatusSource(this.#options, {
       totals: () => this.#totals,
-      stored: () => this.#waiters.waitUntilPersisted(this.#options.state()),
+      waitUntilPersisted: () => this.#waiters.waitUntilPersisted(this.#options.state()),
     });
     this.#opened = await this.#source;
     return this.#opened;

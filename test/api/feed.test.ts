@@ -1,11 +1,11 @@
 import { createServer, get, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { LiveTimeline } from '../../src/api/activity.js';
 import { applyPatch } from '../../src/api/patch.js';
 import type { StateView } from '../../src/api/schemas.js';
 import { SseParser } from '../../src/api/sse-parser.js';
-import { Feed, type FeedOptions, StreamClient } from '../../src/api/stream.js';
-import type { LiveTimeline } from '../../src/api/timeline.js';
+import { StateStream, StreamClient, type StreamOptions } from '../../src/api/stream.js';
 import { Core } from '../support/core.js';
 import { viewOf } from '../support/status-samples.js';
 
@@ -68,9 +68,9 @@ class Reader {
   }
 }
 
-async function feedOf(core: Core, options: Partial<FeedOptions> = {}) {
+async function feedOf(core: Core, options: Partial<StreamOptions> = {}) {
   const looks = { count: 0 };
-  const feed = new Feed({
+  const feed = new StateStream({
     snapshot: () => {
       looks.count += 1;
       return viewOf(core);
@@ -143,7 +143,7 @@ describe('the stream', () => {
     const heavy = () => ({ ...viewOf(core), why_idle: 'x'.repeat(6_000_000) });
     const entry = { at: null, kind: 'agent', text: 't', detail: null } as const;
     const timeline = { run_id: 'r', live: true, truncated: false, entries: [entry], plan: [], diff: null };
-    const { read } = await feedOf(core, { snapshot: heavy, timeline: () => ({ timeline, told: 1 }) });
+    const { read } = await feedOf(core, { snapshot: heavy, timeline: () => ({ timeline, entryCount: 1 }) });
 
     const reader = read('?issue=A');
     await reader.hears(({ event }) => event === 'timeline');
@@ -189,10 +189,11 @@ describe('the stream', () => {
     feed.close();
     const before = looks.count;
     core.poll();
+    const idle = looks.count;
     const again = read('', id);
     await again.hears(({ event }) => event === 'state');
 
-    expect(looks.count).toBe(before + 1);
+    expect(idle).toBe(before);
     expect(again.view.counts.running).toBe(1);
   });
 
@@ -201,7 +202,7 @@ describe('the stream', () => {
     const entry = (text: string) => ({ at: null, kind: 'agent', text, detail: null }) as const;
     const live = (runId: string, ...texts: string[]): LiveTimeline => ({
       timeline: { run_id: runId, live: true, truncated: false, entries: texts.map(entry), plan: [], diff: null },
-      told: texts.length,
+      entryCount: texts.length,
     });
     let now = live('r1', 'a');
     const { read } = await feedOf(core, { timeline: (name) => (name === 'A' ? now : null) });

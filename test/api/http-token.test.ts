@@ -98,7 +98,7 @@ describe('the token', () => {
 
     await expect(openHttpToken(dir)).rejects.toMatchObject({
       code: 'store_failed',
-      message: expect.stringMatching(/cannot be kept in .*http-token: .*--state-dir/),
+      message: expect.stringMatching(/cannot store the token .*http-token: .*--state-dir/),
     });
   });
 });

@@ -333,7 +333,7 @@ describe('listening', () => {
 
     await expect(start({ port })).rejects.toMatchObject({
       code: 'port_in_use',
-      message: expect.stringMatching(new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is taken.*--port 0`)),
+      message: expect.stringMatching(new RegExp(`^Port ${port} of 127\\.0\\.0\\.1 is in use.*--port 0`)),
     });
   });
 });

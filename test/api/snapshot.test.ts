@@ -106,6 +106,7 @@ describe('the snapshot', () => {
         turn_count: 2,
         last_event: 'item/completed',
         last_message: 'ran `npm test`, exit 0',
+        last_message_event: 'item/completed',
         started_at: at(0),
         last_event_at: at(5_000),
         tokens: { input_tokens: 100, cached_input_tokens: 40, output_tokens: 20, total_tokens: 120 },

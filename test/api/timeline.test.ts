@@ -24,18 +24,18 @@ const TOLD: [TranscriptLine, string, string][] = [
   [
     line('hook', { hook: 'after_run', outcome: 'failed', duration_ms: 5, message: 'exit 1' }),
     'hook',
-    'hook after_run did not finish well: exit 1 (5 ms)',
+    'hook after_run failed: exit 1 (5 ms)',
   ],
-  [line('prompt', 'Do this\nand that'), 'agent', 'was given its prompt'],
+  [line('prompt', 'Do this\nand that'), 'agent', 'received its prompt'],
   [line('step_started', { step: 'plan', kind: 'llm' }), 'step', 'step plan (llm) began'],
   [
     line('step_finished', { step: 'plan', outcome: { state: 'success' }, duration_ms: 50 }),
     'step',
-    'step plan is done (50 ms)',
+    'step plan finished (50 ms)',
   ],
   [line('asked', { id: 'q', text: 'May I?' }), 'question', 'asks a person: May I?'],
   [line('answered', { id: 'q', text: 'accept' }), 'question', 'a person answered: accept'],
-  [line('message', { text: 'use tabs' }), 'question', 'a person says: use tabs'],
+  [line('message', { text: 'use tabs' }), 'question', 'a person sent a message: use tabs'],
   [message('Done with it'), 'agent', 'said: Done with it'],
   [
     line('turn_failed', { type: 'turn_failed', data: { message: 'no', code: 'turn_failed' } }),
@@ -129,7 +129,7 @@ describe('what is kept of runs in memory', () => {
     }
 
     const found = activity.timeline('r');
-    expect(found?.told).toBe(5_000);
+    expect(found?.entryCount).toBe(5_000);
     expect(found?.timeline.truncated).toBe(true);
     expect(found?.timeline.entries.length).toBeLessThanOrEqual(800);
     expect(found?.timeline.entries.at(-1)?.text).toBe('said: m4999');

@@ -106,7 +106,7 @@ test('SEC-25 what an agent said and changed is text in the issue view', async ()
     plan: HOSTILE.map((step) => ({ step, status: 'pending' as const })),
     diff: `diff --git a/${IMG} b/${IMG}\n--- a/x\n+++ b/${IMG}\n@@ -1 +1 @@\n-${SCRIPT}\n+${TURNED}${LONG}\n`,
   };
-  server.script.timelines.set('H-1', { timeline, told: timeline.entries.length });
+  server.script.timelines.set('H-1', { timeline, entryCount: timeline.entries.length });
 
   const page = await openPage(`${server.openUrl}`, { width: 360, height: 740 });
   await page.goto(`${server.url}/#/issue/H-1`);

@@ -11,7 +11,7 @@ import { type ScriptedServer, type ScriptOptions, scriptedServer } from './scrip
 async function openIssue(options: ScriptOptions = {}): Promise<{ server: ScriptedServer; page: Page }> {
   const server = await scriptedServer(workingDay(), options);
   server.script.issues.set('SHOP-231', runningIssue);
-  server.script.timelines.set('SHOP-231', { timeline: timelineOf('run-SHOP-231', true), told: 9 });
+  server.script.timelines.set('SHOP-231', { timeline: timelineOf('run-SHOP-231', true), entryCount: 9 });
   const page = await openPage(server.openUrl);
   await page.getByRole('link', { name: /^SHOP-231/ }).click();
   await page.getByRole('heading', { name: 'What happened' }).waitFor();
@@ -25,7 +25,7 @@ test('what a run does shows line by line while one looks, with its plan and its 
   await happened.getByText('hook before_run finished').click();
 
   server.script.timelines.set('SHOP-231', {
-    told: 10,
+    entryCount: 10,
     timeline: {
       ...known,
       entries: [...known.entries, { at: ago(0), kind: 'agent', text: 'said: all green', detail: null }],

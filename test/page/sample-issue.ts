@@ -154,7 +154,7 @@ export function timelineOf(runId: string, live: boolean): Timeline {
       entry(
         6.3,
         'agent',
-        'was given its prompt',
+        'received its prompt',
         'You are working on SHOP-231: Cart loses its coupon after a login\n\nThe run before this one failed: keep the context small.',
       ),
       entry(6.2, 'agent', 'turn 1 began'),

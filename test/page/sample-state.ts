@@ -27,6 +27,7 @@ export function runningEntry(identifier: string, title: string, part: Partial<Ru
     turn_count: 1,
     last_event: 'item/completed',
     last_message: 'is thinking',
+    last_message_event: 'item/started',
     started_at: ago(4),
     last_event_at: ago(0.1),
     tokens: { input_tokens: 120_000, cached_input_tokens: 80_000, output_tokens: 9_000, total_tokens: 129_000 },

@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest';
+import type { LiveTimeline } from '../../src/api/activity.js';
 import { readPageFiles } from '../../src/api/page-files.js';
 import type { StatusSource } from '../../src/api/routes.js';
 import type { IssueView, StateView, Stats } from '../../src/api/schemas.js';
 import { type HttpServer, startHttp } from '../../src/api/server.js';
-import { Feed } from '../../src/api/stream.js';
-import type { LiveTimeline } from '../../src/api/timeline.js';
+import { StateStream } from '../../src/api/stream.js';
 import { Core } from '../support/core.js';
 import { statusSource } from '../support/status-samples.js';
 import { sampleStats, timelineOf } from './sample-issue.js';
@@ -45,16 +45,16 @@ export async function scriptedServer(state: StateView, options: ScriptOptions = 
   if (!page.has('/')) throw new Error('The page was not built: npm run build.');
   const script: Script = { state, issues: new Map(), timelines: new Map(), stats: sampleStats() };
   let server: HttpServer;
-  let feed = feedOf(script);
+  let stream = streamOf(script);
   const listen = (port: number) => {
-    const source = statusSource(new Core(), { ...reads(script), feed, page, ...options.source });
+    const source = statusSource(new Core(), { ...reads(script), stream, page, ...options.source });
     const { isOwnToken = false } = options;
     return startHttp({ host: '127.0.0.1', port, allowedHosts: [], token: TOKEN, isOwnToken, source });
   };
   server = await listen(0);
   const { port, url } = server;
   const close = async () => {
-    feed.close();
+    stream.close();
     await server.close();
   };
   onTestFinished(close);
@@ -71,14 +71,14 @@ export async function scriptedServer(state: StateView, options: ScriptOptions = 
       server = await listen(port);
     },
     async reopen() {
-      feed = feedOf(script);
+      stream = streamOf(script);
       server = await listen(port);
     },
   };
 }
 
-function feedOf(script: Script): Feed {
-  return new Feed({
+function streamOf(script: Script): StateStream {
+  return new StateStream({
     snapshot: () => script.state,
     timeline: (identifier) => script.timelines.get(identifier) ?? null,
     clean: (json) => json,

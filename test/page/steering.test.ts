@@ -123,7 +123,7 @@ test('an agent at work is sent a message, and the timeline tells it live', async
   await page.getByText('The agent of AB-1 is told.').waitFor();
   await page
     .getByRole('region', { name: 'What happened' })
-    .getByText(/a person says: use the green paint/)
+    .getByText(/a person sent a message: use the green paint/)
     .waitFor();
   await page.getByText('found on the board').waitFor();
   expect(await receivedBy(daemon, 'AB-1')).toContain('use the green paint');

@@ -102,7 +102,7 @@ const VIEWS: { readonly [name: string]: View } = {
 function addIssues({ script }: ScriptedServer): void {
   script.issues.set('SHOP-231', runningIssue);
   script.issues.set('SHOP-239', blockedIssue);
-  script.timelines.set('SHOP-231', { timeline: timelineOf('run-SHOP-231', true), told: 9 });
+  script.timelines.set('SHOP-231', { timeline: timelineOf('run-SHOP-231', true), entryCount: 9 });
 }
 
 async function openView({ state, path, sign, token = true, act }: View, width: number): Promise<Page> {

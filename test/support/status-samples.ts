@@ -1,7 +1,7 @@
 import type { StatusSource } from '../../src/api/routes.js';
 import type { StateView } from '../../src/api/schemas.js';
 import { type Surroundings, snapshotOf, workflowFacts } from '../../src/api/snapshot.js';
-import { Feed } from '../../src/api/stream.js';
+import { StateStream } from '../../src/api/stream.js';
 import { NO_TOTALS } from '../../src/api/totals.js';
 import { workflow } from './builders.js';
 import { Core } from './core.js';
@@ -14,7 +14,11 @@ export function surroundings(part: Partial<Surroundings> = {}): Surroundings {
     workflow: workflowFacts(workflow(), FILE),
     totals: NO_TOTALS,
     rateLimits: null,
-    seen: () => ({ lastEvent: 'item/completed', lastMessage: 'ran `npm test`, exit 0' }),
+    seen: () => ({
+      lastEvent: 'item/completed',
+      lastMessage: 'ran `npm test`, exit 0',
+      lastMessageEvent: 'item/completed',
+    }),
     ...part,
   };
 }
@@ -56,14 +60,14 @@ export function statusSource(core: Core, part: Partial<StatusSource> = {}): Stat
     timeline: async () => null,
     transcript: async () => null,
     stats: async () => ({ days: [] }),
-    feed: new Feed({ snapshot, clean, timeline: () => null }),
+    stream: new StateStream({ snapshot, clean, timeline: () => null }),
     metrics: async () => ({ text: '', type: 'text/plain' }),
     notReady: () => null,
     control: {
       state: () => core.state,
       now: () => core.now,
       dispatch: (event) => void core.send(event),
-      stored: async () => true,
+      waitUntilPersisted: async () => true,
     },
     capabilities: null,
     page: new Map(),

@@ -90,7 +90,7 @@ export function runningRun(
     ...named(number, title),
     ...{ run_id: `run-${number}`, run_number: 1, reason: 'first', attempt: null, phase: 'agent', step: null },
     ...{ asking: false, stopping: null, probe: false, session_id: null, turn_count: 1, last_event: null },
-    ...{ last_message: null, started_at: ago(240), last_event_at: ago(5), tokens: TOKENS },
+    ...{ last_message: null, last_message_event: null, started_at: ago(240), last_event_at: ago(5), tokens: TOKENS },
     budget: { spent: 120_000, limit: 10_000_000 },
     ...more,
   };

@@ -246,7 +246,7 @@ Needs you (1)
         runningRun(4, 'd', { stopping: 'stalled' }),
         runningRun(5, 'e', { phase: null }),
         runningRun(6, 'f', { probe: true, turn_count: 0 }),
-        runningRun(7, 'g', { last_message: 'turn 1 began' }),
+        runningRun(7, 'g', { last_message: 'turn 1 began', last_message_event: 'session_started' }),
       ],
     });
 
