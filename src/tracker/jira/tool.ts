@@ -1,7 +1,15 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { HostTool } from '../../domain/ports.js';
-import type { Method } from '../http/tracker-http.js';
-import { MAX_ANSWER_BYTES, parseRestPath, type RawCall, rawTool, ToolRefusal, writeRestPath } from '../raw-tool.js';
+import {
+  MAX_ANSWER_BYTES,
+  type RawCall,
+  type RestCall,
+  type RestRule,
+  type RestTable,
+  restTool,
+  ToolRefusal,
+  writeRestPath,
+} from '../raw-tool.js';
 import { API, ISSUE_REF, invalidAnswer, type JiraApi, type JiraCalls, NUMERIC_ID } from './api.js';
 import type { JiraProject, ProjectCache } from './project.js';
 import { projectIdOf } from './read.js';
@@ -14,33 +22,19 @@ interface JiraToolOptions {
   readonly isReadOnly: boolean;
 }
 
-const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** What Jira says no to is an answer for the agent. */
-const REFUSALS = [400, 403, 404, 405, 409, 410, 412, 413, 415, 422];
-
-/** Jira's own REST API for agents, held to one project. */
+/** Jira's REST API, limited to one project. */
 export function jiraTool(options: JiraToolOptions): HostTool {
   const { api, project, isReadOnly } = options;
-  const methods = isReadOnly ? METHODS.slice(0, 1) : METHODS;
-  const readOnly = isReadOnly ? ' It only reads: GET is the one method.' : '';
-  return rawTool({
-    name: 'jira_rest',
+  return restTool({
+    table: TABLE,
     description:
       `Call the REST API of Jira (version 3) within project ${project}. ${REACH}. ` +
-      `No search, no JQL, no other projects.${readOnly} Texts are in Atlassian Document Format. ` +
+      `No search, no JQL, no other projects.${isReadOnly ? ' Only GET is allowed.' : ''} Texts are in Atlassian Document Format. ` +
       `Example: {"method": "GET", "path": "/issue/${project}-1?fields=summary,status"}. To move or comment on your own issue, update_issue is enough.`,
-    inputSchema: {
-      type: 'object',
-      properties: {
-        method: { type: 'string', enum: [...methods] },
-        path: { type: 'string', description: 'Below /rest/api/3, with its query.' },
-        body: { description: 'Sent as JSON.' },
-      },
-      required: ['method', 'path'],
-      additionalProperties: false,
-    },
+    pathHelp: 'Below /rest/api/3, with its query.',
+    isReadOnly,
     mask: (text) => api.mask(text),
-    plan: (input, signal) => planCall(input, signal, options),
+    prepare: (call, signal) => prepareCall(call, api.calls(signal), options),
     async stateOf(issueId, signal) {
       const { body } = await api.calls(signal).get(`/issue/${encodeURIComponent(issueId)}?fields=status`);
       return textOf(fieldsOf(fieldsOf(fieldsOf(body).fields).status).name);
@@ -48,175 +42,141 @@ export function jiraTool(options: JiraToolOptions): HostTool {
   });
 }
 
-async function planCall(input: Fields, signal: AbortSignal, options: JiraToolOptions): Promise<RawCall> {
-  const { method: written, path, body: given, ...rest } = input;
-  const [stranger] = Object.keys(rest);
-  if (stranger !== undefined)
-    throw new ToolRefusal(`jira_rest takes method, path and body, not ${stranger.slice(0, 100)}.`);
-  const method = METHODS.find((each) => each === written);
-  if (method === undefined) throw new ToolRefusal(`method must be one of ${METHODS.join(', ')}.`);
-  if (options.isReadOnly && method !== 'GET') throw new ToolRefusal('This tool only reads: use GET.');
-  if (typeof path !== 'string') throw new ToolRefusal('path must be a text, such as /issue/ABC-1.');
-  // Absent to whoever fills in everything that a schema names.
-  const body = given ?? undefined;
-  const calls = options.api.calls(signal);
-  const { project } = options.projects.cached ?? (await options.projects.read(calls));
-  if (project === null) throw new ToolRefusal('There is no project that this tool could be held to.');
-  const scope = new RestScope(project, options.project);
-  const plan = planRest({ method, path, body }, scope);
-  const ids = new Map<string, string>();
-  for (const issue of new Set(plan.issues)) ids.set(issue, await idInside(calls, issue, scope));
-  const idOf = (issue: string) => ids.get(issue) ?? '';
-  if (plan.item !== null) await checkItem(calls, plan.item, idOf(plan.item.issue));
-  const order = plan.write(idOf);
-  const sent = { method, ...order, path: `${API}${order.path}` };
-  const send = async () => {
-    const { status, body } = await calls.ask({ ...sent, accept: REFUSALS, maxBytes: MAX_ANSWER_BYTES });
-    return { ok: status < 400, body, status };
-  };
-  return { isChange: method !== 'GET', send };
+interface JiraRule extends RestRule {
+  /** Checks the body and finds the issues that it names. Absent: any body, which names none. */
+  readonly plan?: (body: unknown, scope: ProjectScope) => BodyPlan;
+  /** The call names an item of a list of the issue, which must exist there. */
+  readonly isItem?: true;
 }
 
-/** The id of an issue, once Jira has said that it is in the project. */
-async function idInside(calls: JiraCalls, issue: string, scope: RestScope): Promise<string> {
-  const { status, body } = await calls.get(`/issue/${encodeURIComponent(issue)}?fields=project`, [404]);
-  if (status === 404) throw new ToolRefusal(`There is no issue ${issue} in project ${scope.key}.`);
-  if (projectIdOf(body) !== scope.projectId) throw scope.foreign(issue);
-  const id = textOf(fieldsOf(body).id);
-  if (id === null || !NUMERIC_ID.test(id)) throw invalidAnswer(`issue ${issue}`, 'has no id');
-  return id;
-}
-
-interface RestCall {
-  readonly method: Method;
-  readonly path: string;
-  readonly body: unknown;
-}
-
-/** A call of `jira_rest` that may be sent once all of its issues are known to be in the project. */
-interface RestPlan {
-  /** Ids or keys of issues, as the agent wrote them. */
+/** What a call sends, and the issues in it. */
+interface BodyPlan {
+  /** Ids or keys, as the agent wrote them. */
   readonly issues: readonly string[];
-  /** Must be looked for in its issue, too. */
-  readonly item: RestItem | null;
-  /** Names issues by the ids that were looked at, whatever the agent wrote. */
-  write(idOf: (issue: string) => string): { readonly path: string; readonly body?: unknown };
+  /** The body with the checked ids in place of what the agent wrote. */
+  write(idOf: (issue: string) => string): unknown;
 }
 
-interface Below {
-  readonly methods: readonly Method[];
-  /** What a further part of the path may be, and what may be done with that. */
-  readonly one?: { readonly name: RegExp; readonly methods: readonly Method[] };
-}
+/**
+ * Queries and bodies may hold anything, unless a `plan` checks the body. Items of lists are reached only by their number: without one, Jira changes and deletes
+ * whatever the body or the query names, and `worklog/move` moves worklogs to other issues.
+ */
+const ANY = { query: 'any', fields: 'json' } as const;
 
-/** Only one by one: without a number in the path Jira changes and deletes whatever the body or the query names. */
-const ALL: Below = { methods: ['GET', 'POST'], one: { name: /^\d+$/, methods: ['GET', 'PUT', 'DELETE'] } };
-const CHOSEN: Below = { methods: ['GET', 'POST', 'DELETE'] };
-const READ: Below = { methods: ['GET'] };
-
-/** What lies below an issue. A worklog, for one, could be moved to another issue by `/worklog/move`. */
-const BELOW_ISSUE: ReadonlyMap<string, Below> = new Map([
-  ...['comment', 'worklog', 'remotelink'].map((part) => [part, ALL] as const),
-  ...['watchers', 'votes'].map((part) => [part, CHOSEN] as const),
-  ...['changelog', 'editmeta'].map((part) => [part, READ] as const),
-  ['properties', { ...READ, one: { name: /^[\w-][\w.:-]*$/, methods: ['GET', 'PUT', 'DELETE'] } }],
-  ['transitions', { methods: ['GET', 'POST'] }],
-]);
-const ITSELF: Below = { methods: ['GET', 'PUT'] };
-
-/** The same for everybody who may use Jira. */
-const CATALOGUES: ReadonlyMap<string, Below> = new Map([
-  ...['status', 'priority', 'issuetype'].map((part) => [part, { ...READ, one: { name: /^\d+$/, ...READ } }] as const),
-  ...['field', 'myself'].map((part) => [part, READ] as const),
-]);
+const RULES: readonly JiraRule[] = [
+  { call: 'GET issue/{issue}', ...ANY },
+  { call: 'PUT issue/{issue}', ...ANY, plan: planEdit },
+  { call: 'GET POST issue/{issue}/{list}', ...ANY },
+  { call: 'GET PUT DELETE issue/{issue}/{list}/{number}', ...ANY, isItem: true },
+  { call: 'GET issue/{issue}/transitions', ...ANY },
+  { call: 'POST issue/{issue}/transitions', ...ANY, plan: planEdit },
+  { call: 'GET POST DELETE issue/{issue}/{people}', ...ANY },
+  { call: 'GET issue/{issue}/{view}', ...ANY },
+  { call: 'GET PUT DELETE issue/{issue}/properties/{property}', ...ANY },
+  { call: 'POST issue', ...ANY, plan: planCreation },
+  { call: 'POST issueLink', ...ANY, plan: planLink },
+  { call: 'GET project/{project}/**', ...ANY },
+  { call: 'GET {catalogue}', ...ANY },
+  { call: 'GET {catalogue}/{number}', ...ANY },
+  { call: 'GET {single}', ...ANY },
+];
 
 const REACH =
   'It reaches GET and PUT of /issue/{key}, below that comment, transitions, worklog, remotelink, properties, watchers, votes, changelog and editmeta, ' +
   'POST /issue, POST /issueLink, GET of /project/{key} and below, and GET of /status, /priority, /issuetype, /field and /myself';
 
-/** Throws `ToolRefusal` for what is not allowed by its form alone. */
-function planRest(call: RestCall, scope: RestScope): RestPlan {
-  const { method, body } = call;
-  const parsed = parseRestPath(call.path);
-  if (typeof parsed === 'string') throw new ToolRefusal(`${parsed}.`);
-  if (method === 'GET' && body !== undefined) throw new ToolRefusal('GET takes no body.');
-  const segments = withoutPrefix(parsed.segments);
-  const [first = '', second] = segments;
-  const { query } = parsed;
-  if (first === 'issue' && second !== undefined) return planIssue(call, segments, query, scope);
-  if ((first === 'issue' || first === 'issueLink') && segments.length === 1) {
-    if (method !== 'POST') throw outOfReach(method, segments);
-    const content = first === 'issue' ? planCreation(fieldsOf(body), scope) : planLink(fieldsOf(body), scope);
-    return planned(() => segments, query, content);
-  }
-  if (first === 'project' && second !== undefined) {
-    if (!scope.isProject(second))
-      throw new ToolRefusal(`${second} is not project ${scope.key}, to which this tool is held.`);
-    const below = segments.slice(2);
-    // Whatever is no plain word might mean a step upwards to whoever reads it; and a project may be called like a part of Jira's API.
-    if (method !== 'GET' || !below.every((part) => /^\w[\w-]*$/.test(part))) throw outOfReach(method, segments);
-    return planned(() => ['project', scope.projectId, ...below], query, NO_BODY);
-  }
-  if (!mayReach(CATALOGUES.get(first), method, segments.slice(1))) throw outOfReach(method, segments);
-  return planned(() => segments, query, NO_BODY);
-}
+const TABLE: RestTable<JiraRule> = {
+  tool: 'jira_rest',
+  example: '/issue/ABC-1',
+  rules: RULES,
+  segments: {
+    issue: ISSUE_REF,
+    list: /^(?:comment|worklog|remotelink)$/,
+    people: /^(?:watchers|votes)$/,
+    view: /^(?:changelog|editmeta|properties)$/,
+    property: /^[\w-][\w.:-]*$/,
+    project: /^/,
+    catalogue: /^(?:status|priority|issuetype)$/,
+    single: /^(?:field|myself)$/,
+  },
+  // Both `/issue/ABC-1` and `/rest/api/3/issue/ABC-1` are understood.
+  below(segments) {
+    if (segments[0] !== 'rest') return segments;
+    if (segments[1] === 'api' && segments[2] === '3') return segments.slice(3);
+    throw new ToolRefusal(`Only /rest/api/3 is in reach of this tool, not /${segments.slice(0, 3).join('/')}.`);
+  },
+  refusal: (method, segments) =>
+    `${method} /${segments.join('/').slice(0, 200)} is out of reach of this tool. ${REACH}.`,
+};
 
-const NO_BODY: BodyPlan = { issues: [], write: () => undefined };
+/** Statuses with which Jira rejects a call. The agent gets them as an answer. */
+const REFUSALS = [400, 403, 404, 405, 409, 410, 412, 413, 415, 422];
 
-function planIssue({ method, body }: RestCall, segments: readonly string[], query: string, scope: RestScope): RestPlan {
-  const [, issue = '', part, ...rest] = segments;
-  if (!ISSUE_REF.test(issue)) throw outOfReach(method, segments);
-  if (!mayReach(part === undefined ? ITSELF : BELOW_ISSUE.get(part), method, rest)) throw outOfReach(method, segments);
-  scope.checkKey(issue);
-  const isEdit = method === 'PUT' ? part === undefined : method === 'POST' && part === 'transitions';
-  const content = isEdit ? planEdit(body, scope) : { issues: [], write: () => body };
-  const below = segments.slice(2);
-  const [id] = rest;
-  const named = { ...content, issues: [issue, ...content.issues] };
-  const plan = planned((idOf) => ['issue', idOf(issue), ...below], query, named);
-  return part === undefined || id === undefined ? plan : { ...plan, item: { issue, part, id } };
-}
-
-function mayReach(below: Below | undefined, method: Method, rest: readonly string[]): boolean {
-  const [next, ...more] = rest;
-  const found = next === undefined ? below : below?.one?.name.test(next) === true ? below.one : undefined;
-  return more.length === 0 && found?.methods.includes(method) === true;
-}
-
-function planned(
-  segments: (idOf: (issue: string) => string) => readonly string[],
-  query: string,
-  { issues, write }: BodyPlan,
-): RestPlan {
-  return {
-    issues,
-    item: null,
-    write: (idOf) => {
-      const body = write(idOf);
-      return { path: `${writeRestPath(segments(idOf))}${query}`, ...(body === undefined ? {} : { body }) };
-    },
+/** Checks that all issues of a call are in the project. The call names them by the checked ids, whatever the agent wrote. */
+async function prepareCall(
+  { method, segments, query, body: given, rule, named }: RestCall<JiraRule>,
+  calls: JiraCalls,
+  options: JiraToolOptions,
+): Promise<RawCall['send']> {
+  const { project } = options.projects.cached ?? (await options.projects.read(calls));
+  if (project === null) throw new ToolRefusal('There is no project that this tool could be restricted to.');
+  const scope = new ProjectScope(project, options.project);
+  if (named.project !== undefined) scope.checkProjectPath(segments);
+  if (named.issue !== undefined) scope.checkKey(named.issue);
+  const written = given ?? undefined;
+  const plan = rule.plan?.(written, scope) ?? { issues: [], write: () => written };
+  const ids = new Map<string, string>();
+  for (const issue of new Set([...(named.issue === undefined ? [] : [named.issue]), ...plan.issues]))
+    ids.set(issue, await requireInProject(calls, issue, scope));
+  const idOf = (issue: string) => ids.get(issue) ?? '';
+  const [first = '', second = '', ...below] = segments;
+  const target = named.project === undefined ? idOf(second) : scope.projectId;
+  const isInside = named.issue !== undefined || named.project !== undefined;
+  const path = `${API}${writeRestPath(isInside ? [first, target, ...below] : segments)}${query}`;
+  if (rule.isItem) await requireItem(calls, { issue: second, list: named.list ?? '', id: named.number ?? '' }, target);
+  const body = plan.write(idOf);
+  return async () => {
+    const request = { method, path, ...(body === undefined ? {} : { body }) };
+    const answer = await calls.ask({ ...request, accept: REFUSALS, maxBytes: MAX_ANSWER_BYTES });
+    return { ok: answer.status < 400, body: answer.body, status: answer.status };
   };
 }
 
-/** Paths are written with and without `/rest/api/3`. */
-function withoutPrefix(segments: readonly string[]): readonly string[] {
-  if (segments[0] !== 'rest') return segments;
-  if (segments[1] === 'api' && segments[2] === '3') return segments.slice(3);
-  throw new ToolRefusal(`Only /rest/api/3 is in reach of this tool, not /${segments.slice(0, 3).join('/')}.`);
+/** Returns the id of an issue in the project. Throws `ToolRefusal` for other issues. */
+async function requireInProject(calls: JiraCalls, issue: string, scope: ProjectScope): Promise<string> {
+  const { status, body } = await calls.get(`/issue/${encodeURIComponent(issue)}?fields=project`, [404]);
+  if (status === 404) throw new ToolRefusal(`There is no issue ${issue} in project ${scope.key}.`);
+  if (projectIdOf(body) !== scope.projectId) throw scope.outside(issue);
+  const id = textOf(fieldsOf(body).id);
+  if (id === null || !NUMERIC_ID.test(id)) throw invalidAnswer(`issue ${issue}`, 'has no id');
+  return id;
 }
 
-function outOfReach(method: Method, segments: readonly string[]): ToolRefusal {
-  return new ToolRefusal(`${method} /${segments.join('/').slice(0, 200)} is out of reach of this tool. ${REACH}.`);
+interface Item {
+  /** As the agent wrote it. */
+  readonly issue: string;
+  readonly list: string;
+  readonly id: string;
 }
 
-/** What a call sends, with the issues that it names. */
-interface BodyPlan {
-  readonly issues: readonly string[];
-  write(idOf: (issue: string) => string): unknown;
+const LISTS: ReadonlyMap<string, { readonly query: string; itemsIn(body: unknown): unknown }> = new Map([
+  ['comment', { query: '?orderBy=-created&maxResults=1000', itemsIn: (body) => fieldsOf(body).comments }],
+  ['worklog', { query: '?maxResults=5000', itemsIn: (body) => fieldsOf(body).worklogs }],
+  ['remotelink', { query: '', itemsIn: (body) => body }],
+]);
+
+/** Jira does not document that it compares the issue with the number of an item. Without this check, items of other projects could be in reach. */
+async function requireItem(calls: JiraCalls, { issue, list: name, id }: Item, issueId: string): Promise<void> {
+  const list = LISTS.get(name);
+  if (list === undefined) return;
+  const { body } = await calls.get(`/issue/${issueId}/${name}${list.query}`);
+  const ids = listOf(list.itemsIn(body)).map((item) => String(fieldsOf(item).id));
+  if (!ids.includes(id)) throw new ToolRefusal(`Issue ${issue} has no ${name} ${id}.`);
 }
 
 /** A new issue of the project. */
-function planCreation(body: Fields, scope: RestScope): BodyPlan {
+function planCreation(written: unknown, scope: ProjectScope): BodyPlan {
+  const body = fieldsOf(written);
   const { project, ...others } = fieldsOf(body.fields);
   const { key, id, ...more } = fieldsOf(project);
   const names = [key, id].filter((name) => name !== undefined);
@@ -227,16 +187,17 @@ function planCreation(body: Fields, scope: RestScope): BodyPlan {
   return {
     issues,
     write: (idOf) => {
-      const written = fieldsOf(write(idOf));
-      return { ...written, fields: { ...fieldsOf(written.fields), project: { id: scope.projectId } } };
+      const edited = fieldsOf(write(idOf));
+      return { ...edited, fields: { ...fieldsOf(edited.fields), project: { id: scope.projectId } } };
     },
   };
 }
 
-/** A change of an issue, by itself or along with a transition. */
-function planEdit(body: unknown, scope: RestScope): BodyPlan {
+/** A change of an issue, alone or with a transition. */
+function planEdit(body: unknown, scope: ProjectScope): BodyPlan {
   const { fields, update } = fieldsOf(body);
-  if (isOdd(body) || isOdd(fields) || isOdd(update)) throw new ToolRefusal('body, fields and update must be objects.');
+  if (![body, fields, update].every(isObjectOrAbsent))
+    throw new ToolRefusal('body, fields and update must be objects.');
   for (const name of [...Object.keys(fieldsOf(fields)), ...Object.keys(fieldsOf(update))]) {
     const plain = plainName(name);
     if (plain === 'attachment') throw new ToolRefusal('Files are out of reach of this tool.');
@@ -256,7 +217,8 @@ function planEdit(body: unknown, scope: RestScope): BodyPlan {
 }
 
 /** A link between two issues of the project. */
-function planLink(body: Fields, scope: RestScope): BodyPlan {
+function planLink(written: unknown, scope: ProjectScope): BodyPlan {
+  const body = fieldsOf(written);
   const inward = issueNamedBy(body.inwardIssue, 'inwardIssue', scope);
   const outward = issueNamedBy(body.outwardIssue, 'outwardIssue', scope);
   return {
@@ -265,20 +227,20 @@ function planLink(body: Fields, scope: RestScope): BodyPlan {
   };
 }
 
-/** What others wrote is theirs: their numbers would lead to any issue. */
+/** Comments and worklogs cannot be edited this way: their numbers could lead to any issue. */
 const ONLY_ADDED = ['comment', 'worklog'];
 
-/** `edit` reaches by a number what may lie elsewhere, and `copy` takes from whatever issue it names. */
+/** Refuses `edit`, which takes numbers of items in other issues, and `copy`, which reads any issue. */
 function checkOperations(fields: Fields, update: Fields): void {
   const set = Object.keys(fields).find((name) => ONLY_ADDED.includes(plainName(name)));
   if (set !== undefined) throw new ToolRefusal(`${set} cannot be set: write update.${plainName(set)} with add.`);
   for (const [name, written] of Object.entries(update)) {
     const allowed = ONLY_ADDED.includes(plainName(name)) ? ['add'] : ['add', 'set', 'remove'];
-    const isGood = (each: unknown) => {
+    const isAllowed = (each: unknown) => {
       const names = Object.keys(fieldsOf(each));
       return names.length > 0 && names.every((operation) => allowed.includes(operation));
     };
-    if (Array.isArray(written) && written.every(isGood)) continue;
+    if (Array.isArray(written) && written.every(isAllowed)) continue;
     throw new ToolRefusal(`update.${name.slice(0, 100)} must be a list of operations: ${allowed.join(', ')}.`);
   }
 }
@@ -287,8 +249,8 @@ function plainName(name: string): string {
   return name.trim().toLowerCase();
 }
 
-/** One name only: of two, nobody knows which one Jira takes. */
-function issueNamedBy(value: unknown, where: string, scope: RestScope): string {
+/** Requires a single name, because Jira does not document which of two names it uses. */
+function issueNamedBy(value: unknown, where: string, scope: ProjectScope): string {
   const { key, id } = fieldsOf(value);
   const name = textOf(typeof id === 'number' ? String(id) : (id ?? key));
   if (name === null || !ISSUE_REF.test(name) || (id !== undefined && key !== undefined))
@@ -297,58 +259,46 @@ function issueNamedBy(value: unknown, where: string, scope: RestScope): string {
   return name;
 }
 
-function isOdd(value: unknown): boolean {
-  return value !== undefined && (typeof value !== 'object' || value === null || Array.isArray(value));
+function isObjectOrAbsent(value: unknown): boolean {
+  return value === undefined || (typeof value === 'object' && value !== null && !Array.isArray(value));
 }
 
-/** One comment, worklog or link of an issue. */
-interface RestItem {
-  /** As the agent wrote it. */
-  readonly issue: string;
-  readonly part: string;
-  readonly id: string;
-}
-
-const LISTS: ReadonlyMap<string, { readonly query: string; itemsIn(body: unknown): unknown }> = new Map([
-  ['comment', { query: '?orderBy=-created&maxResults=1000', itemsIn: (body) => fieldsOf(body).comments }],
-  ['worklog', { query: '?maxResults=5000', itemsIn: (body) => fieldsOf(body).worklogs }],
-  ['remotelink', { query: '', itemsIn: (body) => body }],
-]);
-
-/** Nobody promises that Jira looks at the issue beside the number of a comment: numbers of other projects would be in reach. */
-async function checkItem(calls: JiraCalls, { issue, part, id }: RestItem, issueId: string): Promise<void> {
-  const list = LISTS.get(part);
-  if (list === undefined) return;
-  const { body } = await calls.get(`/issue/${issueId}/${part}${list.query}`);
-  const ids = listOf(list.itemsIn(body)).map((item) => String(fieldsOf(item).id));
-  if (!ids.includes(id)) throw new ToolRefusal(`Issue ${issue} has no ${part} ${id}.`);
-}
-
-/** The project that a raw tool is held to, and what belongs to it as far as names tell. */
-class RestScope {
+/** The project that the tool is limited to. */
+class ProjectScope {
   readonly key: string;
   readonly projectId: string;
   readonly #keys: readonly string[];
 
-  /** `written`: the key as configured, which may be one that the project had before. */
-  constructor({ id, key }: JiraProject, written: string) {
+  /** `configuredKey` may be a former key of the project. */
+  constructor({ id, key }: JiraProject, configuredKey: string) {
     this.key = key;
     this.projectId = id;
-    this.#keys = [key.toUpperCase(), written.toUpperCase()];
+    this.#keys = [key.toUpperCase(), configuredKey.toUpperCase()];
   }
 
   isProject(written: string): boolean {
     return written === this.projectId || this.#keys.includes(written.toUpperCase());
   }
 
-  /** Refuses a key of another project. An id says nothing; nor does a good key prove anything, since issues keep their old keys when they are moved. */
+  /**
+   * Refuses keys of other projects. This is only a first check: an id names no project, and an issue that was moved away keeps
+   * its old key.
+   */
   checkKey(issue: string): void {
     const at = issue.lastIndexOf('-');
     if (at === -1 || this.#keys.includes(issue.slice(0, at).toUpperCase())) return;
-    throw this.foreign(issue);
+    throw this.outside(issue);
   }
 
-  foreign(issue: string): ToolRefusal {
-    return new ToolRefusal(`${issue} is not in project ${this.key}, to which this tool is held.`);
+  /** Takes `project/<key>/…`. Only plain words may follow: another segment could be read as a step upwards. */
+  checkProjectPath(segments: readonly string[]): void {
+    const [, project = '', ...below] = segments;
+    if (!this.isProject(project))
+      throw new ToolRefusal(`${project} is not project ${this.key}, to which this tool is limited.`);
+    if (!below.every((part) => /^\w[\w-]*$/.test(part))) throw new ToolRefusal(TABLE.refusal('GET', segments));
+  }
+
+  outside(issue: string): ToolRefusal {
+    return new ToolRefusal(`${issue} is not in project ${this.key}, to which this tool is limited.`);
   }
 }
