@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { NOTICE_KINDS, type NoticeKind } from '../domain/config.js';
-import { DEFAULT_SINCE, SINCE_FORMS } from '../report/past-since.js';
+import { DEFAULT_SINCE, SINCE_FORMS } from '../report/parse-since.js';
 import { REPORT_BY, type ReportBy } from '../report/report.js';
 import { collect, type ProgramContext, parseSeconds } from './program-context.js';
 

@@ -10,7 +10,7 @@ import { nextReportAtMs, reportTodayMs, withDay } from '../notify/report-schedul
 import { buildReport } from '../report/build-report.js';
 import { pastSince } from '../report/past-since.js';
 import { reportJson } from '../report/report-json.js';
-import { reportSummary } from '../report/report-summary.js';
+import { reportSummary } from '../report/report-sentences.js';
 import { localDay } from '../text/format-time.js';
 
 /** A wall clock that jumps is noticed within this time. */

@@ -18,10 +18,10 @@ import type {
 } from './report.js';
 
 export interface ReportInput {
-  /** Runs from before the period are not counted, but tell author and labels of an issue that left in it. */
+  /** Runs from before the period are not counted; they hold the author and labels of an issue that left in it. */
   readonly runs: readonly RunRecord[];
   readonly finished: readonly FinishedIssue[];
-  /** `null`, or without models: no money. */
+  /** Null or without models: the report has no cost. */
   readonly pricing: PricingConfig | null;
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -30,13 +30,13 @@ export interface ReportInput {
   dayOf(wallMs: number): string;
 }
 
-/** What was done in a period. The order of what it is given does not matter. */
+/** Builds the report of a period. The order of the records does not matter. */
 export function buildReport(input: ReportInput): Report {
   const { pricing, sinceMs, untilMs, by } = input;
-  const parts = issueParts(input);
+  const periods = issuePeriods(input);
   const all: Bucket = {
-    runs: parts.flatMap(({ runs }) => runs),
-    finished: parts.flatMap(({ finished }) => finished ?? []),
+    runs: periods.flatMap(({ runs }) => runs),
+    finished: periods.flatMap(({ finished }) => finished ?? []),
   };
   const totals = sumUp(all, pricing);
   const unpriced = unpricedModels(all.runs, pricing);
@@ -45,25 +45,25 @@ export function buildReport(input: ReportInput): Report {
     by,
     currency: totals.cost === null || pricing === null ? null : pricing.currency,
     totals,
-    groups: by === 'issue' ? groupsByIssue(parts, pricing) : groupsByName(parts, input),
+    groups: by === 'issue' ? groupsByIssue(periods, pricing) : groupsByName(periods, input),
     unpriced,
-    notes: notesOf(parts, by, unpriced),
+    notes: notesOf(periods, by, unpriced),
   };
 }
 
-/** What has left comes first, done before handed over; then whatever moved last. */
-function groupsByIssue(parts: readonly IssuePart[], pricing: PricingConfig | null): Group[] {
-  const rank = ({ finished }: IssuePart) => (finished === null ? 2 : finished.isTerminal ? 0 : 1);
-  return [...parts]
+/** Issues that left come first, done ones before those handed over; then the latest activity. */
+function groupsByIssue(periods: readonly IssuePeriod[], pricing: PricingConfig | null): Group[] {
+  const rank = ({ finished }: IssuePeriod) => (finished === null ? 2 : finished.isTerminal ? 0 : 1);
+  return [...periods]
     .sort((a, b) => rank(a) - rank(b) || b.lastMs - a.lastMs || compareNames(a.identifier, b.identifier))
-    .map((part) => ({
-      name: part.identifier,
-      issue: reportedIssue(part),
-      ...sumUp({ runs: part.runs, finished: part.finished === null ? [] : [part.finished] }, pricing),
+    .map((period) => ({
+      name: period.identifier,
+      issue: reportedIssue(period),
+      ...sumUp({ runs: period.runs, finished: period.finished === null ? [] : [period.finished] }, pricing),
     }));
 }
 
-function reportedIssue({ id, title, finished, runs }: IssuePart): ReportedIssue {
+function reportedIssue({ id, title, finished, runs }: IssuePeriod): ReportedIssue {
   return {
     id,
     title,
@@ -82,39 +82,39 @@ function reportedIssue({ id, title, finished, runs }: IssuePart): ReportedIssue 
   };
 }
 
-/** Days in their order; labels and authors by what they spent. */
-function groupsByName(parts: readonly IssuePart[], { by, pricing, dayOf }: ReportInput): Group[] {
+/** Days in chronological order; labels and authors by spent tokens. */
+function groupsByName(periods: readonly IssuePeriod[], { by, pricing, dayOf }: ReportInput): Group[] {
   const buckets = new Map<string | null, { runs: RunRecord[]; finished: FinishedIssue[] }>();
   const bucket = (name: string | null) => {
     const known = buckets.get(name) ?? { runs: [], finished: [] };
     buckets.set(name, known);
     return known;
   };
-  const namesOf = (part: IssuePart, atMs: number): readonly (string | null)[] =>
-    by === 'day' ? [dayOf(atMs)] : by === 'author' ? [part.author] : labelsOf(part);
-  for (const part of parts) {
-    for (const run of part.runs) for (const name of namesOf(part, run.startedAtMs)) bucket(name).runs.push(run);
-    const { finished } = part;
-    if (finished !== null) for (const name of namesOf(part, finished.atMs)) bucket(name).finished.push(finished);
+  const namesOf = (period: IssuePeriod, atMs: number): readonly (string | null)[] =>
+    by === 'day' ? [dayOf(atMs)] : by === 'author' ? [period.author] : labelsOf(period);
+  for (const period of periods) {
+    for (const run of period.runs) for (const name of namesOf(period, run.startedAtMs)) bucket(name).runs.push(run);
+    const { finished } = period;
+    if (finished !== null) for (const name of namesOf(period, finished.atMs)) bucket(name).finished.push(finished);
   }
   return [...buckets]
     .map(([name, content]) => ({ name, issue: null, ...sumUp(content, pricing) }))
     .sort((a, b) => (by === 'day' ? 0 : b.tokens.billable - a.tokens.billable) || compareNames(a.name, b.name));
 }
 
-function labelsOf({ labels }: IssuePart): readonly (string | null)[] {
+function labelsOf({ labels }: IssuePeriod): readonly (string | null)[] {
   return labels.length === 0 ? [null] : labels;
 }
 
-function notesOf(parts: readonly IssuePart[], by: ReportBy, unpriced: Report['unpriced']): ReportNote[] {
-  const overlaps = by === 'label' && parts.some(({ labels }) => labels.length > 1);
+function notesOf(periods: readonly IssuePeriod[], by: ReportBy, unpriced: Report['unpriced']): ReportNote[] {
+  const overlaps = by === 'label' && periods.some(({ labels }) => labels.length > 1);
   return [
     ...(overlaps ? [{ kind: 'overlap' } as const] : []),
     ...(unpriced.length === 0 ? [] : [{ kind: 'unpriced', models: unpriced.map(({ model }) => model) } as const]),
   ];
 }
 
-/** Runs, and issues that have left, which stand in one line of a report. */
+/** The runs and finished issues of one line of a report. */
 interface Bucket {
   readonly runs: readonly RunRecord[];
   readonly finished: readonly FinishedIssue[];
@@ -137,8 +137,8 @@ function sumUp({ runs, finished }: Bucket, pricing: PricingConfig | null): Sums 
 }
 
 /**
- * A run that somebody stopped, or that was overtaken or interrupted, is stopped and nothing else; one that we had to end because
- * something was wrong with it has failed. So failures are just the runs that failed or took too long.
+ * The state of a run in the report. A run that was stopped by a person, overtaken or interrupted counts as cancelled. A run that Baton ended
+ * because of an error counts as failed.
  */
 function stateOf({ end }: RunRecord): RunState {
   if (end === null) return 'running';
@@ -175,38 +175,35 @@ function failuresOf(runs: readonly RunRecord[]): Sums['failures'] {
     .sort((a, b) => b.runs - a.runs || compareNames(a.code, b.code));
 }
 
-/**
- * A run that has not ended may be at work, or its daemon may be dead since last week: its time is not known. A clock that was set
- * back gives no time back.
- */
+/** The duration of a run. It is unknown for a run that has not ended, as its daemon may be dead, and never negative. */
 function timeOf({ startedAtMs, end }: RunRecord): number {
   return end === null ? 0 : Math.max(0, end.atMs - startedAtMs);
 }
 
-/** What a period has of one issue. */
-interface IssuePart {
+/** One issue in the period. */
+interface IssuePeriod {
   readonly id: string;
   readonly identifier: string;
   readonly title: string;
   readonly author: string | null;
   readonly labels: readonly string[];
-  /** Those that began in the period, the oldest first. */
+  /** The runs that started in the period, the oldest first. */
   readonly runs: readonly RunRecord[];
-  /** How it left our hands in the period, unless it came back to them. */
+  /** How it left in the period, unless it came back. */
   readonly finished: FinishedIssue | null;
-  /** When something was last heard of it. */
+  /** The time of its last activity. */
   readonly lastMs: number;
 }
 
-interface PartsInput {
+interface PeriodInput {
   readonly runs: readonly RunRecord[];
   readonly finished: readonly FinishedIssue[];
   readonly sinceMs: number;
   readonly untilMs: number;
 }
 
-/** Everything by issue. Its title, author and labels are the newest that are known, for all of its runs. */
-function issueParts({ runs, finished, sinceMs, untilMs }: PartsInput): IssuePart[] {
+/** Groups the records by issue. Title, author and labels are the newest known ones. */
+function issuePeriods({ runs, finished, sinceMs, untilMs }: PeriodInput): IssuePeriod[] {
   const isIn = (atMs: number) => atMs >= sinceMs && atMs < untilMs;
   const known = byIssue(runs.filter(({ startedAtMs }) => startedAtMs < untilMs));
   const left = byIssue(finished.filter(({ atMs }) => isIn(atMs)));
@@ -215,19 +212,19 @@ function issueParts({ runs, finished, sinceMs, untilMs }: PartsInput): IssuePart
     const inPeriod = ofIssue.filter(({ startedAtMs }) => isIn(startedAtMs));
     const newest = ofIssue.at(-1);
     const last = lastOf(left.get(id) ?? []);
-    // Counted by runs, not by the clock: one that was set back would make an issue that is done come back.
+    // Compared by run numbers: with a clock that was set back, a done issue would seem to come back.
     const isBack = last !== null && newest !== undefined && newest.number > last.runs;
-    const part = partOf(id, inPeriod, newest, isBack ? null : last);
-    return part === null ? [] : [part];
+    const period = periodOf(id, inPeriod, newest, isBack ? null : last);
+    return period === null ? [] : [period];
   });
 }
 
-function partOf(
+function periodOf(
   id: string,
   runs: readonly RunRecord[],
   newest: RunRecord | undefined,
   finished: FinishedIssue | null,
-): IssuePart | null {
+): IssuePeriod | null {
   const names = finished ?? newest;
   if (names === undefined || (runs.length === 0 && finished === null)) return null;
   return {
@@ -252,7 +249,7 @@ function byIssue<T extends { readonly issueId: string }>(all: readonly T[]): Map
   return found;
 }
 
-/** It may leave several times, with runs in between. Of two at once the one that is final counts, in whichever order they come. */
+/** An issue may leave several times, with runs in between. Of two at the same time the terminal one counts. */
 function lastOf(finished: readonly FinishedIssue[]): FinishedIssue | null {
   const byTime = (a: FinishedIssue, b: FinishedIssue) =>
     a.runs - b.runs || a.atMs - b.atMs || Number(a.isTerminal) - Number(b.isTerminal);
@@ -265,10 +262,7 @@ function byNumber(a: RunRecord, b: RunRecord): number {
 
 const PER = 1_000_000;
 
-/**
- * What runs cost. Tokens are added up by model first and priced once: however many runs there are, nothing is lost on the way.
- * `null` where there are no prices.
- */
+/** The cost of runs; null without prices. Tokens are summed by model and priced once, so that no rounding adds up. */
 export function costOf(runs: readonly RunRecord[], pricing: PricingConfig | null): Cost | null {
   if (pricing === null || Object.keys(pricing.models).length === 0) return null;
   let millionths = 0;
@@ -281,7 +275,7 @@ export function costOf(runs: readonly RunRecord[], pricing: PricingConfig | null
   return { amount: millionths / PER, isPartial };
 }
 
-/** Those that spent something, the most expensive guess first. */
+/** Models that spent tokens and have no price, the largest first. */
 export function unpricedModels(runs: readonly RunRecord[], pricing: PricingConfig | null): UnpricedModel[] {
   if (pricing === null || Object.keys(pricing.models).length === 0) return [];
   return [...tokensByModel(runs)]
@@ -300,7 +294,7 @@ function tokensOf(runs: readonly RunRecord[]): TokenSums {
   return { input, cached, output, billable: input - cached + output };
 }
 
-/** Names in a fixed order of their own, whatever the language of the machine; none comes last. */
+/** Compares names independently of the locale; null comes last. */
 function compareNames(a: string | null, b: string | null): number {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? 1 : -1;
@@ -329,7 +323,7 @@ function spentAny({ input, output }: TokenSums): boolean {
   return input > 0 || output > 0;
 }
 
-/** A part is no more than the whole, whatever an agent counts. */
+/** The cached period cannot be more than the input, whatever the agent reports. */
 function cachedOf({ cached, input }: TokenTotals): number {
   return Math.min(cached, input);
 }

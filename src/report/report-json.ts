@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { REPORT_BY, type Report, type ReportedIssue, type Sums } from './report.js';
-import { noteSentence } from './report-summary.js';
+import { noteSentence } from './report-sentences.js';
 
-/** For programs: everything, exact, in one shape whatever the report is by. */
+/** A report for programs: complete and exact, in one shape for all groupings. */
 export function reportJson(report: Report, stateDir: string): ReportJson {
   const { period, by, currency, totals, groups, unpriced, notes } = report;
   return {
@@ -56,7 +56,7 @@ function isoTime(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }
 
-/** The JSON of `baton report`, as docs/report.md tells it: nothing is ever missing, and nothing else is in it. */
+/** The JSON of `baton report`, as in docs/report.md. Every field is required and no other is allowed. */
 const count = z.int().min(0);
 const time = z.iso.datetime();
 const outcome = z.enum(['success', 'failed', 'timeout', 'cancelled', 'running']);

@@ -2,16 +2,16 @@ import { formatTokens } from '../text/format-numbers.js';
 import { formatDuration } from '../text/format-time.js';
 import { cut, oneLine, pad, widthOf, wrapIndented } from '../text/terminal-text.js';
 import type { Group, Report, ReportBy, ReportedIssue } from './report.js';
-import { amountOf, headline, noteSentence, RUN_WORDS, totalSentences } from './report-summary.js';
+import { amountOf, headline, noteSentence, RUN_WORDS, totalSentences } from './report-sentences.js';
 
 const GAP = '  ';
 const INDENT = ' '.repeat(6);
-/** Names of states, labels and people are short; what is not must not push the numbers away. */
+/** Longer names are cut, so that the numbers stay visible. */
 const MAX_NAME = 28;
 const MIN_TITLE = 16;
 const MAX_TITLE = 300;
 
-/** For a terminal of that width; without one, as for a pipe, no line is broken. */
+/** A report for a terminal of that width. Without a width, as for a pipe, no line is wrapped. */
 export function reportText(report: Report, columns: number | undefined): string {
   const isEmpty = report.groups.length === 0;
   const totals = isEmpty ? [] : totalSentences(report.totals, oneLine(report.currency ?? ''));
@@ -57,10 +57,10 @@ function quoted(text: string): string {
   return `"${oneLine(text)}"`;
 }
 
-/** Nobody reads on, and a report is no place to fill. */
+/** Longer texts of others are cut. */
 const MAX_FOREIGN = 300;
 
-/** For an issue, a wiki or a mail. Whatever others wrote stands in code spans, where nothing is a link, a mention or HTML. */
+/** A report for an issue, a wiki or a mail. Text of others stands in code spans, where nothing is a link, a mention or HTML. */
 export function reportMarkdown(report: Report): string {
   const isEmpty = report.groups.length === 0;
   const currency = wordOrCode(report.currency ?? '');
@@ -74,7 +74,7 @@ export function reportMarkdown(report: Report): string {
     .join('\n\n')}\n`;
 }
 
-/** A fence longer than any within; a space keeps it apart from what begins or ends with one. */
+/** The fence is longer than any run of backticks inside. A space separates it from a text that begins or ends with one. */
 function codeSpan(text: string): string {
   const line = cut(oneLine(text), MAX_FOREIGN);
   if (line === '') return '';
@@ -101,14 +101,14 @@ function tableLines(columns: readonly Column[]): string[] {
 }
 
 /**
- * Tables know `\|`, in code too. A backslash right before a pipe is part of such an escape for some readers and escaped itself for
- * others: a space parts them.
+ * Escapes pipes, which tables need in code too. Renderers disagree about a backslash right before a pipe, so that a space separates
+ * them.
  */
 function pipesEscaped(cell: string): string {
   return cell.replaceAll('\\|', '\\ |').replaceAll('|', '\\|');
 }
 
-/** The breakdown as columns, for terminals and Markdown alike. */
+/** One column of the table, for terminals and Markdown. */
 interface Column {
   readonly head: Cell;
   readonly align: 'left' | 'right';
@@ -117,11 +117,11 @@ interface Column {
 
 interface Cell {
   readonly text: string;
-  /** By others: it may hold anything. */
+  /** Written by others, so that it may hold anything. */
   readonly isForeign: boolean;
 }
 
-/** What takes as much room as it gets stands last. */
+/** The title comes last, as it takes the remaining width. */
 export function reportColumns({ by, currency, groups }: Report): Column[] {
   const column = (head: Cell | string, align: Column['align'], cellOf: (group: Group) => Cell): Column => ({
     head: typeof head === 'string' ? ours(head) : head,

@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { PricingConfig } from '../../src/domain/config.js';
+import { costOf, unpricedModels } from '../../src/report/build-report.js';
 import { failed, finished, HOUR_MS, NOON_MS, PRICING, reportOf, run } from './report-samples.js';
 
 const SINCE_MS = NOON_MS - 24 * HOUR_MS;
@@ -6,7 +9,7 @@ const UNTIL_MS = NOON_MS + HOUR_MS;
 const names = ({ groups }: ReturnType<typeof reportOf>) => groups.map(({ name }) => name);
 
 describe('a period', () => {
-  test('has the runs that began in it, from its first moment until just before its last', () => {
+  test('has the runs that started in it, its start included and its end excluded', () => {
     const runs = [SINCE_MS - 1, SINCE_MS, UNTIL_MS - 1, UNTIL_MS].map((startedAtMs, n) =>
       run({ issueId: `I${n}`, startedAtMs }),
     );
@@ -14,7 +17,7 @@ describe('a period', () => {
     expect(names(reportOf({ runs })).sort()).toEqual(['I1', 'I2']);
   });
 
-  test('has the issues that left in it, also when their runs were before', () => {
+  test('has the issues that left in it, also with earlier runs', () => {
     const early = run({ startedAtMs: SINCE_MS - HOUR_MS, author: 'ann', tokens: { input: 9, cached: 0, output: 9 } });
 
     const { totals, groups } = reportOf({ runs: [early], finished: [finished()] });
@@ -25,7 +28,7 @@ describe('a period', () => {
     expect(names(byAuthor)).toEqual(['ann']);
   });
 
-  test('is empty when nothing happened in it, whatever happened around it', () => {
+  test('is empty when nothing happened in it', () => {
     const around = [run({ startedAtMs: SINCE_MS - HOUR_MS }), run({ startedAtMs: UNTIL_MS + HOUR_MS })];
 
     const report = reportOf({
@@ -39,7 +42,7 @@ describe('a period', () => {
 });
 
 describe('runs', () => {
-  test('are counted by how they ended, and those that have not ended as such, without a time', () => {
+  test('are counted by outcome; open runs are counted without a time', () => {
     const outcomes = ['success', 'success', 'failed', 'timeout', 'cancelled'] as const;
     const ended = outcomes.map((outcome) => run({ end: { outcome } }));
     const retried = run({ reason: 'retry', end: null, startedAtMs: NOON_MS });
@@ -50,13 +53,13 @@ describe('runs', () => {
     expect(totals.timeMs).toBe((5 * HOUR_MS) / 6);
   });
 
-  test('that ended before they began, by a clock that was set back, took no time', () => {
+  test('that ended before they started, by a clock that was set back, took no time', () => {
     const odd = run({ end: { atMs: NOON_MS - 5 * HOUR_MS } });
 
     expect(reportOf({ runs: [odd] }).totals.timeMs).toBe(0);
   });
 
-  test('failed by code, the most frequent first; being stopped, interrupted or overtaken is no failure', () => {
+  test('that failed are counted by code, the most frequent first; stopped, interrupted or overtaken ones are no failures', () => {
     const codes = [
       'turn_failed',
       'stall_timeout',
@@ -76,7 +79,7 @@ describe('runs', () => {
     expect(totals.runs).toMatchObject({ failed: 3, cancelled: 3 });
   });
 
-  test('of an issue are all named, the oldest first', () => {
+  test('of an issue are all listed, the oldest first', () => {
     const second = run({ runId: 'r2', number: 2, startedAtMs: NOON_MS, end: null, model: null });
     const first = run({ runId: 'r1', end: failed, tokens: { input: 5, cached: 2, output: 1 } });
 
@@ -94,7 +97,7 @@ describe('runs', () => {
 });
 
 describe('issues', () => {
-  test('are done, handed over or neither, and told in that order, the latest first', () => {
+  test('are done, handed over or neither, listed in that order, the latest first', () => {
     const at = (hours: number) => ({ startedAtMs: NOON_MS - hours * HOUR_MS });
     const runs = [
       run({ issueId: 'open', ...at(1) }),
@@ -116,7 +119,7 @@ describe('issues', () => {
     expect(report.groups.map(({ issue }) => issue?.state)).toEqual(['Done', 'Done', 'In Review', null, null]);
   });
 
-  test('that left twice count once, by where they went last', () => {
+  test('that left twice count once, by their last state', () => {
     const runs = [run({ number: 1 }), run({ number: 2, startedAtMs: NOON_MS })];
     const review = finished({ state: 'In Review', isTerminal: false, runs: 1 });
     const done = finished({ runs: 2, atMs: NOON_MS + 9 });
@@ -124,14 +127,14 @@ describe('issues', () => {
     expect(reportOf({ runs, finished: [done, review] }).totals.issues).toEqual({ workedOn: 1, done: 1, handedOver: 0 });
   });
 
-  test('that left twice at the same moment went where it is final, in whichever order that is told', () => {
+  test('that left twice at the same time went to the terminal state, in any order of the records', () => {
     const twice = [finished({ isTerminal: false }), finished({ isTerminal: true })];
 
     for (const left of [twice, [...twice].reverse()])
       expect(reportOf({ finished: left }).totals.issues).toMatchObject({ done: 1, handedOver: 0 });
   });
 
-  test('that were handed over and are back have not left, whatever the clock says', () => {
+  test('that were handed over and came back have not left, whatever the clock says', () => {
     const review = finished({ state: 'In Review', isTerminal: false, runs: 1 });
     const back = run({ number: 2, startedAtMs: NOON_MS - 2 * HOUR_MS, end: null });
 
@@ -141,7 +144,7 @@ describe('issues', () => {
     expect(groups[0]?.issue?.state).toBeNull();
   });
 
-  test('are one issue under a new name and title', () => {
+  test('stay one issue under a new name and title', () => {
     const runs = [run({ title: 'old' }), run({ number: 2, identifier: 'B', title: 'new', startedAtMs: NOON_MS })];
 
     const left = finished({ identifier: 'C', title: 'newest', runs: 2 });
@@ -154,7 +157,7 @@ describe('issues', () => {
 describe('a breakdown', () => {
   const spent = (tokens: number) => ({ input: tokens, cached: 0, output: 0 });
 
-  test('by label has an issue under each of its labels, says so, and puts what spent most first', () => {
+  test('by label lists an issue under each of its labels with a note, the most expensive first', () => {
     const runs = [
       run({ issueId: 'A', labels: ['cheap', 'dear'], tokens: spent(5) }),
       run({ issueId: 'B', labels: ['dear'], tokens: spent(7) }),
@@ -172,7 +175,7 @@ describe('a breakdown', () => {
     expect(report.notes).toEqual([{ kind: 'overlap' }]);
   });
 
-  test('by label without an issue of two labels has nothing to say about it', () => {
+  test('by label without an issue of two labels has no note', () => {
     expect(reportOf({ runs: [run({ labels: ['x'] })], by: 'label' }).notes).toEqual([]);
   });
 
@@ -190,12 +193,103 @@ describe('a breakdown', () => {
     ]);
   });
 
-  test('names like those of objects are names', () => {
+  test('names of object members are ordinary names', () => {
     const runs = ['__proto__', 'constructor'].map((author) => run({ author, issueId: author, model: author }));
 
     const report = reportOf({ runs, by: 'author', pricing: PRICING });
 
     expect(names(report)).toEqual(['__proto__', 'constructor']);
     expect(report.totals.cost).toEqual({ amount: 0, isPartial: false });
+  });
+});
+
+const spent = (input: number, cached: number, output: number, model: string | null = 'big') =>
+  run({ model, tokens: { input, cached, output } });
+
+describe('money', () => {
+  test('is the uncached input, the cached input and the output, each at its price for a million', () => {
+    expect(costOf([spent(3_000_000, 1_000_000, 500_000)], PRICING)).toEqual({ amount: 4 + 0.5 + 5, isPartial: false });
+  });
+
+  test('is missing without prices', () => {
+    expect(costOf([spent(1, 0, 1)], null)).toBeNull();
+    expect(costOf([spent(1, 0, 1)], { currency: 'USD', models: {} })).toBeNull();
+  });
+
+  test('is partial when a model has no price or no name, and these are listed with their tokens', () => {
+    const runs = [spent(1_000_000, 0, 0), spent(5, 1, 2, 'other'), spent(9, 0, 0, null), spent(3, 0, 0, 'other')];
+
+    expect(costOf(runs, PRICING)).toEqual({ amount: 2, isPartial: true });
+    expect(unpricedModels(runs, PRICING)).toEqual([
+      { model: 'other', tokens: 9 },
+      { model: null, tokens: 9 },
+    ]);
+  });
+
+  test('is complete when models without a price spent nothing', () => {
+    const runs = [spent(1_000_000, 0, 0), spent(0, 0, 0, null)];
+
+    expect(costOf(runs, PRICING)).toEqual({ amount: 2, isPartial: false });
+    expect(unpricedModels(runs, PRICING)).toEqual([]);
+  });
+
+  test('is never reduced by an agent that reports more cached input than input', () => {
+    expect(costOf([spent(1_000_000, 9_000_000, 0)], PRICING)).toEqual({ amount: 0.5, isPartial: false });
+  });
+
+  test('does not drift: ten thousand runs cost exactly what one run with all their tokens costs', () => {
+    const pricing: PricingConfig = { currency: 'USD', models: { big: { input: 0.1, cachedInput: 0.7, output: 1.1 } } };
+    const small = Array.from({ length: 10_000 }, () => spent(3, 1, 7));
+
+    expect(costOf(small, pricing)).toEqual(costOf([spent(30_000, 10_000, 70_000)], pricing));
+  });
+});
+
+const tokens = fc.nat({ max: 1_000_000_000 });
+const runs = fc.array(
+  fc
+    .tuple(tokens, tokens, tokens, fc.constantFrom('big', 'small', 'other', null))
+    .map(([input, cached, output, model]) => spent(input, cached, output, model)),
+  { maxLength: 20 },
+);
+const price = fc.nat({ max: 100_000 }).map((cents) => cents / 1_000);
+const model = fc.record({ input: price, cachedInput: price, output: price });
+const pricing: fc.Arbitrary<PricingConfig> = fc
+  .record({ big: model, small: model })
+  .map((models) => ({ currency: 'EUR', models }));
+
+describe('for all runs and prices', () => {
+  const amount = (some: Parameters<typeof costOf>[0], prices: PricingConfig) =>
+    costOf(some, prices)?.amount ?? Number.NaN;
+
+  test('the cost of two sets of runs is the sum of their costs', () => {
+    fc.assert(
+      fc.property(runs, runs, pricing, (some, others, prices) => {
+        const together = amount([...some, ...others], prices);
+        const apart = amount(some, prices) + amount(others, prices);
+
+        expect(Math.abs(together - apart)).toBeLessThanOrEqual(together * 1e-12);
+        expect(costOf([...some, ...others], prices)?.isPartial).toBe(
+          [some, others].some((lot) => costOf(lot, prices)?.isPartial),
+        );
+      }),
+    );
+  });
+
+  test('doubled prices double the cost, and the order of runs makes no difference', () => {
+    fc.assert(
+      fc.property(runs, pricing, (some, prices) => {
+        const doubled = Object.entries(prices.models).map(([name, each]) => [
+          name,
+          { input: each.input * 2, cachedInput: each.cachedInput * 2, output: each.output * 2 },
+        ]);
+
+        expect(amount(some, { currency: 'EUR', models: Object.fromEntries(doubled) })).toBeCloseTo(
+          2 * amount(some, prices),
+          3,
+        );
+        expect(amount([...some].reverse(), prices)).toBeCloseTo(amount(some, prices), 3);
+      }),
+    );
   });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
-import { DEFAULT_SINCE, SINCE_FORMS } from '../../src/report/past-since.js';
+import { DEFAULT_SINCE, SINCE_FORMS } from '../../src/report/parse-since.js';
 import { REPORT_BY, type ReportBy } from '../../src/report/report.js';
 import { reportJson } from '../../src/report/report-json.js';
 import { reportMarkdown, reportText } from '../../src/report/report-text.js';
@@ -14,7 +14,7 @@ function keysOf(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, child]) => [key, ...keysOf(child)]);
 }
 
-test('docs/report.md names every field of the JSON, every form of --since and everything to report by', () => {
+test('docs/report.md names every field of the JSON, every form of --since and every grouping', () => {
   const runs = [run({ end: failed }), run({ issueId: 'B', model: 'x', tokens: { input: 1, cached: 0, output: 0 } })];
   const json = reportJson(reportOf({ runs, finished: [finished()], pricing: PRICING }), 'dir');
 
@@ -46,7 +46,7 @@ function night(by: ReportBy) {
   });
 }
 
-describe('the examples of docs/report.md are true', () => {
+describe('the examples of docs/report.md match the output', () => {
   const zone = process.env.TZ;
   afterEach(() => {
     if (zone === undefined) delete process.env.TZ;

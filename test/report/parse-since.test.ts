@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { DEFAULT_SINCE, parseSince, SINCE_FORMS } from '../../src/report/past-since.js';
+import { DEFAULT_SINCE, parseSince, SINCE_FORMS } from '../../src/report/parse-since.js';
 import { localDay, localTime } from '../../src/text/format-time.js';
 
 const zone = process.env.TZ;
@@ -73,15 +73,15 @@ describe('--since', () => {
     ...['2026-02-29', '2026-02-30', '2026-04-31', '2026-13-01', '2026-00-10', '2026-11-00', '0026-11-01'],
     ...['2026-11-01T24:00', '2026-11-01T08:60', '2026-11-01T08:30:60', '2026-11-01T8:30', '2026-11-01T08'],
     ...['2026-11-01T08:30+15:00', '2026-11-01T08:30+02', '2026-11-01Z', 'today yesterday', '__proto__'],
-  ])('%j is none of the forms, and they are named', (text) => {
+  ])('%j is refused with the list of forms', (text) => {
     expect(since(text, '2026-11-17T09:12:00Z')).toBe(`it must be ${SINCE_FORMS}`);
   });
 
-  test.each(['2026-11-17T09:13Z', '2027-01-01'])('%j at an earlier time is yet to come', (text) => {
-    expect(since(text, '2026-11-17T09:12:00Z')).toBe('that is yet to come');
+  test.each(['2026-11-17T09:13Z', '2027-01-01'])('%j is in the future', (text) => {
+    expect(since(text, '2026-11-17T09:12:00Z')).toBe('it is in the future');
   });
 
-  test('takes each of the forms that it names, and its own default', () => {
+  test('accepts each of the documented forms and its default', () => {
     const forms = SINCE_FORMS.split(/, | or /);
 
     expect(forms).toHaveLength(6);
@@ -90,7 +90,7 @@ describe('--since', () => {
     }
   });
 
-  test('in days begins with a day, the same as the date of that day, in every zone and season', () => {
+  test('in days starts with a day, as the date of that day does, in every time zone and season', () => {
     const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe');
     const times = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2040, 0, 1) });
     fc.assert(
@@ -107,7 +107,7 @@ describe('--since', () => {
     );
   });
 
-  test('as a local time comes back as it was written', () => {
+  test('as a local time is not changed', () => {
     process.env.TZ = 'Europe/Berlin';
     const parsed = parseSince('2026-07-01 06:05', Date.UTC(2026, 10, 17));
 

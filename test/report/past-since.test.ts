@@ -12,7 +12,7 @@ async function stored(part: Parameters<typeof change>[0]) {
   return store.past;
 }
 
-test('what a report is made of are the runs and departures of its time, and what ran before of an issue that left in it', async () => {
+test('a report is built from the runs and finished issues of its period, and earlier runs of issues that left in it', async () => {
   const early = run({ runId: 'early', startedAtMs: SINCE_MS - HOUR_MS, number: 2 });
   const earliest = run({ runId: 'earliest', startedAtMs: SINCE_MS - 5 * HOUR_MS });
   const other = run({ runId: 'other', issueId: 'B', startedAtMs: SINCE_MS - HOUR_MS });
@@ -27,21 +27,21 @@ test('what a report is made of are the runs and departures of its time, and what
   expect(found.notes).toEqual([]);
 });
 
-test('an issue whose identifier is the id of another does not lend it its labels', async () => {
+test('an issue whose identifier is the id of another does not get its labels', async () => {
   const impostor = run({ issueId: 'B', identifier: 'A', startedAtMs: SINCE_MS - 1 });
   const past = await stored({ runs: [impostor], finished: [finished()] });
 
   expect((await pastSince(past, SINCE_MS)).runs).toEqual([]);
 });
 
-test('where nothing happened, the last run ever is known', async () => {
+test('without runs in the period, the last run of all is known', async () => {
   const past = await stored({ runs: [run({ startedAtMs: 5 }), run({ startedAtMs: 9, issueId: 'B' })] });
 
   expect(await pastSince(past, SINCE_MS)).toMatchObject({ runs: [], last: { identifier: 'B', startedAtMs: 9 } });
   expect(await pastSince(await stored({}), SINCE_MS)).toMatchObject({ runs: [], last: null });
 });
 
-test('where there is too much, the newest runs are taken and it is said', async () => {
+test('above the limit the newest runs are taken, with a note', async () => {
   const past = await stored({ runs: [1, 2, 3].map((n) => run({ runId: `r${n}`, startedAtMs: NOON_MS + n })) });
 
   const { runs, notes } = await pastSince(past, SINCE_MS, 2);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { reportSummary } from '../../src/report/report-summary.js';
+import { reportSummary } from '../../src/report/report-sentences.js';
 import { reportColumns, reportMarkdown, reportText } from '../../src/report/report-text.js';
 import { oneLine, widthOf } from '../../src/text/terminal-text.js';
 import { codeOf, ROW_READERS } from './markdown-cells.js';
@@ -39,7 +39,7 @@ function reportWith(text: string) {
 }
 
 describe('on a terminal', () => {
-  test('a report has its totals, a line for each issue in aligned columns, and what must be known', () => {
+  test('a report has totals, a line for each issue in aligned columns, and notes', () => {
     const tokens = { input: 1_200_000, cached: 900_000, output: 46_000 };
     const runs = [
       run({ issueId: 'TASK-1', title: 'Write a greeting', tokens }),
@@ -63,29 +63,29 @@ describe('on a terminal', () => {
     expect(text.split('\n').slice(1)).toEqual([
       '',
       '  2 issues worked on, 1 done',
-      '  3 runs: 1 succeeded, 1 failed, 1 not ended yet; 1 after a failure',
+      '  3 runs: 1 finished, 1 failed, 1 not ended yet; 1 after a failure',
       '  failures: 1 turn_failed',
       '  692k tokens: 2.4M input, 1.8M of it cached, and 92k output',
       '  cost: at least 1.51 USD',
       '  time: 20 min',
       '',
       'issue    went to  runs  last run       tokens   USD    time  title',
-      'TASK-1   Done        1  succeeded        346k  1.51  10 min  Write a greeting',
+      'TASK-1   Done        1  finished         346k  1.51  10 min  Write a greeting',
       'TASK-20  –           2  not ended yet    346k     ?  10 min  Translate the gree…',
       '',
-      'The cost is not all: pricing.models has no price for "new".',
+      'The cost is incomplete: pricing.models has no price for "new".',
       '',
     ]);
   });
 
-  test('without prices there is no money in it', () => {
+  test('without prices there is no cost', () => {
     const text = reportText(reportOf({ runs: [run({ tokens: { input: 5, cached: 0, output: 1 } })] }), 80);
 
     expect(text).toContain('  6 tokens: 5 input, 0 of it cached, and 1 output\n  time: 10 min\n');
     expect(text).not.toMatch(/cost|USD/);
   });
 
-  test('nothing that others wrote moves the cursor, is wider than the terminal, or begins a row where we speak', () => {
+  test('text of others does not move the cursor, exceed the width of the terminal or start a line', () => {
     const ownRows = reportText(reportWith('x'), 80)
       .split('\n')
       .filter((line) => /^\S/.test(line)).length;
@@ -101,13 +101,13 @@ describe('on a terminal', () => {
     );
   });
 
-  test('an identifier that is as long as a novel does not push the numbers away', () => {
+  test('a very long identifier does not push the numbers away', () => {
     const lines = reportText(reportWith('x'.repeat(5_000)), 120).split('\n');
 
     expect(lines.find((line) => line.startsWith('xxx'))).toMatch(/^x{27}… {2}x{27}… {2} {3}1 {2}turn_failed/);
   });
 
-  test('to a pipe no line is broken', () => {
+  test('without a terminal no line is wrapped', () => {
     const text = reportText(reportWith('x'.repeat(200)), undefined);
 
     expect(text.split('\n').filter((line) => line.startsWith('xxx'))).toHaveLength(1);
@@ -115,7 +115,7 @@ describe('on a terminal', () => {
 });
 
 test.each([
-  ['success', null, 'succeeded'],
+  ['success', null, 'finished'],
   ['failed', 'turn_failed', 'turn_failed'],
   ['cancelled', 'stall_timeout', 'stall_timeout'],
   ['cancelled', 'INTERRUPTED', 'interrupted'],
@@ -139,7 +139,7 @@ describe('as Markdown', () => {
     expect(lines.slice(1)).toEqual([
       '',
       '- 1 issue worked on',
-      '- 1 run: 1 succeeded',
+      '- 1 run: 1 finished',
       '- 1M tokens: 1M input, 0 of it cached, and 0 output',
       '- cost: 2.00 USD',
       '- time: 10 min',
@@ -151,7 +151,7 @@ describe('as Markdown', () => {
     ]);
   });
 
-  test('whatever others wrote is code in its own cell, and says what they wrote', () => {
+  test('text of others is a code span in its own cell, with the same content', () => {
     const ownLines = reportMarkdown(reportWith('x')).split('\n').length;
     fc.assert(
       fc.property(hostile, (text) => {
@@ -171,7 +171,7 @@ describe('as Markdown', () => {
     );
   });
 
-  test('a currency that is no word is code too', () => {
+  test('a currency that is not a word is a code span too', () => {
     const pricing = { ...PRICING, currency: '[x](http://example.org)|' };
 
     const markdown = reportMarkdown(reportOf({ runs: [run()], pricing }));
@@ -182,16 +182,16 @@ describe('as Markdown', () => {
 });
 
 describe('in one paragraph', () => {
-  test('a report tells what is done, how runs went and what they cost', () => {
+  test('a report has issues, runs and cost', () => {
     const runs = [run(), run({ issueId: 'B', end: failed, tokens: { input: 1_000_000, cached: 0, output: 0 } })];
     const left = [finished(), finished({ issueId: 'B', state: 'In Review', isTerminal: false })];
 
     expect(reportSummary(reportOf({ runs, finished: left, pricing: PRICING }))).toMatch(
-      /^Since \d{4}-\d\d-\d\d \d\d:\d\d: 2 issues worked on, 1 done \(A\), 1 handed over \(B\)\. 2 runs: 1 succeeded, 1 failed; failures: 1 turn_failed\. 1M tokens, 2\.00 USD, 20 min\.$/,
+      /^Since \d{4}-\d\d-\d\d \d\d:\d\d: 2 issues worked on, 1 done \(A\), 1 handed over \(B\)\. 2 runs: 1 finished, 1 failed; failures: 1 turn_failed\. 1M tokens, 2\.00 USD, 20 min\.$/,
     );
   });
 
-  test('it names a few of many', () => {
+  test('it names a few of many issues', () => {
     const left = Array.from({ length: 100 }, (_, n) => finished({ issueId: `TASK-${n}`, atMs: NOON_MS - n }));
 
     expect(reportSummary(reportOf({ finished: left }))).toContain(
@@ -199,11 +199,11 @@ describe('in one paragraph', () => {
     );
   });
 
-  test('it says so when there was nothing', () => {
+  test('it says when nothing was done', () => {
     expect(reportSummary(reportOf({}))).toMatch(/^Since .{16}: nothing was done\.$/);
   });
 
-  test('it is one line of at most 600 characters, however much there is to tell', () => {
+  test('it is one line of at most 600 characters, however large the report is', () => {
     const name = (n: number) => `${n}`.padStart(60, 'x');
     const codes = ['agent_model_not_found', 'UnwiredHttpTransport', 'AGENT_INVOCATION_FAILED', 'turn_failed'] as const;
     const outcomes = ['success', 'failed', 'timeout', 'cancelled'] as const;
@@ -225,7 +225,7 @@ describe('in one paragraph', () => {
     expect(summary).toContain('at least ');
   });
 
-  test('it is one line without controls, whatever issues are called', () => {
+  test('it is one line without control characters, whatever the names of issues are', () => {
     fc.assert(
       fc.property(fc.array(hostile, { maxLength: 20 }), (texts) => {
         const left = texts.map((identifier, n) => finished({ issueId: `${n}`, identifier, isTerminal: n % 2 === 0 }));
@@ -249,10 +249,10 @@ describe('notes', () => {
       { kind: 'nothing_found', dir: '/s', last: { identifier: 'T\u001b-1', startedAtMs: NOON_MS } } as const,
       /^The last run in "\/s" began \d{4}-\d\d-\d\d \d\d:\d\d, on "T\\u001b-1": --since \d{4}-\d\d-\d\d shows it\.$/,
     ],
-    [{ kind: 'no_prices', why: 'a\nb' } as const, /^Without prices, because the workflow cannot be read: "a b"$/],
+    [{ kind: 'no_prices', why: 'a\nb' } as const, /^There are no prices, because the workflow cannot be read: "a b"$/],
     [{ kind: 'newest_only', runs: 5 } as const, /^Only the newest 5 runs are counted/],
     [{ kind: 'unpriced', models: ['m', null] } as const, /no price for "m", runs whose agent named no model\.$/],
-  ])('%j is told', (note, sentence) => {
+  ])('%j is a sentence', (note, sentence) => {
     expect(empty(note)?.trimEnd()).toMatch(sentence);
   });
 });

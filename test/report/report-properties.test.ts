@@ -4,7 +4,7 @@ import type { FinishedIssue, RunRecord } from '../../src/domain/durable.js';
 import type { Group, Sums } from '../../src/report/report.js';
 import { REPORT_BY } from '../../src/report/report.js';
 import { reportJson, reportShape } from '../../src/report/report-json.js';
-import { reportSummary } from '../../src/report/report-summary.js';
+import { reportSummary } from '../../src/report/report-sentences.js';
 import { reportColumns } from '../../src/report/report-text.js';
 import { finished, HOUR_MS, NOON_MS, PRICING, reportOf, run } from './report-samples.js';
 
@@ -73,7 +73,7 @@ function added(groups: readonly Group[]): Omit<Sums, 'failures' | 'cost'> {
 const failures = (some: readonly Sums[]) =>
   some.flatMap((one) => one.failures).reduce((all, { runs }) => all + runs, 0);
 
-describe('whatever happened', () => {
+describe('any report', () => {
   test.each(['issue', 'author', 'day'] as const)('the lines of a report by %s add up to its totals', (by) => {
     fc.assert(
       fc.property(history, (past) => {
@@ -94,7 +94,7 @@ describe('whatever happened', () => {
     );
   });
 
-  test('a report by label has no less than the totals, and exactly them where no issue has two', () => {
+  test('a report by label adds up to at least the totals, and exactly to them when no issue has two labels', () => {
     fc.assert(
       fc.property(history, (past) => {
         const { totals, groups, notes } = reportOf({ ...past, by: 'label' });
@@ -107,7 +107,7 @@ describe('whatever happened', () => {
     );
   });
 
-  test('the totals are the same by whatever a report is, and in whichever order the past comes', () => {
+  test('the totals are the same for every grouping and order of the records', () => {
     fc.assert(
       fc.property(history, fc.constantFrom(...REPORT_BY), ({ runs, finished: left }, by) => {
         const report = reportOf({ runs, finished: left, by });
@@ -119,7 +119,7 @@ describe('whatever happened', () => {
     );
   });
 
-  test('every run is counted once, and counts as ended in one way or as not ended', () => {
+  test('every run is counted once, with one outcome or as open', () => {
     fc.assert(
       fc.property(history, ({ runs, finished: left }) => {
         const { period, totals } = reportOf({ runs, finished: left });
@@ -147,7 +147,7 @@ describe('whatever happened', () => {
     );
   });
 
-  test('the JSON has its one shape, and the summary fits', () => {
+  test('the JSON matches its shape, and the summary is short enough', () => {
     fc.assert(
       fc.property(history, fc.constantFrom(...REPORT_BY), fc.constantFrom(null, PRICING), (past, by, pricing) => {
         const report = reportOf({ ...past, by, pricing });

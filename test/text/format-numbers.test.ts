@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { success } from '../../src/domain/outcome.js';
-import { reportSummary } from '../../src/report/report-summary.js';
+import { reportSummary } from '../../src/report/report-sentences.js';
 import { counted, formatBudget, formatTokens } from '../../src/text/format-numbers.js';
 import { describeOutcome } from '../../src/text/run-sentences.js';
 import { reportOf, run } from '../report/report-samples.js';

@@ -45,7 +45,7 @@ test('a report of work that the demo agent did names issue, runs, tokens and mon
     { name: 'TASK-1', issue: { title: 'Say hello', state: 'Done', is_done: true, runs: [{ model: 'demo' }] } },
     { name: 'TASK-2', issue: { state: null, runs: [{ outcome: 'running', ended_at: null }] } },
   ]);
-  expect(text.stdout).toMatch(/^TASK-1 +Done +1 +succeeded .*Say hello$/m);
+  expect(text.stdout).toMatch(/^TASK-1 +Done +1 +finished .*Say hello$/m);
   expect(byDay.stdout).toMatch(/^\| \d{4}-\d\d-\d\d \| 2 \| 1 \|/m);
   expect(reportShape.parse(JSON.parse(after.stdout)).totals.runs).toMatchObject({ cancelled: 1, running: 0 });
 });

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ReportOptions, report } from '../../../src/cli/report.js';
-import { SINCE_FORMS } from '../../../src/report/past-since.js';
+import { SINCE_FORMS } from '../../../src/report/parse-since.js';
 import { reportShape } from '../../../src/report/report-json.js';
 import { defaultStateDir } from '../../../src/state-dir.js';
 import { openSqliteStore } from '../../../src/store/sqlite-store.js';
@@ -49,9 +49,9 @@ describe('baton report', () => {
     const code = await call(io);
 
     expect({ code, err: io.err() }).toEqual({ code: 0, err: '' });
-    expect(io.out()).toContain('  2 issues worked on, 1 done\n  2 runs: 1 succeeded, 1 failed\n');
+    expect(io.out()).toContain('  2 issues worked on, 1 done\n  2 runs: 1 finished, 1 failed\n');
     // 500 000 at 2, as many cached at the same price, 100 000 at 10.
-    expect(io.out()).toMatch(/^A +Done +1 +succeeded +600k +3\.00 +10 min +Title of A$/m);
+    expect(io.out()).toMatch(/^A +Done +1 +finished +600k +3\.00 +10 min +Title of A$/m);
     expect(io.out()).not.toContain('old');
     expect(readdirSync(stateDir).sort()).toEqual(before);
   });
@@ -102,9 +102,9 @@ describe('baton report', () => {
     const code = await call(io);
 
     expect(code).toBe(0);
-    expect(io.out()).toMatch(/^A +Done +1 +succeeded/m);
+    expect(io.out()).toMatch(/^A +Done +1 +finished/m);
     expect(io.out()).toContain(
-      'Without prices, because the workflow cannot be read: "workflow_parse_error: WORKFLOW.md:',
+      'There are no prices, because the workflow cannot be read: "workflow_parse_error: WORKFLOW.md:',
     );
   });
 
@@ -116,7 +116,7 @@ describe('baton report', () => {
 
     expect(code).toBe(0);
     expect(io.out()).toMatch(/^A +Done/m);
-    expect(io.out()).toContain('Without prices, because the workflow cannot be read: "missing_workflow_file');
+    expect(io.out()).toContain('There are no prices, because the workflow cannot be read: "missing_workflow_file');
   });
 
   test('titles cannot move the cursor, in no form', async () => {
@@ -145,7 +145,7 @@ describe('a report of nothing', () => {
     expect(io.out()).toContain(`"${stateDir}" began 2026-11-1`);
     const again = /--since (\S+) shows it/.exec(io.out())?.[1] ?? '';
     await call(io, { since: again });
-    expect(io.out()).toMatch(/^A +– +1 +succeeded/m);
+    expect(io.out()).toMatch(/^A +– +1 +finished/m);
   });
 
   test('before the first start says that, and makes nothing', async () => {

@@ -1,17 +1,18 @@
 import { assertNever } from '../domain/json.js';
 import { counted, formatTokens } from '../text/format-numbers.js';
 import { formatDuration, localDay, localTime } from '../text/format-time.js';
+import { OUTCOME_TEXTS } from '../text/outcomes.js';
 import { cut, oneLine } from '../text/terminal-text.js';
 import type { Cost, Group, Report, ReportNote, RunState, Sums } from './report.js';
 
-/** So few and so short that all of it stays below 600 characters. */
+/** Few and short enough to keep the summary below 600 characters. */
 const MAX_NAMES = 5;
 const MAX_NAME = 20;
 const MAX_CODES = 3;
 
 /**
- * A report in one paragraph of plain text, for a notice. Made of a report by issue it names what is done and what was handed over.
- * Whoever sends it to a place with a markup of its own escapes it for that place.
+ * A report in one paragraph of plain text, for a notice. From a report by issue it names the issues that are done and handed over. The caller
+ * escapes it for places with markup.
  */
 export function reportSummary(report: Report): string {
   const { period, totals, currency, groups } = report;
@@ -45,7 +46,7 @@ function named(groups: readonly Group[]): string {
   return ` (${[...names, ...(others === 0 ? [] : [`${others} more`])].join(', ')})`;
 }
 
-/** Makes a text that others wrote harmless where it is shown, and sets it off from ours. */
+/** Escapes and quotes text of others for the output format. */
 type Quote = (text: string) => string;
 
 export function headline({ period, groups }: Report): string {
@@ -54,7 +55,7 @@ export function headline({ period, groups }: Report): string {
   return groups.length === 0 ? `Baton did nothing ${when}` : `What Baton did ${when}`;
 }
 
-/** The totals, a sentence each, without full stops. `currency` as it may be shown. */
+/** The totals as sentences without full stops. `currency` must already be escaped. */
 export function totalSentences({ issues, runs, failures, tokens, cost, timeMs }: Sums, currency: string): string[] {
   return [
     [
@@ -81,19 +82,19 @@ function failureWords(failures: Sums['failures'], max = failures.length): string
   return `failures: ${[...parts, ...(failures.length > max ? [`${failures.length - max} other codes`] : [])].join(', ')}`;
 }
 
-/** Whole sentences. */
+/** A note as one or two sentences. */
 export function noteSentence(note: ReportNote, quote: Quote): string {
   switch (note.kind) {
     case 'overlap':
-      return 'An issue with several labels counts under each of them, so the lines add up to more than the totals.';
+      return 'An issue with several labels counts under each of them, so that the lines add up to more than the totals.';
     case 'unpriced': {
       const names = note.models.map((model) => (model === null ? 'runs whose agent named no model' : quote(model)));
-      return `The cost is not all: pricing.models has no price for ${names.join(', ')}.`;
+      return `The cost is incomplete: pricing.models has no price for ${names.join(', ')}.`;
     }
     case 'no_prices':
-      return `Without prices, because the workflow cannot be read: ${quote(note.why)}`;
+      return `There are no prices, because the workflow cannot be read: ${quote(note.why)}`;
     case 'newest_only':
-      return `Only the newest ${note.runs} runs are counted: ask for a shorter time with --since.`;
+      return `Only the newest ${note.runs} runs are counted: choose a shorter time with --since.`;
     case 'nothing_found':
       return note.last === null
         ? `No run is recorded in ${quote(note.dir)}.`
@@ -109,22 +110,20 @@ function some(count: number, what: string): string[] {
   return count === 0 ? [] : [`${count} ${what}`];
 }
 
-/** Without the currency. `?`: nothing of it has a price. */
+/** The amount without the currency, or `?` without any price. */
 export function amountOf({ amount, isPartial }: Cost): string {
   if (!isPartial) return amount > 0 && amount < 0.005 ? '<0.01' : amount.toFixed(2);
   return amount === 0 ? '?' : `≥ ${amount.toFixed(2)}`;
 }
 
-/** In a sentence. */
+/** The cost within a sentence. */
 export function moneyOf({ amount, isPartial }: Cost, currency: string): string {
   if (!isPartial) return `${amountOf({ amount, isPartial })} ${currency}`;
   return amount === 0 ? 'no price known' : `at least ${amount.toFixed(2)} ${currency}`;
 }
 
 export const RUN_WORDS: { readonly [state in RunState]: string } = {
-  success: 'succeeded',
-  failed: 'failed',
-  timeout: 'took too long',
+  ...OUTCOME_TEXTS,
   cancelled: 'stopped',
   running: 'not ended yet',
 };
