@@ -1,12 +1,12 @@
 import type { Json, JsonObject } from './json.js';
 
-/** What was found in the folders of capabilities. */
+/** The executors and capabilities in the capability folders. */
 export interface CapabilityIndex {
-  /** In the order of registration: built-in, global, project; in a folder by name. For one type the last one wins. */
+  /** Built-in, then global, then project executors; by name within a folder. The last one for a type wins. */
   readonly executors: readonly CapabilityExecutor[];
-  /** One for each type and name, the nearest. */
+  /** One for each type and name: project before global before built-in. */
   readonly capabilities: readonly Capability[];
-  /** What was skipped or is odd, a sentence each, with its place. */
+  /** Skipped or unusual entries. */
   readonly problems: readonly CapabilityProblem[];
 }
 
@@ -17,7 +17,7 @@ export interface CapabilityExecutor {
   readonly version: string;
   readonly description: string;
   readonly supportedTypes: readonly string[];
-  /** As written, from `dir` on. */
+  /** As written, relative to `dir`. */
   readonly entryPoint: string;
   readonly author: string;
   readonly dir: string;
@@ -30,11 +30,11 @@ export interface Capability {
   readonly version: string;
   readonly description: string;
   readonly inputs: readonly CapabilityInput[];
-  /** Pinned; `null`: by type. */
+  /** The executor that the capability names; null: the one for its type. */
   readonly executor: string | null;
   readonly dir: string;
   readonly source: CapabilitySource;
-  /** The whole of capability.yaml. */
+  /** All of capability.yaml. */
   readonly config: JsonObject;
 }
 
@@ -42,12 +42,12 @@ export interface CapabilityInput {
   readonly name: string;
   readonly type: string;
   readonly required: boolean;
-  /** `undefined`: none. */
+  /** Undefined: no default. */
   readonly default?: Json;
 }
 
 export interface CapabilityProblem {
-  /** `error`: it is not in the index. */
+  /** `error`: the entry is not in the index. */
   readonly level: 'error' | 'warning';
   readonly text: string;
 }
@@ -56,7 +56,7 @@ export function findCapability(index: CapabilityIndex, type: string, name: strin
   return index.capabilities.find((one) => one.type === type && one.name === name) ?? null;
 }
 
-/** Who runs a capability: the executor that it pins, else the last one registered for its type. */
+/** The executor of a capability: the one that it names, else the last one for its type. */
 export function executorFor(index: CapabilityIndex, type: string, pinned: string | null): CapabilityExecutor | null {
   const suits = ({ name, supportedTypes }: CapabilityExecutor) =>
     pinned === null ? supportedTypes.includes(type) : name === pinned;

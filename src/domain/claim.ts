@@ -27,14 +27,14 @@ export interface Waiting {
   readonly kind: 'waiting';
   readonly sinceMs: number;
   readonly dueAtMs: number;
-  /** What the next run will be, should it come to it. */
+  /** The reason that the next run will have. */
   readonly reason: RunReason;
   readonly cause: RunCause;
   readonly attempt: number | null;
   readonly error: ClaimError | null;
-  /** After a normal exit: the issue's hash when that run began, to see whether the run changed anything. */
+  /** After a normal exit: the issue's hash when that run began. Another hash means that the run made progress. */
   readonly baseline: string | null;
-  /** The issue was read after the exit and had not changed: `dueAtMs` is the longer delay. */
+  /** The issue was read after the exit and had not changed, so `dueAtMs` has the longer delay. */
   readonly foundIdle: boolean;
   readonly resume: ResumeThread | null;
 }
@@ -80,11 +80,11 @@ export interface RunFacts {
   readonly hash: string;
   readonly threadId: string | null;
   readonly resume: ResumeThread | null;
-  /** Started under a hold, to see whether its reason is gone. */
+  /** Started under a hold, to find out whether its reason is gone. */
   readonly probe: boolean;
-  /** What its agent waits for, the oldest first. Stored: a daemon that ends takes no question along. */
+  /** Open questions of the agent, oldest first. Stored, so that they survive the daemon. */
   readonly questions: readonly Question[];
-  /** The last answer of a person that this turn of the agent has: the end of the daemon must not lose it. */
+  /** The last answer that this turn of the agent has received. Stored, so that it survives the daemon. */
   readonly answered: ResumeThread['answer'];
   /** What a person has asked of it: `stop`, or to be retried once it has ended. */
   readonly requestedAfterExit: 'stop' | 'retry' | null;
@@ -96,39 +96,39 @@ export interface ClaimError {
   readonly message: string;
 }
 
-/** What a restart forgets. */
+/** The part of a claim that is not stored. */
 export interface ClaimLive {
-  /** The read that brought `issue`; an older answer that arrives later is ignored. */
+  /** The sequence number of the read that brought `issue`. Results of older reads are ignored. */
   readonly issueSeq: number;
   readonly run: LiveRun | null;
-  /** Runs in a row that ended because the tracker limits our requests. */
+  /** Consecutive runs that ended because of the tracker's rate limit. */
   readonly refusals: number;
-  /** Its last run had begun when the tracker refused our token. */
+  /** The tracker refused the token during the last run. */
   readonly isRefusedInRun?: true;
 }
 
 export interface LiveRun {
-  /** `claiming`: its claim is being stored, no process yet. `left`: an earlier daemon began it; only its end is awaited. */
+  /** `claiming`: the claim is being stored, and there is no process yet. `left`: an earlier daemon started the run; this one only closes it. */
   readonly stage: 'claiming' | 'started' | 'left';
   readonly persistSeq: number;
   readonly phase: RunPhase;
-  /** The step that was begun last; `null`: none yet, or a workflow without `steps:`. */
+  /** The step that started last; null before the first, and in a workflow without `steps:`. */
   readonly step: { readonly id: string; readonly kind: string } | null;
   readonly lastProgressAwakeMs: number;
-  /** The same on the wall clock, for people. */
+  /** The same time on the wall clock, for display. */
   readonly lastProgressAtMs: number;
   readonly openItems: number;
-  /** Set while it has questions that are open. */
+  /** Set while questions are open. */
   readonly askedAtAwakeMs: number | null;
   readonly askedAtMs: number | null;
-  /** Tools of the host that are at work for it. */
+  /** Host tool calls in progress. */
   readonly hostCalls: number;
   readonly ownMove: { readonly state: string; readonly awakeMs: number } | null;
-  /** Why it must end once its grace is over, see reconcile.ts. */
+  /** The run is stopped for this reason when its grace is over, see reconcile.ts. */
   readonly grace: { readonly untilAwakeMs: number; readonly reason: StopReason } | null;
   readonly stop: StopReason | null;
   readonly session: { readonly threadId: string; readonly turnId: string; readonly turn: number } | null;
-  /** As they were when the run began: a later edit of WORKFLOW.md does not change them. */
+  /** From the settings when the run began. A later edit of WORKFLOW.md does not change them. */
   readonly limits: RunLimits;
 }
 
@@ -139,18 +139,18 @@ export interface RunLimits {
   readonly finishGraceMs: number;
 }
 
-/** What is remembered of an issue for ever, claimed or not. */
+/** Facts about an issue that are kept forever, with or without a claim. */
 export interface IssueRecord {
   readonly runs: number;
   /** Tokens spent: input − cached + output. */
   readonly tokens: number;
   /** `tokens` when a person last granted a new budget. */
   readonly budgetFrom: number;
-  /** The last threads and their absolute totals: a thread is not counted twice, resumed or beside another. */
+  /** The last threads with their absolute totals, so that the tokens of a resumed thread are not counted twice. */
   readonly threads: readonly { readonly id: string; readonly totals: TokenTotals }[];
 }
 
-/** Who must be well again before new work starts. */
+/** What can keep the daemon from starting new runs. */
 export const HOLD_SOURCES = ['workflow', 'store', 'tracker', 'disk', 'budget', 'agent'] as const;
 export type HoldSource = (typeof HOLD_SOURCES)[number];
 
@@ -160,8 +160,8 @@ export interface Hold {
   readonly sinceMs: number;
   /** Failed probes so far. */
   readonly tries: number;
-  /** When the next probe may start, or when the hold ends by itself. `null`: only an observation ends it. */
+  /** When the next probe may start, or when the hold ends by itself. Null: only an observation ends it. */
   readonly untilMs: number | null;
-  /** Issues that were the probe and met the same error, the last one last. */
+  /** Issues whose probes failed with the same error, oldest first. */
   readonly probed: readonly string[];
 }

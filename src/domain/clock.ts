@@ -1,19 +1,18 @@
 /**
- * Time as the engine sees it. `awakeMs` does not advance while the machine sleeps or the daemon is stopped, so that
- * sleep never counts as an agent's silence or towards a timeout; it starts anew with each process. `wallMs` is for due times
- * that outlive the process and for people.
+ * A point in time. `awakeMs` does not advance while the machine sleeps or the daemon is stopped, so that sleep does not count
+ * towards a timeout. It starts again with each process. `wallMs` is for stored due times and for display.
  */
 export interface Instant {
   readonly wallMs: number;
   readonly awakeMs: number;
-  /** The local calendar day, `YYYY-MM-DD`, and when it ends: daily budgets. */
+  /** The local calendar day, `YYYY-MM-DD`, and its end, for daily budgets. */
   readonly day: string;
   readonly dayEndsAtMs: number;
 }
 
 export interface Clock {
   now(): Instant;
-  /** Calls back once `awakeMs` has advanced by `delayMs`. The returned function cancels; cancelling twice is fine. */
+  /** Calls back when `awakeMs` has advanced by `delayMs`. The returned function cancels and can be called twice. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
@@ -33,7 +32,7 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
   });
 }
 
-/** For a whole list of a tracker: a board of many pages takes its time; whether each of them comes is for the adapter to watch. */
+/** Time limit for reading a whole list from a tracker. The adapter limits the time of each page. */
 export const LIST_LIMIT_MS = 5 * 60_000;
 
 /**

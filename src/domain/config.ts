@@ -10,7 +10,7 @@ export interface Config {
   readonly codex: CodexConfig;
   readonly server: ServerConfig;
   readonly runtime: RuntimeConfig;
-  /** `keepDays: null`: for ever. */
+  /** `keepDays: null`: forever. */
   readonly store: { readonly keepDays: number | null };
   readonly capabilities: CapabilitiesConfig;
   readonly webhooks: WebhooksConfig;
@@ -20,12 +20,12 @@ export interface Config {
 
 export interface TrackerConfig {
   readonly kind: string;
-  /** The adapter's own keys. A `$VAR` stays as written here: the adapter is given a way to ask for its value. */
+  /** Settings of the adapter. A `$NAME` stays as written; the adapter reads its value through `TrackerOptions.secret`. */
   readonly provider: JsonObject;
   readonly activeStates: readonly string[];
   readonly terminalStates: readonly string[];
   readonly requiredLabels: readonly string[];
-  /** Whose issues are worked on: members of the project, anyone, or these logins; `null`: nobody wrote it, the adapter's default. */
+  /** Whose issues Baton works on; null: the default of the adapter. */
   readonly trust: Trust | null;
 }
 
@@ -74,9 +74,9 @@ export interface RuntimeConfig {
   readonly envAllow: readonly string[];
   readonly isolation: 'auto' | 'pidns' | 'none';
   readonly shutdownTimeoutMs: number;
-  /** What agent steps with `backend: auto` run on, unless a flag or a variable says so; `null`: not set. */
+  /** What agent steps with `backend: auto` run on, unless a flag or a variable decides; null: not set. */
   readonly backend: 'http' | 'cli' | 'auto' | null;
-  /** Longer texts of a step's output are cut before later steps see them. */
+  /** Longer texts in the output of a step are truncated before later steps see them. */
   readonly maxInlineOutputBytes: number;
 }
 
@@ -93,25 +93,25 @@ export interface ServerConfig {
   readonly port: number | null;
   readonly host: string;
   readonly allowedHosts: readonly string[];
-  /** As written: a `$NAME` stays one. `null`: a token of the daemon's own, asked for changes only. */
+  /** As written; a `$NAME` is not resolved. Null: the daemon makes a token, which only changes require. */
   readonly token: string | null;
 }
 
-/** A listener of its own, on which the tracker may say that something has changed. */
+/** A separate listener, on which the tracker announces changes. */
 export interface WebhooksConfig {
   /** `null`: none. */
   readonly port: number | null;
   readonly host: string;
-  /** As written: a `$NAME` stays one. */
+  /** As written; a `$NAME` is not resolved. */
   readonly secret: string | null;
 }
 
-/** What people can be told about. */
+/** The kinds of notices. */
 export const NOTICE_KINDS = ['asking', 'parked', 'hold', 'done', 'daily_report'] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
 export interface NotifyConfig {
-  /** As written: a `$NAME` stays one. */
+  /** As written; a `$NAME` is not resolved. */
   readonly url: string | null;
   readonly command: string | null;
   readonly on: readonly NoticeKind[];
@@ -121,7 +121,7 @@ export interface NotifyConfig {
 
 export interface PricingConfig {
   readonly currency: string;
-  /** By the name of the model, as the agent tells it; each price is for a million tokens. */
+  /** By the name of the model, as the agent reports it. Each price is for a million tokens. */
   readonly models: { readonly [model: string]: ModelPrice };
 }
 

@@ -4,18 +4,18 @@ import type { Outcome } from './outcome.js';
 import type { RunAccount, RunReason } from './run.js';
 import type { TokenTotals } from './run-signal.js';
 
-/** The part of the state that outlives the process. */
+/** The part of the state that is stored. */
 export interface Durable {
   readonly claims: { readonly [issueId: string]: DurableClaim };
   readonly records: { readonly [issueId: string]: IssueRecord };
   readonly holds: { readonly [source in HoldSource]?: Hold };
   readonly pausedSinceMs: number | null;
   readonly ledger: Ledger;
-  /** The last ones, the oldest first. */
+  /** The latest ones, oldest first. */
   readonly finished: readonly FinishedIssue[];
 }
 
-/** Tokens by local day (`YYYY-MM-DD`), of the last days only: a clock that is set to tomorrow and back must not forget today. */
+/** Tokens by local day (`YYYY-MM-DD`). Several days are kept, so that a clock that is set to tomorrow and back does not lose today. */
 export type Ledger = { readonly [day: string]: DayLedger };
 export const LEDGER_DAYS = 7;
 
@@ -32,45 +32,45 @@ export interface Spending extends TokenTotals {
 
 export type DurableClaim = Omit<Claim, 'live'>;
 
-/** What to write. `null` deletes. `full`: forget every claim and record that is not in here; runs, ledger and finished issues only grow. */
+/** A change to store. Null deletes. `full` deletes every claim and record that is not listed; runs, ledger and finished issues only grow. */
 export interface DurableChange {
   readonly full: boolean;
   readonly claims: { readonly [issueId: string]: DurableClaim | null };
   readonly records: { readonly [issueId: string]: IssueRecord };
   readonly holds: Durable['holds'];
   readonly pausedSinceMs: number | null;
-  /** The entries that changed. */
+  /** Only the changed entries. */
   readonly ledger: Ledger;
   readonly runs: readonly RunRecord[];
-  /** Those that are new. */
+  /** Only the new ones. */
   readonly finished: readonly FinishedIssue[];
 }
 
-/** An issue that Baton had runs on and that has left its hands: done, or handed over to people. */
+/** An issue that Baton has worked on and released: done, or handed over to people. */
 export interface FinishedIssue {
   readonly issueId: string;
   readonly identifier: string;
   readonly title: string;
   readonly url: string | null;
-  /** Where it went. */
+  /** The state that it moved to. */
   readonly state: string;
-  /** `false`: it left the active states without being done, as for a review. */
+  /** False: it left the active states without being done, such as for a review. */
   readonly isTerminal: boolean;
   readonly atMs: number;
-  /** Of the issue, up to then. */
+  /** Totals of the issue at that time. */
   readonly runs: number;
   readonly tokens: number;
 }
 
-/** What the state keeps of them; the store has them all. */
+/** How many the state holds. The store has all of them. */
 export const FINISHED_KEPT = 200;
 
-/** One that leaves twice without a run in between has left once. */
+/** An issue that leaves twice without a run in between counts once. */
 export function finishedKey({ issueId, runs }: FinishedIssue): string {
   return `${runs}:${issueId}`;
 }
 
-/** A run, told for good: who caused it, on what, with what, at what cost, and how it ended. */
+/** The permanent record of a run. */
 export interface RunRecord extends RunAccount {
   readonly runId: string;
   readonly issueId: string;
@@ -83,7 +83,7 @@ export interface RunRecord extends RunAccount {
   readonly attempt: number | null;
   readonly threadId: string | null;
   readonly startedAtMs: number;
-  /** `null`: it has not ended yet. */
+  /** Null while the run goes on. */
   readonly end: RunEnd | null;
 }
 

@@ -4,14 +4,14 @@ import type { Note } from './note.js';
 import type { RunReason, StopReason } from './run.js';
 import type { Answer, Question } from './run-signal.js';
 
-/** What the core orders. `perform.ts` carries it out; answers come back as events. */
+/** An order of the core. `perform.ts` carries it out; results come back as events. */
 export type Effect =
-  /** One observation: refresh `claimedIds`, read the candidates in `activeStates`, look at the disk. */
+  /** One observation: read the issues `ids`, the candidates in `states`, and the free disk space. */
   | { readonly type: 'poll'; readonly seq: number; readonly ids: readonly string[]; readonly states: readonly string[] }
   | { readonly type: 'read_issues'; readonly seq: number; readonly ids: readonly string[] }
   | { readonly type: 'persist'; readonly seq: number; readonly change: DurableChange }
   | { readonly type: 'start_run'; readonly order: StartOrder }
-  /** Of a run that an earlier daemon left: end what is alive of it and run the `after_run` that it is owed. */
+  /** For a run that an earlier daemon left: end its processes and run the `after_run` that it owes. */
   | { readonly type: 'close_run'; readonly order: StartOrder }
   | { readonly type: 'stop_run'; readonly runId: string; readonly reason: StopReason }
   | { readonly type: 'answer_run'; readonly runId: string; readonly questionId: string; readonly answer: Answer }
@@ -24,18 +24,18 @@ export interface StartOrder {
   readonly runId: string;
   readonly workflowHash: string;
   readonly issue: Issue;
-  /** Counts the runs of this issue for ever. */
+  /** Counts the runs of this issue, across claims and restarts. */
   readonly number: number;
   readonly reason: RunReason;
   /** For templates: null on the first run of a claim, 1 after a normal exit, else the consecutive failures. */
   readonly attempt: number | null;
-  /** A thread to go on with, after a restart or an answer. */
+  /** The thread to resume after a restart or an answer. */
   readonly resume: ResumeOrder | null;
 }
 
 export interface ResumeOrder {
   readonly threadId: string;
-  /** Given while no process was there to take it. */
+  /** An answer that was given while the run had no process. */
   readonly answer: { readonly question: Question; readonly answer: Answer } | null;
   /** When the thread last received the comments; absent when unknown. */
   readonly commentsReadAtMs?: number;

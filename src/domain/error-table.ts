@@ -1,12 +1,12 @@
 /**
- * What is true of every error with a code. `scope` says who is at fault: `issue` backs off and retries that issue
- * alone, `daemon` would hit every issue alike and so holds the daemon, `park` waits for a person, `none` is not a
- * failure (we ended the run ourselves). `retryable` is about one step inside a run, and has nothing to do with the orchestrator's backoff.
+ * The consequence of an error: `issue` retries that issue after a backoff, `daemon` affects every issue and so holds the daemon,
+ * `park` waits for a person, `none` is not a failure, because Baton ended the run itself.
  */
 export type ErrorScope = 'issue' | 'daemon' | 'park' | 'none';
 
 interface ErrorFacts {
   readonly scope: ErrorScope;
+  /** May a step be repeated inside its run? The backoff between runs does not depend on it. */
   readonly retryable: boolean;
   readonly text: string;
   readonly action: string;
@@ -19,7 +19,7 @@ const facts = (scope: ErrorScope, retryable: boolean, text: string, action: stri
   action,
 });
 
-/** What can be wrong before a run: the workflow file, the tracker, the place for workspaces. */
+/** Errors before a run: the workflow file, the tracker, the folder of workspaces. */
 const SETUP_ERRORS = {
   // Workflow file
   missing_workflow_file: facts(
@@ -59,8 +59,8 @@ const SETUP_ERRORS = {
   already_running: facts(
     'daemon',
     false,
-    'Another Baton works on the same workspaces or issues',
-    'Stop the named one, or give this one other workspaces and issues.',
+    'Another daemon works on the same workspaces or issues',
+    'Stop the named daemon, or give this one other workspaces and issues.',
   ),
 
   // Tracker
@@ -85,26 +85,26 @@ const SETUP_ERRORS = {
   tracker_response: facts(
     'issue',
     false,
-    'The tracker answered with something unreadable',
-    'Check endpoint and adapter.',
+    'The response of the tracker could not be read',
+    'Check the endpoint and the adapter.',
   ),
   tracker_pagination: facts(
     'issue',
     false,
-    'The pages of the tracker do not fit together',
+    'The pages of the tracker are inconsistent',
     'Baton reads them again at the next poll.',
   ),
   tracker_refused: facts(
     'issue',
     false,
-    'The tracker would not change the issue',
-    'See the message; the agent is told, and the run goes on.',
+    'The tracker rejected the change of the issue',
+    'See the message. The agent gets the error, and the run goes on.',
   ),
   tracker_rate_limited: facts(
     'issue',
     false,
-    'The tracker limits our requests',
-    'Nothing: Baton waits for the named reset, and counts no failure.',
+    'The rate limit of the tracker is reached',
+    'Nothing: Baton waits for the reset, and this does not count as a failure.',
   ),
 
   // Workspace
@@ -112,7 +112,7 @@ const SETUP_ERRORS = {
     'daemon',
     false,
     'workspace.root cannot be used',
-    'Choose an own, writable folder that nobody else can write.',
+    'Choose a folder that only this user can write.',
   ),
   unsafe_identifier: facts(
     'issue',
@@ -124,7 +124,7 @@ const SETUP_ERRORS = {
     'issue',
     false,
     'A file or symlink is where the workspace should be',
-    'Move it away; Baton never deletes it.',
+    'Move it away. Baton never deletes it.',
   ),
   workspace_owned_by_another: facts(
     'issue',
@@ -142,31 +142,31 @@ const SETUP_ERRORS = {
     'issue',
     false,
     'The workspace was replaced between check and start',
-    'Find out who swaps folders below workspace.root.',
+    'Find out what replaces folders below workspace.root.',
   ),
   workspace_failed: facts(
     'issue',
     false,
-    'The workspace could not be made or removed',
+    'The workspace could not be created or removed',
     'See the cause in the message.',
   ),
   recover_failed: facts(
     'none',
     false,
-    'Saved work could not be brought back',
+    'Saved work could not be restored',
     'See the message; `baton recover --list` shows what there is.',
   ),
   service_failed: facts(
     'none',
     false,
-    'The service could not be installed, removed or asked',
+    'The service could not be installed, removed or queried',
     'See the message; `baton service install --dry-run` shows what would be done.',
   ),
   daemon_not_running: facts(
     'none',
     false,
-    'No running Baton could be asked',
-    'Start it, or name its workflow or state directory.',
+    'No running daemon was found',
+    'Start the daemon, or name its workflow or state directory.',
   ),
   low_disk: facts(
     'daemon',
@@ -178,16 +178,16 @@ const SETUP_ERRORS = {
   issue_taken: facts(
     'issue',
     false,
-    'Another Baton works on the issue right now, or it cannot be told',
-    'Give the daemons labels of which no issue has both.',
+    'Another daemon works on the issue, or its lock cannot be read',
+    'Give each daemon its own label, and no issue both labels.',
   ),
 
   // HTTP
   port_in_use: facts(
     'daemon',
     false,
-    'A port to listen on is taken',
-    'Give another with `--port`, server.port or webhooks.port; 0 takes any free one.',
+    'A port to listen on is in use',
+    'Set another port with `--port`, server.port or webhooks.port; 0 means any free port.',
   ),
 } as const satisfies Record<string, ErrorFacts>;
 
@@ -198,9 +198,14 @@ export const RUN_ERRORS = {
     'issue',
     false,
     'A hook exited with an error',
-    'Read its output in the log; run it by hand in the workspace.',
+    'Read the output of the hook in the log; run it by hand in the workspace.',
   ),
-  hook_timeout: facts('issue', false, 'A hook ran past hooks.timeout_ms', 'Make it faster or raise hooks.timeout_ms.'),
+  hook_timeout: facts(
+    'issue',
+    false,
+    'A hook ran past hooks.timeout_ms',
+    'Make the hook faster, or raise hooks.timeout_ms.',
+  ),
   template_parse_error: facts('daemon', false, 'The prompt is not valid Liquid', 'Fix the named line and column.'),
   template_render_error: facts(
     'issue',
@@ -217,7 +222,7 @@ export const RUN_ERRORS = {
   invalid_environment: facts(
     'issue',
     false,
-    'The environment of a process is not acceptable',
+    'The environment of a process is invalid',
     'Remove NUL bytes and values of over 100 kB.',
   ),
 
@@ -233,7 +238,7 @@ export const RUN_ERRORS = {
     'park',
     false,
     'A process of the run outlives SIGKILL',
-    'Look for a hung disk or device; the slot is free once it is gone.',
+    'Look for a hung disk or device. The slot is free when the process has ended.',
   ),
 
   // Codex app-server
@@ -246,14 +251,14 @@ export const RUN_ERRORS = {
   invalid_workspace_cwd: facts(
     'issue',
     false,
-    'The agent would not start in its workspace',
+    'The agent did not start in its workspace',
     'Report this: it should not happen.',
   ),
   response_timeout: facts(
     'issue',
     false,
     'The agent did not answer a request within codex.read_timeout_ms',
-    'Raise it on a slow machine.',
+    'Raise the limit on a slow machine.',
   ),
   turn_timeout: facts(
     'issue',
@@ -261,12 +266,7 @@ export const RUN_ERRORS = {
     'A turn took longer than codex.turn_timeout_ms',
     'Split the issue or raise the limit.',
   ),
-  port_exit: facts(
-    'issue',
-    false,
-    'The agent process ended in the middle of its work',
-    'Read its stderr in the transcript.',
-  ),
+  port_exit: facts('issue', false, 'The agent process ended during a turn', 'Read its stderr in the transcript.'),
   response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),
   turn_failed: facts('issue', false, 'The agent reports that its turn failed', 'See the message.'),
   turn_cancelled: facts('issue', false, 'The turn was interrupted', 'Nothing: Baton tries again.'),
@@ -274,7 +274,7 @@ export const RUN_ERRORS = {
     'park',
     false,
     'The agent needs an answer from a person',
-    'Answer with `baton answer <issue>`: it goes on where it was.',
+    'Answer with `baton answer <issue>`; the run continues.',
   ),
   line_too_long: facts(
     'issue',
@@ -286,13 +286,13 @@ export const RUN_ERRORS = {
     'issue',
     false,
     'The agent made no progress for codex.stall_timeout_ms',
-    'Raise it when silence is normal.',
+    'Raise the limit if the agent works for long without output.',
   ),
   agent_unauthorized: facts('daemon', false, 'The model service refused the credentials (401 or 403)', 'Log in again.'),
   agent_quota: facts(
     'daemon',
     false,
-    'The quota or rate limit of the model service is used up',
+    'The quota or rate limit of the model service is exhausted',
     'Nothing: Baton tries again at the reset.',
   ),
   agent_model_not_found: facts(
@@ -343,13 +343,13 @@ export const STEP_ERRORS = {
   step_data_error: facts(
     'issue',
     false,
-    'A `${…}` of a step names something that is not there',
+    'A `${…}` of a step refers to missing data',
     'Fix the token in the named step.',
   ),
   expression_error: facts(
     'issue',
     false,
-    'A `when` or `break_when` is neither true nor false',
+    'The result of a `when` or `break_when` is not true or false',
     'Fix the expression of the named step.',
   ),
   loop_too_long: facts(
@@ -361,19 +361,19 @@ export const STEP_ERRORS = {
   JobValidation: facts(
     'daemon',
     false,
-    'A step cannot be run as it is written',
-    'Fix the named step; `baton check` finds all such faults.',
+    'A step is invalid',
+    'Fix the named step. `baton check` lists all such faults.',
   ),
   UnwiredHttpTransport: facts(
     'daemon',
     false,
-    'An agent step is to run over HTTP, and nothing is there to send it to',
+    'An agent step runs over HTTP, but no service is configured',
     'Set services.agents.base_url and `agent` of the step, or backend: cli.',
   ),
   invalid_backend: facts(
     'daemon',
     false,
-    'The backend is none of http, cli, auto',
+    'The backend is not http, cli or auto',
     'Fix the named flag, variable or setting.',
   ),
 
@@ -393,33 +393,33 @@ export const STEP_ERRORS = {
   AGENT_CANCELLED: facts(
     'issue',
     false,
-    'Somebody else killed an external executor',
-    'Look for who sends signals, or for too little memory.',
+    'An external executor was killed by another process',
+    'Find out what sends signals; the memory may be too small.',
   ),
 
   // Capability executors
   EXECUTOR_NOT_FOUND: facts(
     'daemon',
     false,
-    'There is no executor of that name or for that type of capability',
+    'No executor has this name or supports this type of capability',
     'Add it, or fix the name; `baton capability list` shows what there is.',
   ),
   CAPABILITY_NOT_FOUND: facts(
     'daemon',
     false,
-    'There is no capability of that type and name',
+    'No capability has this type and name',
     'Add it, or fix the name; `baton capability list` shows what there is.',
   ),
   ACTION_BLOCK_NOT_FOUND: facts(
     'issue',
     false,
-    'The entry point of an executor is not there',
+    'The entry point of an executor is missing',
     'Build the executor, or fix entryPoint.',
   ),
   INVALID_ACTION_BLOCK: facts(
     'issue',
     false,
-    'The definition of an executor cannot be used',
+    'The definition of an executor is invalid',
     'Fix the named executor.yaml.',
   ),
   SYNTAX_ERROR: facts('issue', false, 'The code of an executor is not valid JavaScript', 'Fix the named file.'),
@@ -455,7 +455,7 @@ export const STEP_ERRORS = {
   SERVICE_REJECTED: facts(
     'issue',
     false,
-    'A service refused a request or answered with something unusable',
+    'A service rejected a request, or its response is invalid',
     'See the message; check token, tenant and the step.',
   ),
   CODE_FAILED: facts('issue', false, 'Code in the sandbox failed', 'See its stderr in the message.'),

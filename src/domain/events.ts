@@ -5,19 +5,19 @@ import type { Outcome } from './outcome.js';
 import type { RateLimit, RemovalReport } from './ports.js';
 import type { Answer, RunSignal } from './run-signal.js';
 
-/** What happened. Past facts, handled one at a time by `decide`. */
+/** A past fact. `decide` handles events one at a time. */
 export type OrchestratorEvent =
   /** `leftovers`: issues that own a workspace; terminal ones are cleaned up after the first observation. */
   | {
       readonly type: 'started';
       readonly leftovers: readonly { readonly issueId: string; readonly identifier: string }[];
-      /** Work everything off once and leave; `only` one issue, by the name that a person typed. */
+      /** Give every eligible issue one run and exit; `only` restricts this to one issue, by the name that the user typed. */
       readonly once?: { readonly only: string | null };
-      /** The tracker refused to be asked before that. */
+      /** The tracker's rate limit rejects requests until then. */
       readonly limitedUntilMs?: number;
     }
   | { readonly type: 'config_changed'; readonly config: Config; readonly workflowHash: string }
-  /** Time passed. Acts on whatever is due and on nothing else: a stale timer does no harm. */
+  /** Time has passed. Only due work is done, so a stale timer is harmless. */
   | { readonly type: 'ticked' }
   | { readonly type: 'clock_set_back'; readonly byMs: number }
   | { readonly type: 'observed'; readonly observation: Observation }
@@ -31,12 +31,12 @@ export type OrchestratorEvent =
   | { readonly type: 'persist_failed'; readonly seq: number; readonly message: string }
   | { readonly type: 'run_signalled'; readonly runId: string; readonly signal: Exclude<RunSignal, { type: 'event' }> }
   | { readonly type: 'run_unkillable'; readonly runId: string }
-  /** The process tree is gone. */
+  /** The run has ended, and its process tree is gone. */
   | { readonly type: 'run_exited'; readonly runId: string; readonly outcome: Outcome }
   | { readonly type: 'workspace_removed'; readonly issueId: string; readonly report: RemovalReport }
-  /** The tracker told by itself that issues have changed: an early poll, unless its quota is low. */
+  /** The tracker announced a change: poll early, unless its quota is low. */
   | { readonly type: 'change_announced' }
-  // What people ask for
+  // Requests of people
   | { readonly type: 'refresh_requested' }
   | { readonly type: 'stop_requested'; readonly issueId: string }
   | { readonly type: 'retry_requested'; readonly issueId: string }
@@ -48,7 +48,7 @@ export type OrchestratorEvent =
 
 export interface Observation {
   readonly seq: number;
-  /** The ids this observation asked about: it says nothing about any other issue. */
+  /** The ids that were read. The observation says nothing about other issues. */
   readonly asked: readonly string[];
   readonly refresh: ReadResult;
   readonly candidates: ReadResult;

@@ -12,15 +12,15 @@ export interface Issue {
   readonly branch_name: string | null;
   readonly url: string | null;
   readonly assignee_id: string | null;
-  /** `null` where the tracker does not tell. `trusted: null` where it does not know memberships. */
+  /** Null when the tracker does not report it. `trusted` is null when it does not know memberships. */
   readonly author: { readonly login: string; readonly trusted: boolean | null } | null;
   /** Trimmed, lower case, unique. */
   readonly labels: readonly string[];
   readonly blocked_by: readonly Blocker[];
   readonly comments: readonly Comment[];
-  /** The adapter's own verdict: false when it is assigned elsewhere, was edited by a stranger, … */
+  /** The decision of the adapter: false when the issue is assigned to somebody else, was edited by an untrusted person, … */
   readonly dispatchable: boolean;
-  /** Why `dispatchable` is false, going on from "it …"; `null` where there is nothing to say. */
+  /** Why `dispatchable` is false, as the end of a sentence "it …"; null without a reason. */
   readonly held_back: string | null;
   readonly native_ref: string | null;
   readonly created_at: string | null;
@@ -59,17 +59,17 @@ export function findIssue<T>(known: readonly T[], name: string, namesOf: (entry:
 
 type IssueNames = Pick<Issue, 'id' | 'identifier'>;
 
-/** How states are compared everywhere: "In Progress " and "in progress" are one state. */
+/** States are compared by this key: "In Progress " and "in progress" are one state. */
 export function stateKey(state: string): string {
   return state.trim().toLowerCase();
 }
 
-/** How labels are compared everywhere. */
+/** Labels are compared by this key. */
 export function labelKey(label: string): string {
   return label.trim().toLowerCase();
 }
 
-/** Where an issue stands, as far as the issue itself tells: only an active one is worked on. */
+/** What the issue itself says about whether Baton works on it. Only an `active` issue is worked on. */
 type Standing = 'active' | 'terminal' | 'inactive' | 'unroutable';
 
 export function standingOf(issue: Issue, tracker: TrackerConfig): Standing {
@@ -79,17 +79,17 @@ export function standingOf(issue: Issue, tracker: TrackerConfig): Standing {
   return isFree && isTrusted(issue) && missingLabels(issue, tracker).length === 0 ? 'active' : 'unroutable';
 }
 
-/** A blocker of which nobody knows how it stands is open. */
+/** A blocker with an unknown state counts as open. */
 export function openBlockers(issue: Issue, tracker: TrackerConfig): Blocker[] {
   return issue.blocked_by.filter(({ state }) => state === null || !includesState(tracker.terminalStates, state));
 }
 
-/** `null` is "the tracker does not know": only a plain no keeps an issue out. */
+/** Null means that the tracker does not know: only false excludes the issue. */
 export function isTrusted(issue: Issue): boolean {
   return issue.author?.trusted !== false;
 }
 
-/** A blank required label matches nothing: a half-written gate must not stand open. */
+/** A blank required label matches nothing, so that a half-written setting does not admit every issue. */
 export function missingLabels(issue: Issue, tracker: TrackerConfig): string[] {
   return tracker.requiredLabels.filter((label) => {
     const wanted = labelKey(label);
@@ -101,7 +101,7 @@ export function includesState(states: readonly string[], state: string): boolean
   return keysOf(states).has(stateKey(state));
 }
 
-/** Settings are frozen, and a poll asks about tens of thousands of issues: their keys are made once. */
+/** Cached per list: a poll checks tens of thousands of issues against the same frozen settings. */
 const KEYS = new WeakMap<readonly string[], ReadonlySet<string>>();
 
 function keysOf(states: readonly string[]): ReadonlySet<string> {
@@ -113,8 +113,8 @@ function keysOf(states: readonly string[]): ReadonlySet<string> {
 }
 
 /**
- * Names as people order them: `TASK-2` before `TASK-10`, digits compared as numbers. A total order: only equal texts are equal, so the
- * order of a list never depends on how it was before. The same on every machine, whatever its language.
+ * Orders names with digits compared as numbers: `TASK-2` before `TASK-10`. A total order: only equal texts are equal, so the
+ * result does not depend on the previous order. It does not depend on the locale.
  */
 export function naturalOrder(a: string, b: string): number {
   const left = partsOf(a);
@@ -126,12 +126,12 @@ export function naturalOrder(a: string, b: string): number {
   return left.length - right.length || compareText(a, b);
 }
 
-/** Texts and numbers in turn; the first one is a text, and may be empty. */
+/** Alternating texts and numbers. The first part is a text and may be empty. */
 function partsOf(text: string): string[] {
   return text.split(/(\d+)/);
 }
 
-/** Without a limit: a number of any length is compared by its digits. */
+/** Compares numbers of any length by their digits. */
 function comparePart(a: string, b: string): number {
   if (!/^\d+$/.test(a) || !/^\d+$/.test(b)) return compareText(a, b);
   const left = a.replace(/^0+(?=\d)/, '');

@@ -1,12 +1,12 @@
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
-/** Ends every switch over a union: the compiler proves it is never reached. */
+/** Ends every switch over a union. The compiler proves that it is never reached. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`);
 }
 
-/** What comes over a wire or out of a file may be anything; it is read through these. */
+/** Unvalidated data from a wire or a file, for the readers below. */
 export type Fields = { readonly [key: string]: unknown };
 
 export function fieldsOf(value: unknown): Fields {
@@ -36,7 +36,7 @@ export function timeOf(value: unknown): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** What is found in each of a list; `null` is nothing. A loop, since a poll brings tens of thousands of lists, and `flatMap` takes seven times as long. */
+/** The non-null results for each entry of a list. A loop, because a poll reads tens of thousands of lists and `flatMap` is seven times slower. */
 export function foundIn<T>(value: unknown, read: (one: unknown) => T | null): T[] {
   const found: T[] = [];
   for (const one of listOf(value)) {
@@ -47,8 +47,8 @@ export function foundIn<T>(value: unknown, read: (one: unknown) => T | null): T[
 }
 
 /**
- * Whether the tokens of a YAML parser nest deeper than that. The tokens nest without recursion, the composer that makes a document
- * of them does not: a text that is nested thousands deep kills the whole process there, so whoever parses asks this first.
+ * Do the tokens of a YAML parser nest deeper than `maxDepth`? Callers check this before they compose a document, because the composer is
+ * recursive and a deeply nested text would end the whole process.
  */
 export function isNestedDeeper(tokens: Iterable<unknown>, maxDepth: number): boolean {
   const pending: { token: unknown; depth: number }[] = [];

@@ -1,7 +1,7 @@
-/** The word of `candidates` that was probably meant by `word`, or null when none is near. Another number is no typing error. */
+/** The candidate that `word` is probably a misspelling of, or null. Words that differ only in digits do not match. */
 export function nearestWord(word: string, candidates: readonly string[]): string | null {
   const wanted = canonical(word);
-  // Longer would be no typing error, and comparing costs the square of the length.
+  // A longer word is not a typing error, and the cost is quadratic.
   if (wanted.length > 60) return null;
   let best: { word: string; distance: number } | null = null;
   for (const candidate of candidates) {
@@ -14,7 +14,7 @@ export function nearestWord(word: string, candidates: readonly string[]): string
   return best?.word ?? null;
 }
 
-/** `maxTurns`, `max-turns` and `max_turns` are one word. */
+/** Treats `maxTurns`, `max-turns` and `max_turns` as one word. */
 function canonical(word: string): string {
   return word
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -26,7 +26,7 @@ function withoutDigits(word: string): string {
   return word.replace(/\d+/g, '');
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
+/** The number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,4 +1,4 @@
-/** A decision worth a log line: a constant message and its fields. */
+/** A log line of the core: a constant message and its fields. */
 export interface Note {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
@@ -8,7 +8,7 @@ export interface Note {
   readonly fields?: { readonly [key: string]: unknown };
 }
 
-/** Something worth remembering that Baton did or saw, for people who ask later what happened. */
+/** A stored note, for the history of the daemon. */
 export interface HistoryEvent {
   readonly atMs: number;
   readonly level: Note['level'];

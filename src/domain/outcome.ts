@@ -4,7 +4,7 @@ import type { Json } from './json.js';
 import type { StopReason } from './run.js';
 import type { Question, TokenTotals } from './run-signal.js';
 
-/** How a step or a run ended. One type for every executor; nothing throws past it. */
+/** How a step or a run ended. Every executor returns it and throws nothing. */
 export type Outcome = { readonly state: 'success'; readonly output: Json; readonly meta: OutcomeMeta } | FailedOutcome;
 
 export interface FailedOutcome {
@@ -16,20 +16,20 @@ export interface FailedOutcome {
 export interface OutcomeError {
   readonly code: ErrorCode;
   readonly message: string;
-  /** May the *step* be repeated inside this run? The orchestrator's backoff is another matter. */
+  /** May the step be repeated inside this run? The backoff between runs does not depend on it. */
   readonly retryable: boolean;
-  /** When a named limit ends, as wall-clock milliseconds. */
+  /** When a rate limit or quota resets, in wall-clock milliseconds. */
   readonly resetAtMs?: number;
-  /** What a person has to answer before the issue can go on. */
+  /** The question that a person must answer before the issue can go on. */
   readonly question?: Question;
 }
 
 export interface OutcomeMeta {
-  /** Besides the output: what a capability has to add. */
+  /** Further data of a capability, besides the output. */
   readonly context?: Json;
   readonly threadId?: string;
   readonly turns?: number;
-  /** Of all its agents together. */
+  /** The sum over all agents. */
   readonly usage?: TokenTotals;
 }
 
@@ -47,10 +47,10 @@ export function failureOf(error: BatonError, extra: FailureExtra = {}): FailedOu
   return failure(error.code, error.message, { ...(typeof resetAtMs === 'number' ? { resetAtMs } : {}), ...extra });
 }
 
-/** Why the signal of a step is aborted: its run must stop, or only the step itself. */
+/** Why a step is aborted: its run must stop, or only the step. */
 export type AbortReason = StopReason | 'step_timeout' | 'sibling';
 
-/** The outcome of a run or step that we ended ourselves. */
+/** The outcome of a run or step that Baton ended. */
 export function cancelled(reason: AbortReason, extra: { readonly question?: Question } = {}): FailedOutcome {
   const { code, state = 'cancelled', message } = STOPPED[reason];
   return failure(code, message, { ...extra, state });
@@ -72,12 +72,16 @@ const STOPPED: { readonly [reason in AbortReason]: Stopped } = {
   stalled: { code: 'stall_timeout', message: 'the agent made no progress for codex.stall_timeout_ms' },
   budget: { code: 'budget_exceeded', message: 'the token budget of the issue is spent' },
   day_budget: { code: 'INTERRUPTED', message: 'the token budget of the day is spent' },
-  input_timeout: { code: 'turn_input_required', message: 'nobody answered the agent in time', state: 'failed' },
+  input_timeout: {
+    code: 'turn_input_required',
+    message: 'the question of the agent was not answered in time',
+    state: 'failed',
+  },
   operator: { code: 'STOPPED_BY_OPERATOR', message: 'an operator stopped the run' },
   shutdown: { code: 'INTERRUPTED', message: 'the daemon shuts down' },
-  // The step loop replaces it by the code of the step's kind.
+  // The step loop replaces this code by that of the step's kind.
   step_timeout: { code: 'turn_timeout', message: 'the step took longer than its time limit', state: 'timeout' },
-  sibling: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'a step beside it decided the outcome' },
+  sibling: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'a parallel step decided the outcome' },
 };
 
 interface FailureExtra {

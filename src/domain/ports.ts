@@ -7,51 +7,51 @@ import type { StopReason } from './run.js';
 import type { Answer, TokenTotals } from './run-signal.js';
 import type { Workflow } from './workflow.js';
 
-/** Where issues come from. Adapters throw `BatonError` with a `tracker_…` code and nothing else. */
+/** A tracker adapter. Throws only `BatonError` with a `tracker_…` code. */
 export interface Tracker {
   readonly kind: string;
-  /** Names what this tracker looks at (endpoint and project): the owner of workspaces, the key of the instance lock. */
+  /** Identifies endpoint and project. It is the owner of workspaces and the key of the instance lock. */
   readonly scope: string;
   readonly defaults: { readonly activeStates: readonly string[]; readonly terminalStates: readonly string[] };
   issuesByStates(states: readonly string[], signal: AbortSignal): Promise<IssueBatch>;
-  /** An id that is in neither `issues` nor `unknown` does not exist any more. */
+  /** An id in neither `issues` nor `unknown` no longer exists. */
   issuesByIds(ids: readonly string[], signal: AbortSignal): Promise<IssueBatch>;
-  /** The names of the states into which an issue can be moved, as far as they are known by now; empty: not known. */
+  /** The states into which an issue can be moved, as far as they are known now; empty: unknown. */
   readonly states: readonly string[];
-  /** What of an issue can be changed, as far as it is known by now; absent: all of it. */
+  /** The changes that the tracker can make, as far as they are known now; absent: all. */
   readonly changes?: readonly (keyof IssueChange)[];
-  /** Moves an issue, comments on it, or both. What the tracker will not do is `tracker_refused`, with the reason for the agent. */
+  /** Moves an issue, comments on it, or both. Throws `tracker_refused`, with the reason for the agent, when the tracker rejects the change. */
   update(issueId: string, change: IssueChange, signal: AbortSignal): Promise<IssueUpdate>;
-  /** Tools of this tracker that agents may call besides `update_issue`; they run on the host. */
+  /** Further tools for agents, besides `update_issue`. They run on the host. */
   tools(): readonly HostTool[];
-  /** Asked once before the first poll. Throws `invalid_tracker_config` for what must not start; whatever else it throws is left to the polls. */
+  /** Called once before the first poll. `invalid_tracker_config` ends the start; other errors are left to the polls. */
   prepare?(signal: AbortSignal): Promise<void>;
-  /** The newest comments of people who are trusted, oldest first, for a run that begins. Absent: issues carry them already. */
+  /** The newest comments of trusted people, oldest first, for a new run. Absent: issues already contain them. */
   readComments?(issue: Issue, signal: AbortSignal): Promise<readonly Comment[]>;
-  /** What `baton check` wants to know of the living tracker: a good token and scope, and the names of the states. */
+  /** For `baton check`: tests token and scope, and reads the names of the states. */
   inspect?(signal: AbortSignal): Promise<TrackerFacts>;
-  /** Calls back whenever issues may have changed, until `close`. Absent: only polls tell. Never throws. */
+  /** Calls back when issues may have changed, until `close`. Absent: changes are seen only by polls. Never throws. */
   watch?(callbacks: WatchCallbacks): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface IssueBatch {
   readonly issues: readonly Issue[];
-  /** Asked for, but neither found nor proven gone (a half-written file, a page that failed). */
+  /** Requested ids that were neither found nor proven gone, because of a half-written file or a failed page. */
   readonly unknown: readonly string[];
   readonly rateLimit?: RateLimit;
-  /** What could not be read as an issue, a sentence each, with its place: told to people, and nothing else comes of it. */
+  /** One sentence for each entry that is not a readable issue. Shown to people, with no other effect. */
   readonly problems?: readonly string[];
 }
 
 export interface TrackerFacts {
-  /** As whom the token is known there; `null`: the tracker does not tell. */
+  /** The user of the token; null when the tracker does not report it. */
   readonly user: string | null;
-  /** What is looked at, as the tracker calls it. */
+  /** The project, as the tracker calls it. */
   readonly target: string;
-  /** Every state that an issue can be in; empty: not known. */
+  /** Every state of issues; empty: unknown. */
   readonly states: readonly string[];
-  /** What works but is not as it should be, a sentence each. */
+  /** One sentence for each setting that works but should be changed. */
   readonly warnings: readonly string[];
 }
 
@@ -62,22 +62,22 @@ export interface IssueChange {
 }
 
 export interface IssueUpdate {
-  /** Where the issue is now, in the tracker's own spelling. */
+  /** The state of the issue now, spelled as in the tracker. */
   readonly state: string;
-  /** The tracker took the change, but nobody could look whether it made it: why, as a sentence. */
+  /** The tracker accepted the change, but reading it back failed: the reason, as a sentence. */
   readonly doubt?: string;
 }
 
 export interface WatchCallbacks {
   onChange(): void;
-  /** Watching does not work (any more): polls still do. */
+  /** Watching has failed; polls continue. */
   onError(error: Error): void;
 }
 
 export interface RateLimit {
   readonly remaining: number;
   readonly resetAtMs: number;
-  /** What this very read took of it; absent: not known. */
+  /** Requests used by this read; absent: unknown. */
   readonly cost?: number;
 }
 
@@ -93,25 +93,25 @@ export interface HostToolResult {
   readonly text: string;
   /** The state into which the tool moved the run's own issue. */
   readonly movedTo?: string;
-  /** The tracker refused it, and will until then. */
+  /** The tracker's rate limit rejects requests until then. */
   readonly limitedUntilMs?: number;
 }
 
-/** What outlives the process. Writes are ordered; a resolved `write` is safe on disk. */
+/** The stored state. Writes are ordered; `write` resolves when the change is on disk. */
 export interface Store {
   load(): Promise<Durable>;
   write(change: DurableChange): Promise<void>;
   readonly owners: WorkspaceOwners;
   readonly openRuns: OpenRunStore;
   readonly past: StoredPast;
-  /** Remembers an event, the last ones only. Never throws; it is on disk with the next write, or a second later. */
+  /** Stores an event; only the latest are kept. Never throws. The event is on disk with the next write, or a second later. */
   addEvent(event: HistoryEvent): void;
-  /** Forgets runs and spending that are older than that. A clock that is far ahead by mistake must not empty the store. */
+  /** Removes older runs and their tokens. A clock that is wrongly far ahead must not empty the store. */
   prune(keep: { readonly days: number; readonly nowMs: number }): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What was, for people who ask later. Everything comes newest first, and no more of it than asked for. */
+/** The history, newest first, with at most `limit` entries. */
 export interface StoredPast {
   /** `issue`: its identifier or id. Runs that have not ended are among them. */
   runs(filter: {
@@ -120,12 +120,12 @@ export interface StoredPast {
     readonly limit: number;
   }): Promise<readonly RunRecord[]>;
   finished(filter: { readonly sinceMs: number; readonly limit: number }): Promise<readonly FinishedIssue[]>;
-  /** From that local day (`YYYY-MM-DD`) on; a day on which nothing happened is not there. */
+  /** Days from that local day (`YYYY-MM-DD`) on. Days without any event are omitted. */
   days(sinceDay: string): Promise<readonly DayRecord[]>;
   events(filter: { readonly issue?: string; readonly limit: number }): Promise<readonly HistoryEvent[]>;
 }
 
-/** One local day: what was spent on it, the runs that ended, and the issues that were done. */
+/** One local day: its tokens, the runs that ended, and the issues that were done. */
 export interface DayRecord extends TokenTotals {
   readonly day: string;
   /** What counts against budgets: input − cached + output. */
@@ -135,7 +135,7 @@ export interface DayRecord extends TokenTotals {
   readonly done: number;
 }
 
-/** What runs and removals have under way in the system: a daemon that finds some at its start must end or make up for it. */
+/** Open runs and workspace removals. A daemon that finds some when it starts ends their processes and runs the hooks they owe. */
 export interface OpenRunStore {
   all(): Promise<readonly OpenRun[]>;
   put(run: OpenRun): Promise<void>;
@@ -143,15 +143,15 @@ export interface OpenRunStore {
 }
 
 export interface OpenRun {
-  /** What its processes are marked with: the run's id, or that of a removal. */
+  /** The mark of its processes: the id of the run or of the removal. */
   readonly marker: string;
   readonly issueId: string;
-  /** The key of the workspace in which `before_run` may have begun while `after_run` has not ended; `null`: none is owed. */
+  /** The key of the workspace where `before_run` may have started but `after_run` has not ended; null: no hook is owed. */
   readonly owesAfterRunIn: string | null;
   readonly processes: readonly RecordedProcess[];
 }
 
-/** Told apart from a later process of the same number by when it started, and in which life of the machine. */
+/** Start time and boot id distinguish the process from a later one with the same pid. */
 export interface RecordedProcess {
   readonly pid: number;
   readonly startTime: string;
@@ -172,23 +172,23 @@ export interface WorkspaceOwner {
   readonly identifier: string;
 }
 
-/** Keeps daemons that see the same issues from running one at the same time. */
+/** Prevents two daemons from running the same issue at the same time. */
 export interface IssueLocks {
-  /** Throws `issue_taken`. The answer gives it back; to do so twice does no harm. */
+  /** Throws `issue_taken`. The returned function releases the lock and can be called twice. */
   take(issue: Pick<Issue, 'id' | 'identifier'>): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** Carries runs through. Everything it has to say comes back as events; no method throws. */
+/** Executes runs. Results come back as events; no method throws. */
 export interface Runner {
   start(order: StartOrder, workflow: Workflow): void;
-  /** A run that an earlier daemon began and did not end: leads to one `run_exited` like a start. */
+  /** Closes a run that an earlier daemon started. Ends with one `run_exited`, as `start` does. */
   close(order: StartOrder, workflow: Workflow): void;
   stop(runId: string, reason: StopReason): void;
   answer(runId: string, questionId: string, answer: Answer): void;
   steer(runId: string, text: string): void;
   removeWorkspace(issue: Issue, workflow: Workflow): Promise<RemovalReport>;
-  /** Free space of the disk that holds the workspaces, in MB; `null` when it cannot be told. */
+  /** Free space on the disk of the workspaces, in MB; null when unknown. */
   freeDiskMb(workflow: Workflow): Promise<number | null>;
 }
 

@@ -1,43 +1,43 @@
 import type { JsonObject } from './json.js';
 
 /**
- * What a run says while it lives. `event` is for people (log, transcript, page); the others are what the core decides
- * on, already classified by the executor: only it knows which of its messages are progress.
+ * Signals of a run. `event` is for people (log, transcript, page). The core decides on the others; the executor classifies them,
+ * because only it knows which of its messages are progress.
  */
 export type RunSignal =
   | { readonly type: 'event'; readonly event: RuntimeEvent }
   /** `preparing`: workspace, hooks, prompt. `agent`: the stall clock runs. `finishing`: after_run. */
   | { readonly type: 'phase'; readonly phase: RunPhase }
-  /** Turn, item, delta, tool or approval traffic. `openItems`: commands, tools and reasoning that have begun and not ended. */
+  /** Turn, item, delta, tool or approval traffic. `openItems` counts commands, tools and reasoning in progress. */
   | { readonly type: 'progress'; readonly openItems: number }
-  /** The step that was begun last; there may be others beside it. */
+  /** A step started. Others may run in parallel. */
   | { readonly type: 'step'; readonly stepId: string; readonly kind: string }
-  /** SHA-256 of what the run is about and of what its agent is told. */
+  /** SHA-256 of the rendered issue and of the prompt. */
   | { readonly type: 'rendered'; readonly issueHash: string; readonly promptHash: string }
-  /** Who does the work, as far as it says so. */
+  /** Version and model, as far as the agent reports them. */
   | { readonly type: 'agent_known'; readonly version: string | null; readonly model: string | null }
   | { readonly type: 'session'; readonly threadId: string; readonly turnId: string; readonly turn: number }
   | { readonly type: 'usage'; readonly threadId: string; readonly totals: TokenTotals }
   | { readonly type: 'asked'; readonly question: Question }
   | { readonly type: 'question_closed'; readonly questionId: string }
-  /** Tools of the host that are at work for the run: each may be moving its issue, and the tracker may show that before it returns. */
+  /** Host tool calls in progress. Each may be moving the issue, and the tracker may show that before the call returns. */
   | { readonly type: 'host_calls'; readonly open: number }
   /** The run's own tool moved its own issue. */
   | { readonly type: 'moved_issue'; readonly state: string };
 
 export type RunPhase = 'preparing' | 'agent' | 'finishing';
 
-/** Something an agent asks a person. */
+/** A question of an agent to a person. */
 export interface Question {
-  /** Unique among all runs: an answer that comes late finds no other question. */
+  /** Unique across all runs, so that a late answer cannot match another question. */
   readonly id: string;
   readonly kind: 'approval' | 'input';
-  /** What is asked, for a person: the command, the diff, the question's text. */
+  /** The command, the diff or the text of the question. */
   readonly text: string;
   readonly fields: readonly QuestionField[];
 }
 
-/** One blank of an `input` question; an `approval` has none. */
+/** One field of an `input` question; an `approval` has none. */
 export interface QuestionField {
   readonly id: string;
   readonly label: string;
@@ -46,12 +46,12 @@ export interface QuestionField {
 
 export type Answer =
   | { readonly kind: 'accept' }
-  /** `isLate`: nobody answered in time, and the workflow says no then. */
+  /** `isLate`: no answer came in time, and `on_input_timeout` is `decline`. */
   | { readonly kind: 'decline'; readonly isLate?: true }
   /** By field id. */
   | { readonly kind: 'input'; readonly values: { readonly [fieldId: string]: string } };
 
-/** What an agent client reports upward, exactly these types (seed S2). */
+/** The types of events that an agent client reports (seed S2). */
 export const RUNTIME_EVENT_TYPES = [
   'session_started',
   'startup_failed',
@@ -74,16 +74,16 @@ export interface RuntimeEvent {
   /** UTC, ISO 8601. */
   readonly timestamp: string;
   readonly pid: number | null;
-  /** Absolute totals of the thread, when the message carried them. */
+  /** Absolute totals of the thread, if the message has them. */
   readonly usage?: TokenTotals;
   readonly threadId?: string;
   readonly turnId?: string;
   readonly sessionId?: string;
-  /** The protocol method behind it, where there is one. */
+  /** The protocol method of the message, if any. */
   readonly method?: string;
-  /** The folder that the agent works in, where the message names files. */
+  /** The agent's working folder, for messages that name files. */
   readonly workspace?: string;
-  /** What belongs to the type; already bounded in size. */
+  /** Data of the event type; its size is already limited. */
   readonly data?: JsonObject;
 }
 

@@ -1,4 +1,4 @@
-/** A text as one word of a shell command, as plain as it may be: what we print is what people copy. */
+/** Quotes a text as one word of a shell command, if it needs quotes. Users copy printed commands. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

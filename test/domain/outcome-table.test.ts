@@ -91,7 +91,7 @@ describe('outcome and retry', () => {
     ['inactive', 'the issue moved', 'CANCELLED_BY_ORCHESTRATOR', 'cancelled', 'no', 'none'],
     ['unroutable', 'the issue is for others', 'CANCELLED_BY_ORCHESTRATOR', 'cancelled', 'no', 'none'],
     ['gone', 'the issue is gone', 'CANCELLED_BY_ORCHESTRATOR', 'cancelled', 'no', 'none'],
-    ['sibling', 'a step beside it decided', 'CANCELLED_BY_ORCHESTRATOR', 'cancelled', 'no', 'none'],
+    ['sibling', 'a parallel step decided', 'CANCELLED_BY_ORCHESTRATOR', 'cancelled', 'no', 'none'],
     ['shutdown', 'the daemon shuts down', 'INTERRUPTED', 'cancelled', 'no', 'none'],
     ['day_budget', 'the budget of the day is spent', 'INTERRUPTED', 'cancelled', 'no', 'none'],
     ['operator', '`baton stop`', 'STOPPED_BY_OPERATOR', 'cancelled', 'no', 'parked'],

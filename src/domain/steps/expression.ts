@@ -16,7 +16,7 @@ type Operator = (typeof OPERATORS)[number];
 const MAX_LENGTH = 2_000;
 const MAX_DEPTH = 50;
 
-/** Throws `expression_error`, or `step_data_error` for a token that is none. */
+/** Throws `expression_error`, or `step_data_error` for a malformed token. */
 export function parseExpression(text: string): Expression {
   if (text.length > MAX_LENGTH) throw fault(text, `is longer than ${MAX_LENGTH} characters`);
   const reader = new Reader(text);
@@ -42,12 +42,12 @@ export function tokensOf(expression: Expression): Token[] {
   }
 }
 
-/** True or false; anything that is neither is a fault and never "false". Throws `expression_error`, `step_data_error`. */
+/** Evaluates an expression. A result that is not a boolean is an error, never "false". Throws `expression_error`, `step_data_error`. */
 export function holds(text: string, scope: Scope): boolean {
-  const judge = (expression: Expression): boolean => {
+  const isTrue = (expression: Expression): boolean => {
     const value = resultOf(expression);
     if (typeof value === 'boolean') return value;
-    throw fault(text, `needs true or false, and ${nameOf(expression)} is ${kindOf(value)}; compare it with something`);
+    throw fault(text, `needs true or false, but ${nameOf(expression)} is ${kindOf(value)}; compare it with something`);
   };
   const resultOf = (expression: Expression): Json => {
     switch (expression.type) {
@@ -56,18 +56,18 @@ export function holds(text: string, scope: Scope): boolean {
       case 'token':
         return lookUp(expression.token, scope);
       case 'not':
-        return !judge(expression.of);
+        return !isTrue(expression.of);
       case 'and':
-        return judge(expression.left) && judge(expression.right);
+        return isTrue(expression.left) && isTrue(expression.right);
       case 'or':
-        return judge(expression.left) || judge(expression.right);
+        return isTrue(expression.left) || isTrue(expression.right);
       case 'compare':
         return compare(expression.operator, resultOf(expression.left), resultOf(expression.right), text);
       default:
         return assertNever(expression);
     }
   };
-  return judge(parseExpression(text));
+  return isTrue(parseExpression(text));
 }
 
 function compare(operator: Operator, left: Json, right: Json, text: string): boolean {
@@ -81,7 +81,7 @@ function compare(operator: Operator, left: Json, right: Json, text: string): boo
   return operator === '<=' ? left <= right : left >= right;
 }
 
-/** By content; the order of keys does not matter, types do: 1 is not "1". */
+/** Compares by content. The order of keys does not matter; types do: 1 is not "1". */
 function isSame(left: Json, right: Json): boolean {
   if (left === right) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
@@ -189,7 +189,7 @@ function pieceOf([, token, number, single, double, constant, word, sign]: RegExp
 
 const ESCAPES: { readonly [letter: string]: string } = { '\\': '\\', "'": "'", '"': '"', n: '\n', t: '\t' };
 
-/** A token in quotes would never be filled in, and the comparison would be false without a word. */
+/** Rejects a token in quotes: it would not be filled in, and the comparison would silently be false. */
 function unquoted(quoted: string, text: string): string {
   const plain = quoted.replace(/\\([\s\S])/g, (_, letter: string) => {
     const meant = Object.hasOwn(ESCAPES, letter) ? ESCAPES[letter] : undefined;

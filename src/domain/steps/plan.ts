@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '../json.js';
 
 /**
- * What a run does, step by step: `steps:` of WORKFLOW.md after the load. Every reference is resolved, every `auto` is concrete,
- * every fault that can be seen before a run has been refused. Plain JSON; a run keeps the one it started with.
+ * The steps of a run, loaded from `steps:` of WORKFLOW.md. Every reference is resolved, every `auto` is replaced, and every fault
+ * that is visible before a run has been rejected. Plain JSON; a run keeps the plan that it started with.
  */
 export interface Plan {
   /** WORKFLOW.md has no `steps:`: one agent step whose prompt is the body. */
@@ -11,7 +11,7 @@ export interface Plan {
   /** `inputs:`, with their `${…}` as written; rendered once when a run begins. */
   readonly inputs: JsonObject;
   readonly backend: ResolvedBackend;
-  /** External executors that can be used, by name. */
+  /** Usable external executors, by name. */
   readonly executors: { readonly [name: string]: ExecutorDefinition };
   readonly services: { readonly [name in ServiceName]: Service | null };
 }
@@ -33,7 +33,7 @@ export interface ActionStep extends StepBase {
   readonly shape: 'action';
   readonly action: Action;
   readonly retry: RetryPolicy | null;
-  /** Of the step, its definition or its service; `null`: only the stall limit bounds it. */
+  /** From the step, its definition or its service; null: only the stall limit applies. */
   readonly timeoutMs: number | null;
   readonly idempotencyKey: string | null;
 }
@@ -65,7 +65,7 @@ export interface LoopStep extends StepBase {
   readonly steps: readonly Step[];
 }
 
-/** How many branches must succeed: every one, one, or that many. */
+/** How many branches must succeed: all, one, or this number. */
 export type Join = 'all' | 'any' | number;
 
 export interface RetryPolicy {
@@ -76,7 +76,7 @@ export interface RetryPolicy {
   readonly strategy: 'exponential' | 'linear';
 }
 
-/** What a step asks of its executor. Text that may hold `${…}` is so marked; nothing else is ever filled in. */
+/** The work of a step. Only the fields marked `${…}` are filled in. */
 export type Action = AgentCliAction | CommonAction;
 export type RenderedAction = RenderedAgentCli | RenderedAgentHttp | Exclude<CommonAction, AgentHttpAction>;
 
@@ -85,10 +85,10 @@ type CommonAction = AgentHttpAction | ExternalAction | CapabilityAction | LlmAct
 export interface AgentCliAction {
   readonly kind: 'agent';
   readonly backend: 'cli';
-  /** Liquid: the step's own, or the body of WORKFLOW.md. */
+  /** Liquid: the prompt of the step, or the body of WORKFLOW.md. */
   readonly prompt: PromptSource;
   readonly maxTurns: number;
-  /** Only `http` has sessions: the load refuses one here, and so does the run. */
+  /** Only `http` has sessions. Load and run reject one here. */
   readonly session: string | null;
 }
 
@@ -123,7 +123,7 @@ export interface ExternalAction {
   readonly description: string;
   readonly tools: readonly string[];
   readonly allowedPrograms: readonly string[];
-  /** Files, from the folder of WORKFLOW.md on. */
+  /** Files, relative to the folder of WORKFLOW.md. */
   readonly skills: readonly string[];
   /** `${…}` */
   readonly memory: JsonObject;
@@ -161,7 +161,7 @@ export interface CodeAction {
   readonly language: string;
   /** `${…}` */
   readonly source: string;
-  /** `${…}`; what is not text goes in as JSON. */
+  /** `${…}`; data that is not text is written as JSON. */
   readonly stdin: Json;
   /** `${…}` */
   readonly env: { readonly [name: string]: string };
@@ -180,7 +180,7 @@ export interface ExecutorDefinition {
   readonly modelFlag: string | null;
   readonly timeoutSeconds: number | null;
   readonly source: 'workflow' | 'project' | 'global';
-  /** Where it is defined, for messages; and the folder from which a relative command is found. */
+  /** The defining file, for messages, and the folder that a relative command starts from. */
   readonly file: string;
   readonly dir: string;
 }
@@ -188,7 +188,7 @@ export interface ExecutorDefinition {
 export const SERVICE_NAMES = ['gateway', 'sandbox', 'tools', 'agents'] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
-/** Where HTTP kinds send their requests, and as whom. */
+/** The service that steps over HTTP send their requests to. */
 export interface Service {
   readonly name: ServiceName;
   readonly baseUrl: string;
@@ -199,21 +199,21 @@ export interface Service {
   readonly timeoutMs: number | null;
   readonly tenantHeader: string;
   readonly workspaceHeader: string;
-  /** sandbox: how long a session is used. */
+  /** sandbox: the scope of a session. */
   readonly session: 'run' | 'step';
-  /** tools: whether outputs are held against their schema. */
+  /** tools: check outputs against their schema. */
   readonly validateOutput: boolean;
-  /** agents: time between two looks at a long run. */
+  /** agents: time between polls of a long run. */
   readonly pollIntervalMs: number;
 }
 
 export type Backend = 'http' | 'cli';
 
-/** What `backend: auto` has become, and who said so. */
+/** The value of `backend: auto`, and what decided it. */
 export interface ResolvedBackend {
   readonly value: Backend;
   readonly source: 'flag' | 'BATON_BACKEND' | 'ORBIT_BACKEND' | 'runtime.backend' | 'built-in';
-  /** That tier said `auto`, which stands for the built-in value. */
+  /** The deciding value was `auto`, which means the built-in value. */
   readonly saidAuto: boolean;
 }
 
@@ -226,14 +226,14 @@ export function* allSteps(steps: readonly Step[]): Generator<Step> {
   }
 }
 
-/** The text of a prompt, and where in the file it stands. */
+/** The text of a prompt and its position in the file. */
 export interface PromptSource {
   readonly text: string;
   /** 1-based line of WORKFLOW.md on which `text` begins; 0 for the built-in prompt. */
   readonly startLine: number;
   /** 1-based column at which its lines begin; absent: 1. */
   readonly startColumn?: number;
-  /** Its lines are not those of the file (`>`, or quoted over several lines): only where it begins is known. */
+  /** The lines differ from those of the file (`>`, or quoted over several lines), so only the start is known. */
   readonly isFolded?: boolean;
   readonly file: string;
 }

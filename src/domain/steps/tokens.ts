@@ -2,28 +2,28 @@ import { BatonError } from '../errors.js';
 import type { Json } from '../json.js';
 import { nearestWord } from '../nearest-word.js';
 
-/** What `${…}` can name. A `${…}` that begins with any other word is no token, so that shell text survives. */
+/** The roots of `${…}`. A `${…}` with another root is left unchanged, so that shell text survives. */
 export const SCOPE_ROOTS = ['issue', 'attempt', 'run', 'inputs', 'steps', 'state', 'item', 'iteration'] as const;
 
-/** The data of a run as steps see it; only roots that are there can be named. */
+/** The data of a run that steps can refer to. */
 export type Scope = { readonly [root: string]: Json };
 
 export interface Token {
-  /** `steps.plan.output` as its parts. */
+  /** The parts of `steps.plan.output`. */
   readonly path: readonly [root: string, ...rest: string[]];
   /** As written, braces included. */
   readonly text: string;
 }
 
-/** Far more than a person writes or a service answers; deeper data would overflow the stack, here or where it is sent. */
+/** Deeper data would overflow the stack, here or in the receiver. */
 const MAX_DEPTH = 200;
 const MAX_TOKEN_LENGTH = 1_000;
-/** Ten million characters: a few tokens must not multiply large data until memory is gone. */
+/** Prevents a few tokens from multiplying large data until memory runs out. */
 const MAX_TEXT_LENGTH = 10_000_000;
 
 const OPENING = new RegExp(`\\$\\$\\{|\\$\\{\\s*(?:${SCOPE_ROOTS.join('|')})\\b[^{}$]*\\}?`, 'g');
 
-/** Literal pieces and tokens in order; `$${` stands for a literal `${`. Throws `step_data_error` on a token that is none. */
+/** Literal pieces and tokens in order; `$${` is a literal `${`. Throws `step_data_error` for a malformed token. */
 export function parseText(text: string): readonly (string | Token)[] {
   const parts: (string | Token)[] = [];
   let end = 0;
@@ -40,17 +40,17 @@ export function tokensIn(value: Json): Token[] {
   return [...textsIn(value)].flatMap((text) => parseText(text).filter((part) => typeof part !== 'string'));
 }
 
-/** Fills in every text of a value. A text that is one token keeps the type of what it names. Throws `step_data_error`. */
+/** Fills in the tokens of every text in a value. A text that is a single token gets the type of its data. Throws `step_data_error`. */
 export function renderValue(value: Json, scope: Scope): Json {
   return filledIn(value, scope, 0);
 }
 
-/** The same where only text will do: anything else goes in as JSON, and null as nothing. */
+/** Fills in the tokens of a text. Data that is not text is written as JSON, and null as an empty text. */
 export function renderText(text: string, scope: Scope): string {
   return joined(parseText(text), scope);
 }
 
-/** Only own properties, and every one must be there: what is misspelt must not pass for empty. Throws `step_data_error`. */
+/** Reads own properties only. Throws `step_data_error` for a missing one, so that a misspelled name does not pass as empty. */
 export function lookUp({ path, text }: Token, scope: Scope): Json {
   let value: Json = scope;
   for (const [index, name] of path.entries()) {
@@ -88,7 +88,7 @@ function filledIn(value: Json, scope: Scope, depth: number): Json {
   }
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => filledIn(item as Json, scope, depth + 1));
-  // Of entries, so that `__proto__` is a key like any other.
+  // From entries, so that `__proto__` is an ordinary key.
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filledIn(item, scope, depth + 1)]));
 }
 
@@ -111,7 +111,7 @@ function textOf(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** `length` of a list and what every object inherits is no data. */
+/** Excludes inherited properties and the `length` of a list. */
 function has(value: Json, name: string): value is { readonly [key: string]: Json } {
   return typeof value === 'object' && value !== null && Object.prototype.propertyIsEnumerable.call(value, name);
 }
@@ -135,7 +135,7 @@ function unknown(token: string, before: readonly string[], name: string, value: 
   if (value === null) return `${text}: ${where} is null (a skipped step has no output), so it has no ${missing}`;
   if (typeof value !== 'object') return `${text}: ${where} is no map, so it has no ${missing}`;
   if (Array.isArray(value)) return `${text}: ${where} is a list of ${value.length}, so it has no ${missing}`;
-  // Keys are data of others: only a few short ones are shown and compared.
+  // Keys are untrusted data, so only a few short ones are shown and compared.
   const known = Object.keys(value)
     .filter((key) => key.length <= 60)
     .slice(0, 200);
