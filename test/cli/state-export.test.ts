@@ -8,6 +8,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, test } from 'vitest';
 import { stateExport } from '../../src/cli/state-export.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
+import { storedClaim } from '../../src/store/stored-shapes.js';
 import { CLAIMS, change, parked, record } from '../store/stored-samples.js';
 import { issue } from '../support/builders.js';
 import { world } from './cli-fixture.js';
@@ -40,7 +41,9 @@ describe('baton state export', () => {
     expect(state).toMatchObject({
       state_dir: dir,
       schema_version: 3,
-      claims: CLAIMS,
+      claims: JSON.parse(
+        JSON.stringify(Object.fromEntries(Object.entries(CLAIMS).map(([id, claim]) => [id, storedClaim(claim)]))),
+      ),
       records: { A: { runs: 4 } },
       meta: { daemon: { pausedSinceMs: 5 } },
       owners: { K: { issueId: 'A' } },
