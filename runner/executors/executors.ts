@@ -45,7 +45,7 @@ export function execute(executors: Executors, action: RenderedAction, context: S
   }
 }
 
-/** What a step of this kind ends with when its time is over. */
+/** The error code of a step of this kind that exceeds its time limit. */
 export const TIMEOUT_CODES = {
   agent_cli: 'turn_timeout',
   agent_http: 'SERVICE_TIMEOUT',

@@ -203,6 +203,8 @@ export const timelineEntryShape = z.strictObject({
   text,
   /** Several lines: the output of a hook, a whole message, a prompt. */
   detail: textOrNull,
+  /** The number of characters that were cut from `detail`. */
+  detail_omitted: count.optional(),
 });
 
 const planStepShape = z.strictObject({ step: text, status: z.enum(['pending', 'inProgress', 'completed']) });

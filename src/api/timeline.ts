@@ -43,7 +43,8 @@ export function diffOf({ kind, data }: TranscriptLine): string | null {
   return typeof diff === 'string' ? neutraliseLines(diff) : null;
 }
 
-type EntryText = Pick<TimelineEntry, 'kind' | 'text'> & { readonly detail?: string | null };
+type Detail = Pick<TimelineEntry, 'detail' | 'detail_omitted'>;
+type EntryText = Pick<TimelineEntry, 'kind' | 'text'> & Partial<Detail>;
 
 const PROBLEMS: ReadonlySet<string> = new Set([
   'startup_failed',
@@ -60,7 +61,7 @@ function eventEntry(event: RuntimeEvent): EntryText | null {
   const isQuestion =
     event.type === 'turn_input_required' || /request(?:Approval|UserInput)$/.test(String(event.method));
   const kind = isQuestion ? 'question' : PROBLEMS.has(event.type) ? 'problem' : 'agent';
-  return { kind, text, detail: detailOf(fieldsOf(fieldsOf(event.data).item)) };
+  return { kind, text, ...detailOf(fieldsOf(fieldsOf(event.data).item)) };
 }
 
 function isAskedOfPerson({ method, data }: RuntimeEvent): boolean {
@@ -69,14 +70,14 @@ function isAskedOfPerson({ method, data }: RuntimeEvent): boolean {
 }
 
 /** What does not fit on the line: the whole message, or the output of a command. */
-function detailOf(item: Fields): string | null {
+function detailOf(item: Fields): Detail {
   switch (item.type) {
     case 'agentMessage':
-      return block(item.text, 120);
+      return block(item.text, 120, item.text_omitted);
     case 'commandExecution':
-      return block(item.aggregatedOutput, 0);
+      return block(item.aggregatedOutput, 0, item.aggregatedOutput_omitted);
     default:
-      return null;
+      return NO_DETAIL;
   }
 }
 
@@ -90,9 +91,9 @@ function recordEntry(kind: string, data: unknown): EntryText | null {
     case 'run_ended':
       return { kind: 'run', text: `the run ${endOf(fields)}` };
     case 'prompt':
-      return { kind: 'agent', text: 'received its prompt', detail: block(data, 0) };
+      return { kind: 'agent', text: 'received its prompt', ...block(data, 0) };
     case 'stderr':
-      return { kind: 'problem', text: `wrote to stderr${because(data)}`, detail: block(data, 120) };
+      return { kind: 'problem', text: `wrote to stderr${because(data)}`, ...block(data, 120) };
     case 'hook':
       return hookEntry(fields);
     case 'step_started':
@@ -101,10 +102,10 @@ function recordEntry(kind: string, data: unknown): EntryText | null {
     case 'step_finished':
       return { kind: 'step', text: `step ${line(fields.step)} ${stepEnd(fields.outcome)}${took(fields.duration_ms)}` };
     case 'asked':
-      return { kind: 'question', text: `asks a person${because(fields.text)}`, detail: block(fields.text, 120) };
+      return { kind: 'question', text: `asks a person${because(fields.text)}`, ...block(fields.text, 120) };
     case 'answered': {
       if (fields.by === 'timeout') return { kind: 'question', text: 'no answer in time: declined' };
-      return { kind: 'question', text: `a person answered${because(fields.text)}`, detail: block(fields.text, 120) };
+      return { kind: 'question', text: `a person answered${because(fields.text)}`, ...block(fields.text, 120) };
     }
     case 'unheard':
       return { kind: 'problem', text: `did not receive a message of a person${because(fields.text)}` };
@@ -112,7 +113,7 @@ function recordEntry(kind: string, data: unknown): EntryText | null {
       return {
         kind: 'question',
         text: `a person sent a message${because(fields.text)}`,
-        detail: block(fields.text, 120),
+        ...block(fields.text, 120),
       };
     case 'gap':
     case 'cut':
@@ -128,7 +129,7 @@ function hookEntry({ hook, outcome, duration_ms: durationMs, message, stdout, st
     .map((part) => (typeof part === 'string' ? part.trim() : ''))
     .filter((part) => part !== '');
   const text = `hook ${line(hook)} ${end}${took(durationMs)}`;
-  return { kind: 'hook', text, detail: block(output.join('\n'), 0) };
+  return { kind: 'hook', text, ...block(output.join('\n'), 0) };
 }
 
 function endOf(outcome: Fields): string {
@@ -146,14 +147,17 @@ function reasonOf(reason: unknown): string {
   return reason === 'first' || textOf(reason) === null ? '' : ` (${line(reason)})`;
 }
 
-/** Several lines, bounded; `null` when the text on the line is complete. */
-function block(value: unknown, fits: number): string | null {
-  if (typeof value !== 'string') return null;
+const NO_DETAIL: Detail = { detail: null };
+
+/** Several lines, bounded; without a detail when the text on the line is complete. `omitted`: the characters that were cut before. */
+function block(value: unknown, fits: number, omitted: unknown = 0): Detail {
+  if (typeof value !== 'string') return NO_DETAIL;
   const text = value.trim();
-  if (text === '' || (text.length <= fits && !text.includes('\n'))) return null;
-  const kept =
-    text.length <= MAX_DETAIL ? text : `${text.slice(0, MAX_DETAIL)}\n… (${text.length - MAX_DETAIL} more characters)`;
-  return neutraliseLines(kept);
+  if (text === '' || (text.length <= fits && !text.includes('\n'))) return NO_DETAIL;
+  const cut = Math.max(0, text.length - MAX_DETAIL);
+  const detail = neutraliseLines(cut === 0 ? text : `${text.slice(0, MAX_DETAIL)}\n… (${cut} more characters)`);
+  const missing = cut + (Number.isSafeInteger(omitted) ? Math.max(0, omitted as number) : 0);
+  return missing === 0 ? { detail } : { detail, detail_omitted: missing };
 }
 
 function isStatus(status: unknown): status is PlanStep['status'] {

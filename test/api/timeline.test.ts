@@ -72,8 +72,15 @@ describe('the timeline of a run', () => {
 
     expect(planOf(cut)).toEqual([{ step: 'a', status: 'pending' }]);
     expect([hook?.detail, ran?.detail]).toEqual(['a\nb\nc', 'x\ny']);
-    expect(long?.detail).toMatch(/more characters\)$/);
+    expect(ran).not.toHaveProperty('detail_omitted');
+    expect(long?.detail_omitted).toBe('word '.repeat(10_000).trim().length - 8_000);
     expect(long?.detail?.length).toBeLessThan(9_000);
+  });
+
+  test('counts what was cut from a message before it was written down', () => {
+    const item = { type: 'agentMessage', text: 'word '.repeat(400), text_omitted: 100 };
+
+    expect(timelineEntry(notice('item/completed', { item }))?.detail_omitted).toBe(100);
   });
 
   test('SEC-17 is harmless whatever agents send, and has the shape that is described', () => {

@@ -63,7 +63,7 @@ export class ChildExecutions {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
-  /** What the parent may call. `parentEnded` is aborted when the parent is over. */
+  /** The calls of the parent. `parentEnded` is aborted when the parent is over. */
   api(parentEnded: AbortSignal): ExecutionApi {
     const { starter } = this;
     return {

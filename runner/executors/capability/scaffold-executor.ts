@@ -66,7 +66,7 @@ function invalid(message: string, cause?: unknown): BatonError {
   return new BatonError('INVALID_REQUEST', message, {}, { cause });
 }
 
-const PLACEHOLDER = `// Replace this with your own executor. What the handler returns is the result of the capability; what it throws, its error.
+const PLACEHOLDER = `// Replace this with your own executor. The returned value is the result of the capability; a thrown error is its error.
 import(process.env.BATON_CAPABILITY_CLIENT).then(({ codebolt }) => {
   codebolt.onActionBlockInvocation(async (threadContext, metadata) => {
     const { capabilityName, capabilityType } = threadContext.params;

@@ -98,7 +98,7 @@ function unlessNull(key: string, value: Json): object {
   return value === null ? {} : { [key]: value };
 }
 
-/** The name is for people who look at the thread in another client. A failure is only a warning. */
+/** Names the thread for people who see it in another client. A failure is only a warning. */
 async function nameThread(
   client: AppServerClient,
   threadId: string,

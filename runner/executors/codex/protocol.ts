@@ -111,7 +111,7 @@ function sampleOf(line: Buffer): string {
 
 const PROGRESS_PREFIXES = ['turn/', 'item/', 'rawResponse', 'command/exec/', 'process/', 'hook/', 'serverRequest/'];
 
-/** These can name a turn and are no sign of work. */
+/** These may name a turn but are not a sign of work. */
 const NEVER_PROGRESS: ReadonlySet<string> = new Set([
   NOTICES.tokenUsage,
   NOTICES.rateLimits,
