@@ -23,7 +23,7 @@ export interface DemoOptions {
   readonly version: string;
 }
 
-/** Makes a folder of its own and works there on sample issues, with the real daemon, until all are done. */
+/** Creates a folder with sample issues and runs the real daemon on them until all are done. */
 export async function demo({ folder, agent, version }: DemoOptions, io: Io): Promise<number> {
   const agentCommand = agent === 'codex' ? 'codex app-server' : demoAgentCommand(io.env);
   const made = await makeDemo(resolve(io.cwd, folder), { agentCommand, env: io.env });
@@ -32,12 +32,12 @@ export async function demo({ folder, agent, version }: DemoOptions, io: Io): Pro
   const redactor = createRedactor();
   const log = createLogger({ level: 'info', redactor, stream: null, file: { path: logFile } });
   const stateDir = join(made.dir, 'state');
-  const teller = new RunPrinter(io.stdout, redactor);
+  const printer = new RunPrinter(io.stdout, redactor);
   const signals = handleSignals();
   endOnFault(log);
-  let tellEnd = (_end: Ending): void => {};
+  let reportEnd = (_end: Ending): void => {};
   const ended = new Promise<Ending>((resolve) => {
-    tellEnd = resolve;
+    reportEnd = resolve;
   });
   const daemon = await startDaemon({
     ...(await openWorkflow(made.workflowPath, stateDir, io)),
@@ -48,11 +48,11 @@ export async function demo({ folder, agent, version }: DemoOptions, io: Io): Pro
     env: io.env,
     homeDir: io.homeDir,
     version,
-    observer: teller,
+    observer: printer,
     onDecided: (event, state) => {
-      teller.decided(event, state, Date.now());
+      printer.decided(event, state, Date.now());
       const end = endingOf(state);
-      if (end !== null) tellEnd(end);
+      if (end !== null) reportEnd(end);
     },
   });
   void ended.then(() => daemon.dispatch({ type: 'shutdown_requested' }));
@@ -68,10 +68,10 @@ interface Ending {
   readonly why: string;
 }
 
-/** Told by a signal to stop, it ends without having come to an end. */
-const STOPPED: Ending = { ok: false, why: 'it was stopped before everything was done' };
+/** A signal stopped the demo. */
+const STOPPED: Ending = { ok: false, why: 'it was stopped before all issues were done' };
 
-/** Done, or stuck in a way that only a person can help; `null` while it goes on. */
+/** All issues are done, or only a person can help; null otherwise. */
 function endingOf(state: State): Ending | null {
   const { poll, claims, candidates, removals, shutdown } = state;
   if (shutdown !== null) return null;
@@ -89,7 +89,7 @@ function opening({ dir, issues }: Demo, agent: 'demo' | 'codex', io: Io): string
   const who = agent === 'codex' ? 'Codex, with your login and at your cost' : 'the demo agent, no model involved';
   return [
     `${issues.length} issues in ${shellWord(shorter(join(dir, 'backlog', 'tasks'), io.cwd))}, two at a time, worked on by ${who}.`,
-    'To look at it from another terminal, in this folder:',
+    'To watch it from another terminal, in this folder:',
     `    ${invocation(process.argv, io.cwd)} status --state-dir ${shellWord(shorter(join(dir, 'state'), io.cwd))}`,
     '',
     '',
@@ -100,15 +100,13 @@ function closing({ dir, issues }: Demo, end: Ending, io: Io): string {
   const baton = invocation(process.argv, io.cwd);
   const here = (...parts: string[]) => shellWord(shorter(join(dir, ...parts), io.cwd));
   const column = (...parts: string[]) => here(...parts).padEnd(here('backlog', 'tasks').length);
-  const head = end.ok
-    ? `All ${issues.length} issues are done.`
-    : `The demo did not come to its end: ${neutralise(end.why)}`;
+  const head = end.ok ? `All ${issues.length} issues are done.` : `The demo did not finish: ${neutralise(end.why)}`;
   return `
 ${head}
 
 Where things are
-  ${column('WORKFLOW.md')}   the one file that configures it: read it, it is short
-  ${column('backlog', 'tasks')}   the issues, now ${end.ok ? 'Done, each with a comment of its agent' : 'as far as they got'}
+  ${column('WORKFLOW.md')}   the only configuration file; it is short
+  ${column('backlog', 'tasks')}   the issues, now ${end.ok ? 'Done, each with a comment of its agent' : 'in their last state'}
   ${column('project.git')}   the work, a branch for each issue:
       git -C ${here('project.git')} log --all --oneline --stat
   ${column('baton.log')}   the log; a transcript of each run is in ${here('state', 'transcripts')}
@@ -119,14 +117,14 @@ What to try next
       ${baton} logs TASK-1 ${here('WORKFLOW.md')} --state-dir ${here('state')}
   Let it run, with its page on a port, and set \`status: To Do\` in one of the issues:
       ${baton} ${here('WORKFLOW.md')} --state-dir ${here('state')} --port 4711
-  and open that page from another terminal; status, explain TASK-1 and pause go like this, too:
+  and open that page from another terminal; status, explain TASK-1 and pause take the same flag:
       ${baton} open --state-dir ${here('state')}
-  Let Codex do it in your own repository:
+  Use Codex in your own repository:
       cd path/to/your/repository && ${invocation(process.argv, dir)} init
 `;
 }
 
-interface MakeDemoDemoOptions {
+interface DemoFolderOptions {
   /** `codex.command` of the workflow: a shell command. */
   readonly agentCommand: string;
   /** For git's PATH. */
@@ -134,7 +132,7 @@ interface MakeDemoDemoOptions {
 }
 
 export interface Demo {
-  /** The folder that was made, by its real path; not always the one that was asked for. */
+  /** The real path of the folder, which may differ from the requested one. */
   readonly dir: string;
   readonly workflowPath: string;
   /** The folder of the issues. */
@@ -146,11 +144,10 @@ export interface Demo {
 }
 
 /**
- * Makes a folder with everything that the demo needs. A missing or empty folder is used as it is; beside a demo that was made before a
- * new one is made (`<dir>-2`, `-3`, …), so that no results are lost; in any other folder nothing is made. Throws an `Error` with a
- * message for people.
+ * Creates the folder of the demo. Uses a missing or empty folder; beside an earlier demo it creates a new one (`<dir>-2`, `-3`, …), so that
+ * no results are lost. Throws an `Error` with a message for the user for any other folder.
  */
-export async function makeDemo(wanted: string, { agentCommand, env }: MakeDemoDemoOptions): Promise<Demo> {
+export async function makeDemo(wanted: string, { agentCommand, env }: DemoFolderOptions): Promise<Demo> {
   const dir = await claimFolder(resolve(wanted));
   const demo: Demo = {
     dir,
@@ -170,20 +167,22 @@ export async function makeDemo(wanted: string, { agentCommand, env }: MakeDemoDe
   return demo;
 }
 
-/** Kept out of the git repository around it, if there is one; and the sign by which a demo is known. */
+/** Keeps the demo out of a surrounding git repository, and marks the folder as a demo. */
 const MARK_FILE = '.gitignore';
 const MARK =
   '# A demo of Baton. Nothing here belongs to your project; delete the folder when you are done with it.\n*\n';
 const MAX_DEMOS = 1_000;
 
 async function claimFolder(wanted: string): Promise<string> {
-  if (/\p{Cc}/u.test(wanted)) throw new Error('the name of the demo folder must not have control characters in it');
+  if (/\p{Cc}/u.test(wanted)) throw new Error('the name of the demo folder must not contain control characters');
   for (let number = 1; number <= MAX_DEMOS; number++) {
     const dir = number === 1 ? wanted : `${wanted}-${number}`;
-    const use = await useOf(dir);
-    if (use === 'demo') continue;
-    if (use === 'other') {
-      throw new Error(`${dir} is not empty and not a demo: nothing was made. Name a folder that does not exist yet.`);
+    const content = await contentOf(dir);
+    if (content === 'demo') continue;
+    if (content === 'other') {
+      throw new Error(
+        `${dir} is not empty and not a demo: nothing was created. Name a folder that does not exist yet.`,
+      );
     }
     await writeFile(join(dir, MARK_FILE), MARK).catch((error: unknown) => {
       throw notMade(dir, error);
@@ -193,8 +192,8 @@ async function claimFolder(wanted: string): Promise<string> {
   throw new Error(`there are ${MAX_DEMOS} demos beside ${wanted}: delete some of them, or name another folder.`);
 }
 
-/** What is in the folder; a missing one is made. */
-async function useOf(dir: string): Promise<'empty' | 'demo' | 'other'> {
+/** Creates the folder if it is missing. */
+async function contentOf(dir: string): Promise<'empty' | 'demo' | 'other'> {
   try {
     await mkdir(dirname(dir), { recursive: true });
     await mkdir(dir);
@@ -212,14 +211,14 @@ async function useOf(dir: string): Promise<'empty' | 'demo' | 'other'> {
 
 function notMade(dir: string, error: unknown): Error {
   const reasons: { readonly [code: string]: string } = {
-    EACCES: 'you may not write there',
-    EPERM: 'you may not write there',
+    EACCES: 'you have no permission to write there',
+    EPERM: 'you have no permission to write there',
     EROFS: 'the disk is read-only',
     ENOTDIR: 'a file is in the way',
     ENOSPC: 'the disk is full',
   };
   const reason = reasons[codeOf(error)] ?? (error instanceof Error ? error.message : String(error));
-  return new Error(`the demo folder ${dir} cannot be made: ${reason}. Name another folder.`, { cause: error });
+  return new Error(`the demo folder ${dir} cannot be created: ${reason}. Name another folder.`, { cause: error });
 }
 
 function codeOf(error: unknown): string {
@@ -234,10 +233,7 @@ function filled(text: string, values: { readonly [name: string]: string }): stri
   return text.replace(/__[A-Z_]+?__/g, (name) => values[name] ?? name);
 }
 
-/**
- * A bare git repository with one commit on `main`, made from its parts: no identity, no hooks and no settings of the user have a say in
- * it. Throws an `Error` whose message says what git said.
- */
+/** Creates a bare git repository with one commit on `main`, without the identity, hooks and settings of the user. Throws an `Error`. */
 async function makeRepository(path: string, readme: string, options: RepositoryOptions): Promise<void> {
   const git = gitIn(path, options);
   await git(['init', '--quiet', '--bare', '--template=', path]);
@@ -270,14 +266,14 @@ function gitIn(path: string, { dir, env }: RepositoryOptions) {
   return async (args: readonly string[], input?: string): Promise<string> => {
     const options = { cwd: dir, env: clean, ...(input === undefined ? {} : { input }) };
     const { exitCode, stdout, output } = await runChild('git', args, options).catch((cause: Error) => {
-      throw new Error(`git cannot be started, and the demo needs it: install git. (${cause.message})`, { cause });
+      throw new Error(`git cannot be started; install git, which the demo needs. (${cause.message})`, { cause });
     });
     if (exitCode !== 0) throw new Error(`git ${args[0]} failed in ${path}: ${output.trim().slice(0, 500)}`);
     return stdout.trim();
   };
 }
 
-/** The issues of the demo. Their bullets are what the demo agent understands; to a person or a real agent they are plain words. */
+/** The issues of the demo. The demo agent carries out their bullets; a real agent reads them as text. */
 export const SAMPLE_ISSUES: readonly NewTask[] = [
   {
     id: 'TASK-1',

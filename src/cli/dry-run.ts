@@ -17,7 +17,7 @@ export interface DryRunOptions {
   readonly backend?: string | undefined;
 }
 
-/** Polls once and tells what would come of it. Makes no folder, stores nothing, starts nothing. */
+/** Polls once and prints what would start. Creates no folder, stores nothing, starts nothing. */
 export async function dryRun(options: DryRunOptions, io: Io): Promise<number> {
   const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
   return simulatePoll(opened, io, ({ state, now, redactor }) => {
@@ -47,7 +47,7 @@ function describe(state: State, now: Instant): string {
   return `${paragraphs.join('\n\n')}\n`;
 }
 
-/** Issues that an earlier daemon left waiting. */
+/** Issues with a scheduled retry of an earlier daemon. */
 function waiting(state: State, now: Instant): string[] {
   return Object.values(state.claims).flatMap(({ issue, status }) => {
     if (status.kind !== 'waiting' || status.dueAtMs <= now.wallMs) return [];

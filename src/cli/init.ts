@@ -6,8 +6,9 @@ import { neutralise } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
-import { chooseStarter, readSurroundings, type StarterChoices } from './init/choices.js';
+import { chooseStarter, type StarterChoices, type StarterFlags } from './init/choices.js';
 import { fillStarter } from './init/starters.js';
+import { readSurroundings } from './init/surroundings.js';
 import {
   backlogFiles,
   formatNextSteps,
@@ -18,26 +19,15 @@ import {
   trackerProgram,
   writeNew,
 } from './init/write-files.js';
-import type { Io } from './io.js';
-import { shorter } from './io.js';
+import { type Io, printProblem, shorter } from './io.js';
 import { PromptClosed } from './prompt.js';
 
-export interface InitOptions {
-  /** Where WORKFLOW.md is to be. */
+export interface InitOptions extends StarterFlags {
+  /** The folder of WORKFLOW.md. */
   readonly dir: string;
-  readonly tracker?: string | undefined;
-  /** Which project of the tracker: its address, or how the tracker names it. */
-  readonly project?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly label?: string | undefined;
-  /** `none`: no repository. */
-  readonly repoUrl?: string | undefined;
-  readonly baseBranch?: string | undefined;
-  /** Writes a workflow that lists steps, and the skill that it uses. */
+  /** Writes a workflow of several steps, and the skill that it uses. */
   readonly steps?: boolean | undefined;
-  /** Takes every proposal without asking. */
-  readonly yes: boolean;
-  /** How the person calls us (`invocation`). */
+  /** How the user called Baton (`invocation`). */
   readonly command: string;
   /** Shell command of the agent that ships with Baton. */
   readonly demoAgentCommand?: string | undefined;
@@ -45,43 +35,38 @@ export interface InitOptions {
 
 const REFUSALS: ReadonlySet<string> = new Set(['invalid_workflow_config', 'invalid_tracker_config']);
 
-/** Writes a first WORKFLOW.md, and for the local tracker a first issue. Never overwrites; on any failure nothing is left. */
+/** Writes a WORKFLOW.md, and for the local tracker a first issue. Never overwrites a file; after a failure nothing is left. */
 export async function init(
   options: InitOptions,
   io: Io,
   registry: TrackerRegistry = createTrackerRegistry(ADAPTERS),
 ): Promise<number> {
   const dir = resolve(io.cwd, options.dir);
-  const complain = (text: string) => void io.stderr.write(`baton: ${neutralise(text)}\n`);
   try {
     await refuseFolder(dir, io);
-    const around = await readSurroundings(dir, io, registry, options.demoAgentCommand);
-    if (!io.isTTY && !options.yes) io.stdout.write('No terminal to ask on: taking the proposals.\n');
-    const decisions = await chooseStarter(options, around, io);
-    const files = await filesFor(dir, decisions, options.steps ?? false, io, registry);
+    const surroundings = await readSurroundings(dir, io, registry, options.demoAgentCommand);
+    if (!io.isTTY && !options.yes) io.stdout.write('There is no terminal for questions: the proposals are taken.\n');
+    const choices = await chooseStarter(options, surroundings, io);
+    const files = await filesFor(dir, choices, options.steps ?? false, io, registry);
     await writeNew(dir, files);
-    for (const text of startRemarks(around, decisions)) complain(text);
-    io.stdout.write(formatNextSteps({ files, dir, command: options.command, decisions, io }));
+    for (const text of startRemarks(surroundings, choices)) printProblem(neutralise(text), 0, io);
+    io.stdout.write(formatNextSteps({ files, dir, command: options.command, choices, io }));
     return 0;
   } catch (error) {
     if (error instanceof PromptClosed) {
       io.stdout.write('\n');
-      complain('nobody answered; nothing was written');
-      return 1;
+      return printProblem('no answer was given; nothing was written', 1, io);
     }
     if (error instanceof BatonError && REFUSALS.has(error.code)) {
-      complain(error.message);
-      return 2;
+      return printProblem(neutralise(error.message), 2, io);
     }
     const { code, path = dir, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') {
-      complain(`${shorter(path, io.cwd)} is there already; nothing was written`);
-      return 2;
+      return printProblem(neutralise(`${shorter(path, io.cwd)} already exists; nothing was written`), 2, io);
     }
     const isForbidden = code === 'EACCES' || code === 'EPERM' || code === 'EROFS';
-    const why = isForbidden ? 'may not be written to; check its rights, or go to another folder' : `failed: ${message}`;
-    complain(`${isForbidden ? dir : 'init'} ${why}. Nothing was written`);
-    return 1;
+    const why = isForbidden ? 'is not writable; check its permissions, or use another folder' : `failed: ${message}`;
+    return printProblem(neutralise(`${isForbidden ? dir : 'init'} ${why}. Nothing was written`), 1, io);
   }
 }
 
@@ -90,30 +75,33 @@ async function refuseFolder(dir: string, io: Io): Promise<void> {
     (stats) => stats.isDirectory(),
     () => false,
   );
-  if (!isFolder) throw new BatonError('invalid_workflow_config', `${dir} is no folder; make it first`);
-  // Scripts in WORKFLOW.md name it, and a line break there would be one in the script.
+  if (!isFolder) throw new BatonError('invalid_workflow_config', `${dir} is no folder; create it first`);
+  // WORKFLOW.md names the folder in scripts, where a line break would end the command.
   if (neutralise(dir) !== dir) {
-    throw new BatonError('invalid_workflow_config', `the name of ${dir} holds control characters; rename the folder`);
+    throw new BatonError(
+      'invalid_workflow_config',
+      `the name of ${dir} contains control characters; rename the folder`,
+    );
   }
   const target = join(dir, 'WORKFLOW.md');
-  if (!(await isThere(target))) return;
-  const text = `${shorter(target, io.cwd)} is there already and is never overwritten: edit it, or move it away first`;
+  if (!(await exists(target))) return;
+  const text = `${shorter(target, io.cwd)} already exists and is never overwritten: edit it, or move it away first`;
   throw new BatonError('invalid_workflow_config', text);
 }
 
 async function filesFor(
   dir: string,
-  decisions: StarterChoices,
+  choices: StarterChoices,
   hasSteps: boolean,
   io: Io,
   registry: TrackerRegistry,
 ): Promise<NewFile[]> {
-  const { tracker, project, agent, label, repoUrl, baseBranch } = decisions;
+  const { tracker, project, agent, label, repoUrl, baseBranch } = choices;
   const resultsDir = join(dir, 'baton-results');
   const values = { tracker, project, label, command: agent.command, repoUrl, baseBranch, resultsDir };
   const text = fillStarter(values, hasSteps);
   await refuseFaulty(join(dir, 'WORKFLOW.md'), text, io, registry);
-  const isNew = async (path: string) => !(await isThere(join(dir, path)));
+  const isNew = async (path: string) => !(await exists(join(dir, path)));
   const makesBacklog = tracker.kind === 'local' && (await isNew('backlog'));
   const program = tracker.kind === 'command' ? trackerProgram(label, repoUrl !== null) : [];
   const areProgramsNew = await Promise.all(program.map(({ path }) => isNew(path)));
@@ -126,7 +114,7 @@ async function filesFor(
   ];
 }
 
-/** What we write must load, and the tracker must take it: an odd name of a folder or branch is our business, not the person's. */
+/** Checks that the written workflow loads and that the tracker accepts it, whatever the names of folders and branches are. */
 async function refuseFaulty(path: string, text: string, io: Io, registry: TrackerRegistry): Promise<void> {
   const trackerKinds = new Map(registry.kinds.map((kind) => [kind, registry.entry(kind).defaults]));
   const source = { path, bytes: Buffer.from(text), hash: '' };
@@ -134,8 +122,8 @@ async function refuseFaulty(path: string, text: string, io: Io, registry: Tracke
   compilePrompts(workflow);
   const config = workflow.config.tracker;
   const tracker = registry.entry(config.kind).create({
-    ...{ config, env: io.env, dir: workflow.dir, settings: () => config, mask: (said: string) => said },
-    // Nothing is asked yet: whether the variables are set is for the check to say.
+    ...{ config, env: io.env, dir: workflow.dir, settings: () => config, mask: (text: string) => text },
+    // `baton check` reports missing variables.
     secret: () => 'not-needed-yet',
     nowMs: () => 0,
     start: () => Promise.reject(new Error('nothing is started yet')),
@@ -143,7 +131,7 @@ async function refuseFaulty(path: string, text: string, io: Io, registry: Tracke
   await tracker.close();
 }
 
-function isThere(path: string): Promise<boolean> {
+function exists(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
     () => false,

@@ -21,7 +21,7 @@ export interface TestNotifyOptions {
   readonly stateDir?: string | undefined;
 }
 
-/** Sends a sample to every target, as the daemon would, a line for each. 0: all arrived, 1: one did not, 2: there is nowhere to send to. */
+/** Sends a sample to every target like the daemon does, and prints a line for each. Exit code 0: all arrived, 1: one did not, 2: no target. */
 export async function testNotify(options: TestNotifyOptions, io: Io): Promise<number> {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
@@ -35,10 +35,9 @@ export async function testNotify(options: TestNotifyOptions, io: Io): Promise<nu
     for (const secret of literalSecrets) redactor.add(secret);
     const { isolation } = workflow.config.runtime;
     const containment = await detectContainment({ isolation, hide: await folders(stateDir), clock });
-    // Its version is of no use here: what matters is that it is a test, and the notice says so.
-    const parts = { workflow, env: io.env, containment, tmpDir, clock, redactor, version: 'test' };
-    const targets = notifyTargets(parts);
-    if (targets.length === 0) return nowhere(options.workflowPath, io);
+    const context = { workflow, env: io.env, containment, tmpDir, clock, redactor, version: 'test' };
+    const targets = notifyTargets(context);
+    if (targets.length === 0) return printNoTarget(options.workflowPath, io);
     const body = sampleBody(options.kind, workflow, clock, redactor);
     const deliveries = targets.map(async (target) => {
       const delivery = await tryDelivery(target, body, clock, interrupted.signal);
@@ -47,7 +46,7 @@ export async function testNotify(options: TestNotifyOptions, io: Io): Promise<nu
       return delivery.result.ok;
     });
     const arrived = await Promise.all(deliveries);
-    tellUnwanted(options.kind, workflow, io);
+    printNotEnabled(options.kind, workflow, io);
     return arrived.every(Boolean) ? 0 : 1;
   } catch (error) {
     return printError(error, 2, io);
@@ -72,15 +71,15 @@ function lineOf(name: Target['name'], { result, tries, tookMs }: Delivery, paint
   return `${first}\n    ${deliveryAdvice(name, result.code)}`;
 }
 
-function nowhere(workflowPath: string, io: Io): number {
-  const text = `${workflowPath} has neither notify.url nor notify.command: nobody is told anything. Set one, see docs/notifications.md`;
+function printNoTarget(workflowPath: string, io: Io): number {
+  const text = `${workflowPath} has neither notify.url nor notify.command, so no notice is sent. Set one, see docs/notifications.md`;
   io.stderr.write(`baton: ${neutralise(text)}\n`);
   return 2;
 }
 
-function tellUnwanted(kind: NoticeKind, { config }: Workflow, io: Io): void {
+function printNotEnabled(kind: NoticeKind, { config }: Workflow, io: Io): void {
   if (config.notify.on.includes(kind)) return;
-  io.stdout.write(`The daemon itself sends no ${kind}: notify.on does not name it.\n`);
+  io.stdout.write(`The daemon sends no notice of kind ${kind}, because notify.on does not list it.\n`);
 }
 
 async function folders(path: string): Promise<string[]> {
@@ -91,7 +90,7 @@ async function folders(path: string): Promise<string[]> {
   return isFolder ? [path] : [];
 }
 
-/** What to do about a notice that did not arrive, by the code of the failure. */
+/** The advice for a failed delivery, by its code. */
 export function deliveryAdvice(name: Target['name'], code: string): string {
   if (code === 'cancelled') return 'It was interrupted: try again.';
   return name === 'url' ? aboutUrl(code) : aboutCommand(code);
@@ -102,26 +101,26 @@ function aboutUrl(code: string): string {
     return 'Set the variable where Baton is started, for example in the unit of its service.';
   if (code === 'bad_url') return 'Write the whole address, with https:// in front.';
   if (code === 'timeout')
-    return 'The receiver takes the request and does not answer: try it with curl from this machine.';
+    return 'The receiver accepted the request and did not answer: try it with curl from this machine.';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return 'The name of the host cannot be resolved: check it, and the network.';
+    return 'The host name cannot be resolved: check it, and the network.';
   if (/CERT|TLS|SSL|SELF_SIGNED/.test(code))
     return 'The certificate of the receiver is not trusted: name its authority in NODE_EXTRA_CA_CERTS.';
   if (/^http_3/.test(code)) return 'Write the address that the receiver redirects to.';
   if (/^http_(401|403|404|410)$/.test(code))
-    return 'The receiver does not know this address, or no longer: make a new webhook there.';
+    return 'The receiver does not know this address (any more): create a new webhook there.';
   if (/^http_4/.test(code))
-    return 'The receiver does not take this JSON: it wants another format. Use notify.command with jq and curl to give it that.';
-  if (/^http_5/.test(code)) return 'The receiver is in trouble: try again later.';
+    return 'The receiver rejects this JSON: it needs another format. Use notify.command with jq and curl to convert it.';
+  if (/^http_5/.test(code)) return 'The receiver has an internal error: try again later.';
   return 'Nothing answers at this address: check host and port, and whether this machine may reach it. A proxy is not used; notify.command with curl can.';
 }
 
 function aboutCommand(code: string): string {
   if (code === 'exit_127')
     return 'It runs in a login shell with a short environment: set PATH in ~/.profile, or write the full path.';
-  if (code === 'exit_126') return 'The file is there but may not be run: chmod +x it.';
-  if (code === 'timeout') return 'It has 10 s for a notice: let it do long work in another service.';
+  if (code === 'exit_126') return 'The file is not executable: chmod +x it.';
+  if (code === 'timeout') return 'It has 10 s for a notice: move longer work to another service.';
   if (/^(?:exit|signal)_/.test(code))
-    return 'Run it by hand with a notice on its stdin. Variables that it needs are named in hooks.env_allow.';
-  return 'Agents and hooks are started in the same way: `baton check` says what is wrong with it.';
+    return 'Run it by hand with a notice on its stdin. List the variables that it needs in hooks.env_allow.';
+  return 'Agents and hooks are started in the same way: `baton check` reports the problem.';
 }

@@ -9,18 +9,18 @@ import { type LoadedWorkflow, loadWorkflow } from '../workflow/load-workflow.js'
 import { workflowKey } from '../workflow/workspace-root.js';
 import type { Io } from './io.js';
 
-/** What every command needs that is about a WORKFLOW.md. */
+/** A loaded WORKFLOW.md with its trackers and its stored state. */
 export interface OpenedWorkflow {
   readonly loaded: LoadedWorkflow;
   readonly trackers: TrackerRegistry;
-  /** Where its daemon keeps its state. Not made yet. */
+  /** The state directory of its daemon, which may not exist. */
   readonly stateDir: string;
-  /** What its daemon has stored so far. */
+  /** Reads the stored state of its daemon. */
   storedState(): Promise<Durable>;
 }
 
 export interface OpenOptions {
-  /** What `--backend` said. */
+  /** The value of `--backend`. */
   readonly backend?: string | undefined;
 }
 

@@ -14,14 +14,14 @@ import type { Io } from './io.js';
 import { runShell, type ShellResult } from './shell.js';
 
 export interface OpenOptions extends DaemonTarget {
-  /** Print the URL and nothing else. */
+  /** Only print the URL. */
   readonly print: boolean;
 }
 
 const NO_PAGE =
-  'the daemon serves no page: it has no port. Start it with --port 4711, or set server.port in WORKFLOW.md and start it again';
+  'the daemon serves no page, because it has no port. Start it with --port 4711, or set server.port in WORKFLOW.md and restart it';
 
-/** Prints where the page is, with the token that it needs to change things, and shows it where there is a desktop. */
+/** Prints the URL of the page with the token that allows changes, and opens it on a desktop. */
 export async function open({ workflow, stateDir, print }: OpenOptions, io: Io): Promise<number> {
   let url: string;
   try {
@@ -31,7 +31,7 @@ export async function open({ workflow, stateDir, print }: OpenOptions, io: Io): 
       io.stderr.write(`baton: ${NO_PAGE}\n`);
       return 1;
     }
-    // In the fragment: it is never sent anywhere, and so in no log.
+    // A browser never sends the fragment, so the token gets into no log.
     url = `${page.url.replace(/\/$/, '')}/#token=${encodeURIComponent(page.token)}`;
   } catch (error) {
     return printDaemonError(error, io);
@@ -41,7 +41,7 @@ export async function open({ workflow, stateDir, print }: OpenOptions, io: Io): 
   return 0;
 }
 
-/** That nothing could be opened is no failure: the URL has been printed. */
+/** A browser that does not open is no failure, since the URL has been printed. */
 async function show(url: string, io: Io): Promise<void> {
   const desk = { platform: process.platform, env: io.env, isRoot: process.geteuid?.() === 0 };
   const opener = await findOpener(desk);
@@ -53,33 +53,33 @@ async function show(url: string, io: Io): Promise<void> {
 const START_MS = 10_000;
 const BROWSER_MS = 20_000;
 
-/** Shows a URL in the browser of this person; a string says why that did not work. */
+/** Opens a URL in the user's browser. Returns the reason for a failure. */
 export async function openInBrowser(program: string, url: string, { env }: Pick<Io, 'env'>): Promise<string | null> {
-  const way = await openSingleUseRedirect(url);
+  const redirect = await openSingleUseRedirect(url);
   const clock = createClock();
   try {
     const containment = await detectContainment({ isolation: 'none', hide: [], clock });
     const known = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const bash = ['-p', '-c', SCRIPT, 'open', program, way.url];
+    const bash = ['-p', '-c', SCRIPT, 'open', program, redirect.url];
     const result = await runShell({ bash, env: Object.fromEntries(known), cwd: '/', timeoutMs: START_MS }, containment);
     const failed = failureOf(result);
     if (failed !== null) return failed;
-    return (await way.taken(BROWSER_MS)) ? null : 'no browser has come for it';
+    return (await redirect.isUsed(BROWSER_MS)) ? null : 'no browser requested it';
   } finally {
     clock.close();
-    way.close();
+    redirect.close();
   }
 }
 
 /**
- * A browser that is started by this is to stay when we go: it leaves our group and our marks, by which we end everything else. Whether
- * the program failed is known after a moment, or it has become the browser.
+ * A new browser must outlive this process, so it leaves our process group and our markers. The script waits two seconds for the program to
+ * fail; one that still runs is the browser.
  */
 const SCRIPT = `
 unset ${MARKER_NAME} ${TREE_MARKER_NAME} ${DAEMON_MARKER_NAME}
 set -m
 "$@" </dev/null >/dev/null 2>&1 &
-for ((look = 0; look < 20; look++)); do
+for ((try = 0; try < 20; try++)); do
   kill -0 $! 2>/dev/null || break
   sleep 0.1
 done
@@ -93,29 +93,29 @@ function failureOf(result: ShellResult): string | null {
   return result.code === 0 ? null : `it ended with ${result.code ?? 'a signal'}`;
 }
 
-/** An address that leads to another one, once. */
+/** An address that redirects to another one, once. */
 export interface SingleUseRedirect {
   readonly url: string;
-  /** Somebody went this way. `false`: nobody did, in that time. */
-  taken(limitMs: number): Promise<boolean>;
+  /** Whether the address was requested within that time. */
+  isUsed(limitMs: number): Promise<boolean>;
   close(): void;
 }
 
 /**
- * What a program is started with can be read by everybody on the machine, and the token must not be. So the browser is started with an
- * address of this process that nobody can guess, and is sent on from there; whoever comes second finds nothing.
+ * Every user of the machine can read the arguments of a program, so they must not contain the token. The browser is started with an
+ * unguessable address of this process, which redirects the first request and answers 404 to every other one.
  */
 export async function openSingleUseRedirect(target: string): Promise<SingleUseRedirect> {
   const path = `/${randomBytes(24).toString('base64url')}`;
-  let take = () => {};
-  const taken = new Promise<true>((resolve) => {
-    take = () => resolve(true);
+  let use = () => {};
+  const used = new Promise<true>((resolve) => {
+    use = () => resolve(true);
   });
   let isOpen = true;
   const server = createServer((request, response) => {
     if (!isOpen || request.method !== 'GET' || request.url !== path) return void response.writeHead(404).end();
     isOpen = false;
-    response.once('close', take);
+    response.once('close', use);
     response.writeHead(302, {
       location: target,
       'cache-control': 'no-store',
@@ -128,12 +128,12 @@ export async function openSingleUseRedirect(target: string): Promise<SingleUseRe
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}${path}`,
-    async taken(limitMs) {
+    async isUsed(limitMs) {
       let late: NodeJS.Timeout | undefined;
       const never = new Promise<false>((resolve) => {
         late = setTimeout(() => resolve(false), limitMs);
       });
-      return Promise.race([taken, never]).finally(() => clearTimeout(late));
+      return Promise.race([used, never]).finally(() => clearTimeout(late));
     },
     close() {
       server.close();
@@ -148,7 +148,7 @@ export interface Desk {
   readonly isRoot: boolean;
 }
 
-/** The program that shows a URL to the person who sits here; `null`: nobody does, or there is none. */
+/** The program that opens a URL on this desktop; null without a desktop or a program. */
 export async function findOpener(desk: Desk): Promise<string | null> {
   const name = openerName(desk);
   if (name === null) return null;
@@ -164,7 +164,7 @@ export async function findOpener(desk: Desk): Promise<string | null> {
   return null;
 }
 
-/** A browser as root is asking for trouble, and root's desktop is nobody's. */
+/** No browser runs as root. */
 function openerName({ platform, env, isRoot }: Desk): string | null {
   if (isRoot) return null;
   const isSet = (name: string) => (env[name] ?? '') !== '';

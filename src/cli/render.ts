@@ -28,10 +28,10 @@ export interface RenderOptions {
 const READ_LIMIT_MS = 60_000;
 const CLOSE_LIMIT_MS = 5_000;
 const NEAREST = 3;
-/** Of the tracker and of the issue; any other error is one of the settings. */
+/** Errors of the tracker and the issue; all others are errors of the settings. */
 const OUTSIDE = /^(tracker_|template_render_error|prompt_too_large|unsafe_identifier|internal_error)/;
 
-/** Prints the prompt as the first run of an issue would send it, and nothing else. */
+/** Prints the prompt that the first run of an issue would send. */
 export async function render(
   options: RenderOptions,
   io: Io,
@@ -45,13 +45,15 @@ export async function render(
     const loaded = await loadWorkflow(path, { env: io.env, homeDir: io.homeDir, trackerKinds });
     const prompt = compilePrompt(loaded.workflow.prompt);
     const tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor }, commandHost(clock));
-    const found = await findWithComments(options.issue, tracker, loaded, clock).finally(() => closed(tracker, clock));
+    const found = await findWithComments(options.issue, tracker, loaded, clock).finally(() =>
+      closeTracker(tracker, clock),
+    );
     if (!isIssue(found)) {
-      io.stderr.write(`baton: ${neutralise(redactor.mask(unknown(options.issue, found, loaded)))}\n`);
+      io.stderr.write(`baton: ${neutralise(redactor.mask(unknownIssueMessage(options.issue, found, loaded)))}\n`);
       return 1;
     }
     const text = prompt.render(await valuesOf(found, loaded, io));
-    // As it is for a file or a pipe; a terminal would obey what somebody wrote into an issue.
+    // A terminal would obey control characters in the text of an issue.
     io.stdout.write(`${io.isTTY ? neutraliseLines(text) : text}\n`);
     return 0;
   } catch (thrown) {
@@ -63,7 +65,7 @@ export async function render(
   }
 }
 
-/** As a run gets it: with what people said about it. */
+/** The issue with its comments, as a run gets it. */
 async function findWithComments(wanted: string, tracker: Tracker, loaded: LoadedWorkflow, clock: SystemClock) {
   const found = await find(wanted, tracker, loaded, clock);
   if (!isIssue(found) || !tracker.readComments) return found;
@@ -74,7 +76,7 @@ async function findWithComments(wanted: string, tracker: Tracker, loaded: Loaded
 const late = (limitMs = READ_LIMIT_MS) =>
   new BatonError('tracker_request', `the tracker did not answer within ${limitMs / 1000} s`);
 
-/** The issue, or the identifiers that were looked through. */
+/** The issue, or the identifiers of all others. */
 async function find(
   wanted: string,
   tracker: Tracker,
@@ -103,7 +105,7 @@ function isIssue(found: Issue | readonly string[]): found is Issue {
   return !Array.isArray(found);
 }
 
-/** The first run of the issue. Its id alone cannot be known before. */
+/** The values of the first run; only its id is a placeholder. */
 async function valuesOf(issue: Issue, { workflow }: LoadedWorkflow, io: Io) {
   const { root } = workflow.config.workspace;
   const real = await checkWorkspaceRoot({ root, workflowDir: workflow.dir, home: io.homeDir });
@@ -114,7 +116,7 @@ async function valuesOf(issue: Issue, { workflow }: LoadedWorkflow, io: Io) {
   return { ...values, run, inputs };
 }
 
-function unknown(wanted: string, identifiers: readonly string[], { workflow }: LoadedWorkflow): string {
+function unknownIssueMessage(wanted: string, identifiers: readonly string[], { workflow }: LoadedWorkflow): string {
   const { activeStates } = workflow.config.tracker;
   const message = `there is no issue ${wanted} in ${activeStates.join(', ')}, and none with that id`;
   if (identifiers.length === 0) return `${message}; no issue is in these states at all`;
@@ -132,8 +134,8 @@ function unknown(wanted: string, identifiers: readonly string[], { workflow }: L
   return `${message}; there are: ${identifiers.slice(0, NEAREST).join(', ')}${more}`;
 }
 
-/** The prompt is printed: a tracker that does not close ends with the process. */
-async function closed(tracker: Tracker, clock: SystemClock): Promise<void> {
+/** A tracker that does not close ends with the process. */
+async function closeTracker(tracker: Tracker, clock: SystemClock): Promise<void> {
   const late = () => new BatonError('tracker_request', 'the tracker did not close');
   await withinLimit(clock, CLOSE_LIMIT_MS, () => tracker.close(), late).catch(() => {});
 }

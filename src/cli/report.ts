@@ -12,9 +12,8 @@ import { defaultStateDir } from '../state-dir.js';
 import { withStoredCopy } from '../store/read-stored.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { localDay } from '../text/format-time.js';
-import { neutraliseJson, neutraliseLines } from '../text/neutralise.js';
 import { workflowKey } from '../workflow/workspace-root.js';
-import type { Io } from './io.js';
+import { type Io, printError, printJson, printProblem } from './io.js';
 import { openWorkflow } from './open-workflow.js';
 
 export interface ReportOptions {
@@ -25,12 +24,12 @@ export interface ReportOptions {
   readonly form: 'text' | 'json' | 'md';
 }
 
-/** Prints what was done since then. Reads a copy of what is stored, and changes nothing. */
+/** Prints what was done in the period. Reads a copy of the store and changes nothing. */
 export async function report(options: ReportOptions, io: Io, nowMs: number): Promise<number> {
   const since = parseSince(options.since, nowMs);
-  if ('problem' in since) return complain(`--since ${JSON.stringify(options.since)}: ${since.problem}`, 2, io);
+  if ('problem' in since) return printProblem(`--since ${JSON.stringify(options.since)}: ${since.problem}`, 2, io);
   const found = await locateReport(options, io);
-  if ('refusal' in found) return complain(found.refusal, 2, io);
+  if ('refusal' in found) return printProblem(found.refusal, 2, io);
   const { dir, pricing } = found;
   try {
     const past = await readPast(dir, since.sinceMs);
@@ -38,44 +37,35 @@ export async function report(options: ReportOptions, io: Io, nowMs: number): Pro
     const { by } = options;
     const built = buildReport({ runs, finished, pricing, ...since, untilMs: nowMs, by, dayOf: localDay });
     const notes = [...emptyNotes(built, past, dir), ...(past?.notes ?? []), ...built.notes, ...found.notes];
-    io.stdout.write(shown({ ...built, notes }, options.form, dir, io));
+    print({ ...built, notes }, options.form, dir, io);
     return 0;
   } catch (error) {
-    const { code, message } = toBatonError(error);
-    return complain(`${code}: ${message}`, 1, io);
+    return printError(error, 1, io);
   }
 }
 
 const NOTHING: Pick<Past, 'runs' | 'finished'> = { runs: [], finished: [] };
 
-/** Whoever finds nothing wants to know where was looked, and where else to look. */
+/** An empty report says where the state was read, and when the last run was. */
 function emptyNotes({ groups }: Report, past: Past | null, dir: string): ReportNote[] {
   if (groups.length > 0) return [];
   return past === null ? [{ kind: 'no_state', dir }] : [{ kind: 'nothing_found', dir, last: past.last }];
 }
 
-function shown(report: Report, form: ReportOptions['form'], dir: string, io: Io): string {
-  if (form === 'md') return reportMarkdown(report);
-  if (form === 'text') return reportText(report, io.stdout.columns);
-  // Line by line: the line breaks between values are ours.
-  const lines = JSON.stringify(reportJson(report, dir), null, 2).split('\n');
-  return `${lines.map(neutraliseJson).join('\n')}\n`;
+function print(report: Report, form: ReportOptions['form'], dir: string, io: Io): void {
+  if (form === 'json') return printJson(reportJson(report, dir), io);
+  io.stdout.write(form === 'md' ? reportMarkdown(report) : reportText(report, io.stdout.columns));
 }
 
-function complain(text: string, exitCode: 1 | 2, io: Io): number {
-  io.stderr.write(`baton: ${neutraliseLines(text)}\n`);
-  return exitCode;
-}
-
-/** Where a daemon keeps its state, and what tokens cost. */
-export interface ReportSource {
+/** The state directory of a daemon, and the prices of tokens. */
+interface ReportSource {
   readonly dir: string;
   readonly pricing: PricingConfig | null;
   readonly notes: readonly ReportNote[];
 }
 
-/** A workflow that does not load any more takes the prices with it, not the report. `refusal`: there is nothing to look at. */
-export async function locateReport(
+/** An invalid workflow only costs the prices. Returns a refusal when there is no state to report. */
+async function locateReport(
   { workflowPath, stateDir }: { readonly workflowPath: string; readonly stateDir?: string | undefined },
   io: Io,
 ): Promise<ReportSource | { readonly refusal: string }> {
@@ -88,15 +78,15 @@ export async function locateReport(
   } catch (error) {
     const { code, message } = toBatonError(error);
     const dir = named ?? defaultStateDir(await workflowKey(resolve(io.cwd, workflowPath)), io.env, io.homeDir);
-    // Neither the one nor the other: it was probably not meant.
+    // Neither a workflow nor a state exists: the name is probably mistyped.
     if (named === undefined && !existsSync(join(dir, 'baton.db'))) return { refusal: `${code}: ${message}` };
     const [why = ''] = message.split('\n');
     return { dir, pricing: null, notes: [{ kind: 'no_prices', why: `${code}: ${why}` }] };
   }
 }
 
-/** From a copy: a daemon may be at work. `null`: nothing was ever stored there. Throws `store_failed`. */
-export async function readPast(dir: string, sinceMs: number): Promise<Past | null> {
+/** Reads a copy, since a daemon may be running. Null when nothing is stored. Throws `store_failed`. */
+async function readPast(dir: string, sinceMs: number): Promise<Past | null> {
   if (!existsSync(join(dir, 'baton.db'))) return null;
   return withStoredCopy(dir, async (copy) => {
     const store = openSqliteStore({ dir: copy, onWarning: () => {} });

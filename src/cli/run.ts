@@ -13,28 +13,28 @@ import { formatSummary, INDENT, RunPrinter } from './run-view.js';
 export interface RunOptions {
   readonly workflowPath: string;
   readonly stateDir?: string | undefined;
-  /** Default: `info`; on a screen where everything else is told anyway, `error`. */
+  /** Default: `info`; with `--once` and `--issue`, which print the progress themselves, `error`. */
   readonly logLevel?: LogLevel | undefined;
   readonly logFile?: string | undefined;
-  /** Wins over `server.port`. */
+  /** Overrides `server.port`. */
   readonly port?: number | undefined;
   /** For agent steps with `backend: auto`. */
   readonly backend?: string | undefined;
   readonly once: boolean;
-  /** Work on this one only, then exit. */
+  /** Work on this issue only, then exit. */
   readonly issue?: string | undefined;
   readonly version: string;
 }
 
-/** Runs the daemon until it is told to stop, or until everything was worked off once; the exit code. */
+/** Runs the daemon until it is stopped, or until `--once` or `--issue` is done; the exit code. */
 export async function run(options: RunOptions, io: Io): Promise<number> {
   const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
-  // Only now: whoever gave a wrong path should not wait for the engine.
+  // Loaded late, so that a wrong path is reported without loading the engine.
   const { startDaemon } = await import('../daemon/daemon.js');
   const { issue = null, once, port, backend, version } = options;
   const isBounded = once || issue !== null;
   const redactor = createRedactor();
-  const teller = isBounded ? new RunPrinter(io.stdout, redactor) : null;
+  const printer = isBounded ? new RunPrinter(io.stdout, redactor) : null;
   const log = createLogger({
     level: options.logLevel ?? (isBounded && options.logFile === undefined ? 'error' : 'info'),
     ...(isBounded && options.logLevel === undefined ? { streamLevel: 'error' } : {}),
@@ -55,7 +55,7 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
     signal: signals.early,
     ...(port === undefined ? {} : { port }),
     ...(backend === undefined ? {} : { backend }),
-    ...(teller ? { once: { only: issue }, observer: teller } : {}),
+    ...(printer ? { once: { only: issue }, observer: printer } : {}),
   });
   signals.stop(daemon);
   const code = await daemon.exited;
@@ -67,18 +67,18 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
 }
 
 /**
- * The first signal stops in order, the second at once. Called before anything is opened: a signal that comes before the daemon
- * is there waits for it, for to die half-way would leave things behind.
+ * The first signal shuts the daemon down, the second one ends the process. Called before anything is opened: an early signal waits for the
+ * daemon, because ending half-way would leave resources behind.
  */
 export function handleSignals(): Signals {
   let daemon: Daemon | null = null;
   const early = new AbortController();
-  const hear = () => {
+  const handle = () => {
     if (daemon) daemon.dispatch({ type: 'shutdown_requested' });
     else if (early.signal.aborted) process.exit(1);
     early.abort();
   };
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, hear);
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, handle);
   return {
     early: early.signal,
     stop(started) {
@@ -91,11 +91,11 @@ export function handleSignals(): Signals {
 interface Signals {
   /** Aborted by the first signal. */
   readonly early: AbortSignal;
-  /** From now on signals stop this daemon; one that came before does at once. */
+  /** From now on signals stop this daemon; an earlier signal stops it at once. */
   stop(daemon: Daemon): void;
 }
 
-/** Whatever state we are in then cannot be trusted; what is stored can, and our children end with us. */
+/** After an internal error the stored state is the only one to trust; child processes end with this process. */
 export function endOnFault(log: Logger): void {
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'internal error, ending to recover at the next start');

@@ -8,9 +8,9 @@ import { toBatonError } from '../domain/errors.js';
 const TIME_LIMIT_MS = 15_000;
 const MARK = 'baton-asks-the-login-shell';
 
-/** What `bash -lc` makes of an environment: profiles add variables, and often another PATH. */
+/** The environment after `bash -lc` has read its profiles, which add variables and often change PATH. */
 export interface LoginShell {
-  /** What `command -v` answered; empty when it found nothing. */
+  /** The output of `command -v`; empty when the command was not found. */
   readonly found: string;
   readonly searchPath: string;
   /** Names only: values may be secrets. */
@@ -18,14 +18,14 @@ export interface LoginShell {
 }
 
 interface LoginShellRequest {
-  /** One shell word as written, free of anything that runs a command; `null` to look for none. */
+  /** A command to look up, as a shell word without expansions that run commands; null to look up none. */
   readonly word: string | null;
   readonly env: { readonly [name: string]: string };
   readonly unset: readonly string[];
   readonly cwd: string;
 }
 
-/** Asks the shell that agents and hooks get. A string: why there is no answer. */
+/** Reads the environment of the shell that starts agents and hooks. Returns a string when that failed. */
 export async function readLoginShell(
   { word, env, unset, cwd }: LoginShellRequest,
   containment: Containment,
@@ -35,11 +35,11 @@ export async function readLoginShell(
   const result = await runShell({ bash: { login: script, unset }, env, cwd, timeoutMs: TIME_LIMIT_MS }, containment);
   if (result.ended === 'not_started') return `bash could not be started: ${result.message}`;
   if (result.ended === 'timeout') return `the login shell did not answer within ${TIME_LIMIT_MS / 1000} s`;
-  // Before the mark is whatever the profile printed.
+  // The profile may have printed text before the mark.
   const [, answer] = result.stdout.split(`${MARK}\0`);
   const [found, searchPath, names] = answer?.split('\0') ?? [];
   if (found === undefined || searchPath === undefined || names === undefined) {
-    return `the login shell ended (${result.code ?? 'by a signal'}) before it ran anything`;
+    return `the login shell ended (${result.code ?? 'by a signal'}) before it ran a command`;
   }
   return { found: found.trim(), searchPath, variables: new Set(names.split('\n').filter((name) => name !== '')) };
 }
@@ -48,7 +48,7 @@ const MAX_OUTPUT_BYTES = 256 * 1024;
 const DRAIN_MS = 500;
 
 interface ShellRequest {
-  /** `login`: as the daemon starts agents and hooks, by `bash -lc`. A list: plain arguments of bash. */
+  /** `login`: a script for `bash -lc`, as for agents and hooks. A list: plain arguments of bash. */
   readonly bash: { readonly login: string; readonly unset: readonly string[] } | readonly string[];
   readonly env: { readonly [name: string]: string };
   readonly cwd: string;
@@ -60,7 +60,7 @@ export type ShellResult =
   | { readonly ended: 'timeout' }
   | { readonly ended: 'not_started'; readonly message: string };
 
-/** Runs bash once, bounded in time and output; nothing of it is alive afterwards. Never throws. */
+/** Runs bash once with limits of time and output, and leaves no process. Never throws. */
 export async function runShell(request: ShellRequest, containment: Containment): Promise<ShellResult> {
   try {
     const child = await start(request, containment);

@@ -15,22 +15,22 @@ import { createRedactor, type Redactor } from '../logging/redact.js';
 import type { Io } from './io.js';
 import type { OpenedWorkflow } from './open-workflow.js';
 
-/** What a daemon that starts now would know. */
+/** The state of a daemon that starts now, after its first poll. */
 export interface SimulatedPoll {
   readonly state: State;
   readonly now: Instant;
   readonly redactor: Redactor;
-  /** One that is in no active state, by its id; `null`: there is none, or the tracker does not say. */
+  /** Also finds issues that are in no active state. Null when the tracker does not return it. */
   issueById(id: string): Promise<Issue | null>;
 }
 
 const READ_LIMIT_MS = 60_000;
 
-/** Polls once and shows what came of it. Makes no folder, stores nothing, starts nothing. */
+/** Polls once. Creates no folder, stores nothing, starts nothing. */
 export async function simulatePoll<T>(
   opened: OpenedWorkflow,
   io: Io,
-  show: (look: SimulatedPoll) => T | Promise<T>,
+  use: (poll: SimulatedPoll) => T | Promise<T>,
 ): Promise<T> {
   const redactor = createRedactor();
   const clock = createClock();
@@ -42,7 +42,7 @@ export async function simulatePoll<T>(
     };
     try {
       const state = await poll(opened, tracker, clock);
-      return await show({ state, now: clock.now(), redactor, issueById });
+      return await use({ state, now: clock.now(), redactor, issueById });
     } finally {
       await tracker.close();
     }
@@ -56,14 +56,14 @@ async function poll(opened: OpenedWorkflow, tracker: Tracker, clock: Clock): Pro
   const { wallMs } = clock.now();
   const fresh = initialState(config, hash, randomBytes(4).toString('hex'), wallMs);
   const state = afterClosing(restore(fresh, await opened.storedState(), wallMs), clock.now());
-  const asked = Object.keys(state.claims);
+  const claimed = Object.keys(state.claims);
   const [refresh, candidates, freeMb] = await Promise.all([
-    asked.length === 0 ? NOTHING : read(() => tracker.issuesByIds(asked, AbortSignal.timeout(READ_LIMIT_MS))),
+    claimed.length === 0 ? NOTHING : read(() => tracker.issuesByIds(claimed, AbortSignal.timeout(READ_LIMIT_MS))),
     read(() => tracker.issuesByStates(config.tracker.activeStates, AbortSignal.timeout(LIST_LIMIT_MS))),
-    // The root may not have been made yet.
+    // The root may not exist yet.
     existingPart(config.workspace.root).then(freeDiskMb, () => null),
   ]);
-  return afterObservation(state, { seq: 1, asked, refresh, candidates, freeDiskMb: freeMb }, clock.now());
+  return afterObservation(state, { seq: 1, asked: claimed, refresh, candidates, freeDiskMb: freeMb }, clock.now());
 }
 
 const NOTHING: ReadResult = { ok: true, issues: [], unknown: [] };

@@ -97,7 +97,7 @@ test('with an agent that is not installed the demo says what is missing, and exi
 
   const { code, stdout } = await here.baton('demo', 'tryout', '--agent', 'codex');
 
-  expect(stdout).toMatch(/did not come to its end: .*codex/);
+  expect(stdout).toMatch(/did not finish: .*codex/);
   expect(code).toBe(1);
 });
 
@@ -111,7 +111,7 @@ test('a demo that is stopped says so, leaves no process, and exits 1', async () 
   child.kill('SIGTERM');
   const { code, stdout } = await ended;
 
-  expect(stdout).toContain('The demo did not come to its end: it was stopped before everything was done');
+  expect(stdout).toContain('The demo did not finish: it was stopped before all issues were done');
   expect({ code, left: processesIn(here.dir) }).toEqual({ code: 1, left: [] });
 });
 
@@ -201,7 +201,7 @@ test('in a folder with anything else in it nothing is made', async () => {
   await writeFile(join(base, '.gitignore'), 'dist\n');
   await writeFile(join(base, 'file'), 'mine');
 
-  await expect(make(base)).rejects.toThrow(`${base} is not empty and not a demo: nothing was made`);
+  await expect(make(base)).rejects.toThrow(`${base} is not empty and not a demo: nothing was created`);
   await expect(make(join(base, 'file'))).rejects.toThrow('a file is in the way');
   await expect(make(join(base, 'file', 'below'))).rejects.toThrow('a file is in the way');
   expect((await readdir(base)).sort()).toEqual(['.gitignore', 'file']);
@@ -215,7 +215,9 @@ test('a folder that cannot be written is named, with what to do', async () => {
   for (const wanted of [join(locked, 'demo'), locked]) {
     const made = asOrdinaryUser(base, () => make(wanted));
 
-    await expect(made).rejects.toThrow(`${wanted} cannot be made: you may not write there. Name another folder.`);
+    await expect(made).rejects.toThrow(
+      `${wanted} cannot be created: you have no permission to write there. Name another folder.`,
+    );
   }
 });
 

@@ -139,7 +139,7 @@ describe('what is written', () => {
 
     expect(await start({ ...io, cwd: dir }, { yes: true })).toBe(2);
     expect(readdirSync(dir)).toEqual([]);
-    expect(io.err()).toContain('a\\nb holds control characters');
+    expect(io.err()).toContain('a\\nb contains control characters');
   });
 
   test('without a remote agents clone the folder itself, by its absolute path', async () => {
@@ -219,14 +219,14 @@ describe('what is written', () => {
     expect((await settingsOf(io)).codex.command).toBe("node '/x y/agent.js'");
   });
 
-  test('without codex the demo agent is taken, and that it only plays is told', async () => {
+  test('without codex the demo agent is taken, which does no real work, and init says so', async () => {
     const io = repository(world());
 
     await start(io, { yes: true, demoAgentCommand: 'node agent.js' });
 
-    expect(io.out()).toContain('are worked on by the demo agent, two at a time');
+    expect(io.out()).toContain('The demo agent works on issues with the label "baton", two at a time.');
     expect(io.err()).toMatch(
-      /codex is not found by a login shell.*demo agent.*only plays.*npm install -g @openai\/codex/,
+      /codex is not found by a login shell.*demo agent.*no real work.*npm install -g @openai\/codex/,
     );
   });
 
@@ -258,7 +258,7 @@ describe('nothing is overwritten, and nothing is left of what failed', () => {
     make(join(io.dir, 'WORKFLOW.md'));
 
     expect(await start(io, { yes: true })).toBe(2);
-    expect(io.err()).toMatch(/WORKFLOW\.md is there already/);
+    expect(io.err()).toMatch(/WORKFLOW\.md already exists/);
     expect(readdirSync(io.dir)).toEqual(['WORKFLOW.md']);
   });
 
@@ -272,7 +272,7 @@ describe('nothing is overwritten, and nothing is left of what failed', () => {
     );
 
     expect(code, io.err()).toBe(1);
-    expect(io.err()).toContain('may not be written to');
+    expect(io.err()).toContain('is not writable');
     expect(readdirSync(locked)).toEqual([]);
   });
 
@@ -331,6 +331,6 @@ describe('asking', () => {
     const io = world();
 
     expect(await start(io)).toBe(0);
-    expect(io.out()).toMatch(/^No terminal to ask on/);
+    expect(io.out()).toMatch(/^There is no terminal for questions/);
   });
 });

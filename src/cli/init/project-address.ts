@@ -1,6 +1,6 @@
-/** What a place on the web or of git names: where it is, and which parts its path has. */
+/** A parsed address of a web page or a git remote. */
 interface Address {
-  /** With port and protocol; `https` where git goes by ssh. */
+  /** With port and protocol; `https` for an ssh remote. */
   readonly origin: string;
   readonly host: string;
   readonly parts: readonly string[];
@@ -8,7 +8,7 @@ interface Address {
 
 /** A project as WORKFLOW.md names it. */
 export interface TrackerProject {
-  /** Keys of `tracker.provider`; `null`: left out. */
+  /** Keys of `tracker.provider`; null leaves a key out. */
   readonly provider: { readonly [key: string]: string | null };
   /** For people. */
   readonly name: string;
@@ -18,7 +18,7 @@ type ReadProject = (written: string) => TrackerProject | null;
 
 const GITHUB = 'github.com';
 const GITLAB = 'gitlab.com';
-/** Hosts of which everybody knows what they run. */
+/** Public hosts, whose remotes belong to no self-hosted instance. */
 const KNOWN_HOSTS = [
   GITHUB,
   GITLAB,
@@ -37,15 +37,15 @@ const READERS: { readonly [kind: string]: ReadProject } = {
   redmine: redmineProject,
 };
 
-/** The project that an address or a name stands for; `null`: none that this kind of tracker has. */
+/** The project that an address or a name stands for; null when this kind of tracker has no such project. */
 export function readProject(kind: string, written: string): TrackerProject | null {
   return READERS[kind]?.(written.trim()) ?? null;
 }
 
-/** The project whose code the git remote holds, as `readProject` takes it; `null`: the remote is of something else. */
+/** The project of a git remote, in a form that `readProject` accepts; null for a remote of another kind. */
 export function guessProject(kind: string, remoteUrl: string | null): string | null {
   const own = kind === 'github' ? GITHUB : kind === 'gitlab' ? GITLAB : null;
-  const address = own === null || remoteUrl === null ? null : addressIn(remoteUrl);
+  const address = own === null || remoteUrl === null ? null : parseAddress(remoteUrl);
   if (address === null || !address.origin.startsWith('https:')) return null;
   const { host, origin, parts } = address;
   const path = parts.join('/');
@@ -55,8 +55,8 @@ export function guessProject(kind: string, remoteUrl: string | null): string | n
 }
 
 function githubProject(written: string): TrackerProject | null {
-  const address = placeIn(written);
-  const [owner, repo] = address?.parts ?? namesIn(written) ?? [];
+  const address = locate(written);
+  const [owner, repo] = address?.parts ?? parseNames(written) ?? [];
   if (owner === undefined || repo === undefined) return null;
   const name = `${owner}/${repo}`;
   if (address === null || address.host === GITHUB) return { provider: { repo: name, endpoint: null }, name };
@@ -66,9 +66,9 @@ function githubProject(written: string): TrackerProject | null {
 }
 
 function gitlabProject(written: string): TrackerProject | null {
-  const address = placeIn(written);
-  const parts = address?.parts ?? namesIn(written) ?? [];
-  // What follows the dash is a page of the project.
+  const address = locate(written);
+  const parts = address?.parts ?? parseNames(written) ?? [];
+  // The dash separates the project from its pages.
   const end = parts.indexOf('-');
   const path = (end === -1 ? parts : parts.slice(0, end)).join('/');
   if (!path.includes('/')) return null;
@@ -77,7 +77,7 @@ function gitlabProject(written: string): TrackerProject | null {
 }
 
 function linearProject(written: string): TrackerProject | null {
-  const address = addressIn(written);
+  const address = parseAddress(written);
   const [kind, name] = address === null ? nameInLinear(written) : address.parts.slice(1);
   if (name === undefined || !/^[\p{L}\p{N}_.~%-]+$/u.test(name)) return null;
   if (kind === 'team') return { provider: { project_slug: null, team: name }, name: `team ${name}` };
@@ -85,14 +85,14 @@ function linearProject(written: string): TrackerProject | null {
   return null;
 }
 
-/** The key of a team, as issues begin with it (ENG-12), or a slug, which ends with twelve digits. */
+/** The key of a team, as in ENG-12, or the slug of a project. */
 function nameInLinear(written: string): readonly [string, string] {
   const isKey = /^[A-Za-z][A-Za-z0-9]{0,9}$/.test(written);
   return isKey ? ['team', written.toUpperCase()] : ['project', written];
 }
 
 function jiraProject(written: string): TrackerProject | null {
-  const address = pageIn(written);
+  const address = parsePage(written);
   const at = address?.parts.findIndex((part) => part === 'projects' || part === 'browse') ?? -1;
   const key = /^[A-Za-z][A-Za-z0-9_]*/.exec(address?.parts[at + 1] ?? '')?.[0].toUpperCase();
   if (address === null || at === -1 || key === undefined) return null;
@@ -100,7 +100,7 @@ function jiraProject(written: string): TrackerProject | null {
 }
 
 function redmineProject(written: string): TrackerProject | null {
-  const address = pageIn(written);
+  const address = parsePage(written);
   const at = address?.parts.indexOf('projects') ?? -1;
   const project = address?.parts[at + 1];
   if (address === null || at === -1 || project === undefined) return null;
@@ -108,42 +108,45 @@ function redmineProject(written: string): TrackerProject | null {
   return { provider: { endpoint, project }, name: `${project} at ${address.host}` };
 }
 
-/** `git.example.org/group/project` is a place elsewhere, and no project at the usual host: the token would go there. A dot in a bare name of two parts is part of it. */
-function placeIn(written: string): Address | null {
-  return addressIn(written) ?? (written.split('/').length > 2 ? pageIn(written) : null);
+/**
+ * `git.example.org/group/project` is an address and not a project of the default host, which would otherwise receive the token. In a name
+ * of two parts a dot belongs to the name.
+ */
+function locate(written: string): Address | null {
+  return parseAddress(written) ?? (written.split('/').length > 2 ? parsePage(written) : null);
 }
 
-/** The address of a page, be it without `https://`. */
-function pageIn(written: string): Address | null {
-  return addressIn(/^[\w-]+(?:\.[\w-]+)+(?::\d+)?\//.test(written) ? `https://${written}` : written);
+/** The address of a page, with or without `https://`. */
+function parsePage(written: string): Address | null {
+  return parseAddress(/^[\w-]+(?:\.[\w-]+)+(?::\d+)?\//.test(written) ? `https://${written}` : written);
 }
 
-/** `https://host/a/b`, `ssh://git@host:22/a/b.git`, `git@host:a/b.git`, and `github.com/a/b` as people say it. */
-function addressIn(written: string): Address | null {
+/** `https://host/a/b`, `ssh://git@host:22/a/b.git`, `git@host:a/b.git` and `github.com/a/b`. */
+function parseAddress(written: string): Address | null {
   const [, host, path] = /^(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+):(?!\/\/)([^\s]+)$/.exec(written) ?? [];
   if (host !== undefined && path !== undefined) return addressOf(`https://${host}`, host, path);
-  const isSaid = /^(?:www\.)?(?:github\.com|gitlab\.com|linear\.app)\//i.test(written);
-  const text = isSaid ? `https://${written}` : written;
+  const isBare = /^(?:www\.)?(?:github\.com|gitlab\.com|linear\.app)\//i.test(written);
+  const text = isBare ? `https://${written}` : written;
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.hostname === '') return null;
   if (/^https?:$/.test(url.protocol)) return addressOf(url.origin, url.host, url.pathname);
-  // A name without a dot is one of somebody's ssh settings.
+  // A host without a dot is an alias of the user's ssh settings.
   return /^(?:git\+)?ssh:$|^git:$/.test(url.protocol) && url.hostname.includes('.')
     ? addressOf(`https://${url.hostname}`, url.hostname, url.pathname)
     : null;
 }
 
-/** GitHub and GitLab listen for ssh under other names, too. */
+/** GitHub and GitLab have other host names for ssh. */
 function addressOf(origin: string, written: string, path: string): Address {
   const host = written.toLowerCase().replace(/^(?:www|ssh)\.(?=github\.com$)|^(?:www|altssh)\.(?=gitlab\.com$)/, '');
-  return { origin: host === written ? origin : `https://${host}`, host, parts: partsIn(path) };
+  return { origin: host === written ? origin : `https://${host}`, host, parts: pathParts(path) };
 }
 
-function namesIn(written: string): readonly string[] | null {
-  return /^[\w.-]+(?:\/[\w.-]+)+$/.test(written) ? partsIn(written) : null;
+function parseNames(written: string): readonly string[] | null {
+  return /^[\w.-]+(?:\/[\w.-]+)+$/.test(written) ? pathParts(written) : null;
 }
 
-function partsIn(path: string): readonly string[] {
+function pathParts(path: string): readonly string[] {
   return path
     .replace(/\/+$/, '')
     .replace(/\.git$/, '')

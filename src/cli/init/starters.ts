@@ -5,23 +5,23 @@ import { BatonError } from '../../domain/errors.js';
 import { shellWord } from '../../domain/shell-word.js';
 import type { TrackerProject } from './project-address.js';
 
-/** What `init` knows of a kind of tracker, besides what its section of the workflow says. */
+/** What `init` knows about a kind of tracker, besides its section of the workflow. */
 export interface StarterKind {
   readonly kind: string;
-  /** As people call it. */
+  /** The name for people. */
   readonly name: string;
-  /** Where the prompt sends an issue whose work is complete. */
+  /** The state of a finished issue. */
   readonly done: string;
-  /** How an issue is called there. */
+  /** An identifier of an issue. */
   readonly example: string;
-  /** How to say which project is meant; `null`: there is nothing to say. */
+  /** How to name a project; null when there are none. */
   readonly project: string | null;
-  /** Variables that must be set, in groups of which one is enough, and where the token comes from. */
+  /** Required variables (one of each group is enough), and where to get the token. */
   readonly variables: readonly (readonly string[])[];
   readonly token: string;
 }
 
-/** The first is what we propose: it needs no account, and the first run has something to do. */
+/** The first one is proposed: it needs no account. */
 export const STARTER_KINDS: readonly StarterKind[] = [
   {
     ...{ kind: 'local', name: 'local', done: 'Done', example: 'TASK-1' },
@@ -74,20 +74,20 @@ const STARTERS = new URL('../../../templates/workflows/', import.meta.url);
 
 interface StarterValues {
   readonly tracker: StarterKind;
-  /** `null`: the settings of the tracker stay as they are. */
+  /** Null: keep the settings of the starter. */
   readonly project: TrackerProject | null;
   readonly label: string;
   /** Shell command of the agent. */
   readonly command: string;
-  /** Where agents get the code from and push it to; `null` for none. */
+  /** The repository that agents clone and push to; null for none. */
   readonly repoUrl: string | null;
-  /** `null`: the default branch of the remote. */
+  /** Null: the default branch of the remote. */
   readonly baseBranch: string | null;
-  /** Where results are copied when there is no repository to push to. */
+  /** Where results are copied without a repository. */
   readonly resultsDir: string;
 }
 
-/** The starter workflow with the tracker's section and the given values in the place of its own, with or without `steps:`. */
+/** The starter workflow, with or without `steps:`, with the section of the tracker and the given values. */
 export function fillStarter(values: StarterValues, hasSteps = false): string {
   const { tracker, repoUrl, baseBranch } = values;
   const name = hasSteps ? 'steps.md' : 'one-agent.md';
@@ -127,8 +127,8 @@ function read(name: string): string {
 }
 
 function copyHooks(resultsDir: string): string {
-  return `  # There is no git repository: workspaces start empty. After each run this keeps a copy of what is there, because the
-  # workspace is removed once its issue is done.
+  return `  # There is no git repository, so workspaces start empty. After each run this copies the results, because the workspace
+  # is removed once its issue is done.
   after_run: |
     results=${shellWord(resultsDir)}/$(basename "$PWD")
     mkdir -p "$results"
@@ -136,7 +136,7 @@ function copyHooks(resultsDir: string): string {
 `;
 }
 
-/** Plain where YAML takes the plain word for the same text, else quoted. JSON's quotes are YAML's, too. */
+/** Quotes a text unless YAML reads the plain word as the same text. */
 function yamlText(text: string): string {
   return /^[A-Za-z][\w ./:-]*\w$/.test(text) && parse(text) === text ? text : JSON.stringify(text);
 }

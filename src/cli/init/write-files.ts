@@ -6,7 +6,8 @@ import { shellWord } from '../../domain/shell-word.js';
 import { newBacklog } from '../../tracker/local/new-backlog.js';
 import { INSTALL_CODEX } from '../check/agent-findings.js';
 import { type Io, shorter } from '../io.js';
-import type { StarterChoices, Surroundings } from './choices.js';
+import type { StarterChoices } from './choices.js';
+import type { Surroundings } from './surroundings.js';
 
 export interface NewFile {
   /** Relative to the folder. */
@@ -14,7 +15,7 @@ export interface NewFile {
   readonly text: string;
 }
 
-/** Creates all of the files or none: what is there already is never touched, and on a failure what was made goes again. */
+/** Creates all files or none. Never touches an existing file; after a failure it removes what it has created. */
 export async function writeNew(dir: string, files: readonly NewFile[]): Promise<void> {
   const madeFiles: string[] = [];
   const madeFolders: string[] = [];
@@ -29,7 +30,7 @@ export async function writeNew(dir: string, files: readonly NewFile[]): Promise<
     }
   } catch (error) {
     for (const file of madeFiles) await rm(file, { force: true });
-    // Only empty ones go: somebody may have put something there meanwhile.
+    // Only empty folders are removed.
     for (const folder of madeFolders.sort((a, b) => b.length - a.length)) await rmdir(folder).catch(() => {});
     throw error;
   }
@@ -39,7 +40,7 @@ async function create(path: string, text: string): Promise<void> {
   try {
     await writeFile(path, text, { flag: 'wx' });
   } catch (error) {
-    // On a full disk half of it is there, and it is ours.
+    // On a full disk our file may be half written.
     const isOurs = (error as NodeJS.ErrnoException).code === 'ENOSPC';
     if (isOurs) await rm(path, { force: true });
     throw error;
@@ -52,7 +53,7 @@ function foldersUpTo(folder: string, first: string): string[] {
 
 const TEMPLATES = new URL('../../../templates/', import.meta.url);
 
-/** Where the skill of the starter with steps is in a project. */
+/** The folder of the skill of the starter with steps. */
 export const STARTER_SKILL = '.baton/capabilities/skill/leftovers';
 
 export function starterSkill(): NewFile[] {
@@ -62,9 +63,9 @@ export function starterSkill(): NewFile[] {
   }));
 }
 
-/** Where the program between Baton and a tracker of one's own is in a project. */
+/** The sample program of `tracker.kind: command`. */
 const TRACKER_PROGRAM = 'tracker.mjs';
-/** Where that program keeps its issues until it is rewritten. */
+/** The issues of the sample program. */
 const TRACKER_BOARD = 'board.json';
 
 export function trackerProgram(label: string, hasRepository: boolean): NewFile[] {
@@ -89,76 +90,76 @@ export function backlogFiles(project: string, label: string, hasRepository: bool
 
 const EXAMPLE_ISSUE = 'TASK-1';
 
-/** Small and harmless, so that the first run has something to do. */
+/** A small, harmless issue for the first run. */
 function exampleIssue(hasRepository: boolean) {
   const description = hasRepository
-    ? 'Look at what this repository is, and write three short sentences for a newcomer into `HELLO-BATON.md` at its top: what it is for, how it is built, how its tests are run. Change nothing else.'
+    ? 'Read this repository, and write three short sentences for a newcomer into `HELLO-BATON.md` at its top: its purpose, how it is built, how its tests are run. Change nothing else.'
     : 'Write a haiku about handing work on into `HELLO-BATON.md`. Change nothing else.';
   return { id: EXAMPLE_ISSUE, title: 'Say hello', description };
 }
 
-/** What a person should know before the first run. */
+/** What the user should know before the first run. */
 export function startRemarks({ git, agents }: Surroundings, { repoUrl, hadSecret, agent }: StarterChoices): string[] {
-  const said: string[] = [];
+  const remarks: string[] = [];
   if (hadSecret) {
-    said.push(
-      'the address of the repository held a login: it was left out. Let git log in by ssh or a credential helper',
+    remarks.push(
+      'the address of the repository contained a login, which was left out. Let git log in by ssh or a credential helper',
     );
   }
   if (repoUrl === null) {
     const nothing = git.top === null ? 'this is not a git repository' : 'there is no repository to work on';
     const why = git.hasGit ? (git.refusal ?? nothing) : 'git is not installed';
-    const works = 'agents start in empty folders, and what they make is copied to baton-results';
+    const works = 'agents start in empty folders, and their results are copied to baton-results';
     const first = git.hasGit ? '`git init`, commit' : 'install git';
-    said.push(`${why}: ${works}. To work on code: ${first}, remove WORKFLOW.md and run init again`);
+    remarks.push(`${why}: ${works}. To work on code: ${first}, remove WORKFLOW.md and run init again`);
   } else if (repoUrl === git.top) {
-    said.push(
-      'there is no remote: agents clone this folder, and their work arrives here as branches named baton/<issue>',
+    remarks.push(
+      'there is no remote: agents clone this folder and push their work to it as branches named baton/<issue>',
     );
-    if (!git.hasCommits) said.push('there are no commits yet: make the first one before the first run');
-    else if (git.branch === null) said.push('no branch is checked out: check one out before the first run');
+    if (!git.hasCommits) remarks.push('there are no commits yet: commit before the first run');
+    else if (git.branch === null) remarks.push('no branch is checked out: check one out before the first run');
   }
   const isCodexMissing = agents.some(({ name, isInstalled }) => name === 'codex' && !isInstalled);
   const missing = 'codex is not found by a login shell (`bash -lc`), which is what starts agents';
   const remedy = `${INSTALL_CODEX}, or set PATH in ~/.profile`;
-  if (!agent.isInstalled) said.push(`${missing}. ${remedy}`);
+  if (!agent.isInstalled) remarks.push(`${missing}. ${remedy}`);
   else if (agent.name === 'demo' && isCodexMissing) {
-    said.push(
-      `${missing}: the demo agent does the work, which only plays. For real work: ${remedy}; then --agent codex`,
+    remarks.push(
+      `${missing}: the demo agent is used, which does no real work. For real work: ${remedy}; then --agent codex`,
     );
   }
-  return said;
+  return remarks;
 }
 
-interface Written {
+interface NextSteps {
   readonly files: readonly NewFile[];
   readonly dir: string;
-  /** How the person calls us. */
+  /** How the user called Baton. */
   readonly command: string;
-  readonly decisions: StarterChoices;
+  readonly choices: StarterChoices;
   readonly io: Io;
 }
 
-export function formatNextSteps({ files, dir, command, decisions, io }: Written): string {
+export function formatNextSteps({ files, dir, command, choices, io }: NextSteps): string {
   const paths = files.map(({ path }) => `  ${shorter(join(dir, path), io.cwd)}\n`).join('');
   const path = shorter(join(dir, 'WORKFLOW.md'), io.cwd);
   const file = path === 'WORKFLOW.md' ? '' : ` ${shellWord(path)}`;
-  const hasExample = files.some(({ path: one }) => one.startsWith('backlog/') || one === TRACKER_BOARD);
+  const hasExample = files.some((file) => file.path.startsWith('backlog/') || file.path === TRACKER_BOARD);
   const next = hasExample ? `--issue ${EXAMPLE_ISSUE}` : '--dry-run';
-  const { agent, project } = decisions;
-  const who = agent.name === 'demo' ? 'the demo agent' : agent.name;
+  const { agent, project } = choices;
+  const who = agent.name === 'demo' ? 'The demo agent' : 'Codex';
   const where = project === null ? '' : ` of ${project.name}`;
-  const what = `\nIssues${where} ${gate(decisions)} are worked on by ${who}, two at a time.\n`;
-  return `Wrote\n${paths}${what}${unset(decisions, io)}Next:\n  ${command} check${file}\n  ${command} run${file} ${next}\n`;
+  const what = `\n${who} works on issues${where} ${gate(choices)}, two at a time.\n`;
+  return `Wrote\n${paths}${what}${missingVariables(choices, io)}Next:\n  ${command} check${file}\n  ${command} run${file} ${next}\n`;
 }
 
 function gate({ tracker, label }: StarterChoices): string {
   const word = JSON.stringify(label);
-  return tracker.kind === 'redmine' ? `in the category ${word} (make it in the project)` : `with the label ${word}`;
+  return tracker.kind === 'redmine' ? `in the category ${word} (create it in the project)` : `with the label ${word}`;
 }
 
-/** What the daemon will miss: the value itself is never asked for, nor shown. */
-function unset({ tracker }: StarterChoices, { env }: Io): string {
+/** Names the variables that the daemon needs; values are neither read nor printed. */
+function missingVariables({ tracker }: StarterChoices, { env }: Io): string {
   const missing = tracker.variables.filter((names) => names.every((name) => !env[name]?.trim()));
   if (missing.length === 0) return '';
   const names = missing.map((names) => names.join(' or ')).join(' and ');

@@ -35,7 +35,7 @@ describe('which project', () => {
     await start(io, { yes: true, tracker: 'github', project: 'octo/other' });
 
     expect(written(io)).toContain('repo: octo/other\n');
-    expect(io.out()).toContain('Issues of octo/other with the label "baton"');
+    expect(io.out()).toContain('works on issues of octo/other with the label "baton"');
   });
 
   test.each(['linear', 'github', 'gitlab', 'jira', 'redmine'])(
@@ -44,15 +44,15 @@ describe('which project', () => {
       const io = world();
 
       expect(await start(io, { yes: true, tracker })).toBe(2);
-      expect(io.err()).toMatch(/^baton: it takes a project of \w+\. Give it with --project: /);
+      expect(io.err()).toMatch(/^baton: the project of \w+ is missing\. Give it with --project: /);
       expect(readdirSync(io.dir)).toEqual([]);
     },
   );
 
   test.each([
-    ['what names no project', 'jira', 'ABC', /"ABC" names no project of Jira\. Give with --project the address/],
-    ['a project of a tracker that has none', 'local', 'x/y', /--project is for trackers that have projects/],
-    ['a name that the tracker would not take', 'github', 'octo_/a%b', /names no project of GitHub/],
+    ['what names no project', 'jira', 'ABC', /"ABC" is no project of Jira\. Give with --project the address/],
+    ['a project of a tracker that has none', 'local', 'x/y', /--project is for trackers with projects/],
+    ['a name that the tracker would not take', 'github', 'octo_/a%b', /is no project of GitHub/],
     ['an address without encryption', 'redmine', 'http://example.org/projects/app', /over https only/],
     ['a name with blanks', 'redmine', 'https://example.org/projects/My App', /tracker\.provider\.project must be/],
   ])('%s: exit 2, nothing written', async (_, tracker, project, said) => {
@@ -78,7 +78,7 @@ describe('asking', () => {
 
     expect(await start(io), io.err()).toBe(0);
     expect(io.out()).toMatch(/\(local, linear, github, gitlab, jira, redmine, command\) \[local\] /);
-    expect(io.out()).toMatch(/Did you mean github\?[\s\S]*"ABC" names no project[\s\S]*it takes a project of Jira/);
+    expect(io.out()).toMatch(/Did you mean github\?[\s\S]*"ABC" is no project[\s\S]*the project of Jira is missing/);
     expect(written(io)).toContain('endpoint: https://acme.atlassian.net\n    project: ABC\n');
   });
 

@@ -36,7 +36,7 @@ describe('baton notify test', () => {
 
     expect(await notifyTest(io, '--kind', kind)).toBe(0);
     expect(JSON.parse(readFileSync(join(io.dir, 'got.json'), 'utf8'))).toMatchObject({ kind, test: true });
-    const isUnwanted = io.out().includes(`The daemon itself sends no ${kind}: notify.on does not name it.`);
+    const isUnwanted = io.out().includes(`The daemon sends no notice of kind ${kind}`);
     expect(isUnwanted).toBe(kind === 'daily_report');
   });
 

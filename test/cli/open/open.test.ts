@@ -59,7 +59,7 @@ describe('a way that leads on once', () => {
 
     expect([first.status, first.headers.get('location')]).toEqual([302, URL]);
     expect([second.status, second.headers.get('location')]).toEqual([404, null]);
-    expect(await way.taken(30_000)).toBe(true);
+    expect(await way.isUsed(30_000)).toBe(true);
   });
 
   test('is not found by who does not know it, and stays for who does', async () => {
@@ -68,7 +68,7 @@ describe('a way that leads on once', () => {
 
     expect((await ask(way.url.slice(0, -1))).status).toBe(404);
     expect((await ask(way.url, 'POST')).status).toBe(404);
-    expect(await way.taken(1)).toBe(false);
+    expect(await way.isUsed(1)).toBe(false);
     expect((await ask(way.url)).status).toBe(302);
     expect(way.url).not.toContain('secret');
   });
