@@ -1,5 +1,5 @@
-// Compiles the product to dist/, copies the files that are read at run time beside the code that reads them, builds the page, writes the
-// JSON Schema of WORKFLOW.md's front matter for editors, and puts the commands together from their modules.
+// Compiles the product to dist/, copies the files that are read at run time next to their code, builds the page, writes the JSON Schema of
+// WORKFLOW.md's front matter for editors, and bundles the modules of the commands.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';

@@ -1,12 +1,12 @@
-// Puts what is compiled into a few files: a command that reads six hundred small ones takes more than twice as long to begin. The entries
-// keep their places, everything else goes to dist/chunks. Packages are taken in, too, with their licences; but not the one with native code.
+// Bundles the compiled modules into a few files, because loading hundreds of modules more than doubles the start time of a command. The
+// entries keep their paths; all other code goes to dist/chunks. Packages are bundled with their licences, except the one with native code.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { forgetOldFiles } from './forget-old-files.mjs';
 
 const ENTRIES = ['src/main', 'src/demo/agent'];
-/** A daemon that was started before a build still loads chunks of its own when it first needs them. */
+/** Old chunks are kept for a while: a daemon that was started before a build loads its chunks when it first needs them. */
 const KEEP_MS = 7 * 24 * 3_600_000;
 
 export async function bundle(dist) {
@@ -15,8 +15,8 @@ export async function bundle(dist) {
     input: Object.fromEntries(ENTRIES.map((entry) => [entry, join(dist, `${entry}.js`)])),
     platform: 'node',
     external: [/^@photostructure\/sqlite/],
-    plugins: [keepPlaces(dist)],
-    // A module that is loaded late in one place and early in another is simply loaded early.
+    plugins: [keepPaths(dist)],
+    // A module that is imported both lazily and statically is loaded at the start.
     checks: { ineffectiveDynamicImport: false },
   });
   try {
@@ -38,15 +38,15 @@ export async function bundle(dist) {
   }
 }
 
-/** What a module looks for beside itself (templates, scripts, the page) is still where it was compiled to. */
-function keepPlaces(dist) {
+/** Files that a module finds relative to itself (templates, scripts, the page) stay at the path that it was compiled to. */
+function keepPaths(dist) {
   return {
-    name: 'keep-places',
+    name: 'keep-paths',
     transform(code, id) {
       if (!id.startsWith(dist) || !code.includes('import.meta.url')) return null;
-      // In which file it ends up, and how deep that lies, is known only when the chunk is written.
-      const place = JSON.stringify(relative(dist, id));
-      return code.replaceAll('import.meta.url', `new URL(${place}, __DIST__).href`);
+      // The output file and its depth are known only when the chunk is written.
+      const path = JSON.stringify(relative(dist, id));
+      return code.replaceAll('import.meta.url', `new URL(${path}, __DIST__).href`);
     },
     renderChunk(code, { fileName }) {
       if (!code.includes('__DIST__')) return null;
@@ -56,7 +56,7 @@ function keepPlaces(dist) {
   };
 }
 
-/** The folder of the package that a module belongs to; `null`: it is ours. */
+/** The folder of the package of a module. Returns null for our own modules. */
 function packageOf(id) {
   return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? null;
 }

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Removes what has been in a folder for longer than that and is not `current`, a set of names. */
+/** Removes files that are older than `maxAgeMs` and not in `current`, a set of names. */
 export function forgetOldFiles(folder, current, maxAgeMs) {
   for (const name of readdirSync(folder)) {
     const file = join(folder, name);

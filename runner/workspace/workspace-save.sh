@@ -1,12 +1,12 @@
-# Saves the work in one git repository as files outside of it. Run by workspace-save.ts, contained like an agent: everything in
-# the repository, its configuration included, was written by one. So its own configuration is read for nothing but where things are;
-# the saving itself goes through a bare repository of our own that borrows its objects and a copy of its index.
+# Saves the work in one git repository as files outside of it. Run by save-work.ts, contained like an agent, because an agent wrote everything
+# in the repository, including its configuration. That configuration is only used to find paths; the work is saved through a bare
+# repository of our own that borrows its objects and a copy of its index.
 #
 #   BATON_SAVE_STAGE        list: write the names of new and of modified files to $BATON_SAVE_OUT/new and …/modified
-#                           save: write $BATON_SAVE_OUT/work.bundle and …/work.patch, where there is something to save, and to
-#                           …/standing commit and branch of HEAD, one line each, empty where there is none
-#   BATON_SAVE_REPOSITORY   the folder that holds .git
-#   BATON_SAVE_OUT          where to write; for `save` it holds `leave-out`, NUL-separated pathspecs
+#                           save: write $BATON_SAVE_OUT/work.bundle and …/work.patch, if there is something to save, and to
+#                           …/standing commit and branch of HEAD, one line each, empty if there is none
+#   BATON_SAVE_REPOSITORY   the folder that contains .git
+#   BATON_SAVE_OUT          the output folder; for `save` it contains `leave-out`, NUL-separated pathspecs
 #   BATON_SAVE_MAX_KB       no file written here may grow larger
 set -euo pipefail
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1
@@ -35,7 +35,7 @@ borrow() {
   if [ -f "$common/info/exclude" ]; then cp -- "$common/info/exclude" "$own/info/exclude"; fi
 }
 
-# Files that the index says not to look at (assume-unchanged, skip-worktree) may have changed all the same.
+# Files that the index ignores (assume-unchanged, skip-worktree) may have changed too.
 unhide() {
   local entry
   : >"$out/assumed"
@@ -50,14 +50,14 @@ unhide() {
   save update-index --no-skip-worktree -z --stdin <"$out/skipped"
 }
 
-# The branches of a linked worktree live on in the repository that it is linked to; only where it stands is its own.
+# The branches of a linked worktree are in its main repository; only its HEAD is its own.
 wanted_refs() {
   local number=0 entry common ref
   if [ -n "$head" ]; then printf 'create refs/baton/HEAD %s\n' "$head"; fi
   common=$(ask rev-parse --path-format=absolute --git-common-dir)
   [ "$(ask rev-parse --absolute-git-dir)" = "$common" ] || return 0
   ask for-each-ref --format='create %(refname) %(objectname)' refs/heads
-  # Tags that came with the clone are packed, and may well lie outside of every branch. Those made here are files of their own.
+  # Tags of the clone are packed and may be outside of every branch. Tags that were created here are separate files.
   for ref in $(ask for-each-ref --format='%(refname)' refs/tags); do
     if [ -f "$common/$ref" ]; then printf 'create %s %s\n' "$ref" "$(ask rev-parse --verify "$ref")"; fi
   done
@@ -69,7 +69,7 @@ wanted_refs() {
   fi
 }
 
-# What was staged and then changed again in the working tree is in neither HEAD nor the patch.
+# Changes that were staged and then changed again in the working tree are in neither HEAD nor the patch.
 keep_staged() {
   local commit
   [ -n "$staged" ] && [ "$staged" != "$(save write-tree)" ] && [ "$staged" != "$(save rev-parse "$base^{tree}")" ] || return 0
@@ -96,8 +96,8 @@ save)
   printf '%s\n%s\n' "$head" "$(ask symbolic-ref --quiet HEAD || true)" >"$out/standing"
   wanted_refs | save update-ref --stdin
 
-  # Inside a repository that is part of this one git would look with the settings of that one; it is saved on its own.
-  staged=$(save write-tree 2>/dev/null || true) # None in the middle of a conflict.
+  # In a nested repository git would use the settings of that one; it is saved separately.
+  staged=$(save write-tree 2>/dev/null || true) # Fails during a conflict.
   { printf '.\0'; cat -- "$out/leave-out"; inner_repositories; } | save add --all --pathspec-from-file=- --pathspec-file-nul
   base=${head:-$(save hash-object -t tree /dev/null)}
   save diff --cached --binary --full-index --no-ext-diff --no-textconv --no-color --output="$out/work.patch" "$base"

@@ -172,7 +172,7 @@ export class RunLog implements RunObserver {
   messageGiven(runId: string, text: string): void {
     const run = this.#open.get(runId);
     run?.transcript.write('message', { text });
-    run?.log.info('a person said something');
+    run?.log.info('a person sent a message');
   }
 
   audited(runId: string, kind: string, data: Json): void {
@@ -254,12 +254,12 @@ const LINES: { readonly [type in RuntimeEventType]: readonly ['debug' | 'info' |
   turn_cancelled: ['debug', 'turn cancelled'],
   turn_ended_with_error: ['debug', 'turn broke off'],
   startup_failed: ['debug', 'agent could not start'],
-  turn_input_required: ['debug', 'agent asks what nobody may answer'],
-  approval_auto_approved: ['info', 'agent was allowed what it asked for'],
+  turn_input_required: ['debug', 'agent asks a question that may not be answered'],
+  approval_auto_approved: ['info', 'request of the agent was approved'],
   unsupported_tool_call: ['warn', 'agent called a tool that does not exist'],
   malformed: ['warn', 'agent wrote a line that cannot be read'],
   other_message: ['debug', 'agent did something unexpected'],
-  notification: ['debug', 'agent tells'],
+  notification: ['debug', 'message of the agent'],
 };
 
 /** For texts of agents and errors. */

@@ -181,7 +181,7 @@ test('pieces of a text are told at trace only, and what makes a sentence has it 
     'debug',
   );
 
-  expect(records.all('agent tells')).toMatchObject([{ detail: 'said: Hello', method: 'item/completed' }]);
+  expect(records.all('message of the agent')).toMatchObject([{ detail: 'said: Hello', method: 'item/completed' }]);
 });
 
 test('an answer and a message of a person are told in the log without their words, and in the transcript with them', async () => {
@@ -193,7 +193,7 @@ test('an answer and a message of a person are told in the log without their word
 
   expect(records.seen.slice(0, 2)).toMatchObject([
     { level: 'info', msg: 'a person answered', run_id: 'r', question_id: 'q1', decision: 'input' },
-    { level: 'info', msg: 'a person said something', run_id: 'r', issue_identifier: 'A' },
+    { level: 'info', msg: 'a person sent a message', run_id: 'r', issue_identifier: 'A' },
   ]);
   expect(JSON.stringify(records.seen)).not.toContain('wish');
   expect(await transcript('r')).toMatchObject([

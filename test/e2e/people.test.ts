@@ -44,7 +44,7 @@ test('a message to a run whose agent has not started is part of the first prompt
 
   expect((await textsOf(daemon))[0]).toBe('Work on AB-1\n\nA message from a person:\nmind the gap');
   expect(daemon.logLines).toContainEqual(
-    expect.objectContaining({ level: 'info', msg: 'a person said something', run_id: runId }),
+    expect.objectContaining({ level: 'info', msg: 'a person sent a message', run_id: runId }),
   );
   expect(JSON.stringify(daemon.logLines)).not.toContain('mind the gap');
   expect(await toldOf(daemon, runId)).toEqual([{ kind: 'message', text: 'mind the gap' }]);
