@@ -4,7 +4,7 @@ import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { Parser, parseDocument } from 'yaml';
 import { BatonError } from '../../../src/domain/errors.js';
-import { isMap, type JsonObject } from '../../../src/domain/json.js';
+import { isMap, isNestedDeeper, type JsonObject } from '../../../src/domain/json.js';
 import type { Skill } from './envelope.js';
 
 const MAX_SKILL_BYTES = 1_048_576;
@@ -75,7 +75,7 @@ const MAX_ALIASES = 100;
 /** Parses the front matter of a text. Returns `null` unless it is a plain map. Never throws. */
 export function frontMatterMap(text: string): JsonObject | null {
   const [, yaml] = /^\ufeff?---[ \t]*\r?\n((?:[^\n]*\n)*?)---[ \t]*\r?(?:\n|$)/.exec(text.slice(0, MAX_CHARS)) ?? [];
-  if (yaml === undefined || !isShallow(yaml)) return null;
+  if (yaml === undefined || isNestedDeeper(new Parser().parse(yaml), MAX_DEPTH)) return null;
   try {
     const document = parseDocument(yaml, { logLevel: 'silent' });
     if (document.errors.length > 0) return null;
@@ -86,24 +86,4 @@ export function frontMatterMap(text: string): JsonObject | null {
     // Too many aliases, or a cycle. The executor gets the content without `meta`.
     return null;
   }
-}
-
-interface Token {
-  readonly value?: unknown;
-  readonly items?: readonly { readonly key?: Token | null; readonly value?: Token }[];
-}
-
-/** Checks the depth of the tokens, because the composer of the parser is recursive and would overflow the stack. */
-function isShallow(source: string): boolean {
-  const pending: { token: unknown; depth: number }[] = [];
-  for (const token of new Parser().parse(source)) pending.push({ token, depth: 0 });
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    if (typeof next.token !== 'object' || next.token === null) continue;
-    if (next.depth > MAX_DEPTH) return false;
-    const token = next.token as Token;
-    const depth = next.depth + 1;
-    pending.push({ token: token.value, depth: next.depth });
-    for (const { key, value } of token.items ?? []) pending.push({ token: key, depth }, { token: value, depth });
-  }
-  return true;
 }

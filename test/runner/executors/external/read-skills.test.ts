@@ -111,10 +111,10 @@ describe('front matter', () => {
   test.each([
     ['no fence', 'a: 1\n'],
     ['a fence that is never closed', '---\na: 1\n'],
-    ['a list', '---\n- a\n---\n'],
-    ['a single value', '---\ntext\n---\n'],
-    ['nothing', '---\n---\n'],
-    ['what is no YAML', '---\na: [\n---\n'],
+    ['a list as its front matter', '---\n- a\n---\n'],
+    ['a single value as its front matter', '---\ntext\n---\n'],
+    ['an empty fence', '---\n---\n'],
+    ['invalid YAML', '---\na: [\n---\n'],
     ['a fence further down', 'text\n---\na: 1\n---\n'],
     ['10,000 levels of lists', `---\na: ${'- '.repeat(5_000)}\n---\n`],
     ['10,000 brackets', `---\na: ${'['.repeat(10_000)}\n---\n`],
@@ -123,7 +123,7 @@ describe('front matter', () => {
       `---\na: &a [x,x]\n${[...'bcdefg'].map((key, at) => `${key}: &${key} [${`*${'abcdef'[at]},`.repeat(9)}]`).join('\n')}\n---\n`,
     ],
     ['a cycle', '---\na: &a [*a]\n---\n'],
-  ])('%s has no front matter', (_, text) => {
+  ])('a text with %s has no front matter', (_, text) => {
     expect(frontMatterMap(text)).toBeNull();
   });
 
