@@ -6,7 +6,7 @@ import {
   type IncomingMessage,
   request as requestHttp,
 } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { Agent as HttpsAgent } from 'node:https';
 
 export interface ClientOptions {
   /** Keep idle connections open for that long, at most eight to a server. 0: every request has a connection of its own. */
@@ -67,48 +67,53 @@ export class HttpFault extends Error {
  * redirect, so that credentials reach no other server; it repeats nothing and decompresses nothing.
  */
 export class HttpClient {
+  readonly #agentOptions: HttpAgentOptions & { readonly proxyEnv?: NodeJS.ProcessEnv };
   readonly #http: HttpAgent;
-  readonly #https: HttpsAgent;
+  #https: HttpsAgent | null = null;
 
   constructor(private readonly options: ClientOptions = {}) {
     const { keepAliveMs = 0 } = options;
     // Servers close idle connections, and a request that crosses with that is lost. So the client closes them first.
-    const agentOptions: HttpAgentOptions & { readonly proxyEnv?: NodeJS.ProcessEnv } = {
+    this.#agentOptions = {
       ...(keepAliveMs > 0 ? { keepAlive: true, maxSockets: 8, timeout: keepAliveMs } : {}),
       // Node's own switch for HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Versions before 22.21 ignore it.
       ...(process.env.NODE_USE_ENV_PROXY === '1' ? { proxyEnv: process.env } : {}),
     };
-    this.#http = new HttpAgent(agentOptions);
-    this.#https = new HttpsAgent(agentOptions);
+    this.#http = new HttpAgent(this.#agentOptions);
   }
 
   /** Resolves when the response begins. Rejects with an `HttpFault`. */
-  send(request: HttpRequest): Promise<HttpResponse> {
-    const { url, method, headers, body, signal } = request;
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    if (request.signal?.aborted) throw new HttpFault('aborted');
+    // Loading TLS takes 10 ms, which commands that only talk to their daemon need not wait for.
+    const https = request.url.protocol === 'https:' ? await import('node:https') : null;
+    if (request.signal?.aborted) throw new HttpFault('aborted');
+    const { method, headers, url } = request;
+    const { socketPath, keepAliveMs = 0 } = this.options;
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) throw new HttpFault('aborted');
-      const isSecure = url.protocol === 'https:';
-      const { socketPath } = this.options;
-      const options = {
-        method,
-        headers,
-        agent: isSecure ? this.#https : this.#http,
-        ...(socketPath === undefined ? {} : { socketPath }),
-      };
-      const outgoing = isSecure ? requestHttps(url, options) : requestHttp(url, options);
-      const exchange = new Exchange(outgoing, request, (this.options.keepAliveMs ?? 0) > 0);
+      const options = { method, headers, ...(socketPath === undefined ? {} : { socketPath }) };
+      const outgoing =
+        https === null
+          ? requestHttp(url, { ...options, agent: this.#http })
+          : https.request(url, { ...options, agent: this.#secureAgent(https.Agent) });
+      const exchange = new Exchange(outgoing, request, keepAliveMs > 0);
       const onEnd = (error: unknown) => reject(exchange.fail(new HttpFault('unreachable', error)));
       outgoing.on('response', (incoming) => resolve(exchange.begin(incoming)));
       // Reading the response shows how it ends: a rejection that comes after it has begun is without effect.
       outgoing.on('error', onEnd);
       outgoing.on('close', () => onEnd(new Error('the connection was closed')));
-      outgoing.end(body ?? undefined);
+      outgoing.end(request.body ?? undefined);
     });
   }
 
   close(): void {
     this.#http.destroy();
-    this.#https.destroy();
+    this.#https?.destroy();
+  }
+
+  #secureAgent(Agent: typeof HttpsAgent): HttpsAgent {
+    this.#https ??= new Agent(this.#agentOptions);
+    return this.#https;
   }
 }
 
