@@ -72,15 +72,6 @@ test('an odd name of a label is one part of a path', async () => {
   expect(changes(fake)).toEqual([`DELETE /1/labels/${encodeURIComponent(label)}`]);
 });
 
-test('a comment comes before the move', async () => {
-  const fake = await startFakeGithub();
-  const issue = fake.add();
-
-  await openFake(fake).update(issue.id, { state: 'closed', comment: 'Done.' }, NEVER);
-
-  expect(changes(fake)).toEqual(['POST /1/comments {"body":"Done."}', CLOSE]);
-});
-
 test('a label that somebody else took off meanwhile is no trouble', async () => {
   const fake = await startFakeGithub();
   const issue = fake.add({ state: 'Review' });
@@ -93,29 +84,6 @@ test('a label that somebody else took off meanwhile is no trouble', async () => 
 });
 
 describe('what GitHub will not do is told to the agent', () => {
-  test.each([404, 409, 410, 422])('%i', async (status) => {
-    const fake = await startFakeGithub();
-    const issue = fake.add();
-    fake.server.fault = ({ method }) =>
-      method === 'GET' ? null : { status, body: { message: 'Validation Failed', errors: [{ message: 'too long' }] } };
-
-    await expect(openFake(fake).update(issue.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({
-      code: 'tracker_refused',
-      message: expect.stringMatching(/GH-1 .*too long/),
-    });
-  });
-
-  test('a locked issue takes no word from outside', async () => {
-    const fake = await startFakeGithub();
-    const issue = fake.add();
-    fake.world.locked.add(issue.id);
-
-    await expect(openFake(fake).update(issue.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({
-      code: 'tracker_refused',
-      message: expect.stringContaining('locked'),
-    });
-  });
-
   test('it says yes and does nothing', async () => {
     const fake = await startFakeGithub();
     const issue = fake.add();
@@ -125,25 +93,4 @@ describe('what GitHub will not do is told to the agent', () => {
       code: 'tracker_refused',
     });
   });
-
-  test.each(['GH-x', '../2', '', '99'])('%j is no issue, and nothing is changed', async (id) => {
-    const fake = await startFakeGithub();
-    fake.add();
-
-    await expect(openFake(fake).update(id, { comment: 'x' }, NEVER)).rejects.toMatchObject({ code: 'tracker_refused' });
-    expect(changes(fake)).toEqual([]);
-  });
-});
-
-test.each([
-  [401, 'tracker_auth'],
-  [403, 'tracker_auth'],
-  [429, 'tracker_rate_limited'],
-  [500, 'tracker_status'],
-])('%i of a change stays what it is', async (status, code) => {
-  const fake = await startFakeGithub();
-  const issue = fake.add();
-  fake.server.fault = ({ method }) => (method === 'GET' ? null : { status, body: { message: 'no' } });
-
-  await expect(openFake(fake).update(issue.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({ code });
 });

@@ -6,16 +6,6 @@ import { openFake } from '../../support/trackers/fake-tracker.js';
 const NEVER = new AbortController().signal;
 
 describe('the quota', () => {
-  test('a read tells what is left, until when, and what it took', async () => {
-    const fake = await startFakeGithub();
-    for (let n = 0; n < 150; n++) fake.add();
-
-    const { rateLimit } = await openFake(fake).issuesByStates(['open'], NEVER);
-
-    const { remaining, resetAtSeconds } = fake.world.quota;
-    expect(rateLimit).toEqual({ remaining, resetAtMs: resetAtSeconds * 1000, cost: 3 });
-  });
-
   test('an idle poll is free, and knows all pages', async () => {
     const fake = await startFakeGithub();
     for (let n = 0; n < 150; n++) fake.add();

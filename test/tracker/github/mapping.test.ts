@@ -123,33 +123,6 @@ test('a pull request is no issue: not in lists, not by its number, not for chang
 });
 
 describe('assignee', () => {
-  test.each([
-    ['baton-bot', ['baton-bot'], null],
-    ['@Baton-Bot', ['ann', 'baton-bot'], null],
-    ['me', ['baton-bot'], null],
-    ['baton-bot', ['bob'], 'is assigned to bob, not to baton-bot'],
-    ['me', ['ann', 'bob'], 'is assigned to ann and bob, not to baton-bot'],
-    ['me', [], 'is assigned to nobody, not to baton-bot'],
-  ])('wanted %s, assigned to %j: %s', async (assignee, people, heldBack) => {
-    const fake = await startFakeGithub();
-    const { id } = fake.add();
-    fake.world.assignees.set(id, people);
-
-    const { issues } = await openFake(fake, { provider: { assignee } }).issuesByStates(['open'], NEVER);
-
-    expect(issues[0]).toMatchObject({ held_back: heldBack, dispatchable: heldBack === null });
-  });
-
-  test('who "me" is gets asked once', async () => {
-    const fake = await startFakeGithub();
-    fake.add();
-    const tracker = openFake(fake, { provider: { assignee: 'me' } });
-
-    for (let n = 0; n < 3; n++) await tracker.issuesByStates(['open'], NEVER);
-
-    expect(fake.server.requests.filter(({ url }) => url.pathname === '/user')).toHaveLength(1);
-  });
-
   test('"me" needs a token of somebody', async () => {
     const fake = await startFakeGithub();
     fake.world.user = null;

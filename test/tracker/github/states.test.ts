@@ -26,61 +26,6 @@ async function queryOf(states: readonly string[], requiredLabels: readonly strin
   return { ids: issues.map(({ id }) => id), state: query?.get('state'), labels: query?.get('labels') ?? null };
 }
 
-describe('states of labels', () => {
-  test('an open issue is in the state of its label, a closed one is closed whatever it carries', async () => {
-    const fake = await board();
-
-    const { issues } = await openFake(fake, { provider: LABELS }).issuesByIds(['1', '2', '3', '4'], NEVER);
-
-    expect(issues.map(({ state }) => state)).toEqual(['open', 'In progress', 'Review', 'closed']);
-    expect(issues[1]?.labels).toContain('in progress');
-  });
-
-  test('without state_labels a label is only a label', async () => {
-    const { issues } = await openFake(await board()).issuesByIds(['2'], NEVER);
-
-    expect(issues[0]?.state).toBe('open');
-  });
-
-  test('a map gives states other names than their labels', async () => {
-    const fake = await startFakeGithub();
-    fake.add({ labels: ['status: DOING'] });
-    const tracker = openFake(fake, { provider: { state_labels: { Doing: 'status: doing' } } });
-
-    const { issues } = await tracker.issuesByStates(['doing'], NEVER);
-
-    expect(issues.map(({ state }) => state)).toEqual(['Doing']);
-    expect(tracker.states).toEqual(['open', 'Doing', 'closed']);
-  });
-
-  test('of several labels the last listed wins, and that is told', async () => {
-    const fake = await startFakeGithub();
-    fake.add({ state: 'Review', labels: ['In progress'] });
-    const tracker = openFake(fake, { provider: LABELS });
-
-    const { issues, problems } = await tracker.issuesByStates(['review'], NEVER);
-    const other = await tracker.issuesByStates(['in progress'], NEVER);
-
-    expect(issues.map(({ state }) => state)).toEqual(['Review']);
-    expect(problems).toEqual([expect.stringMatching(/GH-1 .*"In progress" and "Review".*counts as "Review"/)]);
-    expect(other.issues).toEqual([]);
-  });
-
-  test('a state that does not exist is told, and nothing is asked for it alone', async () => {
-    const fake = await board();
-    const tracker = openFake(fake, { provider: LABELS });
-
-    const alone = await tracker.issuesByStates(['Reveiw'], NEVER);
-    const asked = fake.server.requests.length;
-    const mixed = await tracker.issuesByStates(['Reveiw', 'open'], NEVER);
-
-    expect([alone.issues, asked]).toEqual([[], 0]);
-    expect(alone.problems).toEqual([expect.stringMatching(/"Reveiw".*Review/)]);
-    expect(mixed.issues).toHaveLength(1);
-    expect(mixed.problems).toEqual(alone.problems);
-  });
-});
-
 describe('GitHub is asked for no more than needed', () => {
   test.each([
     [['open'], [], { ids: ['1'], state: 'open', labels: null }],
@@ -114,23 +59,6 @@ describe('GitHub is asked for no more than needed', () => {
 });
 
 describe('settings', () => {
-  test.each([
-    [['Open'], 'GitHub knows'],
-    [{ Closed: 'x' }, 'GitHub knows'],
-    [['Doing', 'doing '], 'twice'],
-    [{ Doing: 'x', Done: 'X' }, 'two states'],
-    [{ Doing: ' ' }, 'empty'],
-    [{ Doing: 7, Done: ['x'] }, 'must be a text'],
-    [[['x']], 'list of texts'],
-  ])('state_labels %j are refused', async (state_labels, why) => {
-    const fake = await startFakeGithub();
-
-    const open = () => openFake(fake, { provider: { state_labels } as JsonObject });
-
-    expect(open).toThrow(expect.objectContaining({ code: 'invalid_tracker_config' }));
-    expect(open).toThrow(why);
-  });
-
   test.each([
     ...['widgets', 'octo-org/', '/widgets', 'octo-org/widgets/issues', 'octo-org/..', 'octo-org/.', 'o/w.git'],
     ...['https://github.com/octo-org/widgets', 'octo org/widgets', 'octo-org/wid%2fgets', '-octo/widgets', 'o/w?x'],

@@ -210,16 +210,3 @@ test('a list of logins leaves out members who are not on it', async () => {
     [null, false],
   ]);
 });
-
-test('trust that changes while the tracker lives counts at once', async () => {
-  const fake = await startFakeGithub();
-  fake.add({ author: 'eve', isMember: false, labels: ['baton'] });
-  let trust: Trust = 'members';
-  const tracker = openFake(fake, { settings: () => ({ trust, requiredLabels: ['baton'] }) });
-  const trusted = async () => (await tracker.issuesByStates(['open'], NEVER)).issues[0]?.author?.trusted;
-
-  const before = await trusted();
-  trust = ['eve'];
-
-  expect([before, await trusted()]).toEqual([false, true]);
-});

@@ -69,18 +69,6 @@ describe('a move is one request, and leaves other labels alone', () => {
   });
 });
 
-test('a comment comes before the move', async () => {
-  const fake = await startFakeGitlab();
-  const issue = fake.add();
-
-  await openFake(fake).update(issue.id, { state: 'closed', comment: 'Done.' }, NEVER);
-
-  expect(changes(fake)).toEqual([
-    ['POST /1/notes', { body: 'Done.' }],
-    ['PUT /1', { state_event: 'close' }],
-  ]);
-});
-
 test('a comment carries out no quick action', async () => {
   const fake = await startFakeGitlab();
   const issue = fake.add();
@@ -91,29 +79,6 @@ test('a comment carries out no quick action', async () => {
 });
 
 describe('what GitLab will not do is told to the agent', () => {
-  test.each([400, 404, 405, 409, 422])('%i', async (status) => {
-    const fake = await startFakeGitlab();
-    const issue = fake.add();
-    fake.server.fault = ({ method }) =>
-      method === 'GET' ? null : { status, body: { message: { note: ['is too long'] } } };
-
-    await expect(openFake(fake).update(issue.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({
-      code: 'tracker_refused',
-      message: expect.stringMatching(/GL-1 .*too long/),
-    });
-  });
-
-  test('a locked discussion takes no word from outside', async () => {
-    const fake = await startFakeGitlab();
-    const issue = fake.add();
-    fake.world.locked.add(issue.id);
-
-    await expect(openFake(fake).update(issue.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({
-      code: 'tracker_refused',
-      message: expect.stringContaining('locked'),
-    });
-  });
-
   test('it says yes and does nothing, for want of a role', async () => {
     const fake = await startFakeGitlab();
     const issue = fake.add();
@@ -135,19 +100,6 @@ describe('what GitLab will not do is told to the agent', () => {
     await expect(openFake(fake).update(id, { comment: 'x' }, NEVER)).rejects.toMatchObject({ code: 'tracker_refused' });
     expect(changes(fake)).toEqual([]);
   });
-});
-
-test.each([
-  [401, 'tracker_auth'],
-  [403, 'tracker_auth'],
-  [429, 'tracker_rate_limited'],
-  [500, 'tracker_status'],
-])('%i of a change stays what it is', async (status, code) => {
-  const fake = await startFakeGitlab();
-  const issue = fake.add();
-  fake.server.fault = ({ method }) => (method === 'GET' ? null : { status, body: { message: 'no' } });
-
-  await expect(openFake(fake).update(issue.id, { comment: 'x' }, NEVER)).rejects.toMatchObject({ code });
 });
 
 test('an answer about another issue is none', async () => {

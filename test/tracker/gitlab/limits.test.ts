@@ -4,16 +4,6 @@ import { openFake } from '../../support/trackers/fake-tracker.js';
 
 const NEVER = new AbortController().signal;
 
-test('a read tells what is left, until when, and what it took', async () => {
-  const fake = await startFakeGitlab();
-  for (let n = 0; n < 150; n++) fake.add();
-
-  const { rateLimit } = await openFake(fake).issuesByStates(['opened'], NEVER);
-
-  const { remaining, resetAtSeconds } = fake.world.quota;
-  expect(rateLimit).toEqual({ remaining, resetAtMs: resetAtSeconds * 1000, cost: fake.server.requests.length });
-});
-
 test('an instance without limits tells none', async () => {
   const fake = await startFakeGitlab();
   fake.server.fault = ({ url }) => (url.pathname.endsWith('/issues') ? { body: [] } : null);

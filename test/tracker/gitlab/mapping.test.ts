@@ -113,33 +113,6 @@ test.each([
 });
 
 describe('assignee', () => {
-  test.each([
-    ['baton-bot', ['baton-bot'], null],
-    ['@Baton-Bot', ['ann', 'baton-bot'], null],
-    ['me', ['baton-bot'], null],
-    ['baton-bot', ['bob'], 'is assigned to bob, not to baton-bot'],
-    ['me', ['ann', 'bob'], 'is assigned to ann and bob, not to baton-bot'],
-    ['me', [], 'is assigned to nobody, not to baton-bot'],
-  ])('wanted %s, assigned to %j: %s', async (assignee, people, heldBack) => {
-    const fake = await startFakeGitlab();
-    const { id } = fake.add();
-    fake.world.assignees.set(id, people);
-
-    const { issues } = await openFake(fake, { provider: { assignee } }).issuesByStates(['opened'], NEVER);
-
-    expect(issues[0]).toMatchObject({ held_back: heldBack, dispatchable: heldBack === null });
-  });
-
-  test('who "me" is gets asked once', async () => {
-    const fake = await startFakeGitlab();
-    fake.add();
-    const tracker = openFake(fake, { provider: { assignee: 'me' } });
-
-    for (let n = 0; n < 3; n++) await tracker.issuesByStates(['opened'], NEVER);
-
-    expect(fake.server.requests.filter(({ url }) => url.pathname.endsWith('/user'))).toHaveLength(1);
-  });
-
   test('"me" needs a token that may say whose it is', async () => {
     const fake = await startFakeGitlab();
     fake.world.user = null;

@@ -129,17 +129,4 @@ describe('other trust', () => {
     expect(issues.map(({ author }) => author?.trusted)).toEqual([false, true]);
     expect(asked(fake, '/members/all')).toEqual([]);
   });
-
-  test('trust that changes is in force with the next read', async () => {
-    const fake = await startFakeGitlab();
-    fake.add({ author: 'eve', isMember: false });
-    let trust: Trust = 'members';
-    const tracker = openFake(fake, { settings: () => ({ trust }) });
-
-    const before = await tracker.issuesByStates(['opened'], NEVER);
-    trust = ['eve'];
-    const after = await tracker.issuesByStates(['opened'], NEVER);
-
-    expect([before, after].map(({ issues }) => issues[0]?.author?.trusted)).toEqual([false, true]);
-  });
 });

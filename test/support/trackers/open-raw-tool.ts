@@ -1,21 +1,19 @@
 import type { JsonObject } from '../../../src/domain/json.js';
-import { startFakeGitlab } from '../../support/trackers/fake-gitlab.js';
-import { openFake } from '../../support/trackers/fake-tracker.js';
+import { type FakeTracker, openFake } from './fake-tracker.js';
 
 const NEVER = new AbortController().signal;
 
-/** The tool of a run that works on issue 1. */
-export async function toolOf(provider: JsonObject = {}) {
-  const fake = await startFakeGitlab();
+/** The raw tool of a run that works on a new issue, which is in the first state and has the state label "Review" to move to. */
+export async function openRawTool<Fake extends FakeTracker>(fake: Fake, provider: JsonObject = {}) {
   const added = fake.add();
   const tracker = openFake(fake, { provider: { raw_tool: true, state_labels: ['Review'], ...provider } });
   const [tool] = tracker.tools();
   const [issue] = (await tracker.issuesByIds([added.id], NEVER)).issues;
-  if (!tool || !issue) throw new Error('both are there');
+  if (!tool || !issue) throw new Error('tool and issue exist');
   fake.server.requests.length = 0;
   const call = async (input: unknown) => {
     const result = await tool.call(input, { issue, runId: 'r' });
-    return { ...result, told: JSON.parse(result.text) };
+    return { ...result, json: JSON.parse(result.text) };
   };
   return { fake, added, tool, call };
 }
