@@ -1,8 +1,12 @@
-import { expect, test } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
+import type { JsonObject } from '../../src/domain/json.js';
 import { createRedactor } from '../../src/logging/redact.js';
-import { type RawResult, rawTool, ToolRefusal } from '../../src/tracker/raw-tool.js';
+import { parseRestPath, type RawResult, rawTool, ToolRefusal, writeRestPath } from '../../src/tracker/raw-tool.js';
 import { issue } from '../support/builders.js';
+import { FAKE_KINDS } from '../support/trackers/fake-kinds.js';
+import { openFake } from '../support/trackers/fake-tracker.js';
 
 const TOKEN = 'canary-token-0123456789';
 const OWN = issue({ id: 'A', state: 'Todo' });
@@ -129,4 +133,76 @@ test('a change is told to have moved the issue, however deep its answer is', asy
   const told = await toolWith({ ok: true, body }, { isChange: true, stateOf: async () => states.shift() ?? null })();
 
   expect([told.json.error.code, told.movedTo]).toEqual(['tracker_response', 'Done']);
+});
+
+/** Whole characters and halves of them. */
+const HALVES = fc.constantFrom('a', '/', '?', '\ud83d', '\ude04', '😄');
+
+test('a plain path is taken apart', () => {
+  expect(parseRestPath('/issues/12/labels/?a=b')).toEqual({ segments: ['issues', '12', 'labels'], query: '?a=b' });
+  expect(parseRestPath('/labels/in%20progress')).toEqual({ segments: ['labels', 'in progress'], query: '' });
+});
+
+test.each([
+  ...[
+    'issues',
+    '//evil.example/x',
+    'https://evil.example/x',
+    '/a/../b',
+    '/a/./b',
+    '/a//b',
+    '/a/%2e%2e/b',
+    '/%252e%252e/x',
+  ],
+  ...['/a\\b', '/a/%5c..', '/a#b', '/a b', '/a/%00', '/a/%zz', `/${'x'.repeat(3_000)}`],
+  ...['/\ud800', '/a?b=\udc00', '/a/%ed%a0%80'],
+])('SEC-22 what could lead elsewhere is refused: %s', (path) => {
+  expect(typeof parseRestPath(path)).toBe('string');
+});
+
+test('SEC-22 whatever is written, what is sent has no dots, and an encoded slash stays one part', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ unit: 'grapheme' }), fc.string({ unit: HALVES })), (text) => {
+      const parsed = parseRestPath(`/${text}`);
+      if (typeof parsed === 'string') return;
+      const sent = new URL(`https://host/base${writeRestPath(parsed.segments)}`);
+      expect(sent.origin).toBe('https://host');
+      expect(sent.pathname.startsWith('/base')).toBe(true);
+      expect(sent.pathname.split('/')).toHaveLength(2 + parsed.segments.length);
+    }),
+  );
+});
+
+const NEVER = new AbortController().signal;
+const document = {
+  version: 1,
+  type: 'doc',
+  content: [{ type: 'paragraph', content: [{ type: 'text', text: 'Hi.' }] }],
+};
+
+/** A call of the raw tool that comments on the run's own issue. */
+const COMMENTS: { readonly [kind in keyof typeof FAKE_KINDS]: JsonObject } = {
+  linear: { query: 'mutation { commentCreate(input: {issueId: "ENG-1", body: "Hi."}) { success } }' },
+  github: { method: 'POST', path: '/issues/1/comments', body: { body: 'Hi.' } },
+  gitlab: { method: 'POST', path: '/issues/1/notes', body: { body: 'Hi.' } },
+  jira: { method: 'POST', path: '/issue/ABC-1/comment', body: { body: document } },
+  redmine: { method: 'PUT', path: '/issues/1.json', body: { issue: { notes: 'Hi.' } } },
+};
+const RAW_TOOL_KINDS = Object.keys(FAKE_KINDS) as (keyof typeof FAKE_KINDS)[];
+
+describe('a move of a person is not taken for that of an agent who changed something else', () => {
+  test.each(RAW_TOOL_KINDS)('%s', async (kind) => {
+    const { start, terminal } = FAKE_KINDS[kind];
+    const fake = await start();
+    const added = fake.add();
+    const tracker = openFake(fake, { provider: { raw_tool: true } });
+    const [issue] = (await tracker.issuesByIds([added.id], NEVER)).issues;
+    if (!issue) throw new Error('it is there');
+
+    added.state = terminal;
+    const told = await tracker.tools()[0]?.call(COMMENTS[kind], { issue, runId: 'r' });
+
+    expect(added.comments).toHaveLength(1);
+    expect([told?.success, told?.movedTo]).toEqual([true, undefined]);
+  });
 });
