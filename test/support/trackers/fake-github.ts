@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { githubTracker } from '../../../src/tracker/github/tracker.js';
-import { answerGraphql, type FakeActor, type FakeHistory } from './fake-github-graphql.js';
-import { commentShape, issueShape, repositoryShape, WEB } from './fake-github-shapes.js';
+import { EDITORS_QUERY, HISTORY_QUERY } from '../../../src/tracker/github/trust.js';
 import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';
 import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
 
 /** What GitHub knows besides the board; tests change it by hand. */
-export interface GithubWorld {
+interface GithubWorld {
   readonly repo: string;
   isPublic: boolean;
   hasIssues: boolean;
@@ -277,4 +276,163 @@ function notFound(): FakeAnswer {
 
 function refusal(status: number, message: string): FakeAnswer {
   return { status, body: { message, documentation_url: 'https://docs.github.com/rest', status: String(status) } };
+}
+
+type FakeActor = string | null;
+
+/** What happened to an issue; times as GitHub writes them. */
+interface FakeHistory {
+  /** The oldest first. */
+  readonly edited?: readonly { readonly at: string; readonly by: FakeActor }[];
+  readonly renamed?: readonly { readonly at: string; readonly by: FakeActor }[];
+  readonly labelled?: readonly { readonly at: string; readonly label: string }[];
+  /** When the answering server heard of the issue last; absent: just now. */
+  readonly updatedAt?: string;
+}
+
+/** Answers the two queries that there are, in GitHub's shape; the queries themselves are held against the published schema elsewhere. */
+function answerGraphql({ body }: FakeRequest, world: GithubWorld, board: FakeTracker['board']): FakeAnswer {
+  const { query, variables } = body;
+  const tell = { [HISTORY_QUERY]: issueNode, [EDITORS_QUERY]: commentNode }[query as string];
+  if (tell === undefined) return { body: { errors: [{ message: 'the fake does not know this query' }] } };
+  const ids = variables.ids as string[];
+  if (ids.length > 100) return { body: { errors: [{ type: 'ARGUMENT_LIMIT', message: 'at most 100 ids' }] } };
+  const nodes = ids.map((id) => tell(id, world, board));
+  const errors = nodes.flatMap((node, n) => {
+    if (node !== null) return [];
+    const message = `Could not resolve to a node with the global id of '${ids[n]}'`;
+    return [{ type: 'NOT_FOUND', path: ['nodes', n], message }];
+  });
+  return {
+    body: { data: { nodes }, ...(errors.length === 0 ? {} : { errors }) },
+    headers: { 'x-ratelimit-resource': 'graphql' },
+  };
+}
+
+function commentNode(nodeId: string, { commentEditors }: GithubWorld, board: FakeTracker['board']) {
+  const [, id = '', n = ''] = /^IC_kwDOA(\d+)_(\d+)$/.exec(nodeId) ?? [];
+  const comment = board.get(id)?.comments[Number(n)];
+  if (comment === undefined) return null;
+  const editor = commentEditors.get(comment.body);
+  return {
+    ...{ __typename: 'IssueComment', body: comment.body },
+    ...{ lastEditedAt: editor === undefined ? null : comment.createdAt, editor: actorOf(editor ?? null) },
+  };
+}
+
+function issueNode(nodeId: string, { histories }: GithubWorld, board: FakeTracker['board']) {
+  const id = nodeId.replace('I_kwDOA', '');
+  const issue = board.get(id);
+  if (issue === undefined) return null;
+  const { edited = [], renamed = [], labelled = [], updatedAt } = histories.get(id) ?? {};
+  const items = [
+    ...labelled.map(({ at, label }) => ({ __typename: 'LabeledEvent', createdAt: at, label: { name: label } })),
+    ...renamed.map(({ at, by }) => ({ __typename: 'RenamedTitleEvent', createdAt: at, actor: actorOf(by) })),
+  ].sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
+  const last = edited.at(-1);
+  // With the first edit comes one that holds what was there before.
+  const created = { at: issue.createdAt, by: issue.author };
+  const edits = (last === undefined ? [] : [created, ...edited]).map(({ at, by }) => ({
+    editedAt: at,
+    editor: actorOf(by),
+  }));
+  return {
+    ...{ __typename: 'Issue', updatedAt: updatedAt ?? issue.updatedAt },
+    ...{ lastEditedAt: last?.at ?? null, editor: actorOf(last?.by ?? null), includesCreatedEdit: last !== undefined },
+    // The newest first, unlike the timeline.
+    userContentEdits: { totalCount: edits.length, nodes: edits.reverse().slice(0, 100) },
+    timelineItems: { pageInfo: { hasPreviousPage: items.length > 100 }, nodes: items.slice(-100) },
+  };
+}
+
+/** GraphQL leaves the `[bot]` out. */
+function actorOf(login: FakeActor) {
+  if (login === null) return null;
+  const isBot = login.endsWith('[bot]');
+  return { __typename: isBot ? 'Bot' : 'User', login: isBot ? login.slice(0, -'[bot]'.length) : login };
+}
+
+const WEB = 'https://api.github.com';
+
+/** An issue as the REST API tells it. */
+function issueShape(issue: FakeIssue, world: GithubWorld, board: FakeTracker['board']) {
+  const { repo, pulls, locked, foreignBlockers, hasDependencies, assignees } = world;
+  const { id } = issue;
+  const number = Number(id);
+  const isBuiltIn = ['open', 'closed'].includes(issue.state);
+  const names = [...issue.labels, ...(isBuiltIn ? [] : [issue.state]), ...priorityLabels(issue)];
+  const people = (assignees.get(id) ?? (issue.assignee === null ? [] : [issue.assignee])).map(userShape);
+  const blockers = issue.blockedBy.map((each) => board.get(each)?.state);
+  const foreign = foreignBlockers.get(id) ?? [];
+  const open = [...blockers, ...foreign.map(({ state }) => state)].filter((state) => state !== 'closed');
+  return {
+    id: 5_000_000 + number,
+    node_id: `I_kwDOA${id}`,
+    url: `${WEB}/repos/${repo}/issues/${id}`,
+    repository_url: `${WEB}/repos/${repo}`,
+    html_url: `https://github.com/${repo}/issues/${id}`,
+    number,
+    ...(issue.isMalformed ? {} : { title: issue.title }),
+    body: issue.description,
+    user: userShape(issue.author),
+    author_association: issue.isMember ? 'MEMBER' : 'NONE',
+    labels: names.map((name, n) => ({ id: n, name, color: 'ededed', default: false, description: null })),
+    state: issue.state === 'closed' ? 'closed' : 'open',
+    state_reason: issue.state === 'closed' ? 'completed' : null,
+    locked: locked.has(id),
+    assignee: people[0] ?? null,
+    assignees: people,
+    milestone: null,
+    comments: issue.comments.length,
+    created_at: issue.createdAt.replace('.000Z', 'Z'),
+    updated_at: issue.updatedAt.replace('.000Z', 'Z'),
+    closed_at: null,
+    ...(pulls.has(id) ? { pull_request: { url: `${WEB}/repos/${repo}/pulls/${id}` } } : {}),
+    ...(hasDependencies
+      ? {
+          issue_dependencies_summary: {
+            blocked_by: open.length,
+            total_blocked_by: blockers.length + foreign.length,
+            blocking: 0,
+            total_blocking: 0,
+          },
+        }
+      : {}),
+  };
+}
+
+function commentShape(comment: FakeIssue['comments'][number], n: number, id = '') {
+  const { author, isMember, body, createdAt } = comment;
+  return {
+    id: 9_000_000 + n,
+    node_id: `IC_kwDOA${id}_${n}`,
+    body,
+    user: userShape(author),
+    author_association: isMember ? 'COLLABORATOR' : 'NONE',
+    created_at: createdAt,
+    updated_at: createdAt,
+  };
+}
+
+function repositoryShape(world: GithubWorld, id: number) {
+  const { isPublic, hasIssues, isArchived, permissions } = world;
+  const fullName = world.renamedTo ?? world.repo;
+  return {
+    id,
+    name: fullName.split('/')[1],
+    full_name: fullName,
+    private: !isPublic,
+    visibility: isPublic ? 'public' : 'private',
+    has_issues: hasIssues,
+    archived: isArchived,
+    permissions: { admin: false, maintain: false, pull: true, ...permissions },
+  };
+}
+
+function userShape(login: string) {
+  return login === 'ghost' ? null : { login, id: 42, type: login.endsWith('[bot]') ? 'Bot' : 'User' };
+}
+
+function priorityLabels({ priority }: FakeIssue): readonly string[] {
+  return priority === null ? [] : [`P${priority}`];
 }

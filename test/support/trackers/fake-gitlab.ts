@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
+import { BLOCKERS_QUERY } from '../../../src/tracker/gitlab/read.js';
 import { gitlabTracker } from '../../../src/tracker/gitlab/tracker.js';
-import { answerBlockers } from './fake-gitlab-blockers.js';
-import { changeIssue, createNote } from './fake-gitlab-changes.js';
-import { issueShape, labelEventShape, memberShapes, noteShapes, projectShape } from './fake-gitlab-shapes.js';
 import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';
-import { addTo, type FakeTracker } from './fake-tracker.js';
+import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
 
 export interface FakeLabelEvent {
   readonly at: string;
@@ -15,7 +13,7 @@ export interface FakeLabelEvent {
 }
 
 /** What GitLab knows besides the board; tests change it by hand. */
-export interface GitlabWorld {
+interface GitlabWorld {
   readonly project: string;
   /** The path that the project has now, where it was renamed. */
   renamedTo: string | null;
@@ -87,7 +85,7 @@ function newWorld(): GitlabWorld {
   };
 }
 
-export interface GitlabScene {
+interface GitlabScene {
   readonly world: GitlabWorld;
   readonly board: FakeTracker['board'];
 }
@@ -197,6 +195,208 @@ function withHeaders(answer: FakeAnswer, { method, headers }: FakeRequest, { quo
   return isRead && headers['if-none-match'] === etag ? { status: 304, headers: all } : { ...answer, headers: all };
 }
 
-export function refusal(status: number, message: unknown): FakeAnswer {
+function refusal(status: number, message: unknown): FakeAnswer {
   return { status, body: { message } };
+}
+
+const KNOWN = ['add_labels', 'remove_labels', 'state_event', 'title', 'description'];
+
+function changeIssue(issue: FakeIssue, body: FakeRequest['body'], world: GitlabWorld): FakeAnswer {
+  const stranger = Object.keys(body).find((key) => !KNOWN.includes(key));
+  if (stranger !== undefined) return { status: 400, body: { error: `the fake does not know ${stranger}` } };
+  if (Object.keys(body).length === 0) return { status: 400, body: { error: 'labels, state_event, … are missing' } };
+  if (body.title === '') return refusal(400, { title: ["can't be blank"] });
+  if (world.isArchived) return refusal(403, '403 Forbidden');
+  if (world.isChangeIgnored) return { body: issueShape(issue, world) };
+  if (body.title !== undefined) issue.title = body.title;
+  if (body.description !== undefined) issue.description = body.description;
+  const carried = [...issue.labels, ...(world.stateLabels.includes(issue.state) ? [issue.state] : [])];
+  const removed = namesIn(body.remove_labels);
+  const labels = new Set([...carried.filter((each) => !removed.includes(each)), ...namesIn(body.add_labels)]);
+  const wasOpen = issue.state !== 'closed';
+  const isOpen = body.state_event === 'close' ? false : body.state_event === 'reopen' ? true : wasOpen;
+  // The board has one state where GitLab has labels: one that stands for a state is it.
+  const label = isOpen ? [...labels].find((each) => world.stateLabels.includes(each)) : undefined;
+  issue.state = label ?? (isOpen ? 'opened' : 'closed');
+  issue.labels = [...labels].filter((each) => each !== label);
+  for (const name of labels) if (!world.labels.includes(name)) world.labels.push(name);
+  return { body: issueShape(issue, world) };
+}
+
+function createNote(issue: FakeIssue, body: FakeRequest['body'], world: GitlabWorld): FakeAnswer {
+  if (world.locked.has(issue.id)) return refusal(403, '403 Forbidden');
+  const { body: text } = body;
+  if (typeof text !== 'string' || text === '') return { status: 400, body: { error: 'body is missing' } };
+  const author = world.user ?? 'token';
+  const createdAt = new Date().toISOString();
+  issue.comments.push({ author, isMember: true, body: text, createdAt });
+  return { status: 201, body: noteShape(author, text, createdAt, false) };
+}
+
+function namesIn(value: unknown): readonly string[] {
+  return typeof value === 'string' ? value.split(',').filter((name) => name !== '') : [];
+}
+
+/** Answers the one query that there is, in the shape of GitLab's GraphQL API. */
+function answerBlockers({ body }: FakeRequest, { world, board }: GitlabScene): FakeAnswer {
+  const { query, variables } = body;
+  if (query !== BLOCKERS_QUERY) return { body: { errors: [{ message: 'the fake does not know this query' }] } };
+  if (world.missingField !== null) return { body: { errors: [undefinedField(world.missingField)] } };
+  const path = world.renamedTo ?? world.project;
+  if (variables.project.toLowerCase() !== path.toLowerCase()) return { body: { data: { project: null } } };
+  const iids = variables.iids as string[];
+  const nodes = [...board.keys()]
+    .filter((id) => iids.includes(id) && !world.hidden.has(id))
+    .slice(0, 100)
+    .map((id) => ({ iid: id, widgets: [{}, widgetOf(id, { world, board }), {}] }));
+  return { body: { data: { project: { workItems: { nodes } } } } };
+}
+
+function widgetOf(id: string, { world, board }: GitlabScene) {
+  const own = (board.get(id)?.blockedBy ?? []).flatMap((each) => {
+    const issue = board.get(each);
+    if (!issue) return [];
+    const labels = labelsOf(issue).map((title) => ({ title }));
+    const state = issue.state === 'closed' ? 'CLOSED' : 'OPEN';
+    return {
+      ...{ iid: each, state, reference: `${world.project}#${each}` },
+      widgets: [{}, { labels: { nodes: labels } }],
+    };
+  });
+  const foreign = (world.foreignBlockers.get(id) ?? []).map(({ reference, state }) => ({
+    ...{ iid: reference.split('#')[1], state, reference },
+    widgets: [{ labels: { nodes: [{ title: 'Review' }] } }],
+  }));
+  const seen = [...own, ...foreign];
+  const open = seen.filter(({ state }) => state === 'OPEN').length + (world.hiddenBlockers.get(id) ?? 0);
+  const related = { linkType: 'relates_to', workItem: { iid: '77', state: 'OPEN', reference: `${world.project}#77` } };
+  const blocking = { linkType: 'blocks', workItem: { iid: '78', state: 'OPEN', reference: `${world.project}#78` } };
+  const links = seen.map((workItem) => ({ linkType: 'is_blocked_by', workItem }));
+  return { blockedByCount: open, linkedItems: { nodes: [related, ...links, blocking] } };
+}
+
+function undefinedField(fieldName: string) {
+  const message = `Field '${fieldName}' doesn't exist on type 'WorkItemWidgetLinkedItems'`;
+  const extensions = { code: 'undefinedField', typeName: 'WorkItemWidgetLinkedItems', fieldName };
+  return { message, locations: [{ line: 8, column: 13 }], path: ['query BatonBlockers'], extensions };
+}
+
+const WEB = 'https://gitlab.example.org';
+
+/** An issue as the REST API tells it. */
+function issueShape(issue: FakeIssue, world: GitlabWorld) {
+  const { id } = issue;
+  const people = world.assignees.get(id) ?? (issue.assignee === null ? [] : [issue.assignee]);
+  const type = world.types.get(id) ?? 'issue';
+  return {
+    id: 900_000 + Number(id),
+    iid: Number(id),
+    project_id: 4_711,
+    ...(issue.isMalformed ? {} : { title: issue.title }),
+    description: issue.description,
+    state: issue.state === 'closed' ? 'closed' : 'opened',
+    created_at: issue.createdAt,
+    updated_at: issue.updatedAt,
+    closed_at: null,
+    closed_by: null,
+    labels: labelsOf(issue),
+    milestone: null,
+    assignees: people.map(userShape),
+    author: userShape(issue.author),
+    type: type.toUpperCase(),
+    assignee: people[0] === undefined ? null : userShape(people[0]),
+    user_notes_count: issue.comments.length,
+    due_date: null,
+    confidential: false,
+    discussion_locked: world.locked.has(id) ? true : null,
+    issue_type: type,
+    web_url: `${WEB}/${world.project}/-/issues/${id}`,
+    weight: null,
+    blocking_issues_count: 0,
+    references: { short: `#${id}`, relative: `#${id}`, full: `${world.project}#${id}` },
+    severity: 'UNKNOWN',
+    moved_to_id: null,
+    service_desk_reply_to: null,
+  };
+}
+
+/** As they are spelled; a state that GitLab does not know is one of them. */
+function labelsOf({ labels, state, priority }: FakeIssue): readonly string[] {
+  const isBuiltIn = ['opened', 'closed'].includes(state);
+  return [...labels, ...(isBuiltIn ? [] : [state]), ...(priority === null ? [] : [`priority::${priority}`])];
+}
+
+/** Comments of people and GitLab's own, in the order and of the kind that was asked for. */
+function noteShapes(issue: FakeIssue, query: URLSearchParams, { activity }: GitlabWorld): readonly object[] {
+  const kind = query.get('activity_filter') ?? 'all_notes';
+  const comments = issue.comments.map(({ author, body, createdAt }) => noteShape(author, body, createdAt, false));
+  const own = (activity.get(issue.id) ?? []).map(({ by, body, at }) => noteShape(by, body, at, true));
+  const all = [...(kind === 'only_activity' ? [] : comments), ...(kind === 'only_comments' ? [] : own)];
+  const oldestFirst = all.sort((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at));
+  return query.get('sort') === 'asc' ? oldestFirst : oldestFirst.reverse();
+}
+
+function noteShape(author: string, body: string, at: string, isSystem: boolean) {
+  return {
+    id: 302,
+    type: null,
+    body,
+    author: userShape(author),
+    created_at: at,
+    updated_at: at,
+    system: isSystem,
+    noteable_type: 'Issue',
+    resolvable: false,
+    confidential: false,
+    internal: false,
+  };
+}
+
+function labelEventShape({ at, label, by = 'ann', action = 'add' }: FakeLabelEvent, n: number) {
+  return {
+    id: n + 1,
+    user: userShape(by),
+    created_at: at,
+    resource_type: 'Issue',
+    resource_id: 253,
+    label: { id: 73, name: label, color: '#34495E', description: '' },
+    action,
+  };
+}
+
+/** Everyone on the board who is a member, as a developer, and whom the test named. */
+function memberShapes(board: FakeTracker['board'], { members, user }: GitlabWorld): readonly object[] {
+  const written = [...board.values()].flatMap((issue) => [issue, ...issue.comments]);
+  const logins = new Set(written.flatMap(({ author, isMember }) => (isMember ? [author] : [])));
+  const all = new Map([
+    ...(user === null ? [] : [[user, { level: 30 }] as const]),
+    ...[...logins].map((login) => [login, { level: 30 }] as const),
+    ...members,
+  ]);
+  return [...all].map(([login, { level, state = 'active', membership = 'active' }], n) => ({
+    ...userShape(login),
+    ...{ id: n + 1, state, access_level: level, membership_state: membership, expires_at: null },
+  }));
+}
+
+function projectShape(world: GitlabWorld, id: number) {
+  const fullPath = world.renamedTo ?? world.project;
+  return {
+    id,
+    path: fullPath.split('/').at(-1),
+    path_with_namespace: fullPath,
+    web_url: `${WEB}/${fullPath}`,
+    visibility: 'private',
+    archived: world.isArchived,
+    issues_enabled: world.hasIssues,
+    issues_access_level: world.hasIssues ? 'enabled' : 'disabled',
+    permissions: {
+      project_access: null,
+      group_access: world.level === null ? null : { access_level: world.level, notification_level: 3 },
+    },
+  };
+}
+
+function userShape(login: string) {
+  return { id: 42, username: login, name: `${login} Test`, state: 'active', locked: false, web_url: `${WEB}/${login}` };
 }
