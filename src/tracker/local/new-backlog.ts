@@ -14,7 +14,7 @@ export interface NewTask {
   readonly description: string;
 }
 
-/** A folder as Backlog.md 1.52 writes it, so that its command line and its board work on it. */
+/** In the format of Backlog.md 1.52, so that its command line and its board work with the folder. */
 export function newBacklog(project: string, tasks: readonly NewTask[], nowMs: number): BacklogFile[] {
   return [
     { path: 'config.yml', text: settings(project) },
@@ -25,7 +25,7 @@ export function newBacklog(project: string, tasks: readonly NewTask[], nowMs: nu
   ];
 }
 
-// What is in git is not Backlog.md's business: it would look for issues on the branches of agents.
+// Without git, because Backlog.md would read issues from the branches of agents.
 function settings(project: string): string {
   return `project_name: ${JSON.stringify(project)}
 default_status: "To Do"

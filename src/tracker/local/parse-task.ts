@@ -11,9 +11,9 @@ import {
   visit,
 } from 'yaml';
 import { isNestedDeeper } from '../../domain/json.js';
-import { findSections, parseBacklogDate, parseComments, type Section, TaskUnreadable } from './sections.js';
+import { findSections, parseBacklogDate, parseComments, type Section, UnreadableTaskError } from './sections.js';
 
-/** What the file of a task says. */
+/** The content of a task file. */
 export interface Task {
   readonly id: string;
   readonly title: string;
@@ -24,7 +24,7 @@ export interface Task {
   readonly priority: number | null;
   readonly createdAt: string | null;
   readonly updatedAt: string | null;
-  /** What is to be done; not what was planned, noted or said about it. */
+  /** The work to do, without plan, notes and comments. */
   readonly description: string;
   readonly comments: readonly {
     readonly author: string | null;
@@ -42,12 +42,12 @@ const PRIORITIES: ReadonlyMap<string, number> = new Map([
   ['low', 4],
 ]);
 
-/** Throws `TaskUnreadable`. */
+/** Throws `UnreadableTaskError`. */
 export function parseTask(text: string): Task {
   const front = parseFrontMatter(text);
   const required = (key: string): string => {
     const value = front.text(key);
-    if (value === null) throw new TaskUnreadable(`has no ${key} in its front matter`);
+    if (value === null) throw new UnreadableTaskError(`has no ${key} in its front matter`);
     return value;
   };
   const sections = findSections(text, front.bodyStart);
@@ -66,28 +66,30 @@ export function parseTask(text: string): Task {
   };
 }
 
-/** It stands at the beginning of lines that people read: with blanks in it, it could say anything there. */
+/** Log lines begin with the id, so it must not contain blanks. */
 function plainId(id: string): string {
   if (id.length <= MAX_ID_CHARS && !/[\s\p{C}]/u.test(id)) return id;
-  throw new TaskUnreadable(`has an id with blanks or control characters, or of more than ${MAX_ID_CHARS} characters`);
+  throw new UnreadableTaskError(
+    `has an id with blanks or control characters, or of more than ${MAX_ID_CHARS} characters`,
+  );
 }
 
-/** Everything but what is said in plan, notes, comments and summary: people write under headings of their own, too. */
+/** Everything except plan, notes, comments and summary. People also write under their own headings. */
 function descriptionOf(text: string, bodyStart: number, sections: readonly Section[]): string {
-  const parts: string[] = [];
+  const texts: string[] = [];
   let at = bodyStart;
   for (const section of sections) {
-    parts.push(text.slice(at, section.start), said(text, section));
+    texts.push(text.slice(at, section.start), descriptionIn(text, section));
     at = section.end;
   }
-  parts.push(text.slice(at));
-  return parts
+  texts.push(text.slice(at));
+  return texts
     .map(tidy)
     .filter((part) => part !== '')
     .join('\n\n');
 }
 
-function said(text: string, section: Section): string {
+function descriptionIn(text: string, section: Section): string {
   const body = tidy(text.slice(section.bodyStart, section.bodyEnd));
   if (section.kind === 'description' || body === '') return section.kind === 'description' ? body : '';
   return section.kind === 'criteria' || section.kind === 'done' ? `## ${section.title}\n\n${body}` : '';
@@ -99,22 +101,22 @@ function commentsOf(text: string, sections: readonly Section[]): Task['comments'
     switch (section.kind) {
       case 'comments':
         if (section.isMarked) return parseComments(body);
-        return body === '' ? [] : [remark(body)];
+        return body === '' ? [] : [anonymousComment(body)];
       case 'plan':
       case 'notes':
       case 'summary':
-        return body === '' ? [] : [remark(`## ${section.title}\n\n${body}`)];
+        return body === '' ? [] : [anonymousComment(`## ${section.title}\n\n${body}`)];
       default:
         return [];
     }
   });
 }
 
-function remark(body: string): Task['comments'][number] {
+function anonymousComment(body: string): Task['comments'][number] {
   return { author: null, body, created_at: null };
 }
 
-/** Lines end in `\n`; without blank lines at both ends. */
+/** With `\n` as line end and without blank lines at both ends. */
 function tidy(part: string): string {
   return part
     .replaceAll('\r\n', '\n')
@@ -122,51 +124,51 @@ function tidy(part: string): string {
     .trimEnd();
 }
 
-/** Parsing takes the longer the larger the front matter is, and nothing else runs meanwhile. */
+/** Limits the time to parse the front matter. */
 const MAX_CHARS = 65_536;
-/** Aliases make a short text say a long one again and again. */
+/** Aliases can repeat a long text many times. */
 const MAX_ITEMS = 500;
 const MAX_ITEM_CHARS = 500;
 const OPENING = /^\uFEFF?---[ \t]*\r?\n/;
 const CLOSING = /^---[ \t]*\r?$/m;
 
-/** The settings of a task, and where in the file's text each of them stands. */
+/** The settings of a task with their positions in the file. */
 export interface FrontMatter {
-  /** Where the YAML begins in the text of the file: ranges of nodes count from here. */
+  /** Where the YAML begins in the file. Ranges of nodes count from here. */
   readonly start: number;
   readonly bodyStart: number;
   readonly isFlow: boolean;
   pair(key: string): Pair<Scalar, unknown> | null;
-  /** The value as written, for a single value that is not empty. */
+  /** The value as written; `null` for empty values and lists. */
   text(key: string): string | null;
-  /** A list, or one value as a list of one. */
+  /** A single value is a list of one. */
   list(key: string): string[];
 }
 
-/** Throws `TaskUnreadable`. `text` may begin with a byte order mark, and its lines may end in CRLF. */
+/** Throws `UnreadableTaskError`. `text` may begin with a byte order mark, and its lines may end in CRLF. */
 export function parseFrontMatter(text: string): FrontMatter {
   const opening = OPENING.exec(text);
-  if (!opening) throw new TaskUnreadable('does not begin with a `---` line');
+  if (!opening) throw new UnreadableTaskError('does not begin with a `---` line');
   const start = opening[0].length;
   const closing = CLOSING.exec(text.slice(start));
-  if (!closing) throw new TaskUnreadable('has no closing `---` line');
-  if (closing.index > MAX_CHARS) throw new TaskUnreadable(`has front matter of more than ${MAX_CHARS} characters`);
+  if (!closing) throw new UnreadableTaskError('has no closing `---` line');
+  if (closing.index > MAX_CHARS) throw new UnreadableTaskError(`has front matter of more than ${MAX_CHARS} characters`);
   const document = parseYaml(text.slice(start, start + closing.index));
   const root = document.contents;
-  if (!isMap(root)) throw new TaskUnreadable('has front matter that is not a map of `key: value` lines');
+  if (!isMap(root)) throw new UnreadableTaskError('has front matter that is not a map of `key: value` lines');
 
   const pairs = new Map<string, Pair<Scalar, unknown>>();
   for (const pair of root.items) {
-    if (!isScalar(pair.key)) throw new TaskUnreadable('has a key that is not plain text');
+    if (!isScalar(pair.key)) throw new UnreadableTaskError('has a key that is not plain text');
     const key = String(pair.key.value);
-    if (pairs.has(key)) throw new TaskUnreadable(`has the key ${JSON.stringify(key)} twice`);
+    if (pairs.has(key)) throw new UnreadableTaskError(`has the key ${JSON.stringify(key)} twice`);
     pairs.set(key, pair as Pair<Scalar, unknown>);
   }
   const resolve = aliasResolver(document);
   const nodeOf = (key: string) => resolve(pairs.get(key)?.value);
   return {
     start,
-    // Behind the line end of the closing fence, if it has one.
+    // After the line end of the closing fence, if it has one.
     bodyStart: Math.min(text.length, start + closing.index + closing[0].length + 1),
     isFlow: root.flow === true,
     pair: (key) => pairs.get(key) ?? null,
@@ -174,26 +176,26 @@ export function parseFrontMatter(text: string): FrontMatter {
     list: (key) => {
       const value = nodeOf(key);
       const items = isSeq(value) ? value.items : [value];
-      if (items.length > MAX_ITEMS) throw new TaskUnreadable(`has more than ${MAX_ITEMS} ${key}`);
+      if (items.length > MAX_ITEMS) throw new UnreadableTaskError(`has more than ${MAX_ITEMS} ${key}`);
       const texts = items.map((item) => scalarText(resolve(item))).filter((item) => item !== null);
       if (texts.every((text) => text.length <= MAX_ITEM_CHARS)) return texts;
-      throw new TaskUnreadable(`has ${key} of more than ${MAX_ITEM_CHARS} characters`);
+      throw new UnreadableTaskError(`has ${key} of more than ${MAX_ITEM_CHARS} characters`);
     },
   };
 }
 
 function parseYaml(source: string): Document.Parsed {
   const document = parseShallowYaml(source);
-  // People write `assignee: @sara`, and Backlog.md takes it although YAML does not.
+  // Backlog.md accepts `assignee: @sara`, which is not valid YAML.
   const error = document.errors.find(({ code, pos }) => code !== 'BAD_SCALAR_START' || source[pos[0]] !== '@');
   if (!error) return document;
   const line = source.slice(0, error.pos[0]).split('\n').length + 1;
-  throw new TaskUnreadable(`has front matter that is not valid YAML (line ${line})`);
+  throw new UnreadableTaskError(`has front matter that is not valid YAML (line ${line})`);
 }
 
 /**
- * One step is enough for any alias, and aliases are never expanded further: no bomb goes off. The anchors are looked up
- * once; the parser's own way walks through the document for each alias.
+ * Resolves an alias by one step and never further, so that nested aliases cannot grow. Anchors are collected once; the
+ * parser's own method walks through the document for each alias.
  */
 function aliasResolver(document: Document.Parsed): (node: unknown) => unknown {
   let targets: Map<unknown, unknown> | null = null;
@@ -204,7 +206,7 @@ function aliasResolver(document: Document.Parsed): (node: unknown) => unknown {
   };
 }
 
-/** What each alias stands for: the last node of that name before it. */
+/** The target of each alias: the last node with that anchor before it. */
 function targetsOf(document: Document.Parsed): Map<unknown, unknown> {
   const anchors = new Map<string, unknown>();
   const targets = new Map<unknown, unknown>();
@@ -219,7 +221,7 @@ function targetsOf(document: Document.Parsed): Map<unknown, unknown> {
   return targets;
 }
 
-/** Numbers as they are written: `1.10` is no 1.1 here. */
+/** Numbers as written: `1.10` is not 1.1. */
 function scalarText(node: unknown): string | null {
   if (!isScalar(node) || node.value === null || node.value === undefined) return null;
   const text = typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
@@ -228,22 +230,22 @@ function scalarText(node: unknown): string | null {
 
 const MAX_DEPTH = 32;
 
-/** A YAML document with its errors. Aliases are not expanded. Throws `TaskUnreadable` for what cannot be parsed safely. */
+/** A YAML document with its errors, without expanded aliases. Throws `UnreadableTaskError` for deeply nested texts. */
 export function parseShallowYaml(source: string): Document.Parsed {
   try {
     if (!isPlainlyShallow(source) && isNestedDeeper(new Parser().parse(source), MAX_DEPTH))
-      throw new TaskUnreadable(`is nested more than ${MAX_DEPTH} levels deep`);
-    // Its own check for repeated keys is quadratic.
+      throw new UnreadableTaskError(`is nested more than ${MAX_DEPTH} levels deep`);
+    // The parser's check for repeated keys is quadratic.
     return parseDocument(source, { prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
   } catch (error) {
-    if (error instanceof TaskUnreadable) throw error;
-    throw new TaskUnreadable('has settings that cannot be parsed', { cause: error });
+    if (error instanceof UnreadableTaskError) throw error;
+    throw new UnreadableTaskError('has settings that cannot be parsed', { cause: error });
   }
 }
 
 /**
- * Every level needs a bracket, an indicator or a deeper indent. Counting them is far cheaper than parsing twice, and
- * nearly every task passes.
+ * Every level needs a bracket, an indicator or a deeper indent. Counting them is much cheaper than parsing twice, and nearly
+ * every task passes.
  */
 function isPlainlyShallow(source: string): boolean {
   const brackets = source.match(/[[{]/g)?.length ?? 0;

@@ -1,12 +1,12 @@
 export type SectionKind = 'description' | 'criteria' | 'done' | 'plan' | 'notes' | 'comments' | 'summary';
 
-/** A part of a task's body that Backlog.md knows. Offsets are those of the text it was found in. */
+/** A section of a task that Backlog.md knows. Offsets are those of the whole text. */
 export interface Section {
   readonly kind: SectionKind;
   readonly title: string;
   readonly start: number;
   readonly end: number;
-  /** What stands between the markers, or below the heading where there are none. */
+  /** The text between the markers, or below the heading when there are none. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
   readonly isMarked: boolean;
@@ -37,7 +37,7 @@ const SHAPES: readonly Shape[] = [
 ];
 const COMMENTS = SHAPES[5] as Shape;
 
-/** Headings that end a section without markers, as Backlog.md has it. */
+/** Headings at which Backlog.md ends a section without markers. */
 const KNOWN_TITLES = [
   ...SHAPES.map(({ title }) => title),
   'Acceptance Criteria (Optional)',
@@ -48,7 +48,7 @@ const KNOWN_TITLES = [
 ];
 const KNOWN_KEYS = new Set(KNOWN_TITLES.map((title) => title.toLowerCase()));
 
-/** The sections of `text` from `from` on, in order. A heading inside of another section is text of that section. */
+/** The sections of `text` after `from`, in order. A heading inside another section belongs to that section's text. */
 export function findSections(text: string, from: number): Section[] {
   const lines = linesOf(text, from);
   const ends = endMarkers(lines);
@@ -106,8 +106,8 @@ function sectionAt(
 }
 
 /**
- * The line that holds the end marker, for each line that is a begin marker and has one. Sections but comments may hold their
- * own markers, in pairs. In one pass: looking from each begin marker anew takes minutes for a file of nothing else.
+ * Maps the line of each begin marker to the line of its end marker. All sections except comments may contain pairs of their own
+ * markers. Works in one pass: a search from each begin marker would be quadratic.
  */
 function endMarkers(lines: readonly Line[]): ReadonlyMap<number, number> {
   const ends = new Map<number, number>();
@@ -140,7 +140,7 @@ function isKnownHeading(line: Line): boolean {
 }
 
 const DELIMITER = '---';
-/** Earlier versions of Backlog.md put each comment between these, and the current one still reads them. */
+/** Earlier versions of Backlog.md write each comment between these markers. The current one still reads them. */
 const OLD_BEGIN = '<!-- COMMENT:BEGIN -->';
 const OLD_END = '<!-- COMMENT:END -->';
 const AUTHOR = 'baton';
@@ -151,30 +151,30 @@ interface TaskComment {
   readonly created_at: string | null;
 }
 
-/** The comments between the markers of the section; lines end in `\n`. */
+/** The comments in the body of a section, whose lines end in `\n`. */
 export function parseComments(body: string): TaskComment[] {
   if (body.includes(OLD_BEGIN)) return parseOld(body);
   const comments: TaskComment[] = [];
   const lines = body.split('\n');
-  const parts: string[][] = [[]];
+  const blocks: string[][] = [[]];
   for (const line of lines) {
-    if (line.trim() === DELIMITER) parts.push([]);
-    else parts.at(-1)?.push(line);
+    if (line.trim() === DELIMITER) blocks.push([]);
+    else blocks.at(-1)?.push(line);
   }
-  // Header, text, header, text, …; what follows the last delimiter is no comment.
-  for (let at = 0; at + 2 < parts.length; at += 2) {
-    const text = parts[at + 1]?.join('\n').trim() ?? '';
-    if (text !== '') comments.push({ ...headerOf(parts[at] ?? []), body: text });
+  // Header, text, header, text, …; the text after the last delimiter is not a comment.
+  for (let at = 0; at + 2 < blocks.length; at += 2) {
+    const text = blocks[at + 1]?.join('\n').trim() ?? '';
+    if (text !== '') comments.push({ ...headerOf(blocks[at] ?? []), body: text });
   }
   return comments;
 }
 
 /**
- * A comment that can be put between the markers: what would end it, or would be read as another section, is written in
- * another way that looks the same. Blank when nothing is left.
+ * A comment that is safe between the markers: text that would end the comment or begin a section is replaced by text that looks
+ * the same. Empty when nothing is left.
  */
 export function harmlessComment(comment: string): string {
-  // Encoding replaces halves of surrogate pairs, which no file can hold.
+  // Encoding replaces lone surrogates, which no file can hold.
   return Buffer.from(comment, 'utf8')
     .toString('utf8')
     .replace(/\r\n|[\r\v\f\u0085\u2028\u2029]/g, '\n')
@@ -187,16 +187,16 @@ export function harmlessComment(comment: string): string {
     .trim();
 }
 
-/** The lines of a new section that holds one comment. */
+/** A new section with one comment. */
 export function newCommentsSection(body: string, wallMs: number): string {
   const lines = ['## Comments', '', COMMENTS.begin, ...headerLines(wallMs), DELIMITER, body, DELIMITER, COMMENTS.end];
   return lines.join('\n');
 }
 
-/** What to put before the end marker of a section that has `existing` between its markers. */
+/** The text to insert before the end marker of a section with the body `existing`. */
 export function nextComment(existing: string, body: string, wallMs: number): string {
   const isOld = existing.includes(OLD_BEGIN);
-  // Somebody left the last comment open; otherwise its text and our header would be one.
+  // The last comment has no closing delimiter: without one, its text and our header would merge.
   const isOpen = !isOld && existing.split('\n').filter((line) => line.trim() === DELIMITER).length % 2 === 1;
   return [
     ...(existing === '' || existing.endsWith('\n') ? [] : ['']),
@@ -213,14 +213,14 @@ function headerLines(wallMs: number): string[] {
   return [`author: ${AUTHOR}`, `created: ${formatBacklogDate(wallMs)}`];
 }
 
-/** All but white space: tabs and ends of lines stay. */
+/** Except white space: tabs and line ends stay. */
 const CONTROLS = /(?!\s)\p{Cc}|\ufeff/gu;
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-/** Backlog.md finds some of its headings in the middle of a line, too. */
+/** Backlog.md also finds some of its headings in the middle of a line. */
 const HEADINGS = new RegExp(`(?<!#)#{2,}[ \\t]+(${KNOWN_TITLES.map(escaped).join('|')})(?=\\s*$)`, 'gim');
 
 function parseOld(body: string): TaskComment[] {
-  // Cut at the end markers: a search from each begin marker takes minutes where there are only those.
+  // Split at the end markers: a search from each begin marker would be quadratic.
   const inners = body
     .split(/<!-- COMMENT:END -->/i)
     .slice(0, -1)
@@ -246,24 +246,24 @@ function headerOf(lines: readonly string[]): Pick<TaskComment, 'author' | 'creat
 }
 
 const SORTABLE = /^(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i;
-/** Older versions of Backlog.md wrote day, month and year, two digits each. */
+/** Older versions of Backlog.md write day, month and year with two digits each. */
 const DAY_FIRST = /^(\d{2})([-/.])(\d{2})\2(\d{2})$/;
 
-/** ISO time in UTC, which is what Backlog.md means when it names no zone; null for what is no date. */
+/** The ISO time in UTC, which is also Backlog.md's default zone; `null` for invalid dates. */
 export function parseBacklogDate(written: string | null): string | null {
   const text = written?.trim() ?? '';
   const old = DAY_FIRST.exec(text);
-  const parts = SORTABLE.exec(old ? `20${old[4]}-${old[3]}-${old[1]}` : text);
-  if (!parts) return null;
-  const [, day, time = '00:00', seconds = ':00', zone = 'Z'] = parts;
+  const match = SORTABLE.exec(old ? `20${old[4]}-${old[3]}-${old[1]}` : text);
+  if (!match) return null;
+  const [, day, time = '00:00', seconds = ':00', zone = 'Z'] = match;
   const ms = Date.parse(`${day}T${time}${seconds}${zone.toUpperCase()}`);
   return Number.isNaN(ms) ? null : new Date(ms).toISOString();
 }
 
-/** As Backlog.md writes `updated_date` and the dates of comments. */
+/** In the format of Backlog.md. */
 export function formatBacklogDate(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** Why a file cannot be read, as the end of a sentence that begins with the file's name. */
-export class TaskUnreadable extends Error {}
+/** A file that is not a valid task. The message continues the file's name: "has no id …". */
+export class UnreadableTaskError extends Error {}

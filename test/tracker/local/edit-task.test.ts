@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { editTask } from '../../../src/tracker/local/edit-task.js';
 import { parseTask } from '../../../src/tracker/local/parse-task.js';
-import { editTask } from '../../../src/tracker/local/write.js';
 import { CONFIG, EMPTY_TASK, FULL_TASK, SUBTASK } from './written-by-backlog.js';
 
 const NOW_MS = Date.UTC(2027, 0, 2, 3, 4);

@@ -18,7 +18,7 @@ const BOMB = `${Array.from(
 const STRANGE: [string, string, (file: string) => unknown][] = [
   ['a symlink to a file elsewhere', 'symlink', (file) => symlink('/etc/passwd', file)],
   ['a symlink to nowhere', 'symlink', (file) => symlink('nowhere', file)],
-  ['a FIFO', 'no regular file', (file) => execFileSync('mkfifo', [file])],
+  ['a FIFO', 'not a regular file', (file) => execFileSync('mkfifo', [file])],
   ['a folder', 'is a folder', (file) => mkdir(file)],
 ];
 

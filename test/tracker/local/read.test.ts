@@ -114,7 +114,7 @@ describe('folders', () => {
 
   test.each([
     ['missing', async () => {}, 'does not exist'],
-    ['no backlog', (folder: string) => mkdir(folder).then(() => {}), 'is no backlog'],
+    ['no backlog', (folder: string) => mkdir(folder).then(() => {}), 'is not a backlog'],
   ])('a folder that is %s cannot be read, and the message says what to do', async (_, make, text) => {
     const dir = tempDir();
     await make(path.join(dir, 'backlog'));

@@ -43,7 +43,7 @@ describe('moving', () => {
     expect(await update(board, { state: 'dropped' })).toEqual({ state: 'Dropped' });
     await expect(update(board, { state: 'Almost' })).rejects.toMatchObject({
       code: 'tracker_refused',
-      message: '"Almost" is no state of this backlog. Use one of: To Do, In Progress, Review, Done, Dropped.',
+      message: '"Almost" is not a state of this backlog. Use one of: To Do, In Progress, Review, Done, Dropped.',
     });
   });
 
@@ -223,7 +223,7 @@ test('states that the settings name later count from then on', async () => {
     () => states,
   );
   onTestFinished(() => tracker.close());
-  await expect(tracker.update('TASK-1', { state: 'Review' }, NEVER)).rejects.toThrow('no state of this backlog');
+  await expect(tracker.update('TASK-1', { state: 'Review' }, NEVER)).rejects.toThrow('not a state of this backlog');
 
   states = { activeStates: ['To Do', 'Review'], terminalStates: ['Shipped'] };
 
