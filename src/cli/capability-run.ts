@@ -23,7 +23,7 @@ import { neutralise, neutraliseJson } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry } from '../tracker/registry.js';
 import { loadWorkflow, parseWorkflow } from '../workflow/load-workflow.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 import { BARE_ISSUE } from './check/finding.js';
 import { type Io, printError, shorter } from './io.js';
 

@@ -10,7 +10,7 @@ import { createRedactor, type Redactor } from '../logging/redact.js';
 import { neutralise } from '../text/neutralise.js';
 import { DEFAULTS, KIND, readCommandSettings } from '../tracker/command/settings.js';
 import type { TrackerProgram } from '../tracker/program.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 
 import { report, testCommand } from './conformance/checks.js';
 import type { TrackerTestOptions } from './conformance/tracker-bench.js';

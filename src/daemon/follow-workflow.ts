@@ -6,7 +6,7 @@ import type { Dispatch } from '../domain/events.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
 import { formatProblem, type Workflow, type WorkflowProblem } from '../domain/workflow.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import type { DaemonOptions } from './options.js';

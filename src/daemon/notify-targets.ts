@@ -10,7 +10,7 @@ import type { Workflow } from '../domain/workflow.js';
 import type { Redactor } from '../logging/redact.js';
 import { notSent, type SendResult, type Target } from '../notify/deliver.js';
 import { postNotice } from '../notify/post-notice.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 
 interface TargetOptions extends CommandHost {
   readonly clock: Clock;

@@ -37,7 +37,7 @@ import { takeLocks } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import type { DaemonOptions } from './options.js';
 import type { ResourceStack } from './resource-stack.js';

@@ -9,7 +9,7 @@ import { NO_TOTALS, type Totals, totalsAfter } from '../api/totals.js';
 import type { ServerConfig } from '../domain/config.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { OrchestratorEvent } from '../domain/events.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 import { createStatusSource, type OpenedSource, type StatusOptions } from './status-source.js';
 import { PersistenceWaiters } from './wait-until-persisted.js';
 

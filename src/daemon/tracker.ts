@@ -12,7 +12,7 @@ import type { TrackerConfig } from '../domain/config.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Tracker } from '../domain/ports.js';
 import type { ProgramProcess, TrackerProgram } from '../tracker/program.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 import type { DaemonOptions } from './options.js';
 
 type TrackerSource = Pick<DaemonOptions, 'loaded' | 'trackers' | 'env' | 'redactor'>;

@@ -4,7 +4,7 @@ import type { Config } from '../domain/config.js';
 import { BatonError } from '../domain/errors.js';
 import type { TrackerEntry } from '../tracker/registry.js';
 import { serveWebhooks } from '../tracker/serve-webhooks.js';
-import { resolveSecret } from '../workflow/provider-secrets.js';
+import { resolveSecret } from '../workflow/secrets.js';
 
 /** A tracker sends a webhook for every click. Webhooks within this time lead to one poll. */
 const GATHER_MS = 2_000;

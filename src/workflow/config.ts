@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import type { FrontMatter } from './parse-front-matter.js';
 import { formatPath, type KeyPath, type Positions, type Problem } from './positions.js';
-import { kindOf, shown, valueAt, zodProblems } from './problems.js';
+import { formatValue, typeName, valueAt, zodProblems } from './problems.js';
 import {
   FLAT_PROVIDER_KEYS,
   frontMatterSchema,
@@ -30,7 +30,7 @@ interface ValidationContext extends RootContext {
   readonly trackerKinds: ReadonlyMap<string, TrackerDefaults>;
 }
 
-/** Checks everything before it gives up: a person sees all problems of the file at once. */
+/** Reports all problems of the settings at once. */
 export async function validateFrontMatter(frontMatter: FrontMatter, context: ValidationContext): Promise<Checked> {
   const { values, positions } = frontMatter;
   const parsed = frontMatterSchema.safeParse(values);
@@ -77,12 +77,12 @@ function oneOf(kinds: readonly string[]): string {
   return kinds.length === 0 ? 'this build of Baton ships no tracker adapter yet' : `use one of ${kinds.join(', ')}`;
 }
 
-/** In place of the tracker's settings it may be a misplaced token: its type is enough. */
+/** A value in the tracker's settings may be a misplaced token, so only its type is shown. */
 function describe(path: KeyPath, value: Json | undefined): string {
-  return path[0] === 'tracker' && (path.length === 1 || path[1] === 'provider') ? kindOf(value) : shown(value);
+  return path[0] === 'tracker' && (path.length === 1 || path[1] === 'provider') ? typeName(value) : formatValue(value);
 }
 
-/** What an adapter takes for the states when the file names none. */
+/** The adapter's states, for a file that names none. */
 export interface TrackerDefaults {
   readonly activeStates: readonly string[];
   readonly terminalStates: readonly string[];
@@ -191,7 +191,7 @@ function stateLimits(
   return Object.fromEntries(valid);
 }
 
-/** One warning for each key that this version does not know, with what was probably meant. */
+/** One warning for each unknown key, with the key that was probably meant. */
 export function unknownKeys(values: JsonObject, positions: Positions): Problem[] {
   const warnings = unknownAmong(values, [], TOP_LEVEL_KEYS, positions);
   for (const [section, shape] of Object.entries(SECTIONS)) {

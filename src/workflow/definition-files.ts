@@ -11,11 +11,11 @@ export type BoundedRead =
   | { readonly refused: 'too_large' }
   | { readonly refused: 'unreadable'; readonly code: string; readonly cause: unknown };
 
-/** Never blocks and never throws, whatever lies at the path: a FIFO, a device, a folder or a huge file is refused. */
+/** Reads a regular file of limited size. Never blocks and never throws: a FIFO, a device, a folder or a huge file is rejected. */
 export async function readBounded(file: string, maxBytes: number): Promise<BoundedRead> {
   let handle: FileHandle | null = null;
   try {
-    // Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
+    // Without O_NONBLOCK, opening a FIFO waits for a writer.
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     return await readRegularFile(handle, maxBytes);
   } catch (error) {
@@ -31,7 +31,7 @@ async function readRegularFile(handle: FileHandle, maxBytes: number): Promise<Bo
     const what = stats.isDirectory() ? 'a folder' : stats.isFIFO() ? 'a FIFO' : 'a device';
     return { refused: 'not_regular', what };
   }
-  // The size of `stat` is a first look only: the file may grow while it is read.
+  // The file may grow while it is read, so the size is checked again below.
   if (stats.size > maxBytes) return { refused: 'too_large' };
   const chunks: Buffer[] = [];
   let total = 0;
@@ -44,31 +44,30 @@ async function readRegularFile(handle: FileHandle, maxBytes: number): Promise<Bo
   }
 }
 
-/** More is no definition of an executor, and more of them are no folder of definitions. */
 const MAX_DEFINITION_BYTES = 65_536;
 const MAX_DEFINITIONS = 200;
 const MAX_ENTRIES = 2_000;
 
-/** A YAML document of `.baton/executors/` as it was read. */
+/** A YAML file of `.baton/executors/`. */
 export interface DefinitionFile {
   readonly layer: 'project' | 'global';
   readonly path: string;
-  /** As messages name it. */
+  /** The name in messages. */
   readonly name: string;
-  /** `null`: see `problem`. */
+  /** Null: see `problem`. */
   readonly bytes: Buffer | null;
   readonly problem: string | null;
-  /** It is the folder itself that cannot be read. */
+  /** The folder itself cannot be read. */
   readonly isFolder?: true;
 }
 
-/** The definitions beside WORKFLOW.md and in the home of the user, by path. What cannot be read is in the list too. Never throws. */
+/** The definitions beside WORKFLOW.md and in the home, by path. Unreadable files are listed with their problem. Never throws. */
 export async function readDefinitionFiles(projectDir: string, homeDir?: string): Promise<DefinitionFile[]> {
   const project = path.join(projectDir, '.baton', 'executors');
   const found = await readFolder('project', project, path.join('.baton', 'executors'));
   if (homeDir === undefined) return found;
   const global = path.join(homeDir, '.baton', 'executors');
-  // A WORKFLOW.md in the home itself: one folder is one layer.
+  // For a WORKFLOW.md in the home, both layers are the same folder.
   if (await isSameFolder(project, global)) return found;
   return [...found, ...(await readFolder('global', global, path.join('~', '.baton', 'executors')))];
 }

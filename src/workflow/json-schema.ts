@@ -6,14 +6,14 @@ import { executorShape } from './steps/executor-definitions.js';
 import { serviceShapes } from './steps/services.js';
 import { ACTIVITY_KINDS, KIND_SHAPES, KINDS, shapesAround } from './steps/step-schema.js';
 
-/** The JSON Schema of the front matter, for editors: made from the definition that validates it. */
+/** The JSON Schema of the front matter, for editors, derived from the schema that validates it. */
 export function frontMatterJsonSchema(trackerKinds: readonly string[]): JsonObject {
   const schema = z.toJSONSchema(frontMatterSchema.extend(PLAN_SETTINGS), {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {
       const isKind = zodSchema === frontMatterSchema.shape.tracker.shape.kind;
       if (isKind && trackerKinds.length > 0) jsonSchema.enum = [...trackerKinds];
-      // zod leaves out the default of a setting that is transformed, as all of ours are.
+      // zod omits the default of a transformed setting.
       const fallback = z.globalRegistry.get(zodSchema)?.default;
       if (fallback !== undefined) jsonSchema.default = fallback;
     },
@@ -31,12 +31,11 @@ const target = z.looseObject({
 });
 const step = z.union([...Object.values(KINDS), ...Object.values(shapes), target]);
 
-/** A definition of its own: it is not one flat section of settings as the others are. */
 const services = z.strictObject(serviceShapes).meta({ id: 'services' });
 
 const activity = z.union(Object.values(ACTIVITY_KINDS));
 
-/** What editors are told about the parts of the front matter that `steps/` reads. */
+/** The keys that `steps/` reads and validates. */
 const PLAN_SETTINGS = {
   inputs: setting(jsonMap, null, 'Values for steps as `${inputs.<name>}`; may use issue, attempt and run.'),
   steps: setting(
@@ -47,12 +46,12 @@ const PLAN_SETTINGS = {
   activities: setting(
     z.record(identifier, activity),
     null,
-    'Steps to be used more than once: `target: activity:<name>`.',
+    'Steps that are used more than once: `target: activity:<name>`.',
   ),
   executors: setting(
     z.record(z.string(), z.strictObject(executorShape)),
     null,
-    'Programs of your own, for external steps.',
+    'Your own programs, for external steps.',
   ),
   services: services
     .optional()

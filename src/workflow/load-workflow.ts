@@ -7,13 +7,13 @@ import { buildConfig, type TrackerDefaults, unknownKeys, validateFrontMatter } f
 import { type FrontMatter, parseFrontMatter } from './parse-front-matter.js';
 import { completeProblem, inFileOrder, type Problem } from './positions.js';
 import { loadError } from './problems.js';
-import { findOwnSecrets, findProviderSecrets, literalSecretWarning } from './provider-secrets.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import type { Settings } from './schema.js';
+import { findOwnSecrets, findProviderSecrets, literalSecretWarning } from './secrets.js';
 import { type PlanOptions, readPlan } from './steps/read-plan.js';
 import { isInsideRoot } from './workspace-root.js';
 
-/** The prompt of a WORKFLOW.md that has none. */
+/** The prompt of a WORKFLOW.md without one. */
 export const BUILT_IN_PROMPT = `Work on the issue {{ issue.identifier }}: {{ issue.title }}
 
 {{ issue.description }}`;
@@ -23,26 +23,26 @@ export interface LoadOptions {
   readonly homeDir: string;
   /** Every known tracker kind with its default states. */
   readonly trackerKinds: ReadonlyMap<string, TrackerDefaults>;
-  /** What `--backend` said. */
+  /** The value of `--backend`. */
   readonly backendFlag?: string | undefined;
-  /** Finds what capability steps can use. Absent: they are not looked up. */
+  /** Finds executors and capabilities. Absent: capability steps are not checked. */
   readonly capabilities?: ((projectDir: string) => Promise<CapabilityIndex>) | undefined;
 }
 
 export interface LoadedWorkflow {
   readonly workflow: Workflow;
-  /** Secrets that stand in the file itself: mask them before anything is logged. */
+  /** Secrets in the file itself. Mask them before anything is logged. */
   readonly literalSecrets: readonly string[];
-  /** The front matter as written, keys included that this version does not know. May hold secrets. */
+  /** The front matter as written, including unknown keys. May contain secrets. */
   readonly frontMatter: JsonObject;
 }
 
-/** Reads WORKFLOW.md into typed, frozen settings. Throws `BatonError` and nothing else. */
+/** Reads WORKFLOW.md into typed, frozen settings. Throws only `BatonError`. */
 export async function loadWorkflow(file: string, options: LoadOptions): Promise<LoadedWorkflow> {
   return parseWorkflow(await readWorkflowFile(file, options.homeDir), options);
 }
 
-/** The same for a file that has been read. */
+/** Parses a file that has been read. Throws only `BatonError`. */
 export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): Promise<LoadedWorkflow> {
   const name = path.basename(file.path);
   const frontMatter = parseFrontMatter(file.bytes, name);
@@ -53,7 +53,7 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
   const planned = await readPlan(source, planOptions(file, options, checked.ok ? checked.settings : null));
   const misspelt = unknownKeys(values, positions);
   const problems = [...(checked.ok ? [] : checked.problems), ...planned.problems];
-  // A missing key is often there under a wrong name.
+  // An unknown key can explain a missing one.
   if (!checked.ok || problems.length > 0) throw loadError(name, frontMatter.isPresent, problems, misspelt);
 
   const warnings: Problem[] = [...frontMatter.warnings, ...misspelt, ...planned.warnings];
@@ -68,7 +68,7 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
     warn({ at: positions.valueAt(key), text: literalSecretWarning(key, value), code: 'literal_secret' });
   }
   if (await isInsideRoot(file.path, root)) {
-    const text = `${name} lies inside workspace.root, where agents can write: they could change hooks and settings. Move one of the two`;
+    const text = `${name} lies inside workspace.root, where agents could change hooks and settings. Move one of the two`;
     warn({ at: positions.valueAt(['workspace', 'root']), text, code: 'workflow_in_workspace_root' });
   }
   const workflow: Workflow = {
@@ -90,7 +90,7 @@ function promptOf({ body, bodyStartLine }: FrontMatter, file: string): PromptSou
   return body === '' ? { text: BUILT_IN_PROMPT, startLine: 0, file } : { text: body, startLine: bodyStartLine, file };
 }
 
-/** Where the settings are faulty, the plan is read all the same: its faults are told along with theirs. */
+/** The plan is read even if the settings are invalid, so that all faults are reported at once. */
 function planOptions(file: WorkflowFile, options: LoadOptions, settings: Settings | null): PlanOptions {
   return {
     definitions: file.definitions ?? [],
@@ -100,7 +100,7 @@ function planOptions(file: WorkflowFile, options: LoadOptions, settings: Setting
   };
 }
 
-/** Freezes plain data all the way down and returns it. */
+/** Freezes plain data recursively and returns it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

@@ -16,7 +16,7 @@ import { isNestedDeeper, type Json, type JsonObject } from '../domain/json.js';
 import { formatProblem, type Position } from '../domain/workflow.js';
 import { completeProblem, FILE_START, type KeyPath, Positions, type Problem } from './positions.js';
 
-/** Parsing takes the longer the larger the front matter is, and nothing else runs meanwhile. */
+/** Parsing blocks the event loop, so the size is limited. */
 const MAX_FRONT_MATTER_CHARS = 131_072;
 
 export interface FrontMatter {
@@ -31,8 +31,8 @@ export interface FrontMatter {
 }
 
 /**
- * Splits WORKFLOW.md into settings and prompt. `file` is the name for messages. All positions are those of the file.
- * Throws `BatonError` and nothing else.
+ * Splits WORKFLOW.md into settings and prompt. `file` is its name in messages. Positions are those of the file. Throws only
+ * `BatonError`.
  */
 export function parseFrontMatter(bytes: Uint8Array, file: string): FrontMatter {
   const lines = decode(bytes, file).split(/\r?\n/);
@@ -46,7 +46,7 @@ export function parseFrontMatter(bytes: Uint8Array, file: string): FrontMatter {
   const yaml = lines.slice(1, end).join('\n');
   if (yaml.length > MAX_FRONT_MATTER_CHARS) {
     const limit = `the front matter is longer than ${MAX_FRONT_MATTER_CHARS} characters`;
-    throw failure(file, FILE_START, `${limit}. Put long scripts into files of their own.`);
+    throw failure(file, FILE_START, `${limit}. Put long scripts into separate files.`);
   }
   return { ...settingsOf(yaml, file), ...bodyFrom(lines, end + 1), isPresent: true };
 }
@@ -95,7 +95,7 @@ function parsed(source: string, file: string): ParsedYaml {
   try {
     return parseYaml(source);
   } catch (error) {
-    if (!(error instanceof YamlRefused)) throw error;
+    if (!(error instanceof YamlError)) throw error;
     throw failure(file, error.at ?? FILE_START, `${error.message}. Fix the front matter.`, undefined, error.cause);
   }
 }
@@ -116,8 +116,8 @@ const MAX_DEPTH = 64;
 const MAX_NODES = 50_000;
 const MAX_ALIASES = 100;
 
-/** Why a YAML document is refused, and where. */
-export class YamlRefused extends Error {
+/** Why a YAML document is rejected, and where. */
+export class YamlError extends Error {
   constructor(
     message: string,
     readonly at: Position | null,
@@ -128,15 +128,15 @@ export class YamlRefused extends Error {
 }
 
 /**
- * Plain JSON of a YAML document, noting where everything stands. Bounded in depth, size and aliases, so that neither an
- * alias bomb nor a cycle of anchors costs more than an error. Throws `YamlRefused`.
+ * Converts a YAML document to plain JSON and records positions. Depth, size and aliases are limited, so that an alias bomb or a
+ * cycle of anchors is only an error. Throws `YamlError`.
  */
 function yamlToJson(document: Document.Parsed, positions: Positions): Json {
   const walk = { document, positions, nodes: 0, aliases: 0 };
   return convert(walk, document.contents, []);
 }
 
-/** Before the composer, which is not safe from it. Throws `YamlRefused`. */
+/** Called before the composer, which deep nesting would crash. Throws `YamlError`. */
 function assertShallow(source: string): void {
   if (isNestedDeeper(new Parser().parse(source), MAX_DEPTH)) throw tooDeep(null);
 }
@@ -152,7 +152,7 @@ function convert(walk: Walk, node: unknown, path: KeyPath): Json {
   if (node === null || node === undefined) return null;
   const at = positionOf(walk, node);
   if (path.length > MAX_DEPTH) throw tooDeep(at);
-  if (++walk.nodes > MAX_NODES) throw new YamlRefused(`more than ${MAX_NODES} values once aliases are expanded`, at);
+  if (++walk.nodes > MAX_NODES) throw new YamlError(`more than ${MAX_NODES} values once aliases are expanded`, at);
   if (isAlias(node)) {
     return convert(walk, resolveAlias(walk, node), path);
   }
@@ -162,12 +162,12 @@ function convert(walk: Walk, node: unknown, path: KeyPath): Json {
       const key = keyText(walk, pair.key);
       const child = [...path, key];
       if (entries.has(key)) {
-        throw new YamlRefused(`the key ${JSON.stringify(key)} is there twice`, positionOf(walk, pair.key));
+        throw new YamlError(`the key ${JSON.stringify(key)} occurs twice`, positionOf(walk, pair.key));
       }
       walk.positions.add(child, offsetOf(pair.key), offsetOf(pair.value));
       entries.set(key, convert(walk, pair.value, child));
     }
-    // Not by assignment: a key named __proto__ must stay a plain key.
+    // From entries, so that `__proto__` is an ordinary key.
     return Object.fromEntries(entries);
   }
   if (isSeq(node)) {
@@ -182,23 +182,22 @@ function convert(walk: Walk, node: unknown, path: KeyPath): Json {
 
 function resolveAlias(walk: Walk, alias: Alias): unknown {
   const at = positionOf(walk, alias);
-  if (++walk.aliases > MAX_ALIASES) throw new YamlRefused(`more than ${MAX_ALIASES} aliases`, at);
+  if (++walk.aliases > MAX_ALIASES) throw new YamlError(`more than ${MAX_ALIASES} aliases`, at);
   const target = alias.resolve(walk.document);
-  if (target === undefined)
-    throw new YamlRefused('an alias has no anchor before it; quote text that begins with *', at);
+  if (target === undefined) throw new YamlError('an alias has no anchor before it; quote text that begins with *', at);
   return target;
 }
 
 function keyText(walk: Walk, key: unknown): string {
   const node = isAlias(key) ? resolveAlias(walk, key) : key;
   if (isScalar(node)) return String(node.value);
-  throw new YamlRefused('a key must be plain text', positionOf(walk, key));
+  throw new YamlError('a key must be plain text', positionOf(walk, key));
 }
 
 function scalarValue(value: unknown, at: Position | null): Json {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw new YamlRefused('only text, numbers, true, false, lists and maps can be settings', at);
+  throw new YamlError('only text, numbers, true, false, lists and maps can be settings', at);
 }
 
 function positionOf(walk: Walk, node: unknown): Position | null {
@@ -210,8 +209,8 @@ function offsetOf(node: unknown): number | undefined {
   return (node as Node | null)?.range?.[0];
 }
 
-function tooDeep(at: Position | null): YamlRefused {
-  return new YamlRefused(`nested more than ${MAX_DEPTH} levels deep`, at);
+function tooDeep(at: Position | null): YamlError {
+  return new YamlError(`nested more than ${MAX_DEPTH} levels deep`, at);
 }
 
 interface ParsedYaml {
@@ -220,35 +219,35 @@ interface ParsedYaml {
   readonly warnings: readonly Problem[];
 }
 
-/** One YAML document as plain JSON, bounded in every way. A message never quotes the source, which may hold a secret. Throws `YamlRefused`. */
+/** Parses a YAML document to plain JSON. Messages never quote the source, which may contain a secret. Throws `YamlError`. */
 export function parseYaml(source: string): ParsedYaml {
   const lineCounter = new LineCounter();
   const positions = new Positions(lineCounter, source);
   try {
     assertShallow(source);
-    // Its own check for repeated keys is quadratic; ours, in yamlToJson, is not.
+    // The parser's check for repeated keys is quadratic; `yamlToJson` checks them.
     const document = parseDocument(source, { lineCounter, prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
     const error = document.errors[0];
-    if (error) throw new YamlRefused(`${withoutSource(error.message)}${hintOn(error)}`, positions.at(error.pos[0]));
+    if (error) throw new YamlError(`${withoutSource(error.message)}${hintOn(error)}`, positions.at(error.pos[0]));
     const warnings = document.warnings.map((warning) => ({
       at: positions.at(warning.pos[0]),
       text: withoutSource(warning.message),
     }));
     return { value: yamlToJson(document, positions), positions, warnings };
   } catch (error) {
-    if (error instanceof YamlRefused) throw error;
-    throw new YamlRefused('this YAML cannot be parsed; simplify it', FILE_START, { cause: error });
+    if (error instanceof YamlError) throw error;
+    throw new YamlError('this YAML cannot be parsed; simplify it', FILE_START, { cause: error });
   }
 }
 
-/** What most people did who see such a fault. */
+/** The usual cause of such an error. */
 function hintOn({ code }: YAMLParseError): string {
   if (code === 'TAB_AS_INDENT') return '; use spaces';
   const isStray = code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'UNEXPECTED_TOKEN' || code === 'MISSING_CHAR';
   return isStray ? '; look at the indentation, and put text with `: `, `{` or `}` in quotes' : '';
 }
 
-/** Some messages of the parser end in a piece of the file, and that piece may be a secret. */
+/** Removes the excerpt of the file at the end of a message, which may contain a secret. */
 function withoutSource(message: string): string {
   return message.replace(/: .*$/s, '').replace(/\.$/, '');
 }

@@ -18,7 +18,7 @@ export interface Problem {
 
 export const FILE_START: Position = { line: 1, column: 1 };
 
-/** Where keys and values stand in WORKFLOW.md, filled while the YAML is read. */
+/** Positions of keys and values in a YAML file, recorded while it is read. */
 export class Positions {
   readonly #keys = new Map<string, number>();
   readonly #values = new Map<string, number>();
@@ -44,13 +44,13 @@ export class Positions {
     return this.#nearest(path, (id) => this.#keys.get(id) ?? this.#values.get(id));
   }
 
-  /** Where the value of `path` stands; for a missing one, its nearest parent that is there. */
+  /** The position of the value of `path`, or of its nearest existing parent. */
   valueAt(path: KeyPath): Position {
     const own = this.#values.get(JSON.stringify(path));
     return own === undefined ? this.keyAt(path) : this.at(own);
   }
 
-  /** Where the lines of a text stand, as far as they are lines of the file: those of `|` are, and a text on one line is. */
+  /** The position of a text. Its lines are lines of the file for `|` and for a text on one line. */
   textAt(path: KeyPath, text: string): Pick<PromptSource, 'startLine' | 'startColumn' | 'isFolded'> {
     const { line, column } = this.valueAt(path);
     const written = this.#source.slice(this.#values.get(JSON.stringify(path)) ?? this.#source.length);
@@ -81,7 +81,7 @@ export class Positions {
   }
 }
 
-/** `agent.max_turns`, `tracker.active_states[1]`; a key that is no plain word is quoted, so that a message stays one line. */
+/** `agent.max_turns`, `tracker.active_states[1]`. Other keys than plain words are quoted, so that a message stays on one line. */
 export function formatPath(path: KeyPath): string {
   return path
     .map((part, index) => {

@@ -5,13 +5,13 @@ import { nearestWord } from '../domain/nearest-word.js';
 import { formatProblem } from '../domain/workflow.js';
 import { completeProblem, FILE_START, formatPath, inFileOrder, type KeyPath, type Problem } from './positions.js';
 
-/** One fault that zod found, as a path into the values and words about it. */
+/** A fault that zod found. */
 export interface ZodProblem {
   readonly path: KeyPath;
   readonly message: string;
-  /** The key is not known; `path` names it. */
+  /** The last part of `path` is an unknown key. */
   readonly isUnknownKey: boolean;
-  /** It is the key that is at fault, unknown or not: `path` names it. */
+  /** The fault is the key itself, and not its value. */
   readonly isOfKey: boolean;
 }
 
@@ -26,31 +26,31 @@ export function zodProblems(error: z.ZodError | undefined): ZodProblem[] {
   });
 }
 
-/** "must be a list, got a list" helps nobody: where one form of a setting fits but for an item, that item is the problem. */
+/** Where one form of a union fits except for an item, that item is the problem: "must be a list, got a list" would not help. */
 function innermost(issue: z.core.$ZodIssue): Pick<z.core.$ZodIssue, 'path' | 'message'> & { keys?: string[] } {
   if (issue.code === 'unrecognized_keys') return issue;
   const inner = issue.code === 'invalid_union' ? issue.errors.flat().find(({ path }) => path.length > 0) : undefined;
   return inner ? { path: [...issue.path, ...inner.path], message: inner.message } : issue;
 }
 
-/** "retry.max_attempts must be …, got 0"; a missing one is named as such. `known` are the keys on the level of an unknown one. */
-export function sayProblem(
+/** "retry.max_attempts must be …, got 0". `known` are the keys on the level of an unknown key. */
+export function formatZodProblem(
   { path, message, isUnknownKey, isOfKey }: ZodProblem,
   values: Json,
   known: readonly string[],
 ): string {
   const name = formatPath(path);
   if (isUnknownKey) {
-    return `unknown key ${name}; ${meant(String(path.at(-1)), known)}`;
+    return `unknown key ${name}; ${suggestName(String(path.at(-1)), known)}`;
   }
   if (isOfKey) return `${name} ${message}`;
   const value = valueAt(values, path) ?? null;
   if (value === null) return `${name} is missing; it ${message}`;
-  return `${name} ${message}, got ${SECRET.test(name) ? kindOf(value) : shown(value)}`;
+  return `${name} ${message}, got ${SECRET.test(name) ? typeName(value) : formatValue(value)}`;
 }
 
-/** What was probably meant by a name that is none, or what there is. */
-export function meant(name: string, known: readonly string[]): string {
+/** "did you mean …?", or the existing names. */
+export function suggestName(name: string, known: readonly string[]): string {
   const near = nearestWord(name, known);
   if (near !== null) return `did you mean ${near}?`;
   return known.length === 0 ? 'there are none' : `there are ${known.slice(0, MAX_NAMES).join(', ')}`;
@@ -68,7 +68,7 @@ export function knownKeysAt(schema: z.ZodType, path: KeyPath): readonly string[]
   return current instanceof z.ZodObject ? Object.keys(current.shape) : [];
 }
 
-/** What is left of a setting without its default and its description. */
+/** The schema of a setting without its default and description. */
 function inner(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return inner(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodNonOptional) return inner(schema.unwrap() as z.ZodType);
@@ -87,15 +87,15 @@ export function valueAt(values: Json, path: KeyPath): Json | undefined {
   return value;
 }
 
-/** A value as a message may show it. */
-export function shown(value: Json | undefined): string {
-  if (value === undefined || value === null || typeof value === 'object') return kindOf(value);
+/** A value for a message. */
+export function formatValue(value: Json | undefined): string {
+  if (value === undefined || value === null || typeof value === 'object') return typeName(value);
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
-/** Only what kind of value it is: it may be a secret. */
-export function kindOf(value: Json | undefined): string {
+/** The type of a value that may be a secret. */
+export function typeName(value: Json | undefined): string {
   if (value === undefined || value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a map';

@@ -4,22 +4,22 @@ import { BatonError } from '../domain/errors.js';
 import { assertNever } from '../domain/json.js';
 import { type BoundedRead, type DefinitionFile, readBounded, readDefinitionFiles } from './definition-files.js';
 
-/** More is not a workflow: refused before it fills memory. */
+/** Larger files are rejected before they fill memory. */
 export const MAX_WORKFLOW_BYTES = 1_000_000;
 
-/** One reading of the file and of what belongs to it. */
+/** The content of WORKFLOW.md and of the definitions that belong to it. */
 export interface WorkflowFile {
   readonly path: string;
   readonly bytes: Buffer;
-  /** SHA-256 of the bytes; where there are definitions, it covers them as well. */
+  /** SHA-256 of the file and of the definitions, if there are any. */
   readonly hash: string;
-  /** Definitions of external executors beside the file and in the home. Absent: nobody looked. */
+  /** Definitions of external executors beside the file and in the home. Absent: not read. */
   readonly definitions?: readonly DefinitionFile[];
 }
 
 /**
- * Never blocks, whatever lies at the path: a FIFO, a device, a folder or a huge file is an error. Without `homeDir` the
- * definitions of the user are left out. Throws `BatonError`.
+ * Never blocks: a FIFO, a device, a folder or a huge file is an error. Without `homeDir`, the definitions in the home are not
+ * read. Throws `BatonError`.
  */
 export async function readWorkflowFile(file: string, homeDir?: string): Promise<WorkflowFile> {
   const absolute = path.resolve(file);
@@ -52,7 +52,7 @@ function refusal(file: string, read: Exclude<BoundedRead, { bytes: Buffer }>): B
       return new BatonError('missing_workflow_file', text);
     }
     case 'too_large': {
-      const text = `${file} is larger than ${MAX_WORKFLOW_BYTES} bytes. Shorten it: long scripts belong in files of their own.`;
+      const text = `${file} is larger than ${MAX_WORKFLOW_BYTES} bytes. Shorten it: put long scripts into separate files.`;
       return new BatonError('invalid_workflow_config', text);
     }
     case 'unreadable':
@@ -65,9 +65,9 @@ function refusal(file: string, read: Exclude<BoundedRead, { bytes: Buffer }>): B
 function unreadable(file: string, code: string, cause: unknown): BatonError {
   const message =
     code === 'ENOENT' || code === 'ENOTDIR'
-      ? `${file} does not exist. Give the path of a WORKFLOW.md; \`baton init\` writes one, \`baton demo\` shows what it is for.`
+      ? `${file} does not exist. Give the path of a WORKFLOW.md; \`baton init\` writes one, and \`baton demo\` shows an example.`
       : code === 'EACCES' || code === 'EPERM'
-        ? `${file} may not be read by this user. Change its rights, or give the path of a readable WORKFLOW.md.`
+        ? `${file} cannot be read by this user. Change its permissions, or give the path of a readable WORKFLOW.md.`
         : `${file} cannot be read (${code}). Give the path of a readable WORKFLOW.md.`;
   return new BatonError('missing_workflow_file', message, { code }, { cause });
 }

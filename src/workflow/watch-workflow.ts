@@ -8,42 +8,42 @@ import { deepFreeze, type LoadedWorkflow } from './load-workflow.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import { describeChanges, withoutRestart } from './workflow-changes.js';
 
-/** An editor writes a file in several steps; they are over by then. */
+/** Editors write a file in several steps, which are over after this time. */
 const DEBOUNCE_MS = 50;
 
 /** The callbacks must not throw. */
 export interface WatchOptions {
   readonly path: string;
-  /** Definitions of executors in it belong to the reading. */
+  /** Contains the global definitions of executors. */
   readonly homeDir: string;
-  /** What the daemon started with. */
+  /** The workflow that the daemon started with. */
   readonly initial: Workflow;
   readonly clock: Clock;
-  /** Makes settings of what was read: `parseWorkflow` with the options of the start. Throws `BatonError`. */
+  /** `parseWorkflow` with the options of the start. Throws `BatonError`. */
   load(file: WorkflowFile): Promise<LoadedWorkflow>;
-  /** New settings are good and take effect for what starts next. */
+  /** The new settings are valid and apply to the next run. */
   onChange(change: WorkflowChange): void;
-  /** The file is bad; the last good settings stay. Once per distinct content. */
+  /** The file is invalid, and the last valid settings stay. Called once for each content. */
   onError(error: BatonError): void;
-  /** The file is good again after `onError`. When it also differs from the last good one, `onChange` follows. */
+  /** The file is valid again after `onError`. `onChange` follows if it differs from the last valid one. */
   onRecovered(): void;
-  /** Watching itself failed; changes are still seen by `check`. */
+  /** Watching failed. `check` still finds changes. */
   onWatchError(error: Error): void;
 }
 
 export interface WorkflowChange {
-  /** With the running values of the keys that need a restart. */
+  /** Settings that need a restart keep their running values. */
   readonly workflow: Workflow;
   readonly changes: readonly string[];
-  /** Keys that differ from the running ones and need a restart. */
+  /** Settings that differ from the running ones and need a restart. */
   readonly restartRequired: readonly string[];
   readonly literalSecrets: readonly string[];
 }
 
 export interface WorkflowWatcher {
-  /** Looks at the file now. Called before every poll, in case the watch missed a change. Never rejects. */
+  /** Reads the file now. Called before every poll, in case the watch missed a change. Never rejects. */
   check(): Promise<void>;
-  /** Why the file as it is now is not in effect; null while it is good. */
+  /** Why the current file is not in effect; null while it is valid. */
   readonly error: BatonError | null;
   close(): Promise<void>;
 }
@@ -51,15 +51,15 @@ export interface WorkflowWatcher {
 export async function watchWorkflow(options: WatchOptions): Promise<WorkflowWatcher> {
   const watcher = new Watcher(options);
   await watcher.arm();
-  // It may have changed between the first reading and the watch.
+  // The file may have changed between the first read and the watch.
   await watcher.check();
   return watcher;
 }
 
 /**
- * States: the file is good (`error` null) or bad. `#loaded` is the last good reading as written, `#running` the same with
- * the running values of restart-only keys. A look at the file compares its fingerprint with the last one seen, so any
- * number of looks at one content does nothing. At most one look is under way; whoever asks meanwhile gets one more after it.
+ * States: the file is valid (`error` is null) or invalid. `#loaded` is the last valid file as written; `#running` has the running
+ * values of settings that need a restart. A read compares the fingerprint with the last one, so reading the same content again has
+ * no effect. At most one read is in progress; calls during a read cause one more read after it.
  */
 class Watcher implements WorkflowWatcher {
   error: BatonError | null = null;
@@ -69,11 +69,11 @@ class Watcher implements WorkflowWatcher {
   #running: Workflow;
   #seen: string;
   readonly #reported = new Set<string>();
-  #looking: Promise<void> | null = null;
-  #again: Promise<void> | null = null;
+  #reading: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
   #cancelDebounce: (() => void) | null = null;
   #watch: FSWatcher | null = null;
-  /** The real folder that is watched; null once it is known to be gone. */
+  /** The real folder that is watched; null when it was removed. */
   #watched: string | null = null;
   #isClosed = false;
 
@@ -86,8 +86,8 @@ class Watcher implements WorkflowWatcher {
   }
 
   /**
-   * The folder is watched, not the file: a file watch is lost when an editor replaces the file. Renames of any entry
-   * count, since a symlink on the way to the file may be what is swapped.
+   * Watches the folder, because a watch on the file is lost when an editor replaces the file. Renames of any entry count, because
+   * a symlink on the path of the file may be replaced.
    */
   async arm(): Promise<void> {
     await this.#watch?.close();
@@ -103,10 +103,10 @@ class Watcher implements WorkflowWatcher {
     this.#watched = folder;
     watcher.on('all', (event, changed) => {
       if (event === 'unlinkDir' && changed === folder) this.#watched = null;
-      this.#lookSoon();
+      this.#readSoon();
     });
     watcher.on('raw', (event) => {
-      if (event === 'rename') this.#lookSoon();
+      if (event === 'rename') this.#readSoon();
     });
     await new Promise<void>((resolve) => {
       watcher.on('ready', () => resolve());
@@ -119,28 +119,28 @@ class Watcher implements WorkflowWatcher {
 
   check(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
-    if (this.#looking === null) {
-      this.#looking = this.#look().finally(() => {
-        this.#looking = null;
+    if (this.#reading === null) {
+      this.#reading = this.#reload().finally(() => {
+        this.#reading = null;
       });
-      return this.#looking;
+      return this.#reading;
     }
-    // The look under way may have read the file before it changed.
-    this.#again ??= this.#looking.then(() => {
-      this.#again = null;
+    // The read in progress may have read the file before it changed.
+    this.#next ??= this.#reading.then(() => {
+      this.#next = null;
       return this.check();
     });
-    return this.#again;
+    return this.#next;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelDebounce?.();
-    await this.#looking;
+    await this.#reading;
     await this.#watch?.close();
   }
 
-  #lookSoon(): void {
+  #readSoon(): void {
     if (this.#isClosed || this.#cancelDebounce) return;
     this.#cancelDebounce = this.#options.clock.after(DEBOUNCE_MS, () => {
       this.#cancelDebounce = null;
@@ -148,7 +148,7 @@ class Watcher implements WorkflowWatcher {
     });
   }
 
-  async #look(): Promise<void> {
+  async #reload(): Promise<void> {
     let file: WorkflowFile | null = null;
     try {
       file = await this.#read();

@@ -1,14 +1,14 @@
 import { BoundedMap } from '../domain/bounded-map.js';
 import type { Workflow } from '../domain/workflow.js';
 
-const KEPT = 8;
+const MAX_VERSIONS = 8;
 
 /**
- * The workflow in force, and the few before it. An order to start a run names the one it was decided under; that one is
- * never older than the event before.
+ * The current workflow and a few earlier versions. An order to start a run names the version that it was decided with, which is at
+ * most a few events old.
  */
 export class WorkflowVersions {
-  readonly #byHash = new BoundedMap<string, Workflow>(KEPT);
+  readonly #byHash = new BoundedMap<string, Workflow>(MAX_VERSIONS);
   #current: Workflow;
   #loadedAtMs = 0;
   #restartRequired: readonly string[] = [];
@@ -22,12 +22,12 @@ export class WorkflowVersions {
     return this.#current;
   }
 
-  /** When the one in force was read. */
+  /** When the current version was read. */
   get loadedAtMs(): number {
     return this.#loadedAtMs;
   }
 
-  /** Keys of the file that differ from those in force until a restart. */
+  /** Settings of the file that take effect after a restart. */
   get restartRequired(): readonly string[] {
     return this.#restartRequired;
   }

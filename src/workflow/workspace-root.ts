@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { variableName } from './provider-secrets.js';
+import { variableName } from './secrets.js';
 
 export interface RootContext {
   readonly env: NodeJS.ProcessEnv;
@@ -12,7 +12,7 @@ export interface RootContext {
 
 export type RootResult = { readonly root: string; readonly warning: string | null } | { readonly problem: string };
 
-/** The absolute `workspace.root`, or what is wrong with it. `written` is the value in the file; null when there is none. */
+/** The absolute `workspace.root`, or what is wrong with it. `written` is the value in the file, or null. */
 export async function resolveWorkspaceRoot(written: string | null, context: RootContext): Promise<RootResult> {
   if (written === null) return { root: await defaultRoot(context), warning: null };
   const value = expandVariable(written.trim(), context.env);
@@ -26,8 +26,8 @@ export async function resolveWorkspaceRoot(written: string | null, context: Root
 }
 
 /**
- * Names this workflow in folders of the user: 12 hex digits of the SHA-256 of its path. The folder is resolved, the last
- * part is not, so that swapping a symlinked WORKFLOW.md leaves the workflow what it is.
+ * Identifies this workflow in folders of the user: 12 hex digits of the SHA-256 of its path. Symlinks are resolved in the folder
+ * only, so that replacing a symlinked WORKFLOW.md does not change the key.
  */
 export async function workflowKey(workflowPath: string): Promise<string> {
   const absolute = path.resolve(workflowPath);
@@ -35,20 +35,20 @@ export async function workflowKey(workflowPath: string): Promise<string> {
   return createHash('sha256').update(real).digest('hex').slice(0, 12);
 }
 
-/** Could an agent in a workspace below `root` edit WORKFLOW.md? Both its own path and what it links to count. */
+/** Could an agent in a workspace below `root` edit WORKFLOW.md, directly or as the target of a link? */
 export async function isInsideRoot(workflowPath: string, root: string): Promise<boolean> {
   const realRoot = await realOrSame(root);
   const folder = await realOrSame(path.dirname(workflowPath));
-  const places = [path.join(folder, path.basename(workflowPath)), await realOrSame(workflowPath)];
-  return places.some((place) => {
-    const relative = path.relative(realRoot, place);
+  const paths = [path.join(folder, path.basename(workflowPath)), await realOrSame(workflowPath)];
+  return paths.some((candidate) => {
+    const relative = path.relative(realRoot, candidate);
     return relative !== '..' && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
   });
 }
 
 async function defaultRoot({ env, homeDir, workflowPath }: RootContext): Promise<string> {
   const xdg = env.XDG_DATA_HOME;
-  // A relative XDG path is to be ignored, says its specification.
+  // The XDG specification requires that relative paths are ignored.
   const data = xdg !== undefined && path.isAbsolute(xdg) ? xdg : path.join(homeDir, '.local', 'share');
   return path.join(data, 'baton', await workflowKey(workflowPath), 'workspaces');
 }
@@ -65,7 +65,7 @@ function expandHome(value: string, homeDir: string): string {
   return value === '~' || value.startsWith('~/') ? path.join(homeDir, value.slice(1)) : value;
 }
 
-/** The real path of what is there; missing last parts are kept as they are. */
+/** The real path. Missing last parts are kept. */
 async function realOrSame(target: string): Promise<string> {
   try {
     return await realpath(target);

@@ -70,13 +70,13 @@ describe('S1-11 what auto became', () => {
   };
 
   test('is told with its reason where a step says auto, or somebody set it', async () => {
-    expect(await words(auto)).toEqual(['backend: auto became http, because nothing says otherwise']);
+    expect(await words(auto)).toEqual(['backend: auto became http, because nothing else is set']);
     expect(await words(`runtime: {backend: cli}\n${auto}`)).toEqual([
-      'backend: auto became cli, because runtime.backend says so',
+      'backend: auto became cli, because runtime.backend is set',
     ]);
-    expect(await words(auto, { backend: 'cli' })).toEqual(['backend: auto became cli, because --backend says so']);
+    expect(await words(auto, { backend: 'cli' })).toEqual(['backend: auto became cli, because --backend is set']);
     expect(await words('', {}, { ORBIT_BACKEND: 'cli' })).toEqual([
-      'backend: auto became cli, because ORBIT_BACKEND says so',
+      'backend: auto became cli, because ORBIT_BACKEND is set',
     ]);
   });
 

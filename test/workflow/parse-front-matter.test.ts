@@ -72,8 +72,8 @@ test.each([
   expect(errorOf(`---\n${yaml}\n---\n`).message).toContain(part);
 });
 
-test('a key that is there twice is an error at the second one', () => {
-  expect(errorOf('---\na: 1\nb: 2\na: 3\n---\n').message).toContain('WORKFLOW.md:4:1 the key "a" is there twice');
+test('a key that occurs twice is an error at the second one', () => {
+  expect(errorOf('---\na: 1\nb: 2\na: 3\n---\n').message).toContain('WORKFLOW.md:4:1 the key "a" occurs twice');
 });
 
 test.each([

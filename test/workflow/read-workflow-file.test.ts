@@ -42,7 +42,7 @@ test('a file that this user may not read is missing_workflow_file', async () => 
   const error = await asOrdinaryUser(path.dirname(file), () => errorOf(readWorkflowFile(file)));
 
   expect(error.code).toBe('missing_workflow_file');
-  expect(error.message).toContain('may not be read by this user');
+  expect(error.message).toContain('cannot be read by this user');
 });
 
 test('SEC-26 a FIFO in place of WORKFLOW.md is an error and never blocks', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { resolveSecret } from '../../src/workflow/provider-secrets.js';
+import { resolveSecret } from '../../src/workflow/secrets.js';
 import { workflowKey } from '../../src/workflow/workspace-root.js';
 import { errorOf, load, loadSettings, temporaryFolder, warningsOf, writeWorkflow } from './workflow-fixture.js';
 

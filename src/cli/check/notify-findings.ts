@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { notifyEnvironment } from '../../daemon/notify-targets.js';
 import { isLoopback } from '../../domain/host.js';
-import { resolveSecret } from '../../workflow/provider-secrets.js';
+import { resolveSecret } from '../../workflow/secrets.js';
 import { readLoginShell } from '../shell.js';
 import type { CheckContext } from './finding.js';
 import { type Finding, firstWord, reporter, scriptPlace } from './finding.js';

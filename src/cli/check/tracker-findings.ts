@@ -11,7 +11,7 @@ import { nearestWord } from '../../domain/nearest-word.js';
 import type { IssueBatch, Tracker, TrackerFacts } from '../../domain/ports.js';
 import { ruleWhy } from '../../text/rules.js';
 import type { KeyPath } from '../../workflow/positions.js';
-import { variableName } from '../../workflow/provider-secrets.js';
+import { variableName } from '../../workflow/secrets.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
 
 const READ_LIMIT_MS = 15_000;

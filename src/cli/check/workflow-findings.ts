@@ -19,7 +19,7 @@ import { renderValue } from '../../domain/steps/tokens.js';
 import { type Position, problemsOf, type WorkflowProblem } from '../../domain/workflow.js';
 import { BUILT_IN_PROMPT } from '../../workflow/load-workflow.js';
 import { FILE_START } from '../../workflow/positions.js';
-import { variableName } from '../../workflow/provider-secrets.js';
+import { variableName } from '../../workflow/secrets.js';
 import { describeBackend } from '../../workflow/steps/resolve-backend.js';
 import { isOfCutOutput, outputMembers } from '../../workflow/steps/step-schema.js';
 import { agentEnvironment } from './agent-findings.js';

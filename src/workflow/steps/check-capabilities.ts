@@ -1,22 +1,22 @@
 import { type Capability, type CapabilityIndex, executorFor, findCapability } from '../../domain/capabilities.js';
 import { isMap } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
-import { meant } from '../problems.js';
-import { allNodes, type Faults, keyPlace, nameOf, type StepNode, textOf, valuePlace } from './step-node.js';
+import { suggestName } from '../problems.js';
+import { allNodes, type Faults, keyPosition, nameOf, type StepNode, textOf, valuePosition } from './step-node.js';
 
 export function hasCapabilities(nodes: readonly StepNode[]): boolean {
   for (const node of allNodes(nodes)) if (isCapability(node)) return true;
   return false;
 }
 
-/** Is every capability there, with somebody to run it, and does it get what it requires? */
+/** Checks that each capability and its executor exist, and that its required inputs are given. */
 export function checkCapabilities(nodes: readonly StepNode[], index: CapabilityIndex, faults: Faults): void {
   for (const node of allNodes(nodes)) {
     const type = textOf(node.keys, 'type');
     const name = textOf(node.keys, 'name');
     if (!isCapability(node) || type === null || name === null) continue;
     const capability = findCapability(index, type, name);
-    if (capability === null) tellMissing(node, type, name, index, faults);
+    if (capability === null) reportMissing(node, type, name, index, faults);
     else checkInputs(node, capability, faults);
     checkExecutor(node, type, capability, index, faults);
   }
@@ -26,7 +26,7 @@ function isCapability({ body }: StepNode): boolean {
   return body !== null && 'kind' in body && body.kind === 'capability';
 }
 
-function tellMissing(node: StepNode, type: string, name: string, index: CapabilityIndex, faults: Faults): void {
+function reportMissing(node: StepNode, type: string, name: string, index: CapabilityIndex, faults: Faults): void {
   const types = [...new Set(index.capabilities.map((one) => one.type))];
   const names = index.capabilities.filter((one) => one.type === type).map((one) => one.name);
   const nearType = names.length === 0 ? nearestWord(type, types) : null;
@@ -43,7 +43,7 @@ function tellMissing(node: StepNode, type: string, name: string, index: Capabili
             ? `there are ${names.slice(0, 12).join(', ')}`
             : 'there are none of this type';
   const text = `there is no capability ${quoted(name)} of type ${quoted(type)}; ${hint}${concerning([name, type], index)}`;
-  faults.add(valuePlace(node.keys, ['name']), `${nameOf(node)}: ${text}`, 'CAPABILITY_NOT_FOUND');
+  faults.add(valuePosition(node.keys, ['name']), `${nameOf(node)}: ${text}`, 'CAPABILITY_NOT_FOUND');
 }
 
 function checkInputs(node: StepNode, { inputs, name }: Capability, faults: Faults): void {
@@ -51,8 +51,8 @@ function checkInputs(node: StepNode, { inputs, name }: Capability, faults: Fault
   if (!isMap(params)) return;
   const known = inputs.map((input) => input.name);
   for (const key of Object.keys(params).filter((param) => known.length > 0 && !known.includes(param))) {
-    const text = `${nameOf(node)}: the capability ${quoted(name)} has no input ${quoted(key)}; ${meant(key, known)}`;
-    faults.warn(keyPlace(node.keys, ['params', key]), text, 'undeclared_input');
+    const text = `${nameOf(node)}: the capability ${quoted(name)} has no input ${quoted(key)}; ${suggestName(key, known)}`;
+    faults.warn(keyPosition(node.keys, ['params', key]), text, 'undeclared_input');
   }
   const missing = inputs.filter(
     (input) => input.required && input.default === undefined && !Object.hasOwn(params, input.name),
@@ -60,7 +60,7 @@ function checkInputs(node: StepNode, { inputs, name }: Capability, faults: Fault
   if (missing.length === 0) return;
   const wanted = missing.map((input) => `${input.name} (${input.type})`).join(', ');
   const text = `${nameOf(node)}: the capability ${quoted(name)} requires ${wanted}; add it to params`;
-  faults.add(valuePlace(node.keys, ['params']), text, 'INVALID_REQUEST');
+  faults.add(valuePosition(node.keys, ['params']), text, 'INVALID_REQUEST');
 }
 
 function checkExecutor(
@@ -78,17 +78,17 @@ function checkExecutor(
   const what =
     pinned === null
       ? `no executor runs capabilities of type ${quoted(type)}`
-      : `the capability wants the executor ${quoted(pinned)}, which is not there`;
+      : `the capability names the executor ${quoted(pinned)}, which does not exist`;
   const hint = near === null ? '' : `; did you mean ${near}?`;
   const text = `${nameOf(node)}: ${what}${hint}${concerning([pinned ?? type], index)}`;
-  faults.add(valuePlace(node.keys, ['type']), text, 'EXECUTOR_NOT_FOUND');
+  faults.add(valuePosition(node.keys, ['type']), text, 'EXECUTOR_NOT_FOUND');
 }
 
-/** What was found and could not be taken, where it may be the very thing that is missing. */
+/** Rejected entries of the index that mention the missing name. */
 function concerning(words: readonly string[], { problems }: CapabilityIndex): string {
   const mentions = (text: string) => words.some((word) => text.toLowerCase().includes(word.toLowerCase()));
   const found = problems.filter(({ level, text }) => level === 'error' && mentions(text)).map(({ text }) => text);
-  return found.length === 0 ? '' : `; what was found cannot be used: ${found.slice(0, 3).join('; ')}`;
+  return found.length === 0 ? '' : `; these entries were rejected: ${found.slice(0, 3).join('; ')}`;
 }
 
 function quoted(name: string): string {

@@ -1,7 +1,7 @@
 import type { Faults } from './step-node.js';
-import { allNodes, nameOf, type StepNode, shapeOf, textOf, valuePlace } from './step-node.js';
+import { allNodes, nameOf, type StepNode, shapeOf, textOf, valuePosition } from './step-node.js';
 
-/** What only shows when the whole tree is there: names, sessions, and what may not run at the same time. */
+/** Checks that need the whole tree: unique ids, sessions, and steps that must not run at the same time. */
 export function checkShapes(nodes: readonly StepNode[], faults: Faults): void {
   checkNames(nodes, faults);
   checkSessions(nodes, null, faults);
@@ -23,21 +23,21 @@ function checkNames(nodes: readonly StepNode[], faults: Faults): void {
       seen.set(node.id, node);
       continue;
     }
-    const { line } = valuePlace(first.keys);
-    const text = `${nameOf(node)}: another step has this id already, on line ${line}; give one of them another id`;
-    faults.add(valuePlace(node.keys, ['id']), text, 'JobValidation');
+    const { line } = valuePosition(first.keys);
+    const text = `${nameOf(node)}: the step on line ${line} has the same id; change one of the two`;
+    faults.add(valuePosition(node.keys, ['id']), text, 'JobValidation');
   }
 }
 
-/** A session is a conversation that a service keeps. `fanOut` is the innermost one around these steps. */
+/** A session is a conversation that a service keeps. `fanOut` is the innermost fan_out around these steps. */
 function checkSessions(nodes: readonly StepNode[], fanOut: StepNode | null, faults: Faults): void {
   for (const node of nodes) {
     const session = textOf(node.keys, 'session');
     if (session !== null && node.backend !== null) {
-      const at = valuePlace(node.keys, ['session']);
+      const at = valuePosition(node.keys, ['session']);
       const what = `${nameOf(node)}: session ${JSON.stringify(session)}`;
       if (node.backend === 'cli') {
-        const text = `${what} needs backend http, and this step runs on cli, which keeps no conversation between steps; set backend: http, or remove session`;
+        const text = `${what} needs backend http, but this step runs on cli, which keeps no conversation between steps; set backend: http, or remove session`;
         faults.add(at, text, 'JobValidation');
       }
       if (fanOut !== null) {
@@ -49,19 +49,19 @@ function checkSessions(nodes: readonly StepNode[], fanOut: StepNode | null, faul
   }
 }
 
-/** The workspace is one, so at most one coding agent works in it at a time. `crowd` is a fan_out of several workers. */
-function checkAgents(nodes: readonly StepNode[], crowd: StepNode | null, faults: Faults): void {
+/** At most one coding agent may work in the workspace at a time. `fanOut` has several workers. */
+function checkAgents(nodes: readonly StepNode[], fanOut: StepNode | null, faults: Faults): void {
   for (const node of nodes) {
-    if (node.backend === 'cli' && crowd !== null) {
-      const text = `${nameOf(node)}: a coding agent (backend cli) is inside the fan_out ${nameOf(crowd)}, where several would work in one workspace at the same time; set max_workers: 1 there`;
-      faults.add(valuePlace(node.keys), text, 'JobValidation');
+    if (node.backend === 'cli' && fanOut !== null) {
+      const text = `${nameOf(node)}: a coding agent (backend cli) is inside the fan_out ${nameOf(fanOut)}, so several agents would work in one workspace at the same time; set max_workers: 1`;
+      faults.add(valuePosition(node.keys), text, 'JobValidation');
     }
-    const isCrowd = shapeOf(node) === 'fan_out' && workersOf(node) !== 1;
-    for (const list of node.lists) checkAgents(list, isCrowd ? node : crowd, faults);
+    const hasWorkers = shapeOf(node) === 'fan_out' && workersOf(node) !== 1;
+    for (const list of node.lists) checkAgents(list, hasWorkers ? node : fanOut, faults);
   }
 }
 
-/** Branches of one parallel: distinct sessions, and at most one with a coding agent. */
+/** Branches of a parallel step must use different sessions, and at most one branch a coding agent. */
 function checkSiblings(parallel: StepNode, faults: Faults): void {
   const sessions = new Map<string, { branch: number; node: StepNode }>();
   let agent: { branch: number; node: StepNode } | null = null;
@@ -71,7 +71,7 @@ function checkSiblings(parallel: StepNode, faults: Faults): void {
         agent ??= { branch, node };
         if (agent.branch !== branch) {
           const text = `${nameOf(node)}: a coding agent (backend cli) runs at the same time as ${nameOf(agent.node)}, in one workspace; put them into one branch of ${nameOf(parallel)}, one after the other`;
-          faults.add(valuePlace(node.keys), text, 'JobValidation');
+          faults.add(valuePosition(node.keys), text, 'JobValidation');
         }
       }
       const session = node.backend === null ? null : textOf(node.keys, 'session');
@@ -80,7 +80,7 @@ function checkSiblings(parallel: StepNode, faults: Faults): void {
       sessions.set(session, first);
       if (first.branch === branch) continue;
       const text = `${nameOf(node)}: session ${JSON.stringify(session)} is used by ${nameOf(first.node)} at the same time, in another branch of ${nameOf(parallel)}; give one of them another session`;
-      faults.add(valuePlace(node.keys, ['session']), text, 'JobValidation');
+      faults.add(valuePosition(node.keys, ['session']), text, 'JobValidation');
     }
   }
 }
@@ -89,8 +89,8 @@ function checkJoin(parallel: StepNode, faults: Faults): void {
   const { join = null } = parallel.keys.values;
   const branches = parallel.lists.length;
   if (typeof join !== 'number' || join <= branches) return;
-  const text = `${nameOf(parallel)}: join asks for ${join} branches, and there are ${branches}`;
-  faults.add(valuePlace(parallel.keys, ['join']), text);
+  const text = `${nameOf(parallel)}: join is ${join}, but the number of branches is ${branches}`;
+  faults.add(valuePosition(parallel.keys, ['join']), text);
 }
 
 function workersOf({ keys }: StepNode): number {

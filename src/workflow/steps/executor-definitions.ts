@@ -4,43 +4,43 @@ import type { ErrorCode } from '../../domain/errors.js';
 import { isMap, type Json, type JsonObject } from '../../domain/json.js';
 import type { ExecutorDefinition } from '../../domain/steps/plan.js';
 import type { DefinitionFile } from '../definition-files.js';
-import { parseYaml, YamlRefused } from '../parse-front-matter.js';
+import { parseYaml, YamlError } from '../parse-front-matter.js';
 import { FILE_START, formatPath, type KeyPath, type Positions, type Problem } from '../positions.js';
-import { kindOf, sayProblem, shown, zodProblems } from '../problems.js';
-import { isSecretKey, variableName } from '../provider-secrets.js';
+import { formatValue, formatZodProblem, typeName, zodProblems } from '../problems.js';
+import { isSecretKey, variableName } from '../secrets.js';
 import { oneOf, seconds, setting, text, textList } from '../setting.js';
-import { type Faults, neverFilled, type PlanSource } from './step-node.js';
+import { type Faults, type PlanSource, unfilledTokens } from './step-node.js';
 import { variables } from './step-schema.js';
 
 const textWithoutNul = textList.refine((args) => args.every((arg) => !arg.includes('\0')), 'must not contain a NUL');
 
-/** Known types; a definition of another type is for somebody else and is skipped. */
+/** Known types. A definition of another type is skipped. */
 const EXECUTOR_TYPES = ['external', 'direct_agent'] as const;
 
-/** The keys of one external executor: an entry of `executors`, or `spec` of a definition. */
+/** The keys of an external executor: an entry of `executors`, or `spec` of a definition file. */
 export const executorShape = {
-  executor_type: setting(oneOf(EXECUTOR_TYPES), 'external', 'Both are the same; direct_agent is the older name.'),
+  executor_type: setting(oneOf(EXECUTOR_TYPES), 'external', 'Both mean the same; direct_agent is the older name.'),
   command: setting(
     text,
     null,
-    'The program: a path, from the folder of the definition on, or a name on PATH. No shell.',
+    'The program: a path relative to the folder of the definition, or a name on PATH. No shell.',
   ),
-  args: setting(textWithoutNul, [], 'Its arguments.'),
-  env: setting(variables, {}, 'Variables of the program; $NAME stands for one of the daemon.'),
+  args: setting(textWithoutNul, [], 'Arguments of the program.'),
+  env: setting(variables, {}, 'Variables of the program. $NAME stands for a variable of the daemon.'),
   model_flag: setting(text, null, 'Flag before the model of a step.'),
-  timeout_seconds: setting(seconds, null, 'Time limit of a step that has none.'),
+  timeout_seconds: setting(seconds, null, 'Time limit of steps without one.'),
 };
 
 /** External executors by name, from `executors:` and from the folders of definitions. */
 export interface Executors {
   readonly usable: ReadonlyMap<string, ExecutorDefinition>;
-  /** Why a name that is defined somewhere cannot be used; `null`: that is told where it stands. */
+  /** Why a defined name cannot be used; null when its definition reports the fault. */
   readonly unusable: ReadonlyMap<string, string | null>;
-  /** Secrets that stand in a definition itself. */
+  /** Secrets that a definition contains. */
   readonly literalSecrets: readonly string[];
 }
 
-/** The nearer layer wins: WORKFLOW.md, then the project, then the home. */
+/** WORKFLOW.md takes precedence over the project, and the project over the home. */
 export function readExecutors(source: PlanSource, files: readonly DefinitionFile[], faults: Faults): Executors {
   const usable = new Map<string, ExecutorDefinition>();
   const unusable = new Map<string, string | null>();
@@ -59,7 +59,7 @@ function entriesOf(source: PlanSource, faults: Faults): ReadDefinition[] {
   const written: Json = source.values.executors ?? {};
   if (!isMap(written)) {
     const at = source.positions.valueAt(['executors']);
-    faults.add(at, `executors must be a map of names to definitions, got ${kindOf(written)}`);
+    faults.add(at, `executors must be a map of names to definitions, got ${typeName(written)}`);
     return [];
   }
   return Object.entries(written).map(([name, value]) => {
@@ -89,7 +89,7 @@ function documentsOf(
       ? { ...definition, definition: null, reason, problems: [problem] }
       : definition;
     faults.warnings.push(...kept.warnings);
-    // A fault in the home of the user is no fault of this project, unless a step wants that executor.
+    // A fault in the home is a fault of this project only when a step uses that executor.
     if (layer === 'global') {
       faults.warnings.push(...kept.problems);
       return { ...kept, problems: [] };
@@ -113,12 +113,12 @@ function literalSecrets(definitions: readonly ExecutorDefinition[], source: Plan
   );
 }
 
-/** One definition: usable, or why it is not. Skipped is no fault; refused is one. */
+/** A definition, or why it cannot be used. A skipped definition is not a fault; a rejected one is. */
 interface ReadDefinition {
-  /** Empty: a whole folder cannot be read. */
+  /** Empty when the whole folder cannot be read. */
   readonly name: string;
   readonly definition: ExecutorDefinition | null;
-  /** Why there is none. */
+  /** Why `definition` is null. */
   readonly reason: string;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -128,7 +128,7 @@ type Place = Pick<ExecutorDefinition, 'source' | 'file' | 'dir'>;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const strict = z.strictObject(executorShape);
-/** Keys of other versions are tolerated in a document. */
+/** A definition file may have keys of other versions. */
 const tolerant = z.object(executorShape);
 
 /** An entry of `executors:`. */
@@ -137,7 +137,7 @@ function readEntry(name: string, value: Json, { positions, name: file, dir }: Pl
   return readSpec(name, value, ['executors', name], positions, place, strict);
 }
 
-/** A YAML document of a folder of definitions. Never throws. */
+/** A definition file. Never throws. */
 function readDocument(file: DefinitionFile): ReadDefinition {
   const stem = path.basename(file.path).replace(/\.ya?ml$/, '');
   const refuse = (reason: string, at = FILE_START, code?: ErrorCode): ReadDefinition => {
@@ -154,11 +154,11 @@ function readDocument(file: DefinitionFile): ReadDefinition {
   try {
     parsed = parseYaml(new TextDecoder('utf-8', { fatal: true }).decode(file.bytes));
   } catch (error) {
-    if (error instanceof YamlRefused) return refuse(error.message, error.at ?? FILE_START);
+    if (error instanceof YamlError) return refuse(error.message, error.at ?? FILE_START);
     return refuse('is not valid UTF-8');
   }
   const { value, positions } = parsed;
-  if (!isMap(value)) return refuse(`must be a map with schemaVersion, kind, metadata and spec, got ${kindOf(value)}`);
+  if (!isMap(value)) return refuse(`must be a map with schemaVersion, kind, metadata and spec, got ${typeName(value)}`);
   const fault = headFault(value, stem);
   if (fault !== null) return refuse(fault.text, positions.valueAt(fault.path), fault.code);
   const place: Place = { source: file.layer, file: file.name, dir: path.dirname(file.path) };
@@ -169,14 +169,16 @@ function headFault(document: JsonObject, stem: string): { path: KeyPath; text: s
   const { schemaVersion = null, kind = null, metadata = null } = document;
   if (schemaVersion !== 2) {
     const what =
-      schemaVersion === 1 ? 'schemaVersion 1 is retired' : `schemaVersion must be 2, got ${shown(schemaVersion)}`;
+      schemaVersion === 1
+        ? 'schemaVersion 1 is no longer supported'
+        : `schemaVersion must be 2, got ${formatValue(schemaVersion)}`;
     return { path: ['schemaVersion'], text: `${what}; write \`schemaVersion: 2\``, code: 'JobValidation' };
   }
   if (kind !== 'Executor')
-    return { path: ['kind'], text: `kind must be Executor, got ${shown(kind)}`, code: 'JobValidation' };
+    return { path: ['kind'], text: `kind must be Executor, got ${formatValue(kind)}`, code: 'JobValidation' };
   const name = isMap(metadata) ? (metadata.name ?? null) : null;
   if (name !== stem) {
-    const text = `metadata.name must be the name of the file without its ending, "${stem}", got ${shown(name)}; rename one of the two`;
+    const text = `metadata.name must be the name of the file without its ending, "${stem}", got ${formatValue(name)}; rename one of the two`;
     return { path: ['metadata', 'name'], text };
   }
   return null;
@@ -197,7 +199,7 @@ function readSpec(
     ...where,
     ...(code === undefined ? {} : { code }),
   });
-  const refused = (problems: Problem[]): ReadDefinition => {
+  const rejected = (problems: Problem[]): ReadDefinition => {
     const reason = (problems[0]?.text ?? '').replace(/^executor ".*?": /, '');
     return { name, definition: null, reason, problems, warnings: [] };
   };
@@ -211,24 +213,24 @@ function readSpec(
     };
   };
   if (!NAME.test(name))
-    return refused([problemAt([], 'its name may have only letters, digits, `.`, `_` and `-`, at most 64')]);
-  if (!isMap(value)) return refused([problemAt([], `must be a map with a command, got ${kindOf(value)}`)]);
+    return rejected([problemAt([], 'its name may have only letters, digits, `.`, `_` and `-`, at most 64')]);
+  if (!isMap(value)) return rejected([problemAt([], `must be a map with a command, got ${typeName(value)}`)]);
   const { executor_type: type } = value;
   if (typeof type === 'string' && !(EXECUTOR_TYPES as readonly string[]).includes(type))
-    return skipped(['executor_type'], `executor_type ${shown(type)} is not known here`);
+    return skipped(['executor_type'], `executor_type ${formatValue(type)} is not known here`);
   const parsed = schema.safeParse(value);
   const found = zodProblems(parsed.error);
   const problems = found.map((problem) => {
-    const fault = problemAt(problem.path, sayProblem(problem, value, Object.keys(executorShape)));
+    const fault = problemAt(problem.path, formatZodProblem(problem, value, Object.keys(executorShape)));
     return problem.isOfKey ? { ...fault, at: positions.keyAt([...at, ...problem.path]) } : fault;
   });
   const { command, args, env, model_flag } = value;
-  for (const token of neverFilled({ command, args, env, model_flag } as JsonObject, []))
+  for (const token of unfilledTokens({ command, args, env, model_flag } as JsonObject, []))
     problems.push(problemAt(token.path, `${formatPath(token.path)}: ${token.text}`, 'step_data_error'));
   const hasCommand = typeof command === 'string' ? command.trim() !== '' : (command ?? null) !== null;
-  // A misspelt `command` is no missing one.
+  // A misspelled `command` is not a missing one.
   if (!hasCommand && !found.some(({ isUnknownKey }) => isUnknownKey)) return skipped([], 'it has no command');
-  if (problems.length > 0 || !parsed.success) return refused(problems);
+  if (problems.length > 0 || !parsed.success) return rejected(problems);
   return { name, definition: definitionOf(name, parsed.data, place), reason: '', problems: [], warnings: [] };
 }
 

@@ -3,7 +3,7 @@ import { isMap, type Json, type JsonObject } from '../../domain/json.js';
 import type { Plan, Step } from '../../domain/steps/plan.js';
 import type { DefinitionFile } from '../definition-files.js';
 import type { Problem } from '../positions.js';
-import { kindOf, valueAt } from '../problems.js';
+import { typeName, valueAt } from '../problems.js';
 import { identifier } from '../setting.js';
 import { checkCapabilities, hasCapabilities } from './check-capabilities.js';
 import { checkData } from './check-data.js';
@@ -14,19 +14,19 @@ import { describeBackend, resolveBackend } from './resolve-backend.js';
 import { checkWiring, readServices } from './services.js';
 import { allNodes, Faults, type PlanSource, type StepNode } from './step-node.js';
 
-/** More is no plan, and every pair of steps is compared. */
+/** Pairs of steps are compared, so the number is limited. */
 const MAX_STEPS = 500;
 
 export interface PlanOptions {
   readonly definitions: readonly DefinitionFile[];
   readonly backendFlag?: string | undefined;
-  /** Of the implied step. */
+  /** Turns of the implied step. */
   readonly maxTurns: number;
   readonly capabilities?: ((projectDir: string) => Promise<CapabilityIndex>) | undefined;
 }
 
 export interface ReadPlan {
-  /** Of use only without problems. */
+  /** Complete only without problems. */
   readonly plan: Plan;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -35,8 +35,8 @@ export interface ReadPlan {
 }
 
 /**
- * `steps` and all that belongs to it. In this order: activities are filled in, `auto` becomes a backend, and only then are shapes,
- * sessions, data and wiring judged, as they are what will run.
+ * Reads `steps` and what belongs to them. Activities are merged and `auto` becomes a backend before shapes, sessions, data and
+ * services are checked, because the checks apply to what runs.
  */
 export async function readPlan(source: PlanSource, options: PlanOptions): Promise<ReadPlan> {
   const faults = new Faults();
@@ -47,7 +47,7 @@ export async function readPlan(source: PlanSource, options: PlanOptions): Promis
   const setting = valueAt(source.values, ['runtime', 'backend']) ?? null;
   const { backend, auto, problems } = resolveBackend({ flag: options.backendFlag, env: source.env, setting });
   const reader = { source, activities, executors, services, auto, faults };
-  const nodes = notTooMany(readSteps(listOf(source, faults), ['steps'], reader), source, faults);
+  const nodes = limitSteps(readSteps(listOf(source, faults), ['steps'], reader), source, faults);
   checkShapes(nodes, faults);
   checkData(nodes, source, faults);
   checkWiring(nodes, executors, services, describeBackend(backend), faults);
@@ -73,7 +73,7 @@ export async function readPlan(source: PlanSource, options: PlanOptions): Promis
 function inputsOf({ values, positions }: PlanSource, faults: Faults): JsonObject {
   const inputs: Json = values.inputs ?? {};
   if (!isMap(inputs)) {
-    faults.add(positions.valueAt(['inputs']), `inputs must be a map of names to values, got ${kindOf(inputs)}`);
+    faults.add(positions.valueAt(['inputs']), `inputs must be a map of names to values, got ${typeName(inputs)}`);
     return {};
   }
   for (const name of Object.keys(inputs)) {
@@ -89,30 +89,30 @@ function listOf({ values, positions }: PlanSource, faults: Faults): readonly Jso
   const steps: Json = values.steps ?? null;
   if (steps === null) return [];
   const at = positions.valueAt(['steps']);
-  if (!Array.isArray(steps)) faults.add(at, `steps must be a list of steps, got ${kindOf(steps)}`);
+  if (!Array.isArray(steps)) faults.add(at, `steps must be a list of steps, got ${typeName(steps)}`);
   else if (steps.length === 0)
     faults.add(
       at,
-      'steps is empty: write a step, or remove the key, and the prompt below is the one step',
+      'steps is empty: write a step, or remove the key to run the prompt below as the only step',
       'JobValidation',
     );
   else return steps;
   return [];
 }
 
-function notTooMany(nodes: readonly StepNode[], { positions }: PlanSource, faults: Faults): readonly StepNode[] {
+function limitSteps(nodes: readonly StepNode[], { positions }: PlanSource, faults: Faults): readonly StepNode[] {
   let count = 0;
   for (const _ of allNodes(nodes)) count += 1;
   if (count <= MAX_STEPS) return nodes;
   faults.add(
     positions.valueAt(['steps']),
-    `steps has ${count} steps in all, and at most ${MAX_STEPS} can be`,
+    `steps has ${count} steps in total, and at most ${MAX_STEPS} are allowed`,
     'JobValidation',
   );
   return [];
 }
 
-/** A workflow without `steps`: one agent, whose prompt is the body. */
+/** Without `steps`, a run is one agent whose prompt is the body. */
 function impliedStep({ name, prompt }: PlanSource, { maxTurns }: PlanOptions): Step {
   return {
     shape: 'action',

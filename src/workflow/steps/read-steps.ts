@@ -3,19 +3,27 @@ import { assertNever, isMap, type Json, type JsonObject } from '../../domain/jso
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { Action, ActionStep, Backend, RetryPolicy, Step } from '../../domain/steps/plan.js';
 import { formatPath, type KeyPath } from '../positions.js';
-import { kindOf, knownKeysAt, meant, sayProblem, shown, type ZodProblem, zodProblems } from '../problems.js';
+import {
+  formatValue,
+  formatZodProblem,
+  knownKeysAt,
+  suggestName,
+  typeName,
+  type ZodProblem,
+  zodProblems,
+} from '../problems.js';
 import { identifier } from '../setting.js';
 import type { Executors } from './executor-definitions.js';
 import { type Services, serviceOf } from './services.js';
 import {
   type Faults,
   filePath,
-  keyPlace,
+  keyPosition,
   nameOf,
   type PlanSource,
   type StepKeys,
   type StepNode,
-  valuePlace,
+  valuePosition,
 } from './step-node.js';
 import { ACTIVITY_KINDS, BODIES, KINDS, SHAPES, type ShapeName, STEP_KINDS, type StepKind } from './step-schema.js';
 
@@ -25,7 +33,7 @@ interface StepReader extends BuildContext {
   readonly faults: Faults;
 }
 
-/** Reads a list of steps and everything inside them. What has a fault is in the result too, without a finished step. */
+/** Reads a list of steps with their inner steps. A step with a fault is in the result too, with `step: null`. */
 export function readSteps(values: readonly Json[], path: KeyPath, reader: StepReader): StepNode[] {
   return readAll(
     values.map((value, index) => ({ value, path: [...path, index] })),
@@ -52,20 +60,20 @@ function readStep(value: Json, path: KeyPath, reader: StepReader): StepNode | nu
   return 'kind' in body ? readAction(keys, id, body.kind, reader) : readShape(keys, id, body.shape, reader);
 }
 
-/** What makes it a step; exactly one. */
+/** A step has exactly one body: a kind or a shape. */
 function bodyOf(keys: StepKeys, name: string, faults: Faults): StepNode['body'] {
   const bodies = BODIES.filter((body) => (keys.values[body] ?? null) !== null);
   const [body] = bodies;
   if (body === undefined || bodies.length > 1) {
     const found = body === undefined ? 'has none' : `has ${bodies.join(' and ')}`;
-    const at = bodies[1] === undefined ? valuePlace(keys) : keyPlace(keys, [bodies[1]]);
+    const at = bodies[1] === undefined ? valuePosition(keys) : keyPosition(keys, [bodies[1]]);
     faults.add(at, `${name}: a step has exactly one of ${BODIES.join(', ')}; this one ${found}`, 'JobValidation');
     return null;
   }
   if (body === 'parallel' || body === 'fan_out' || body === 'loop') return { shape: body };
   const { kind } = keys.values;
   if (isKind(kind)) return { kind };
-  faults.add(valuePlace(keys, ['kind']), `${name}: ${kindFault(kind)}`, 'JobValidation');
+  faults.add(valuePosition(keys, ['kind']), `${name}: ${kindFault(kind)}`, 'JobValidation');
   return null;
 }
 
@@ -74,9 +82,10 @@ function readAction(keys: StepKeys, id: string | null, kind: StepKind, reader: S
   const parsed = KINDS[kind].safeParse(keys.values);
   const name = nameOf({ id, keys });
   for (const problem of zodProblems(parsed.error)) {
-    // A fault of the activity has been told with it.
+    // Faults of the activity are reported once, with the activity.
     const isBorrowed = keys.activity?.keys.has(String(problem.path[0])) && activities.faulty.has(keys.activity.name);
-    if (!isBorrowed) tell(problem, keys, name, knownKeysAt(KINDS[kind], problem.path), `${kind} steps`, faults);
+    if (!isBorrowed)
+      reportProblem(problem, keys, name, knownKeysAt(KINDS[kind], problem.path), `${kind} steps`, faults);
   }
   const backend = kind === 'agent' ? backendOf(keys, reader) : null;
   const node = { keys, id, body: { kind }, backend, lists: [] };
@@ -84,7 +93,7 @@ function readAction(keys: StepKeys, id: string | null, kind: StepKind, reader: S
   return { ...node, step: parsed.success ? buildAction(parsed.data, node, reader) : null };
 }
 
-/** Absent means cli; `auto` becomes what flag, variable or setting say. From here on there is no `auto`. */
+/** Absent means cli. `auto` becomes the backend of flag, variable or setting. */
 function backendOf({ values }: StepKeys, { auto }: StepReader): Backend | null {
   if (values.backend === 'auto') return auto;
   return values.backend === 'http' ? 'http' : 'cli';
@@ -95,13 +104,13 @@ const ONLY: { readonly [backend in Backend]: readonly string[] } = {
   http: ['agent', 'input', 'strategy'],
 };
 
-/** A step that says `auto` may have the keys of both; any other must not have keys that would be ignored. */
+/** A step with `auto` may have the keys of both backends. Other steps must not have keys that would be ignored. */
 function refuseOtherBackend(keys: StepKeys, name: string, backend: Backend, faults: Faults): void {
   if (keys.values.backend === 'auto') return;
   const other = backend === 'cli' ? 'http' : 'cli';
   for (const key of ONLY[other].filter((only) => (keys.values[only] ?? null) !== null)) {
-    const text = `${name}: ${key} is only for backend ${other}, and this step runs on ${backend}; set backend: ${other}, or remove ${key}`;
-    faults.add(keyPlace(keys, [key]), text);
+    const text = `${name}: ${key} is only for backend ${other}, but this step runs on ${backend}; set backend: ${other}, or remove ${key}`;
+    faults.add(keyPosition(keys, [key]), text);
   }
 }
 
@@ -113,19 +122,19 @@ function readShape(keys: StepKeys, id: string | null, shape: ShapeName, reader: 
     const isFanInMissing = shape === 'fan_out' && problem.path.join('.') === 'fan_in' && !keys.values.fan_in;
     if (isFanInMissing) {
       const text = `${name}: fan_out needs a fan_in beside it; \`fan_in: {}\` waits for every item`;
-      faults.add(keyPlace(keys, ['fan_out']), text, 'JobValidation');
-    } else tell(problem, keys, name, knownKeysAt(SHAPES[shape], problem.path), `${shape} steps`, faults);
+      faults.add(keyPosition(keys, ['fan_out']), text, 'JobValidation');
+    } else reportProblem(problem, keys, name, knownKeysAt(SHAPES[shape], problem.path), `${shape} steps`, faults);
   }
   const lists = innerLists(keys, shape).map((entries, index) => {
     if (entries.length === 0 && shape === 'parallel')
-      faults.add(valuePlace(keys, ['parallel', index]), `${name}: a branch must have at least one step`);
+      faults.add(valuePosition(keys, ['parallel', index]), `${name}: a branch must have at least one step`);
     return readAll(entries, reader);
   });
   const node = { keys, id, body: { shape }, backend: null, lists };
   return { ...node, step: parsed.success ? buildShape(parsed.data, node, reader) : null };
 }
 
-/** The lists of inner steps as written; also where something else is wrong. */
+/** The lists of inner steps as written, even if the shape has other faults. */
 function innerLists({ values, path: own }: StepKeys, shape: ShapeName): Entry[][] {
   const written = values[shape] ?? null;
   const entries = (list: readonly Json[], path: KeyPath) =>
@@ -142,7 +151,7 @@ function innerLists({ values, path: own }: StepKeys, shape: ShapeName): Entry[][
   );
 }
 
-function tell(
+function reportProblem(
   problem: ZodProblem,
   keys: StepKeys,
   name: string,
@@ -150,16 +159,16 @@ function tell(
   owner: string,
   faults: Faults,
 ): void {
-  const at = problem.isOfKey ? keyPlace(keys, problem.path) : valuePlace(keys, problem.path);
-  if (problem.path.length === 0) return faults.add(at, `${name}: ${problem.message}, got ${kindOf(keys.values)}`);
-  const text = sayProblem(problem, keys.values, known);
+  const at = problem.isOfKey ? keyPosition(keys, problem.path) : valuePosition(keys, problem.path);
+  if (problem.path.length === 0) return faults.add(at, `${name}: ${problem.message}, got ${typeName(keys.values)}`);
+  const text = formatZodProblem(problem, keys.values, known);
   const isTopLevel = problem.isUnknownKey && problem.path.length === 1;
   faults.add(at, `${name}: ${isTopLevel ? `${owner} have no key ${text.replace(/^unknown key /, '')}` : text}`);
 }
 
 interface BuildContext {
   readonly source: PlanSource;
-  /** What `auto` is; `null`: that is not known, for a reason that is told. */
+  /** The backend of `auto`; null when an invalid value, which is reported, leaves it open. */
   readonly auto: Backend | null;
   readonly executors: Executors;
   readonly services: Services;
@@ -169,7 +178,7 @@ type Draft = Omit<StepNode, 'step'>;
 type ParsedAction = z.output<(typeof KINDS)[keyof typeof KINDS]>;
 type ParsedShape = z.output<(typeof SHAPES)[keyof typeof SHAPES]>;
 
-/** The finished step of what has been found valid. Whether it can be wired is for others to say. */
+/** The finished step. `services.ts` checks whether something can run it. */
 function buildAction(parsed: ParsedAction, node: Draft, context: BuildContext): ActionStep {
   return {
     shape: 'action',
@@ -181,7 +190,7 @@ function buildAction(parsed: ParsedAction, node: Draft, context: BuildContext): 
   };
 }
 
-/** `null` when an inner step has a fault. */
+/** Null when an inner step has a fault. */
 function buildShape(parsed: ParsedShape, node: Draft, context: BuildContext): Step | null {
   const lists = node.lists.map((list) => list.flatMap(({ step }) => step ?? []));
   const isWhole = node.lists.every((list, index) => list.length === lists[index]?.length);
@@ -198,7 +207,7 @@ function buildShape(parsed: ParsedShape, node: Draft, context: BuildContext): St
 }
 
 function baseOf(parsed: ParsedAction | ParsedShape, { keys }: Draft, { source }: BuildContext) {
-  const { line, column } = valuePlace(keys);
+  const { line, column } = valuePosition(keys);
   const place = `${source.name}:${line}:${column}`;
   return { id: parsed.id, place, when: expressionOf(parsed.when), outputTo: parsed.output_to };
 }
@@ -265,7 +274,7 @@ function retryOf(retry: ParsedAction['retry']): RetryPolicy | null {
   };
 }
 
-/** The step's own, else that of its definition or service, else none. */
+/** The time limit of the step, else of its definition or service. */
 function timeoutOf(parsed: ParsedAction, node: Draft, { executors, services }: BuildContext): number | null {
   if (parsed.timeout_s) return Math.ceil(parsed.timeout_s * 1000);
   if (parsed.kind === 'external') {
@@ -278,7 +287,7 @@ function timeoutOf(parsed: ParsedAction, node: Draft, { executors, services }: B
 
 const TARGET = /^activity:(.+)$/s;
 
-/** The keys of one entry of `steps`. Where it says `target`, those of the activity are beneath its own. `null`: it cannot be read. */
+/** The keys of an entry of `steps`, merged with those of its activity. Null when it cannot be read. */
 function stepKeys(
   value: Json,
   path: KeyPath,
@@ -289,7 +298,7 @@ function stepKeys(
   if (!isMap(value)) {
     faults.add(
       positions.valueAt(path),
-      `${formatPath(path)} must be a map with an id and a kind, got ${kindOf(value)}`,
+      `${formatPath(path)} must be a map with an id and a kind, got ${typeName(value)}`,
     );
     return null;
   }
@@ -302,17 +311,17 @@ function stepKeys(
     return null;
   };
   const name = typeof target === 'string' ? TARGET.exec(target.trim())?.[1] : undefined;
-  if (name === undefined) return refuse(`target must be activity:<name>, got ${shown(target)}`);
+  if (name === undefined) return refuse(`target must be activity:<name>, got ${formatValue(target)}`);
   const activity = activities.usable.get(name);
   if (activity === undefined) {
     if (activities.faulty.has(name)) return null;
-    const hint = meant(name, [...activities.usable.keys()]);
+    const hint = suggestName(name, [...activities.usable.keys()]);
     return refuse(`there is no activity ${JSON.stringify(name.slice(0, 80))} under activities; ${hint}`);
   }
   return merged(own, name, activity);
 }
 
-/** The keys of the step itself win, each as a whole. A body of its own beside `target` stays, and is refused as the second one. */
+/** Keys of the step replace those of the activity. A body beside `target` is kept, so that it is rejected as the second one. */
 function merged(step: StepKeys, name: string, activity: JsonObject): StepKeys {
   const { target: _, ...own } = step.values;
   const borrowed = Object.entries(activity).filter(([key]) => !Object.hasOwn(own, key));
@@ -322,10 +331,10 @@ function merged(step: StepKeys, name: string, activity: JsonObject): StepKeys {
   return { ...step, values, activity: { name, path: ['activities', name], keys } };
 }
 
-/** What steps can name by `target: activity:<name>`. */
+/** Steps that `target: activity:<name>` can use. */
 interface Activities {
   readonly usable: ReadonlyMap<string, JsonObject>;
-  /** Their faults have been told; what uses them has none of its own. */
+  /** Their faults are reported, so steps that use them report none. */
   readonly faulty: ReadonlySet<string>;
 }
 
@@ -337,7 +346,7 @@ export function readActivities(source: PlanSource, faults: Faults): Activities {
   const faulty = new Set<string>();
   if (!isMap(written)) {
     const at = source.positions.valueAt(['activities']);
-    faults.add(at, `activities must be a map of names to steps, got ${kindOf(written)}`);
+    faults.add(at, `activities must be a map of names to steps, got ${typeName(written)}`);
     return { usable, faulty };
   }
   for (const [name, value] of Object.entries(written)) {
@@ -358,10 +367,10 @@ function readActivity(name: string, value: Json, { positions }: PlanSource, faul
   };
   const named = identifier.safeParse(name);
   if (!named.success) return refuse(`its name ${named.error.issues[0]?.message ?? 'cannot be used'}`);
-  if (!isMap(value)) return refuse(`must be a map with a kind, got ${kindOf(value)}`);
+  if (!isMap(value)) return refuse(`must be a map with a kind, got ${typeName(value)}`);
   const { schemaVersion, ...keys } = value;
   if (schemaVersion !== undefined && schemaVersion !== 2) {
-    const text = `schemaVersion ${shown(schemaVersion)} is retired and cannot be used; remove the key and write the activity as the keys of a step`;
+    const text = `schemaVersion ${formatValue(schemaVersion)} is no longer supported; remove the key and write the activity as the keys of a step`;
     return refuse(text, 'schemaVersion');
   }
   const misplaced = NOT_IN_AN_ACTIVITY.find((key) => key in keys);
@@ -374,7 +383,7 @@ function readActivity(name: string, value: Json, { positions }: PlanSource, faul
     const at = problem.isOfKey
       ? positions.keyAt([...path, ...problem.path])
       : positions.valueAt([...path, ...problem.path]);
-    const text = sayProblem(problem, keys, knownKeysAt(ACTIVITY_KINDS[kind], problem.path));
+    const text = formatZodProblem(problem, keys, knownKeysAt(ACTIVITY_KINDS[kind], problem.path));
     faults.add(at, `activity ${JSON.stringify(name)}: ${text}`);
   }
   return keys;
@@ -387,5 +396,5 @@ function isKind(value: Json | undefined): value is StepKind {
 function kindFault(kind: Json | undefined): string {
   const near = typeof kind === 'string' ? nearestWord(kind, STEP_KINDS) : null;
   const hint = near === null ? '' : `; did you mean ${near}?`;
-  return `kind must be one of ${STEP_KINDS.join(', ')}, got ${shown(kind)}${hint}`;
+  return `kind must be one of ${STEP_KINDS.join(', ')}, got ${formatValue(kind)}${hint}`;
 }

@@ -2,15 +2,15 @@ import type { Json } from '../../domain/json.js';
 import type { Backend, ResolvedBackend } from '../../domain/steps/plan.js';
 import { FILE_START, type Problem } from '../positions.js';
 
-/** What `backend: auto` becomes when nobody says anything else. */
+/** The default of `backend: auto`. */
 export const FALLBACK_BACKEND: Backend = 'http';
 
 const VALUES = ['http', 'cli', 'auto'] as const;
-/** The first one that is set counts. */
+/** The first variable that is set decides. */
 const VARIABLES = ['BATON_BACKEND', 'ORBIT_BACKEND'] as const;
 
 export interface BackendTiers {
-  /** What `--backend` said. */
+  /** The value of `--backend`. */
   readonly flag?: string | undefined;
   readonly env: NodeJS.ProcessEnv;
   /** `runtime.backend` as written. */
@@ -23,18 +23,18 @@ interface Tier {
 }
 
 /**
- * Flag, variable, `runtime.backend`, constant: the first that is set decides. One that says `auto` means the constant, and those
- * below it are not asked. A value that is none is refused wherever it stands: it would come into effect some other day.
+ * Flag, variable, `runtime.backend`, built-in value: the first that is set decides. `auto` means the built-in value. Every invalid
+ * value is rejected, even where it does not decide.
  */
 export function resolveBackend(tiers: BackendTiers): {
   readonly backend: ResolvedBackend;
-  /** `null`: somebody said what cannot be, so nobody knows what was meant. */
+  /** Null when a value is invalid. */
   readonly auto: Backend | null;
   readonly problems: readonly Problem[];
 } {
   const said = tiersOf(tiers);
   const refused = said.filter((tier) => !isValue(tier.said));
-  // The setting is refused with all other settings, at its place in the file.
+  // The validation of the settings reports `runtime.backend`, with its position.
   const problems = refused.filter(({ source }) => source !== 'runtime.backend').map(refusal);
   const first = said.find((tier) => isValue(tier.said));
   const saidAuto = first?.said === 'auto';
@@ -43,15 +43,15 @@ export function resolveBackend(tiers: BackendTiers): {
   return { backend, auto: refused.length > 0 ? null : value, problems };
 }
 
-/** `backend: auto became cli, because runtime.backend says so` */
+/** `backend: auto became cli, because runtime.backend is set` */
 export function describeBackend({ value, source, saidAuto }: ResolvedBackend): string {
   const who = source === 'flag' ? '--backend' : source;
   const why =
     source === 'built-in'
-      ? 'nothing says otherwise'
+      ? 'nothing else is set'
       : saidAuto
-        ? `${who} says auto, which stands for the built-in value`
-        : `${who} says so`;
+        ? `${who} is auto, which means the built-in value`
+        : `${who} is set`;
   return `backend: auto became ${value}, because ${why}`;
 }
 

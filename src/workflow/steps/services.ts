@@ -3,19 +3,19 @@ import { isLoopback } from '../../domain/host.js';
 import { isMap, type JsonObject } from '../../domain/json.js';
 import { type Backend, SERVICE_NAMES, type Service, type ServiceName } from '../../domain/steps/plan.js';
 import { formatPath } from '../positions.js';
-import { kindOf, knownKeysAt, meant, sayProblem, zodProblems } from '../problems.js';
-import { literalSecretWarning, variableName } from '../provider-secrets.js';
+import { formatZodProblem, knownKeysAt, suggestName, typeName, zodProblems } from '../problems.js';
+import { literalSecretWarning, variableName } from '../secrets.js';
 import { milliseconds, oneOf, seconds, setting, text } from '../setting.js';
 import type { Executors } from './executor-definitions.js';
 import {
   allNodes,
   type Faults,
   nameOf,
-  neverFilled,
   type PlanSource,
   type StepNode,
   textOf,
-  valuePlace,
+  unfilledTokens,
+  valuePosition,
 } from './step-node.js';
 import type { StepKind } from './step-schema.js';
 
@@ -28,7 +28,7 @@ const shared = {
   tenant: setting(textOrNumber, null, 'Tenant of every request.'),
   workspace_id: setting(textOrNumber, null, 'Workspace of every request.'),
   token: setting(text, null, 'Token of every request; $NAME stands for a variable.'),
-  timeout_s: setting(seconds, null, 'Time limit of a step that has none. Default: 120.'),
+  timeout_s: setting(seconds, null, 'Time limit of steps without one. Default: 120.'),
   tenant_header: setting(headerName, null, 'Header of the tenant. Default: X-Koder-Tenant.'),
   workspace_header: setting(headerName, null, 'Header of the workspace. Default: X-Koder-Workspace.'),
 };
@@ -43,18 +43,22 @@ export const SERVICE_SHAPES = {
   gateway: service,
   sandbox: {
     ...service,
-    session: setting(oneOf(['run', 'step']), 'run', 'How long a session of the sandbox is used.'),
+    session: setting(oneOf(['run', 'step']), 'run', 'Scope of a session of the sandbox.'),
   },
   tools: {
     ...service,
-    validate_output: setting(z.boolean({ error: 'must be true or false' }), true, 'Hold outputs against their schema.'),
+    validate_output: setting(
+      z.boolean({ error: 'must be true or false' }),
+      true,
+      'Check outputs against their schema.',
+    ),
   },
-  agents: { ...service, poll_interval_ms: setting(milliseconds, 2_000, 'Time between two looks at a long run.') },
+  agents: { ...service, poll_interval_ms: setting(milliseconds, 2_000, 'Time between polls of a long run.') },
 };
 
 const DEFAULTS_SHAPE = shared;
 
-/** As they stand under `services`. */
+/** The keys of `services`. */
 export const serviceShapes = {
   defaults: described(DEFAULTS_SHAPE, 'Keys that all services share.'),
   gateway: described(SERVICE_SHAPES.gateway, 'Language models, for steps of kind llm.'),
@@ -67,14 +71,14 @@ function described<S extends z.ZodRawShape>(shape: S, description: string) {
   return z.strictObject(shape).nullish().meta({ description });
 }
 
-/** How long a request may take when nobody says. */
+/** The default time limit of a request. */
 const DEFAULT_TIMEOUT_S = 120;
 const TENANT_HEADER = 'X-Koder-Tenant';
 const WORKSPACE_HEADER = 'X-Koder-Workspace';
 
 export interface Services {
   readonly usable: { readonly [name in ServiceName]: Service | null };
-  /** What a service lacks before a step can use it. */
+  /** Services that steps cannot use yet, and why. */
   readonly lacking: ReadonlyMap<ServiceName, Lack>;
   /** Variables that hold tokens. */
   readonly secretNames: readonly string[];
@@ -82,7 +86,7 @@ export interface Services {
 }
 
 interface Lack {
-  /** There is not even an address. */
+  /** The service has no address. */
   readonly isUnwired: boolean;
   readonly text: string;
 }
@@ -96,21 +100,21 @@ export function readServices(source: PlanSource, faults: Faults): Services {
   for (const problem of zodProblems(parsed.error)) {
     const path = ['services', ...problem.path];
     const at = problem.isOfKey ? positions.keyAt(path) : positions.valueAt(path);
-    const text = sayProblem({ ...problem, path }, { services: written }, knownKeysAt(schema, problem.path));
-    faults.add(at, problem.path.length === 0 ? `services must be a map of services, got ${kindOf(written)}` : text);
+    const text = formatZodProblem({ ...problem, path }, { services: written }, knownKeysAt(schema, problem.path));
+    faults.add(at, problem.path.length === 0 ? `services must be a map of services, got ${typeName(written)}` : text);
   }
-  for (const { path, text } of neverFilled(written, ['services']))
+  for (const { path, text } of unfilledTokens(written, ['services']))
     faults.add(positions.valueAt(path), `${formatPath(path)}: ${text}`, 'step_data_error');
   const secrets = tokensOf(isMap(written) ? written : {}, source, faults);
   const lacking = new Map<ServiceName, Lack>();
   const usable: { [name in ServiceName]: Service | null } = { gateway: null, sandbox: null, tools: null, agents: null };
-  // What cannot be read as a whole is told; what steps lack because of it is not told again.
+  // The faults are reported, so steps do not report missing services.
   if (!parsed.success) return { usable, lacking, ...secrets };
   const defaults = parsed.data.defaults ?? z.object(DEFAULTS_SHAPE).parse({});
   for (const name of SERVICE_NAMES) {
     const own = parsed.data[name];
     if (own === undefined || own === null) {
-      lacking.set(name, { isUnwired: true, text: `services.${name} is not there; add it with its base_url` });
+      lacking.set(name, { isUnwired: true, text: `services.${name} is missing; add it with its base_url` });
       continue;
     }
     const result = serviceOfServices(name, { ...SPECIFIC, ...own }, defaults, source, faults);
@@ -121,7 +125,7 @@ export function readServices(source: PlanSource, faults: Faults): Services {
   return { usable, lacking, ...secrets };
 }
 
-/** Keys that only some services have. */
+/** Defaults of keys that only some services have. */
 const SPECIFIC = { session: 'run', validate_output: true, poll_interval_ms: 2_000 } as const;
 type Defaults = z.output<z.ZodObject<typeof DEFAULTS_SHAPE>>;
 type Own = z.output<z.ZodObject<typeof SERVICE_SHAPES.gateway>> & {
@@ -130,7 +134,7 @@ type Own = z.output<z.ZodObject<typeof SERVICE_SHAPES.gateway>> & {
   readonly poll_interval_ms: number;
 };
 
-/** The service, or what it lacks. A fault of the service itself is told here; `null`: it has one, and steps that use it have none. */
+/** The service, or what it lacks. Null: it has a fault, which is reported here and not again by the steps that use it. */
 function serviceOfServices(
   name: ServiceName,
   own: Own,
@@ -162,7 +166,7 @@ function serviceOfServices(
   ] as const) {
     if (value === null || /^[\x21-\x7e](?:[\x20-\x7e]{0,200}[\x21-\x7e])?$/.test(value)) continue;
     const at = positions.valueAt(['services', own[key] === null ? 'defaults' : name, key]);
-    faults.add(at, `services.${name}: ${key} must be one line of plain text: it is sent in a header`);
+    faults.add(at, `services.${name}: ${key} must be one line of plain text, because it is sent in a header`);
   }
   if (faults.problems.length > before) return null;
   const lack = (text: string) => ({ isUnwired: url === null, text });
@@ -211,7 +215,7 @@ function tokensOf(
   return { secretNames: [...secretNames], literalSecrets };
 }
 
-/** An address that may be given a token, without a slash at its end; or why it may not. The address itself is not shown: it may hold a password. */
+/** The address without a trailing slash, or why it must not receive a token. Never shows the address, which may contain a password. */
 function serviceUrl(text: string, isInsecureAllowed: boolean): { url: string } | { problem: string } {
   if (!URL.canParse(text)) return { problem: 'must be an address such as https://gateway.example.org' };
   const url = new URL(text);
@@ -235,13 +239,13 @@ const SERVICES: { readonly [kind in Exclude<StepKind, 'agent'>]: ServiceName | n
   capability: null,
 };
 
-/** The service that runs a kind of step; `null`: none does. */
+/** The service that runs a kind of step, or null. */
 export function serviceOf(kind: StepKind, backend: Backend | null): ServiceName | null {
   if (kind === 'agent') return backend === 'http' ? 'agents' : null;
   return SERVICES[kind];
 }
 
-/** Is there something behind every step that can run it? Nothing falls back to anything else. */
+/** Checks that every step has an executor or a service that can run it. There are no fallbacks. */
 export function checkWiring(
   nodes: readonly StepNode[],
   executors: Executors,
@@ -257,7 +261,7 @@ export function checkWiring(
     const service = serviceOf(kind, node.backend);
     if (service === null) continue;
     if (service === 'agents') checkAgentService(node, services, why, faults);
-    // Of all steps that lack a service the first one tells.
+    // Only the first step that lacks a service reports it.
     else if (!told.has(service)) checkService(node, kind, service, services, faults);
     told.add(service);
   }
@@ -268,24 +272,24 @@ function checkExecutor(node: StepNode, { usable, unusable }: Executors, faults: 
   if (name === null || usable.has(name)) return;
   const reason = unusable.get(name);
   if (reason === null) return;
-  const hint = meant(name, [...usable.keys(), ...unusable.keys()]);
+  const hint = suggestName(name, [...usable.keys(), ...unusable.keys()]);
   const text =
     reason === undefined
-      ? `there is no executor ${JSON.stringify(name.slice(0, 80))} under executors or in .baton/executors; ${hint}`
+      ? `no executor ${JSON.stringify(name.slice(0, 80))} exists under executors or in .baton/executors; ${hint}`
       : `the executor ${JSON.stringify(name)} cannot be used: ${reason}`;
-  faults.add(valuePlace(node.keys, ['executor']), `${nameOf(node)}: ${text}`, 'EXECUTOR_NOT_FOUND');
+  faults.add(valuePosition(node.keys, ['executor']), `${nameOf(node)}: ${text}`, 'EXECUTOR_NOT_FOUND');
 }
 
 /** `why`: how `auto` became http. */
 function checkAgentService(node: StepNode, { lacking }: Services, why: string, faults: Faults): void {
   const lack = lacking.get('agents');
   const isNameless = textOf(node.keys, 'agent') === null;
-  const missing = [...(lack ? [lack.text] : []), ...(isNameless ? ['it names no agent; set agent'] : [])];
+  const missing = [...(lack ? [lack.text] : []), ...(isNameless ? ['it has no agent; set agent'] : [])];
   if (missing.length === 0) return;
   const isUnwired = isNameless || lack?.isUnwired === true;
   const over = node.keys.values.backend === 'auto' ? `this step runs over http (${why})` : 'this step runs over http';
   const text = `${nameOf(node)}: ${over}, and ${missing.join('; and ')}${isUnwired ? ', or set backend: cli' : ''}`;
-  faults.add(valuePlace(node.keys, ['backend']), text, isUnwired ? 'UnwiredHttpTransport' : 'JobValidation');
+  faults.add(valuePosition(node.keys, ['backend']), text, isUnwired ? 'UnwiredHttpTransport' : 'JobValidation');
 }
 
 function checkService(
@@ -298,5 +302,5 @@ function checkService(
   const lack = lacking.get(service);
   if (lack === undefined) return;
   const text = `${nameOf(node)}: kind ${kind} needs a service, and ${lack.text}`;
-  faults.add(valuePlace(node.keys, ['kind']), text, 'JobValidation');
+  faults.add(valuePosition(node.keys, ['kind']), text, 'JobValidation');
 }

@@ -8,19 +8,19 @@ import { formatPath, type KeyPath, type Positions, type Problem } from '../posit
 import type { ShapeName, StepKind } from './step-schema.js';
 
 /**
- * A step on its way into the plan: what it says, and where. The checks look at this and not at the finished step, so that a step
- * with one fault is still searched for others.
+ * A step as written, with its positions. The checks read this and not the finished step, so that a step with one fault is still
+ * checked for others.
  */
 export interface StepNode {
   readonly keys: StepKeys;
-  /** As written where it can be used, else `null`. */
+  /** Null when the id is missing or invalid. */
   readonly id: string | null;
   readonly body: { readonly kind: StepKind } | { readonly shape: ShapeName } | null;
-  /** Agent steps: what they run on. */
+  /** The backend of an agent step. */
   readonly backend: Backend | null;
   /** The inner steps: a list for each branch of `parallel`, one list for the other shapes. */
   readonly lists: readonly (readonly StepNode[])[];
-  /** `null`: it has a fault, which is told. */
+  /** Null: the step has a fault, which is reported. */
   readonly step: Step | null;
 }
 
@@ -28,12 +28,12 @@ export interface StepNode {
 export interface StepKeys {
   readonly values: JsonObject;
   readonly path: KeyPath;
-  /** Where a key stands that is not the step's own. */
+  /** The activity that the keys of `keys` come from. */
   readonly activity: { readonly name: string; readonly path: KeyPath; readonly keys: ReadonlySet<string> } | null;
   readonly positions: Positions;
 }
 
-/** `step "review"`; one without a usable id by its place in the list. */
+/** `step "review"`, or the path of a step without a valid id. */
 export function nameOf({ id, keys }: Pick<StepNode, 'id' | 'keys'>): string {
   return id === null ? formatPath(keys.path) : `step "${id}"`;
 }
@@ -42,12 +42,12 @@ export function shapeOf({ body }: StepNode): ShapeName | null {
   return body !== null && 'shape' in body ? body.shape : null;
 }
 
-/** Where the value of a key stands, or the step itself. */
-export function valuePlace(keys: StepKeys, path: KeyPath = []): Position {
+/** The position of the value of a key, or of the step. */
+export function valuePosition(keys: StepKeys, path: KeyPath = []): Position {
   return keys.positions.valueAt(filePath(keys, path));
 }
 
-export function keyPlace(keys: StepKeys, path: KeyPath): Position {
+export function keyPosition(keys: StepKeys, path: KeyPath): Position {
   return keys.positions.keyAt(filePath(keys, path));
 }
 
@@ -57,7 +57,7 @@ export function filePath({ path: own, activity }: StepKeys, path: KeyPath): KeyP
   return [...(isBorrowed ? activity.path : own), ...path];
 }
 
-/** Its text, or `null` when it is none. */
+/** The text of a key; null when it is blank or not a text. */
 export function textOf(keys: StepKeys, key: string): string | null {
   const value: Json = keys.values[key] ?? null;
   return typeof value === 'string' && value.trim() !== '' ? value : null;
@@ -71,7 +71,7 @@ export function* allNodes(nodes: readonly StepNode[]): Generator<StepNode> {
   }
 }
 
-/** The front matter as the readers of `steps` and its kin see it. */
+/** What the readers of `steps`, `executors` and `services` get. */
 export interface PlanSource {
   readonly values: JsonObject;
   readonly positions: Positions;
@@ -84,7 +84,7 @@ export interface PlanSource {
   readonly prompt: PromptSource;
 }
 
-/** Everything that is wrong or odd, gathered: a person sees all of it at once. */
+/** Collects all faults and warnings, so that the user sees them at once. */
 export class Faults {
   readonly problems: Problem[] = [];
   readonly warnings: Problem[] = [];
@@ -103,15 +103,15 @@ const TOKEN = new RegExp(`(?<!\\$)\\$\\{\\s*(?:${ROOTS})\\b[^{}\\n]*\\}?`);
 const LIQUID = new RegExp(`\\$?\\{\\{-?\\s*((?:${ROOTS})\\b[^{}|\\s]{0,80})[^{}\\n]{0,200}\\}\\}`);
 const DOTTED = /(?<!\$)\$\{\s*([a-z]\w*)\.[^{}\n]*\}?/g;
 
-/** Where data may go, for whoever put it elsewhere. */
-const PLACES = 'data goes into input, params, args of a tool, stdin, env, env_set, memory or prompt';
+/** A hint: the keys in which tokens are filled in. */
+const FILLED_KEYS_HINT = 'data goes into input, params, args of a tool, stdin, env, env_set, memory or prompt';
 
 export interface TextFault {
   readonly path: KeyPath;
   readonly text: string;
 }
 
-/** Every text in a value, and every key of a map in it. */
+/** Every text and every key in a value. */
 export function* textsIn(value: Json, path: KeyPath): Generator<TextFault & { readonly isKey: boolean }> {
   if (typeof value === 'string') yield { path, text: value, isKey: false };
   if (typeof value !== 'object' || value === null) return;
@@ -124,29 +124,29 @@ export function* textsIn(value: Json, path: KeyPath): Generator<TextFault & { re
 }
 
 /**
- * The first `${…}` of each text in a value that is taken as it is. Text of an issue must never become a part of a command, a
- * name or an address, so nothing is filled in there; whoever wrote a token expects otherwise.
+ * The first `${…}` of each text in a value that is not filled in. Text of an issue must never become part of a command, a name
+ * or an address.
  */
-export function* neverFilled(value: Json, path: KeyPath): Generator<TextFault> {
+export function* unfilledTokens(value: Json, path: KeyPath): Generator<TextFault> {
   for (const { path: at, text, isKey } of textsIn(value, path)) {
     const token = TOKEN.exec(text)?.[0].slice(0, 80);
     if (token === undefined) continue;
-    yield { path: at, text: `${token} is never filled in ${isKey ? 'as a key' : `here: ${PLACES}`}` };
+    yield { path: at, text: `${token} is never filled in ${isKey ? 'as a key' : `here: ${FILLED_KEYS_HINT}`}` };
   }
 }
 
-/** What looks like data in a value that is filled in, and stays as it is: other words in braces, and Liquid. */
+/** Text that looks like a token but is not filled in: other words in braces, and Liquid. */
 export function* lookalikes(value: Json, path: KeyPath): Generator<TextFault> {
   for (const { path: at, text } of textsIn(value, path)) {
     const [liquid, name] = LIQUID.exec(text) ?? [];
     if (liquid !== undefined)
       yield {
         path: at,
-        text: `${liquid.slice(0, 80)} stays as it is: only prompts of agents are Liquid; write \${${name}}`,
+        text: `${liquid.slice(0, 80)} stays unchanged: only prompts of agents are Liquid; write \${${name}}`,
       };
     for (const [token, word = ''] of text.matchAll(DOTTED)) {
       const near = (SCOPE_ROOTS as readonly string[]).includes(word) ? null : nearestWord(word, SCOPE_ROOTS);
-      if (near !== null) yield { path: at, text: `${token.slice(0, 80)} stays as it is; did you mean \${${near}…}?` };
+      if (near !== null) yield { path: at, text: `${token.slice(0, 80)} stays unchanged; did you mean \${${near}…}?` };
     }
   }
 }

@@ -12,11 +12,10 @@ import {
   textList,
 } from '../setting.js';
 
-/** One definition of every key of a step: for validation, "did you mean" and the JSON Schema. */
 const choice = z.union([z.boolean(), text], { error: 'must be an expression in text, or true or false' });
 const variableName = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable: use letters, digits and `_`');
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not a name of a variable: use letters, digits and `_`');
 const textOrNumber = z.union([z.string(), z.number()], { error: 'must be text or a number' }).transform(String);
 /** Variables of a process and their values. */
 export const variables = z.record(variableName, textOrNumber, { error: 'must be a map of variables' });
@@ -28,13 +27,13 @@ const join = z
 
 const common = {
   id: identifier.meta({ description: 'Names the step in the whole workflow: `${steps.<id>.output}`.' }),
-  when: setting(choice, null, 'The step is skipped unless this holds: "${steps.a.output.exit_code} == 0".'),
+  when: setting(choice, null, 'The step is skipped unless this is true: "${steps.a.output.exit_code} == 0".'),
   output_to: setting(identifier, null, 'Keeps the output under `${state.<name>}` as well.'),
 };
 
 const retry = z.strictObject(
   {
-    max_attempts: positiveInteger.meta({ description: 'Tries in all.' }),
+    max_attempts: positiveInteger.meta({ description: 'Tries in total.' }),
     initial_backoff_ms: setting(milliseconds, 1_000, 'Wait before the second try.'),
     backoff_cap_ms: setting(milliseconds, 60_000, 'Longest wait.'),
     strategy: setting(oneOf(['exponential', 'linear']), 'exponential', 'How the waits grow.'),
@@ -44,7 +43,7 @@ const retry = z.strictObject(
 
 const action = {
   ...common,
-  retry: setting(retry, null, 'Try again after failures that may pass.'),
+  retry: setting(retry, null, 'Retry after temporary failures.'),
   timeout_s: setting(seconds, null, 'Time limit; 0: that of the executor or service.'),
   idempotency_key: setting(text, null, filled('Steps with the same key run once.')),
 };
@@ -62,12 +61,12 @@ export const KIND_SHAPES = {
     backend: setting(
       oneOf(['http', 'cli', 'auto']),
       null,
-      'Absent: cli. auto: what flag, variable or runtime.backend say.',
+      'Absent: cli. auto: the backend of flag, variable or runtime.backend.',
     ),
     prompt: setting(text, null, 'Liquid. Absent: the text below the front matter.'),
     max_turns: setting(positiveInteger, null, 'cli: turns of this step. Absent: 1.'),
     agent: setting(text, null, 'http: the agent of the service.'),
-    input: setting(jsonMap, null, filled('http: what the agent gets; absent: its prompt.')),
+    input: setting(jsonMap, null, filled('http: input of the agent; absent: its prompt.')),
     strategy: setting(text, null, 'http: passed on to the service.'),
     session: setting(identifier, null, 'http: steps with the same name share one conversation.'),
   },
@@ -78,20 +77,20 @@ export const KIND_SHAPES = {
     input: setting(jsonMap, {}, filled('Input of the program.')),
     model: setting(text, null, 'Appended to the arguments where the executor has a model_flag.'),
     env_set: setting(variables, {}, filled('Variables for this step.')),
-    description: setting(z.string({ error: 'must be text' }), '', 'For the program to read.'),
+    description: setting(z.string({ error: 'must be text' }), '', 'Passed on to the program.'),
     tools: setting(textList, [], 'Tools that the program may use.'),
     allowed_programs: setting(textList, [], 'Programs that the program may start.'),
-    skills: setting(textList, [], 'Files that are handed over, from the folder of WORKFLOW.md on.'),
+    skills: setting(textList, [], 'Files that are passed on, relative to the folder of WORKFLOW.md.'),
     memory: setting(jsonMap, {}, filled('Memory block of the request.')),
-    input_schema: setting(jsonMap, {}, 'JSON Schema of the input, for the program to read.'),
-    output_schema: setting(jsonMap, {}, 'JSON Schema of the output, for the program to read.'),
+    input_schema: setting(jsonMap, {}, 'JSON Schema of the input, passed on to the program.'),
+    output_schema: setting(jsonMap, {}, 'JSON Schema of the output, passed on to the program.'),
   },
   capability: {
     ...action,
     kind: kindOf('capability', 'A capability: a skill, a power, … with its executor.'),
     type: text.meta({ description: 'Type of the capability.' }),
     name: text.meta({ description: 'Name of the capability.' }),
-    params: setting(jsonMap, {}, filled('Its inputs.')),
+    params: setting(jsonMap, {}, filled('Inputs of the capability.')),
   },
   llm: {
     ...action,
@@ -106,14 +105,14 @@ export const KIND_SHAPES = {
     ...action,
     kind: kindOf('tool', 'One call of a tool, by services.tools.'),
     tool: text.meta({ description: 'Name of the tool.' }),
-    args: setting(jsonMap, {}, filled('Its arguments.')),
+    args: setting(jsonMap, {}, filled('Arguments of the tool.')),
   },
   code: {
     ...action,
     kind: kindOf('code', 'Code in a sandbox, by services.sandbox.'),
     language: text.meta({ description: 'Language of the code.' }),
-    source: text.meta({ description: filled('The code. Give it data by stdin or env.') }),
-    stdin: setting(z.json(), null, filled('What it reads; JSON when it is no text.')),
+    source: text.meta({ description: filled('The code. Pass data by stdin or env.') }),
+    stdin: setting(z.json(), null, filled('Standard input; JSON unless it is text.')),
     env: setting(variables, {}, filled('Variables of the code.')),
     cwd: setting(text, null, 'Folder in the sandbox.'),
   },
@@ -132,7 +131,7 @@ export const KINDS = {
   code: z.strictObject(KIND_SHAPES.code),
 };
 
-/** The same as an activity: without an id, and what is missing may stand in the step. */
+/** The schema of each kind as an activity: without an id, and the step may add missing keys. */
 export const ACTIVITY_KINDS = {
   agent: KINDS.agent.omit({ id: true }).partial().required({ kind: true }),
   external: KINDS.external.omit({ id: true }).partial().required({ kind: true }),
@@ -145,7 +144,7 @@ export const ACTIVITY_KINDS = {
 const list = z.array(z.json(), { error: 'must be a list' });
 const items = z.union([list, text], { error: 'must be a list or one `${…}`' });
 
-/** The shapes around a kind of inner step: any JSON where they are read one by one, the steps themselves in the JSON Schema. */
+/** The shapes around inner steps. `step` is any JSON for the reader, which reads inner steps itself, and the full schema for the JSON Schema. */
 export function shapesAround(step: z.ZodType) {
   const steps = z
     .array(step, { error: 'must be a list of steps' })
@@ -165,7 +164,7 @@ export function shapesAround(step: z.ZodType) {
       fan_out: z
         .strictObject(
           {
-            items: items.meta({ description: 'A list, or a `${…}` that is one. Each is `${item}` in its turn.' }),
+            items: items.meta({ description: 'A list, or a `${…}` that becomes one. Each entry is `${item}`.' }),
             max_workers: setting(positiveInteger, 4, 'Items at the same time.'),
             steps,
           },
@@ -177,7 +176,7 @@ export function shapesAround(step: z.ZodType) {
           { join: setting(join, 'all', 'How many items must succeed: all, any (one) or a number.') },
           { error: 'must be a map; `fan_in: {}` waits for every item' },
         )
-        .meta({ description: 'How the results come together; required.' }),
+        .meta({ description: 'How the results are joined; required.' }),
     }),
     loop: z.strictObject({
       ...common,
@@ -189,8 +188,8 @@ export function shapesAround(step: z.ZodType) {
               .min(1, 'must be an integer from 1 to 1000')
               .max(1000, 'must be an integer from 1 to 1000')
               .meta({ description: 'From 1 to 1000.' }),
-            break_when: setting(choice, null, 'Looked at after each iteration: ends the loop when it holds.'),
-            items: setting(items, null, 'A list, or a `${…}` that is one: one iteration for each.'),
+            break_when: setting(choice, null, 'Evaluated after each iteration; true ends the loop.'),
+            items: setting(items, null, 'A list, or a `${…}` that becomes one: one iteration for each entry.'),
             steps,
           },
           { error: 'must be a map with `max_iterations` and `steps`' },
@@ -203,7 +202,7 @@ export function shapesAround(step: z.ZodType) {
 export const SHAPES = shapesAround(z.json());
 export type ShapeName = keyof typeof SHAPES;
 
-/** Exactly one of these makes a step what it is. */
+/** Every step has exactly one of these keys. */
 export const BODIES = ['kind', 'target', 'parallel', 'fan_out', 'loop'] as const;
 
 const CLI = ['last_message', 'session_id', 'thread_id', 'turns', 'usage', 'stop_reason'];
@@ -220,13 +219,13 @@ const MEMBERS: { readonly [what in Exclude<StepKind | ShapeName, 'agent'>]: read
   fan_out: null,
 };
 
-/** What the output of a step has by its nature; `null`: anything. */
+/** The known members of a step's output; null: anything. */
 export function outputMembers(what: StepKind | ShapeName, backend: Backend | null): readonly string[] | null {
   if (what !== 'agent') return MEMBERS[what];
   return backend === null ? null : backend === 'http' ? HTTP : CLI;
 }
 
-/** What is there only when something was too long. */
+/** Members that exist only when the output was truncated. */
 export function isOfCutOutput(member: string): boolean {
   return /^(?:truncated|bytes|preview)$|_truncated$/.test(member);
 }

@@ -59,7 +59,7 @@ test('S1-15 after the load there is no target left', async () => {
 });
 
 test.each([
-  ['S1-28', '{schemaVersion: 1, kind: agent}', 'schemaVersion 1 is retired'],
+  ['S1-28', '{schemaVersion: 1, kind: agent}', 'schemaVersion 1 is no longer supported'],
   [
     'S1-29',
     '{schemaVersion: 2, kind: Job, metadata: {}}',

@@ -190,5 +190,5 @@ test('the name of a variable that cannot be one is told as such', async () => {
     'executors: {e: {command: x}}\nsteps: [{id: a, kind: external, executor: e, env_set: {A-B: x}}]',
   );
 
-  expect(message).toContain('step "a": env_set.A-B is no name of a variable: use letters, digits and `_`');
+  expect(message).toContain('step "a": env_set.A-B is not a name of a variable: use letters, digits and `_`');
 });

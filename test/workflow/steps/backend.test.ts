@@ -111,7 +111,7 @@ test('S1-30 a workflow of cli steps needs no service, and takes no key that only
   const error = await faultOf('steps: [{id: a, kind: agent, agent: x, input: {}, strategy: s}]');
 
   expect(actionOf(loaded, 'a').action).toMatchObject({ backend: 'cli', maxTurns: 3 });
-  expect(error.message.match(/is only for backend http, and this step runs on cli/g)).toHaveLength(3);
+  expect(error.message.match(/is only for backend http, but this step runs on cli/g)).toHaveLength(3);
   expect(
     (await faultOf(`${SERVICES}\nsteps: [{id: a, kind: agent, backend: http, agent: x, max_turns: 2}]`, { env: TOKEN }))
       .message,
@@ -155,13 +155,13 @@ describe('values that are none', () => {
 
 describe('http that leads nowhere', () => {
   test.each([
-    ['no service', 'steps: [{id: a, kind: agent, backend: http, agent: x}]', 'services.agents is not there'],
+    ['no service', 'steps: [{id: a, kind: agent, backend: http, agent: x}]', 'services.agents is missing'],
     [
       'no address',
       'services: {agents: {tenant: t, token: $TOKEN}}\nsteps: [{id: a, kind: agent, backend: http, agent: x}]',
       'services.agents has no base_url',
     ],
-    ['no agent', `${SERVICES}\nsteps: [{id: a, kind: agent, backend: http}]`, 'it names no agent'],
+    ['no agent', `${SERVICES}\nsteps: [{id: a, kind: agent, backend: http}]`, 'it has no agent'],
   ])('S1-19 S1-20 %s is UnwiredHttpTransport, and never cli instead', async (_, yaml, part) => {
     const error = await faultOf(yaml, { env: TOKEN });
 
@@ -174,7 +174,7 @@ describe('http that leads nowhere', () => {
   test('S1-19 where auto became http, the message says how', async () => {
     const error = await faultOf('steps: [{id: a, kind: agent, backend: auto}]', { env: { ORBIT_BACKEND: 'http' } });
 
-    expect(error.message).toContain('(backend: auto became http, because ORBIT_BACKEND says so)');
+    expect(error.message).toContain('(backend: auto became http, because ORBIT_BACKEND is set)');
   });
 });
 
@@ -195,13 +195,13 @@ test('S1-35 a list of tools is taken only where it is handed on: external steps 
 });
 
 test.each([
-  [{ env: {}, setting: null }, 'backend: auto became http, because nothing says otherwise'],
-  [{ env: {}, setting: 'cli' as const }, 'backend: auto became cli, because runtime.backend says so'],
-  [{ env: {}, setting: null, flag: 'cli' }, 'backend: auto became cli, because --backend says so'],
-  [{ env: { ORBIT_BACKEND: 'cli' }, setting: null }, 'backend: auto became cli, because ORBIT_BACKEND says so'],
+  [{ env: {}, setting: null }, 'backend: auto became http, because nothing else is set'],
+  [{ env: {}, setting: 'cli' as const }, 'backend: auto became cli, because runtime.backend is set'],
+  [{ env: {}, setting: null, flag: 'cli' }, 'backend: auto became cli, because --backend is set'],
+  [{ env: { ORBIT_BACKEND: 'cli' }, setting: null }, 'backend: auto became cli, because ORBIT_BACKEND is set'],
   [
     { env: { BATON_BACKEND: 'auto' }, setting: null },
-    'backend: auto became http, because BATON_BACKEND says auto, which stands for the built-in value',
+    'backend: auto became http, because BATON_BACKEND is auto, which means the built-in value',
   ],
 ])('S1-11 what auto became is said in words: %j', (tiers, words) => {
   expect(describeBackend(resolveBackend(tiers).backend)).toBe(words);

@@ -76,7 +76,7 @@ test('a pinned executor that is not there is EXECUTOR_NOT_FOUND, with the neares
   const error = await fault('type: skill, name: pinned');
 
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
-  expect(error.message).toContain('wants the executor "skils", which is not there; did you mean skills?');
+  expect(error.message).toContain('names the executor "skils", which does not exist; did you mean skills?');
 });
 
 test('a required input that is not in params is INVALID_REQUEST; one with a default is not missed', async () => {

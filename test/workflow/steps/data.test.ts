@@ -38,8 +38,8 @@ describe('what a token can name', () => {
     ['${steps.later.output}', 'later comes later'],
     ['${state.kep}', 'no earlier step has output_to: kep; did you mean kept?'],
     ['${state.after}', 'no earlier step has output_to: after'],
-    ['${item}', 'there is an item only inside a fan_out, or a loop with items'],
-    ['${iteration}', 'there is an iteration only inside a loop'],
+    ['${item}', 'an item exists only inside a fan_out or a loop with items'],
+    ['${iteration}', 'an iteration exists only inside a loop'],
     ['${issue.title', 'it has no closing brace'],
     ['${issue title}', 'cannot be read'],
   ])('%s is not, and the message says why', async (token, part) => {
@@ -70,8 +70,8 @@ describe('what a token can name', () => {
     );
 
     expect(found).toEqual([
-      'inputs: ${inputs.a}: inputs are made before the first step, from issue, attempt and run only',
-      'inputs: ${steps.a.output}: inputs are made before the first step, from issue, attempt and run only',
+      'inputs: ${inputs.a}: inputs are rendered before the first step, from issue, attempt and run only',
+      'inputs: ${steps.a.output}: inputs are rendered before the first step, from issue, attempt and run only',
       expect.stringContaining('inputs: ${issue.no}: an issue has no no'),
     ]);
   });
@@ -109,7 +109,7 @@ describe('what steps see of each other', () => {
     expect(await faults(steps)).toEqual([
       'step "l": when: ${steps.a.output.x}: a comes later',
       'step "l": break_when: ${steps.l.output.broke}: l is this step itself, which has no output yet',
-      'step "a": args: ${item}: there is an item only inside a fan_out, or a loop with items',
+      'step "a": args: ${item}: an item exists only inside a fan_out or a loop with items',
     ]);
   });
 
@@ -136,7 +136,7 @@ describe('what steps see of each other', () => {
   - ${TOOL('after', arg('${steps.f.output[0]} ${steps.a.output} ${state.kept}'))}`;
 
     expect(await faults(steps)).toEqual([
-      'step "a": args: ${iteration}: there is an iteration only inside a loop',
+      'step "a": args: ${iteration}: an iteration exists only inside a loop',
       'step "after": args: ${steps.a.output}: a is inside the fan_out step "f"; the results of all items are ${steps.f.output}',
       'step "after": args: ${state.kept}: no earlier step has output_to: kept; there are none',
     ]);
@@ -225,7 +225,7 @@ describe('where data may go', () => {
     const { workflow } = await load('  - { id: c, kind: code, language: l, source: "print(${issue.title})" }');
 
     expect(warningsOf(workflow)).toEqual([
-      'WORKFLOW.md:6:47 step "c": source holds ${issue…}: whoever writes issues writes code here; give it by stdin or env instead',
+      'WORKFLOW.md:6:47 step "c": source contains ${issue…}, so authors of issues could run code here; pass the text by stdin or env instead',
     ]);
   });
 

@@ -112,7 +112,7 @@ test('a step that wants an executor which nobody defines is refused, with the ne
   const error = await faultOf(`executors: {acme: {command: x}}\n${USES_ACME.replace('acme', 'acmee')}`);
 
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
-  expect(error.message).toContain('step "publish": there is no executor "acmee"');
+  expect(error.message).toContain('step "publish": no executor "acmee" exists');
   expect(error.message).toContain('did you mean acme?');
 });
 
@@ -188,7 +188,7 @@ test.each([
   [
     'S1-28 schemaVersion 1',
     definition('acme').replace('schemaVersion: 2', 'schemaVersion: 1'),
-    'schemaVersion 1 is retired',
+    'schemaVersion 1 is no longer supported',
   ],
   [
     'S0-02 no schemaVersion',

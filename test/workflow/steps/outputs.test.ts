@@ -4,10 +4,10 @@ import { arg, faultsServed as faults, loadServed as load, TOOL } from './plan-fi
 
 describe('what looks like data and is none', () => {
   test.each([
-    ['${step.before.output}', 'stays as it is; did you mean ${steps…}?'],
+    ['${step.before.output}', 'stays unchanged; did you mean ${steps…}?'],
     [
       '${{ issue.title }}',
-      '${{ issue.title }} stays as it is: only prompts of agents are Liquid; write ${issue.title}',
+      '${{ issue.title }} stays unchanged: only prompts of agents are Liquid; write ${issue.title}',
     ],
     ['{{ issue.title | upcase }}', 'only prompts of agents are Liquid; write ${issue.title}'],
   ])('%s is warned about, in steps and in inputs', async (token, part) => {

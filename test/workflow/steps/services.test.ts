@@ -53,7 +53,7 @@ test('steps over HTTP have 120 s where nobody says', async () => {
 
 describe('a step whose service cannot be used is refused', () => {
   test.each([
-    ['none', 'server: {}', 'kind llm needs a service, and services.gateway is not there'],
+    ['none', 'server: {}', 'kind llm needs a service, and services.gateway is missing'],
     ['no address', GATEWAY('timeout_s: 1'), 'services.gateway has no base_url'],
     ['no tenant', GATEWAY('base_url: "http://127.0.0.1:1"', '{token: $TOKEN}'), 'services.gateway has no tenant'],
     ['no token', GATEWAY('base_url: "http://127.0.0.1:1"', '{tenant: t}'), 'services.gateway has no token'],

@@ -13,7 +13,7 @@ test('S1-16 S1-17 a session in a loop body on cli is refused: file, step, sessio
 
   expect(error.code).toBe('JobValidation');
   expect(error.message).toBe(
-    'WORKFLOW.md:8:44 step "fix": session "rev" needs backend http, and this step runs on cli, which keeps no conversation between steps; set backend: http, or remove session',
+    'WORKFLOW.md:8:44 step "fix": session "rev" needs backend http, but this step runs on cli, which keeps no conversation between steps; set backend: http, or remove session',
   );
 });
 

@@ -55,11 +55,11 @@ test.each([
   ['{id: p, parallel: []}', 'parallel must have at least one step'],
   ['{id: p, parallel: [[]]}', 'a branch must have at least one step'],
   [`{id: p, parallel: [${AGENT}], join: most}`, 'join must be all, any or a positive integer, got "most"'],
-  [`{id: p, parallel: [${AGENT}], join: 2}`, 'join asks for 2 branches, and there are 1'],
+  [`{id: p, parallel: [${AGENT}], join: 2}`, 'join is 2, but the number of branches is 1'],
   [`{id: f, fan_out: {items: 5, steps: [${AGENT}]}, fan_in: {}}`, 'fan_out.items must be a list or one `${…}`, got 5'],
   [
     `{id: f, fan_out: {items: "a \${issue.labels}", max_workers: 1, steps: [${AGENT}]}, fan_in: {}}`,
-    'items must be a list, or one `${…}`',
+    'items must be a list or a single `${…}`',
   ],
   [
     `{id: f, fan_out: {items: [], max_wokers: 2, steps: [${AGENT}]}, fan_in: {}}`,
@@ -67,7 +67,7 @@ test.each([
   ],
   [
     `{id: l, loop: {max_iterations: 2, items: [1, 2, 3], steps: [${AGENT}]}}`,
-    'there are 3 items, and max_iterations is 2',
+    'there are 3 items, but max_iterations is 2',
   ],
   [`{id: l, retry: {max_attempts: 2}, loop: {max_iterations: 2, steps: [${AGENT}]}}`, 'loop steps have no key retry'],
   ['{kind: agent}', 'steps[0]: id is missing; it must be text'],
@@ -107,7 +107,5 @@ test('an id is unique in the whole tree', async () => {
     'steps:\n  - {id: a, kind: agent}\n  - {id: p, parallel: [{id: l, loop: {max_iterations: 1, steps: [{id: a, kind: agent}]}}]}',
   );
 
-  expect(error.message).toBe(
-    'WORKFLOW.md:5:71 step "a": another step has this id already, on line 4; give one of them another id',
-  );
+  expect(error.message).toBe('WORKFLOW.md:5:71 step "a": the step on line 4 has the same id; change one of the two');
 });

@@ -176,5 +176,7 @@ test('steps that are empty, no list, or no maps are refused', async () => {
 test('more than 500 steps are refused', async () => {
   const many = Array.from({ length: 501 }, (_, index) => `{id: s${index}, kind: agent}`).join(', ');
 
-  expect((await faultOf(`steps: [${many}]`)).message).toContain('steps has 501 steps in all, and at most 500 can be');
+  expect((await faultOf(`steps: [${many}]`)).message).toContain(
+    'steps has 501 steps in total, and at most 500 are allowed',
+  );
 });

@@ -4,11 +4,12 @@ import { formatPath, type KeyPath } from './positions.js';
 import { SETTINGS, settingValue } from './schema.js';
 
 const REFERENCE = /^\$([A-Za-z_][A-Za-z0-9_]*)$/;
+/** Names that users choose, such as variables and undeclared keys of a provider. Our own settings declare `secret`. */
 const SECRET_KEY = /(token|api[_-]?key|secret|password|passphrase|authorization)$/i;
-/** What people also call the variables of a tracker's program that let it in: BOARD_PAT, MY_KEY. */
+/** Further names of secret variables of a tracker's program: BOARD_PAT, MY_KEY. */
 const SECRET_VARIABLE = /(?:^|_)(?:key|pat|auth|pass|pwd|credentials?)$/i;
 
-/** Variables that hold the secret of a tracker even when WORKFLOW.md does not name them. */
+/** The usual variables of each tracker, which are secret even if WORKFLOW.md does not name them. */
 const WELL_KNOWN: ReadonlyMap<string, readonly string[]> = new Map([
   ['linear', ['LINEAR_API_KEY']],
   ['github', ['GITHUB_TOKEN', 'GH_TOKEN']],
@@ -18,18 +19,18 @@ const WELL_KNOWN: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 export interface ProviderSecrets {
-  /** Names of variables that must be kept from agents and hooks. */
+  /** Variables that agents and hooks must not get. */
   readonly names: readonly string[];
-  /** Secrets that stand in the file itself, and the keys that hold them. */
+  /** Secrets in the file itself, with their keys. */
   readonly literals: readonly { readonly path: KeyPath; readonly value: string }[];
 }
 
-/** The name in a value that is wholly `$NAME`; null for any other value. */
+/** The name if the whole value is `$NAME`, else null. */
 export function variableName(value: unknown): string | null {
   return typeof value === 'string' ? (REFERENCE.exec(value.trim())?.[1] ?? null) : null;
 }
 
-/** What a provider value stands for: `$NAME` is that variable, anything else is itself; an empty one is missing. */
+/** The value itself, or that of the variable for `$NAME`; null when it is empty. */
 export function resolveSecret(value: Json | undefined, env: NodeJS.ProcessEnv): string | null {
   if (value === null || value === undefined || typeof value === 'object') return null;
   const name = variableName(value);
@@ -37,7 +38,7 @@ export function resolveSecret(value: Json | undefined, env: NodeJS.ProcessEnv): 
   return resolved === undefined || resolved.trim() === '' ? null : resolved;
 }
 
-/** Does the name of a setting or variable say that it holds a secret? */
+/** Does the name of a variable suggest a secret? */
 export function isSecretKey(key: string): boolean {
   return SECRET_KEY.test(key);
 }
