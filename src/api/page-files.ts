@@ -1,30 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type ApiResponse, type Route, refusal } from './routes.js';
-
-/** The page may only talk to this server. */
-const PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-
-/** The page is public: it has no data and requests everything from the API. */
-export function pageRoutes(files: PageFiles): readonly Route[] {
-  const routes = [...files].map(([path, file]): Route => {
-    return { method: 'GET', path, needs: 'public', answer: () => fileAnswer(path, file) };
-  });
-  return files.has('/') ? routes : [{ method: 'GET', path: '/', needs: 'public', answer: () => NOT_BUILT }];
-}
-
-function fileAnswer(path: string, { type, bytes }: PageFile): ApiResponse {
-  // The names of assets contain a hash of their content.
-  const caching = path === '/' ? 'no-cache' : 'public, max-age=31536000, immutable';
-  return {
-    status: 200,
-    text: bytes,
-    headers: { 'content-type': type, 'content-security-policy': PAGE_POLICY, 'cache-control': caching },
-  };
-}
-
-const NOT_BUILT = refusal(503, 'not_built', 'The page is not built. Run npm run build. The API works without it.');
 
 export interface PageFile {
   readonly type: string;

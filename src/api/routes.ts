@@ -14,7 +14,7 @@ import type { Json, JsonObject } from '../domain/json.js';
 import { isoTime } from '../text/format-time.js';
 import type { Access } from './access.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
-import { type PageFiles, pageRoutes } from './page-files.js';
+import type { PageFile, PageFiles } from './page-files.js';
 import { answerRequestShape, type IssueView, messageRequestShape, type Stats, type Timeline } from './schemas.js';
 import { type StateStream, StreamClient } from './stream.js';
 
@@ -407,3 +407,26 @@ const WRONG_TYPE = refusal(
 );
 const TOO_LARGE = refusal(413, 'too_large', `The body may have at most ${MAX_BODY_BYTES} bytes.`);
 const NOT_JSON = refusal(400, 'bad_request', 'The body is not valid JSON in UTF-8.');
+
+/** The page may only talk to this server. */
+const PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/** The page is public: it has no data and requests everything from the API. */
+function pageRoutes(files: PageFiles): readonly Route[] {
+  const routes = [...files].map(([path, file]): Route => {
+    return { method: 'GET', path, needs: 'public', answer: () => fileAnswer(path, file) };
+  });
+  return files.has('/') ? routes : [{ method: 'GET', path: '/', needs: 'public', answer: () => NOT_BUILT }];
+}
+
+function fileAnswer(path: string, { type, bytes }: PageFile): ApiResponse {
+  // The names of assets contain a hash of their content.
+  const caching = path === '/' ? 'no-cache' : 'public, max-age=31536000, immutable';
+  return {
+    status: 200,
+    text: bytes,
+    headers: { 'content-type': type, 'content-security-policy': PAGE_POLICY, 'cache-control': caching },
+  };
+}
+
+const NOT_BUILT = refusal(503, 'not_built', 'The page is not built. Run npm run build. The API works without it.');
