@@ -2,18 +2,18 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { violations } from './import-rule.js';
+import { importCycles, violations } from './import-rule.js';
 import { readSource } from './source-text.js';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDERS = ['src', 'orchestrator', 'runner', 'hooks', 'templates'];
 
-function sourceFiles() {
+function sourceFiles(names = /\.ts$/) {
   return FOLDERS.filter((folder) => existsSync(join(PROJECT, folder)))
     .flatMap((folder) =>
       readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
     )
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => names.test(path))
     .map((path) => ({ path: path.split(sep).join('/'), text: readFileSync(join(PROJECT, path), 'utf8') }));
 }
 
@@ -23,6 +23,40 @@ describe('the product', () => {
 
     expect(files.length).toBeGreaterThan(10);
     expect(violations(files)).toEqual([]);
+  });
+
+  test('has no import cycles between files, type imports included', () => {
+    expect(importCycles(sourceFiles(/\.tsx?$/))).toEqual([]);
+  });
+});
+
+describe('import cycles', () => {
+  const cycles = (imports: { readonly [path: string]: string }) =>
+    importCycles(Object.entries(imports).map(([path, text]) => ({ path, text })));
+
+  test('a cycle of values, types or lazy imports is found with all its files', () => {
+    const files = {
+      'src/a.ts': `import { b } from './b.js';`,
+      'src/b.ts': `import type { c } from './c/c.js';`,
+      'src/c/c.ts': `const a = await import('../a.js');\nimport { d } from '../d.js';`,
+      'src/d.ts': `import { e } from './e.js';`,
+      'src/e.ts': `import type { d } from './d.js';`,
+    };
+
+    expect(cycles(files)).toEqual([
+      ['src/d.ts', 'src/e.ts'],
+      ['src/a.ts', 'src/b.ts', 'src/c/c.ts'],
+    ]);
+  });
+
+  test('files that share an import are no cycle', () => {
+    const files = {
+      'src/a.ts': `import { b } from './b.js';\nimport { c } from './c.js';`,
+      'src/b.ts': `import { c } from './c.js';`,
+      'src/c.ts': `import { x } from 'a-package';`,
+    };
+
+    expect(cycles(files)).toEqual([]);
   });
 });
 

@@ -20,6 +20,46 @@ export function violations(files: readonly SourceFile[]): string[] {
   });
 }
 
+/**
+ * Groups of files that import each other in a cycle, type imports included, each as its sorted paths. Pure. Tarjan's algorithm: a file
+ * that cannot reach an older file of the stack closes a group.
+ */
+export function importCycles(files: readonly SourceFile[]): string[][] {
+  const paths = new Set(files.map(({ path }) => path));
+  const targets = new Map(
+    files.map(({ path, text }) => [path, importedFiles(path, text).filter((target) => paths.has(target))]),
+  );
+  const order = new Map<string, number>();
+  const stack: string[] = [];
+  const cycles: string[][] = [];
+  const visit = (path: string): number => {
+    let low = order.size;
+    order.set(path, low);
+    stack.push(path);
+    for (const target of targets.get(path) ?? []) {
+      if (!order.has(target)) low = Math.min(low, visit(target));
+      else if (stack.includes(target)) low = Math.min(low, order.get(target) ?? low);
+    }
+    if (low === order.get(path)) {
+      const group = stack.splice(stack.indexOf(path));
+      if (group.length > 1 || targets.get(path)?.includes(path)) cycles.push(group.sort());
+    }
+    return low;
+  };
+  for (const { path } of files) if (!order.has(path)) visit(path);
+  return cycles;
+}
+
+/** The paths of our own files that a file imports. */
+function importedFiles(path: string, text: string): string[] {
+  return importsOf(readSource(text))
+    .filter((specifier) => specifier.startsWith('.'))
+    .flatMap((specifier) => {
+      const target = posix.join(posix.dirname(path), specifier);
+      return [target.replace(/\.js$/, '.ts'), target.replace(/\.js$/, '.tsx')];
+    });
+}
+
 /** The demo agent is itself inside a run and its containment; the demo's repository is made before there is a daemon. */
 const STARTERS: readonly string[] = ['runner/contain/process.ts', 'src/demo/run-child.ts'];
 
