@@ -6,6 +6,7 @@ import type { Scope } from './unit-text.js';
 const KEPT = [
   ...['LANG', 'LC_ALL', 'TZ', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS'],
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'],
+  'NODE_USE_ENV_PROXY',
 ];
 
 /** They say where things of this user are, and would be wrong for another. */
