@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { BatonError } from '../../../src/domain/errors.js';
-import type { Json } from '../../../src/domain/json.js';
-import { fieldsOf, textOf } from '../../../src/domain/json.js';
+import { fieldsOf, type Json, textOf } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
 import type { AppServerClient } from './app-server-client.js';
 import { CALLS, INITIALIZED } from './protocol.js';

@@ -6,6 +6,7 @@ import { badRequest } from './api.js';
 // Access to the files of the workspace only. A path is first resolved, links included, and must be inside. Then it is walked from the
 // workspace, folder by folder through open handles, without following links, so that a folder that is swapped meanwhile cannot lead
 // outside. Systems without /proc cannot walk through handles and have only the first check.
+
 const MAX_PATH_CHARACTERS = 4_096;
 const MAX_DEPTH = 200;
 const HANDLES = '/proc/self/fd';
@@ -54,7 +55,7 @@ function handlePath(handle: FileHandle, name: string): string {
 
 function absoluteOf(workspace: string, written: string): string {
   if (written === '' || written.includes('\0') || written.length > MAX_PATH_CHARACTERS) {
-    throw badRequest(`a path must be text of 1 to ${MAX_PATH_CHARACTERS} characters`);
+    throw badRequest(`a path must be text of 1 to ${MAX_PATH_CHARACTERS} characters without NUL`);
   }
   return assertInside(workspace, resolve(workspace, written), written);
 }

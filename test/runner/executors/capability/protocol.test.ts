@@ -22,10 +22,10 @@ const bare = (body: string) => `
   const address = \`ws://localhost:\${env.SOCKET_PORT}/codebolt?\${query}\`;
   const socket = new WebSocket(address);
   const send = (message) => socket.send(JSON.stringify(message));
-  const heard = [];
+  const messages = [];
   socket.on('message', (data) => {
     const message = JSON.parse(data);
-    heard.push(message);
+    messages.push(message);
     if (message.type !== 'actionBlockInvocation') return;
     const invocation = message;
     ${body}
@@ -98,8 +98,8 @@ describe('the protocol, without the client', () => {
       send({ type: 'executeCommand', message: 'echo hi' });
       send({ type: 'fsEvent', action: 'createFile', requestId: 7, message: { fileName: 'a.txt', source: 's', filePath: 'sub' } });
       socket.on('message', () => {
-        if (heard.length !== 8) return;
-        send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: heard.slice(1) });
+        if (messages.length !== 8) return;
+        send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: messages.slice(1) });
         socket.close();
       });`;
     const bench = await capabilityBench(bare(body));
@@ -134,9 +134,9 @@ describe('the protocol, without the client', () => {
         { type: 'waitforReply', message: 'well?' },
       ];
       const ask = () => {
-        if (heard.length > 1 + asked.length) return;
-        if (heard.length <= asked.length) return send({ ...asked[heard.length - 1], requestId: heard.length - 1 });
-        send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: heard.slice(1) });
+        if (messages.length > 1 + asked.length) return;
+        if (messages.length <= asked.length) return send({ ...asked[messages.length - 1], requestId: messages.length - 1 });
+        send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: messages.slice(1) });
         socket.close();
       };
       socket.on('message', ask);
@@ -197,7 +197,7 @@ describe('the protocol, without the client', () => {
     const body = `
       for (let i = 0; i < 3000; i += 1) send({ type: 'projectEvent', action: 'getProjectPath', requestId: i });
       socket.on('message', () => {
-        if (heard.length !== 3001) return;
+        if (messages.length !== 3001) return;
         socket.on('close', (code) => process.send({ type: 'sideExecutionComplete', result: { code } }));
         socket.on('error', () => {});
         socket.send('x'.repeat(17 * 1024 * 1024));
@@ -312,18 +312,18 @@ describe('admission', () => {
       }, reject);
     });
     const socket = await connected;
-    let heard = 0;
+    let messages = 0;
     new Peer(socket, {
       onDisconnect: () => {},
       onMessage: () => {
-        heard += 1;
+        messages += 1;
         return new Promise<void>(() => {});
       },
     });
 
     while (!socket.isPaused) await new Promise((resolve) => setImmediate(resolve));
 
-    expect(heard).toBe(32);
+    expect(messages).toBe(32);
   });
 
   test('S3-32 the token is a JWT with HS256 that names execution, thread and parent', async () => {
