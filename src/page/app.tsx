@@ -2,13 +2,13 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { StateView } from '../api/schemas.js';
 import { Board } from './board/board.js';
+import { Announcer, ConnectionBanner, Header, StartScreen } from './components/frame.js';
+import { SessionContext, useLive, useRoute, useSession, useSessionOf } from './components/session.js';
+import { ShortcutHelp, useShortcuts } from './components/shortcuts.js';
 import { IssuePage } from './issue/issue-page.js';
 import type { Connection } from './live/live-client.js';
 import { needsOf, pageTitle } from './model/question-cards.js';
 import { shownLine } from './model/shown-text.js';
-import { Announcer, ConnectionBanner, Header, StartScreen } from './parts/frame.js';
-import { SessionContext, useLive, useRoute, useSession, useSessionOf } from './parts/session.js';
-import { ShortcutHelp, useShortcuts } from './parts/shortcuts.js';
 
 interface AppProps {
   readonly base: string;
@@ -62,7 +62,7 @@ interface FrameProps {
   retryNow(): void;
 }
 
-/** What stands around every view. */
+/** Header, notices and help around every view. */
 function Frame({ state, connection, hasLostToken, children, retryNow }: FrameProps) {
   const session = useSession();
   const help = useRef<HTMLDialogElement>(null);
@@ -86,7 +86,7 @@ function Frame({ state, connection, hasLostToken, children, retryNow }: FramePro
 function ReadOnly({ hasLostToken }: { readonly hasLostToken: boolean }) {
   return (
     <p class="read-only">
-      {hasLostToken ? 'The token of this page is no longer valid. ' : 'You are looking only. '}
+      {hasLostToken ? 'The token of this page is no longer valid. ' : 'This page is read-only. '}
       To answer, stop, retry or pause, run <code>baton open</code> on the machine of the daemon and use the address that
       it prints.
     </p>

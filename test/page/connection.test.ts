@@ -92,7 +92,7 @@ test('without a token it only shows, has no dead buttons, and says how to get on
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.url);
 
-  await page.getByText(/You are looking only/).waitFor();
+  await page.getByText(/This page is read-only/).waitFor();
   await page.getByText('baton answer SHOP-218').waitFor();
   expect(await page.getByRole('button', { name: /Accept|Decline|Stop|Retry|Pause|Refresh|Send/ }).count()).toBe(0);
   await screenshot(page, 'read-only', { whole: false });

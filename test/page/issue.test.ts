@@ -93,7 +93,7 @@ test('an issue that moves on is told anew: its standing, its buttons, its questi
   };
   server.show(stateWith({ parked: [parked] }));
 
-  await page.getByText('Parked: asked a person. An answer goes on where it stopped.').waitFor();
+  await page.getByText('Parked: needs an answer. It continues with your answer.').waitFor();
   await page.getByRole('radio', { name: '90 days' }).waitFor();
   expect(await page.getByRole('button', { name: 'Stop SHOP-231' }).count()).toBe(0);
   expect(await page.getByRole('button', { name: 'Retry SHOP-231' }).isVisible()).toBe(true);

@@ -41,7 +41,7 @@ test('a question is found, answered and left with the keyboard alone', async () 
 test('a stop is asked back with the focus on the harmless choice, and Escape keeps the run', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl);
-  await page.getByRole('heading', { name: 'Running' }).waitFor();
+  await page.getByRole('heading', { level: 2, name: 'Running' }).waitFor();
 
   await tabTo(page, /^Stop SHOP-224$/);
   await page.keyboard.press('Enter');
@@ -77,7 +77,7 @@ test('everything that Tab reaches shows that it has the focus', async () => {
 test('shortcuts are told by ?, and can be turned off', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl);
-  await page.getByRole('heading', { name: 'Running' }).waitFor();
+  await page.getByRole('heading', { level: 2, name: 'Running' }).waitFor();
 
   await page.keyboard.press('?');
   const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });

@@ -11,7 +11,7 @@ test('what happens shows by itself: an issue comes, is run, and is done', async 
 
   const running = page.getByRole('region', { name: 'Running' });
   await running.getByRole('link', { name: 'AB-1 Paint the shed' }).waitFor();
-  await page.getByRole('heading', { level: 1, name: 'One issue is at work.' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'One issue is running.' }).waitFor();
   daemon.tracker.move('1', 'Done');
   await page.getByRole('region', { name: 'Done' }).getByRole('link', { name: 'AB-1 Paint the shed' }).waitFor();
   expect(await running.getByRole('link').count()).toBe(0);
@@ -65,7 +65,7 @@ test('a question that was parked is answered from the page later, and its run go
 
   await daemon.until('parked', (state) => state.claims['1']?.status.kind === 'parked');
   const card = page.getByRole('article', { name: 'AB-1 asks' });
-  await card.getByText(/It is parked: nothing runs meanwhile/).waitFor();
+  await card.getByText(/It is parked: nothing runs until you answer/).waitFor();
   await card.getByRole('button', { name: 'Decline' }).click();
   await card.getByText('AB-1 goes on with your answer, on the same thread.').waitFor();
   await daemon.until('run 2', (state) => (state.records['1']?.runs ?? 0) >= 2);
@@ -78,7 +78,7 @@ test('a run is stopped after one question, and retried', async () => {
   await daemon.until('a turn', (state) => state.claims['1']?.live.run?.session != null);
 
   await page.getByRole('button', { name: 'Stop AB-1' }).click();
-  await page.getByText('Stop AB-1? Its processes end, and it stays parked until you retry it.').waitFor();
+  await page.getByText('Stop AB-1? Its processes are ended, and it stays parked until you retry it.').waitFor();
   await page.getByRole('button', { name: 'Keep it' }).click();
   expect(daemon.state.claims['1']?.live.run?.stop).toBeNull();
   await page.getByRole('button', { name: 'Stop AB-1' }).click();
@@ -91,7 +91,7 @@ test('a run is stopped after one question, and retried', async () => {
     'run 2',
     (state) => state.records['1']?.runs === 2 && state.claims['1']?.live.run?.session != null,
   );
-  await page.getByRole('region', { name: 'Running' }).getByText('run 2, tries again').waitFor();
+  await page.getByRole('region', { name: 'Running' }).getByText('run 2, retries').waitFor();
 });
 
 test('pausing starts nothing new and says so, resuming does', async () => {
@@ -120,12 +120,12 @@ test('an agent at work is sent a message, and the timeline tells it live', async
   await page.getByRole('textbox', { name: 'Message to the agent of AB-1' }).fill('use the green paint');
   await page.getByRole('button', { name: 'Send message' }).click();
 
-  await page.getByText('The agent of AB-1 is told.').waitFor();
+  await page.getByText('The agent of AB-1 receives the message.').waitFor();
   await page
     .getByRole('region', { name: 'What happened' })
     .getByText(/a person sent a message: use the green paint/)
     .waitFor();
-  await page.getByText('found on the board').waitFor();
+  await page.getByText('found in the tracker').waitFor();
   expect(await receivedBy(daemon, 'AB-1')).toContain('use the green paint');
 });
 
@@ -135,5 +135,5 @@ test('the tracker is read when somebody asks for it', async () => {
 
   await page.getByRole('button', { name: 'Refresh: read the tracker now' }).click();
 
-  await page.getByText(/The tracker is being read|A reading was under way/).waitFor();
+  await page.getByText(/The tracker is being read|A poll was already running/).waitFor();
 });

@@ -60,9 +60,9 @@ interface View {
 
 const VIEWS: { readonly [name: string]: View } = {
   board: { state: workingDay, path: '/', sign: 'Last 30 days' },
-  'board-read-only': { state: workingDay, path: '/', sign: 'You are looking only.', token: false },
+  'board-read-only': { state: workingDay, path: '/', sign: 'This page is read-only.', token: false },
   'board-empty': { state: emptyState, path: '/', sign: 'No issues in an active state.' },
-  'board-troubled': { state: troubledState, path: '/', sign: 'Cannot see the tracker' },
+  'board-troubled': { state: troubledState, path: '/', sign: 'The tracker cannot be read' },
   'board-stop-asked': {
     state: workingDay,
     path: '/',
@@ -136,11 +136,11 @@ describe.each(Object.entries(VIEWS))('the view %s', (name, view) => {
 });
 
 test('what it cannot see is not told as no work', async () => {
-  const page = await openView({ state: troubledState, path: '/', sign: 'Cannot see the tracker' }, 1280);
+  const page = await openView({ state: troubledState, path: '/', sign: 'The tracker cannot be read' }, 1280);
 
-  expect(await page.getByText('There may be work: Baton cannot tell.').isVisible()).toBe(true);
+  expect(await page.getByText('There may be issues that Baton does not see.').isVisible()).toBe(true);
   expect(await page.getByText('Log in again.', { exact: true }).isVisible()).toBe(true);
-  expect(await page.getByText('WORKFLOW.md as it is now is not in effect').isVisible()).toBe(true);
+  expect(await page.getByText('The current WORKFLOW.md is not in effect').isVisible()).toBe(true);
   expect(await page.getByText(/in effect only after a restart: server.port, workspace.root/).isVisible()).toBe(true);
 });
 

@@ -1,13 +1,13 @@
 import { useMemo } from 'preact/hooks';
 import type { StateView } from '../../api/schemas.js';
+import { Sentence } from '../components/controls.js';
+import { NoticeList } from '../components/frame.js';
 import { filterState, issueCount } from '../model/lists.js';
 import { noticesOf } from '../model/notices.js';
 import { fullCount } from '../model/numbers.js';
 import { needsOf } from '../model/question-cards.js';
 import { shownLine } from '../model/shown-text.js';
 import { headlineOf } from '../model/words.js';
-import { Sentence } from '../parts/controls.js';
-import { NoticeList } from '../parts/frame.js';
 import { Charts } from './charts.js';
 import { Done, Ineligible, Next, Parked, Running, Waiting } from './lists.js';
 import { NeedsYou } from './needs-you.js';
@@ -19,12 +19,12 @@ interface BoardProps {
   onQuery(query: string): void;
 }
 
-/** Below this many a look is quicker than a search. */
+/** A filter is shown from this number of issues on. */
 const FILTER_FROM = 12;
-/** A sentence with so many characters is read, not seen at a glance. */
+/** A longer headline gets a smaller font. */
 const LONG = 90;
 
-/** All issues: who needs a person first, then who is at work, then who comes when, and why the rest does not. */
+/** All issues: open questions first, then running, next, waiting, parked, done and ineligible issues. */
 export function Board({ state, query, onQuery }: BoardProps) {
   const shown = useMemo(() => filterState(state, query), [state, query]);
   const lists = useLists(shown);
@@ -65,7 +65,7 @@ export function Board({ state, query, onQuery }: BoardProps) {
   );
 }
 
-/** Every issue stands in one place: a due retry among the next, a parked question where it can be answered. */
+/** Shows every issue once: a due retry under Next, a parked question under Needs you. */
 function useLists({ asking, parked, ready, retrying }: StateView) {
   return {
     needs: useMemo(() => needsOf({ asking, parked }), [asking, parked]),

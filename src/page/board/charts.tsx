@@ -1,13 +1,13 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { Stats } from '../../api/schemas.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
+import { useSession } from '../components/session.js';
+import { memo } from '../components/ticker.js';
 import { getJson } from '../live/api.js';
 import { dayLabel, scaleFor } from '../model/chart-scale.js';
 import { fullCount } from '../model/numbers.js';
-import { useSession } from '../parts/session.js';
-import { memo } from '../parts/ticker.js';
 
-/** What the last thirty days cost and brought. `moment` changes when it is worth asking again. */
+/** Charts of the last thirty days. They are read again when `moment` changes. */
 export const Charts = memo(function Figures({ moment }: { readonly moment: string }) {
   const stats = useStats(moment);
   if (stats === null) return null;
@@ -60,7 +60,7 @@ function RunsChart({ days }: DaysProps) {
   );
 }
 
-/** The same numbers for whoever does not see the bars, or wants them exactly. */
+/** The same numbers as a table, for screen readers and for exact values. */
 function DaysTable({ days }: DaysProps) {
   const busy = days.filter(({ tokens, runs, done }) => tokens + runs + done > 0).reverse();
   return (
@@ -105,7 +105,7 @@ interface BarChartProps {
   readonly title: string;
   readonly summary: string;
   readonly days: readonly string[];
-  /** Several are drawn one before the other, the narrower in front. */
+  /** Several series overlap, the narrower one in front. */
   readonly series: readonly Series[];
 }
 
@@ -114,7 +114,7 @@ const HEIGHT = 90;
 const LEFT = 34;
 const TOP = 6;
 
-/** Bars by day, drawn by hand. Its numbers stand in the table below the charts. */
+/** Bars by day. */
 function BarChart({ title, summary, days, series }: BarChartProps) {
   const id = useId();
   const { top, ticks } = scaleFor(series.flatMap(({ values }) => values));
@@ -192,15 +192,15 @@ function tipOf(day: string, series: readonly Series[], at: number): string {
   return `${dayLabel(day)}: ${series.map(({ name, values }) => `${fullCount(values[at] ?? 0)} ${name}`).join(', ')}`;
 }
 
-/** The numbers of the last thirty days; asked for again when `moment` has become another. `null`: not there yet. */
+/** Statistics of the last thirty days, read again when `moment` changes. `null`: not loaded yet. */
 function useStats(moment: string): Stats | null {
   const { access } = useSession();
   const [stats, setStats] = useState<Stats | null>(null);
-  // `moment` is the reason to ask again.
+  // Runs again when `moment` changes.
   useEffect(() => {
     const asking = new AbortController();
     getJson<Stats>(access, 'api/v1/stats?days=30', asking.signal).then(setStats, () => {
-      // Charts are no reason to alarm anybody: the old ones stay, and the connection has its own banner.
+      // On an error the old charts stay; the connection has its own banner.
     });
     return () => asking.abort();
   }, [access, moment]);

@@ -4,25 +4,25 @@ import type { DoneView, IneligibleView, ParkedView, ReadyView, RetryingView, Run
 import { counted, formatTokens } from '../../text/format-numbers.js';
 import { parkedSummary } from '../../text/parked-reasons.js';
 import { ruleGroup } from '../../text/rules.js';
+import { ActionButton, Ago, BudgetBar, ConfirmedButton, Elapsed, IssueName, Sentence } from '../components/controls.js';
+import { useSession } from '../components/session.js';
+import { memo } from '../components/ticker.js';
 import { issuePath } from '../live/api.js';
 import { groupByRule, heldOrder } from '../model/lists.js';
 import { fullCount } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
 import { phaseWords, reasonWords, stopWords } from '../model/words.js';
-import { ActionButton, Ago, BudgetBar, ConfirmedButton, Elapsed, IssueName, Sentence } from '../parts/controls.js';
-import { useSession } from '../parts/session.js';
-import { memo } from '../parts/ticker.js';
 
 export const Next = memo(function Group({ ready }: { readonly ready: readonly ReadyView[] }) {
   if (ready.length === 0) return null;
-  // Mostly all of them wait for one thing: it is said once, and not a thousand times.
+  // Usually all of them wait for the same reason, which is shown once.
   const first = ready.find(({ why }) => why !== null)?.why ?? null;
   return (
     <Section
       id="next"
       title="Next"
       count={ready.length}
-      note={first === null ? 'about to start' : <Sentence text={shownLine(`in this order: ${first}`)} />}
+      note={first === null ? 'about to start' : <Sentence text={shownLine(`in this order; ${first}`)} />}
     >
       <Rows
         ordered={true}
@@ -75,7 +75,7 @@ const WaitingRow = memo(function Row({ entry }: { readonly entry: RetryingView }
           <IssueName issue={entry} />
         </h3>
         <p class="row-says">
-          <Sentence text={shownLine(entry.error ?? '') || `${reasonWords(entry.reason)} after a good run`} />
+          <Sentence text={shownLine(entry.error ?? '') || `${reasonWords(entry.reason)} after a successful run`} />
         </p>
       </div>
       <div class="row-facts">
@@ -125,7 +125,7 @@ const ParkedRow = memo(function Row({ entry }: { readonly entry: ParkedView }) {
 
 export const Done = memo(function Group({ done }: { readonly done: readonly DoneView[] }) {
   if (done.length === 0) return null;
-  // As the report has it: what waits for a review is not done.
+  // As in the report, an issue that waits for a review is not done.
   const title = done.every(({ terminal }) => terminal) ? 'Done' : 'Done or handed over';
   return (
     <Section id="done" title={title} count={done.length} note="since yesterday">
@@ -167,13 +167,13 @@ interface RunningProps {
 }
 
 export function Running({ running, slots }: RunningProps) {
-  // Those that ask stand above, with their question.
+  // Asking issues are listed above, with their questions.
   const working = running.filter(({ asking }) => !asking);
   const note = `${slots.taken} of ${slots.limit} ${slots.limit === 1 ? 'slot' : 'slots'} taken`;
   return (
     <Section id="running" title="Running" count={working.length} note={note}>
       {working.length === 0 ? (
-        <p class="calm">{running.length === 0 ? 'Nothing is at work.' : 'Nothing else is at work.'}</p>
+        <p class="calm">{running.length === 0 ? 'Nothing is running.' : 'Nothing else is running.'}</p>
       ) : (
         <Rows entries={working} row={(entry) => <RunningRow key={entry.issue_id} entry={entry} />} />
       )}
@@ -207,7 +207,7 @@ const RunningRow = memo(function Row({ entry }: { readonly entry: RunningView })
         <BudgetBar budget={entry.budget} />
         {entry.run_number > 1 || entry.probe ? (
           <span class="faint">
-            run {entry.run_number}, {entry.probe ? 'tries whether the hold is over' : reasonWords(entry.reason)}
+            run {entry.run_number}, {entry.probe ? 'probes whether the hold is over' : reasonWords(entry.reason)}
           </span>
         ) : null}
       </div>
@@ -223,14 +223,14 @@ function saysNow(entry: RunningView): string {
 
 interface StopButtonProps {
   readonly identifier: string;
-  /** It has no process that would end. */
+  /** It has no process. */
   readonly isWaiting?: boolean;
   readonly isOffered?: boolean;
 }
 
 export function StopButton({ identifier, isWaiting = false, isOffered = true }: StopButtonProps) {
   const name = shownLine(identifier);
-  const what = isWaiting ? 'It does not go on by itself then' : 'Its processes end';
+  const what = isWaiting ? 'It will not continue by itself' : 'Its processes are ended';
   return (
     <ConfirmedButton
       path={issuePath(identifier, '/stop')}
@@ -253,7 +253,7 @@ interface SectionProps {
   readonly children: ComponentChildren;
 }
 
-/** One group of issues, with a heading that says how many. */
+/** A list of issues, with their number in the heading. */
 export function Section({ id, title, count, note, isUrgent = false, children }: SectionProps) {
   return (
     <section class={`group group-${id}`} id={id} aria-labelledby={`${id}-title`}>
@@ -276,7 +276,7 @@ interface RowsProps<T> {
   row(entry: T, place: number): ComponentChildren;
 }
 
-/** A list that keeps its order while somebody points at it, and shows a long one in parts. */
+/** A list that keeps its order while the pointer is on it, and shows long lists page by page. */
 function Rows<T extends { readonly issue_id: string }>({ entries, ordered, row }: RowsProps<T>) {
   const [limit, setLimit] = useState(PAGE);
   const [isHeld, setHeld] = useState(false);
@@ -304,7 +304,7 @@ function Rows<T extends { readonly issue_id: string }>({ entries, ordered, row }
   );
 }
 
-/** Why an issue is not picked up: folded away, as it is no work of today, and there for whoever misses one. */
+/** Ineligible issues with their reasons, collapsed at first. */
 export const Ineligible = memo(function Group({
   ineligible,
   isOpen,

@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatTimeLeft } from '../../text/format-time.js';
+import { AnswerBox } from '../components/answer-box.js';
+import { Ago, IssueName } from '../components/controls.js';
+import { useSession } from '../components/session.js';
+import { useTicking } from '../components/ticker.js';
 import { draftOf } from '../model/answer-draft.js';
 import { cardsAfter, type Need, type QuestionCard } from '../model/question-cards.js';
-import { AnswerBox } from '../parts/answer-box.js';
-import { Ago, IssueName } from '../parts/controls.js';
-import { useSession } from '../parts/session.js';
-import { useTicking } from '../parts/ticker.js';
 import { Section } from './lists.js';
 
-/** What goes on only when a person answers: first on the page, with the answer in its place. */
+/** Open questions, with the fields to answer them. */
 export function NeedsYou({ needs }: { readonly needs: readonly Need[] }) {
   const count = needs.reduce((sum, need) => sum + need.questions.length, 0);
   return (
@@ -22,9 +22,9 @@ export function NeedsYou({ needs }: { readonly needs: readonly Need[] }) {
 
 interface QuestionCardsProps {
   readonly needs: readonly Need[];
-  /** Which issue it is about; not needed where one issue is all that is shown. */
+  /** Whether to name the issue. */
   readonly withName: boolean;
-  /** Shown when there is nothing to answer. */
+  /** Shown without questions. */
   readonly children?: preact.ComponentChildren;
 }
 
@@ -60,16 +60,16 @@ function Card({ card, withName, onHide }: { readonly card: QuestionCard; readonl
   );
 }
 
-/** Since when it waits, until when, and what comes then. */
+/** How long it has waited, how long it still waits, and what happens then. */
 function Patience({ need: { since, run }, isApproval }: { readonly need: Need; readonly isApproval: boolean }) {
   const left = useTicking((now) => formatTimeLeft(run?.until ?? null, now));
-  const what = isApproval ? 'Asked for your leave' : 'Asked you';
+  const what = isApproval ? 'Asked for your approval' : 'Asked you';
   const then = run?.onTimeout === 'decline' ? 'it counts as declined' : 'it is parked and can still be answered';
   return (
     <p class="patience">
       {what} <Ago at={since} />
       {run === null
-        ? '. It is parked: nothing runs meanwhile, and it goes on with your answer whenever you give it.'
+        ? '. It is parked: nothing runs until you answer.'
         : left === null
           ? `. Its time is up: ${then}.`
           : `. Waits ${left} more, then ${then}.`}
@@ -79,7 +79,7 @@ function Patience({ need: { since, run }, isApproval }: { readonly need: Need; r
 
 interface Held {
   readonly cards: readonly QuestionCard[];
-  /** For the element around the cards: says while somebody points at them or has the focus in them. */
+  /** For the element around the cards: reports pointer and focus. */
   readonly holder: {
     onPointerEnter(): void;
     onPointerLeave(): void;
@@ -89,7 +89,7 @@ interface Held {
   hide(id: string): void;
 }
 
-/** What closes the moment somebody turns away would slide the next thing under a pointer that is on its way. */
+/** A card that closes at once would move the next one under a moving pointer. */
 const LINGER_MS = 3_000;
 
 function useQuestionCards(needs: readonly Need[]): Held {
@@ -124,7 +124,7 @@ function useQuestionCards(needs: readonly Need[]): Held {
   };
 }
 
-/** `true` at once, `false` only after a while. */
+/** Becomes `true` at once and `false` after a delay. */
 function useLingering(): [boolean, (value: boolean) => void] {
   const [value, setValue] = useState(false);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);

@@ -1,14 +1,14 @@
 import type { StateView } from '../../api/schemas.js';
 import { formatTokens } from '../../text/format-numbers.js';
 import { formatDuration } from '../../text/format-time.js';
+import { Ago, Bar, BudgetBar, Elapsed } from '../components/controls.js';
+import { memo } from '../components/ticker.js';
 import { agentLimits } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
-import { Ago, Bar, BudgetBar, Elapsed } from '../parts/controls.js';
-import { memo } from '../parts/ticker.js';
 
 type Part<K extends keyof StateView> = Pick<StateView, K>;
 
-/** What is used of what there is, and how fresh all this is. */
+/** Tokens, slots, the tracker and the limits of the account. */
 export function Today({ state }: { readonly state: StateView }) {
   return (
     <section class="facts" aria-labelledby="today-title">
@@ -108,7 +108,7 @@ const Limits = memo(function Facts({ rate_limits: told }: Part<'rate_limits'>) {
   );
 }, 'Limits');
 
-/** Which daemon this is, for whoever has several. */
+/** Identifies the daemon. */
 export const About = memo(function Facts({ daemon, workflow }: Part<'daemon' | 'workflow'>) {
   return (
     <footer class="about">

@@ -2,6 +2,8 @@ import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import type { IssueView, RuleView, RunView, StateView } from '../../api/schemas.js';
 import { RetryButton, StopButton } from '../board/lists.js';
 import { QuestionCards } from '../board/needs-you.js';
+import { ActionResult, Ago, BudgetBar, READ_MS, Sentence, TrackerLink, useAction } from '../components/controls.js';
+import { useSession } from '../components/session.js';
 import { ApiError, getJson, issuePath } from '../live/api.js';
 import type { LiveTimeline } from '../live/live-view.js';
 import { runCost } from '../model/numbers.js';
@@ -9,8 +11,6 @@ import { askingNeed, parkedNeed } from '../model/question-cards.js';
 import { boardHref, issueHref } from '../model/route.js';
 import { shownLine } from '../model/shown-text.js';
 import { outcomeWords, ruleWords, standingKey, standingWords, statusWords, withLive } from '../model/words.js';
-import { ActionResult, Ago, BudgetBar, READ_MS, Sentence, TrackerLink, useAction } from '../parts/controls.js';
-import { useSession } from '../parts/session.js';
 import { RunPanel } from './run-panel.js';
 
 interface IssuePageProps {
@@ -21,12 +21,12 @@ interface IssuePageProps {
   readonly timeline: LiveTimeline | null;
 }
 
-/** Everything about one issue: who began it, what it does or waits for, every rule, every run. */
+/** Everything about one issue: its state, questions, rules and runs. */
 export function IssuePage({ identifier, runId, state, timeline }: IssuePageProps) {
   const { issue: details, error } = useIssue(identifier, standingKey(state, identifier));
   const top = useRef<HTMLDivElement>(null);
   const isThere = details !== null;
-  // A view that has come up is where the reading begins.
+  // A new view starts at the top, with the focus on its heading.
   useEffect(() => {
     window.scrollTo(0, 0);
     top.current?.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true });
@@ -52,10 +52,10 @@ export function IssuePage({ identifier, runId, state, timeline }: IssuePageProps
   return (
     <div ref={top}>
       <IssueHead issue={issue} />
-      {error === null ? null : <p class="is-bad">Its details may be old: {shownLine(error.message)}</p>}
+      {error === null ? null : <p class="is-bad">The details may be old: {shownLine(error.message)}</p>}
       <div class="columns">
         <div class="lists">
-          {/* Before its first run the rules are all that there is to tell. */}
+          {/* Before the first run there are only the rules to show. */}
           {selected === null ? rules : <RunPanel issue={issue} runId={selected} live={timeline} />}
         </div>
         <aside class="side" aria-label="About the issue">
@@ -68,7 +68,7 @@ export function IssuePage({ identifier, runId, state, timeline }: IssuePageProps
   );
 }
 
-/** Which issue, where it stands, what it waits for, and what can be done. */
+/** Name, status, actions and questions of the issue. */
 function IssueHead({ issue }: { readonly issue: IssueView }) {
   const { asking, parked } = issue;
   const needs = useMemo(() => {
@@ -128,7 +128,7 @@ function Actions({ issue }: { readonly issue: IssueView }) {
   );
 }
 
-/** What the tracker says of the issue, and what it has cost. */
+/** Facts from the tracker, and the budget. */
 function IssueFacts({ issue }: { readonly issue: IssueView }) {
   return (
     <section class="facts" aria-labelledby="facts-title">
@@ -137,7 +137,7 @@ function IssueFacts({ issue }: { readonly issue: IssueView }) {
         <dt>State</dt>
         <dd>{shownLine(issue.state)}</dd>
         <dt>Author</dt>
-        <dd>{issue.author === null ? 'not told by the tracker' : <Author author={issue.author} />}</dd>
+        <dd>{issue.author === null ? 'unknown to the tracker' : <Author author={issue.author} />}</dd>
         {issue.priority === null ? null : <Fact name="Priority">{String(issue.priority)}</Fact>}
         {issue.labels.length === 0 ? null : (
           <Fact name="Labels">
@@ -203,7 +203,7 @@ function Blockers({ blockers }: { readonly blockers: IssueView['blocked_by'] }) 
   );
 }
 
-/** Every rule that must hold before the issue is started, and what to do about those that do not. */
+/** The rules for a start, with what to do about those that fail. */
 function Rules({ rules, isClaimed }: { readonly rules: readonly RuleView[]; readonly isClaimed: boolean }) {
   if (rules.length === 0) return null;
   const failed = rules.filter(({ pass }) => !pass).length;
@@ -213,7 +213,7 @@ function Rules({ rules, isClaimed }: { readonly rules: readonly RuleView[]; read
         Rules for a start{' '}
         <span class="count">{failed === 0 ? 'all pass' : `${failed} of ${rules.length} do not pass`}</span>
       </h2>
-      {isClaimed ? <p class="faint">They are asked again before its next run.</p> : null}
+      {isClaimed ? <p class="faint">They are checked again before its next run.</p> : null}
       <ul>
         {rules.map(({ rule, pass, why, action }) => (
           <li key={rule} class={pass ? 'rule' : 'rule rule-fails'}>
@@ -240,7 +240,7 @@ function Rules({ rules, isClaimed }: { readonly rules: readonly RuleView[]; read
   );
 }
 
-/** Its runs, the newest first: how each ended and what it cost. */
+/** The runs, newest first, with outcome and cost. */
 function RunList({ issue, selected }: { readonly issue: IssueView; readonly selected: string | null }) {
   if (issue.history.length === 0) return null;
   const left = issue.runs - issue.history.length;
@@ -277,7 +277,7 @@ function dotOf({ outcome }: RunView): string {
   return outcome === 'success' ? 'dot-good' : outcome === 'cancelled' ? 'dot-warn' : 'dot-bad';
 }
 
-/** Words to an agent at work: it reads them in the middle of its turn. */
+/** A message to the running agent, which receives it during its current turn. */
 function MessageBox({ identifier }: { readonly identifier: string }) {
   const { canAct, drafts } = useSession();
   const key = `message/${identifier}`;
@@ -305,7 +305,7 @@ function MessageBox({ identifier }: { readonly identifier: string }) {
           id={id}
           rows={1}
           value={text}
-          placeholder="It reads this while it works"
+          placeholder="The agent reads this during its turn"
           onInput={(event) => write(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
@@ -322,27 +322,27 @@ function MessageBox({ identifier }: { readonly identifier: string }) {
 
 interface IssueDetails {
   readonly issue: IssueView | null;
-  /** Why there is nothing, or nothing newer. */
+  /** Why the details are missing or old. */
   readonly error: ApiError | null;
 }
 
 const NOTHING: IssueDetails = { issue: null, error: null };
 
-/** The details of an issue; read again when `standing` has become another, or somebody has changed something here. */
+/** The details of an issue, read again when `standing` changes or a request was sent from this page. */
 function useIssue(identifier: string, standing: string): IssueDetails {
   const { access, changes } = useSession();
   const [known, setKnown] = useState<{ readonly of: string; readonly details: IssueDetails }>({
     of: '',
     details: NOTHING,
   });
-  // `standing` and `changes` are the reasons to ask again.
+  // Runs again when `standing` or `changes` changes.
   useEffect(() => {
     const asking = new AbortController();
     getJson<IssueView>(access, issuePath(identifier), asking.signal).then(
       (issue) => setKnown({ of: identifier, details: { issue, error: null } }),
       (error) => {
         if (asking.signal.aborted || !(error instanceof ApiError)) return;
-        // What is known stays readable, unless the daemon says that there is no such issue.
+        // Old details stay visible, unless the daemon does not know the issue.
         setKnown((before) => {
           const issue = before.of === identifier && error.status !== 404 ? before.details.issue : null;
           return { of: identifier, details: { issue, error } };

@@ -1,15 +1,15 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { IssueView, PlanStep, RunView, Timeline, TimelineEntry } from '../../api/schemas.js';
 import { counted } from '../../text/format-numbers.js';
+import { Clock, Elapsed, Sentence } from '../components/controls.js';
+import { useSession } from '../components/session.js';
+import { memo } from '../components/ticker.js';
 import { ApiError, getJson, request, runPath } from '../live/api.js';
 import type { LiveTimeline } from '../live/live-view.js';
 import { type DiffFile, diffFiles } from '../model/diff-lines.js';
 import { runCost } from '../model/numbers.js';
 import { shownLine, shownLines } from '../model/shown-text.js';
 import { outcomeWords, startedWords } from '../model/words.js';
-import { Clock, Elapsed, Sentence } from '../parts/controls.js';
-import { useSession } from '../parts/session.js';
-import { memo } from '../parts/ticker.js';
 
 interface RunPanelProps {
   readonly issue: IssueView;
@@ -17,11 +17,11 @@ interface RunPanelProps {
   readonly live: LiveTimeline | null;
 }
 
-/** One run: who began it, how it went, its plan, what it changed, and everything that happened. */
+/** One run: cause, outcome, plan, changes and timeline. */
 export function RunPanel({ issue, runId, live }: RunPanelProps) {
   const { timeline, error } = useRunTimeline(issue.issue_identifier, runId, live);
   const run = issue.history.find((one) => one.run_id === runId) ?? null;
-  // It has only just been claimed: there is nothing to read, and soon the stream tells.
+  // A run that was just claimed has no timeline yet; the stream will send it.
   const isAtWork = issue.running?.run_id === runId;
   const number = run?.run_number ?? (issue.running?.run_id === runId ? issue.running.run_number : null);
   return (
@@ -91,7 +91,7 @@ const KINDS: { readonly [kind in TimelineEntry['kind']]: string } = {
   problem: 'Problem',
 };
 
-/** Everything that happened in a run, the newest first, so that a live one is read without scrolling. */
+/** The timeline of a run, newest first, so that a live run needs no scrolling. */
 function TimelineView({ timeline }: { readonly timeline: LiveTimeline }) {
   const [limit, setLimit] = useState(PAGE);
   const { entries, dropped, isCut } = timeline;
@@ -145,7 +145,7 @@ const Entry = memo(function Line({ entry: { at, kind, text, detail } }: { readon
 const MARKS = { completed: '✓', inProgress: '▸', pending: '·' } as const;
 const WORDS = { completed: 'done', inProgress: 'now', pending: 'to do' } as const;
 
-/** The plan of the agent, as it told it last. */
+/** The plan that the agent last reported. */
 function PlanView({ plan }: { readonly plan: readonly PlanStep[] }) {
   if (plan.length === 0) return null;
   const done = plan.filter(({ status }) => status === 'completed').length;
@@ -173,7 +173,7 @@ function PlanView({ plan }: { readonly plan: readonly PlanStep[] }) {
 
 const MAX_LINES = 400;
 
-/** What the turn has changed so far, file by file. */
+/** The changes of the turn so far, by file. */
 const DiffView = memo(function Diff({ diff }: { readonly diff: string }) {
   const files = useMemo(() => diffFiles(shownLines(diff)), [diff]);
   return (
@@ -182,7 +182,7 @@ const DiffView = memo(function Diff({ diff }: { readonly diff: string }) {
         Changes <span class="count">{counted(files.length, 'file')}</span>
       </h3>
       {files.map((file, at) => (
-        // A path may come twice; a diff that has grown is another one anyway.
+        // A path may occur twice, so the index is part of the key.
         <FileDiff key={`${at}/${file.path}`} file={file} isOpen={files.length <= 3} />
       ))}
     </section>
@@ -215,7 +215,7 @@ function FileDiff({ file, isOpen }: { readonly file: DiffFile; readonly isOpen: 
   );
 }
 
-/** Everything that was said in a run, as a file. With a token it is asked for by the page, as a plain link could not show one. */
+/** Saves the transcript as a file. The page requests it itself, because a plain link cannot carry the token. */
 function TranscriptLink({ identifier, runId }: { readonly identifier: string; readonly runId: string }) {
   const { access } = useSession();
   const [problem, setProblem] = useState('');
@@ -262,7 +262,7 @@ interface RunTimeline {
   readonly error: string | null;
 }
 
-/** What happened in one run: from the stream where it tells of this very run, else read once. */
+/** The timeline of one run: from the stream when that follows this run, otherwise read once. */
 function useRunTimeline(identifier: string, runId: string, live: LiveTimeline | null): RunTimeline {
   const { access } = useSession();
   const isLive = live !== null && live.runId === runId;

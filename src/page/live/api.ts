@@ -1,13 +1,13 @@
-/** The daemon's API as the page asks it. Addresses are relative to the page, so that it also works behind a path of a proxy. */
+/** Access to the API. Addresses are relative to the page, so that it works under a path of a proxy. */
 export interface ApiAccess {
   /** The address of the page. */
   readonly base: string;
   readonly token: string | null;
 }
 
-/** What the daemon, or the way to it, has against a request. The message is for a person. */
+/** A failed request. The message is for a person. */
 export class ApiError extends Error {
-  /** 0: there was no answer. */
+  /** 0: no answer. */
   readonly status: number;
   readonly code: string;
 
@@ -38,7 +38,7 @@ export async function postJson<T>(access: ApiAccess, path: string, body?: object
   return (await answer.json()) as T;
 }
 
-/** Throws `ApiError` for whatever is no good answer. */
+/** Throws `ApiError` unless the request succeeds. */
 export async function request({ base, token }: ApiAccess, path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (token !== null) headers.set('authorization', `Bearer ${token}`);
@@ -63,13 +63,13 @@ async function refusalOf(answer: Response): Promise<ApiError> {
   }
 }
 
-/** The token that allows changes. It comes in the fragment of the address that `baton open` prints, which no server ever sees. */
+/** The token comes in the fragment of the address that `baton open` prints, which browsers do not send to servers. */
 interface TokenPlace {
   /** `location.hash`. */
   readonly hash: string;
-  /** As `sessionStorage`: it ends with the tab. */
+  /** `sessionStorage`, which ends with the tab. */
   readonly storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
-  /** Takes the token out of the address bar and the history. */
+  /** Removes the token from the address bar and the history. */
   replaceHash(hash: string): void;
 }
 
@@ -81,7 +81,7 @@ interface Storage {
 
 const KEY = 'baton.token';
 
-/** The token of this tab, or `null`. A new one in the address replaces the old one, and is gone from there at once. */
+/** The token of this tab, or `null`. A token in the address replaces it and is removed from the address at once. */
 export function takeToken({ hash, storage, replaceHash }: TokenPlace): string | null {
   const given = tokenIn(hash);
   if (given !== null) {
@@ -101,7 +101,7 @@ export function tokenIn(hash: string): string | null {
   return token === undefined ? null : attempt(() => decodeURIComponent(token));
 }
 
-/** A browser may forbid storage: then the token lasts as long as the page. What is no encoding is no token. */
+/** A browser may forbid storage; then the token lasts as long as the page. An invalid encoding is not a token. */
 function attempt<T>(action: () => T): T | null {
   try {
     return action();

@@ -5,23 +5,25 @@ import { afterEvent, EMPTY_VIEW, type LiveView } from './live-view.js';
 export type Connection =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
-  /** What is shown is as it was at `sinceMs`. `retryAtMs: null`: a try is under way. */
+  /** The data is from `sinceMs`. `retryAtMs: null`: a try is under way. */
   | { readonly kind: 'lost'; readonly sinceMs: number; readonly retryAtMs: number | null; readonly why: string }
-  /** No use in trying again: the token is missing or wrong, or this name is not served. */
+  /** Trying again is useless: the token is missing or wrong, or the host name is not allowed. */
   | { readonly kind: 'refused'; readonly status: number; readonly why: string };
 
 interface LiveClientOptions {
   readonly base: string;
   readonly token: string | null;
   onChange(view: LiveView, connection: Connection): void;
-  /** No byte for so long: the other side is gone, whatever the socket says. The daemon sends one every 15 s. */
+  /** The connection counts as lost after this time without a byte. The daemon sends one every 15 s. */
   readonly silenceMs?: number;
   readonly random?: () => number;
 }
 
 /**
- * Follows the daemon. It is connecting, then live; when the stream ends or falls silent it is lost and tries again, later each time, from the
- * last event it has seen; a refusal ends it until there is another token. One stream at a time: whoever asks for another issue gets a new one.
+ * Follows the stream of the daemon, one stream at a time.
+ *
+ * States: connecting → live. When the stream ends or is silent: lost; it then reconnects with growing delays, from the last event it received.
+ * When the daemon refuses: refused, until there is another token. Another issue to watch starts a new stream.
  */
 export class LiveClient {
   readonly #options: LiveClientOptions;
@@ -40,7 +42,7 @@ export class LiveClient {
     this.#token = options.token;
   }
 
-  /** Begins, or goes on with another issue (`null`: none). */
+  /** Starts, or continues with another issue (`null`: none). */
   watch(issue: string | null): void {
     if (this.#stream && issue === this.#issue) return;
     if (issue !== this.#issue) this.#view = { ...this.#view, issue, timeline: null };
@@ -54,7 +56,7 @@ export class LiveClient {
     this.#connect();
   }
 
-  /** Somebody looks, or the network is back. */
+  /** The page became visible, or the network is back. */
   retryNow(): void {
     if (this.#connection.kind === 'lost' && this.#connection.retryAtMs !== null) this.#connect();
   }
@@ -71,7 +73,7 @@ export class LiveClient {
     this.#stream = stream;
     if (this.#connection.kind === 'lost') this.#tell({ ...this.#connection, retryAtMs: null });
     if (this.#connection.kind === 'refused') this.#tell({ kind: 'connecting' });
-    // Settles in any case: what goes wrong is told as the state of the connection.
+    // Never rejects: errors become the state of the connection.
     void this.#follow(stream).then(
       () => this.#ended(stream, 'The daemon has closed the connection.'),
       (error) => this.#failed(stream, error),
@@ -115,7 +117,7 @@ export class LiveClient {
 
   #watchSilence(stream: AbortController): { heard(): void; end(): void } {
     const limit = this.#options.silenceMs ?? 45_000;
-    const silent = () => stream.abort(new ApiError(0, 'silent', 'The daemon has fallen silent.'));
+    const silent = () => stream.abort(new ApiError(0, 'silent', 'The daemon sent nothing for too long.'));
     let timer = setTimeout(silent, limit);
     return {
       heard() {
@@ -135,7 +137,7 @@ export class LiveClient {
       }
       return this.#ended(stream, message);
     }
-    // What it said could not be read, or the connection broke. From here the whole state is wanted.
+    // An event was invalid, or the connection broke: start again with the whole state.
     if (!stream.signal.aborted && !(error instanceof TypeError)) this.#lastId = null;
     this.#ended(stream, 'The connection broke.');
   }
@@ -158,10 +160,7 @@ export class LiveClient {
 const FIRST_MS = 1_000;
 const MAX_MS = 30_000;
 
-/**
- * How long to wait before try number `tries` (from 1). `askedMs`: what the server wants at least after the first. `random` (0 to 1) spreads
- * the pages that lost one daemon together.
- */
+/** The delay before try number `tries` (from 1). `askedMs`: the minimum that the server requested. `random` (0 to 1) spreads the pages of one daemon. */
 export function reconnectDelay(tries: number, askedMs: number | null, random: number): number {
   if (tries <= 1) return FIRST_MS / 2 + random * FIRST_MS;
   const base = Math.max(FIRST_MS, askedMs ?? 0) * 2 ** Math.min(10, tries - 2);

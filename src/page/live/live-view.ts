@@ -2,14 +2,14 @@ import { applyPatch } from '../../api/patch.js';
 import type { Patch, PlanStep, StateView, TimelineEntry } from '../../api/schemas.js';
 import type { SseEvent } from '../../api/sse-parser.js';
 
-/** What the stream has told so far. Pure: an event makes a new one out of the old one. */
+/** The state built from the events of the stream. Immutable: an event creates a new view. */
 export interface LiveView {
   readonly state: StateView | null;
-  /** Whose timeline is told besides; `null`: nobody's. */
+  /** The issue whose timeline is followed, or `null`. */
   readonly issue: string | null;
-  /** `null`: not told yet. */
+  /** `null`: not received yet. */
   readonly timeline: LiveTimeline | null;
-  /** How far the clock of the daemon is ahead of this one. */
+  /** How far the clock of the daemon is ahead of the clock of the browser. */
   readonly aheadMs: number;
 }
 
@@ -18,7 +18,7 @@ export interface LiveTimeline {
   readonly isLive: boolean;
   readonly isCut: boolean;
   readonly entries: readonly TimelineEntry[];
-  /** How many came before the first of `entries` and were dropped here. */
+  /** The number of entries before the first of `entries` that were dropped here. */
   readonly dropped: number;
   readonly plan: readonly PlanStep[];
   readonly diff: string | null;
@@ -37,10 +37,10 @@ interface TimelineEvent {
 export const EMPTY_VIEW: LiveView = { state: null, issue: null, timeline: null, aheadMs: 0 };
 
 const MAX_ENTRIES = 2_000;
-/** Below this the two clocks are one, and the rest is the way. */
+/** A smaller difference is the delay of the connection. */
 const TOLERANCE_MS = 2_000;
 
-/** Throws when the event cannot be read: then the stream is of no use and is begun again. */
+/** Throws when the event is invalid; the client then starts a new stream. */
 export function afterEvent(view: LiveView, { event, data }: SseEvent, nowMs: number): LiveView {
   switch (event) {
     case 'state': {
@@ -48,13 +48,13 @@ export function afterEvent(view: LiveView, { event, data }: SseEvent, nowMs: num
       return { ...view, state, aheadMs: aheadOf(state, nowMs) };
     }
     case 'patch': {
-      if (view.state === null) throw new Error('a patch came before the state');
+      if (view.state === null) throw new Error('received a patch before the state');
       return { ...view, state: applyPatch(view.state, JSON.parse(data) as Patch) };
     }
     case 'timeline':
       return { ...view, timeline: afterTimeline(view.timeline, JSON.parse(data) as TimelineEvent) };
     default:
-      // A newer daemon may tell more.
+      // A newer daemon may send other events.
       return view;
   }
 }

@@ -2,14 +2,14 @@ import type { QuestionView } from '../../api/schemas.js';
 
 type Field = QuestionView['fields'][number];
 
-/** The choice that stands for "none of these: I write it myself". */
+/** The choice of a free text instead of an option. */
 export const OTHER = 'other';
 
 export const draftOf = (question: Pick<QuestionView, 'id'>): string => `answer/${question.id}/`;
 export const choiceKey = (question: QuestionView, field: Field): string => `${draftOf(question)}choice/${field.id}`;
 export const textKey = (question: QuestionView, field: Field): string => `${draftOf(question)}text/${field.id}`;
 
-/** What would be sent now, by field. */
+/** The current answer, by field. */
 export function valuesOf(question: QuestionView, drafts: Pick<Drafts, 'get'>): { [fieldId: string]: string } {
   return Object.fromEntries(question.fields.map((field) => [field.id, answerTo(question, field, drafts)]));
 }
@@ -20,10 +20,7 @@ function answerTo(question: QuestionView, field: Field, drafts: Pick<Drafts, 'ge
   return choice === '' ? '' : (field.options[Number(choice)] ?? '');
 }
 
-/**
- * What somebody has begun to write and not sent: kept outside of what is drawn, so that neither a live update nor a look at another view
- * loses it. It ends with the page.
- */
+/** Text that is not sent yet. It is stored outside the components, so that live updates and other views do not lose it. It ends with the page. */
 export class Drafts {
   readonly #texts = new Map<string, string>();
 
@@ -36,7 +33,7 @@ export class Drafts {
     else this.#texts.set(key, text);
   }
 
-  /** Everything that was written for one question or issue. */
+  /** Removes the drafts of one question or issue. */
   drop(prefix: string): void {
     for (const key of [...this.#texts.keys()]) if (key.startsWith(prefix)) this.#texts.delete(key);
   }

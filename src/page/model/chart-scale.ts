@@ -1,4 +1,4 @@
-/** The top of a chart and its lines: a round number that holds every value. */
+/** The top of a chart, a round number above all values, and its grid lines. */
 export interface Scale {
   readonly top: number;
   readonly ticks: readonly number[];
@@ -13,13 +13,13 @@ export function scaleFor(values: readonly number[]): Scale {
   return { top, ticks };
 }
 
-/** `18 Nov` for `2026-11-18`, which is a day of the daemon and no moment. */
+/** `18 Nov` for `2026-11-18`, without a conversion of time zones. */
 export function dayLabel(day: string): string {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
   return new Date(year, month - 1, date).toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
 }
 
-/** 1, 2 or 5 times a power of ten, never below 1: everything that is charted comes in whole numbers. */
+/** 1, 2 or 5 times a power of ten, at least 1, because charts show whole numbers. */
 function roundStep(atLeast: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, atLeast)));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= atLeast) ?? 10;

@@ -1,4 +1,4 @@
-/** A unified diff as a person reads it: file by file, every line with what it is. */
+/** One file of a unified diff. */
 export interface DiffFile {
   readonly path: string;
   readonly added: number;
@@ -16,7 +16,7 @@ export function diffFiles(diff: string): DiffFile[] {
   let inHunk = false;
   for (const text of diff.replace(/\n$/, '').split('\n')) {
     const begins = text.startsWith('diff --git ');
-    // A file without the line of git begins with its two names, which can also stand in a hunk as changed lines.
+    // Without a `diff --git` line a file begins with `--- `, which can also be a removed line inside a hunk.
     const beginsPlain = !inHunk && text.startsWith('--- ') && files.at(-1)?.lines.some(({ kind }) => kind === 'hunk');
     if (begins || beginsPlain || files.length === 0) {
       files.push({ path: '', lines: [] });
@@ -28,7 +28,7 @@ export function diffFiles(diff: string): DiffFile[] {
     const kind = inHunk ? lineKind(text) : 'meta';
     const path = pathIn(text, kind);
     file.path = path ?? file.path;
-    // What only names the file stands above it.
+    // Lines that only name the file are shown as its heading.
     if (kind !== 'meta' || !/^(?:diff --git |index |--- |\+\+\+ )/.test(text)) file.lines.push({ kind, text });
   }
   return files.map(({ path, lines }) => ({
@@ -39,7 +39,7 @@ export function diffFiles(diff: string): DiffFile[] {
   }));
 }
 
-/** For text that only looks like a diff here and there, as a question about file changes does. */
+/** Also for text that is a diff only in part, such as a question about file changes. */
 export function lineKind(text: string): DiffLine['kind'] {
   if (text.startsWith('@@')) return 'hunk';
   if (text.startsWith('+')) return 'added';
@@ -47,7 +47,7 @@ export function lineKind(text: string): DiffLine['kind'] {
   return 'same';
 }
 
-/** The new name says more than the old one, unless the file is gone. */
+/** The new name of the file, or the old one of a deleted file. */
 function pathIn(text: string, kind: DiffLine['kind']): string | null {
   if (kind !== 'meta') return null;
   const [, git] = /^diff --git a\/.* b\/(.*)$/.exec(text) ?? [];

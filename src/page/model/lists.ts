@@ -12,15 +12,18 @@ interface Entry {
 
 const NAMES: readonly ListName[] = ['running', 'asking', 'retrying', 'parked', 'ready', 'ineligible', 'done'];
 
-/** Only the issues that have every word of `query` somewhere in identifier, title, state or the reason for which they wait. */
+/** Keeps the issues that contain every word of `query` in identifier, title, state or reason. */
 export function filterState(state: StateView, query: string): StateView {
   const words = wordsOf(query);
   if (words.length === 0) return state;
-  const kept = NAMES.map((name) => [name, (state[name] as readonly Entry[]).filter((entry) => matches(entry, words))]);
-  return { ...state, ...Object.fromEntries(kept) };
+  const filtered = NAMES.map((name) => [
+    name,
+    (state[name] as readonly Entry[]).filter((entry) => matches(entry, words)),
+  ]);
+  return { ...state, ...Object.fromEntries(filtered) };
 }
 
-/** How many issues there are to look through; a retry that is due stands in two lists. */
+/** The number of different issues; a due retry is in two lists. */
 export function issueCount(state: StateView): number {
   return new Set(NAMES.flatMap((name) => state[name].map((entry) => entry.issue_id))).size;
 }
@@ -41,18 +44,15 @@ function wordsOf(query: string): string[] {
     .filter((word) => word !== '');
 }
 
-/**
- * The order in which entries are shown while somebody points at them: those that were there stay where they were, new ones come behind,
- * so that nothing slides under the pointer. `wanted`: the order that it should be; `shown`: the ids as they stand now.
- */
+/** The order while the pointer is on the list: shown entries keep their places, new ones are appended, so that nothing moves under the pointer. */
 export function heldOrder<T>(wanted: readonly T[], shown: readonly string[], idOf: (entry: T) => string): T[] {
   const places = new Map(shown.map((id, place) => [id, place]));
   const placeOf = (entry: T) => places.get(idOf(entry)) ?? Number.MAX_SAFE_INTEGER;
-  // Sorting is stable: among the new ones the wanted order holds.
+  // Sorting is stable, so new entries keep the wanted order.
   return [...wanted].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
-/** How many issues each rule keeps out, by the first rule that they fail; the most frequent first. */
+/** Counts issues by the first rule that they fail, the most frequent first. */
 export function groupByRule(ineligible: readonly IneligibleView[]): { rule: string; count: number }[] {
   const counts = new Map<string, number>();
   for (const { reasons } of ineligible) {

@@ -1,10 +1,10 @@
 import type { StateView } from '../../api/schemas.js';
 import { counted } from '../../text/format-numbers.js';
 
-/** Something about the whole daemon that a person should know, and what to do about it. */
+/** A notice about the whole daemon, with what to do about it. */
 export interface Notice {
   readonly id: string;
-  /** `bad`: it holds work up. `warn`: it will, or something is not as written. */
+  /** `bad`: work is blocked. `warn`: it will be, or a setting is not in effect. */
   readonly tone: 'bad' | 'warn' | 'info';
   readonly title: string;
   readonly text: string;
@@ -16,7 +16,7 @@ export interface Notice {
 
 const NONE = { action: null, since: null, next: null, isPause: false } as const;
 
-/** In the order in which they matter. */
+/** The most important first. */
 export function noticesOf(state: StateView): Notice[] {
   return [
     ...paused(state),
@@ -30,7 +30,7 @@ export function noticesOf(state: StateView): Notice[] {
 
 function paused({ paused }: StateView): Notice[] {
   if (paused === null) return [];
-  const text = 'Nothing new is started. Runs that are at work go on.';
+  const text = 'No new runs start. Current runs go on.';
   return [{ ...NONE, id: 'paused', tone: 'warn', title: 'Paused', text, since: paused.since, isPause: true }];
 }
 
@@ -49,22 +49,22 @@ function holds({ holds }: StateView): Notice[] {
 
 function workflowError({ workflow }: StateView): Notice[] {
   if (workflow.error === null) return [];
-  const title = 'WORKFLOW.md as it is now is not in effect';
-  const action = 'Fix the file: it is read again as soon as it changes. Until then the last good settings hold.';
+  const title = 'The current WORKFLOW.md is not in effect';
+  const action = 'Fix the file. It is read again when it changes; until then the last valid settings apply.';
   return [{ ...NONE, id: 'workflow', tone: 'bad', title, text: workflow.error.message, action }];
 }
 
 function poll({ poll, holds }: StateView): Notice[] {
-  // A hold of the tracker says the same and more.
+  // A hold because of the tracker says more.
   if (poll.health !== 'failed' || holds.some(({ source }) => source === 'tracker')) return [];
   return [
     {
       ...NONE,
       id: 'poll',
       tone: 'bad',
-      title: 'Cannot see the tracker',
-      text: poll.error ?? 'The last reading failed.',
-      action: 'There may be work: Baton cannot tell. It tries again by itself.',
+      title: 'The tracker cannot be read',
+      text: poll.error ?? 'The last poll failed.',
+      action: 'There may be issues that Baton does not see. It tries again by itself.',
       since: poll.failing_since,
       next: poll.next === null ? null : { label: 'next try', at: poll.next },
     },
@@ -73,7 +73,7 @@ function poll({ poll, holds }: StateView): Notice[] {
 
 function restart({ workflow }: StateView): Notice[] {
   if (workflow.restart_required.length === 0) return [];
-  const text = `Changed in WORKFLOW.md, but in effect only after a restart: ${workflow.restart_required.join(', ')}.`;
+  const text = `Changed in WORKFLOW.md, in effect only after a restart: ${workflow.restart_required.join(', ')}.`;
   return [{ ...NONE, id: 'restart', tone: 'warn', title: 'Restart needed', text }];
 }
 

@@ -3,18 +3,18 @@ import { timeOf } from '../../domain/json.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
 import { formatDuration, formatElapsed } from '../../text/format-time.js';
 
-/** `1,234,567`, in the way of whoever looks. */
+/** `1,234,567`, in the locale of the browser. */
 export function fullCount(value: number): string {
   return Number.isFinite(value) ? value.toLocaleString() : '–';
 }
 
-/** Which part of a cap is spent, from 0 to 1; `null` without a cap. */
+/** The spent share of a limit, from 0 to 1; `null` without a limit. */
 export function shareOf({ spent, limit }: { readonly spent: number; readonly limit: number | null }): number | null {
   if (limit === null || !(limit > 0)) return null;
   return Math.min(1, Math.max(0, spent / limit));
 }
 
-/** `3 min ago`, `in 12 s`, `just now`. Empty for what is no time. */
+/** `3 min ago`, `in 12 s`, `just now`. Empty for an invalid time. */
 export function relativeTime(at: string | null, nowMs: number): string {
   const ms = timeOf(at);
   if (ms === null) return '';
@@ -23,19 +23,19 @@ export function relativeTime(at: string | null, nowMs: number): string {
   return away < 0 ? `${formatDuration(-away)} ago` : `in ${formatDuration(away)}`;
 }
 
-/** How long something has been going on, or took: `14 min 5 s`. */
+/** The duration until `toMs`: `14 min 5 s`. */
 export function elapsed(from: string | null, toMs: number): string {
   const ms = timeOf(from);
   return ms === null ? '' : formatElapsed(toMs - ms);
 }
 
-/** The whole date, on the clock of whoever looks. */
+/** Date and time in the locale and time zone of the browser. */
 export function fullTime(at: string | null): string {
   const ms = timeOf(at);
   return ms === null ? '' : new Date(ms).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'medium' });
 }
 
-/** `14:03:22`, with the date in front when it was on another day. */
+/** `14:03:22`, with the date when it is another day. */
 export function clockTime(at: string | null, nowMs: number): string {
   const ms = timeOf(at);
   if (ms === null) return '';
@@ -45,13 +45,13 @@ export function clockTime(at: string | null, nowMs: number): string {
   return isToday ? time : `${date.toLocaleDateString(undefined, { day: 'numeric', month: 'short' })}, ${time}`;
 }
 
-/** `3 turns, 120k tokens`: as budgets count them, so what came from a cache is free. */
+/** `3 turns, 120k tokens`, counted as for budgets: without cached input. */
 export function runCost({ turns, tokens }: Pick<RunView, 'turns' | 'tokens'>): string {
   const spent = tokens.input_tokens - tokens.cached_input_tokens + tokens.output_tokens;
   return `${counted(turns, 'turn')}, ${formatTokens(spent)} tokens`;
 }
 
-/** A limit of the account at the model service, as codex tells it. */
+/** A limit of the account at the model service, as codex reports it. */
 interface AgentLimit {
   readonly name: string;
   /** From 0 to 1. */
@@ -59,7 +59,7 @@ interface AgentLimit {
   readonly resetsAt: string | null;
 }
 
-/** What codex tells has no fixed shape: what is not understood is left out. */
+/** The data of codex has no fixed shape; unknown entries are skipped. */
 export function agentLimits(told: StateView['rate_limits']): AgentLimit[] {
   const outer = fieldsOf(told);
   const limits = 'rateLimits' in outer ? fieldsOf(outer.rateLimits) : outer;

@@ -4,13 +4,13 @@ import type { AskingView, ParkedView, QuestionView, StateView } from '../../api/
 export interface QuestionCard {
   readonly need: Need;
   readonly question: QuestionView;
-  /** `false`: nobody waits for it any more, and it only stays where it is so that the next one does not slide under the pointer. */
+  /** `false`: it is no longer open, and stays only so that the next card does not move under the pointer. */
   readonly isOpen: boolean;
 }
 
 /**
- * The cards to show after `shown`. While `isHeld` (somebody points at one, or has the focus in one) no card moves: those that are gone stay
- * as closed ones, new ones come behind. `keeps`: closed cards that stay in any case, as somebody has written into them.
+ * The cards to show after `shown`. While `isHeld` (pointer or focus on a card) no card moves: closed cards stay, new ones are appended.
+ * `keeps`: closed cards that stay in any case, because they contain a draft.
  */
 export function cardsAfter(
   shown: readonly QuestionCard[],
@@ -29,16 +29,16 @@ export function cardsAfter(
   return [...stay, ...open.filter((card) => !known.has(card.question.id))];
 }
 
-/** An issue that goes on only when a person answers. */
+/** An issue with open questions. */
 export interface Need {
   readonly issue: Pick<AskingView, 'issue_id' | 'issue_identifier' | 'issue_url' | 'title' | 'state'>;
   readonly questions: readonly QuestionView[];
   readonly since: string | null;
-  /** While its run waits; `null`: it is parked, and waits for ever. */
+  /** The waiting run; `null`: the issue is parked and waits without a limit. */
   readonly run: { readonly until: string | null; readonly onTimeout: AskingView['on_timeout'] } | null;
 }
 
-/** The runs that wait come first, as their time is bounded; within each, who waits longest. */
+/** Waiting runs first, because their time is limited; then by age. */
 export function needsOf(state: Pick<StateView, 'asking' | 'parked'>): Need[] {
   const asking = state.asking.map(askingNeed).filter(({ questions }) => questions.length > 0);
   const known = new Set(asking.map(({ issue }) => issue.issue_id));
@@ -57,7 +57,7 @@ export function parkedNeed(entry: ParkedView): Need | null {
   return entry.question && { issue: entry, questions: [entry.question], since: entry.since, run: null };
 }
 
-/** What is said above the fields of a question: its text without the lines that the fields repeat. */
+/** The text above the fields of a question: without the lines that are labels of the fields. */
 export function introOf({ text, fields }: QuestionView): string {
   const labels = new Set(fields.map(({ label }) => label.trim()));
   return text
@@ -67,13 +67,13 @@ export function introOf({ text, fields }: QuestionView): string {
     .trim();
 }
 
-/** Everything that is asked, with what there is to choose from: for whoever can only read it. */
+/** The question with its options, for people without a token. */
 export function wholeText({ text, fields }: QuestionView): string {
   const choices = fields.filter(({ options }) => options.length > 0);
   return [text, ...choices.map(({ label, options }) => `${label} ${options.join(' / ')}`)].join('\n');
 }
 
-/** `(2) Baton`: what the tab says. */
+/** The title of the tab: `(2) Baton`. */
 export function pageTitle(needs: number, place: string | null): string {
   const name = place === null ? 'Baton' : `${place} · Baton`;
   return needs === 0 ? name : `(${needs}) ${name}`;

@@ -1,4 +1,4 @@
-/** Where on the page one is: the part of the address behind `#`. */
+/** The view that the part of the address behind `#` names. */
 export type Route =
   | { readonly name: 'board' }
   /** `runId: null`: the newest run. */

@@ -1,14 +1,11 @@
 import { neutralise } from '../../text/neutralise.js';
 
-/**
- * Text of issues and agents as it may stand on the page: characters that turn text round or are not to be seen are shown as escapes.
- * That it never becomes markup is the renderer's part: it makes text nodes.
- */
+/** Text of issues and agents for the page: control and bidirectional characters are escaped. The renderer creates text nodes, never markup. */
 export function shownLine(text: string): string {
   return neutralise(text.replace(/\s+/gu, ' ').trim());
 }
 
-/** Over several lines; tabs stay, as code is indented by them. */
+/** For several lines; tabs stay, because code is indented with them. */
 export function shownLines(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -17,7 +14,7 @@ export function shownLines(text: string): string {
     .join('\n');
 }
 
-/** An address that may become a link; `null`: it is shown as text, if at all. */
+/** An address that may become a link, or `null`. */
 export function linkAddress(url: string | null): string | null {
   if (url === null || !/^https?:\/\//i.test(url)) return null;
   try {
@@ -30,11 +27,11 @@ export function linkAddress(url: string | null): string | null {
 
 export interface TextPart {
   readonly kind: 'words' | 'time' | 'code';
-  /** Of a time: UTC, ISO 8601. Of code: without its backticks. */
+  /** A time in UTC, ISO 8601; code without its backticks. */
   readonly text: string;
 }
 
-/** A sentence of the daemon in parts: its times are shown on the clock of whoever looks, what stands in backticks as code. */
+/** Splits a sentence of the daemon: times are shown in local time, text in backticks as code. */
 export function sentenceParts(sentence: string): TextPart[] {
   const parts: TextPart[] = [];
   let from = 0;

@@ -5,7 +5,7 @@ import { parkedSummary } from '../../text/parked-reasons.js';
 import { ruleText } from '../../text/rules.js';
 import { needsOf } from './question-cards.js';
 
-/** The codes of the daemon in the words of people. A code that is not known here is shown as it is, without its underlines. */
+/** Texts for codes of the API. An unknown code is shown without its underscores. */
 
 export const ruleWords = (rule: string): string => capital(ruleText(rule));
 export const reasonWords = (reason: string): string => REASONS[reason] ?? plain(reason);
@@ -13,58 +13,58 @@ export const stopWords = (reason: string): string => `being stopped: ${plain(rea
 
 export function phaseWords({ phase, step, probe }: Pick<RunningView, 'phase' | 'step' | 'probe'>): string {
   const where = phase === 'agent' && step ? `step ${step.id}` : (PHASES[phase ?? ''] ?? '');
-  return probe ? [where, 'tries whether the hold is over'].filter((part) => part !== '').join(', ') : where;
+  return probe ? [where, 'probes whether the hold is over'].filter((part) => part !== '').join(', ') : where;
 }
 
 export function statusWords(status: IssueView['status']): string {
   return STATUSES[status];
 }
 
-/** What brought a run about. */
+/** What caused a run. */
 export function startedWords({ cause, reason }: Pick<RunView, 'cause' | 'reason'>): string {
-  if (reason === 'resumed') return 'went on after a restart of the daemon';
+  if (reason === 'resumed') return 'resumed after a restart of the daemon';
   if (cause === 'poll' && reason === 'continuation')
-    return 'the run before it ended well, and the issue is still active';
+    return 'the run before it succeeded, and the issue is still active';
   return CAUSES[cause] ?? plain(cause);
 }
 
 export function outcomeWords({ outcome, code }: Pick<RunView, 'outcome' | 'code'>): string {
-  if (outcome === null) return 'at work';
+  if (outcome === null) return 'running';
   const text = OUTCOME_TEXTS[outcome];
   return code === null ? text : `${text} (${code})`;
 }
 
 const CAUSES: Words = {
-  poll: 'found on the board',
-  retry: 'tried again after a failure',
-  answer: 'somebody answered its question',
-  operator: 'somebody asked for it',
+  poll: 'found in the tracker',
+  retry: 'retried after a failure',
+  answer: 'a person answered its question',
+  operator: 'a person requested it',
 };
 
 const REASONS: Words = {
   first: 'first run',
-  continuation: 'goes on',
-  retry: 'tries again',
-  resumed: 'goes on after a restart',
-  answer: 'goes on with an answer',
+  continuation: 'continues',
+  retry: 'retries',
+  resumed: 'resumes after a restart',
+  answer: 'continues with an answer',
 };
 
 const PHASES: Words = {
   claiming: 'is being claimed',
   preparing: 'prepares its workspace',
-  agent: 'agent at work',
-  finishing: 'finishes: last hooks',
+  agent: 'agent is working',
+  finishing: 'runs its last hooks',
 };
 
 const STATUSES: { readonly [status in IssueView['status']]: string } = {
-  running: 'At work',
+  running: 'Running',
   asking: 'Needs you',
   retrying: 'Waiting',
   parked: 'Parked',
   ready: 'Next',
   ineligible: 'Not picked up',
   done: 'Done',
-  past: 'Not on the board now',
+  past: 'Not on the board',
 };
 
 type Words = { readonly [code: string]: string };
@@ -77,13 +77,14 @@ function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** The one sentence at the top: what is going on, and when nothing is, why. */
+/** The headline: what is going on, or why nothing is. */
 export function headlineOf(state: StateView): string {
-  if (state.shutting_down) return 'Baton is shutting down: it ends as soon as its runs have.';
+  if (state.shutting_down) return 'Baton is shutting down: it exits when its runs have ended.';
   if (state.why_idle !== null) return state.why_idle;
   const needs = needsOf(state).length;
   const working = state.running.filter(({ asking }) => !asking).length;
-  if (working > 0) return needs > 0 ? `${needing(needs)}; ${others(working)} at work.` : `${capital(atWork(working))}.`;
+  if (working > 0)
+    return needs > 0 ? `${needing(needs)}; ${otherIssues(working)} running.` : `${capital(runningIssues(working))}.`;
   if (needs > 0) return `${needing(needs)}.`;
   const next = state.ready.find(({ why }) => why === null);
   return next ? `${next.issue_identifier} is about to start.` : 'Nothing is going on right now.';
@@ -93,18 +94,15 @@ function needing(count: number): string {
   return `${counted(count, 'issue')} ${count === 1 ? 'needs' : 'need'} you`;
 }
 
-function others(count: number): string {
+function otherIssues(count: number): string {
   return `${count} ${count === 1 ? 'other is' : 'others are'}`;
 }
 
-function atWork(count: number): string {
-  return count === 1 ? 'one issue is at work' : `${counted(count, 'issue')} are at work`;
+function runningIssues(count: number): string {
+  return count === 1 ? 'one issue is running' : `${counted(count, 'issue')} are running`;
 }
 
-/**
- * Where an issue stands by the live state, as a text that becomes another when its details should be read again. Numbers that only run
- * up are left out: they come with the live state itself.
- */
+/** A key of the live state of an issue: its details are read again when the key changes. Counters are left out, because they are live anyway. */
 export function standingKey(state: StateView, identifier: string): string {
   const isIt = (entry: { readonly issue_identifier: string }) => entry.issue_identifier === identifier;
   const running = state.running.find(isIt);
@@ -123,7 +121,7 @@ export function standingKey(state: StateView, identifier: string): string {
   ]);
 }
 
-/** The details with what the live state knows better. */
+/** The details, updated from the live state. */
 export function withLive(issue: IssueView, state: StateView | null): IssueView {
   if (state === null) return issue;
   const isIt = (entry: { readonly issue_id: string }) => entry.issue_id === issue.issue_id;
@@ -137,26 +135,26 @@ export function withLive(issue: IssueView, state: StateView | null): IssueView {
   return { ...issue, status, running, asking, retrying, parked, budget: running?.budget ?? issue.budget };
 }
 
-/** One sentence: what it is doing, or what it waits for. Times in it are UTC, ISO 8601. */
+/** What the issue is doing or what it waits for, in one sentence. Times in it are UTC, ISO 8601. */
 export function standingWords(issue: IssueView): string {
   const { running, retrying, parked, done } = issue;
   switch (issue.status) {
     case 'running':
-      return running === null ? 'A run is at work.' : `Run ${running.run_number} ${runningWords(running)}.`;
+      return running === null ? 'A run is active.' : `Run ${running.run_number} ${runningWords(running)}.`;
     case 'asking':
       return 'Its run waits for your answer.';
     case 'retrying':
-      return retrying === null ? 'It goes on by itself.' : retryingWords(retrying);
+      return retrying === null ? 'It continues by itself.' : retryingWords(retrying);
     case 'parked':
-      return parked === null ? 'It is parked.' : `Parked: ${parkedSummary(parked.reason)}. ${whatFrees(parked)}`;
+      return parked === null ? 'It is parked.' : `Parked: ${parkedSummary(parked.reason)}. ${wayOut(parked)}`;
     case 'ready':
       return issue.why_not_started === null ? 'It is about to start.' : `It is in line: ${issue.why_not_started}.`;
     case 'ineligible':
-      return `It is not picked up: ${firstFault(issue)}.`;
+      return `It is not picked up: ${firstFailure(issue)}.`;
     case 'done':
       return done === null ? 'It is done.' : doneWords(done);
     case 'past':
-      return 'It is not among the issues that Baton sees now. What is shown is from its earlier runs.';
+      return 'Baton does not see this issue now. The page shows its earlier runs.';
   }
 }
 
@@ -164,8 +162,8 @@ type Entry<K extends 'running' | 'retrying' | 'parked' | 'done'> = NonNullable<I
 
 function runningWords(running: Entry<'running'>): string {
   if (running.stopping !== null) return `is being stopped (${running.stopping.replaceAll('_', ' ')})`;
-  const phase = phaseWords(running);
-  return `is at work${phase === '' || phase === 'agent at work' ? '' : `: ${phase}`}`;
+  const isPlain = running.phase === null || (running.phase === 'agent' && !running.step && !running.probe);
+  return isPlain ? 'is active' : `is active: ${phaseWords(running)}`;
 }
 
 function retryingWords(retrying: Entry<'retrying'>): string {
@@ -174,18 +172,18 @@ function retryingWords(retrying: Entry<'retrying'>): string {
   return retrying.error === null ? `${when}.` : `${when}, after: ${retrying.error}`;
 }
 
-function whatFrees({ question, reason }: Entry<'parked'>): string {
-  if (question !== null) return 'An answer goes on where it stopped.';
+function wayOut({ question, reason }: Entry<'parked'>): string {
+  if (question !== null) return 'It continues with your answer.';
   return reason === 'configuration'
-    ? 'It goes on when the workflow changes, or when you retry it.'
-    : 'It goes on when you retry it, or when the issue changes.';
+    ? 'It continues when the workflow changes or when you retry it.'
+    : 'It continues when you retry it or when the issue changes.';
 }
 
-function firstFault({ rules }: IssueView): string {
-  return rules.find(({ pass }) => !pass)?.why ?? 'a rule keeps it out';
+function firstFailure({ rules }: IssueView): string {
+  return rules.find(({ pass }) => !pass)?.why ?? 'a rule fails';
 }
 
 function doneWords({ terminal, state, finished_at: at, runs, tokens }: Entry<'done'>): string {
-  const what = terminal ? `Done (${state})` : `Handed over: it went to ${state}`;
+  const what = terminal ? `Done (${state})` : `Handed over: its state is ${state}`;
   return `${what}${at === null ? '' : ` at ${at}`}, after ${counted(runs, 'run')} and ${formatTokens(tokens)} tokens.`;
 }

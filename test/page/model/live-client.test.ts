@@ -103,7 +103,7 @@ test('a stream that falls silent is given up, though its connection stands', asy
   await until(() => requests.length > 1);
 
   const lost = seen.find(({ connection }) => connection.kind === 'lost')?.connection;
-  expect(lost).toMatchObject({ why: 'The daemon has fallen silent.' });
+  expect(lost).toMatchObject({ why: 'The daemon sent nothing for too long.' });
 });
 
 test('a daemon that has too many readers is tried again, with its own words', async () => {

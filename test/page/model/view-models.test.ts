@@ -12,8 +12,8 @@ describe('the sentence at the top', () => {
   });
 
   test('says who needs a person, and how many are at work', () => {
-    expect(headlineOf(workingDay())).toBe('2 issues need you; 3 others are at work.');
-    expect(headlineOf(stateWith({ running: [runningEntry('A', 'a')] }))).toBe('One issue is at work.');
+    expect(headlineOf(workingDay())).toBe('2 issues need you; 3 others are running.');
+    expect(headlineOf(stateWith({ running: [runningEntry('A', 'a')] }))).toBe('One issue is running.');
     expect(headlineOf(stateWith({ asking: workingDay().asking }))).toBe('1 issue needs you.');
     expect(headlineOf(stateWith({ ready: [readyEntry('A-1', 'a', { why: null })] }))).toBe('A-1 is about to start.');
     expect(headlineOf(stateWith({ shutting_down: true }))).toMatch(/shutting down/);
@@ -64,7 +64,7 @@ describe('notices', () => {
     const { poll } = emptyState();
     const state = stateWith({ poll: { ...poll, health: 'failed', error: 'refused', failing_since: 'x' } });
 
-    expect(noticesOf(state)).toMatchObject([{ id: 'poll', title: 'Cannot see the tracker', text: 'refused' }]);
+    expect(noticesOf(state)).toMatchObject([{ id: 'poll', title: 'The tracker cannot be read', text: 'refused' }]);
   });
 
   test('a hold has its action; one of the tracker is not said twice', () => {
@@ -149,13 +149,13 @@ describe('where an issue stands', () => {
     const [done] = day.done;
     if (!retrying || !parked || !done) throw new Error('the day is not complete');
 
-    expect(standingWords(issue)).toBe('Run 2 is at work.');
+    expect(standingWords(issue)).toBe('Run 2 is active.');
     expect(standingWords({ ...issue, status: 'asking' })).toBe('Its run waits for your answer.');
     expect(standingWords({ ...issue, status: 'retrying', retrying })).toMatch(
-      /^It tries again at \S+Z, after: The agent made no/,
+      /^It retries at \S+Z, after: The agent made no/,
     );
     expect(standingWords({ ...issue, status: 'parked', parked })).toBe(
-      'Parked: needs an answer. An answer goes on where it stopped.',
+      'Parked: needs an answer. It continues with your answer.',
     );
     expect(standingWords({ ...issue, status: 'ready', why_not_started: 'no free slot' })).toBe(
       'It is in line: no free slot.',

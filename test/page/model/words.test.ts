@@ -90,9 +90,9 @@ describe('codes in words', () => {
   });
 
   test('how a run began and ended is told for people', () => {
-    expect(startedWords({ cause: 'poll', reason: 'first' })).toBe('found on the board');
-    expect(startedWords({ cause: 'retry', reason: 'resumed' })).toBe('went on after a restart of the daemon');
-    expect(outcomeWords({ outcome: null, code: null })).toBe('at work');
+    expect(startedWords({ cause: 'poll', reason: 'first' })).toBe('found in the tracker');
+    expect(startedWords({ cause: 'retry', reason: 'resumed' })).toBe('resumed after a restart of the daemon');
+    expect(outcomeWords({ outcome: null, code: null })).toBe('running');
     expect(outcomeWords({ outcome: 'failed', code: 'turn_failed' })).toBe('failed (turn_failed)');
   });
 

@@ -11,12 +11,12 @@ import { nowMs, useTicking } from './ticker.js';
 interface ActionButtonProps {
   readonly path: string;
   readonly children: ComponentChildren;
-  /** Said to screen readers instead of the text: which issue it is about. */
+  /** The label for screen readers, with the issue. */
   readonly label?: string;
   readonly look?: 'primary' | 'plain' | 'quiet';
 }
 
-/** A button that changes something. Its result, or its error, stands beside it. */
+/** A button that changes something, with its result or error beside it. */
 export function ActionButton({ path, children, label, look = 'plain' }: ActionButtonProps) {
   const [state, send] = useAction(READ_MS);
   return (
@@ -38,11 +38,11 @@ export function ActionButton({ path, children, label, look = 'plain' }: ActionBu
 interface ConfirmedButtonProps extends ActionButtonProps {
   readonly question: string;
   readonly confirm: string;
-  /** `false`: it has been done already; only what came of it is still shown. */
+  /** `false`: it was done already, and only the result is shown. */
   readonly isOffered?: boolean;
 }
 
-/** Asks once, in its own place, before it does something that cannot be taken back. */
+/** A button that asks for confirmation in place. */
 export function ConfirmedButton(props: ConfirmedButtonProps) {
   const { path, children, label, look = 'quiet', question, confirm, isOffered = true } = props;
   const [isAsked, setAsked] = useState(false);
@@ -51,7 +51,7 @@ export function ConfirmedButton(props: ConfirmedButtonProps) {
   const begin = useRef<HTMLButtonElement>(null);
   const wasAsked = useRef(false);
   useLayoutEffect(() => {
-    // Focus goes along with what replaced the button; the harmless choice is under the finger first.
+    // The focus moves to the harmless choice.
     if (isAsked) keep.current?.focus();
     else if (wasAsked.current) begin.current?.focus();
     wasAsked.current = isAsked;
@@ -107,13 +107,10 @@ type ActionState =
   | { readonly kind: 'failed'; readonly message: string };
 
 const IDLE: ActionState = { kind: 'idle' };
-/** Long enough to be read; an error stays until something else is tried. */
+/** How long a result is shown. An error stays until the next action. */
 export const READ_MS = 10_000;
 
-/**
- * A change that a person asks for: sent once at a time, with its result or its error to show beside the button. `forgetsAfterMs`: a good
- * result is old news then; `null`: it stays.
- */
+/** Sends a request, one at a time, and provides its result or error. `forgetsAfterMs`: when a good result disappears; `null`: never. */
 export function useAction(
   forgetsAfterMs: number | null = null,
 ): [ActionState, (path: string, body?: object) => Promise<boolean>, () => void] {
@@ -152,7 +149,7 @@ interface Budget {
   readonly limit: number | null;
 }
 
-/** What is spent of what may be; without a cap only the number. */
+/** Spent tokens of the limit; without a limit only the number. */
 export function BudgetBar({ budget, unit = 'tokens' }: { readonly budget: Budget; readonly unit?: string }) {
   const share = shareOf(budget);
   const { spent, limit } = budget;
@@ -168,7 +165,7 @@ export function BudgetBar({ budget, unit = 'tokens' }: { readonly budget: Budget
   );
 }
 
-/** Only an echo of numbers that stand beside it as text. */
+/** Repeats a number that is shown as text. */
 export function Bar({ share, isHarmless = false }: { readonly share: number; readonly isHarmless?: boolean }) {
   const tone = isHarmless || share < 0.8 ? 'bar' : share < 0.95 ? 'bar bar-warn' : 'bar bar-bad';
   return (
@@ -184,7 +181,7 @@ interface Named {
   readonly title: string;
 }
 
-/** Identifier and title, leading to the view of the issue. Titles are anybody's: they stay in their own direction and in one line. */
+/** Identifier and title, linked to the issue. Titles are foreign text: isolated in direction, on one line. */
 export function IssueName({ issue }: { readonly issue: Named }) {
   return (
     <a class="issue-name" href={issueHref(issue.issue_identifier)}>
@@ -194,7 +191,7 @@ export function IssueName({ issue }: { readonly issue: Named }) {
   );
 }
 
-/** To the tracker, where the address is one that a browser may follow; else as text. */
+/** A link to the tracker, or text when the address is not http(s). */
 export function TrackerLink({ url }: { readonly url: string | null }) {
   const address = linkAddress(url);
   if (address !== null) {
@@ -207,7 +204,7 @@ export function TrackerLink({ url }: { readonly url: string | null }) {
   return url === null ? null : <span class="address">{shownLine(url)}</span>;
 }
 
-/** `3 min ago`, with the whole date behind it. */
+/** `3 min ago`, with the date as a tooltip. */
 export function Ago({ at }: { readonly at: string | null }) {
   const text = useTicking((now) => relativeTime(at, now));
   return at === null || text === '' ? null : (
@@ -217,7 +214,7 @@ export function Ago({ at }: { readonly at: string | null }) {
   );
 }
 
-/** `14 min 5 s`: how long it has been going on. */
+/** `14 min 5 s`, counting up. */
 export function Elapsed({ from, to }: { readonly from: string | null; readonly to?: string | null }) {
   const text = useTicking((now) => elapsed(from, to ? Date.parse(to) : now));
   return from === null ? null : (
@@ -236,7 +233,7 @@ export function Clock({ at }: { readonly at: string | null }) {
   );
 }
 
-/** A sentence of the daemon or an agent. Give it text that may be shown: `shownLine`. */
+/** A sentence of the daemon or an agent. The caller passes it through `shownLine`. */
 export function Sentence({ text }: { readonly text: string }) {
   return (
     <bdi>

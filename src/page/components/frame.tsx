@@ -67,7 +67,7 @@ export function Header({ state, connection, onHelp }: HeaderProps) {
   );
 }
 
-/** The folder of the workflow is what people call the project. */
+/** The folder of the workflow, which people know as the project. */
 function folderOf(path: string): string {
   return path.split(/[\\/]/).slice(-2, -1)[0] ?? '';
 }
@@ -77,7 +77,7 @@ interface BannerProps {
   retryNow(): void;
 }
 
-/** Says that what is shown is old, how old, and when it is tried again. */
+/** Shows that the data is old, how old it is, and when the page tries again. */
 export function ConnectionBanner({ connection, retryNow }: BannerProps) {
   if (connection.kind !== 'lost') return null;
   const since = clockTime(new Date(connection.sinceMs).toISOString(), nowMs());
@@ -105,7 +105,7 @@ function Countdown({ retryAtMs, retryNow }: { readonly retryAtMs: number | null;
   );
 }
 
-/** What a screen reader should say by itself: who newly needs a person, and that the connection is lost or back. Nothing else. */
+/** Announces new questions and changes of the connection to screen readers. */
 export function Announcer({ needs, connection }: { readonly needs: readonly Need[]; readonly connection: Connection }) {
   return (
     <div class="unseen">
@@ -142,7 +142,7 @@ interface StartScreenProps {
   retryNow(): void;
 }
 
-/** All there is to see while nothing is known: being connected, out of reach, or not let in. */
+/** Shown before the first state: connecting, not reachable, or refused. */
 export function StartScreen({ connection, hasToken, retryNow }: StartScreenProps) {
   return (
     <main class="start">
@@ -182,14 +182,14 @@ function Refused({
   if (status !== 401) {
     return (
       <>
-        <h1>Not served here</h1>
+        <h1>Access refused</h1>
         <p>{shownLine(why)}</p>
       </>
     );
   }
   return (
     <>
-      <h1>{hasToken ? 'This token is not valid any more' : 'This page needs a token'}</h1>
+      <h1>{hasToken ? 'This token is no longer valid' : 'This page needs a token'}</h1>
       <p>
         Run <code>baton open</code> on the machine of the daemon, and use the address that it prints: the token is in
         it.
@@ -198,7 +198,7 @@ function Refused({
   );
 }
 
-/** What is the matter with the whole daemon, and what to do about it. */
+/** Notices about the whole daemon. */
 export function NoticeList({ notices }: { readonly notices: readonly Notice[] }) {
   const { canAct } = useSession();
   if (notices.length === 0) return null;

@@ -1,22 +1,22 @@
 import { Component, type ComponentChildren, type FunctionComponent, h } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-/** One timer for everything on the page that says how long ago something was. It rests while nobody can see it. */
+/** One timer for all relative times on the page. It stops while the page is hidden. */
 const listeners = new Set<() => void>();
 let aheadMs = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** How far the daemon's clock is ahead of this one: times are told by its clock. */
+/** How far the clock of the daemon is ahead of the clock of the browser. */
 export function setClock(ms: number): void {
   aheadMs = ms;
 }
 
-/** By the daemon's clock. */
+/** The current time on the clock of the daemon. */
 export function nowMs(): number {
   return Date.now() + aheadMs;
 }
 
-/** The value of `compute` at every moment; draws again only when it has become another. */
+/** The current value of `compute`; renders again only when it changes. */
 export function useTicking<T extends string | number | null>(compute: (now: number) => T): T {
   const value = compute(nowMs());
   const [, draw] = useState(0);
@@ -34,8 +34,8 @@ export function useTicking<T extends string | number | null>(compute: (now: numb
   return value;
 }
 
-/** Called once, when the page begins. */
-export function rest(isHidden: boolean): void {
+/** Called when the page is hidden or shown. */
+export function pauseTicker(isHidden: boolean): void {
   if (isHidden) stop();
   else {
     tick();
@@ -57,7 +57,7 @@ function stop(): void {
   timer = undefined;
 }
 
-/** A component that is drawn again only when one of its properties has become another: a list of a thousand stays quick. */
+/** A component that renders again only when a property changes, so that long lists stay fast. */
 export function memo<P extends object>(render: (props: P) => ComponentChildren, name: string): FunctionComponent<P> {
   class Memo extends Component<P> {
     static override displayName = name;

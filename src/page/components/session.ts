@@ -7,15 +7,15 @@ import { Drafts } from '../model/answer-draft.js';
 import { isSameRoute, issueHref, parseRoute, type Route } from '../model/route.js';
 import { setClock } from './ticker.js';
 
-/** What every part of the page may need and nobody wants to hand down. */
+/** What every component may need. */
 export interface Session {
   readonly access: ApiAccess;
-  /** Without a token the page only looks. */
+  /** `false`: without a token the page is read-only. */
   readonly canAct: boolean;
   readonly drafts: Drafts;
-  /** Something was changed: whoever shows details should read them again. */
+  /** Counts changes made on this page: components read their details again. */
   readonly changes: number;
-  /** Sends a change and answers what comes of it, for a person. Throws `ApiError`. */
+  /** Sends a request and returns its message. Throws `ApiError`. */
   act(path: string, body?: object): Promise<string>;
 }
 
@@ -33,7 +33,7 @@ export function useSession(): Session {
 
 interface ChangeAnswer {
   readonly message?: unknown;
-  /** Of a refresh. */
+  /** In the answer to a refresh. */
   readonly queued?: unknown;
   readonly coalesced?: unknown;
 }
@@ -42,12 +42,12 @@ async function sendChange(access: ApiAccess, path: string, body?: object): Promi
   const { message, queued, coalesced } = await postJson<ChangeAnswer>(access, path, body);
   if (typeof message === 'string') return message;
   if (queued !== true) return 'Done.';
-  return coalesced === true ? 'A reading was under way; another follows it.' : 'The tracker is being read.';
+  return coalesced === true ? 'A poll was already running; another one follows.' : 'The tracker is being read.';
 }
 
 interface OwnedSession {
   readonly session: Session;
-  /** There was a token, and the daemon did not accept it. */
+  /** The daemon rejected the token. */
   readonly hasLostToken: boolean;
   setToken(token: string | null): void;
 }
@@ -86,16 +86,16 @@ export function useSessionOf(base: string, firstToken: string | null): OwnedSess
   return { session, hasLostToken, setToken: renew };
 }
 
-/** Where on the page one is. Whoever comes back to the board finds the place again where they left it. */
+/** The current view. Returning to the board restores scroll position and focus. */
 export function useRoute(onToken: () => void): Route {
   const [route, setRoute] = useState(() => parseRoute(location.hash));
   const left = useRef<{ readonly scrollY: number; readonly identifier: string } | null>(null);
   const tokenCame = useRef(onToken);
   tokenCame.current = onToken;
-  // At once: an address that changes before the first picture is an address too.
+  // A layout effect, so that a change of the address before the first paint is not missed.
   useLayoutEffect(() => {
     const look = () => {
-      // A new address of `baton open` in a page that is open already.
+      // `baton open` opened a new address in this tab.
       if (tokenIn(location.hash) !== null) tokenCame.current();
       const next = parseRoute(location.hash);
       setRoute((before) => {
@@ -126,7 +126,7 @@ interface Live {
   retryNow(): void;
 }
 
-/** What the daemon tells, as long as the page is there. `issue`: whose timeline is wanted. */
+/** Follows the daemon. `issue`: also its timeline. */
 export function useLive({ base, token }: ApiAccess, issue: string | null): Live {
   const [live, setLive] = useState<Omit<Live, 'retryNow'>>({ view: EMPTY_VIEW, connection: { kind: 'connecting' } });
   const client = useRef<LiveClient | null>(null);

@@ -11,12 +11,12 @@ import { useSession } from './session.js';
 interface AnswerBoxProps {
   readonly identifier: string;
   readonly question: QuestionView;
-  /** `false`: nobody waits for an answer any more. */
+  /** `false`: the question is no longer open. */
   readonly isOpen: boolean;
   onHide(): void;
 }
 
-/** A question in full, and the way to answer it. */
+/** A question and the fields to answer it. */
 export function AnswerBox({ identifier, question, isOpen, onHide }: AnswerBoxProps) {
   const { canAct, drafts } = useSession();
   const [state, send] = useAction();
@@ -78,10 +78,10 @@ function InputForm({ question, isBusy, children, answer }: InputFormProps) {
     const warning =
       empty.length === 0
         ? ''
-        : `Left empty: ${empty.map(({ label }) => shownLine(label)).join(', ')}. Send again to leave it so.`;
+        : `Left empty: ${empty.map(({ label }) => shownLine(label)).join(', ')}. Send again to confirm.`;
     const next = isEmpty ? 'Give an answer first, or decline.' : warning;
     setProblem(next);
-    // Some may be left empty, as nobody here knows which must not be; but not by mistake.
+    // The page does not know which fields are optional: empty ones need a second click.
     if (next === '' || (!isEmpty && next === problem)) void answer({ values });
   };
   return (
@@ -109,7 +109,7 @@ function Decline({ isBusy, onClick }: { readonly isBusy: boolean; onClick(): voi
   );
 }
 
-/** Takes the focus that the buttons had, so that who works with the keyboard is still here. */
+/** Takes over the focus of the buttons, so that keyboard users keep their place. */
 function Settled({
   text,
   isGood,
@@ -142,10 +142,10 @@ interface FieldProps {
   readonly field: QuestionView['fields'][number];
 }
 
-/** Above this many a list to choose from is easier than as many buttons. */
+/** More options are shown as a list instead of radio buttons. */
 const MAX_RADIOS = 8;
 
-/** One blank of a question: what the agent offers to choose from, and always room for one's own words. */
+/** One field of a question: the options of the agent, and always a free text. */
 function AnswerField({ question, field }: FieldProps) {
   const { drafts } = useSession();
   const [choice, setChoice] = useState(drafts.get(choiceKey(question, field)));
@@ -249,7 +249,7 @@ function OwnWords({ question, field, label }: FieldProps & { readonly label: str
   );
 }
 
-/** All of what an agent asks, as it asks it. What is long scrolls in its own place, and nothing is cut off: people say yes to it. */
+/** The whole text of a question. Long text scrolls and is never cut, because people approve it. */
 function QuestionText({ text, isCode }: { readonly text: string; readonly isCode: boolean }) {
   const lines = shownLines(text).split('\n');
   const mayScroll = lines.length > 12 || text.length > 600;

@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { boardHref } from '../model/route.js';
 import type { Session } from './session.js';
 
@@ -13,9 +13,12 @@ const KEYS: readonly (readonly [string, string])[] = [
 
 const OFF = 'baton.shortcuts-off';
 
-/** Single keys, for whoever looks often; they can be turned off, as a screen reader or a voice may press them unmeant. */
+/**
+ * Single-key shortcuts. They can be turned off, because screen readers and voice control may press keys unintentionally. A layout effect
+ * listens before the first paint: a key that is pressed as soon as the page is visible must not be lost.
+ */
 export function useShortcuts(session: Session, help: RefObject<HTMLDialogElement | null>): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.repeat && !event.defaultPrevented;
       if (!isPlain || isWriting(event.target) || help.current?.open || isOff()) return;
@@ -37,7 +40,7 @@ function actions(session: Session, help: RefObject<HTMLDialogElement | null>): {
       location.hash = boardHref();
     },
     n: toNextQuestion,
-    // Its result shows in the live state: when the tracker was read.
+    // The result shows in the live state as the time of the last poll.
     r: () => void (session.canAct && session.act('api/v1/refresh').catch(() => {})),
   };
 }
@@ -64,13 +67,13 @@ function isOff(): boolean {
 
 export function ShortcutHelp({ dialog }: { readonly dialog: RefObject<HTMLDialogElement | null> }) {
   const [isUsed, setUsed] = useState(!isOff());
-  const use = (wanted: boolean) => {
-    setUsed(wanted);
+  const use = (isWanted: boolean) => {
+    setUsed(isWanted);
     try {
-      if (wanted) localStorage.removeItem(OFF);
+      if (isWanted) localStorage.removeItem(OFF);
       else localStorage.setItem(OFF, '1');
     } catch {
-      // A browser without storage forgets it with the page.
+      // Without storage the choice ends with the page.
     }
   };
   return (
