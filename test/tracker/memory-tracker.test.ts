@@ -6,7 +6,7 @@ const { signal } = new AbortController();
 const ids = (batch: { issues: readonly { id: string }[] }) => batch.issues.map(({ id }) => id);
 
 describe('the tracker in memory', () => {
-  test('answers by state, compared trimmed and in any case, and by id', async () => {
+  test('returns issues by state, without regard to case, and by id', async () => {
     const tracker = new MemoryTracker([issue('A'), issue({ id: 'B', state: 'Done' })]);
 
     expect(ids(await tracker.issuesByStates([' todo '], signal))).toEqual(['A']);
@@ -14,7 +14,7 @@ describe('the tracker in memory', () => {
     expect(tracker.calls.map(({ method }) => method)).toEqual(['issuesByStates', 'issuesByIds']);
   });
 
-  test('tells unknown from gone', async () => {
+  test('distinguishes unknown issues from missing ones', async () => {
     const tracker = new MemoryTracker([issue('A'), issue('B')]);
     tracker.unknown(['B']);
     tracker.remove('A');
@@ -22,7 +22,7 @@ describe('the tracker in memory', () => {
     expect(await tracker.issuesByIds(['A', 'B'], signal)).toEqual({ issues: [], unknown: ['B'] });
   });
 
-  test('fails once when told to, for one method alone if named', async () => {
+  test('fails once on request, for one method if it is named', async () => {
     const tracker = new MemoryTracker();
     tracker.fail(undefined, 'issuesByIds');
 
@@ -31,7 +31,7 @@ describe('the tracker in memory', () => {
     await tracker.issuesByIds([], signal);
   });
 
-  test('holds answers back at a gate, and they tell what was true when it was asked', async () => {
+  test('holds answers at a gate, with the issues of the time of the request', async () => {
     const tracker = new MemoryTracker([issue('A')]);
     const open = tracker.gate();
     const asked = tracker.issuesByStates(['Todo'], signal);
@@ -44,7 +44,7 @@ describe('the tracker in memory', () => {
     expect(ids(await tracker.issuesByStates(['Todo'], signal))).toEqual([]);
   });
 
-  test('gives up a question that is aborted', async () => {
+  test('rejects an aborted request', async () => {
     const tracker = new MemoryTracker();
     tracker.gate();
     const given = new AbortController();
@@ -55,7 +55,7 @@ describe('the tracker in memory', () => {
     await expect(asked).rejects.toMatchObject({ code: 'tracker_request' });
   });
 
-  test('passes its rate limit on', async () => {
+  test('returns its rate limit', async () => {
     const tracker = new MemoryTracker();
     tracker.rateLimit = { remaining: 3, resetAtMs: 9 };
 

@@ -100,11 +100,11 @@ describe('a normalised issue', () => {
     ['dispatchable', 'false', false],
     ['created_at', 'yesterday', null],
     ['created_at', 1_700_000_000, null],
-  ])('SEC-25 has no nonsense in %s: %j counts as %j', (field, value, expected) => {
+  ])('SEC-25 has a valid %s: %j becomes %j', (field, value, expected) => {
     expect(normalised({ [field]: value })[field]).toEqual(expected);
   });
 
-  test('is made, or refused with tracker_response, whatever comes', () => {
+  test('is valid, or rejected with tracker_response, for any input', () => {
     const anything = fc.record(
       Object.fromEntries(Object.keys(issue()).map((key) => [key, fc.oneof(fc.anything(), fc.string())])),
       { requiredKeys: [] },

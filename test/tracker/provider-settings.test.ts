@@ -18,7 +18,7 @@ test('a text is trimmed, a number is its digits, a variable is its value', () =>
   expect(settings({}).text('repo')).toBeNull();
 });
 
-test('a variable that is not set is no absence: what narrows must not widen', () => {
+test('a variable that is not set is an error, since a missing value must not widen the scope', () => {
   const unset = settings({ repo: '$REPO' }, { REPO: ' ' });
 
   expect(() => unset.text('repo')).toThrow(/tracker\.provider\.repo stands for REPO, which is not set/);
@@ -48,7 +48,7 @@ test('the token comes from its key, else from the first variable that is set', (
   });
 });
 
-test('an empty key is none: the usual variables are looked at, and named', () => {
+test('an empty key counts as absent: the usual variables are read, and named in the error', () => {
   expect(settings({ token: ' ' }, { GH_TOKEN: 'b' }).token('token', ['GITHUB_TOKEN', 'GH_TOKEN'])).toEqual({
     value: 'b',
     from: 'GH_TOKEN',
@@ -56,7 +56,7 @@ test('an empty key is none: the usual variables are looked at, and named', () =>
   expect(() => settings({ token: '' }).token('token', ['GITHUB_TOKEN'])).toThrow(/GITHUB_TOKEN is not set/);
 });
 
-test('a token that is missing names its variable, one that cannot be sent is refused without being told', () => {
+test('the error for a missing token names its variable, and the error for an invalid token does not contain it', () => {
   expect(() => settings({}).token('token', ['GITHUB_TOKEN'])).toThrow(/GITHUB_TOKEN is not set/);
   expect(() => settings({ token: '$OWN' }, { GITHUB_TOKEN: 'x' }).token('token', ['GITHUB_TOKEN'])).toThrow(
     /OWN is not set/,

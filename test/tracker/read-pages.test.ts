@@ -12,7 +12,7 @@ const reading = (pages: { readonly [cursor: string]: Page<Item, string> }, maxPa
     idOf: ({ id }) => id,
   });
 
-test('pages are read to the last, each item once, and of two versions the later counts', async () => {
+test('pages are read to the end, each item once, and of two versions the later counts', async () => {
   const found = await reading({
     a: { items: [item('1'), item('2', 1)], next: 'b' },
     b: { items: [item('2', 2), item('3')], next: null },
@@ -21,7 +21,7 @@ test('pages are read to the last, each item once, and of two versions the later 
   expect(found).toEqual([item('1'), item('2', 2), item('3')]);
 });
 
-test('records without an id are kept for whoever tells of them', async () => {
+test('records without an id are returned', async () => {
   expect(await reading({ a: { items: [item(null), item(null)], next: null } })).toHaveLength(2);
 });
 
@@ -51,7 +51,7 @@ function work() {
   return { begun, run };
 }
 
-test('so many at a time, and answers in the order of the questions', async () => {
+test('the work runs a few items at a time, and the results are in order', async () => {
   const { begun, run } = work();
   const all = inParallel([1, 2, 3, 4], 2, run);
   const begunAtFirst = begun.length;
@@ -67,7 +67,7 @@ test('so many at a time, and answers in the order of the questions', async () =>
   expect(await all).toEqual(['done 1', 'done 2', 'done 3', 'done 4']);
 });
 
-test('after a failure nothing new is begun, and what was begun is waited for', async () => {
+test('after a failure no new work starts, and the work in flight is awaited', async () => {
   const { begun, run } = work();
   let isOver = false;
   const all = inParallel([1, 2, 3, 4], 2, run).finally(() => {
@@ -84,6 +84,6 @@ test('after a failure nothing new is begun, and what was begun is waited for', a
   expect([wasOver, begun.length]).toEqual([false, 2]);
 });
 
-test('nothing to do is done at once', async () => {
+test('no items need no work', async () => {
   expect(await inParallel([], 6, async () => 'never')).toEqual([]);
 });

@@ -31,13 +31,13 @@ describe('tracker.kind', () => {
     },
   );
 
-  test('of a build without adapters is an error that says so', () => {
+  test('is an error in a build without adapters', () => {
     expect(() => createTrackerRegistry([]).entry('linear')).toThrow(
       /"linear" is not supported: this build of Baton has no tracker adapter of that name\. It has no tracker adapter at all/,
     );
   });
 
-  test('cannot mean two adapters', () => {
+  test('is unique', () => {
     expect(() => createTrackerRegistry([entry('a'), entry('a')])).toThrow('same kind');
   });
 });

@@ -43,8 +43,8 @@ function raw(url: string, ...texts: readonly string[]): { readonly socket: Socke
 
 const HEAD = 'POST /webhooks/github HTTP/1.1\r\nhost: x\r\n';
 
-describe('what is believed', () => {
-  test('a signed one asks for a poll, and the same again does not', async () => {
+describe('webhooks that are accepted', () => {
+  test('a signed webhook asks for a poll, its repetition does not', async () => {
     const { post, valid, refused } = await listening();
     const body = '{"action":"opened"}';
 
@@ -61,7 +61,7 @@ describe('what is believed', () => {
     expect(refused).toEqual(Array(2).fill('it was received before'));
   });
 
-  test('the signature is about the bytes, not about what they say', async () => {
+  test('the signature covers the bytes of the body', async () => {
     const { server, valid } = await listening();
     const body = Buffer.from([0x7b, 0xff, 0xfe, 0x00, 0x7d]);
     const hex = createHmac('sha256', SECRET).update(body).digest('hex');
@@ -91,7 +91,7 @@ describe('what is believed', () => {
     expect(refused).toHaveLength(1);
   });
 
-  test('two signatures are none', async () => {
+  test('two signatures are refused', async () => {
     const { server, valid } = await listening();
     const twice = `x-hub-signature-256: ${sign('{}')}\r\n`.repeat(2);
 
@@ -102,7 +102,7 @@ describe('what is believed', () => {
   });
 });
 
-describe('what is served', () => {
+describe('requests that are served', () => {
   test.each(['/', '/api/v1/state', '/metrics', '/webhooks', '/webhooks/', '/webhooks/linear', '/webhooks/github/'])(
     'nothing at %s, whatever the method',
     async (path) => {
@@ -129,7 +129,7 @@ describe('what is served', () => {
     },
   );
 
-  test('an answer says no more than what was wrong with the request', async () => {
+  test('an answer contains only what is wrong with the request', async () => {
     const { server } = await listening();
 
     const response = await fetch(server.url, { method: 'POST', body: '{}', headers: { host: 'evil.example' } });
@@ -141,11 +141,11 @@ describe('what is served', () => {
   });
 });
 
-describe('strangers', () => {
+describe('hostile senders', () => {
   test.each([
     ['by its length', `${HEAD}content-length: 999999999\r\n\r\n{`],
     ['while it comes', `${HEAD}transfer-encoding: chunked\r\n\r\n${`10000\r\n${'x'.repeat(65_536)}\r\n`.repeat(33)}`],
-  ])('what is too large is refused %s', async (_how, text) => {
+  ])('a body that is too large is refused %s', async (_how, text) => {
     const { server, valid } = await listening();
 
     const { answer } = raw(server.url, text);
@@ -158,7 +158,7 @@ describe('strangers', () => {
     ['says nothing', []],
     ['stops in its headers', [HEAD]],
     ['stops in its body', [`${HEAD}content-length: 10\r\n\r\nabc`]],
-  ])('who %s is dropped', async (_what, texts) => {
+  ])('a sender that %s is disconnected', async (_what, texts) => {
     const { server, valid, refused } = await listening(200);
 
     const { answer } = raw(server.url, ...texts);
@@ -167,7 +167,7 @@ describe('strangers', () => {
     expect([valid(), refused]).toEqual([0, []]);
   });
 
-  test('a crowd that says nothing is kept small, and who comes after it is heard', async () => {
+  test('the number of idle connections is bounded, and a later webhook is accepted', async () => {
     const { server, post, valid } = await listening();
     const crowd = Array.from({ length: 60 }, () => raw(server.url));
     const isIn = () => crowd.filter(({ socket }) => !socket.destroyed);
@@ -179,7 +179,7 @@ describe('strangers', () => {
     expect(valid()).toBe(1);
   });
 
-  test('somebody in the middle of a request does not hold up the end', async () => {
+  test('an open request does not delay closing', async () => {
     const { server, valid } = await listening();
     const { socket, answer } = raw(server.url, `${HEAD}content-length: 10\r\n\r\nabc`);
     const idle = raw(server.url);

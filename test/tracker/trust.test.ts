@@ -22,7 +22,7 @@ test.each([
   expect(isTrustedWriter(writer, trust)).toBe(expected);
 });
 
-test('an author without an account has a name for people, and no trust', () => {
+test('a deleted account has a name and is not trusted', () => {
   expect(authorOf(ghost, 'members')).toEqual({ login: 'somebody whose account is gone', trusted: false });
 });
 
@@ -32,13 +32,13 @@ const said = (body: string, writer: { login: string | null; isMember: boolean | 
   created_at: null,
 });
 
-test('strangers and blanks are left out of comments', () => {
+test('untrusted and blank comments are dropped', () => {
   const told = trustedComments([said('one'), said('two', mallory), said('  '), said('three')], 'members');
 
   expect(told.map(({ body }) => body)).toEqual(['one', 'three']);
 });
 
-test('the newest thirty are kept, oldest first', () => {
+test('the newest thirty comments are returned, oldest first', () => {
   const told = trustedComments(
     Array.from({ length: 40 }, (_, n) => said(`word ${n}`)),
     'members',
@@ -47,7 +47,7 @@ test('the newest thirty are kept, oldest first', () => {
   expect(told.map(({ body }) => body)).toEqual(Array.from({ length: 30 }, (_, n) => `word ${n + 10}`));
 });
 
-test('long ones are cut, and all of them together are bounded: the oldest go first', () => {
+test('long comments are cut, and their total is bounded by dropping the oldest', () => {
   const told = trustedComments(
     Array.from({ length: 10 }, (_, n) => said(`${n}${'x'.repeat(20_000)}`)),
     'members',

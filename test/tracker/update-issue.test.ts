@@ -14,7 +14,7 @@ function toolOn(tracker: MemoryTracker) {
 }
 
 describe('the tool update_issue', () => {
-  test('moves and comments the own issue of the run, and tells where it is now', async () => {
+  test("moves and comments the run's issue, and returns its new state", async () => {
     const tracker = new MemoryTracker([issue('A'), issue('B')]);
 
     const result = await toolOn(tracker)({ state: ' Done ', comment: 'ready' });
@@ -24,7 +24,7 @@ describe('the tool update_issue', () => {
     expect(tracker.comments).toEqual([{ issueId: 'A', comment: 'ready' }]);
   });
 
-  test('a change that nobody could look at is told as one, with the doubt in place of a claim', async () => {
+  test('an unconfirmed change is reported with its doubt', async () => {
     const tracker = new MemoryTracker([issue('A')]);
     const update = async () => ({ state: 'Done', doubt: 'Taken, but not seen.' });
     const doubtful = Object.assign(tracker, { update });
@@ -36,7 +36,7 @@ describe('the tool update_issue', () => {
     expect(commented).toEqual({ success: true, text: 'Taken, but not seen.' });
   });
 
-  test('a comment alone is no move', async () => {
+  test('a comment alone has no movedTo', async () => {
     const tracker = new MemoryTracker([issue('A')]);
 
     const result = await toolOn(tracker)({ comment: 'half way', state: null });
@@ -53,7 +53,7 @@ describe('the tool update_issue', () => {
     ['nothing to do', {}, 'needs a state, a comment, or both'],
     ['no object', 'Done', 'takes an object'],
     ['a list', ['Done'], 'takes an object'],
-  ])('%s is answered with what is wrong, and changes nothing', async (_, input, text) => {
+  ])('%s is refused with the reason, and changes nothing', async (_, input, text) => {
     const tracker = new MemoryTracker([issue('A'), issue('B')]);
 
     const result = await toolOn(tracker)(input);
@@ -62,7 +62,7 @@ describe('the tool update_issue', () => {
     expect([tracker.get('A').state, tracker.get('B').state, tracker.comments]).toEqual(['Todo', 'Todo', []]);
   });
 
-  test('a limit of the tracker says until when, and that to try again is no use', async () => {
+  test('a rate limit ends the turn of the agent and has the time of its reset', async () => {
     const tracker = new MemoryTracker([issue('A')]);
     tracker.update = () => Promise.reject(new BatonError('tracker_rate_limited', 'Later.', { resetAtMs: 77 }));
 
@@ -89,7 +89,7 @@ describe('the tool update_issue', () => {
     expect(description).toMatch(words);
   });
 
-  test('what the tracker refuses is told to the agent in its own words', async () => {
+  test('the agent reads the refusal of the tracker', async () => {
     const tracker = new MemoryTracker([issue('A')]);
     const tool = updateIssueTool(tracker, config().tracker);
     tracker.remove('A');
@@ -99,7 +99,7 @@ describe('the tool update_issue', () => {
     expect(result).toEqual({ success: false, text: 'issue A is gone' });
   });
 
-  test('names the states into which an issue can be moved, and those that go on', () => {
+  test('names all states, and those in which work continues', () => {
     const { description } = updateIssueTool(new MemoryTracker(), config().tracker);
 
     expect(description).toContain('States: Todo, In Progress, Done, Cancelled.');
@@ -141,13 +141,13 @@ describe.each(KINDS)('a comment that is written before the move fails is not to 
     expect(error.message).toMatch(/^The comment is written, do not repeat it; but the move failed\. ./);
   });
 
-  test('a limit says until when', async () => {
+  test('a rate limit has the time of its reset', async () => {
     const { error } = await moved(FAILURES[0]?.[1] ?? {}, 'Did it.');
 
     expect(Math.abs(Number(error.details.resetAtMs) - RESET_AT_MS)).toBeLessThan(60_000);
   });
 
-  test('where there was no comment, nothing is said of one', async () => {
+  test('without a comment the error is unchanged', async () => {
     const { error } = await moved(FAILURES[1]?.[1] ?? {});
 
     expect(error.message).not.toContain('comment');

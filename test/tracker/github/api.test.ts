@@ -10,7 +10,7 @@ import { openFake } from '../../support/trackers/fake-tracker.js';
 const NEVER = new AbortController().signal;
 
 describe('the quota', () => {
-  test('an idle poll is free, and knows all pages', async () => {
+  test('an idle poll costs nothing and returns all pages', async () => {
     const fake = await startFakeGithub();
     for (let n = 0; n < 150; n++) fake.add();
     const tracker = openFake(fake);
@@ -26,7 +26,7 @@ describe('the quota', () => {
     expect(fake.world.quota.remaining).toBe(remaining);
   });
 
-  test('one changed issue costs its page', async () => {
+  test('a changed issue costs one page', async () => {
     const fake = await startFakeGithub();
     for (let n = 0; n < 250; n++) fake.add();
     const tracker = openFake(fake);
@@ -41,7 +41,7 @@ describe('the quota', () => {
   });
 });
 
-describe('GitHub limits requests by 403 as well', () => {
+describe('a 403 can be a rate limit', () => {
   const inAnHour = String(Math.floor(Date.now() / 1000) + 3_600);
   test.each<[string, FakeAnswer, number]>([
     [
@@ -86,7 +86,7 @@ describe('GitHub limits requests by 403 as well', () => {
     expect(Math.abs(resetAtMs - Date.now() - waitMs)).toBeLessThan(5_000);
   });
 
-  test('a 403 of another kind is about the token, though the quota is told', async () => {
+  test('another 403 is about the token, even with headers of the quota', async () => {
     const fake = await startFakeGithub();
     fake.server.fault = () => ({
       status: 403,
@@ -101,7 +101,7 @@ describe('GitHub limits requests by 403 as well', () => {
   });
 });
 
-test('at most six issues are asked for at a time, and none after a failure', async () => {
+test('at most six issues are read at a time, and none after a failure', async () => {
   const fake = await startFakeGithub();
   const ids = Array.from({ length: 40 }, () => fake.add().id);
   fake.server.fault = () => ({ status: 500, body: {} });
@@ -122,7 +122,7 @@ async function publicRepo() {
 }
 
 describe('a public repository', () => {
-  test('without a required label and a word on trust neither starts nor is read', async () => {
+  test('without a required label and tracker.trust does not start and is not read', async () => {
     const tracker = openFake(await publicRepo());
 
     for (const attempt of [
@@ -143,7 +143,7 @@ describe('a public repository', () => {
     { trust: 'members' },
     { trust: 'anyone' },
     { trust: ['ann'] },
-  ])('is read where somebody decided: %j', async (config) => {
+  ])('is read when the workflow decides: %j', async (config) => {
     const tracker = openFake(await publicRepo(), { config });
 
     await tracker.prepare?.(NEVER);
@@ -152,7 +152,7 @@ describe('a public repository', () => {
     expect(issues).toHaveLength(1);
   });
 
-  test('is found as soon as the label is no longer required', async () => {
+  test('is rejected as soon as no label is required', async () => {
     let requiredLabels = ['baton'];
     const tracker = openFake(await publicRepo(), { settings: () => ({ requiredLabels }) });
     await tracker.issuesByStates(['open'], NEVER);
@@ -162,7 +162,7 @@ describe('a public repository', () => {
     await expect(tracker.issuesByStates(['open'], NEVER)).rejects.toMatchObject({ code: 'invalid_tracker_config' });
   });
 
-  test('is found within ten minutes after it was opened, and not asked for at every read', async () => {
+  test('is rejected within ten minutes after it became public, without a request at every read', async () => {
     let nowMs = 0;
     const fake = { ...(await startFakeGithub()), clock: () => nowMs };
     fake.add();
@@ -178,8 +178,8 @@ describe('a public repository', () => {
   });
 });
 
-describe('a repository that cannot be used', () => {
-  test('one that the token does not see names the key and the rights', async () => {
+describe('an unusable repository', () => {
+  test('one that the token cannot see: the error names the key and the rights', async () => {
     const fake = await startFakeGithub();
     const tracker = openFake(fake, { provider: { repo: 'octo-org/secret' } });
 
@@ -196,7 +196,7 @@ describe('a repository that cannot be used', () => {
     }
   });
 
-  test('one that was renamed says its new name, and none of its issues counts as gone', async () => {
+  test('one that was renamed: the error has its new name, and no issue counts as gone', async () => {
     const fake = await startFakeGithub();
     const { id } = fake.add();
     fake.world.renamedTo = 'octo-org/gizmos';
@@ -214,7 +214,7 @@ describe('a repository that cannot be used', () => {
     }
   });
 
-  test('one whose issues are switched off loses none of them', async () => {
+  test('one without issues: no issue counts as gone', async () => {
     const fake = await startFakeGithub();
     const { id } = fake.add();
     fake.world.hasIssues = false;
@@ -226,7 +226,7 @@ describe('a repository that cannot be used', () => {
   });
 });
 
-test('an issue that went to another repository is gone, and is not followed', async () => {
+test('an issue that was transferred is gone, and its redirect is not followed', async () => {
   const fake = await startFakeGithub();
   const { id } = fake.add();
   fake.world.transferred.add(id);
@@ -240,7 +240,7 @@ test('an issue that went to another repository is gone, and is not followed', as
 });
 
 describe('check', () => {
-  test('all is well', async () => {
+  test('without problems there are no warnings', async () => {
     const fake = await startFakeGithub();
 
     const told = await openFake(fake).inspect?.(NEVER);
@@ -248,14 +248,14 @@ describe('check', () => {
     expect(told).toEqual({ user: 'baton-bot', target: 'octo-org/widgets', states: ['open', 'closed'], warnings: [] });
   });
 
-  test('the token of an app is nobody', async () => {
+  test('the token of an app has no login', async () => {
     const fake = await startFakeGithub();
     fake.world.user = null;
 
     expect((await openFake(fake).inspect?.(NEVER))?.user).toBeNull();
   });
 
-  test('labels that do not exist are named with their key, those that do are not', async () => {
+  test('a warning names each missing label with its key', async () => {
     const fake = await startFakeGithub();
     fake.world.labels.push(...Array.from({ length: 130 }, (_, n) => `label ${n}`), 'REVIEW', 'Baton');
 
@@ -284,7 +284,7 @@ describe('check', () => {
     expect(told?.warnings).toEqual([expect.stringContaining(warning)]);
   });
 
-  test('what is no repository is no good one', async () => {
+  test('an answer that is no repository is an error', async () => {
     const fake = await startFakeGithub();
     fake.server.fault = ({ url }) => (url.pathname === REPO_PATH ? { body: { name: 'widgets' } } : null);
 
@@ -297,7 +297,7 @@ const RULES = [...specifiedRules, NoDeprecatedCustomRule];
 test.each([
   ['histories', HISTORY_QUERY],
   ['comments', EDITORS_QUERY],
-])('the query for %s fits the schema that GitHub publishes, and asks for nothing that is about to go', (_of, query) => {
+])("the query for %s fits GitHub's published schema, without deprecated fields", (_of, query) => {
   const schema = buildSchema(published.idl, { assumeValid: true, noLocation: true });
 
   const faults = validate(schema, parse(query), RULES);

@@ -23,7 +23,7 @@ async function told(fake: FakeGithub, trust: Trust | null = null) {
   return { bodies: comments.map(({ body }) => body), comments, pages };
 }
 
-test('of 250 comments the last page is read, and the one before where that is too little', async () => {
+test('the last page of comments is read, and the page before when that has too few', async () => {
   const many = await startFakeGithub();
   many.add({ comments: said(250, () => true) });
   const few = await startFakeGithub();
@@ -38,7 +38,7 @@ test('of 250 comments the last page is read, and the one before where that is to
   expect([ofFew.bodies[0], ofFew.bodies.at(-1), ofFew.bodies.length]).toEqual(['word 180', 'word 209', 30]);
 });
 
-test('strangers do not reach a run, unless anyone may', async () => {
+test('comments of strangers do not reach a run, except under anyone', async () => {
   const fake = await startFakeGithub();
   fake.add({ comments: said(6, (n) => n % 2 === 0) });
 
@@ -49,7 +49,7 @@ test('strangers do not reach a run, unless anyone may', async () => {
   expect(anyone.bodies).toHaveLength(6);
 });
 
-test('strangers who write five pages full do not hide what members said before, and nobody reads for ever', async () => {
+test('five pages of strangers do not hide earlier comments of members, and at most ten pages are read', async () => {
   const some = await startFakeGithub();
   some.add({ comments: said(550, (n) => n < 20) });
   const many = await startFakeGithub();
@@ -59,7 +59,7 @@ test('strangers who write five pages full do not hide what members said before, 
   expect((await told(many)).pages).toHaveLength(10);
 });
 
-test('strangers who write a page full do not hide what members said before', async () => {
+test('a page of strangers does not hide earlier comments of members', async () => {
   const fake = await startFakeGithub();
   fake.add({ comments: said(150, (n) => n < 20) });
 
@@ -69,7 +69,7 @@ test('strangers who write a page full do not hide what members said before', asy
   expect(comments[0]).toEqual({ author: 'ann', body: 'word 0', created_at: '2026-02-01T00:00:00.000Z' });
 });
 
-describe('a list of logins leaves out members, who can edit what others wrote', () => {
+describe('a list of logins can leave out members, who can edit comments of others', () => {
   async function edited(editors: { readonly [body: string]: string | null }) {
     const fake = await startFakeGithub();
     fake.add({ comments: said(4, () => true) });
@@ -77,20 +77,20 @@ describe('a list of logins leaves out members, who can edit what others wrote', 
     return fake;
   }
 
-  test('what somebody else edited last does not reach a run, nor what nobody knows who edited', async () => {
+  test('a comment with an untrusted or unknown last editor does not reach a run', async () => {
     const fake = await edited({ 'word 0': 'Ann', 'word 1': 'carol', 'word 2': null });
 
     expect((await told(fake, ['ann'])).bodies).toEqual(['word 0', 'word 3']);
     expect((await told(fake, ['ann', 'carol'])).bodies).toEqual(['word 0', 'word 1', 'word 3']);
   });
 
-  test('a bot on the list is no person of that name', async () => {
+  test('a bot on the list is not a person of that name', async () => {
     const fake = await edited({ 'word 0': 'ci', 'word 1': 'ci[bot]' });
 
     expect((await told(fake, ['ann', 'ci[bot]'])).bodies).toEqual(['word 1', 'word 2', 'word 3']);
   });
 
-  test('it is the text of which the editor is told that reaches a run', async () => {
+  test('the text that belongs to the editor reaches a run', async () => {
     const fake = await edited({});
     fake.server.fault = ({ body }) => {
       const [comment] = fake.board.get('1')?.comments ?? [];
@@ -106,7 +106,7 @@ describe('a list of logins leaves out members, who can edit what others wrote', 
     ['something else', { __typename: 'Issue', body: 'x', lastEditedAt: null }],
     ['no text', { __typename: 'IssueComment', lastEditedAt: null }],
     ['not whether it was edited', { __typename: 'IssueComment', body: 'x' }],
-  ])('a comment of which GitHub tells %s is left out', async (_what, node) => {
+  ])('a comment with %s for an editor is dropped', async (_what, node) => {
     const fake = await startFakeGithub();
     fake.add({ comments: said(1, () => true) });
     fake.server.fault = ({ body }) =>
@@ -115,7 +115,7 @@ describe('a list of logins leaves out members, who can edit what others wrote', 
     expect((await told(fake, ['ann'])).bodies).toEqual([]);
   });
 
-  test('thirty are one question, and under any other trust there is none', async () => {
+  test('thirty editors are one request, and under other trust there is none', async () => {
     const fake = await startFakeGithub();
     fake.add({ comments: said(50, () => true) });
     const questions = () => fake.server.requests.filter(({ body }) => body?.query?.includes('BatonCommentEditors'));
@@ -130,7 +130,7 @@ describe('a list of logins leaves out members, who can edit what others wrote', 
   });
 });
 
-test('an issue without comments costs one question, which is free', async () => {
+test('an issue without comments costs one request', async () => {
   const fake = await startFakeGithub();
   fake.add();
 
@@ -139,7 +139,7 @@ test('an issue without comments costs one question, which is free', async () => 
   expect([bodies, pages]).toEqual([[], []]);
 });
 
-test('what is no list of comments is an error', async () => {
+test('an answer that is no list of comments is an error', async () => {
   const fake = await startFakeGithub();
   fake.add({ comments: said(1, () => true) });
   fake.server.fault = ({ url }) => (url.pathname.endsWith('/comments') ? { body: {} } : null);

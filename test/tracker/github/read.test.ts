@@ -14,7 +14,7 @@ async function mapped(fields: Partial<FakeIssue>, provider: JsonObject = {}) {
   return issue;
 }
 
-test('every field of an issue has its place', async () => {
+test('every field of an issue is mapped', async () => {
   const issue = await mapped({
     title: 'Fix the build',
     description: '  It is red.',
@@ -46,7 +46,7 @@ test('every field of an issue has its place', async () => {
   });
 });
 
-test('an issue without a description, whose author is gone, is one', async () => {
+test('an issue without description and author is valid', async () => {
   const issue = await mapped({ description: null, author: 'ghost', isMember: false });
 
   expect(issue).toMatchObject({
@@ -78,7 +78,7 @@ describe('names of issues', () => {
     expect(issues.map(({ identifier }) => identifier)).toEqual(['GH-7']);
   });
 
-  test('one issue by all its names is read once', async () => {
+  test('an issue under several names is read once', async () => {
     const fake = await startFakeGithub();
     fake.add();
 
@@ -102,7 +102,7 @@ describe('names of issues', () => {
   );
 });
 
-test('a pull request is no issue: not in lists, not by its number, not for changes', async () => {
+test('a pull request is no issue: in lists, by its number, and for changes', async () => {
   const fake = await startFakeGithub();
   const issue = fake.add();
   const pull = fake.add();
@@ -122,7 +122,7 @@ test('a pull request is no issue: not in lists, not by its number, not for chang
 });
 
 describe('assignee', () => {
-  test('"me" needs a token of somebody', async () => {
+  test('"me" needs a token with an owner', async () => {
     const fake = await startFakeGithub();
     fake.world.user = null;
 
@@ -136,7 +136,7 @@ describe('assignee', () => {
 });
 
 describe('blockers', () => {
-  test('one of another repository has its whole name, and its labels are no states', async () => {
+  test('one of another repository has its full name, and its labels are no states', async () => {
     const fake = await startFakeGithub();
     const { id } = fake.add();
     fake.world.foreignBlockers.set(id, [
@@ -152,7 +152,7 @@ describe('blockers', () => {
     ]);
   });
 
-  test('one in a state of labels is in that state', async () => {
+  test('one with a state label is in that state', async () => {
     const fake = await startFakeGithub();
     const blocker = fake.add({ state: 'Review' });
     const { id } = fake.add({ blockedBy: [blocker.id] });
@@ -164,7 +164,7 @@ describe('blockers', () => {
     ]);
   });
 
-  test('more than a page of them come', async () => {
+  test('more than one page is read', async () => {
     const fake = await startFakeGithub();
     const blockers = Array.from({ length: 120 }, () => fake.add({ state: 'closed' }).id);
     const { id } = fake.add({ blockedBy: blockers });
@@ -174,7 +174,7 @@ describe('blockers', () => {
     expect(issues[0]?.blocked_by).toHaveLength(120);
   });
 
-  test('an issue without them costs no question', async () => {
+  test('an issue without blockers costs no request', async () => {
     const fake = await startFakeGithub();
     const { id } = fake.add();
 
@@ -183,7 +183,7 @@ describe('blockers', () => {
     expect(fake.server.requests).toHaveLength(1);
   });
 
-  test('a server that does not offer them has none', async () => {
+  test('a server without dependencies has none', async () => {
     const fake = await startFakeGithub();
     const blocker = fake.add();
     const { id } = fake.add({ blockedBy: [blocker.id] });
@@ -197,7 +197,7 @@ describe('blockers', () => {
   test.each([
     [{ body: [] }, 'an issue that the token may not see'],
     [{ status: 404, body: {} }, 'an issue that the token may not see'],
-  ])('one that GitHub counts and does not show is an open one: %j', async (answer, identifier) => {
+  ])('one that GitHub counts but hides counts as open: %j', async (answer, identifier) => {
     const fake = await startFakeGithub();
     const { id } = fake.add({ blockedBy: [fake.add().id, fake.add({ state: 'closed' }).id] });
     fake.server.fault = ({ url }) => (url.pathname.endsWith('/blocked_by') ? answer : null);
@@ -220,7 +220,7 @@ describe('blockers', () => {
   );
 });
 
-test('an answer about another issue than the one asked for is none', async () => {
+test('an answer about another issue is an error', async () => {
   const fake = await startFakeGithub();
   fake.add();
   fake.server.fault = () => ({ body: { number: 2, title: 'Another', state: 'open' } });
@@ -256,7 +256,7 @@ test('pages are read a hundred at a time, as GitHub links them', async () => {
   expect(asked.map(({ searchParams }) => searchParams.get('per_page'))).toEqual(['100', '100', '100']);
 });
 
-test('the first issue of a new page is found, though the page before it did not change', async () => {
+test('the first issue of a new page is found even when the page before is unchanged', async () => {
   const fake = await startFakeGithub();
   for (let n = 0; n < 200; n++) fake.add();
   const tracker = openFake(fake);
@@ -271,7 +271,7 @@ test('the first issue of a new page is found, though the page before it did not 
   expect(cost).toBe(0);
 });
 
-test('pages that are gone are not missed', async () => {
+test('a page that disappears is no error', async () => {
   const fake = await startFakeGithub();
   for (let n = 0; n < 201; n++) fake.add();
   const tracker = openFake(fake);
@@ -297,7 +297,7 @@ describe('pages that do not fit together', () => {
     expect(fake.server.requests.length).toBeLessThanOrEqual(4);
   });
 
-  test('a page brings nothing new and claims that there are more', async () => {
+  test('a page repeats known issues and links a next page', async () => {
     const { read } = await withPages((page, base) => ({
       body: [RECORD(1)],
       link: `<${base}?page=${page + 1}>; rel="next"`,
@@ -306,7 +306,7 @@ describe('pages that do not fit together', () => {
     await expect(read()).rejects.toMatchObject({ code: 'tracker_pagination' });
   });
 
-  test('pull requests that come round and round are nothing new either', async () => {
+  test('a page repeats known pull requests and links a next page', async () => {
     const { read } = await withPages((page, base) => ({
       body: [{ ...RECORD(1), pull_request: {} }],
       link: `<${base}?page=${page + 1}>; rel="next"`,
@@ -315,7 +315,7 @@ describe('pages that do not fit together', () => {
     await expect(read()).rejects.toMatchObject({ code: 'tracker_pagination' });
   });
 
-  test('they never end', async () => {
+  test('the pages never end', async () => {
     const { read, pages } = await withPages((page, base) => ({
       body: [RECORD(page)],
       link: `<${base}?page=${page + 1}>; rel="next"`,
@@ -334,7 +334,7 @@ describe('pages that do not fit together', () => {
   });
 });
 
-test('of an issue that shifted from page to page the later word counts', async () => {
+test('of an issue on two pages the later version counts', async () => {
   const { read } = await withPages((page, base) =>
     page === 1
       ? { body: [RECORD(1), RECORD(2)], link: `<${base}?page=1>; rel="prev", <${base}?after=x>; rel="next"` }
@@ -350,7 +350,7 @@ test('of an issue that shifted from page to page the later word counts', async (
   ]);
 });
 
-test('an issue that was closed while pages were read is not among the open ones', async () => {
+test('an issue that is closed while pages are read is not in the list of open ones', async () => {
   const { read } = await withPages((page, base) =>
     page === 1
       ? { body: [RECORD(1), RECORD(2)], link: `<${base}?page=2>; rel="next"` }
@@ -360,7 +360,7 @@ test('an issue that was closed while pages were read is not among the open ones'
   expect((await read()).issues.map(({ id }) => id)).toEqual(['1', '3']);
 });
 
-test('a hundred problems are told, the rest is counted', async () => {
+test('a hundred problems are reported, the others are counted', async () => {
   const { read } = await withPages(() => ({ body: Array.from({ length: 130 }, () => ({ title: 'no number' })) }));
 
   const { issues, problems } = await read();

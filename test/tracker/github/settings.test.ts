@@ -26,7 +26,7 @@ async function queryOf(states: readonly string[], requiredLabels: readonly strin
   return { ids: issues.map(({ id }) => id), state: query?.get('state'), labels: query?.get('labels') ?? null };
 }
 
-describe('GitHub is asked for no more than needed', () => {
+describe('the list is filtered by GitHub', () => {
   test.each([
     [['open'], [], { ids: ['1'], state: 'open', labels: null }],
     [['closed'], [], { ids: ['4'], state: 'closed', labels: null }],
@@ -42,7 +42,7 @@ describe('GitHub is asked for no more than needed', () => {
     expect(await queryOf(states, required)).toEqual(asked);
   });
 
-  test('labels that come into force later are asked for at once', async () => {
+  test('a new required label is used with the next read', async () => {
     const fake = await startFakeGithub();
     fake.add();
     fake.add({ labels: ['Baton'] });
@@ -70,13 +70,13 @@ describe('settings', () => {
     );
   });
 
-  test("the address of GitHub's pages is not that of its API", async () => {
+  test("the address of GitHub's pages is rejected", async () => {
     const fake = await startFakeGithub();
 
     expect(() => openFake(fake, { provider: { endpoint: 'https://github.com' } })).toThrow('https://api.github.com');
   });
 
-  test('GH_TOKEN will do where GITHUB_TOKEN is not set', async () => {
+  test('GH_TOKEN is used when GITHUB_TOKEN is not set', async () => {
     const fake = await startFakeGithub();
     fake.add();
     const tracker = openFake(fake, { env: { GITHUB_TOKEN: '', GH_TOKEN: fake.token } });
@@ -84,7 +84,7 @@ describe('settings', () => {
     expect((await tracker.issuesByStates(['open'], NEVER)).issues).toHaveLength(1);
   });
 
-  test('the scope is the same however the repository is spelled, and another for another one', async () => {
+  test('the scope ignores the spelling of the repository, and differs between repositories', async () => {
     const fake = await startFakeGithub();
     const scopeOf = (repo: string) => openFake(fake, { provider: { repo, endpoint: 'https://api.github.com' } }).scope;
 

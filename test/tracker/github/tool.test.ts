@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startFakeGithub } from '../../support/trackers/fake-github.js';
 import { openRawTool } from '../../support/trackers/open-raw-tool.js';
 
-describe('what the tool reaches', () => {
+describe('paths in scope', () => {
   test.each(['/issues/1', '/issues/1/', '/repos/octo-org/widgets/issues/1', '/repos/Octo-Org/WIDGETS/issues/1'])(
     '%s',
     async (path) => {
@@ -16,7 +16,7 @@ describe('what the tool reaches', () => {
     },
   );
 
-  test('a label with a slash is one part of the path', async () => {
+  test('a label with a slash is one segment', async () => {
     const { fake, added, call } = await openRawTool(await startFakeGithub());
     added.labels.push('area/core');
 
@@ -37,7 +37,7 @@ describe('what the tool reaches', () => {
   });
 });
 
-describe('SEC-22 what the tool does not reach is refused, and nothing is sent', () => {
+describe('SEC-22 a call out of scope is refused, and nothing is sent', () => {
   test.each([
     ...['/contents/README.md', '/actions/secrets', '/collaborators/eve', '/hooks', '/', '/merges', '/git/refs'],
     ...['/repos/octo-org/gadgets/issues/1', '/repos/octo-org', '/repos', '/user', '/orgs/octo-org', '/graphql'],
@@ -94,7 +94,7 @@ describe('SEC-22 what the tool does not reach is refused, and nothing is sent', 
 
 const OK = { status: 200, body: { ok: true } };
 
-describe('what the tool changes, and with what', () => {
+describe('allowed changes and their fields', () => {
   test.each<[string, string, object?]>([
     ['POST', '/issues', { title: 'T', body: 'B', labels: ['bug'], assignees: ['ann'], milestone: 1, type: 'Bug' }],
     ['PATCH', '/issues/1', { title: 'T', state: 'closed', state_reason: 'completed', assignee: null }],
@@ -127,7 +127,7 @@ describe('what the tool changes, and with what', () => {
   });
 });
 
-describe('SEC-22 what leads to other repositories and other agents is refused, and nothing is sent', () => {
+describe('SEC-22 a call that reaches other repositories or agents is refused, and nothing is sent', () => {
   test.each([
     ['POST', '/issues/1/sub_issues', { sub_issue_id: 123_456, replace_parent: true }],
     ['DELETE', '/issues/1/sub_issue', { sub_issue_id: 123_456 }],

@@ -45,7 +45,7 @@ test.each([
   expect(issues[0]?.author).toEqual({ login: 'eve', trusted });
 });
 
-test('members are trusted without a look at the history', async () => {
+test('under members no history is read', async () => {
   const { fake } = await strange({ edited: [{ at: AFTER, by: 'mallory' }] });
 
   const { issues } = await trackerOf(fake, 'members').issuesByStates(['open'], NEVER);
@@ -54,7 +54,7 @@ test('members are trusted without a look at the history', async () => {
   expect(questions(fake)).toEqual([]);
 });
 
-describe('anyone, behind a label', () => {
+describe('anyone, with a required label', () => {
   test.each([
     ['edited it before', { edited: [{ at: BEFORE, by: 'mallory' }] }, true],
     ['edited it after', { edited: [{ at: AFTER, by: 'mallory' }] }, false],
@@ -110,7 +110,7 @@ describe('anyone, behind a label', () => {
     expect(byId).toEqual(listed);
   });
 
-  test('a label that was taken off and put on again is a new yes', async () => {
+  test('removing a label and adding it again is a new approval', async () => {
     const { fake } = await strange({
       edited: [{ at: '2026-02-01T11:00:00Z', by: 'mallory' }],
       labelled: [
@@ -124,7 +124,7 @@ describe('anyone, behind a label', () => {
     expect(issues[0]?.dispatchable).toBe(true);
   });
 
-  test('a bot that wrote it does not pass for a person with write access', async () => {
+  test('a bot that wrote the issue does not count as a person with write access', async () => {
     const { fake, issue } = await strange({ edited: [{ at: AFTER, by: 'helper[bot]' }] });
     issue.author = 'helper[bot]';
 
@@ -133,7 +133,7 @@ describe('anyone, behind a label', () => {
     expect(issues[0]?.held_back).toContain('helper[bot]');
   });
 
-  test('who changed what is asked once for each version of an issue', async () => {
+  test('a history is read once per version of an issue', async () => {
     const { fake, issue } = await strange();
     const tracker = trackerOf(fake, 'anyone');
 
@@ -166,7 +166,7 @@ describe('anyone, behind a label', () => {
     },
   );
 
-  test('a history that is older than the issue proves nothing, and is asked for again', async () => {
+  test('a history that is older than the issue is not trusted, and is read again', async () => {
     const { fake, issue } = await strange({ updatedAt: BEFORE });
     const tracker = trackerOf(fake, 'anyone');
 
@@ -178,7 +178,7 @@ describe('anyone, behind a label', () => {
     expect(later.issues[0]).toMatchObject({ dispatchable: true, held_back: null });
   });
 
-  test('120 are three questions, and each gets its own history', async () => {
+  test('120 histories are three requests, and each issue gets its own history', async () => {
     const fake = await startFakeGithub();
     for (let n = 1; n <= 120; n++) {
       const { id } = fake.add({ author: 'mallory', isMember: false, labels: ['baton'] });
@@ -222,11 +222,11 @@ async function labelledIssue() {
   return { fake, issue };
 }
 
-describe('anyone, where a label makes the state in which work begins', () => {
+describe('anyone, with a state label as the approval', () => {
   test.each([
     ['before the label was put on is started', BEFORE, true],
     ['after the label was put on is not', AFTER, false],
-  ])('an issue that its author changed %s', async (_what, at, dispatchable) => {
+  ])('an issue that its author edited %s', async (_what, at, dispatchable) => {
     const fake = await startFakeGithub();
     const { id } = fake.add({ author: 'mallory', isMember: false, state: 'Review', updatedAt: AFTER });
     fake.world.histories.set(id, { labelled: [{ at: LABELLED, label: 'Review' }], edited: [{ at, by: 'mallory' }] });
@@ -238,7 +238,7 @@ describe('anyone, where a label makes the state in which work begins', () => {
   });
 });
 
-describe('GraphQL that lags behind', () => {
+describe('a history that lags behind', () => {
   const LATER = '2026-02-01T12:00:00Z';
   async function working() {
     const fake = await startFakeGithub();
@@ -258,13 +258,13 @@ describe('GraphQL that lags behind', () => {
     return { fake, issue, read, seen };
   }
 
-  test('ends no run whose agent commented', async () => {
+  test('does not end a run whose agent commented', async () => {
     const { read } = await working();
 
     expect(await read()).toMatchObject({ dispatchable: true, held_back: null });
   });
 
-  test('ends no run whose agent moved its issue to another label', async () => {
+  test('does not end a run whose agent moved its issue to another label', async () => {
     const { issue, read } = await working();
     issue.state = 'Review';
 
@@ -278,7 +278,7 @@ describe('GraphQL that lags behind', () => {
     expect((await read())?.held_back).toContain('just now');
   });
 
-  test('is asked again, and believed when it has caught up', async () => {
+  test('is read again, and trusted when it has caught up', async () => {
     const { fake, issue, read, seen } = await working();
     await read();
     fake.world.histories.set(issue.id, { ...seen, edited: [{ at: LATER, by: 'mallory' }], updatedAt: LATER });
@@ -287,7 +287,7 @@ describe('GraphQL that lags behind', () => {
   });
 });
 
-describe('GraphQL in trouble', () => {
+describe('failures of GraphQL', () => {
   const onGraphql = (fake: FakeGithub, body: unknown, headers: { [name: string]: string } = {}) => {
     fake.server.fault = ({ url }) => (url.pathname === '/graphql' ? { body, headers } : null);
   };
@@ -320,7 +320,7 @@ describe('GraphQL in trouble', () => {
       'an event without time',
       { __typename: 'Issue', updatedAt: AFTER, timelineItems: { nodes: [{ __typename: 'LabeledEvent' }] } },
     ],
-  ])('an issue of which it tells %s is held back', async (_what, node) => {
+  ])('an issue with %s for a history is held back', async (_what, node) => {
     const { fake } = await labelledIssue();
     onGraphql(fake, { data: { nodes: [node] } });
 
@@ -329,7 +329,7 @@ describe('GraphQL in trouble', () => {
     expect(issues[0]).toMatchObject({ dispatchable: false, held_back: expect.stringContaining('history') });
   });
 
-  test('one issue that it does not find holds no other up', async () => {
+  test('a missing issue does not affect the others', async () => {
     const { fake } = await labelledIssue();
     const lost = fake.add({ author: 'mallory', isMember: false, labels: ['baton'] });
     const shown = (await labelTracker(fake).issuesByStates(['open'], NEVER)).issues;
@@ -364,7 +364,7 @@ describe('GraphQL in trouble', () => {
     ['by words alone', { message: 'You have exceeded a secondary rate limit.' }, {}, 60],
     ['as Retry-After says', LIMITED, { ...quota(0), 'retry-after': '30' }, 30],
     ['for a minute where much is left: it is another limit', LIMITED, quota(4_000), 60],
-  ])('its own limit is a wait: %s', async (_how, error, headers, seconds) => {
+  ])('its rate limit is a wait: %s', async (_how, error, headers, seconds) => {
     const { fake } = await labelledIssue();
     onGraphql(fake, { data: { nodes: [null] }, errors: [error] }, headers);
 
@@ -378,7 +378,7 @@ describe('GraphQL in trouble', () => {
   });
 });
 
-test('GitHub Enterprise Server has GraphQL beside its REST API', async () => {
+test('GitHub Enterprise Server has GraphQL beside the root of its REST API', async () => {
   const fake = await startFakeGithub('/api/v3');
   const { id } = fake.add({ author: 'mallory', isMember: false, labels: ['baton'] });
   for (let n = 0; n < 120; n++) fake.add({ labels: ['baton'] });

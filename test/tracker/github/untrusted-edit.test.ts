@@ -31,7 +31,7 @@ function told(more: object = {}) {
   return { ...history, edits: editsOf('description'), renames: editsOf('title'), since: history.completeSinceMs };
 }
 
-test('all edits and renames are told, the newest first, without what was written first', () => {
+test('edits and renames are listed newest first, without the first version', () => {
   const { edits, renames, labelledAtMs, since } = told();
 
   expect([edits, renames]).toEqual([['ann 30', 'mallory 20'], ['mallory 5']]);
@@ -39,13 +39,13 @@ test('all edits and renames are told, the newest first, without what was written
   expect(since).toBe(Number.NEGATIVE_INFINITY);
 });
 
-test('the order of the edits does not matter', () => {
+test("the order of GitHub's edits does not matter", () => {
   const { nodes, totalCount } = NODE.userContentEdits;
 
   expect(told({ userContentEdits: { totalCount, nodes: [...nodes].reverse() } }).edits).toEqual(told().edits);
 });
 
-describe('of what is not told it is known since when nothing is missing', () => {
+describe('an incomplete history has the time since when it is complete', () => {
   test.each<[string, object, number]>([
     ['older edits', { userContentEdits: { totalCount: 9, nodes: [edit(30, 'ann'), edit(20, 'mallory')] } }, 20_000],
     ['newer edits, but for the last', { userContentEdits: { totalCount: 9, nodes: [edit(5, 'ann')] } }, 30_000],
@@ -57,7 +57,7 @@ describe('of what is not told it is known since when nothing is missing', () => 
     expect(told(more).edits[0]).toBe('ann 30');
   });
 
-  test('what was never edited lacks nothing', () => {
+  test('a description without edits is complete', () => {
     const never = { lastEditedAt: null, editor: null, includesCreatedEdit: false };
 
     const { edits, since } = told({ ...never, userContentEdits: { totalCount: 0, nodes: [] } });
@@ -113,9 +113,9 @@ function heldBack(issue: Case): string | null {
 
 const AFTER = 'was changed by mallory, who is no member, after the label "baton" was put on it';
 
-describe('anyone may write, a label says yes', () => {
+describe('anyone may write, a label approves', () => {
   test.each<[string, Case, string | null]>([
-    ['nobody changed it', { trust: 'anyone' }, null],
+    ['no edit', { trust: 'anyone' }, null],
     ['its author edited it before', { trust: 'anyone', edit: act(9, 'mallory') }, null],
     ['its author edited it after', { trust: 'anyone', edit: act(11, 'mallory') }, AFTER],
     ['its author edited it in the same second', { trust: 'anyone', edit: act(10, 'mallory') }, AFTER],
@@ -126,41 +126,41 @@ describe('anyone may write, a label says yes', () => {
     ],
     ['its author renamed it before', { trust: 'anyone', rename: act(9, 'mallory') }, null],
     ['its author renamed it after', { trust: 'anyone', rename: act(11, 'mallory') }, AFTER],
-    ['somebody with write access edited it after', { trust: 'anyone', edit: act(11, 'ann') }, null],
+    ['a person with write access edited it after', { trust: 'anyone', edit: act(11, 'ann') }, null],
     [
-      'somebody with write access edited it, its author renamed it',
+      'a person with write access edited it, its author renamed it',
       { trust: 'anyone', edit: act(12, 'ann'), rename: act(11, 'mallory') },
       AFTER,
     ],
     [
-      'its author edited it after, and then somebody with write access',
+      'its author edited it after, and then a person with write access',
       { trust: 'anyone', edit: [act(11, 'mallory'), act(12, 'ann')] },
       AFTER,
     ],
     [
-      'its author renamed it after, and then somebody with write access',
+      'its author renamed it after, and then a person with write access',
       { trust: 'anyone', rename: [act(11, 'mallory'), act(12, 'ann')] },
       AFTER,
     ],
     [
-      'its author edited it before, and somebody with write access after',
+      'its author edited it before, and a person with write access after',
       { trust: 'anyone', edit: [act(9, 'mallory'), act(12, 'ann')] },
       null,
     ],
     ['nothing is missing since before the label', { trust: 'anyone', edit: act(12, 'ann'), completeSince: 9 }, null],
     [
-      'what happened right after the label is not told any more',
+      'edits right after the label are missing',
       { trust: 'anyone', edit: act(12, 'ann'), completeSince: 10 },
       'was changed so often that GitHub does not say who did so after the label "baton" was put on it',
     ],
     [
-      'somebody unknown edited it after',
+      'a deleted account edited it after',
       { trust: 'anyone', edit: act(11, null) },
       AFTER.replace('mallory', 'somebody whose account is gone'),
     ],
-    ['somebody unknown edited it before', { trust: 'anyone', edit: act(9, null) }, null],
+    ['a deleted account edited it before', { trust: 'anyone', edit: act(9, null) }, null],
     [
-      'its author is gone, and whoever edited it after may be that',
+      "its author's account is deleted, so any later editor may be the author",
       { trust: 'anyone', author: null, edit: act(11, 'eve') },
       AFTER.replace('mallory', 'eve'),
     ],
@@ -181,15 +181,15 @@ describe('anyone may write, a label says yes', () => {
       null,
     ],
     [
-      'a label is required: that of its state, which an agent may have given it, is no yes',
+      'with a required label the state label is no approval, since agents can set it',
       { trust: 'anyone', stateLabel: 'Doing', labelled: { baton: 10, doing: 30 }, edit: act(20, 'mallory') },
       AFTER,
     ],
     ['it lacks a label and cannot start', { trust: 'anyone', labels: ['bug'], edit: act(11, 'mallory') }, null],
-    ['nobody was seen to put the label on', { trust: 'anyone', labelled: {}, edit: act(1, 'mallory') }, AFTER],
-    ['nobody was seen to put the label on, and it was never edited', { trust: 'anyone', labelled: {} }, null],
+    ['the label has no event', { trust: 'anyone', labelled: {}, edit: act(1, 'mallory') }, AFTER],
+    ['the label has no event, and there was no edit', { trust: 'anyone', labelled: {} }, null],
     [
-      'it was edited between two labels: the later is the yes',
+      'it was edited between two labels: the later is the approval',
       {
         trust: 'anyone',
         labels: ['baton', 'go'],
@@ -211,7 +211,7 @@ describe('anyone may write, a label says yes', () => {
       AFTER.replace('baton', 'go'),
     ],
     [
-      'another label came later, which is no yes',
+      'another label came later, which is no approval',
       { trust: 'anyone', labelled: { baton: 10, bug: 30 }, edit: act(20, 'mallory') },
       AFTER,
     ],
@@ -223,11 +223,11 @@ describe('anyone may write, a label says yes', () => {
 describe('a list of logins', () => {
   const trust = ['Ann', 'bob', 'ci[bot]'];
   test.each<[string, Case, string | null]>([
-    ['nobody changed it', { trust, author: 'ann' }, null],
+    ['no edit', { trust, author: 'ann' }, null],
     ['its author edited it', { trust, author: 'ann', edit: act(11, 'ANN') }, null],
     ['somebody else on the list edited it', { trust, author: 'ann', edit: act(11, 'bob') }, null],
     [
-      'the last word counts',
+      'the last edit counts',
       { trust, author: 'ann', edit: [act(11, 'carol'), act(12, 'bob')], completeSince: 12 },
       null,
     ],
@@ -243,12 +243,12 @@ describe('a list of logins', () => {
       'has a description that was last changed by carol, who is not trusted',
     ],
     [
-      'they did before the label',
+      'the edit was before the label',
       { trust, author: 'ann', edit: act(1, 'carol') },
       'has a description that was last changed by carol, who is not trusted',
     ],
     [
-      'they did without any label',
+      'the edit was without any label',
       { trust, author: 'ann', requiredLabels: [], edit: act(1, 'carol') },
       'has a description that was last changed by carol, who is not trusted',
     ],
@@ -258,11 +258,11 @@ describe('a list of logins', () => {
       'has a title that was last changed by carol, who is not trusted',
     ],
     [
-      'somebody unknown edited it',
+      'a deleted account edited it',
       { trust, author: 'ann', edit: act(11, null) },
       'has a description that was last changed by somebody whose account is gone, who is not trusted',
     ],
-    ['its author is not on it, which says enough', { trust, author: 'mallory', edit: act(11, 'mallory') }, null],
+    ['its author is not on it', { trust, author: 'mallory', edit: act(11, 'mallory') }, null],
     ['it lacks a label and cannot start', { trust, author: 'ann', labels: [], edit: act(11, 'carol') }, null],
   ])('%s', (_what, issue, expected) => {
     expect(heldBack(issue)).toBe(expected);
@@ -278,6 +278,6 @@ test.each<[string, Case, boolean]>([
   ['anyone, not labelled', { trust: 'anyone', labels: [] }, false],
   ['a list, on it', { trust: ['mallory'] }, true],
   ['a list, not on it', { trust: ['ann'] }, false],
-])('the history is read only where it can matter: %s', (_what, issue, expected) => {
+])('a history is read only where it can matter: %s', (_what, issue, expected) => {
   expect(needsHistory(issueOf(issue), rulesOf(issue))).toBe(expected);
 });

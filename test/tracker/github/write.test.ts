@@ -24,7 +24,7 @@ async function moved(fields: Partial<FakeIssue>, state: string) {
 const CLOSE = 'PATCH /1 {"state":"closed","state_reason":"completed"}';
 const REOPEN = 'PATCH /1 {"state":"open"}';
 
-describe('a move changes the state once, and leaves other labels alone', () => {
+describe('a move changes the state once, and keeps other labels', () => {
   test.each<[string, Partial<FakeIssue>, string, string[]]>([
     ['open to closed', { state: 'open', labels: ['bug'] }, 'Closed', [CLOSE]],
     ['a label to closed', { state: 'Review', labels: ['bug'] }, 'closed', [CLOSE, 'DELETE /1/labels/Review']],
@@ -61,7 +61,7 @@ describe('a move changes the state once, and leaves other labels alone', () => {
   });
 });
 
-test('an odd name of a label is one part of a path', async () => {
+test('the name of a label is one segment of a path', async () => {
   const fake = await startFakeGithub();
   const label = '../../a/b?c#d %2f é';
   const issue = fake.add({ labels: [label] });
@@ -72,7 +72,7 @@ test('an odd name of a label is one part of a path', async () => {
   expect(changes(fake)).toEqual([`DELETE /1/labels/${encodeURIComponent(label)}`]);
 });
 
-test('a label that somebody else took off meanwhile is no trouble', async () => {
+test('a label that is already removed is no error', async () => {
   const fake = await startFakeGithub();
   const issue = fake.add({ state: 'Review' });
   fake.server.fault = ({ method }) =>
@@ -83,8 +83,8 @@ test('a label that somebody else took off meanwhile is no trouble', async () => 
   expect(state).toBe('closed');
 });
 
-describe('what GitHub will not do is told to the agent', () => {
-  test('it says yes and does nothing', async () => {
+describe('the agent reads why GitHub ignores a change', () => {
+  test('a change that is accepted without effect is refused', async () => {
     const fake = await startFakeGithub();
     const issue = fake.add();
     fake.server.fault = ({ method }) => (method === 'PATCH' ? { body: { number: 1, state: 'open' } } : null);

@@ -5,8 +5,8 @@ import { openFake } from '../../support/trackers/fake-tracker.js';
 const NEVER = new AbortController().signal;
 const PATH = '/api/v4/projects/acme%2Ftools%2Fwidgets';
 
-describe('where a project is', () => {
-  test('its path is one part of an address, subgroups and all', async () => {
+describe('the path of a project', () => {
+  test('is one segment, with its subgroups', async () => {
     const fake = await startFakeGitlab();
     fake.add();
 
@@ -16,7 +16,7 @@ describe('where a project is', () => {
     expect(paths).toEqual(new Set([PATH, `${PATH}/issues`, `${PATH}/members/all`, '/api/graphql']));
   });
 
-  test('its number is as good as its path, and stays when it is renamed', async () => {
+  test('can be its number, which stays when it is renamed', async () => {
     const fake = await startFakeGitlab();
     const blocker = fake.add();
     fake.add({ blockedBy: [blocker.id] });
@@ -40,8 +40,8 @@ describe('where a project is', () => {
   });
 });
 
-describe('a project that cannot be used', () => {
-  test('one that the token does not see names the key and the rights', async () => {
+describe('an unusable project', () => {
+  test('one that the token cannot see: the error names the key and the rights', async () => {
     const fake = await startFakeGitlab();
     const tracker = openFake(fake, { provider: { project: 'acme/secret' } });
 
@@ -54,7 +54,7 @@ describe('a project that cannot be used', () => {
     await expect(tracker.issuesByIds(['1'], NEVER)).rejects.toMatchObject({ code: 'tracker_status' });
   });
 
-  test('one that was renamed says its new name', async () => {
+  test('one that was renamed: the error has its new name', async () => {
     const fake = await startFakeGitlab();
     fake.add();
     fake.world.renamedTo = 'acme/gizmos';
@@ -68,7 +68,7 @@ describe('a project that cannot be used', () => {
     }
   });
 
-  test('one whose issues are switched off loses none of them, and is not empty', async () => {
+  test('one without issues: no issue counts as gone, and the list is an error', async () => {
     const fake = await startFakeGitlab();
     const { id } = fake.add();
     const tracker = openFake(fake);
@@ -83,7 +83,7 @@ describe('a project that cannot be used', () => {
     }
   });
 
-  test('is found within ten minutes, and not asked for at every read', async () => {
+  test('is rejected within ten minutes, without a request at every read', async () => {
     let nowMs = 0;
     const fake = { ...(await startFakeGitlab()), clock: () => nowMs };
     fake.add();
@@ -99,7 +99,7 @@ describe('a project that cannot be used', () => {
   });
 });
 
-test('an issue that the token may not see any more is gone, while its project is there', async () => {
+test('an issue that the token cannot see any more is gone, if its project exists', async () => {
   const fake = await startFakeGitlab();
   const { id } = fake.add();
   fake.world.hidden.add(id);
@@ -111,7 +111,7 @@ test('an issue that the token may not see any more is gone, while its project is
 });
 
 describe('check', () => {
-  test('all is well', async () => {
+  test('without problems there are no warnings', async () => {
     const fake = await startFakeGitlab();
 
     const told = await openFake(fake).inspect?.(NEVER);
@@ -120,14 +120,14 @@ describe('check', () => {
     expect(told).toEqual({ user: 'baton-bot', target, states: ['opened', 'closed'], warnings: [] });
   });
 
-  test('a token that may not say whose it is, is nobody’s', async () => {
+  test('a token that may not read its owner has no login', async () => {
     const fake = await startFakeGitlab();
     fake.world.user = null;
 
     expect((await openFake(fake).inspect?.(NEVER))?.user).toBeNull();
   });
 
-  test('labels that do not exist are named with their key, those that do are not', async () => {
+  test('a warning names each missing label with its key', async () => {
     const fake = await startFakeGitlab();
     fake.world.labels.splice(0, 2, ...Array.from({ length: 130 }, (_, n) => `label ${n}`), 'REVIEW', 'Baton');
 
@@ -158,7 +158,7 @@ describe('check', () => {
     expect(told?.warnings).toEqual(warnings.map((warning) => expect.stringContaining(warning)));
   });
 
-  test('what is no project is no good one', async () => {
+  test('an answer that is no project is an error', async () => {
     const fake = await startFakeGitlab();
     fake.server.fault = ({ url }) => (url.pathname === PATH ? { body: { name: 'widgets' } } : null);
 
@@ -166,7 +166,7 @@ describe('check', () => {
   });
 });
 
-test('an instance without limits tells none', async () => {
+test('an instance without limits has no rateLimit', async () => {
   const fake = await startFakeGitlab();
   fake.server.fault = ({ url }) => (url.pathname.endsWith('/issues') ? { body: [] } : null);
   const plain = await startFakeGitlab();
@@ -180,7 +180,7 @@ test('an instance without limits tells none', async () => {
   expect(silent).not.toHaveProperty('rateLimit');
 });
 
-describe('what has not changed is not sent again', () => {
+describe('unchanged answers are not sent again', () => {
   async function idle(count: number) {
     const fake = await startFakeGitlab();
     for (let n = 0; n < count; n++) fake.add();
@@ -195,7 +195,7 @@ describe('what has not changed is not sent again', () => {
     return { fake, read };
   }
 
-  test('an idle poll asks with what it knows, sees every page, and pays for each question', async () => {
+  test('an idle poll sends its ETags, returns every page, and costs its requests', async () => {
     const { fake, read } = await idle(150);
 
     const { issues, tags, rateLimit } = await read();
@@ -204,7 +204,7 @@ describe('what has not changed is not sent again', () => {
     expect(rateLimit?.cost).toBe(fake.server.requests.length);
   });
 
-  test('a changed issue is seen', async () => {
+  test('a changed issue is returned', async () => {
     const { fake, read } = await idle(150);
     const changed = fake.board.get('120');
     if (changed) changed.title = 'Another';
@@ -214,7 +214,7 @@ describe('what has not changed is not sent again', () => {
     expect(issues.find(({ id }) => id === '120')?.title).toBe('Another');
   });
 
-  test('a page that is full as before may have got another after it', async () => {
+  test('a new page after an unchanged full page is found', async () => {
     const { fake, read } = await idle(100);
     fake.add();
 
@@ -222,7 +222,7 @@ describe('what has not changed is not sent again', () => {
   });
 });
 
-test('429 waits as Retry-After says, else until the reset, else a minute', async () => {
+test('a 429 waits for Retry-After, else until the reset, else a minute', async () => {
   const inTenMinutes = Math.floor(Date.now() / 1000) + 600;
   const quota = { 'ratelimit-remaining': '0', 'ratelimit-reset': String(inTenMinutes) };
   const waits: number[] = [];

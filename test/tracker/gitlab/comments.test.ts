@@ -22,7 +22,7 @@ async function told(fake: FakeGitlab, trust: Trust | null = null) {
   return { bodies: comments.map(({ body }) => body), comments, pages };
 }
 
-test('of many comments the newest page is enough, and strangers who write pages full hide no member', async () => {
+test('the newest page of comments is enough, and pages of strangers hide no member', async () => {
   const many = await startFakeGitlab();
   many.add({ comments: said(250, () => true) });
   const flooded = await startFakeGitlab();
@@ -37,7 +37,7 @@ test('of many comments the newest page is enough, and strangers who write pages 
   expect(ofFlooded.comments[0]).toEqual({ author: 'ann', body: 'word 0', created_at: '2026-02-01T00:00:00.000Z' });
 });
 
-test('three pages are all that is read, whoever wrote them', async () => {
+test('at most three pages are read', async () => {
   const fake = await startFakeGitlab();
   fake.add({ comments: said(450, (n) => n < 20) });
 
@@ -58,7 +58,7 @@ test.each<[Trust | null, readonly string[]]>([
   expect((await told(fake, trust)).bodies).toEqual(words);
 });
 
-test('what GitLab notes by itself is nothing that anybody said, whether the filter works or not', async () => {
+test('notes of GitLab itself are no comments, with and without its filter', async () => {
   const fake = await startFakeGitlab();
   fake.add({ comments: said(1, () => true) });
   const at = '2026-02-02T00:00:00.000Z';
@@ -78,7 +78,7 @@ test('what GitLab notes by itself is nothing that anybody said, whether the filt
   expect(pages[0]?.searchParams.get('activity_filter')).toBe('only_comments');
 });
 
-test('a long one is cut, and all of them together are', async () => {
+test('long comments are cut, and so is their total', async () => {
   const fake = await startFakeGitlab();
   const long = said(8, () => true).map((comment) => ({ ...comment, body: 'x'.repeat(20_000) }));
   fake.add({ comments: long });

@@ -14,7 +14,7 @@ async function mapped(fields: Partial<FakeIssue>, provider: JsonObject = {}) {
   return issue;
 }
 
-test('every field of an issue has its place', async () => {
+test('every field of an issue is mapped', async () => {
   const issue = await mapped({
     title: 'Fix the build',
     description: '  It is red.',
@@ -59,7 +59,7 @@ test.each([
   expect((await mapped({ labels })).priority).toBe(priority);
 });
 
-test('what is optional and makes no sense is absent', async () => {
+test('an invalid optional field is absent', async () => {
   const fake = await startFakeGitlab();
   const odd = { description: 7, labels: 'x', assignees: {}, author: [], created_at: 'soon', web_url: 'javascript:1' };
   fake.server.fault = ({ url }) =>
@@ -100,7 +100,7 @@ test.each([
   ['incident', true],
   ['test_case', false],
   ['requirement', false],
-])('a %s is something to work on: %s', async (type, isWork) => {
+])('a %s is an issue to work on: %s', async (type, isWork) => {
   const fake = await startFakeGitlab();
   const { id } = fake.add();
   fake.world.types.set(id, type);
@@ -114,7 +114,7 @@ test.each([
 });
 
 describe('assignee', () => {
-  test('"me" needs a token that may say whose it is', async () => {
+  test('"me" needs a token that may read its owner', async () => {
     const fake = await startFakeGitlab();
     fake.world.user = null;
 
@@ -154,7 +154,7 @@ test('pages are read a hundred at a time, oldest first', async () => {
   });
 });
 
-test('issues are asked for by number, fifty at a time, whatever their state and whoever wrote them', async () => {
+test('issues are read by number, fifty at a time, in every state and of every author', async () => {
   const fake = await startFakeGitlab();
   const ids = Array.from({ length: 120 }, () => fake.add().id);
 
@@ -166,7 +166,7 @@ test('issues are asked for by number, fifty at a time, whatever their state and 
   expect(asked[0]?.searchParams.get('scope')).toBe('all');
 });
 
-test('a full page is followed by another look, though no header says so', async () => {
+test('a full page is followed by another request, even without a header', async () => {
   const { read, pages } = await withPages((page) => ({
     body: page === 1 ? Array.from({ length: 100 }, (_, n) => RECORD(n + 1)) : [RECORD(101)],
   }));
@@ -183,7 +183,7 @@ describe('pages that do not fit together', () => {
     expect(pages()).toBeLessThanOrEqual(2);
   });
 
-  test('a page brings nothing new and claims that there are more', async () => {
+  test('a page repeats known issues and links a next page', async () => {
     const { read } = await withPages((page) => ({ body: [RECORD(1)], next: String(page + 1) }));
 
     await expect(read()).rejects.toMatchObject({ code: 'tracker_pagination' });
@@ -198,7 +198,7 @@ describe('pages that do not fit together', () => {
   });
 });
 
-test('of an issue that shifted from page to page the later word counts', async () => {
+test('of an issue on two pages the later version counts', async () => {
   const { read } = await withPages((page) =>
     page === 1
       ? { body: [RECORD(1), RECORD(2), RECORD(3)], next: '2' }
@@ -214,7 +214,7 @@ test('of an issue that shifted from page to page the later word counts', async (
   ]);
 });
 
-test('an answer about other issues than those asked for says nothing about either', async () => {
+test('an answer about other issues is ignored', async () => {
   const fake = await startFakeGitlab();
   fake.server.fault = ({ url }) => (url.pathname.endsWith('/issues') ? { body: [RECORD(2)] } : null);
 
@@ -223,7 +223,7 @@ test('an answer about other issues than those asked for says nothing about eithe
   expect([issues, unknown]).toEqual([[], []]);
 });
 
-test('a hundred problems are told, the rest is counted', async () => {
+test('a hundred problems are reported, the others are counted', async () => {
   const nameless = Array.from({ length: 65 }, () => ({ title: 'no number' }));
   const { read } = await withPages((page) => ({ body: nameless, next: page === 1 ? '2' : '' }));
 
@@ -245,7 +245,7 @@ async function blockersOf(fake: FakeGitlab, id: string) {
   return issues[0]?.blocked_by;
 }
 
-test('one in a state of labels is in that state; what is only related or blocked by it is none', async () => {
+test('a blocker can be in a state of labels; a related or blocked issue is no blocker', async () => {
   const fake = await startFakeGitlab();
   const blocker = fake.add({ state: 'Review' });
   const { id } = fake.add({ blockedBy: [blocker.id] });
@@ -253,7 +253,7 @@ test('one in a state of labels is in that state; what is only related or blocked
   expect(await blockersOf(fake, id)).toEqual([{ id: '1', identifier: 'GL-1', state: 'Review' }]);
 });
 
-test('one of another project has its whole name, and its labels are no states', async () => {
+test('one of another project has its full name, and its labels are no states', async () => {
   const fake = await startFakeGitlab();
   const { id } = fake.add();
   fake.world.foreignBlockers.set(id, [
@@ -267,7 +267,7 @@ test('one of another project has its whole name, and its labels are no states', 
   ]);
 });
 
-test('one that the token may not see blocks all the same', async () => {
+test('a hidden blocker blocks, too', async () => {
   const fake = await startFakeGitlab();
   const closed = fake.add({ state: 'closed' });
   const { id } = fake.add({ blockedBy: [closed.id] });
@@ -279,7 +279,7 @@ test('one that the token may not see blocks all the same', async () => {
   ]);
 });
 
-test('a hundred and twenty issues are asked about in three questions, and only those that could start', async () => {
+test('the blockers of 120 issues are three requests, only for issues that could start', async () => {
   const fake = await startFakeGitlab();
   for (let n = 0; n < 120; n++) fake.add({ labels: ['baton'] });
   for (let n = 0; n < 120; n++) fake.add();
@@ -291,7 +291,7 @@ test('a hundred and twenty issues are asked about in three questions, and only t
   expect(sizes.sort()).toEqual([20, 50, 50]);
 });
 
-test('an edition without blockers is asked once, and that is no problem', async () => {
+test('an edition without blockers is asked once, and is no problem', async () => {
   const fake = await startFakeGitlab();
   fake.world.missingField = 'blockedByCount';
   const blocker = fake.add();
@@ -306,7 +306,7 @@ test('an edition without blockers is asked once, and that is no problem', async 
   expect(problems).toEqual([]);
 });
 
-test('an instance that lacks another field is asked once, and that is told', async () => {
+test('an instance without another field is asked once, and is a problem', async () => {
   const fake = await startFakeGitlab();
   fake.world.missingField = 'workItems';
   fake.add();
@@ -325,7 +325,7 @@ test.each<[string, FakeAnswer, string]>([
   ['an error in a 200', { body: { data: null, errors: [{ message: 'Timeout on validation' }] } }, 'tracker_response'],
   ['no permission', { status: 403, body: { message: 'no' } }, 'tracker_auth'],
   ['no quota', { status: 429, body: {} }, 'tracker_rate_limited'],
-])('an answer with %s is no issue without blockers', async (_what, answer, code) => {
+])('an answer with %s is an error, and not an issue without blockers', async (_what, answer, code) => {
   const fake = await startFakeGitlab();
   const { id } = fake.add();
   fake.server.fault = ({ url }) => (url.pathname === '/api/graphql' ? answer : null);

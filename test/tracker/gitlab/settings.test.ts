@@ -21,7 +21,7 @@ describe('states of labels', () => {
     [['Review'], 'opened', ['3']],
     [['closed'], 'closed', ['4']],
     [['opened', 'closed'], 'all', ['1', '4']],
-  ])('for %j GitLab is asked for %s', async (states, asked, ids) => {
+  ])('a read of %j lists the issues that are %s', async (states, asked, ids) => {
     const fake = await board();
 
     const { issues } = await openFake(fake, { provider: LABELS }).issuesByStates(states, NEVER);
@@ -50,19 +50,19 @@ describe('settings', () => {
     expect(() => openFake(fake, { provider: { state_labels: ['a,b'] } })).toThrow('comma');
   });
 
-  test('a project is needed, with an example of one', async () => {
+  test('a missing project is an error with an example', async () => {
     const fake = await startFakeGitlab();
 
     expect(() => openFake(fake, { provider: { project: null } })).toThrow('project: group/project');
   });
 
-  test('a raw tool is on, off or for reading', async () => {
+  test('raw_tool must be on, off or read_only', async () => {
     const fake = await startFakeGitlab();
 
     expect(() => openFake(fake, { provider: { raw_tool: 'sometimes' } })).toThrow('read_only');
   });
 
-  test('the scope is the same however the project is spelled, and another on another instance', async () => {
+  test('the scope ignores the spelling of the project, and differs between instances', async () => {
     const fake = await startFakeGitlab();
     const scopeOf = (project: string, endpoint: string) => openFake(fake, { provider: { project, endpoint } }).scope;
 

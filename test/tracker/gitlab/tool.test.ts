@@ -4,7 +4,7 @@ import { openRawTool } from '../../support/trackers/open-raw-tool.js';
 
 const PROJECT = '/api/v4/projects/acme%2Ftools%2Fwidgets';
 
-describe('what the tool reaches', () => {
+describe('paths in scope', () => {
   test.each([
     ...['/issues/1', '/issues/1/', '/projects/acme%2Ftools%2Fwidgets/issues/1'],
     '/projects/Acme%2fTools%2fWIDGETS/issues/1',
@@ -49,7 +49,7 @@ test.each([{}, { target_project_id: 'acme/tools/widgets' }])(
   },
 );
 
-describe('SEC-22 what the tool does not reach is refused, and nothing is sent', () => {
+describe('SEC-22 a call out of scope is refused, and nothing is sent', () => {
   test.each([
     ...['/repository/files/README.md', '/variables', '/hooks', '/', '/access_tokens', '/pipelines', '/uploads'],
     ...['/projects/acme%2Ftools%2Fgadgets/issues/1', '/projects/4712/issues/1', '/projects', '/projects/acme/issues'],
@@ -86,7 +86,7 @@ describe('SEC-22 what the tool does not reach is refused, and nothing is sent', 
   test.each([
     ...['/issues/1/links', '/issues/1/related_merge_requests', '/issues/1/closed_by'],
     ...['/merge_requests/5/closes_issues', '/merge_requests/5/related_issues?per_page=1'],
-  ])('nor is what may be of other projects: GET %s', async (path) => {
+  ])('GET %s may show other projects', async (path) => {
     const { fake, call } = await openRawTool(await startFakeGitlab());
 
     const { success, json } = await call({ method: 'GET', path });

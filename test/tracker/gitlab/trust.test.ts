@@ -13,7 +13,7 @@ function asked({ server }: FakeGitlab, part: string) {
   return server.requests.filter(({ url }) => url.pathname.endsWith(part));
 }
 
-describe('SEC-9a by default members are trusted, and nobody else', () => {
+describe('SEC-9a by default only members are trusted', () => {
   test.each([
     ['an owner', { level: 50 }, true],
     ['a reporter', { level: 20 }, true],
@@ -32,7 +32,7 @@ describe('SEC-9a by default members are trusted, and nobody else', () => {
     expect(issues[0]?.author).toEqual({ login: 'Eve', trusted });
   });
 
-  test.each([[null], [{}], [{ username: 7 }], ['ann']])('an author that is %j is nobody', async (author) => {
+  test.each([[null], [{}], [{ username: 7 }], ['ann']])('the author %j counts as a deleted account', async (author) => {
     const fake = await startFakeGitlab();
     fake.server.fault = ({ url }) =>
       url.pathname.endsWith('/issues') ? { body: [{ iid: 1, title: 'T', state: 'opened', author }] } : null;
@@ -42,7 +42,7 @@ describe('SEC-9a by default members are trusted, and nobody else', () => {
     expect(issues[0]?.author).toEqual({ login: expect.stringContaining('gone'), trusted: false });
   });
 
-  test('members by inheritance and invitation are asked for, to the last page', async () => {
+  test('inherited and invited members are read to the last page', async () => {
     const fake = await startFakeGitlab();
     for (let n = 0; n < 250; n++) fake.world.members.set(`user-${n}`, { level: 30 });
     fake.add({ author: 'user-249', isMember: false });
@@ -56,7 +56,7 @@ describe('SEC-9a by default members are trusted, and nobody else', () => {
   test.each([
     [{ status: 403, body: { message: '403 Forbidden' } }, 'tracker_auth'],
     [{ body: { message: 'hm' } }, 'tracker_response'],
-  ])('a list of members that cannot be read makes nobody trusted: %j', async (answer, code) => {
+  ])('an unreadable list of members is an error: %j', async (answer, code) => {
     const fake = await startFakeGitlab();
     fake.add();
     fake.server.fault = ({ url }) => (url.pathname.endsWith('/members/all') ? answer : null);
@@ -79,7 +79,7 @@ describe('the list of members', () => {
     return { clock, fake, trusted };
   }
 
-  test('is good for five minutes, strangers or not', async () => {
+  test('is read every five minutes, with or without strangers', async () => {
     const { clock, fake, trusted } = await withClock();
 
     for (; clock.nowMs < 5 * 60_000; clock.nowMs += 60_000) expect(await trusted()).toEqual(['ann']);
@@ -87,7 +87,7 @@ describe('the list of members', () => {
     expect(asked(fake, '/members/all')).toHaveLength(1);
   });
 
-  test('whoever left is no member after five minutes, whoever came is one', async () => {
+  test('is current after five minutes', async () => {
     const { clock, fake, trusted } = await withClock();
     await trusted();
 
@@ -97,7 +97,7 @@ describe('the list of members', () => {
     expect(await trusted()).toEqual(['eve']);
   });
 
-  test('is read at once for somebody who was not asked about before', async () => {
+  test('is read at once for a new login', async () => {
     const { fake, trusted } = await withClock();
     await trusted();
 
@@ -109,7 +109,7 @@ describe('the list of members', () => {
 });
 
 describe('other trust', () => {
-  test('anyone is trusted where that is written, and no list is read', async () => {
+  test('under anyone everyone is trusted, and no list is read', async () => {
     const fake = await startFakeGitlab();
     fake.add({ author: 'eve', isMember: false, updatedAt: '2026-02-01T10:00:00.000Z' });
 
@@ -119,7 +119,7 @@ describe('other trust', () => {
     expect([asked(fake, '/members/all'), asked(fake, '/notes')]).toEqual([[], []]);
   });
 
-  test('a list of logins is all that counts', async () => {
+  test('under a list of logins nothing else counts', async () => {
     const fake = await startFakeGitlab();
     fake.add({ author: 'ann' });
     fake.add({ author: 'Eve', isMember: false });
@@ -183,14 +183,14 @@ test.each<[string, string, readonly FakeLabelEvent[], string | null]>([
     ],
     UNSAID,
   ],
-])('%s put it on', async (_who, author, events, why) => {
+])('%s added the label', async (_who, author, events, why) => {
   const { fake, issue } = await scene(author);
   fake.world.labelEvents.set(issue.id, [...events]);
 
   expect(await heldBack(fake)).toBe(why);
 });
 
-test('each of several labels needs its member', async () => {
+test('each of several labels needs a member', async () => {
   const { fake, issue } = await scene('gus');
   issue.labels.push('go');
   fake.world.labelEvents.get(issue.id)?.push({ at: AFTER, label: 'go', by: 'gus' });
@@ -198,7 +198,7 @@ test('each of several labels needs its member', async () => {
   expect(await heldBack(fake, ['baton', 'go'])).toContain('"go"');
 });
 
-test('an issue that nobody has touched since a guest wrote it with the label is asked about once', async () => {
+test('an untouched issue that a guest wrote with the label is one request', async () => {
   const { fake, issue } = await scene('gus');
   issue.updatedAt = issue.createdAt;
   fake.world.labelEvents.set(issue.id, [{ at: issue.createdAt, label: 'baton', by: 'gus' }]);
@@ -207,7 +207,7 @@ test('an issue that nobody has touched since a guest wrote it with the label is 
   expect([requestsTo(fake, '/resource_label_events'), requestsTo(fake, '/notes')]).toEqual([1, 0]);
 });
 
-test('one that a member wrote so needs no question', async () => {
+test('an untouched issue that a member wrote with the label needs no request', async () => {
   const { fake, issue } = await scene('ann');
   issue.updatedAt = issue.createdAt;
 
@@ -215,7 +215,7 @@ test('one that a member wrote so needs no question', async () => {
   expect([requestsTo(fake, '/resource_label_events'), requestsTo(fake, '/notes')]).toEqual([0, 0]);
 });
 
-test('whoever loses his role takes his yes along', async () => {
+test('the approval of a person who lost the role does not count', async () => {
   const { fake, issue } = await scene('ann');
   issue.updatedAt = issue.createdAt;
   const clock = { nowMs: 0 };

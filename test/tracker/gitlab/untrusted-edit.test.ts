@@ -35,9 +35,9 @@ async function heldBack(fake: FakeGitlab, trust: Trust | null, requiredLabels: r
   return listed?.held_back;
 }
 
-describe('members: whoever changed title or description last must be one', () => {
+describe('members: the last editors of title and description must be members', () => {
   test.each<[string, Note[], string | null]>([
-    ['nobody changed it', [], null],
+    ['no edit', [], null],
     ['a member did', [[BEFORE, 'ann', EDIT]], null],
     ['a stranger who was assigned once', [[BEFORE, 'eve', EDIT]], 'description that was last changed by eve'],
     ['a guest', [[BEFORE, 'gus', EDIT]], 'description that was last changed by gus, who is no member'],
@@ -67,7 +67,7 @@ describe('members: whoever changed title or description last must be one', () =>
     expect(await heldBack(fake, null)).toEqual(why === null ? null : expect.stringContaining(why));
   });
 
-  test('what somebody wrote himself is no note of GitLab', async () => {
+  test('a comment is no note of GitLab', async () => {
     const { fake, issue } = await scene('ann', [[BEFORE, 'eve', EDIT]]);
     const at = { isMember: true, createdAt: AFTER };
     issue.comments.push({ author: 'ann', body: EDIT, ...at });
@@ -86,7 +86,7 @@ describe('members: whoever changed title or description last must be one', () =>
     expect(await heldBack(fake, 'members')).toContain('eve');
   });
 
-  test('an issue of a stranger, one without the label, and one that nobody touched need no look', async () => {
+  test('an issue of a stranger, one without the label, and an untouched one need no request', async () => {
     const fake = await startFakeGitlab();
     fake.add({ author: 'eve', isMember: false, labels: ['baton'], updatedAt: AFTER });
     fake.add({ updatedAt: AFTER });
@@ -110,7 +110,7 @@ describe('a list of logins: members who are not on it are strangers', () => {
   });
 });
 
-describe('anyone, behind a label: what a stranger changes after it was put on is not worked on', () => {
+describe('anyone, with a required label: an edit of a stranger after it holds the issue back', () => {
   test.each<[string, Note[], boolean]>([
     ['its author edited it before', [[BEFORE, 'mallory', EDIT]], true],
     ['its author edited it after', [[AFTER, 'mallory', EDIT]], false],
@@ -133,13 +133,13 @@ describe('anyone, behind a label: what a stranger changes after it was put on is
     expect(why).toEqual(isFree ? null : expect.stringMatching(/mallory, who is no member, after the label "baton"/));
   });
 
-  test('a stranger who was assigned changed the issue of a member', async () => {
+  test('an assigned stranger who edits the issue of a member holds it back', async () => {
     const { fake } = await scene('ann', [[AFTER, 'eve', EDIT]]);
 
     expect(await heldBack(fake, 'anyone')).toContain('eve');
   });
 
-  test('a label that was taken off and put on again is a new yes', async () => {
+  test('removing a label and adding it again is a new approval', async () => {
     const { fake, issue } = await scene('mallory', [[AFTER, 'mallory', EDIT]]);
     fake.world.labelEvents.set(issue.id, [
       { at: LABELLED, label: 'baton' },
@@ -150,7 +150,7 @@ describe('anyone, behind a label: what a stranger changes after it was put on is
     expect(await heldBack(fake, 'anyone')).toBeNull();
   });
 
-  test('to take off another label of that name is no yes', async () => {
+  test('removing another label of that name is no approval', async () => {
     const { fake, issue } = await scene('mallory', [[AFTER, 'mallory', EDIT]]);
     fake.world.labelEvents.set(issue.id, [
       { at: LABELLED, label: 'Baton' },
@@ -160,14 +160,14 @@ describe('anyone, behind a label: what a stranger changes after it was put on is
     expect(await heldBack(fake, 'anyone')).toContain('mallory');
   });
 
-  test('a label that nobody was seen to put on was there from the beginning', async () => {
+  test('a label without an event was there from the beginning', async () => {
     const { fake, issue } = await scene('ann', [[BEFORE, 'eve', EDIT]]);
     fake.world.labelEvents.delete(issue.id);
 
     expect(await heldBack(fake, 'anyone')).toContain('eve');
   });
 
-  test('where no label is required, the one that makes the state is the yes', async () => {
+  test('without required labels the state label is the approval', async () => {
     const { fake, issue } = await scene('mallory', [[AFTER, 'mallory', EDIT]]);
     issue.state = 'Review';
     fake.world.labelEvents.set(issue.id, [{ at: LABELLED, label: 'Review' }]);
@@ -199,7 +199,7 @@ function justNow() {
   return new Date().toISOString();
 }
 
-describe('notes are asked for', () => {
+describe('notes are read', () => {
   test('newest first, without comments, a hundred at a time', async () => {
     const { fake, read } = await editedIssue();
 
@@ -242,7 +242,7 @@ describe('notes are asked for', () => {
     expect(notesAsked(fake)).toHaveLength(3);
   });
 
-  test('a thousand times at most: whoever has more to hide hides the issue', async () => {
+  test('a thousand at most: an issue with more is held back', async () => {
     const { fake, read, note } = await editedIssue();
     for (let n = 0; n < 1_001; n++) note('ann', 'mentioned in issue #2', LONG_AGO);
 
@@ -250,7 +250,7 @@ describe('notes are asked for', () => {
     expect(notesAsked(fake)).toHaveLength(10);
   });
 
-  test('for two hundred issues in a poll, the others wait for their turn', async () => {
+  test('for two hundred issues in a poll, then for the others', async () => {
     const { fake, tracker } = await editedIssue('members');
     for (let n = 0; n < 249; n++) fake.add({ updatedAt: LONG_AGO });
     const waiting = async () =>
@@ -269,7 +269,7 @@ describe('notes are asked for', () => {
     expect(commented).toEqual([]);
   });
 
-  test('not for an issue that waits for something else anyway', async () => {
+  test('not for an issue that cannot start anyway', async () => {
     const { fake } = await editedIssue();
 
     await openFake(fake, { provider: { assignee: 'bob' } }).issuesByStates(['opened'], NEVER);
@@ -277,7 +277,7 @@ describe('notes are asked for', () => {
     expect(notesAsked(fake)).toEqual([]);
   });
 
-  test('a note without a time is one of which nobody can tell', async () => {
+  test('not past a note without a time, which makes the history unreadable', async () => {
     const { fake, read } = await editedIssue();
     fake.server.fault = ({ url }) =>
       url.pathname.endsWith('/notes') ? { body: [{ system: true, body: 'x', author: { username: 'ann' } }] } : null;
@@ -286,8 +286,8 @@ describe('notes are asked for', () => {
   });
 });
 
-describe('GitLab notes a change a little after it was made', () => {
-  test('an issue that a stranger could have changed just now waits', async () => {
+describe('GitLab writes its note a little after an edit', () => {
+  test('an issue that a stranger could have edited just now waits', async () => {
     const { fake, issue, read } = await editedIssue('members');
     issue.updatedAt = justNow();
     fake.world.assignees.set(issue.id, ['eve']);
@@ -296,14 +296,14 @@ describe('GitLab notes a change a little after it was made', () => {
     expect(notesAsked(fake)).toEqual([]);
   });
 
-  test('one that only members can change does not', async () => {
+  test('an issue that only members can edit does not wait', async () => {
     const { issue, read } = await editedIssue('members');
     issue.updatedAt = justNow();
 
     expect((await read())?.dispatchable).toBe(true);
   });
 
-  test('a comment on an issue that was found to be good holds nothing back: its run goes on', async () => {
+  test('a comment on a trusted issue does not hold it back', async () => {
     const { issue, read } = await editedIssue();
     await read();
 
@@ -315,7 +315,7 @@ describe('GitLab notes a change a little after it was made', () => {
   test.each<[Trust, readonly string[]]>([
     [['ann'], []],
     ['members', ['eve']],
-  ])('nor on one that nobody had touched before: under %j', async (trust, assignees) => {
+  ])('a comment on an untouched issue does not hold it back: under %j', async (trust, assignees) => {
     const { fake, issue, read } = await editedIssue(trust);
     fake.world.assignees.set(issue.id, assignees);
     issue.updatedAt = issue.createdAt;
@@ -330,7 +330,7 @@ describe('GitLab notes a change a little after it was made', () => {
     expect(changed?.held_back).toContain('just now');
   });
 
-  test('a move to another label of a state holds nothing back, but with another text it waits', async () => {
+  test('a move to another state label does not hold an issue back, but another text does', async () => {
     const { fake, issue } = await editedIssue();
     Object.assign(issue, { author: 'mallory', isMember: false, state: 'In progress' });
     fake.world.members.set('ann', { level: 30 });
@@ -358,7 +358,7 @@ describe('GitLab notes a change a little after it was made', () => {
     expect(changed?.held_back).toContain('just now');
   });
 
-  test('a text that is another all at once waits for its note', async () => {
+  test('a new text waits for its note', async () => {
     const { issue, read, note } = await editedIssue();
     await read();
 
@@ -371,7 +371,7 @@ describe('GitLab notes a change a little after it was made', () => {
     expect(explained?.held_back).toContain('eve');
   });
 
-  test('a note that was not looked back to before explains nothing', async () => {
+  test('an old note that was not read before does not explain a new text', async () => {
     const { fake, issue, note } = await editedIssue();
     issue.labels = ['baton'];
     fake.world.labelEvents.set(issue.id, [{ at: LONG_AGO, label: 'baton' }]);
@@ -389,7 +389,7 @@ describe('GitLab notes a change a little after it was made', () => {
     expect((await read())?.held_back).toContain('just now');
   });
 
-  test('a note about the title explains no other description', async () => {
+  test('a note about the title does not explain a new description', async () => {
     const { issue, read, note } = await editedIssue();
     await read();
 
@@ -399,7 +399,7 @@ describe('GitLab notes a change a little after it was made', () => {
     expect((await read())?.held_back).toContain('just now');
   });
 
-  test('a change by somebody who is trusted, with its note, holds nothing back', async () => {
+  test('an edit by a trusted person, with its note, does not hold an issue back', async () => {
     const { issue, read, note } = await editedIssue();
     await read();
 
@@ -409,7 +409,7 @@ describe('GitLab notes a change a little after it was made', () => {
     expect((await read())?.dispatchable).toBe(true);
   });
 
-  test('a note that comes after all is found: so young an issue is asked about again', async () => {
+  test('a late note is found, since a young issue is read again', async () => {
     const { issue, read, note } = await editedIssue();
     issue.updatedAt = new Date(Date.now() - 20_000).toISOString();
     await read();

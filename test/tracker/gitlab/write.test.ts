@@ -13,7 +13,7 @@ function changes({ server }: FakeGitlab) {
     .map(({ method, url, body }) => [`${method} ${url.pathname.split('/issues')[1]}`, body]);
 }
 
-describe('a move is one request, and leaves other labels alone', () => {
+describe('a move is one request, and keeps other labels', () => {
   test.each<[string, Partial<FakeIssue>, string, object | null]>([
     ['opened to closed', { labels: ['bug'] }, 'Closed', { state_event: 'close' }],
     [
@@ -70,7 +70,7 @@ describe('a move is one request, and leaves other labels alone', () => {
   });
 });
 
-test('a comment carries out no quick action', async () => {
+test('a comment runs no quick action', async () => {
   const fake = await startFakeGitlab();
   const issue = fake.add();
 
@@ -79,8 +79,8 @@ test('a comment carries out no quick action', async () => {
   expect(issue.comments.map(({ body }) => body)).toEqual(['Done.\n\\/close\n\\/move acme/core\n/\nlock']);
 });
 
-describe('what GitLab will not do is told to the agent', () => {
-  test('it says yes and does nothing, for want of a role', async () => {
+describe('the agent reads why GitLab ignores a change', () => {
+  test('a change that a low role silently drops is refused', async () => {
     const fake = await startFakeGitlab();
     const issue = fake.add();
     fake.world.isChangeIgnored = true;
@@ -93,7 +93,7 @@ describe('what GitLab will not do is told to the agent', () => {
     });
   });
 
-  test.each(['GL-x', '../2', '', '99', '2'])('%j is no issue that can be seen, and nothing is changed', async (id) => {
+  test.each(['GL-x', '../2', '', '99', '2'])('%j is no visible issue, and nothing is changed', async (id) => {
     const fake = await startFakeGitlab();
     fake.add();
     fake.world.hidden.add(fake.add().id);
@@ -125,7 +125,7 @@ const COMMANDS = [
   ...['/\rclose', '\r/close', '/clo\rse', 'x\n\r/\r\rclose', '/close\r', '\n\n/merge', 'a\n/close\n/move b/c'],
 ];
 
-describe('a command in a comment does nothing', () => {
+describe('a quick action in a comment is escaped', () => {
   test.each(COMMANDS)('%j', (text) => {
     expect(commandsIn(text)).not.toEqual([]);
 
@@ -153,6 +153,6 @@ test.each(COMMANDS)('a command is found in %j, however deep it lies', (text) => 
   expect(holdsQuickAction({ body: [{ text }] })).toBe(true);
 });
 
-test.each([null, undefined, 7, true, {}, []])('there is none in %j', (value) => {
+test.each([null, undefined, 7, true, {}, []])('%j holds no quick action', (value) => {
   expect(holdsQuickAction(value)).toBe(false);
 });
