@@ -19,27 +19,27 @@ import { BatonError, type ErrorCode, scopeOf } from '../domain/errors.js';
 import { fieldsOf, type Json, type JsonObject } from '../domain/json.js';
 import type { Workflow } from '../domain/workflow.js';
 import { defaultLockDir } from '../state-dir.js';
-import { neutralise, neutraliseJson } from '../text/neutralise.js';
+import { neutralise } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry } from '../tracker/registry.js';
 import { loadWorkflow, parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import { BARE_ISSUE } from './check/finding.js';
-import { type Io, printError, shorter } from './io.js';
+import { type Io, printError, printJson, shorter } from './io.js';
 
 export interface RunCapabilityOptions {
   readonly type: string;
   readonly name: string;
   /** JSON. */
   readonly params?: string | undefined;
-  /** `key=value` each. */
+  /** Each `key=value`. */
   readonly param: readonly string[];
   readonly workspace?: string | undefined;
   readonly timeoutMs: number | null;
   readonly workflow?: string | undefined;
 }
 
-/** Runs one capability to its end. 0: it has a result, 1: it failed, 2: it could not be called like this. */
+/** Runs one capability. Exit code 0: it has a result, 1: it failed, 2: usage. */
 export async function runCapability(options: RunCapabilityOptions, io: Io): Promise<number> {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort('operator');
@@ -61,7 +61,7 @@ export async function runCapability(options: RunCapabilityOptions, io: Io): Prom
       return printError(new BatonError(end.code, end.message), isWrongCall(end.code) ? 2 : 1, io);
     if (end.additionalContext !== undefined)
       io.stderr.write(`additionalContext: ${neutralise(JSON.stringify(end.additionalContext))}\n`);
-    io.stdout.write(printed(end.result));
+    printJson(end.result, io);
     return 0;
   } catch (error) {
     return printError(error, 2, io);
@@ -74,15 +74,9 @@ export async function runCapability(options: RunCapabilityOptions, io: Io): Prom
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Nothing was started: it is the call, or what is installed, that has to change. */
+/** Nothing was started, because of the arguments or the installation. */
 function isWrongCall(code: ErrorCode): boolean {
   return code === 'INVALID_REQUEST' || scopeOf(code) === 'daemon';
-}
-
-/** JSON has no line breaks inside of its texts, so each line can be made harmless alone. */
-function printed(result: Json): string {
-  const lines = JSON.stringify(result, null, 2).split('\n');
-  return `${lines.map(neutraliseJson).join('\n')}\n`;
 }
 
 export interface ContextRequest {
@@ -93,7 +87,7 @@ export interface ContextRequest {
   readonly signal: AbortSignal;
 }
 
-/** A step that belongs to no run: contained as in one, and gone without a trace when `use` is done. Throws `BatonError`. */
+/** Runs `use` with the context of a step outside of a run: contained like a run, and removed afterwards. Throws `BatonError`. */
 export async function withStepContext<T>(
   request: ContextRequest,
   use: (context: StepContext) => Promise<T>,
@@ -101,33 +95,33 @@ export async function withStepContext<T>(
   const { workflow, io, clock } = request;
   const workspace = await openWorkspace(request);
   const containment = await containmentFor(workflow, workspace, io, clock);
-  const tell = (text: string) => void io.stderr.write(`${neutralise(text)}\n`);
-  const resources = new SharedResources(clock, (error) => tell(`baton: ${error.message}`));
+  const print = (text: string) => void io.stderr.write(`${neutralise(text)}\n`);
+  const resources = new SharedResources(clock, (error) => print(`baton: ${error.message}`));
   const tmpDir = await realpath(await mkdtemp(join(tmpdir(), 'baton-')));
   try {
-    return await use(contextOf(request, { workspace, tmpDir, containment, resources, tell }));
+    return await use(contextOf(request, { workspace, tmpDir, containment, resources, print }));
   } finally {
     await resources.release();
     const litter = await removeFolder(tmpDir);
-    if (litter) tell(`baton: ${tmpDir} could not be removed: ${litter.message}`);
+    if (litter) print(`baton: ${tmpDir} could not be removed: ${litter.message}`);
   }
 }
 
-interface Parts {
+interface StepEnvironment {
   readonly workspace: string;
   readonly tmpDir: string;
   readonly containment: Containment;
   readonly resources: SharedResources;
-  tell(text: string): void;
+  print(text: string): void;
 }
 
-function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts): StepContext {
-  const { workspace, tmpDir, containment, resources, tell } = parts;
+function contextOf({ workflow, io, clock, signal }: ContextRequest, stepEnvironment: StepEnvironment): StepContext {
+  const { workspace, tmpDir, containment, resources, print } = stepEnvironment;
   const { config } = workflow;
   const runId = `cli-${randomUUID()}`;
   const environment: StepContext['environment'] = (extra) =>
     agentEnvironment(workflow, io.env, { TMPDIR: tmpDir, BATON_RUN_ID: runId, BATON_WORKSPACE: workspace, ...extra });
-  const onUnkillable = (pids: readonly number[]) => tell(`baton: processes outlive SIGKILL: ${pids.join(', ')}`);
+  const onUnkillable = (pids: readonly number[]) => print(`baton: processes outlive SIGKILL: ${pids.join(', ')}`);
   return {
     ...{ runId, attempt: null, workflow, config, workspace, tmpDir, clock, signal, environment, resources },
     issue: { ...BARE_ISSUE, id: 'none', identifier: 'none', title: 'No issue: baton capability run' },
@@ -136,9 +130,9 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts
     emit: () => {},
     audit(kind, data) {
       const { text } = fieldsOf(data);
-      if (TOLD.has(kind) && typeof text === 'string') tell(text);
+      if (PRINTED_EVENTS.has(kind) && typeof text === 'string') print(text);
     },
-    warn: (message) => tell(`baton: ${message}`),
+    warn: (message) => print(`baton: ${message}`),
     async start({ file, args, env, cwd, stdin, channel }) {
       const folder = cwd ?? workspace;
       const program = { marker: runId, file, args, env, stdin, channel, onUnkillable };
@@ -160,8 +154,8 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, parts: Parts
   };
 }
 
-/** What an executor prints, and what it says to people. */
-const TOLD = new Set(['capability_output', 'capability_message']);
+/** The output of an executor, and its messages. */
+const PRINTED_EVENTS = new Set(['capability_output', 'capability_message']);
 
 async function openWorkspace({ workspace, io }: ContextRequest): Promise<string> {
   const wanted = resolve(io.cwd, workspace);
@@ -170,13 +164,13 @@ async function openWorkspace({ workspace, io }: ContextRequest): Promise<string>
   throw new BatonError('INVALID_REQUEST', `--workspace ${shorter(wanted, io.cwd)} is no folder`);
 }
 
-/** Nothing that daemons of this user have stored can be seen, as in a run. */
+/** Hides the state of all daemons of this user, as in a run. */
 async function containmentFor(workflow: Workflow, workspace: string, io: Io, clock: Clock): Promise<Containment> {
   const states = dirname(defaultLockDir(io.env, io.homeDir));
   const hide = (await isFolder(states)) ? [await realpath(states)] : [];
   const hidden = hide.find((dir) => `${workspace}/`.startsWith(`${dir}/`));
   if (hidden !== undefined)
-    throw new BatonError('INVALID_REQUEST', `--workspace lies in ${hidden}, which no run may see`);
+    throw new BatonError('INVALID_REQUEST', `--workspace lies in ${hidden}, which is hidden from runs`);
   return detectContainment({ isolation: workflow.config.runtime.isolation, hide, clock });
 }
 
@@ -188,8 +182,8 @@ function isFolder(path: string): Promise<boolean> {
 }
 
 /**
- * What a capability is called with: `--params` as a whole, then each `--param key=value`. A value is text, unless capability.yaml
- * says that its input is something else. Throws `INVALID_REQUEST`. Pure.
+ * The parameters of a capability: `--params`, then each `--param key=value`. A value is text unless capability.yaml declares another type.
+ * Throws `INVALID_REQUEST`. Pure.
  */
 export function readParams(
   json: string | undefined,
@@ -197,7 +191,7 @@ export function readParams(
   inputs: readonly CapabilityInput[],
 ): JsonObject {
   const single = pairs.map((pair) => readPair(pair, inputs));
-  // Not by assignment: a parameter named __proto__ is a plain one.
+  // Not by assignment, so that a parameter may be named __proto__.
   return Object.fromEntries([...Object.entries(json === undefined ? {} : readObject(json)), ...single]);
 }
 
@@ -234,11 +228,11 @@ function invalid(message: string): BatonError {
   return new BatonError('INVALID_REQUEST', message);
 }
 
-/** The settings that a capability runs under: those of the workflow, or the defaults where there is none. Throws `BatonError`. */
+/** The settings of the workflow, or the defaults without one. Throws `BatonError`. */
 export async function openSettings(workflow: string | undefined, io: Io): Promise<Workflow> {
   const trackers = createTrackerRegistry(ADAPTERS);
   const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
-  // Without the capabilities that its steps name: one of those may be what is being tried out.
+  // Does not check the capabilities of its steps: the user may be testing one of them.
   const options = { env: io.env, homeDir: io.homeDir, trackerKinds };
   const path = resolve(io.cwd, workflow ?? 'WORKFLOW.md');
   if (workflow !== undefined || existsSync(path)) return (await loadWorkflow(path, options)).workflow;

@@ -19,7 +19,7 @@ export interface ListOptions {
   readonly json: boolean;
 }
 
-/** Prints what a daemon on this project would find. */
+/** Prints the capabilities that a daemon of this project would find. */
 export async function listCapability({ workflow, json }: ListOptions, io: Io): Promise<number> {
   try {
     const listing = await readListing(await projectFolder(workflow, io), io);
@@ -34,11 +34,15 @@ export async function readListing(projectDir: string, { homeDir }: Io): Promise<
   return listCapabilities(await discoverCapabilities({ projectDir, homeDir }));
 }
 
-/** For a person: executors, capabilities and problems, a line each. */
+/** Executors, capabilities and problems, a line each. */
 export function formatListing({ executors, capabilities, problems }: CapabilityListing, io: Pick<Io, 'cwd'>): string {
   const parts = [
-    part('Executors', executors.map(executorCells(io)), 'none: `baton capability create` makes one'),
-    part('Capabilities', capabilities.map(capabilityCells), 'none: they lie in .baton/capabilities/<type>/<name>/'),
+    part('Executors', executors.map(executorCells(io)), 'none: `baton capability create` creates one'),
+    part(
+      'Capabilities',
+      capabilities.map(capabilityCells),
+      'none: their folders are .baton/capabilities/<type>/<name>/',
+    ),
     ...(problems.length === 0
       ? []
       : [
@@ -95,7 +99,7 @@ export async function refreshCapabilities({ workflow, stateDir }: RefreshOptions
   try {
     client = await connectDaemon({ workflow, stateDir }, io);
     const listing = await askRefresh(client);
-    io.stdout.write(`The daemon has looked again.\n\n${formatListing(listing, io)}`);
+    io.stdout.write(`The daemon has searched again.\n\n${formatListing(listing, io)}`);
     return 0;
   } catch (error) {
     if (error instanceof BatonError && error.code === 'daemon_not_running') {
@@ -110,9 +114,9 @@ export async function refreshCapabilities({ workflow, stateDir }: RefreshOptions
 }
 
 const NO_DAEMON =
-  'No daemon of this workflow is running, and none needs to be told: every run looks again before it starts. It would find:';
+  'No daemon of this workflow is running. That is no problem, since every run searches before it starts. It would find:';
 
-/** Folders may be many, and on a slow disk. */
+/** Generous, for many folders on a slow disk. */
 const LIMIT_MS = 30_000;
 
 const common = { name: z.string(), version: z.string(), description: z.string(), source: z.string(), dir: z.string() };
@@ -145,7 +149,7 @@ export interface CreateOptions {
   readonly workflow?: string;
 }
 
-/** Makes the folder of an executor and says what comes next. */
+/** Creates the folder of an executor and prints the next steps. */
 export async function createExecutor(options: CreateOptions, io: Io): Promise<number> {
   const { name, types, description, isGlobal, workflow } = options;
   try {
@@ -158,7 +162,7 @@ export async function createExecutor(options: CreateOptions, io: Io): Promise<nu
     });
     const example = `.baton/capabilities/${types[0]}/<name>/capability.yaml`;
     io.stdout.write(
-      `${neutralise(`Made ${shorter(dir, io.cwd)}, which runs capabilities of type ${types.join(', ')}.`)}\n` +
+      `${neutralise(`Created ${shorter(dir, io.cwd)}, which runs capabilities of type ${types.join(', ')}.`)}\n` +
         `Put your code into its dist/index.js, and describe a capability for it in ${neutralise(example)}.\n`,
     );
     return 0;
@@ -167,7 +171,7 @@ export async function createExecutor(options: CreateOptions, io: Io): Promise<nu
   }
 }
 
-/** The folder of the workflow that was named, else the current one: capabilities are there without a WORKFLOW.md, too. */
+/** The folder of the named workflow, else the current one, which needs no WORKFLOW.md. */
 export async function projectFolder(workflow: string | undefined, io: Io): Promise<string> {
   if (workflow === undefined) return io.cwd;
   const path = resolve(io.cwd, workflow);
@@ -176,5 +180,5 @@ export async function projectFolder(workflow: string | undefined, io: Io): Promi
     () => false,
   );
   if (isThere) return dirname(path);
-  throw new BatonError('missing_workflow_file', `there is no ${path}; leave it out to look in this folder`);
+  throw new BatonError('missing_workflow_file', `there is no ${path}; leave it out to search this folder`);
 }

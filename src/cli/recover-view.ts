@@ -8,13 +8,13 @@ interface RestoredReport {
   readonly saved: SavedFolder;
   readonly repository: RecoverableRepository;
   readonly restored: RestoredRepository;
-  /** `git`, or with the folder where that is not the current one. */
+  /** `git`, with `-C` for another folder. */
   readonly git: string;
-  /** The command that was called, to say how the rest comes back. */
+  /** The command of this call, for restoring the other repositories. */
   readonly again: string;
 }
 
-/** What was made, and what to type next. */
+/** The new branches, and the commands to use next. */
 export function formatRestored({ saved, repository, restored, git, again }: RestoredReport): string {
   const { identifier, title } = saved.issue;
   const from = repository.path === '' ? '' : `, from ${repository.path} in the workspace`;
@@ -24,7 +24,7 @@ export function formatRestored({ saved, repository, restored, git, again }: Rest
   return [
     `${identifier}${title === '' ? '' : ` (${title})`}, saved ${timeOf(saved)}${from}. New branches:`,
     ...made,
-    'Nothing else was touched: no file, no index, no other branch. An agent wrote this, so look before you run it.',
+    'Nothing else was changed: no file, no index, no other branch. An agent wrote this, so review it before you run it.',
     ...(restored.branches.length > 0 ? ['Next:', ...nextCommands(restored.branches, git)] : []),
     ...(restored.unappliedPatch === null ? [] : unapplied(restored.unappliedPatch, git)),
     ...saved.leftOut.map((text) => `Not saved: ${text}`),
@@ -49,7 +49,7 @@ function meaning({ part, commits, changes }: RestoredBranch): string {
     case 'stash':
       return `stash@{${part.number}}`;
     case 'staged':
-      return 'what was staged, where it differed from the files';
+      return 'the staged changes that differ from the files';
     case 'tag':
       return `the tag ${part.name}`;
     default:
@@ -68,19 +68,19 @@ function nextCommands(branches: readonly RestoredBranch[], git: string): string[
   return [
     `  ${git} log --stat HEAD..${name(first.branch)}`,
     ...(first.part.kind === 'stash' ? [] : [`  ${git} switch ${name(first.branch)}`]),
-    ...(first.changes === null ? [] : [`  ${git} reset HEAD~   # then: makes the changes uncommitted again`]),
+    ...(first.changes === null ? [] : [`  ${git} reset HEAD~   # then: turns the changes back into uncommitted ones`]),
     ...(stash ? [`  ${git} stash apply ${name(stash.branch)}`] : []),
   ];
 }
 
 function unapplied(patch: string, git: string): string[] {
   return [
-    'The uncommitted changes fit on no commit that is known here. Go to where they belong and apply them by hand:',
+    'The uncommitted changes apply to no known commit. Check out the commit they belong to and apply them by hand:',
     `  ${git} apply --3way ${shellWord(patch)}`,
   ];
 }
 
-/** What there is, by issue, the newest first, and how it comes back. */
+/** The saved work by issue, newest first, and how to restore it. */
 export function formatSaved(folders: readonly SavedFolder[], command: string): string {
   const byIssue = new Map<string, SavedFolder[]>();
   for (const folder of folders) {
@@ -88,11 +88,11 @@ export function formatSaved(folders: readonly SavedFolder[], command: string): s
     const key = JSON.stringify([id, identifier]);
     byIssue.set(key, [...(byIssue.get(key) ?? []), folder]);
   }
-  const how = `To bring the newest of an issue back: ${command} recover <issue>; an earlier one: with --saved and its name.\n`;
-  return `${[...byIssue.values()].map(tellIssue).join('\n')}\n${how}`;
+  const how = `To restore the newest of an issue: ${command} recover <issue>; an earlier one: add --saved with its name.\n`;
+  return `${[...byIssue.values()].map(formatIssue).join('\n')}\n${how}`;
 }
 
-function tellIssue(folders: readonly SavedFolder[]): string {
+function formatIssue(folders: readonly SavedFolder[]): string {
   const [{ issue }] = folders as readonly [SavedFolder];
   const lines = folders.flatMap((folder) => [
     `  ${timeOf(folder)}  ${sizeOf(folder.bytes)}  --saved ${neutralise(folder.name)}`,

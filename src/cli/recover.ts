@@ -9,7 +9,7 @@ import { shellWord } from '../domain/shell-word.js';
 import { defaultStateDir } from '../state-dir.js';
 import { neutralise } from '../text/neutralise.js';
 import { workflowKey } from '../workflow/workspace-root.js';
-import { type Io, shorter } from './io.js';
+import { type Io, printProblem, shorter } from './io.js';
 import { type RestoredRepository, restoreRepository } from './recover/restore-repository.js';
 import { type RecoverableRepository, type SavedFolder, savedFolders } from './recover/saved-folders.js';
 import { openTargetGit, UsageError } from './recover/target-git.js';
@@ -19,20 +19,20 @@ export interface RecoverOptions {
   /** Identifier or id. */
   readonly issue?: string | undefined;
   readonly workflowPath: string;
-  /** Show what there is, and do nothing. */
+  /** Only list what was saved. */
   readonly list: boolean;
-  /** Another than the newest, by name. */
+  /** The name of the saved work; default: the newest. */
   readonly saved?: string | undefined;
-  /** Which repository of the workspace, by its path there. */
+  /** The path of a repository in the workspace. */
   readonly repository?: string | undefined;
-  /** The repository that gets the branches; the one of the current folder by default. */
+  /** The repository that gets the branches; default: the one of the current folder. */
   readonly into?: string | undefined;
   readonly stateDir?: string | undefined;
-  /** How the person calls us (`invocation`). */
+  /** How the user called Baton (`invocation`). */
   readonly command: string;
 }
 
-/** Brings the work of a removed workspace back as branches, or lists what was saved. Only reads what the daemon wrote. */
+/** Restores the work of a removed workspace as branches, or lists what was saved. Only reads the files of the daemon. */
 export async function recover(options: RecoverOptions, io: Io): Promise<number> {
   try {
     const saveDir = join(await stateDirOf(options, io), 'saved');
@@ -43,16 +43,16 @@ export async function recover(options: RecoverOptions, io: Io): Promise<number> 
     const into = resolve(io.cwd, options.into ?? '.');
     const restored = await restoreInto(into, saved, repository, io);
     const git = into === io.cwd ? 'git' : `git -C ${shellWord(shorter(into, io.cwd))}`;
-    io.stdout.write(formatRestored({ saved, repository, restored, git, again: callOf(options, saved) }));
+    io.stdout.write(formatRestored({ saved, repository, restored, git, again: commandOf(options, saved) }));
     return restored.unappliedPatch === null ? 0 : 1;
   } catch (error) {
-    if (error instanceof UsageError) return complain(error.message, 2, io);
+    if (error instanceof UsageError) return printProblem(neutralise(error.message), 2, io);
     const { code, message } = toBatonError(error, 'recover_failed');
-    return complain(`${code}: ${message}`, code === 'recover_failed' ? 1 : 2, io);
+    return printProblem(neutralise(`${code}: ${message}`), code === 'recover_failed' ? 1 : 2, io);
   }
 }
 
-/** The workflow only says where its state is: one that does not load any more is no reason not to get work back. */
+/** Does not load the workflow, which may be invalid by now: its path is enough to find the state. */
 async function stateDirOf({ stateDir, workflowPath }: RecoverOptions, io: Io): Promise<string> {
   const path = resolve(io.cwd, workflowPath);
   const dir =
@@ -64,7 +64,7 @@ async function stateDirOf({ stateDir, workflowPath }: RecoverOptions, io: Io): P
     () => true,
     () => false,
   );
-  const why = isThere ? `no daemon has worked with ${name}: there is no ${dir}` : `there is no ${name}`;
+  const why = isThere ? `no daemon has run with ${name}: there is no ${dir}` : `there is no ${name}`;
   const text = `${why}. Name the workflow that the daemon was started with, or its --state-dir`;
   throw new BatonError(isThere ? 'recover_failed' : 'missing_workflow_file', text);
 }
@@ -94,7 +94,7 @@ async function restoreInto(
   }
 }
 
-function callOf({ command, issue, saved, stateDir, workflowPath }: RecoverOptions, { name }: SavedFolder): string {
+function commandOf({ command, issue, saved, stateDir, workflowPath }: RecoverOptions, { name }: SavedFolder): string {
   const words = [
     ...['recover', ...(issue === undefined ? [] : [issue]), ...(workflowPath === 'WORKFLOW.md' ? [] : [workflowPath])],
     ...(saved === undefined && issue !== undefined ? [] : ['--saved', name]),
@@ -110,21 +110,16 @@ function isFolder(path: string): Promise<boolean> {
   );
 }
 
-function complain(text: string, code: number, io: Io): number {
-  io.stderr.write(`baton: ${neutralise(text)}\n`);
-  return code;
-}
-
 const NAMED = 5;
 
-/** What was saved of an issue, newest first. By identifier, and where none fits by id; case does not matter. */
+/** The saved work of an issue, newest first: by identifier, else by id; ignores case. */
 export function ofIssue(folders: readonly SavedFolder[], wanted: string): SavedFolder[] {
   const isSame = (text: string) => text.toLowerCase() === wanted.toLowerCase();
   const named = folders.filter(({ issue }) => isSame(issue.identifier));
   return named.length > 0 ? named : folders.filter(({ issue }) => isSame(issue.id));
 }
 
-/** The folder to bring back: the newest of the issue, or the one that was named. */
+/** The folder to restore: the newest of the issue, or the named one. */
 export function chooseFolder(
   folders: readonly SavedFolder[],
   {
@@ -138,13 +133,13 @@ export function chooseFolder(
   const chosen = saved === undefined ? mine[0] : mine.find(({ name }) => name === saved || name.endsWith(`@${saved}`));
   if (chosen !== undefined) return chosen;
   const names = mine.slice(0, NAMED).map(({ name }) => name);
-  throw new BatonError('recover_failed', `nothing was saved as ${saved}; there is: ${names.join(', ')}`);
+  throw new BatonError('recover_failed', `nothing was saved as ${saved}; there are: ${names.join(', ')}`);
 }
 
 function nothingSaved(folders: readonly SavedFolder[], issue: string | undefined, saveDir: string): string {
   const nothing = issue === undefined ? 'nothing was saved' : `nothing was saved of ${issue}`;
   if (folders.length === 0) {
-    return `${nothing}: ${saveDir} is empty. Work that was pushed is on its branch; saved work goes after workspace.keep_days. Another workflow or --state-dir has a folder of its own`;
+    return `${nothing}: ${saveDir} is empty. Pushed work is on its branch; saved work is removed after workspace.keep_days. Another workflow or --state-dir has its own folder`;
   }
   const identifiers = [...new Set(folders.map(({ issue: one }) => one.identifier))];
   const near = nearestWord(issue ?? '', identifiers);
@@ -153,7 +148,7 @@ function nothingSaved(folders: readonly SavedFolder[], issue: string | undefined
   return `${nothing}; there is saved work of ${identifiers.slice(0, NAMED).join(', ')}${more}`;
 }
 
-/** The repository of a workspace to bring back: the one that was named, else the workspace itself, else the only one. */
+/** The repository to restore: the named one, else the workspace itself, else the only one. */
 export function chooseRepository(
   { repositories, name }: SavedFolder,
   wanted: string | undefined,
@@ -163,10 +158,10 @@ export function chooseRepository(
     const path = wanted.replace(/^\.\/+|\/+$/g, '');
     const found = repositories.find((one) => (one.path || '.') === path || one.path === wanted);
     if (found) return found;
-    throw new BatonError('recover_failed', `${name} holds no repository ${wanted}; it holds ${paths.join(', ')}`);
+    throw new BatonError('recover_failed', `${name} contains no repository ${wanted}; it contains ${paths.join(', ')}`);
   }
   const found = repositories.find(({ path }) => path === '') ?? repositories[0];
-  if (found === undefined) throw new BatonError('recover_failed', `${name} is empty: there is nothing to bring back`);
+  if (found === undefined) throw new BatonError('recover_failed', `${name} is empty: there is nothing to restore`);
   if (found.path === '' || repositories.length === 1) return found;
   const text = `several repositories of the workspace were saved: ${paths.join(', ')}. Choose one with --repository, and with --into a clone of it`;
   throw new BatonError('recover_failed', text);

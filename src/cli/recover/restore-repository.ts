@@ -9,23 +9,23 @@ import type { TargetGit } from './target-git.js';
 export interface RestoredBranch {
   readonly part: Part;
   readonly branch: string;
-  /** Commits that the repository did not have. */
+  /** The number of commits that the repository did not have. */
   readonly commits: number;
-  /** Of the commit that was made of uncommitted changes, the last one of the branch; `null` when there were none. */
+  /** The summary of the commit with the uncommitted changes, the last one of the branch; null without such changes. */
   readonly changes: string | null;
 }
 
 export interface RestoredRepository {
   readonly branches: readonly RestoredBranch[];
-  /** Uncommitted changes that fit on no commit we know of. */
+  /** The patch of uncommitted changes that applies to no known commit. */
   readonly unappliedPatch: string | null;
 }
 
 const NO_BUNDLE: BundleHeader = { prerequisites: [], refs: new Map(), packOffset: 0 };
-/** How many commits are tried where nobody wrote down which one it was. */
+/** The number of commits to try when the base of the changes was not recorded. */
 const MAX_GUESSES = 50;
 
-/** Brings one repository of saved work back as new branches. Everything comes, or nothing is changed that git shows. */
+/** Restores one repository of saved work as new branches, all or none. */
 export async function restoreRepository(
   saved: SavedFolder,
   { prefix, head, branch, bundle, patch }: RecoverableRepository,
@@ -54,7 +54,7 @@ export async function restoreRepository(
 function requireFormat([id]: readonly string[], { dir, objectFormat }: TargetGit): void {
   const saved = id?.length === 64 ? 'sha256' : 'sha1';
   if (id === undefined || saved === objectFormat) return;
-  const text = `the saved work names its objects by ${saved}, ${dir} by ${objectFormat}. Name a clone of its repository with --into`;
+  const text = `the saved work uses the object format ${saved}, and ${dir} uses ${objectFormat}. Name a clone of its repository with --into`;
   throw new BatonError('recover_failed', text);
 }
 
@@ -73,13 +73,13 @@ async function requireCommits(ids: readonly string[], git: TargetGit): Promise<v
   );
 }
 
-/** Not by `git fetch`: before git 2.46 that checks no object of a bundle. */
+/** Does not use `git fetch`, which before git 2.46 checks no object of a bundle. */
 async function unpack(path: string, { packOffset, refs }: BundleHeader, git: TargetGit): Promise<void> {
   const inputFile = { path, offset: packOffset };
   const taken = await git.attempt(['index-pack', '--stdin', '--fix-thin', '--strict'], { inputFile });
   const isIncomplete = /did not receive expected object|unresolved delta/.test(taken.stderr);
   if (!taken.ok && !isIncomplete) {
-    const text = `${path} is damaged, or holds what git will not take: ${endOf(taken.stderr)}`;
+    const text = `${path} is damaged, or git rejects its content: ${endOf(taken.stderr)}`;
     throw new BatonError('recover_failed', text);
   }
   const input = `${[...new Set(refs.values())].join('\n')}\n`;
@@ -87,7 +87,7 @@ async function unpack(path: string, { packOffset, refs }: BundleHeader, git: Tar
     ? await git.attempt(['rev-list', '--objects', '--quiet', '--stdin', '--not', '--all'], { input })
     : taken;
   if (whole.ok) return;
-  const lacks = `${git.dir} lacks something that the saved work builds on: ${endOf(whole.stderr)}`;
+  const lacks = `${git.dir} lacks objects that the saved work builds on: ${endOf(whole.stderr)}`;
   throw new BatonError('recover_failed', `${lacks}. Name a complete clone of its repository with --into`);
 }
 
@@ -108,7 +108,7 @@ interface WantedBranch {
   readonly commit: string;
 }
 
-/** What becomes a branch. The branch that was checked out comes as `work`, with the changes on top. */
+/** The branches to create. The checked-out branch becomes `work`, with the uncommitted changes on top. */
 function partsOf(
   { refs }: BundleHeader,
   changes: string | null,
@@ -138,14 +138,14 @@ async function makeBranches(
   const parts = wanted.map(({ part }) => part);
   const names = branchNames(identifier, parts, existing.split('\n'));
   if (names === null) {
-    const text = `a branch called recovered is in the way in ${git.dir}: rename it (git branch -m recovered <name>)`;
+    const text = `the branch named recovered in ${git.dir} is in the way: rename it (git branch -m recovered <name>)`;
     throw new BatonError('recover_failed', text);
   }
   const made: Omit<RestoredBranch, 'changes'>[] = [];
   const lines: string[] = [];
   for (const [index, { part, commit: object }] of wanted.entries()) {
     const branch = names[index] ?? '';
-    // A tag may be an object of its own; a branch is a commit.
+    // A tag may be an object; a branch needs a commit.
     const commit = await git.run(['rev-parse', '--verify', `${object}^{commit}`]);
     const range = [commit, ...known.map((id) => `^${id}`)].map((word) => `${word}\n`).join('');
     const count = await git.run(['rev-list', '--count', '--stdin'], { input: range });
@@ -169,7 +169,7 @@ type Part =
 const FOLDER = 'recovered';
 const MAX_LENGTH = 100;
 
-/** Names that do not exist yet, one for each part, all with the same number. `null`: a branch is in the way of all of them. */
+/** New names for the parts, all with the same number. Null when the branch `recovered` prevents all of them. */
 function branchNames(identifier: string, parts: readonly Part[], existing: readonly string[]): string[] | null {
   if (existing.includes(FOLDER)) return null;
   for (let number = 1; ; number += 1) {
@@ -196,7 +196,7 @@ function nameOf(part: Part, base: string): string {
   }
 }
 
-/** Git keeps no branch `a` beside a branch `a/b`. Some disks do not tell `A` from `a`. */
+/** Git allows no branch `a` beside a branch `a/b`. Some file systems ignore case. */
 function isInTheWay(other: string, name: string): boolean {
   const [one, two] = [other.toLowerCase(), name.toLowerCase()];
   return one === two || one.startsWith(`${two}/`) || two.startsWith(`${one}/`);
@@ -216,11 +216,11 @@ function wordOf(identifier: string): string {
 interface ChangesRequest {
   readonly saved: SavedFolder;
   readonly patch: string;
-  /** Commits that the changes may have been made on, the likeliest first; `null` is before the first commit. */
+  /** Possible bases of the changes, the likeliest first; null stands for a repository without commits. */
   readonly bases: readonly (string | null)[];
 }
 
-/** Makes one commit of uncommitted changes, on the first commit that they fit on: `null` when they fit on none. No branch moves. */
+/** Commits the uncommitted changes on the first base that they apply to. Null when they apply to none. Moves no branch. */
 async function commitChanges(
   { saved, patch, bases }: ChangesRequest,
   git: TargetGit,
@@ -249,7 +249,7 @@ Saved as ${name}.
 `;
 }
 
-/** As the person, where git knows them. */
+/** The identity of the user, if git knows it. */
 async function identity(git: TargetGit): Promise<{ readonly [name: string]: string }> {
   const isKnown =
     (await git.attempt(['var', 'GIT_COMMITTER_IDENT'])).ok && (await git.attempt(['var', 'GIT_AUTHOR_IDENT'])).ok;

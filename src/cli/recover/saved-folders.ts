@@ -12,7 +12,7 @@ import {
 } from '../../../runner/workspace/saved-work.js';
 import { BatonError } from '../../domain/errors.js';
 
-/** What was saved of one workspace. */
+/** The saved work of one workspace. */
 export interface SavedFolder {
   readonly name: string;
   readonly path: string;
@@ -24,23 +24,23 @@ export interface SavedFolder {
 }
 
 export interface RecoverableRepository extends Omit<SavedRepository, 'head'> {
-  /** `undefined`: not known, as the folder has no record. */
+  /** Undefined when the folder has no record. */
   readonly head: string | null | undefined;
 }
 
-/** Everything that was saved, newest first. Reads only. */
+/** All saved work, newest first. Reads only. */
 export async function savedFolders(saveDir: string): Promise<SavedFolder[]> {
   const names = await readdir(saveDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     return [];
   });
   const found = await Promise.all(
-    names.filter((name) => !name.startsWith(PARTIAL_PREFIX)).map((name) => look(saveDir, name)),
+    names.filter((name) => !name.startsWith(PARTIAL_PREFIX)).map((name) => readFolder(saveDir, name)),
   );
   return found.filter((one) => one !== null).sort((a, b) => b.savedAtMs - a.savedAtMs);
 }
 
-async function look(saveDir: string, name: string): Promise<SavedFolder | null> {
+async function readFolder(saveDir: string, name: string): Promise<SavedFolder | null> {
   const facts = parseSavedName(name);
   const path = join(saveDir, name);
   if (facts === null || !(await lstat(path).then((stats) => stats.isDirectory(), isGone))) return null;
@@ -60,13 +60,13 @@ async function look(saveDir: string, name: string): Promise<SavedFolder | null> 
   };
 }
 
-/** The daemon may delete what is old while we look. */
+/** The daemon may remove an old folder at the same time. */
 function isGone(error: NodeJS.ErrnoException): false {
   if (error.code === 'ENOENT') return false;
   throw error;
 }
 
-/** `null` when there is none (it was saved by an older Baton), or none that can be read: then the files speak. */
+/** Null when there is no valid record, as in a folder of an older Baton; then the files are read. */
 async function readRecord(path: string): Promise<SavedRecord | null> {
   try {
     return savedRecord.parse(JSON.parse(await readFile(join(path, RECORD_FILE), 'utf8')));
@@ -97,11 +97,11 @@ async function withoutRecord(path: string, files: readonly string[]): Promise<Re
 }
 
 export interface BundleHeader {
-  /** Commits that the bundle builds on and does not hold. */
+  /** Commits that the bundle builds on and does not contain. */
   readonly prerequisites: readonly string[];
-  /** What it holds: full names of refs, and where they point. */
+  /** Its refs by full name. */
   readonly refs: ReadonlyMap<string, string>;
-  /** Where the header ends and the pack begins. */
+  /** The offset of the pack after the header. */
   readonly packOffset: number;
 }
 
@@ -110,11 +110,11 @@ const CHUNK_BYTES = 65_536;
 const END = Buffer.from('\n\n');
 const OBJECT_ID = '([0-9a-f]{40}|[0-9a-f]{64})';
 
-/** Reads the text in front of a bundle's pack, as gitformat-bundle(5) tells it. */
+/** Reads the header of a bundle; see gitformat-bundle(5). */
 export async function readBundleHeader(path: string): Promise<BundleHeader> {
   const bytes = await headerBytes(path);
   const [signature = '', ...lines] = bytes.toString('utf8').split('\n');
-  if (!/^# v[23] git bundle$/.test(signature)) throw damaged(path, 'it does not begin as one');
+  if (!/^# v[23] git bundle$/.test(signature)) throw damaged(path, 'its signature is missing');
   const prerequisites: string[] = [];
   const refs = new Map<string, string>();
   for (const line of lines) {
@@ -124,7 +124,7 @@ export async function readBundleHeader(path: string): Promise<BundleHeader> {
     else if (id !== undefined && name !== undefined) refs.set(name, id);
     else if (!line.startsWith('@')) throw damaged(path, 'its header cannot be read');
   }
-  if (refs.size === 0) throw damaged(path, 'it names no branch');
+  if (refs.size === 0) throw damaged(path, 'it contains no branch');
   return { prerequisites, refs, packOffset: bytes.length + END.length };
 }
 
@@ -146,8 +146,5 @@ async function headerBytes(path: string): Promise<Buffer> {
 }
 
 function damaged(path: string, why: string): BatonError {
-  return new BatonError(
-    'recover_failed',
-    `${path} is no whole bundle of git: ${why}. Is there another one? See --list`,
-  );
+  return new BatonError('recover_failed', `${path} is no complete git bundle: ${why}. See --list for other saved work`);
 }

@@ -13,24 +13,24 @@ export interface GitResult {
 }
 
 export interface GitOptions {
-  /** Given on the standard input. */
+  /** Text for the standard input. */
   readonly input?: string;
-  /** A file, and the place in it from which on it is the standard input. */
+  /** A file for the standard input, from that offset on. */
   readonly inputFile?: { readonly path: string; readonly offset: number };
   readonly env?: { readonly [name: string]: string };
 }
 
-/** Git in the repository that saved work comes back to. */
+/** Git in the repository that gets the saved work. */
 export interface TargetGit {
-  /** Its folder, as a person named it. */
+  /** Its folder, as the user named it. */
   readonly dir: string;
   readonly isShallow: boolean;
   readonly objectFormat: string;
-  /** For what does not outlive the command. */
+  /** A folder for temporary files. */
   readonly scratch: string;
-  /** A command that may fail. */
+  /** Runs a command that may fail. */
   attempt(args: readonly string[], options?: GitOptions): Promise<GitResult>;
-  /** What a command printed, without the last line break. Throws `recover_failed` when it fails. */
+  /** Returns the output of a command without the last line break. Throws `recover_failed`. */
   run(args: readonly string[], options?: GitOptions): Promise<string>;
 }
 
@@ -38,8 +38,8 @@ const TIME_LIMIT_MS = 300_000;
 const WITH_INPUT = 'set -o pipefail; tail -c "+$BATON_INPUT_FROM" -- "$BATON_INPUT" | git "$@"';
 
 /**
- * What was saved was written by an agent: no hook runs over it, no setting speeds up by calling a program. The working tree is
- * an empty folder, and whoever needs an index brings one, so that those of the repository cannot be touched.
+ * An agent wrote the saved work, so git must run no hook and no program of a setting. The working tree is an empty folder, and commands that
+ * need an index use their own, so that those of the repository stay untouched.
  */
 const HARMLESS = [
   ...['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', '-c', 'core.bare=false'],
@@ -108,7 +108,7 @@ async function findRepository(dir: string, call: (args: readonly string[]) => Pr
   throw new UsageError(`${why}. Go to a clone of the repository, or name one with --into`);
 }
 
-/** No failure of ours, but a matter of how and where the command was called. */
+/** The command was called with wrong arguments or in the wrong folder. */
 export class UsageError extends Error {
   override readonly name = 'WrongCall';
 }

@@ -7,16 +7,16 @@ import type { Io } from '../io.js';
 import { openWorkflow } from '../open-workflow.js';
 import {
   chooseRunAs,
-  chooseUnit,
+  findUnit,
   lastLogLines,
   type OurUnit,
   ourUnits,
-  placesOf,
   readUnit,
   refuseWithoutRoot,
   refuseWithoutSystemd,
-  type ServicePlaces,
+  type ServiceFolders,
   type SystemdPrograms,
+  serviceFolders,
   systemctlArgs,
   unitPath,
   variablesPath,
@@ -25,7 +25,7 @@ import {
 import { nameOfFolder, type Scope, type UnitMark, unitNameOf, unitText } from './unit-text.js';
 import { firstVariables, unitVariables, type WantedVariables, wantedVariables } from './variables.js';
 
-/** Writes the unit of a workflow and starts it; the exit code. Throws `BatonError`, before anything is written where it can. */
+/** Writes the unit of a workflow and starts it; returns the exit code. Throws `BatonError`, if possible before anything is written. */
 export async function installService(options: InstallOptions, io: Io): Promise<number> {
   const { scope, dryRun, command } = options;
   if (!dryRun) refuseWithoutRoot(scope, `${command} service install`);
@@ -33,7 +33,7 @@ export async function installService(options: InstallOptions, io: Io): Promise<n
   const tell = (text: string) => io.stdout.write(`${neutraliseLines(text)}\n`);
   if (/[\\/]_npx[\\/]/.test(options.program.script)) tell(NPX);
   if (dryRun) {
-    // Nobody is asked whether it runs; where a unit is there, it most likely does.
+    // Does not ask systemd; an existing unit is probably active.
     io.stdout.write(formatPlan(plan, systemctlCalls(plan, plan.before !== null), true));
     for (const note of notesOf(plan)) tell(note);
     return 0;
@@ -46,23 +46,25 @@ export async function installService(options: InstallOptions, io: Io): Promise<n
     for (const call of calls) await actOrShowLog(plan, call, programs);
     for (const note of [...notesOf(plan), ...(await lingerNote(plan, programs, io))]) tell(note);
     const isStarted = calls.some((call) => call.includes('--now') || call.includes('restart'));
-    const look = `${command} service status ${scope === 'system' ? '--system ' : ''}--name ${plan.name}`;
+    const statusCommand = `${command} service status ${scope === 'system' ? '--system ' : ''}--name ${plan.name}`;
     tell(
-      isStarted ? `${plan.unit} is running. Look at it with: ${look}` : `${plan.unit} is installed, but not started.`,
+      isStarted
+        ? `${plan.unit} is running. Its status: ${statusCommand}`
+        : `${plan.unit} is installed, but not started.`,
     );
     return 0;
   });
 }
 
 const NPX =
-  'Baton was started by npx, from a cache that npm empties now and then. For a service that lasts: npm install -g batond, then install the service with `baton`.';
+  'Baton was started by npx from a cache that npm may empty. For a permanent service: npm install -g batond, then install the service with `baton`.';
 
 async function isActive({ scope, unit }: InstallPlan, programs: SystemdPrograms): Promise<boolean> {
   const { stdout } = await programs.ask('systemctl', ...systemctlArgs(scope, ['is-active', unit]));
   return /^(?:active|activating|reloading)$/m.test(stdout);
 }
 
-/** A service that does not come up says why in its log, and nowhere else. */
+/** The log of a service is the only place with the reason for a failed start. */
 async function actOrShowLog(plan: InstallPlan, call: readonly string[], programs: SystemdPrograms): Promise<void> {
   try {
     await programs.act(...call);
@@ -79,9 +81,7 @@ async function lingerNote({ scope }: InstallPlan, programs: SystemdPrograms, io:
   const user = io.env.USER || String(process.getuid?.());
   const { stdout } = await programs.ask('loginctl', 'show-user', user, '--property=Linger', '--value');
   if (stdout.trim() === 'yes') return [];
-  return [
-    `It stops when you log out, and does not start with the machine, unless you once run: loginctl enable-linger ${user}`,
-  ];
+  return [`It stops when you log out and does not start at boot, unless you run once: loginctl enable-linger ${user}`];
 }
 
 export interface UninstallOptions {
@@ -90,20 +90,20 @@ export interface UninstallOptions {
   readonly scope: Scope;
   readonly dryRun: boolean;
   readonly command: string;
-  /** `/etc`; tests have another. */
+  /** `/etc`, except in tests. */
   readonly etcDir?: string | undefined;
 }
 
-/** Stops a service and removes its unit, if it is ours; what it has done stays. The exit code. Throws `service_failed`. */
+/** Stops a service and removes its unit, if Baton wrote it; its state stays. Returns the exit code. Throws `service_failed`. */
 export async function uninstallService(options: UninstallOptions, io: Io): Promise<number> {
   const { scope, dryRun, name, workflowPath, etcDir, command } = options;
   if (!dryRun) refuseWithoutRoot(scope, `${command} service uninstall`);
-  const places = placesOf(scope, { ...io, etcDir });
-  const ours = await chooseUnit(places, { name, workflowPath, cwd: io.cwd });
+  const folders = serviceFolders(scope, { ...io, etcDir });
+  const ours = await findUnit(folders, { name, workflowPath, cwd: io.cwd });
   const unit = unitNameOf(ours.name);
   const tell = (...lines: string[]) => io.stdout.write(`${neutraliseLines(lines.join('\n'))}\n`);
   const say = (...args: string[]) => `systemctl ${systemctlArgs(scope, args).join(' ')}`;
-  const kept = await keptText(ours);
+  const kept = await formatKept(ours);
   if (dryRun) {
     tell('Would run:', `    ${say('disable', '--now', unit)}`, `Would remove ${ours.path}, then run:`);
     tell(`    ${say('daemon-reload')}`, kept);
@@ -111,20 +111,20 @@ export async function uninstallService(options: UninstallOptions, io: Io): Promi
   }
   return withSystemd(scope, io, async (programs) => {
     await refuseWithoutSystemd(scope, programs);
-    // First: a unit without its file could not be told to stop in its own way.
+    // First, because systemd could not stop a unit without its file properly.
     await programs.act('disable', '--now', unit);
     await rm(ours.path).catch((error: Error) => {
       throw new BatonError('service_failed', `${ours.path} could not be removed: ${error.message}`);
     });
     await programs.act('daemon-reload');
-    // Otherwise one that had failed stays in the lists; it fails where there is nothing to forget.
+    // A failed unit would stay in the lists. This call fails when there is nothing to reset.
     await programs.ask('systemctl', ...systemctlArgs(scope, ['reset-failed', unit]));
     tell(`${unit} is stopped and removed.`, kept);
     return 0;
   });
 }
 
-async function keptText({ path, mark }: OurUnit): Promise<string> {
+async function formatKept({ path, mark }: OurUnit): Promise<string> {
   const others = [mark.environmentFile, `${path}.d`];
   const isThere = await Promise.all(
     others.map((file) =>
@@ -135,7 +135,7 @@ async function keptText({ path, mark }: OurUnit): Promise<string> {
     ),
   );
   const left = [mark.stateDir, ...others.filter((_, index) => isThere[index])];
-  return ['Kept, to be deleted by hand if nobody needs it:', ...left.map((file) => `    ${file}`)].join('\n');
+  return ['Kept; delete it by hand if you do not need it:', ...left.map((file) => `    ${file}`)].join('\n');
 }
 
 export interface InstallOptions {
@@ -149,13 +149,13 @@ export interface InstallOptions {
   readonly dryRun: boolean;
   /** How Baton is started: Node and the script of the command. */
   readonly program: { readonly node: string; readonly script: string };
-  /** How the person calls us (`invocation`). */
+  /** How the user called Baton (`invocation`). */
   readonly command: string;
-  /** `/etc`; tests have another. */
+  /** `/etc`, except in tests. */
   readonly etcDir?: string | undefined;
 }
 
-/** Everything that is to be done, before anything is. */
+/** What the installation will do. */
 export interface InstallPlan {
   readonly name: string;
   readonly unit: string;
@@ -163,7 +163,7 @@ export interface InstallPlan {
   readonly runAs: string | null;
   readonly workflow: string;
   readonly unitFile: { readonly path: string; readonly text: string };
-  /** What is there now. */
+  /** The present unit. */
   readonly before: OurUnit | null;
   readonly variablesFile: VariablesFile;
   readonly wanted: WantedVariables;
@@ -171,14 +171,14 @@ export interface InstallPlan {
 
 export interface VariablesFile {
   readonly path: string;
-  /** What it says at first. */
+  /** The text of a new file. */
   readonly text: string;
   readonly isThere: boolean;
   /** Others can read it. */
   readonly isOpen: boolean;
 }
 
-/** Looks at everything and changes nothing. Throws `BatonError`: `service_failed` for what is in the way. */
+/** Plans the installation without changing anything. Throws `BatonError`, `service_failed` for an obstacle. */
 export async function planInstall(options: InstallOptions, io: Io): Promise<InstallPlan> {
   const { scope, etcDir } = options;
   const runAs = await chooseRunAs(scope, options.runAs, io);
@@ -188,10 +188,10 @@ export async function planInstall(options: InstallOptions, io: Io): Promise<Inst
   const { path, dir, config, secretNames } = loaded.workflow;
   const name = options.name ?? nameOfFolder(dir);
   const unit = unitNameOf(name);
-  const places = placesOf(scope, { env: io.env, homeDir: io.homeDir, etcDir });
-  const mark = { workflow: await realpath(path), stateDir, environmentFile: variablesPath(places, name) };
-  const before = await readUnit(places, name);
-  await refuseClash({ name, mark, before, path: unitPath(places, name) }, placesOfAll(io, etcDir));
+  const folders = serviceFolders(scope, { env: io.env, homeDir: io.homeDir, etcDir });
+  const mark = { workflow: await realpath(path), stateDir, environmentFile: variablesPath(folders, name) };
+  const before = await readUnit(folders, name);
+  await refuseClash({ name, mark, before, path: unitPath(folders, name) }, allFolders(io, etcDir));
 
   const environment = unitVariables(io.env, scope);
   const script = await realpath(options.program.script);
@@ -208,13 +208,13 @@ export async function planInstall(options: InstallOptions, io: Io): Promise<Inst
   const restart = ['systemctl', ...systemctlArgs(scope, ['restart', unit])].join(' ');
   return {
     ...{ name, unit, scope, runAs: runAs.user, workflow: path, wanted },
-    unitFile: { path: unitPath(places, name), text },
+    unitFile: { path: unitPath(folders, name), text },
     before: before === 'foreign' ? null : before,
     variablesFile: { path: mark.environmentFile, ...file, text: firstVariables(unit, restart, secretNames) },
   };
 }
 
-/** `text: null`: it is there and cannot be read, as by whoever tries out what root would do. */
+/** `text` is null for a file that cannot be read, as in a dry run without the rights of root. */
 async function readVariables(path: string) {
   try {
     const { mode } = await stat(path);
@@ -234,39 +234,39 @@ function runArguments({ stateDir, port, logLevel }: InstallOptions, workflow: st
   ];
 }
 
-function placesOfAll(io: Io, etcDir: string | undefined): readonly ServicePlaces[] {
-  return [placesOf('user', io), placesOf('system', { ...io, etcDir })];
+function allFolders(io: Io, etcDir: string | undefined): readonly ServiceFolders[] {
+  return [serviceFolders('user', io), serviceFolders('system', { ...io, etcDir })];
 }
 
-/** What says where things of the person who installs are: the service of another user has its own. */
+/** Without the folders of the installing user, since the service of another user has its own. */
 function withoutUser(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('XDG_')));
 }
 
-/** The calls of systemctl that an installation makes, after the files are written. */
+/** The calls of systemctl after the files are written. */
 export function systemctlCalls(plan: InstallPlan, isActive: boolean): readonly (readonly string[])[] {
   const { unit, before, unitFile, wanted } = plan;
   const reload = ['daemon-reload'];
-  // It would end at once, and a service that was never up is harder to understand than one that waits.
+  // Without its secrets the service would fail at once.
   if (wanted.missing.length > 0 && !isActive) return [reload, ['enable', unit]];
   if (!isActive || before?.text === unitFile.text) return [reload, ['enable', '--now', unit]];
   return [reload, ['enable', unit], ['restart', unit]];
 }
 
-/** What will be done, or would be. */
+/** What the installation does, or would do. */
 export function formatPlan(plan: InstallPlan, calls: readonly (readonly string[])[], isDry: boolean): string {
   const { unit, workflow, unitFile, variablesFile, before, scope } = plan;
   const [writes, runs] = isDry ? ['Would write', 'Would run'] : ['Writes', 'Runs'];
   const unitPart =
     before?.text === unitFile.text
-      ? [`${unitFile.path} is there already, as it should be.`]
+      ? [`${unitFile.path} already exists and is up to date.`]
       : [
-          `${writes} ${unitFile.path}${before === null ? '' : ', in place of the one before'}:`,
+          `${writes} ${unitFile.path}${before === null ? '' : ', replacing the previous one'}:`,
           ...indented(unitFile.text),
         ];
   const variablesPart = variablesFile.isThere
-    ? [`${variablesFile.path} is there already and stays as it is.`]
-    : [`${writes} ${variablesFile.path}, which only its owner can read:`, ...indented(variablesFile.text)];
+    ? [`${variablesFile.path} already exists and stays unchanged.`]
+    : [`${writes} ${variablesFile.path}, readable by its owner only:`, ...indented(variablesFile.text)];
   const lines = [
     `${unit}, the service of ${workflow}`,
     '',
@@ -281,7 +281,7 @@ export function formatPlan(plan: InstallPlan, calls: readonly (readonly string[]
   return `${neutraliseLines(lines.join('\n'))}\n`;
 }
 
-/** What the person has to know or to do besides. */
+/** What else the user should know or do. */
 export function notesOf(plan: InstallPlan): readonly string[] {
   const { scope, unit, wanted, variablesFile, runAs } = plan;
   const start = `systemctl ${systemctlArgs(scope, ['restart', unit]).join(' ')}`;
@@ -290,14 +290,14 @@ export function notesOf(plan: InstallPlan): readonly string[] {
     ...(missing.length === 0
       ? []
       : [
-          `The workflow wants ${missing.join(', ')}: put ${missing.length > 1 ? 'them' : 'it'} into ${variablesFile.path}, then: ${start}`,
+          `The workflow needs ${missing.join(', ')}: put ${missing.length > 1 ? 'them' : 'it'} into ${variablesFile.path}, then: ${start}`,
         ]),
     ...(leftBehind.length === 0
       ? []
       : [
-          `Set here, but not for the service: ${leftBehind.join(', ')}. What it needs of them belongs into ${variablesFile.path}.`,
+          `Set here, but not for the service: ${leftBehind.join(', ')}. Put those that it needs into ${variablesFile.path}.`,
         ]),
-    ...(variablesFile.isOpen ? [`Others can read ${variablesFile.path}: chmod 600 it.`] : []),
+    ...(variablesFile.isOpen ? [`Other users can read ${variablesFile.path}: run chmod 600 on it.`] : []),
     ...(runAs === 'root' ? ['It runs as root, and so do its agents: they can read and change everything.'] : []),
   ];
 }
@@ -309,7 +309,7 @@ function indented(text: string): string[] {
     .map((line) => (line === '' ? '' : `    ${line}`));
 }
 
-/** Writes what is not there yet; a file of variables that is there is never touched. Throws `service_failed`. */
+/** Writes the files. Never touches an existing file of variables. Throws `service_failed`. */
 export async function writeServiceFiles({ unitFile, variablesFile, before }: InstallPlan): Promise<void> {
   try {
     if (!variablesFile.isThere) await createPrivate(variablesFile);
@@ -330,13 +330,13 @@ async function createPrivate({ path, text }: NewFile): Promise<void> {
   await writeFile(path, text, { flag: 'wx', mode: 0o600 });
 }
 
-/** At once: a systemd that reads it meanwhile sees the old one or the new one. */
+/** Refolders the file atomically, since systemd may read it at any time. */
 async function replace({ path, text }: NewFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const half = `${path}.${process.pid}.new`;
   try {
     await writeFile(half, text, { flag: 'wx' });
-    // Whatever the umask is: it holds no secret, and `systemctl cat` is for everybody.
+    // Regardless of the umask: it contains no secret, and `systemctl cat` works for every user.
     await chmod(half, 0o644);
     await rename(half, path);
   } finally {
@@ -348,12 +348,12 @@ export interface WantedUnit {
   readonly name: string;
   readonly path: string;
   readonly mark: UnitMark;
-  /** What is at its path now. */
+  /** The file at its path. */
   readonly before: OurUnit | 'foreign' | null;
 }
 
-/** Throws `service_failed` when installing would overwrite what is not for it, or make a second daemon for a workflow. */
-export async function refuseClash(wanted: WantedUnit, places: readonly ServicePlaces[]): Promise<void> {
+/** Throws `service_failed` when the installation would overwrite another unit or start a second daemon for a workflow. */
+export async function refuseClash(wanted: WantedUnit, folders: readonly ServiceFolders[]): Promise<void> {
   const { path, mark, before } = wanted;
   const { workflow } = mark;
   if (before === 'foreign') {
@@ -366,7 +366,7 @@ export async function refuseClash(wanted: WantedUnit, places: readonly ServicePl
     const message = `${path} is the service of ${before.mark.workflow}. Choose another name: --name`;
     throw new BatonError('service_failed', message);
   }
-  const units = (await Promise.all(places.map(ourUnits))).flat();
+  const units = (await Promise.all(folders.map(ourUnits))).flat();
   const other = units.find((unit) => unit.mark.workflow === workflow && unit.path !== path);
   if (!other) return;
   const message = `${workflow} has a service already: ${other.name} (${other.path}). Uninstall it first, or install with --name ${other.name} to change it`;

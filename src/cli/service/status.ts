@@ -9,15 +9,15 @@ import { BatonError } from '../../domain/errors.js';
 import { neutralise, neutraliseLines } from '../../text/neutralise.js';
 import type { Io } from '../io.js';
 import {
-  chooseUnit,
+  findUnit,
   journalArgs,
   lastLogLines,
   logLine,
   type OurUnit,
   ourUnits,
-  placesOf,
   refuseWithoutSystemd,
   type SystemdPrograms,
+  serviceFolders,
   systemctlArgs,
   systemdEnvironment,
   withSystemd,
@@ -25,7 +25,7 @@ import {
 import { type Scope, unitNameOf } from './unit-text.js';
 
 export interface StatusOptions {
-  /** `undefined`, and no name either: all services. */
+  /** Without a workflow and a name: all services. */
   readonly workflowPath?: string | undefined;
   readonly name?: string | undefined;
   readonly scope: Scope;
@@ -34,29 +34,29 @@ export interface StatusOptions {
 
 const LOG_LINES = 5;
 
-/** Tells how one service is, or all of ours: 0 when all are active, else 1. Throws `service_failed`. */
+/** Prints the status of one service or of all; exit code 0 when all are active, else 1. Throws `service_failed`. */
 export async function serviceStatus(options: StatusOptions, io: Io): Promise<number> {
   const { scope, name, workflowPath, etcDir } = options;
-  const places = placesOf(scope, { ...io, etcDir });
+  const folders = serviceFolders(scope, { ...io, etcDir });
   const isAll = name === undefined && workflowPath === undefined;
   const units = isAll
-    ? await ourUnits(places)
-    : [await chooseUnit(places, { name, workflowPath: workflowPath ?? 'WORKFLOW.md', cwd: io.cwd })];
+    ? await ourUnits(folders)
+    : [await findUnit(folders, { name, workflowPath: workflowPath ?? 'WORKFLOW.md', cwd: io.cwd })];
   if (units.length === 0) {
     const hint = scope === 'user' ? ' Services of the machine: --system.' : '';
-    io.stdout.write(`${neutralise(`No service is installed: ${places.units} has no unit of Baton.${hint}`)}\n`);
+    io.stdout.write(`${neutralise(`No service is installed: ${folders.units} has no unit of Baton.${hint}`)}\n`);
     return 1;
   }
   return withSystemd(scope, io, async (programs) => {
     await refuseWithoutSystemd(scope, programs);
-    const told: Told[] = [];
-    for (const unit of units) told.push(await tellUnit(unit, scope, programs));
-    io.stdout.write(`${neutraliseLines(told.map(({ text }) => text).join('\n\n'))}\n`);
-    return told.every(({ isActive }) => isActive) ? 0 : 1;
+    const statuses: UnitStatus[] = [];
+    for (const unit of units) statuses.push(await readUnitStatus(unit, scope, programs));
+    io.stdout.write(`${neutraliseLines(statuses.map(({ text }) => text).join('\n\n'))}\n`);
+    return statuses.every(({ isActive }) => isActive) ? 0 : 1;
   });
 }
 
-interface Told {
+interface UnitStatus {
   readonly text: string;
   readonly isActive: boolean;
 }
@@ -66,7 +66,7 @@ const PROPERTIES = [
   ...['Result', 'ExecMainStatus', 'NeedDaemonReload'],
 ];
 
-async function tellUnit(ours: OurUnit, scope: Scope, programs: SystemdPrograms): Promise<Told> {
+async function readUnitStatus(ours: OurUnit, scope: Scope, programs: SystemdPrograms): Promise<UnitStatus> {
   const unit = unitNameOf(ours.name);
   const show = systemctlArgs(scope, ['show', unit, `--property=${PROPERTIES.join(',')}`]);
   const facts = parseProperties((await programs.ask('systemctl', ...show)).stdout);
@@ -87,7 +87,7 @@ export function parseProperties(text: string): UnitProperties {
   );
 }
 
-/** For people. Pure. */
+/** The status as text. Pure. */
 export function statusText(
   { name, path, mark }: Pick<OurUnit, 'name' | 'path' | 'mark'>,
   facts: UnitProperties,
@@ -100,7 +100,7 @@ export function statusText(
   const row = (label: string, value: string) => `  ${label.padEnd(10)}${value}`;
   return [
     `${name}: ${ActiveState} (${SubState})${since}, ${UnitFileState}${pid}`,
-    ...(facts.StatusText === undefined ? [] : [row('says', facts.StatusText)]),
+    ...(facts.StatusText === undefined ? [] : [row('status', facts.StatusText)]),
     ...(hasFailed ? [row('failed', `${facts.Result}, exit code ${facts.ExecMainStatus ?? '?'}`)] : []),
     ...((facts.NRestarts ?? '0') === '0' ? [] : [row('restarts', facts.NRestarts ?? '')]),
     row('workflow', mark.workflow),
@@ -121,11 +121,11 @@ export interface LogsOptions {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Prints the log of a service, on and on with `follow`: as JSON lines, on a terminal as people read them. Throws `service_failed`. */
+/** Prints the log of a service, with `follow` also new lines: as JSON lines, on a terminal formatted. Throws `service_failed`. */
 export async function serviceLogs(options: LogsOptions, io: Io): Promise<number> {
   const { scope, name, workflowPath, etcDir, lines, follow } = options;
-  const places = placesOf(scope, { ...io, etcDir });
-  const ours = await chooseUnit(places, { name, workflowPath, cwd: io.cwd });
+  const folders = serviceFolders(scope, { ...io, etcDir });
+  const ours = await findUnit(folders, { name, workflowPath, cwd: io.cwd });
   const args = [...journalArgs(scope, unitNameOf(ours.name), lines), ...(follow ? ['--follow'] : [])];
   const clock = createClock();
   try {
@@ -140,14 +140,14 @@ export async function serviceLogs(options: LogsOptions, io: Io): Promise<number>
     ).catch((error: Error) => {
       throw new BatonError('service_failed', `the log cannot be read: ${error.message}`, {}, { cause: error });
     });
-    return await pass(child, io);
+    return await forwardLines(child, io);
   } finally {
     clock.close();
   }
 }
 
-/** Until it ends, somebody ends us, or nobody reads any more. */
-async function pass(child: ContainedProcess, io: Io): Promise<number> {
+/** Until the program ends, a signal arrives or the reader is gone. */
+async function forwardLines(child: ContainedProcess, io: Io): Promise<number> {
   let isStopped = false;
   const stop = () => {
     isStopped = true;
@@ -156,16 +156,18 @@ async function pass(child: ContainedProcess, io: Io): Promise<number> {
   for (const signal of SIGNALS) process.once(signal, stop);
   io.stdout.once('error', stop);
   try {
-    const complaint: string[] = [];
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => complaint.push(chunk));
+    const errors: string[] = [];
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => errors.push(chunk));
     for await (const line of createInterface({ input: child.stdout })) {
-      const isTaken = io.stdout.write(`${io.isTTY ? logLine(line, { colour: !io.env.NO_COLOR }) : neutralise(line)}\n`);
-      if (!isTaken && !isStopped) await drained(io);
+      const isWritten = io.stdout.write(
+        `${io.isTTY ? logLine(line, { colour: !io.env.NO_COLOR }) : neutralise(line)}\n`,
+      );
+      if (!isWritten && !isStopped) await drained(io);
       if (isStopped) break;
     }
     const { code } = await child.exited;
     if (code === 0 || isStopped) return 0;
-    throw new BatonError('service_failed', `journalctl failed (${code}): ${complaint.join('').trim().slice(-1000)}`);
+    throw new BatonError('service_failed', `journalctl failed (${code}): ${errors.join('').trim().slice(-1000)}`);
   } finally {
     for (const signal of SIGNALS) process.removeListener(signal, stop);
     io.stdout.removeListener('error', stop);

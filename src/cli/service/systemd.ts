@@ -12,7 +12,7 @@ import { runShell } from '../shell.js';
 import { readMark, type Scope, serviceNameOf, type UnitMark, unitNameOf } from './unit-text.js';
 
 const ASK_LIMIT_MS = 30_000;
-/** Longer than a unit of ours may take to start, and to stop. */
+/** Longer than the start and stop timeouts of our units. */
 const ACT_LIMIT_MS = 1_800_000;
 
 interface ProgramResult {
@@ -21,7 +21,7 @@ interface ProgramResult {
   readonly stderr: string;
 }
 
-/** The programs of systemd, as this person can call them. */
+/** The programs of systemd, called as the current user. */
 export interface SystemdPrograms {
   /** Runs a program that may fail. */
   ask(program: string, ...args: readonly string[]): Promise<ProgramResult>;
@@ -29,7 +29,7 @@ export interface SystemdPrograms {
   act(...args: readonly string[]): Promise<void>;
 }
 
-/** Gives `use` the programs, and leaves nothing running. */
+/** Passes the programs to `use` and leaves no process. */
 export async function withSystemd<T>(scope: Scope, io: Io, use: (programs: SystemdPrograms) => Promise<T>): Promise<T> {
   const clock = createClock();
   try {
@@ -61,11 +61,11 @@ export function systemctlArgs(scope: Scope, args: readonly string[]): readonly s
   return scope === 'user' ? ['--user', ...args] : args;
 }
 
-/** For programs that talk to systemd and whose answers we read. */
+/** The environment of the programs whose output is parsed. */
 export function systemdEnvironment(io: Io): { readonly [name: string]: string } {
   const uid = process.getuid?.() ?? 0;
   const { env } = environmentFor('hook', {
-    // After `su` it is not set, though the systemd of the user may well be there.
+    // It is not set after `su`, although the systemd of the user may be running.
     base: { XDG_RUNTIME_DIR: `/run/user/${uid}`, ...io.env },
     policy: 'allowlist',
     allow: [],
@@ -77,15 +77,15 @@ export function systemdEnvironment(io: Io): { readonly [name: string]: string } 
 }
 
 const INSTEAD =
-  'What to do instead: `baton service install --dry-run` prints the unit, to be used elsewhere; `tmux new -d baton` keeps a daemon running without a service; a line for `baton --once` in the crontab works issues off at set times';
+  'Alternatives: `baton service install --dry-run` prints the unit for another machine; `tmux new -d baton` keeps a daemon running without a service; a crontab line with `baton --once` runs it at set times';
 
-/** Throws `service_failed` with what to do when there is no systemd that could run a service. */
+/** Throws `service_failed` with alternatives when there is no systemd that could run a service. */
 export async function refuseWithoutSystemd(scope: Scope, programs: SystemdPrograms): Promise<void> {
   const { code, stdout } = await programs.ask('systemctl', ...systemctlArgs(scope, ['is-system-running']));
   if (code === 127) {
     throw new BatonError('service_failed', `there is no systemd here: systemctl is not on the PATH. ${INSTEAD}`);
   }
-  // It fails for `degraded` too, which only means that some other unit has failed.
+  // The exit code is not 0 for `degraded` either, which only means that some other unit has failed.
   if (/^(?:initializing|starting|running|degraded|maintenance|stopping)$/m.test(stdout)) return;
   const isBooted = scope === 'user' && (await isSystemRunning(programs));
   if (!isBooted) {
@@ -96,7 +96,7 @@ export async function refuseWithoutSystemd(scope: Scope, programs: SystemdProgra
   }
   throw new BatonError(
     'service_failed',
-    'the systemd of this user cannot be reached. It runs while the user is logged in (sudo and su are no login), or always after `sudo loginctl enable-linger "$USER"`. As a service of the machine: `sudo baton service install --system --run-as <user>`',
+    'the systemd of this user cannot be reached. It runs while the user is logged in (sudo and su do not count as login), or always after `sudo loginctl enable-linger "$USER"`. As a service of the machine: `sudo baton service install --system --run-as <user>`',
   );
 }
 
@@ -106,19 +106,19 @@ async function isSystemRunning(programs: SystemdPrograms): Promise<boolean> {
 }
 
 interface RunAs {
-  /** For `User=`; `null` in a unit of the user, which runs as nobody else. */
+  /** For `User=`; null in a unit of the user. */
   readonly user: string | null;
   readonly homeDir: string;
 }
 
-/** Who a service runs as. Never root by chance: agents would be root. Throws `service_failed`. */
+/** The user of a service. Root must be named, since agents would be root, too. Throws `service_failed`. */
 export async function chooseRunAs(scope: Scope, asked: string | undefined, io: Io): Promise<RunAs> {
   if (scope === 'user') return { user: null, homeDir: io.homeDir };
   const user = asked ?? (io.env.SUDO_USER === 'root' ? undefined : io.env.SUDO_USER);
   if (user === undefined || user === '') {
     throw new BatonError(
       'service_failed',
-      'say who the service runs as with --run-as <user>: its agents will have the rights of that user. An own user for it is best; --run-as root is possible',
+      'name the user of the service with --run-as <user>: its agents have the rights of that user. A separate user is best; --run-as root is possible',
     );
   }
   const { code, stdout } = await withSystemd(scope, io, (programs) => programs.ask('getent', 'passwd', '--', user));
@@ -126,18 +126,18 @@ export async function chooseRunAs(scope: Scope, asked: string | undefined, io: I
   if (code === 0 && name !== '' && homeDir.startsWith('/')) return { user: name, homeDir };
   throw new BatonError(
     'service_failed',
-    `there is no user ${user}. Make one (sudo useradd --create-home ${user}), or name another`,
+    `there is no user ${user}. Create one (sudo useradd --create-home ${user}), or name another`,
   );
 }
 
-/** Throws `service_failed` where only root could go on. `call`: what was typed. */
+/** Throws `service_failed` when root is required. `call` is the typed command. */
 export function refuseWithoutRoot(scope: Scope, call: string): void {
   if (scope === 'user' || process.geteuid?.() === 0) return;
-  const message = `services of the machine are a matter of root: sudo ${call} --system. Without --system it is about your own`;
+  const message = `services of the machine require root: sudo ${call} --system. Without --system the command is about your own services`;
   throw new BatonError('service_failed', message);
 }
 
-/** A unit that we wrote. */
+/** A unit that Baton wrote. */
 export interface OurUnit {
   readonly name: string;
   readonly path: string;
@@ -145,11 +145,11 @@ export interface OurUnit {
   readonly mark: UnitMark;
 }
 
-/** What is where a unit would be: `null` for nothing, `foreign` for what we did not write. */
-export async function readUnit(places: ServicePlaces, name: string): Promise<OurUnit | 'foreign' | null> {
-  const path = unitPath(places, name);
+/** Null without a file, `foreign` for a file that Baton did not write. */
+export async function readUnit(folders: ServiceFolders, name: string): Promise<OurUnit | 'foreign' | null> {
+  const path = unitPath(folders, name);
   try {
-    // A link, as of a unit that is masked, leads to somebody else's file.
+    // A link, as of a masked unit, leads to a file that is not ours.
     if (!(await lstat(path)).isFile()) return 'foreign';
     const text = await readFile(path, 'utf8');
     const mark = readMark(text);
@@ -160,11 +160,11 @@ export async function readUnit(places: ServicePlaces, name: string): Promise<Our
   }
 }
 
-/** All units of ours in a folder, by name. */
-export async function ourUnits(places: ServicePlaces): Promise<readonly OurUnit[]> {
-  const files = await readdir(places.units).catch(() => []);
+/** All our units in a folder, sorted by name. */
+export async function ourUnits(folders: ServiceFolders): Promise<readonly OurUnit[]> {
+  const files = await readdir(folders.units).catch(() => []);
   const names = files.map(serviceNameOf).filter((name) => name !== null);
-  const units = await Promise.all(names.sort().map((name) => readUnit(places, name).catch(() => null)));
+  const units = await Promise.all(names.sort().map((name) => readUnit(folders, name).catch(() => null)));
   return units.filter((unit): unit is OurUnit => unit !== null && unit !== 'foreign');
 }
 
@@ -174,25 +174,25 @@ interface UnitChoice {
   readonly cwd: string;
 }
 
-/** The unit that a command means: by its name, or by its workflow. Throws `service_failed`. */
-export async function chooseUnit(places: ServicePlaces, { name, workflowPath, cwd }: UnitChoice): Promise<OurUnit> {
-  const all = await ourUnits(places);
+/** Finds a unit by its name or its workflow. Throws `service_failed`. */
+export async function findUnit(folders: ServiceFolders, { name, workflowPath, cwd }: UnitChoice): Promise<OurUnit> {
+  const all = await ourUnits(folders);
   const isNone = all.length === 0;
   const known = isNone
-    ? `there are none in ${places.units} (services of the machine are found with --system)`
+    ? `there are none in ${folders.units} (services of the machine are found with --system)`
     : `there are: ${all.map((unit) => unit.name).join(', ')}`;
   if (name !== undefined) {
-    const found = await readUnit(places, name);
+    const found = await readUnit(folders, name);
     if (found !== null && found !== 'foreign') return found;
     if (found === null) throw new BatonError('service_failed', `there is no service ${name}; ${known}`);
-    throw new BatonError('service_failed', `${unitPath(places, name)} was not written by Baton, so it is left alone`);
+    throw new BatonError('service_failed', `${unitPath(folders, name)} was not written by Baton, so it is left alone`);
   }
   const path = resolve(cwd, workflowPath);
   const real = await realpath(path).catch(() => path);
   const [first, ...others] = all.filter(({ mark }) => mark.workflow === real);
   const shown = shorter(path, cwd);
   if (!first) {
-    const next = isNone ? '`baton service install` makes one' : 'Choose one with --name';
+    const next = isNone ? '`baton service install` creates one' : 'Choose one with --name';
     throw new BatonError('service_failed', `there is no service for ${shown}; ${known}. ${next}`);
   }
   if (others.length === 0) return first;
@@ -200,40 +200,40 @@ export async function chooseUnit(places: ServicePlaces, { name, workflowPath, cw
   throw new BatonError('service_failed', `${shown} has several services: ${names}. Choose one with --name`);
 }
 
-/** Where the files of services are. */
-export interface ServicePlaces {
+/** The folders with the files of services. */
+export interface ServiceFolders {
   readonly units: string;
-  /** Variables of services, secrets among them. */
+  /** Files of variables, which contain secrets. */
   readonly variables: string;
 }
 
-interface PlaceFacts {
+interface FolderFacts {
   readonly env: NodeJS.ProcessEnv;
   readonly homeDir: string;
-  /** `/etc`; tests have another. */
+  /** `/etc`, except in tests. */
   readonly etcDir?: string | undefined;
 }
 
-export function placesOf(scope: Scope, { env, homeDir, etcDir = '/etc' }: PlaceFacts): ServicePlaces {
+export function serviceFolders(scope: Scope, { env, homeDir, etcDir = '/etc' }: FolderFacts): ServiceFolders {
   if (scope === 'system') return { units: join(etcDir, 'systemd', 'system'), variables: join(etcDir, 'baton') };
   const units = join(configBase(env, homeDir), 'systemd', 'user');
   return { units, variables: defaultConfigDir(env, homeDir) };
 }
 
-export function unitPath(places: ServicePlaces, name: string): string {
-  return join(places.units, unitNameOf(name));
+export function unitPath(folders: ServiceFolders, name: string): string {
+  return join(folders.units, unitNameOf(name));
 }
 
-export function variablesPath(places: ServicePlaces, name: string): string {
-  return join(places.variables, `${name}.env`);
+export function variablesPath(folders: ServiceFolders, name: string): string {
+  return join(folders.variables, `${name}.env`);
 }
 
-/** The arguments of journalctl for the log of a unit, as the daemon wrote it. */
+/** The arguments of journalctl for the unformatted log of a unit. */
 export function journalArgs(scope: Scope, unit: string, lines: number): readonly string[] {
   return [...systemctlArgs(scope, ['--unit', unit]), `--lines=${lines}`, '--output=cat', '--no-pager', '--quiet'];
 }
 
-/** The last lines of a log for people; none when there is no log to be read. */
+/** The last lines of a log, formatted; none when the log cannot be read. */
 export async function lastLogLines(
   scope: Scope,
   unit: string,
@@ -245,7 +245,7 @@ export async function lastLogLines(
   return code === 0 ? lines.slice(-count).map((line) => logLine(line, { colour: false })) : [];
 }
 
-/** A line of the daemon as it is on a terminal; what systemd or Node says between them as it is. */
+/** Formats a log line of the daemon; lines of systemd and Node stay as they are. */
 export function logLine(line: string, options: { readonly colour: boolean }): string {
   if (!line.startsWith('{"level":')) return neutralise(line);
   try {

@@ -4,7 +4,7 @@ import { BatonError } from '../../domain/errors.js';
 export interface UnitFacts {
   readonly scope: Scope;
   readonly name: string;
-  /** Of a system unit: who it runs as. */
+  /** The user of a system unit. */
   readonly runAs: string | null;
   readonly program: string;
   readonly args: readonly string[];
@@ -14,19 +14,19 @@ export interface UnitFacts {
   readonly mark: UnitMark;
 }
 
-/** After `runtime.shutdown_timeout_ms` the daemon kills what is left and closes its parts, each within a bound. */
+/** The time for killing processes and closing resources after `runtime.shutdown_timeout_ms`. */
 const CLOSING_S = 60;
 
-/** The text of a unit. What is not in it on purpose, hardening above all, is told in docs/service.md. */
+/** The text of a unit. docs/service.md explains what is left out on purpose, above all hardening. */
 export function unitText(facts: UnitFacts): string {
   const { scope, name, mark } = facts;
   const isUser = scope === 'user';
   const lines = [
-    '# Written by `baton service install`, which writes it anew when it is called again. For settings of your own:',
+    '# Written by `baton service install`, which overwrites it. For your own settings:',
     `#   systemctl ${isUser ? '--user ' : ''}edit ${unitNameOf(name)}`,
     '',
     '[Unit]',
-    // The path not last: a backslash at the end of it would join the next line to this one.
+    // The path is not last, because a backslash at its end would join the next line.
     `Description=Baton on ${plainText(mark.workflow)} (${name})`,
     ...(isUser ? [] : ['Wants=network-online.target', 'After=network-online.target']),
     'StartLimitIntervalSec=600',
@@ -34,7 +34,7 @@ export function unitText(facts: UnitFacts): string {
     '',
     '[Service]',
     'Type=notify',
-    '# The daemon tells its state through systemd-notify, which is its child.',
+    '# The daemon reports its state through its child systemd-notify.',
     'NotifyAccess=all',
     ...(facts.runAs === null ? [] : [`User=${plainText(facts.runAs)}`]),
     `ExecStart=${[commandProgram(facts.program), ...facts.args.map(commandWord)].join(' ')}`,
@@ -45,17 +45,17 @@ export function unitText(facts: UnitFacts): string {
     '',
     'Restart=on-failure',
     'RestartSec=10',
-    '# 2: wrong settings, or another Baton is at work. Starting again changes neither.',
+    '# 2: invalid settings, or another instance is running. A restart changes neither.',
     'RestartPreventExitStatus=2',
     'TimeoutStartSec=300',
     'WatchdogSec=120',
-    '# Not SIGABRT: a dump of the memory would hold secrets.',
+    '# Not SIGABRT: a core dump would contain secrets.',
     'WatchdogSignal=SIGKILL',
     '',
-    '# The daemon alone is asked to stop, and ends its agents and hooks in order; what is left after it is killed.',
+    '# Only the daemon gets SIGTERM. It ends its agents and hooks; systemd kills the remaining processes.',
     'KillMode=mixed',
     `TimeoutStopSec=${Math.ceil(facts.shutdownTimeoutMs / 1000) + CLOSING_S}`,
-    '# An agent that takes too much memory is ended by the kernel: no reason to end the others.',
+    '# When the kernel kills an agent that uses too much memory, the others continue.',
     'OOMPolicy=continue',
     ...(isUser ? [] : SYSTEM_HARDENING),
     '',
@@ -68,43 +68,42 @@ export function unitText(facts: UnitFacts): string {
 }
 
 /**
- * Only what leaves namespaces to agents. Measured with systemd 252 and 257: RestrictNamespaces=, SystemCallFilter=@system-service,
+ * Only options that keep namespaces usable for agents. Measured with systemd 252 and 257: RestrictNamespaces=, SystemCallFilter=@system-service,
  * from 257 on also ProtectKernelTunables= and ProtectKernelLogs= (they cover parts of /proc) take PID namespaces away;
  * MemoryDenyWriteExecute= ends Node. In a user's unit whatever mounts something also hides all other users.
  */
 const SYSTEM_HARDENING = ['ProtectSystem=full', 'ProtectControlGroups=yes'];
 
-// How systemd reads a value differs from setting to setting; systemd.service(5), systemd.exec(5) and systemd.syntax(7) say how.
-// `%` begins a specifier in all of them, and a line break would begin the next setting: nobody but us writes lines here.
+// Quoting rules differ between settings; see systemd.service(5), systemd.exec(5) and systemd.syntax(7).
+// `%` starts a specifier in all of them, and a line break would start another setting.
 
 /** A word of ExecStart: unquoted, C escapes taken, `%` and `$` replaced. */
 export function commandWord(text: string): string {
   return quoted(text).replaceAll('$', '$$$$');
 }
 
-/** The program of ExecStart: as a word, but `$` stays: variables are not looked for in it. */
+/** The program of ExecStart: like a word, but `$` is not replaced in it. */
 export function commandProgram(text: string): string {
   return quoted(text);
 }
 
-/** One assignment of Environment: as a word, but `$` means nothing. */
+/** One assignment of Environment: like a word, but `$` is an ordinary character. */
 export function assignment(name: string, value: string): string {
   return quoted(`${name}=${value}`);
 }
 
-/** A path that is taken as it stands up to the end of the line (WorkingDirectory): quotes and blanks belong to it. */
+/** A path that extends to the end of the line (WorkingDirectory), quotes and blanks included. */
 export function barePath(path: string): string {
   const text = withoutSpecifiers(path);
-  // A backslash would join the next line to it, and blanks at the end are dropped; a slash there changes nothing.
+  // A final slash protects a final backslash, which would join the next line, and final blanks, which are dropped.
   return /[\\\s]$/.test(text) ? `${text}/` : text;
 }
 
-/** A path of EnvironmentFile: as a bare one, but wildcards are looked for. */
+/** A path of EnvironmentFile: like a bare path, but with wildcards. */
 export function globPath(path: string): string {
   return withoutSpecifiers(path.replace(/[\\*?[\]{}]/g, '\\$&'));
 }
 
-/** Text for people. */
 function plainText(text: string): string {
   return withoutSpecifiers(text);
 }
@@ -115,13 +114,13 @@ function quoted(text: string): string {
 
 function withoutSpecifiers(text: string): string {
   if (/\p{Cc}/u.test(text)) {
-    const message = `${JSON.stringify(text)} holds a line break or another control character, which a unit cannot hold. Rename it`;
+    const message = `${JSON.stringify(text)} contains a line break or another control character, which a unit cannot contain. Rename it`;
     throw new BatonError('service_failed', message);
   }
   return text.replaceAll('%', '%%');
 }
 
-/** What a unit of ours says about itself, for us: systemd does not look at sections whose names begin with X-. */
+/** Our own data in a unit. systemd ignores sections whose names begin with X-. */
 export interface UnitMark {
   /** The real path of the workflow. */
   readonly workflow: string;
@@ -133,7 +132,7 @@ function markText({ workflow, stateDir, environmentFile }: UnitMark): readonly s
   return ['[X-Baton]', `Installed=${JSON.stringify({ workflow, stateDir, environmentFile })}`];
 }
 
-/** `null`: not a unit that we wrote. */
+/** Null for a unit that Baton did not write. */
 export function readMark(unit: string): UnitMark | null {
   const [, json] = /^\[X-Baton\]\nInstalled=(.*)$/m.exec(unit) ?? [];
   if (json === undefined) return null;
@@ -147,17 +146,17 @@ export function readMark(unit: string): UnitMark | null {
   }
 }
 
-/** Whose systemd: that of the user, or that of the machine. */
+/** The systemd of the user, or that of the machine. */
 export type Scope = 'user' | 'system';
 
 const MAX_LENGTH = 48;
 
-/** What `--name` may be: it becomes part of the names of files and of a unit. */
+/** Valid for `--name`, which becomes part of file names and of a unit name. */
 export function isServiceName(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(text) && text.length <= MAX_LENGTH && !text.endsWith('.service');
 }
 
-/** The name of a service by the folder of its workflow, as near to it as may be. */
+/** A valid name similar to the folder of the workflow. */
 export function nameOfFolder(folder: string): string {
   const plain = basename(folder)
     .replace(/[^A-Za-z0-9_.-]+/g, '-')
@@ -171,7 +170,7 @@ export function unitNameOf(name: string): string {
   return `baton-${name}.service`;
 }
 
-/** The name of a service by the name of its unit file; `null` for a file that cannot be ours. */
+/** The name of the service of a unit file; null for a file of another program. */
 export function serviceNameOf(file: string): string | null {
   const name = /^baton-(.+)\.service$/.exec(file)?.[1];
   return name !== undefined && isServiceName(name) ? name : null;

@@ -104,7 +104,9 @@ describe('baton capability create', () => {
     const ran = await capability(here, 'run', 'power', 'plan');
 
     expect([made, ran]).toEqual([0, 0]);
-    expect(told).toContain('Made .baton/capabilities/executors/mine, which runs capabilities of type power, talent.\n');
+    expect(told).toContain(
+      'Created .baton/capabilities/executors/mine, which runs capabilities of type power, talent.\n',
+    );
     expect(here.out()).toMatch(/mine 1\.0\.0 +power, talent +project/);
     const yaml = readFileSync(join(here.dir, '.baton/capabilities/executors/mine/executor.yaml'), 'utf8');
     expect(yaml).toContain('Mine');

@@ -41,7 +41,7 @@ describe('baton capability refresh', () => {
 
     expect(code).toBe(0);
     expect(seen).toEqual({ asked: ['POST /api/capability/refresh'], refreshes: 1 });
-    expect(here.out()).toContain('The daemon has looked again.\n');
+    expect(here.out()).toContain('The daemon has searched again.\n');
     expect(here.out()).toMatch(/power\/plan +by mine/);
   });
 
@@ -58,7 +58,7 @@ describe('baton capability refresh', () => {
 
     expect(await capability(here, 'refresh')).toBe(0);
 
-    expect(here.out()).toMatch(/^No daemon of this workflow is running.*every run looks again.*\n\nExecutors\n/);
+    expect(here.out()).toMatch(/^No daemon of this workflow is running.*every run searches.*\n\nExecutors\n/);
     expect(here.out()).toMatch(/power\/plan +by mine/);
   });
 

@@ -56,7 +56,7 @@ test.each([
   [['recover', 'TASK-1', 'WORKFLOW.md', 'more'], 2, /too many arguments/],
   [['recover', '--nope'], 2, /unknown option/],
   [['recover', 'TASK-1', 'other.md'], 2, /missing_workflow_file: there is no other\.md/],
-  [['recover', 'TASK-1'], 1, /recover_failed: no daemon has worked with WORKFLOW\.md/],
+  [['recover', 'TASK-1'], 1, /recover_failed: no daemon has run with WORKFLOW\.md/],
 ])('baton %j is refused with exit %i', async (args, code, message) => {
   const here = place();
   here.workflow();

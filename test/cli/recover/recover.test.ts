@@ -24,11 +24,11 @@ describe('baton recover', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toBe(`AB-1 (One), saved 2026-01-01 00:00 UTC. New branches:
   recovered/AB-1  1 commit, and the uncommitted changes as one more: 1 file changed, 1 insertion(+)
-Nothing else was touched: no file, no index, no other branch. An agent wrote this, so look before you run it.
+Nothing else was changed: no file, no index, no other branch. An agent wrote this, so review it before you run it.
 Next:
   git log --stat HEAD..recovered/AB-1
   git switch recovered/AB-1
-  git reset HEAD~   # then: makes the changes uncommitted again
+  git reset HEAD~   # then: turns the changes back into uncommitted ones
 `);
   });
 
@@ -69,7 +69,7 @@ Next:
     const { code, err } = await call(clone);
 
     expect(code).toBe(1);
-    expect(err).toMatch(/^baton: recover_failed: a branch called recovered is in the way/);
+    expect(err).toMatch(/^baton: recover_failed: the branch named recovered in .* is in the way/);
   });
 
   test.each(['AB-1', 'ab-1', '1'])('%s finds the newest of the issue, --saved an earlier one', async (issue) => {
@@ -123,7 +123,7 @@ Next:
     expect(inner.out).toContain(', from vendor/a b in the workspace. New');
     expect(await git(clone, 'ls-tree', '--name-only', 'recovered/AB-1')).toBe('README\nouter');
     expect(await git(clone, 'ls-tree', '--name-only', 'recovered/AB-1-2')).toBe('README\ninner');
-    expect(wrong.err).toContain('holds no repository vendor; it holds ., vendor/a b');
+    expect(wrong.err).toContain('contains no repository vendor; it contains ., vendor/a b');
   });
 
   test('of several repositories in a workspace that is none, one must be chosen; the only one is', async () => {
@@ -172,7 +172,7 @@ describe('baton recover --list', () => {
   2026-01-01 00:00 UTC  SIZE  --saved AB-1@2026-01-01T00.00.00.000Z
       .  unpushed commits and uncommitted changes on main at HEAD
 
-To bring the newest of an issue back: baton recover <issue>; an earlier one: with --saved and its name.
+To restore the newest of an issue: baton recover <issue>; an earlier one: add --saved with its name.
 `);
     expect(one.out).toBe(all.out);
   });

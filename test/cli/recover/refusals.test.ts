@@ -46,7 +46,7 @@ describe('baton recover says what is missing', () => {
     const { code, err } = await call(clone, { issue: 'AB-1', saved: 'AB-1@2020' });
 
     expect(code).toBe(1);
-    expect(err).toContain('nothing was saved as AB-1@2020; there is: AB-1@2026-01-01T00.00.00.000Z');
+    expect(err).toContain('nothing was saved as AB-1@2020; there are: AB-1@2026-01-01T00.00.00.000Z');
   });
 
   test('a workflow that is not there, one without a daemon, and a wrong state directory', async () => {
@@ -58,7 +58,7 @@ describe('baton recover says what is missing', () => {
     const wrong = await call(clone, { issue: 'AB-1', stateDir: 'nowhere' });
 
     expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('missing_workflow_file: there is no WORK') });
-    expect(unused).toMatchObject({ code: 1, err: expect.stringContaining('no daemon has worked with WORKFLOW.md') });
+    expect(unused).toMatchObject({ code: 1, err: expect.stringContaining('no daemon has run with WORKFLOW.md') });
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('there is no state directory') });
   });
 
@@ -125,7 +125,7 @@ describe('baton recover says what is missing', () => {
 
     expect(other).toMatchObject({
       code: 1,
-      err: expect.stringContaining('lacks something that the saved work builds on'),
+      err: expect.stringContaining('lacks objects that the saved work builds on'),
     });
     expect(clone.code).toBe(0);
   });
@@ -152,7 +152,7 @@ describe('baton recover takes nothing that is damaged', () => {
     const { code, out, err } = await call(clone);
 
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^baton: recover_failed: .*work\.bundle is (?:damaged|no whole bundle)/);
+    expect(err).toMatch(/^baton: recover_failed: .*work\.bundle is (?:damaged|no complete git bundle)/);
     expect(await branches(clone)).toEqual(['']);
   });
 
@@ -193,7 +193,7 @@ describe('what an agent wrote stays harmless', () => {
     const { code, err } = await call(await fresh());
 
     expect(code).toBe(1);
-    expect(err).toMatch(/holds what git will not take: .*hasDotgit/);
+    expect(err).toMatch(/git rejects its content: .*hasDotgit/);
   });
 
   test('no hook, filter or helper runs', async () => {

@@ -100,7 +100,7 @@ describe('workspaces that are no plain clone come back all the same', () => {
     const refused = await call(await fresh());
     const taken = await call(join(base, 'long'));
 
-    expect(refused.err).toContain('names its objects by sha256');
+    expect(refused.err).toContain('uses the object format sha256');
     expect(taken.code).toBe(0);
     expect(await git(join(base, 'long'), 'ls-tree', '--name-only', 'recovered/AB-1')).toBe('mine\nnew');
   });

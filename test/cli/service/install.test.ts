@@ -73,7 +73,7 @@ describe('baton service install', () => {
     await here.install();
 
     expect(here.acts().slice(before).join()).not.toContain('restart');
-    expect(here.out()).toContain('is there already, as it should be.');
+    expect(here.out()).toContain('already exists and is up to date.');
   });
 
   test('lingering is told of where it is off, and only there', async () => {
@@ -114,7 +114,7 @@ describe('secrets', () => {
     expect(await here.install()).toBe(0);
 
     expect(here.out()).toContain(
-      `The workflow wants LLM_TOKEN: put it into ${here.variablesPath}, then: systemctl --user restart ${UNIT}\n`,
+      `The workflow needs LLM_TOKEN: put it into ${here.variablesPath}, then: systemctl --user restart ${UNIT}\n`,
     );
     expect(here.acts().at(-1)).toBe(`systemctl --no-ask-password --user enable ${UNIT}`);
     expect(`${here.out()}${here.read(here.unitPath)}${here.read(here.variablesPath)}`).not.toContain('of today');
@@ -130,8 +130,8 @@ describe('secrets', () => {
     await here.install();
 
     expect(here.read(here.variablesPath)).toBe('LLM_TOKEN=x\n');
-    expect(here.out()).not.toContain('The workflow wants');
-    expect(here.out()).toContain(`Others can read ${here.variablesPath}: chmod 600 it.\n`);
+    expect(here.out()).not.toContain('The workflow needs');
+    expect(here.out()).toContain(`Other users can read ${here.variablesPath}: run chmod 600 on it.\n`);
     expect(here.acts().at(-1)).toContain('enable --now');
   });
 });

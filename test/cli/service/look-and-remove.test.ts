@@ -87,7 +87,7 @@ describe('baton service uninstall', () => {
 
   test('without any service it says where it looked, and not to choose one', async () => {
     await expect(uninstall(serviceWorld())).rejects.toThrow(
-      failing(/no service for WORKFLOW\.md; there are none in .*--system\)\. `baton service install` makes one$/),
+      failing(/no service for WORKFLOW\.md; there are none in .*--system\)\. `baton service install` creates one$/),
     );
   });
 });
@@ -101,7 +101,7 @@ describe('baton service status', () => {
 
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^project: active \(running\) since Wed 2026-01-01, enabled, pid 77\n {2}says {6}2 running\.\n/,
+      /^project: active \(running\) since Wed 2026-01-01, enabled, pid 77\n {2}status {4}2 running\.\n/,
     );
     expect(out).toContain(`  workflow  ${here.dir}/WORKFLOW.md\n`);
     expect(out).toMatch(/ {2}log\n {4}\S+ INFO {2}started\n {4}Main process exited\n$/);
