@@ -9,7 +9,7 @@ const LONG = [
   ...['test/runner/workspace/save-work.test.ts', 'test/cli/own-workflow.test.ts'],
   ...['test/e2e/{killed,steps-stopped,notify,command-tracker}.test.ts', 'test/sim/*.test.ts'],
   ...['test/runner/executors/{external,capability}/*.test.ts', 'test/cli/{conformance,capability}/**/*.test.ts'],
-  ...['test/cli/{executor,tracker}.test.ts', 'test/tracker/command/*.test.ts', 'test/notify/command.test.ts'],
+  ...['test/cli/{executor,tracker}.test.ts', 'test/tracker/command/*.test.ts', 'test/daemon/notify-targets.test.ts'],
   ...['test/cli/init/init-{command,steps}.test.ts'],
   ...['test/store/instance-lock.test.ts', 'test/runner/contain/hidden-state.test.ts', 'test/cli/bad-places.test.ts'],
   ...['test/tracker/local/{many-problems,dependency-circles}.test.ts', 'test/daemon/tracker-reload.test.ts'],

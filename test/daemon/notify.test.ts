@@ -9,10 +9,10 @@ import type { NotifyConfig } from '../../src/domain/config.js';
 import type { Question } from '../../src/domain/run-signal.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
+import { receiver } from '../notify/receiver.js';
+import { RingingClock } from '../notify/ringing-clock.js';
 import { workflow } from '../support/builders.js';
 import { Core } from '../support/core.js';
-import { receiver } from './receiver.js';
-import { RingingClock } from './ringing-clock.js';
 
 const LOOK_MS = 250;
 const question: Question = { id: 'q', kind: 'approval', text: 'May I canary-secret?', fields: [] };

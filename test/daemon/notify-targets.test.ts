@@ -7,10 +7,10 @@ import { createClock } from '../../src/clock.js';
 import { runNotifyCommand } from '../../src/daemon/notify-targets.js';
 import type { Config } from '../../src/domain/config.js';
 import { tryDelivery } from '../../src/notify/deliver.js';
+import { RingingClock } from '../notify/ringing-clock.js';
 import { forms, livingWith } from '../runner/contain/workbench.js';
 import { newNonce } from '../runner/executors/external/external-step.js';
 import { type DeepPartial, workflow } from '../support/builders.js';
-import { RingingClock } from './ringing-clock.js';
 
 interface Shop {
   readonly dir: string;
