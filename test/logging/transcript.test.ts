@@ -218,9 +218,9 @@ describe('pruning transcripts', () => {
     for (const text of ['4', '5']) diff(text);
     await transcript.close();
 
-    const told = linesOf(transcript.path).map(
+    const kinds = linesOf(transcript.path).map(
       ({ kind, data }) => (data as { data?: { diff?: string } }).data?.diff ?? kind,
     );
-    expect(told).toEqual(['1', '3', 'turn_completed', '5']);
+    expect(kinds).toEqual(['1', '3', 'turn_completed', '5']);
   });
 });

@@ -235,11 +235,14 @@ describe('terminal', () => {
       handler(`
         const running = codebolt.terminal.executeCommandRunUntilError('touch started; sleep 1000');
         while ((await codebolt.fs.searchFiles('started')).length === 0);
-        const told = await codebolt.terminal.sendManualInterrupt();
-        return { told, ended: await running };`),
+        const answer = await codebolt.terminal.sendManualInterrupt();
+        return { answer, ended: await running };`),
     );
 
-    expect(outputOf(await bench.execute('try'))).toMatchObject({ told: { interrupted: 1 }, ended: { exitCode: 143 } });
+    expect(outputOf(await bench.execute('try'))).toMatchObject({
+      answer: { interrupted: 1 },
+      ended: { exitCode: 143 },
+    });
   });
 
   test('S3-53 the end of an execution stops its running commands', async () => {

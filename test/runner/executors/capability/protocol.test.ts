@@ -290,7 +290,7 @@ describe('admission', () => {
 
     socket.write('GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
     await once(socket.resume(), 'end');
-    // Writing shows whether there is still somebody.
+    // Writing shows whether the other end still exists.
     const poke = () => void (socket.destroyed || socket.write('x', () => setImmediate(poke)));
     poke();
 

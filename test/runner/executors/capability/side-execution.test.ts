@@ -61,12 +61,12 @@ describe('a child that does not answer', () => {
   });
 
   test.each([
-    ['S3-57 one that exits with 3', 'process.exit(3);', /code 3 before it connected/],
-    ['S3-58 one that exits with 0', '', /code 0 before it connected/],
-    ['S3-58 one that exits with 0 in its handler', handler('process.exit(0);'), /code 0 before it answered/],
-    ['S3-57 one that is killed', "process.kill(process.pid, 'SIGKILL');", /killed by SIGKILL/],
+    ['S3-57 a child that exits with 3', 'process.exit(3);', /code 3 before it connected/],
+    ['S3-58 a child that exits with 0', '', /code 0 before it connected/],
+    ['S3-58 a child that exits with 0 in its handler', handler('process.exit(0);'), /code 0 before it answered/],
+    ['S3-57 a child that is killed', "process.kill(process.pid, 'SIGKILL');", /killed by SIGKILL/],
     [
-      'S3-57 one that leaves a rejection unhandled',
+      'S3-57 a child that leaves a rejection unhandled',
       handler("Promise.reject(new Error('x')); await new Promise(() => setInterval(() => {}, 1000));"),
       /code 1/,
     ],

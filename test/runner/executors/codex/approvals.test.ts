@@ -206,8 +206,8 @@ test('a host tool acts on the run’s own issue, and a moved issue is reported',
     success: true,
     contentItems: [{ type: 'inputText', text: 'moved' }],
   });
-  const told = signals.filter(({ type }) => type === 'host_calls' || type === 'moved_issue');
-  expect(told).toEqual([
+  const reported = signals.filter(({ type }) => type === 'host_calls' || type === 'moved_issue');
+  expect(reported).toEqual([
     { type: 'host_calls', open: 1 },
     { type: 'moved_issue', state: 'Done' },
     { type: 'host_calls', open: 0 },
