@@ -2,7 +2,7 @@ import { type Fields, fieldsOf, listOf } from '../domain/json.js';
 import { counted } from './format-numbers.js';
 import { because, code, command, line, took } from './phrases.js';
 
-/** What an item of the agent says when it begins. Most are told when they are done. */
+/** The start of an item. Most items are described when they end. */
 export function begunItem(item: Fields): string | null {
   switch (item.type) {
     case 'commandExecution':
@@ -16,7 +16,7 @@ export function begunItem(item: Fields): string | null {
   }
 }
 
-/** `workspace`: where the agent works, as far as that is known. */
+/** The end of an item. `workspace`: its folder, when it is known. */
 export function endedItem(item: Fields, workspace: unknown): string | null {
   switch (item.type) {
     case 'agentMessage':
@@ -64,7 +64,7 @@ function endedChange(item: Fields, workspace: unknown): string {
   return item.status === 'failed' ? 'could not edit files' : changedFiles(item, workspace);
 }
 
-/** The headline of a summary, without its stars. */
+/** The headline of a summary, without its asterisks. */
 function thought(item: Fields): string | null {
   const text = line(listOf(item.summary)[0]).replaceAll('**', '').trim();
   return text === '' ? null : `thought: ${text}`;
@@ -75,7 +75,7 @@ function endedTool(name: string, item: Fields, said: unknown): string {
   return `called ${name || 'a tool'}${argumentsOf(item.arguments)}${failed ? `, which failed${because(said)}` : ''}`;
 }
 
-/** `(state: Done)`: short plain values only; a long text is not for one line. */
+/** `(state: Done)`: short plain values only. */
 function argumentsOf(value: unknown): string {
   const shown = Object.entries(fieldsOf(value))
     .filter(([, argument]) => ['string', 'number', 'boolean'].includes(typeof argument))
@@ -91,7 +91,7 @@ function textIn(contentItems: unknown): string {
     .join(' ');
 }
 
-/** `edited 3 files, +42 −7`. Numbers are left out where the diffs were cut on their way here. */
+/** `edited 3 files, +42 −7`, without line counts when a diff was cut. */
 function changedFiles(item: Fields, workspace: unknown): string {
   const changes = listOf(item.changes);
   const files = changes.map(fieldsOf).filter((change) => typeof change.path === 'string');
@@ -107,7 +107,7 @@ function changedFiles(item: Fields, workspace: unknown): string {
 
 const CHANGED_FILES_MAX_NAME = 80;
 
-/** From the workspace on, if it is known. The end of a long path says more than its beginning. */
+/** Relative to the workspace. Only the end of a long path is shown. */
 function fileName(path: unknown, workspace: unknown): string {
   const full = String(path);
   const root = typeof workspace === 'string' && workspace !== '' ? `${workspace.replace(/\/+$/, '')}/` : null;
@@ -116,7 +116,7 @@ function fileName(path: unknown, workspace: unknown): string {
   return `\`${line(short, CHANGED_FILES_MAX_NAME) || '?'}\``;
 }
 
-/** Of a new or deleted file codex sends the text itself, of any other a unified diff. */
+/** codex sends the text of a new or deleted file, and a unified diff of a changed one. */
 function linesWith(change: Fields, sign: '+' | '-'): number {
   const diff = typeof change.diff === 'string' ? change.diff : '';
   const kind = kindOf(change);

@@ -1,6 +1,6 @@
 /**
- * What agents and trackers write may hold characters that move a terminal's cursor, end a line or turn text round. They
- * are shown as escapes: `\u001b`. C0, DEL and C1; the bidirectional controls; the line and paragraph separators.
+ * Characters that move the cursor of a terminal, end a line or change the direction of text: C0, DEL and C1, bidirectional controls, line and
+ * paragraph separators. In text of agents and trackers they are shown as escapes: `\u001b`.
  */
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
@@ -14,7 +14,7 @@ export function neutraliseLines(text: string): string {
   return text.split('\n').map(neutralise).join('\n');
 }
 
-/** For one JSON text on one line: its values stay the same, and `cat` is as harmless as a JSON reader. */
+/** For a JSON text on one line: its values stay the same, and printing it is harmless. */
 export function neutraliseJson(json: string): string {
   return json.replace(CONTROLS, escaped);
 }
@@ -31,16 +31,16 @@ const SHORT: { readonly [character: string]: string } = { '\n': '\\n', '\r': '\\
 
 const MAX_SHOWN = 300;
 const MAX_LINES = 3;
-/** Looked at before secrets are taken out: what is shown of it is much less, and looking through megabytes would hold everything else up. */
-const MAX_LOOKED_AT = 4_000;
+/** Only this much is masked: masking megabytes would block the daemon, and much less is shown. */
+const MAX_MASKED = 4_000;
 
-/** What a tracker or its program wrote, for a message: on one line, without secrets, and not too long. */
+/** Output of a tracker or its program for a message: one line, masked and cut. */
 export function shown(text: string, mask: (text: string) => string): string {
-  const clean = neutralise(mask(text.slice(0, MAX_LOOKED_AT)).trim().replace(/\s+/g, ' '));
+  const clean = neutralise(mask(text.slice(0, MAX_MASKED)).trim().replace(/\s+/g, ' '));
   return clean.length <= MAX_SHOWN ? clean : `${clean.slice(0, MAX_SHOWN)}…`;
 }
 
-/** The last lines of what it wrote for people, where most programs say why they end. */
+/** The last lines of an error output, where most programs report the cause. */
 export function lastLines(text: string, mask: (text: string) => string): string {
   const lines = mask(text)
     .split('\n')

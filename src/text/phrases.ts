@@ -4,13 +4,13 @@ import { shellWord } from '../domain/shell-word.js';
 import { formatRuntime } from './format-time.js';
 import { neutralise } from './neutralise.js';
 
-/** Pieces of sentences. What agents sent may be anything: it is put on one line, neutralised and cut. */
+/** Parts of sentences. Text of agents is put on one line, neutralised and cut. */
 const MAX_CHARS = 160;
 
 /** One line of at most `max` characters; empty when there is nothing to show. */
 export function line(value: unknown, max = MAX_CHARS): string {
   if (typeof value !== 'string') return '';
-  // Four times as much as can be shown is enough to look at.
+  // Bounds the work for very long texts.
   const flat = neutralise(
     value
       .slice(0, max * 4)
@@ -33,7 +33,7 @@ export function code(value: unknown): string {
   return text === '' ? 'something' : `\`${text}\``;
 }
 
-/** `bash -lc 'npm test'` → `npm test`: the shell around a command tells nobody anything. */
+/** `bash -lc 'npm test'` → `npm test`: the shell around a command is left out. */
 export function command(value: unknown): string {
   const text = typeof value === 'string' ? value.trim() : '';
   const [, inner = text] = /^(?:\S*\/)?(?:ba|da|z)?sh -l?c (.+)$/s.exec(text) ?? [];
@@ -47,7 +47,7 @@ function unquoted(text: string): string {
   return double === undefined ? text : double.replace(/\\(["\\$`])/g, '$1');
 }
 
-/** ` (2.3 s)`, or nothing when it is not known. */
+/** ` (2.3 s)`, or nothing for an unknown duration. */
 export function took(durationMs: unknown): string {
   if (typeof durationMs !== 'number' || !(durationMs >= 0) || durationMs > MAX_DURATION_MS) return '';
   return ` (${formatRuntime(durationMs)})`;
@@ -55,7 +55,7 @@ export function took(durationMs: unknown): string {
 
 const MAX_DURATION_MS = 1_000 * 3_600_000;
 
-/** `: why` or nothing. */
+/** `: why`, or nothing without a reason. */
 export function because(value: unknown): string {
   const text = line(value);
   return text === '' ? '' : `: ${text}`;

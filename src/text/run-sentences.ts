@@ -8,14 +8,14 @@ import { because, command, line } from './phrases.js';
 
 /**
  * What an agent does, as a short sentence without its subject: "ran `npm test`, exit 1 (2.3 s)". One line, no control characters, at most
- * 300 characters, whatever the agent sent. `null`: nothing that a person wants to read (deltas, counters, bookkeeping).
+ * 300 characters, whatever the agent sent. `null` for events that people do not need to read (deltas, counters, bookkeeping).
  */
 export function sentenceOf(event: RuntimeEvent): string | null {
   const sentence = tell(event);
   return sentence === null ? null : line(sentence, MAX_SENTENCE);
 }
 
-/** It says what is going on right now, and the end of it will be told too: for a status line, not for a record. */
+/** The start of an item, whose end is an event too: for a status line, not for a record. */
 export function isPassing({ type, method }: RuntimeEvent): boolean {
   return type === 'notification' && method === 'item/started';
 }
@@ -38,9 +38,9 @@ function tell(event: RuntimeEvent): string | null {
     case 'turn_ended_with_error':
       return `the turn ended${because(data.message)}${codeOf(data)}`;
     case 'turn_input_required':
-      return `asks: ${line(data.question) || 'something'} (nobody may be asked)`;
+      return `asks: ${line(data.question) || 'something'} (no person may be asked)`;
     case 'approval_auto_approved':
-      return `${askedFor(event.method ?? '', data) ?? 'asks for leave'} (accepted)`;
+      return `${askedFor(event.method ?? '', data) ?? 'asks for approval'} (accepted)`;
     case 'unsupported_tool_call':
       return `called a tool that does not exist${because(data.tool)}`;
     case 'other_message':
@@ -95,7 +95,7 @@ function codeOf({ code }: Fields): string {
   return text === '' ? '' : ` (${text})`;
 }
 
-/** What the agent asks of people: `null` when the method is no such request. */
+/** A request to a person; `null` for other methods. */
 function requestSentence(method: string, data: Fields): string | null {
   const asked = askedFor(method, data);
   return asked === null ? null : `${asked}${answered(data.answered)}`;
@@ -118,7 +118,7 @@ function askedFor(method: string, data: Fields): string | null {
   }
 }
 
-/** How the client answered by its own policy; without a policy a person is asked. */
+/** The answer by policy; without one, a person is asked. */
 function answered(answer: unknown): string {
   if (answer === 'decline') return ' (declined)';
   return answer === undefined || answer === 'ask' ? ' (waits for a person)' : '';
@@ -137,7 +137,7 @@ export function describeOutcome(outcome: Outcome): string {
 
 const MAX_CHARS = 300;
 
-/** As they are counted against budgets: input that was not cached, and output. */
+/** Tokens as budgets count them: uncached input and output. */
 function tokens({ input, cached, output }: Fields): string {
   if (![input, cached, output].every(Number.isSafeInteger)) return '';
   const spent = Number(input) - Number(cached) + Number(output);

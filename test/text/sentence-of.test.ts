@@ -126,7 +126,7 @@ describe('what an agent does is told as', () => {
       'asks: Which database? (waits for a person)',
       notice('item/tool/requestUserInput', { questions: [{ id: 'a', question: 'Which database?' }] }),
     ],
-    ['asks: Which database? (nobody may be asked)', event('turn_input_required', { question: 'Which database?' })],
+    ['asks: Which database? (no person may be asked)', event('turn_input_required', { question: 'Which database?' })],
     ['called a tool that does not exist: fly', event('unsupported_tool_call', { tool: 'fly' })],
     [
       'the turn failed: no access (agent_unauthorized)',

@@ -3,9 +3,9 @@ import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LiveTimeline } from '../../src/api/activity.js';
 import { applyPatch } from '../../src/api/patch.js';
-import type { StateView } from '../../src/api/schemas.js';
+import { answerRequestShape, type StateView } from '../../src/api/schemas.js';
 import { SseParser } from '../../src/api/sse-parser.js';
-import { StateStream, StreamClient, type StreamOptions } from '../../src/api/stream.js';
+import { SharedText, StateStream, StreamClient, type StreamOptions } from '../../src/api/stream.js';
 import { Core } from '../support/core.js';
 import { viewOf } from '../support/status-samples.js';
 
@@ -270,4 +270,28 @@ describe('the stream', () => {
     expect(isFull).toEqual([true, false]);
     expect(feed.isFull(false)).toBe(false);
   });
+});
+
+test('those who ask within a moment share one text, until something happens that they must see', () => {
+  let made = 0;
+  const shared = new SharedText(() => `text ${++made}`);
+
+  const together = [shared.get(), shared.get()];
+  shared.stale();
+  const after = shared.get();
+
+  expect(together).toEqual(['text 1', 'text 1']);
+  expect(after).toBe('text 2');
+});
+
+test('SEC-14 a field may be called anything, and is answered under that name', () => {
+  const body = JSON.parse('{"values":{"__proto__":"a","constructor":"b"}}');
+
+  const parsed = answerRequestShape.parse(body);
+
+  expect('values' in parsed && Object.entries(parsed.values)).toEqual([
+    ['__proto__', 'a'],
+    ['constructor', 'b'],
+  ]);
+  for (const values of [[], null, 'x', { a: 1 }]) expect(answerRequestShape.safeParse({ values }).success).toBe(false);
 });
