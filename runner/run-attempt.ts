@@ -121,7 +121,7 @@ function throwIfStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new BatonError('INTERRUPTED', 'the run was stopped');
 }
 
-/** A run that was told to stop counts as stopped, whatever error the stop has caused. */
+/** A run with a stop request counts as stopped, whatever error the stop has caused. */
 function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
   const known = toBatonError(error);
   return signal.aborted && known.code !== 'unkillable' ? cancelled(signal.reason as StopReason) : failureOf(known);
@@ -170,7 +170,7 @@ async function sweepLeftovers(
   };
   const onLate = () => new Error(`it took longer than ${SWEEP_LIMIT_MS} ms`);
   await withinLimit(clock, SWEEP_LIMIT_MS, killAll, onLate).catch((error) =>
-    observer.warned(runId, 'it cannot be told whether processes of the run are left', {
+    observer.warned(runId, 'the search for processes of the run failed', {
       detail: toBatonError(error).message,
     }),
   );

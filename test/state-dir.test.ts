@@ -27,7 +27,7 @@ test('an empty folder, a new one and our own are taken', async () => {
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
 
-test('in a read-only folder nothing is made, and what to do is told', async () => {
+test('in a read-only folder nothing is made, and the error has advice', async () => {
   const base = await tempFolder();
   const closed = join(base, 'closed');
   await mkdir(closed, { mode: 0o555 });

@@ -63,7 +63,7 @@ const MAX_OUTPUT_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
 const TIME_LIMIT_MS = 120_000;
 
-interface SaveDeps {
+interface SaveServices {
   readonly saveDir: string;
   readonly clock: Clock;
   readonly containment: Containment;
@@ -71,10 +71,10 @@ interface SaveDeps {
   readonly observer: Pick<RunObserver, 'warned'>;
 }
 
-/** Binds `saveWork` to real, contained processes: a workspace's git settings are as hostile as its agent. */
-export function saveWorkOf(deps: SaveDeps) {
-  // Before the first save of this daemon every half-made one is of a dead daemon, whose removal is now done again.
-  let swept: Promise<void> | null = null;
+/** Creates a `saveWork` that runs git in contained processes, because the git settings of a workspace are as untrusted as its agent. */
+export function createWorkSaver(deps: SaveServices) {
+  // Before the first save of this daemon, half-saved folders belong to a dead daemon. Their workspaces are saved again.
+  let cleaned: Promise<void> | null = null;
   return async (
     workspace: Workspace,
     issue: Issue,
@@ -82,10 +82,10 @@ export function saveWorkOf(deps: SaveDeps) {
     tmpDir: string,
     marker: string,
   ): Promise<void> => {
-    swept ??= removePartials(deps.saveDir).catch(({ message }: Error) =>
+    cleaned ??= removePartials(deps.saveDir).catch(({ message }: Error) =>
       deps.observer.warned(null, 'half-saved work of an earlier daemon could not be removed', { detail: message }),
     );
-    await swept;
+    await cleaned;
     const nowMs = deps.clock.now().wallMs;
     const run = scriptRunner(workspace, workflow, tmpDir, marker, deps);
     const { saveDir } = deps;
@@ -109,7 +109,7 @@ function scriptRunner(
   workflow: Workflow,
   tmpDir: string,
   marker: string,
-  deps: SaveDeps,
+  deps: SaveServices,
 ): RunScript {
   const { clock, containment, baseEnv } = deps;
   return async (script, variables) => {

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { findMarked } from '../../runner/contain/marker-sweep.js';
 import { spawnContained } from '../../runner/contain/spawn-contained.js';
-import { environmentFor } from '../../runner/environment.js';
+import { agentEnvironment } from '../../runner/environment.js';
 import type { Clock } from '../domain/clock.js';
 import { BatonError } from '../domain/errors.js';
 import type { JsonObject } from '../domain/json.js';
@@ -147,13 +147,11 @@ async function hostIn(base: string, { opened, io, clock, redactor, signal, warn 
       taskId: 'conformance',
     },
     environment: (extra) =>
-      environmentFor('agent', {
-        base: io.env,
-        policy: runtime.env,
-        allow: runtime.envAllow,
-        hookAllow: [],
-        secretNames: workflow.secretNames,
-        extra: { TMPDIR: tmp, BATON_RUN_ID: 'conformance', BATON_WORKSPACE: workspace, ...extra },
+      agentEnvironment(workflow, io.env, {
+        TMPDIR: tmp,
+        BATON_RUN_ID: 'conformance',
+        BATON_WORKSPACE: workspace,
+        ...extra,
       }),
     secret(written) {
       const value = written.startsWith('$') ? io.env[written.slice(1)] : written;

@@ -20,7 +20,7 @@ import { makeDaemonFolder } from '../../runner/run-folder.js';
 import { combineObservers } from '../../runner/run-observer.js';
 import { RunPool } from '../../runner/run-pool.js';
 import { assertRunnable } from '../../runner/steps/run-plan.js';
-import { saveWorkOf } from '../../runner/workspace/remove-workspace.js';
+import { createWorkSaver } from '../../runner/workspace/remove-workspace.js';
 import { openWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { loadContinuation } from '../../templates/prompts.js';
@@ -137,7 +137,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     tmpRoot: folder.path,
     tools: ({ config }) => [updateIssueTool(tracker, config.tracker), ...tracker.tools()],
     continuation: loadContinuation(),
-    saveWork: saveWorkOf({ ...shared, saveDir: stateDir.saved }),
+    saveWork: createWorkSaver({ ...shared, saveDir: stateDir.saved }),
     ...executors,
   });
   // Not awaited: a large workspace takes a while to delete, and nothing depends on it.

@@ -64,7 +64,7 @@ test('a limit that it meets is not forgotten: the first poll waits for its end',
   await expect(prepare(limited)).resolves.toEqual({ limitedUntilMs: 7 });
 });
 
-test('whoever wants it to end does not wait for a tracker that is silent', async () => {
+test('a stop before the start does not wait for a silent tracker', async () => {
   const leave = new AbortController();
   const silent = trackerWith(
     (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

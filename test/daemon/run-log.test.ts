@@ -59,7 +59,7 @@ function told(outcome: Outcome, between: (runs: RunLog) => void, level: LogLevel
   return rest;
 }
 
-test('events of agents are told as words, with their type in a field', () => {
+test('events of agents are logged as words, with their type in a field', () => {
   const { records } = told(
     success(null),
     (runs) => {
@@ -85,7 +85,7 @@ test('a run that ended has its outcome, turns, tokens and duration', () => {
   });
 });
 
-test('a run that goes on with a thread counts only what came since, also of one whose past is not known', () => {
+test('a run that resumes a thread counts only new tokens, even when the earlier count is unknown', () => {
   const { runs, records } = logging();
   for (const [runId, resume, ...outputs] of [
     ['first', null, 100],
@@ -158,7 +158,7 @@ test('a step that failed without ending the run is warned about', () => {
   expect(messages()).toEqual(['step did not finish well', 'step started', 'step finished', 'run ended']);
 });
 
-test('what an agent said is in a line as it was said: it is escaped once, by whoever writes the line', () => {
+test('texts of agents are logged unchanged; only the logger escapes them', () => {
   const { records } = told(
     cancelled('operator'),
     (runs) => runs.runtimeEvent('r', event('turn_failed', { data: { message: MESSAGE, code: 'turn_failed' } })),
@@ -168,7 +168,7 @@ test('what an agent said is in a line as it was said: it is escaped once, by who
   expect(records.all('turn failed')).toMatchObject([{ detail: MESSAGE, code: 'turn_failed', event: 'turn_failed' }]);
 });
 
-test('pieces of a text are told at trace only, and what makes a sentence has it in detail', () => {
+test('parts of a text are logged at trace only, and sentences are in detail', () => {
   const { records } = told(
     success(null),
     (runs) => {
@@ -184,7 +184,7 @@ test('pieces of a text are told at trace only, and what makes a sentence has it 
   expect(records.all('message of the agent')).toMatchObject([{ detail: 'said: Hello', method: 'item/completed' }]);
 });
 
-test('an answer and a message of a person are told in the log without their words, and in the transcript with them', async () => {
+test('answers and messages of a person are logged without their text, which is in the transcript', async () => {
   const question = { id: 'q1', kind: 'input', text: 'Which?', fields: [{ id: 'f', label: 'F', options: [] }] } as const;
   const { records, transcript } = told(success(null), (runs) => {
     runs.answered('r', question, { kind: 'input', values: { f: 'a secret wish' } });
@@ -204,7 +204,7 @@ test('an answer and a message of a person are told in the log without their word
   ]);
 });
 
-test('an answer that nobody gave in time is not taken for one of a person', () => {
+test('an answer by timeout does not count as an answer of a person', () => {
   const question = { id: 'q1', kind: 'approval', text: 'May I?', fields: [] } as const;
   const { messages } = told(success(null), (runs) => runs.answered('r', question, { kind: 'decline', isLate: true }));
 

@@ -51,7 +51,7 @@ const HALF_MS = 60_000;
 const LOOK_MS = 10_000;
 
 describe('a daemon under systemd', () => {
-  test('says that it is ready, that it lives, and that it stops', async () => {
+  test('notifies systemd that it is ready, alive and stopping', async () => {
     const { notifier, next, timers } = await service();
 
     await notifier.ready();
@@ -67,7 +67,7 @@ describe('a daemon under systemd', () => {
     expect(timers.size).toBe(0);
   });
 
-  test('tells its status when it is another, and only then', async () => {
+  test('sends its status only when it changes', async () => {
     const { notifier, next, timers, words } = await service();
     await notifier.ready();
     await next();
@@ -80,7 +80,7 @@ describe('a daemon under systemd', () => {
     await notifier.close();
   });
 
-  test('gives no sign of life once its core has faulted', async () => {
+  test('sends no sign of life once its core has failed', async () => {
     const { notifier, next, timers, sendLast } = await service();
     await notifier.ready();
     await next();
@@ -108,7 +108,7 @@ describe('a daemon under systemd', () => {
     }
   });
 
-  test('that is not heard says so once, and says later again that it is ready', async () => {
+  test('logs a failed notice once and sends its ready sign again later', async () => {
     const { notifier, next, timers, logged } = await service({}, (base) => {
       const script = `#!/bin/bash\n[[ -e ${base}/third ]] && exec ${SENDER} "$@"\n[[ -e ${base}/second ]] && touch ${base}/third\ntouch ${base}/second\necho no >&2; exit 1\n`;
       writeFileSync(join(base, 'notify'), script);
@@ -146,7 +146,7 @@ describe('a daemon under systemd', () => {
 });
 
 describe('a notice', () => {
-  test('says what is to be said, and a status that is new', () => {
+  test('contains the signs and a changed status', () => {
     expect(noticeOf({ isReady: true, isAlive: true }, 'a', null).words).toEqual(['READY=1', 'WATCHDOG=1', 'STATUS=a']);
     expect(noticeOf({ isStopping: true }, 'a', 'a').words).toEqual(['STOPPING=1']);
     expect(noticeOf({}, 'a', 'a').words).toEqual([]);
@@ -183,7 +183,7 @@ describe('a sign of life is due', () => {
 });
 
 describe('the sentence', () => {
-  test('tells what is done, by the numbers, and what is in the way', () => {
+  test('has the counts of issues and the obstacle', () => {
     const core = new Core().put('A', 'B', 'C');
 
     expect(serviceSentence(core.state)).toBe('The tracker has not been read yet. No issue in work.');

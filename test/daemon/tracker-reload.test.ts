@@ -39,7 +39,7 @@ const isDone = (_state: TestDaemon['state'], event: { readonly type: string } | 
   event?.type === 'workspace_removed';
 
 describe.each(Object.entries(FAKE_KINDS))('a workflow on %s that is edited while the daemon runs', (_, kind) => {
-  test('counts from the next poll on: which labels an issue needs', async () => {
+  test('applies from the next poll on: required labels', async () => {
     const { fake, issue, daemon } = await daemonOn(kind, { required_labels: ['go'] });
     const before = Object.keys(daemon.state.claims);
 
@@ -54,7 +54,7 @@ describe.each(Object.entries(FAKE_KINDS))('a workflow on %s that is edited while
 const { linear, redmine } = FAKE_KINDS;
 
 describe.each(Object.entries({ linear, redmine }))('a workflow on %s that is edited', (_, kind) => {
-  test('counts from the next poll on: whom it trusts', async () => {
+  test('applies from the next poll on: trusted authors', async () => {
     const { fake, issue, daemon } = await daemonOn(kind, { trust: ['nobody-we-know'] });
     const before = Object.keys(daemon.state.claims);
 

@@ -25,7 +25,7 @@ Go
   return { here, port };
 }
 
-test('a daemon whose port for webhooks is taken leaves with 2, says which and what to do, and lets the next one start', async () => {
+test('a daemon whose webhook port is taken exits with 2, names the port and the remedy, and the next one can start', async () => {
   const { here, port } = await workflowOnTakenPort();
 
   const first = await here.with(ENV, 'WORKFLOW.md', '--state-dir', 'state');

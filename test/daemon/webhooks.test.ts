@@ -72,7 +72,7 @@ describe('webhooks lead to polls', () => {
     expect(after).toEqual([2, 12, 22, 32, 42, 52]);
   });
 
-  test('one that is forged or repeated does not', async () => {
+  test('a forged or repeated webhook does not', async () => {
     const { clock, post, polls } = await listening();
     await post('{"n":1}');
     clock.advance(20_000);
@@ -118,7 +118,7 @@ describe('settings', () => {
     ['a variable that is empty', { secret: '$EMPTY' }, '$EMPTY'],
     ['a short secret', { secret: 'short-and-bad' }, 'less than 16 characters'],
     ['a tracker without webhooks', { entry: localTracker }, 'webhooks of local'],
-  ])('%s is a mistake that is told', async (_what, given, message) => {
+  ])('%s is an error', async (_what, given, message) => {
     const error = await openWebhooks(parts(given)).catch((thrown: unknown) => thrown);
 
     expect(error).toMatchObject({ code: 'invalid_workflow_config', message: expect.stringContaining(message) });

@@ -23,7 +23,7 @@ test('a message that finds no agent waits for the next one', () => {
   expect(mailbox.takeUnread()).toEqual([]);
 });
 
-test('what an agent has not heard at its end, the next one is told', () => {
+test('messages that an agent has not read at its end go to the next agent', () => {
   const mailbox = new RunMailbox();
   const [first, second] = [listener(), listener()];
   const leave = mailbox.attend(first);
@@ -36,7 +36,7 @@ test('what an agent has not heard at its end, the next one is told', () => {
   expect(second.heard).toEqual(['unheard']);
 });
 
-test('what no agent of the run has heard is left over', () => {
+test('messages that no agent of the run has read are left over', () => {
   const mailbox = new RunMailbox();
   const leave = mailbox.attend(listener());
   mailbox.send('unheard');
@@ -48,7 +48,7 @@ test('what no agent of the run has heard is left over', () => {
   expect(mailbox.takeUnread()).toEqual(['unheard', 'too late']);
 });
 
-test('an answer goes to the agent that is at work, and one that nobody waits for goes nowhere', () => {
+test('an answer goes to the agent that is at work; an answer without an agent is dropped', () => {
   const mailbox = new RunMailbox();
   const agent = listener();
   const leave = mailbox.attend(agent);

@@ -63,7 +63,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
   return { close, told, store, workspace, openRuns };
 }
 
-test('the after_run that is owed is run once, told that the run was interrupted', async () => {
+test('an after_run that is due runs once, with the outcome interrupted', async () => {
   const { close, told, store, workspace } = await setUp(
     'echo "$BATON_HOOK $BATON_RUN_OUTCOME $BATON_RUN_ID $BATON_ATTEMPT" >> calls',
     { owes: true },
@@ -107,7 +107,7 @@ test('nothing happens in the workspace while processes of the run are alive', as
   expect(told).toEqual(['run_unkillable r1', 'after_run ok']);
 });
 
-test('a note that could not be removed goes with the next one that can', async () => {
+test('a record that could not be removed is removed with a later one', async () => {
   const store = createMemoryStore();
   const troubles: string[] = [];
   let isFull = false;

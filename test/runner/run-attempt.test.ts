@@ -41,7 +41,7 @@ test.each(['tracker_auth', 'tracker_rate_limited', 'tracker_status'] as const)(
   },
 );
 
-test('a tracker that does not tell them within a minute is left', async () => {
+test('reading the comments fails after a minute', async () => {
   const { read, clock } = setUp(() => new Promise(() => {}));
   const asked = read();
   await Promise.resolve();
@@ -51,7 +51,7 @@ test('a tracker that does not tell them within a minute is left', async () => {
   await expect(asked).rejects.toMatchObject({ code: 'tracker_request' });
 });
 
-test('a run that is stopped gives the question up', async () => {
+test('a stopped run cancels reading the comments', async () => {
   const { read, run } = setUp(
     (_issue, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('given up')))),

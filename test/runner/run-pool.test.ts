@@ -81,7 +81,7 @@ async function setUp() {
 
 const exits = (events: readonly OrchestratorEvent[]) => events.filter((event) => event.type === 'run_exited');
 
-test('the workspace of a living run is never removed, whoever asks', async () => {
+test('the workspace of an active run is never removed', async () => {
   const { pool, flow, events, working, saved, until } = await setUp();
   pool.start(order('r1'), flow);
   await until(() => working.length === 1);

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { type Environment, environmentFor } from '../../../runner/environment.js';
+import { agentEnvironment, type Environment } from '../../../runner/environment.js';
 import { isInside } from '../../../runner/workspace/workspace-path.js';
 import { checkWorkspaceRoot, existingPart, freeDiskMb } from '../../../runner/workspace/workspace-root.js';
 import { ERRORS } from '../../domain/error-table.js';
@@ -29,7 +29,7 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
   const report = reporter('Agent', file);
   const place = scriptPlace(lines, at(['codex', 'command']), command);
   const word = firstWord(command);
-  const environment = agentEnvironment(context);
+  const environment = sampleAgentEnvironment(context);
   const cwd = loaded.workflow.dir;
   const shell = await readLoginShell({ word: word?.raw ?? null, ...environment, cwd }, containment);
   if (typeof shell === 'string') {
@@ -68,15 +68,12 @@ function usesAgentCommand({ steps }: Plan): boolean {
   return false;
 }
 
-export function agentEnvironment({ io, loaded }: CheckContext): Environment {
+export function sampleAgentEnvironment({ io, loaded }: CheckContext): Environment {
   const { workflow } = loaded;
-  return environmentFor('agent', {
-    base: io.env,
-    policy: workflow.config.runtime.env,
-    allow: workflow.config.runtime.envAllow,
-    hookAllow: [],
-    secretNames: workflow.secretNames,
-    extra: { TMPDIR: tmpdir(), BATON_RUN_ID: 'check', BATON_WORKSPACE: workflow.dir },
+  return agentEnvironment(workflow, io.env, {
+    TMPDIR: tmpdir(),
+    BATON_RUN_ID: 'check',
+    BATON_WORKSPACE: workflow.dir,
   });
 }
 

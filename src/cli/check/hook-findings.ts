@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hookVariables } from '../../../hooks/hook-variables.js';
 import type { Containment } from '../../../runner/contain/process.js';
-import { type Environment, environmentFor } from '../../../runner/environment.js';
+import { type Environment, hookEnvironment } from '../../../runner/environment.js';
 import { HOOK_NAMES, type HookName } from '../../domain/config.js';
 import type { JsonObject } from '../../domain/json.js';
 import { type LoginShell, readLoginShell, runShell } from '../shell.js';
@@ -25,7 +25,7 @@ export async function hookFindings(context: CheckContext, agentShell: LoginShell
   const { file, at, lines, loaded, containment } = context;
   const report = reporter('Hooks', file);
   const { hooks, codex } = loaded.workflow.config;
-  const environment = hookEnvironment(context);
+  const environment = sampleHookEnvironment(context);
   const cwd = loaded.workflow.dir;
   const findings: Finding[] = [];
   const configured = HOOK_NAMES.flatMap((name) => {
@@ -60,9 +60,8 @@ export async function hookFindings(context: CheckContext, agentShell: LoginShell
   return findings;
 }
 
-function hookEnvironment({ io, loaded }: CheckContext): Environment {
+function sampleHookEnvironment({ io, loaded }: CheckContext): Environment {
   const { workflow } = loaded;
-  const { runtime, hooks } = workflow.config;
   const variables = hookVariables({
     hook: 'before_run',
     issue: SAMPLE_ISSUE,
@@ -73,14 +72,7 @@ function hookEnvironment({ io, loaded }: CheckContext): Environment {
     attempt: null,
     runOutcome: null,
   });
-  return environmentFor('hook', {
-    base: io.env,
-    policy: runtime.env,
-    allow: runtime.envAllow,
-    hookAllow: hooks.envAllow,
-    secretNames: workflow.secretNames,
-    extra: { ...variables, TMPDIR: tmpdir() },
-  });
+  return hookEnvironment(workflow, io.env, { ...variables, TMPDIR: tmpdir() });
 }
 
 function said(names: readonly HookName[]): string {

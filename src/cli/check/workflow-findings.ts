@@ -22,7 +22,7 @@ import { FILE_START } from '../../workflow/positions.js';
 import { variableName } from '../../workflow/secrets.js';
 import { describeBackend } from '../../workflow/steps/resolve-backend.js';
 import { isOfCutOutput, outputMembers } from '../../workflow/steps/step-schema.js';
-import { agentEnvironment } from './agent-findings.js';
+import { sampleAgentEnvironment } from './agent-findings.js';
 import { BARE_ISSUE, type CheckContext, type Finding, reporter, SAMPLE_ISSUE, type WorkflowText } from './finding.js';
 
 /** One finding for each problem of an error that the loader threw. `name` is the file's name in messages. */
@@ -160,7 +160,7 @@ async function commandFindings(context: CheckContext, actions: readonly ActionSt
     const where = placeOf(step);
     const { name } = definition;
     try {
-      const program = await findCommand(definition, { ...agentEnvironment(context).env, ...definition.env });
+      const program = await findCommand(definition, { ...sampleAgentEnvironment(context).env, ...definition.env });
       found.push(report('note', 'executor_found', where, `the executor ${name} is ${program}`));
     } catch (thrown) {
       const { code, message } = toBatonError(thrown);

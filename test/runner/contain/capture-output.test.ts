@@ -48,7 +48,7 @@ test('SEC-13 a process left holding stdout delays the captured output by the dra
   expect(bench.living()).not.toEqual([]);
 });
 
-test('what comes after the drain was given up is read and dropped, so that its writer never blocks', async () => {
+test('output after the drain limit is read and dropped, so that its writer never blocks', async () => {
   const stream = new PassThrough();
   const drained = await drain(stream, Promise.resolve(), { maxBytes: 100, clock: new FakeClock(), drainMs: 0 });
 

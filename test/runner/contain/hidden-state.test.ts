@@ -63,7 +63,7 @@ describe.runIf(forms.includes('pidns')).each(users)('in a namespace of %s', (use
     expect(token).toBe(user === 'root' ? 'secret-token' : '');
   });
 
-  test('a namespace that is a must and cannot be had is an error that says what to do; otherwise the fallback says so', async () => {
+  test('a required namespace that does not work is an error with advice; otherwise the fallback states it', async () => {
     const must = await runner.answers(user, orderFor(bench, user, { isolation: 'pidns', forbidden: true }));
     const auto = await runner.answers(user, orderFor(bench, user, { forbidden: true, scripts: ['echo runs'] }));
 

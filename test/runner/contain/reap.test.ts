@@ -89,7 +89,7 @@ test.each([
   expect(await isStillAlive(identity)).toBe(true);
 });
 
-test('whoever started us is spared, though it carries the marker', async () => {
+test('an ancestor of the daemon is spared, even with the marker', async () => {
   const daemon = randomUUID();
   const module = fileURLToPath(new URL('../../../dist/runner/contain/reap.js', import.meta.url));
   const script = `import { reap } from '${module}';
@@ -126,7 +126,7 @@ test('a run of a Baton that knew no marker of the daemon is found by its own', a
   expect(await isStillAlive(identity)).toBe(false);
 });
 
-test('while a survivor is waited for, nobody else with the same marker is touched', async () => {
+test('while a survivor is waited for, no other process with the same marker is touched', async () => {
   const daemon = randomUUID();
   const survivor = await start('echo; exec sleep 1000', marked(daemon));
   const ours = await start('echo; exec sleep 1000', marked(daemon, OTHER_RUN));

@@ -51,7 +51,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect((await run(script)).status).toEqual(status);
   });
 
-  test('is noted down with the processes that hold it together, and what it printed before its early end is not lost', async () => {
+  test('is recorded with the processes that hold its tree together, and its output before an early end is not lost', async () => {
     const told: { marker: string; pids: number[] }[] = [];
     const over: typeof told = [];
     const trace = {
@@ -91,7 +91,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect((await run('exit 7')).status.code).toBe(7);
   });
 
-  test('without a free descriptor what runs is ended all the same: its end is what gives some back', async () => {
+  test('without a free file descriptor a running process can still be ended, which frees some', async () => {
     const child = await bench.spawn(containment, `trap '' TERM; echo up; while :; do sleep 1000.${bench.nonce}; done`);
     await nextLine(child, 'up');
     const lift = await takeDescriptorsAway();
@@ -144,7 +144,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     });
   });
 
-  test('SEC-12 the environment is what was given and the markers; nothing is inherited', async () => {
+  test('SEC-12 the environment consists of the given variables and the markers; nothing is inherited', async () => {
     const env = {
       PATH: '/usr/bin:/bin',
       HOME: bench.workspace,

@@ -31,7 +31,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect(await child.exited).toEqual({ code: 4, signal: null });
   });
 
-  test('a process that ignores EOF is told TERM, and may end in its own way', async () => {
+  test('a process that ignores EOF gets TERM and can clean up', async () => {
     const child = await bench.spawn(containment, 'trap "exit 9" TERM; echo ready; while :; do sleep 0.01; done');
     await nextLine(child, 'ready');
 
@@ -82,7 +82,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect(bench.living()).toEqual([]);
   });
 
-  test('what a command leaves behind at its normal end is ended by stop', async () => {
+  test('stop ends processes that a command leaves behind at its normal end', async () => {
     const child = await bench.spawn(containment, `bash ${childScript('holds-stdout.sh')} ${bench.nonce}`);
     await captureOutput(child, { maxBytes: 1_000, clock: realClock, drainMs: 0 });
 
@@ -119,7 +119,7 @@ describe.runIf(forms.includes('pidns'))('in a namespace', () => {
 });
 
 describe('without a namespace', () => {
-  test('the sweep ends what left the group, and cannot find what also cleared its environment', async () => {
+  test('the sweep ends processes that left the group, but cannot find those that also cleared their environment', async () => {
     const child = await bench.spawnChild(await bench.containment('none'), 'stubborn.sh');
 
     const result = await child.stop(quick);

@@ -202,7 +202,7 @@ describe('equal idempotency keys in one run', () => {
     expect(steps.calls).toHaveLength(2);
   });
 
-  test('one that failed is tried by the next', async () => {
+  test('after a failure the next step with the key is executed', async () => {
     let calls = 0;
     const steps = testSteps(() => (++calls === 1 ? failure('SERVICE_REJECTED', 'no') : success(calls)));
 
@@ -212,7 +212,7 @@ describe('equal idempotency keys in one run', () => {
     expect(outcome).toMatchObject({ state: 'success', output: 2 });
   });
 
-  test('one that is empty once it is filled in is a fault', async () => {
+  test('a key that is empty once it is filled in is an error', async () => {
     const steps = testSteps(() => success(null));
 
     expect(await steps.run([step('a', { idempotencyKey: '${issue.description}' })])).toMatchObject({
@@ -220,7 +220,7 @@ describe('equal idempotency keys in one run', () => {
     });
   });
 
-  test('S4-16 one that comes while the first is at work waits for it, and has its outcome', async () => {
+  test('S4-16 a second step waits for the first one at work and gets its outcome', async () => {
     const steps = testSteps();
     const done = steps.run([parallel([[step('a', { idempotencyKey: 'k' })], [step('b', { idempotencyKey: 'k' })]])]);
     const first = await steps.next();
@@ -233,7 +233,7 @@ describe('equal idempotency keys in one run', () => {
     expect(steps.calls).toHaveLength(1);
   });
 
-  test('S4-16 those that wait for one that is cancelled alone try for themselves, one of them', async () => {
+  test('S4-16 when the first step is cancelled alone, one of the waiting steps is executed', async () => {
     const steps = testSteps();
     const keyed = (id: string) => step(id, { idempotencyKey: 'k' });
     const inner = parallel([[keyed('a')], [step('fast')]], { id: 'inner', join: 'any' });
@@ -252,7 +252,7 @@ describe('equal idempotency keys in one run', () => {
     expect(await done).toMatchObject({ state: 'success', output: [[null, 'fast'], 2, 2] });
   });
 
-  test('one that waits ends with its run, and does not begin anew', async () => {
+  test('a waiting step ends with its run and is not executed', async () => {
     const steps = testSteps();
     const done = steps.run([parallel([[step('a', { idempotencyKey: 'k' })], [step('b', { idempotencyKey: 'k' })]])]);
     const first = await steps.next();

@@ -26,7 +26,7 @@ test('S4-04 S4-05 an executor sees data of the issue, the inputs and earlier ste
   expect(steps.calls[1]?.action).toMatchObject({ args: { all: [1, 2], text: 'first 1', topic: 'AB-7 by run 2' } });
 });
 
-test('what an issue says is filled in once and never looked into again', async () => {
+test('the text of an issue is filled in once and never parsed again', async () => {
   const steps = testSteps(echo, { topic: '${issue.title}' });
 
   await steps.run([
@@ -50,7 +50,7 @@ test('S4-18 an output is kept under its step and, where declared, under its name
   expect(steps.calls[1]?.action).toMatchObject({ args: { viaStep: 1, viaState: 1 } });
 });
 
-test('what a capability has to add is the context of its step', async () => {
+test('the additional context of a capability is the context of its step', async () => {
   const steps = testSteps((action) =>
     action.kind === 'tool' && action.tool === 'a' ? success(1, { context: { hint: 'x' } }) : echo(action),
   );
@@ -99,7 +99,7 @@ test('S1-42 a guard that is false skips its step, which counts as success with o
   expect(outcome).toMatchObject({ output: { b: null, state: null } });
 });
 
-test('a step that is skipped is told as such when it is told of first', async () => {
+test('a skipped step is reported as skipped from the start', async () => {
   const steps = testSteps(echo);
 
   await steps.run([step('a'), step('b', { when: 'false' })]);
@@ -131,7 +131,7 @@ test('a guard that is neither true nor false fails the run and is never "no"', a
   expect(outcome).toMatchObject({ state: 'failed', error: { code: 'expression_error' } });
 });
 
-test('S4-26 every step is told as started and finished exactly once, however often it is tried and wherever it stands', async () => {
+test('S4-26 every step is reported as started and finished exactly once, with any number of tries and at any depth', async () => {
   const steps = testSteps(echo);
 
   await steps.run([
@@ -173,7 +173,7 @@ function retry(maxAttempts: number) {
   return { maxAttempts, initialBackoffMs: 1_000, backoffCapMs: 60_000, strategy: 'exponential' } as const;
 }
 
-test('a question of a step is closed with the step: what comes next waits for nobody', async () => {
+test('the questions of a step are closed with the step', async () => {
   const steps = testSteps();
   const done = steps.run([step('a'), step('b')]);
   const ask = (id: string) => ({ type: 'asked', question: { id, kind: 'approval', text: '', fields: [] } }) as const;
@@ -206,7 +206,7 @@ describe('parallel', () => {
     expect(await done).toMatchObject({ state: 'success', output: ['b', 'c'] });
   });
 
-  test('S1-39 join all: one that fails ends the others, and its error is the outcome', async () => {
+  test('S1-39 join all: a failing branch ends the others, and its error is the outcome', async () => {
     const steps = testSteps();
     const done = steps.run([parallel([[step('a')], [step('b'), step('never')]])]);
     const [a, b] = [await steps.next(), await steps.next()];
@@ -270,7 +270,7 @@ describe('parallel', () => {
     expect(await done).toMatchObject({ state: 'cancelled', error: { code: 'STOPPED_BY_OPERATOR' } });
   });
 
-  test('branches see what was before them, and what comes after sees them', async () => {
+  test('branches see earlier steps, and later steps see the branches', async () => {
     const steps = testSteps(echo);
 
     await steps.run([
@@ -373,7 +373,7 @@ describe('fan_out', () => {
 });
 
 describe('loop', () => {
-  test('S1-36 S1-38 the body runs, then break_when is asked; the output tells how it went', async () => {
+  test('S1-36 S1-38 the body runs, then break_when is evaluated; the output has the number of iterations', async () => {
     const steps = testSteps(echo);
 
     const outcome = await steps.run([
@@ -387,7 +387,7 @@ describe('loop', () => {
     expect(outcome).toMatchObject({ state: 'success', output: { iterations: 3, broke: true } });
   });
 
-  test('S1-36 S1-38 it ends at max_iterations; that it did not converge is told, and no failure', async () => {
+  test('S1-36 S1-38 it ends at max_iterations, which is logged and is no failure', async () => {
     const steps = testSteps(echo);
 
     const outcome = await steps.run([
@@ -422,7 +422,7 @@ describe('loop', () => {
     expect(steps.calls).toHaveLength(0);
   });
 
-  test('a later go sees what an earlier one left', async () => {
+  test('a later iteration sees the data of an earlier one', async () => {
     const steps = testSteps(echo);
 
     await steps.run([

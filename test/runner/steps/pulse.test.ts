@@ -50,7 +50,7 @@ test('a bounded step beside a watched one does not stop its clock, and does not 
   expect(told).toEqual([]);
 });
 
-test('a watched step that hangs is not hidden by one that chatters', () => {
+test('a busy step does not hide a watched step that hangs', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.begin(B, true);
@@ -63,7 +63,7 @@ test('a watched step that hangs is not hidden by one that chatters', () => {
   expect(told).toEqual([open(0)]);
 });
 
-test('one that has something open is not expected to show life', () => {
+test('a step with an open item is not expected to make progress', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.begin(B, true);
@@ -87,7 +87,7 @@ test('when the watched one ends, the bounded one is all that is left', () => {
   expect(told).toEqual([open(2), open(1)]);
 });
 
-test('the next step begins anew', () => {
+test('the next step starts a new phase', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.finishing(A);
@@ -99,7 +99,7 @@ test('the next step begins anew', () => {
   expect(told).toEqual([phase('agent')]);
 });
 
-test('a step that is over says nothing any more', () => {
+test('a step that is over reports nothing any more', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.end(A);
@@ -124,7 +124,7 @@ test('a step that begins while the only other one is being ended starts the stal
   expect(told).toEqual([phase('agent'), open(0)]);
 });
 
-test('one that is only being ended is not silent, also when it is the last one', () => {
+test('a step that is only being ended does not count as silent, even when it is the last one', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.begin(B, true);

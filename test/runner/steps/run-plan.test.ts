@@ -82,7 +82,7 @@ test('once something cannot be killed the steps beside it are ended, and no othe
   expect(begun).toEqual(['stuck', 'other']);
 });
 
-test('what cannot even be given its context fails its step, and leaves no timer', async () => {
+test('a step whose context cannot be created fails and leaves no timer', async () => {
   let timers = 0;
   const { outcome } = planned([step('a', { timeoutMs: 60_000 })], async () => success(null), {
     tools: () => {
@@ -108,7 +108,7 @@ test('what cannot even be given its context fails its step, and leaves no timer'
   expect(timers).toBe(0);
 });
 
-test('a run that fails after its agent was at work tells how many turns that were', async () => {
+test('a run that fails after its agent was at work reports the number of turns', async () => {
   const agent: Action = {
     ...{ kind: 'agent', backend: 'cli', maxTurns: 1, session: null },
     prompt: { text: 'go', startLine: 1, file: 'WORKFLOW.md' },

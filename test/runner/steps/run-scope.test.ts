@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Conversation } from '../../../runner/steps/run-scope.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
-test('the conversation is what was asked, then what each step gave', () => {
+test('the conversation is the prompt, then the output of each step', () => {
   const conversation = new Conversation('r', new FakeClock());
   conversation.addPrompt('Do it');
   conversation.addOutput('plan', 'first this');

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cutOutput, OutputList } from '../../../runner/steps/step-output.js';
 
-describe('what later steps see of an output', () => {
-  test('S4-24 S4-25 a text over the limit is cut, and a member beside it says so', () => {
+describe('the part of an output that later steps see', () => {
+  test('S4-24 S4-25 a text over the limit is cut and marked by a member beside it', () => {
     const output = cutOutput({ stdout: 'x'.repeat(500), exit_code: 0 }, 100);
 
     expect(output).toEqual({ stdout: 'x'.repeat(100), stdout_truncated: true, exit_code: 0 });
@@ -15,7 +15,7 @@ describe('what later steps see of an output', () => {
     });
   });
 
-  test('S4-24 what is too large even then is replaced by its size and its beginning', () => {
+  test('S4-24 an output that is still too large is replaced by its size and its beginning', () => {
     const output = cutOutput({ many: Array.from({ length: 1_000 }, (_, index) => index) }, 200);
 
     expect(output).toEqual({
@@ -25,7 +25,7 @@ describe('what later steps see of an output', () => {
     });
   });
 
-  test('what fits is left alone', () => {
+  test('an output within the limit is not changed', () => {
     expect(cutOutput({ a: [1, 'two', null, { b: true }] }, 1_000)).toEqual({ a: [1, 'two', null, { b: true }] });
     expect(cutOutput(null, 10)).toBeNull();
   });
@@ -34,7 +34,7 @@ describe('what later steps see of an output', () => {
     expect(cutOutput('€'.repeat(100), 10)).toBe('€€€');
   });
 
-  test('S4-17 what JSON does not know does not get through', () => {
+  test('S4-17 values that JSON does not know are dropped', () => {
     const cycle: { self?: unknown } = {};
     cycle.self = cycle;
 
@@ -61,7 +61,7 @@ describe('what later steps see of an output', () => {
 });
 
 describe('the outputs of branches', () => {
-  test('stand in the order of the branches, whoever was first', () => {
+  test('are in the order of the branches, whichever ended first', () => {
     const list = new OutputList(3, 1_000);
     list.put(2, 'c');
     list.put(0, { a: 1 });

@@ -20,7 +20,7 @@ describe('a plan with one agent step', () => {
     expect(new StepThreads(one, null).translate('work', session('abc'))).toEqual([session('abc')]);
   });
 
-  test('goes on with a thread once', () => {
+  test('resumes a thread once', () => {
     const threads = new StepThreads(one, resume('abc'));
 
     expect(threads.resumeFor('work')).toEqual(resume('abc'));

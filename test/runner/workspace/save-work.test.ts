@@ -170,7 +170,7 @@ describe('saveWork', () => {
     expect(patch).not.toContain('b/huge');
   });
 
-  test('more than the total limit is not saved, and the message says that the workspace is kept', async () => {
+  test('changes over the total limit are not saved, and the error states that the workspace is kept', async () => {
     const { workspace, saveDir, scratchDir, save } = await savedWorkspace();
     await writeFile(join(workspace, 'README'), 'y'.repeat(3000));
 
@@ -237,7 +237,7 @@ describe('saveWork', () => {
 });
 
 describe('pruneSaved', () => {
-  test('deletes what is older than keepDays and nothing that is not ours', async () => {
+  test('deletes saved work older than keepDays and nothing else', async () => {
     const { workspace, saveDir, save } = await savedWorkspace();
     await writeFile(join(workspace, 'new'), 'x');
     await save();
@@ -258,7 +258,7 @@ describe('pruneSaved', () => {
 });
 
 describe('saved.json', () => {
-  test('says whose work it is and where each repository stood', async () => {
+  test('records the issue and the HEAD of each repository', async () => {
     const { remote, workspace, git, commit, save } = await savedWorkspace();
     await git(workspace, 'checkout', '--quiet', '-b', 'baton/AB-1');
     await writeFile(join(workspace, 'new'), 'x');
@@ -290,7 +290,7 @@ describe('saved.json', () => {
     });
   });
 
-  test('cannot move the cursor of who reads it', async () => {
+  test('contains no control characters for the terminal of its reader', async () => {
     const { workspace, save } = await savedWorkspace();
     await writeFile(join(workspace, 'new'), 'x');
 
@@ -305,7 +305,7 @@ describe('saved.json', () => {
 const WHOLE = { path: '', prefix: '', bundle: true, patch: true };
 
 describe('removePartials', () => {
-  test('deletes what was half saved, and nothing else', async () => {
+  test('deletes half-saved folders and nothing else', async () => {
     const { workspace, saveDir, save } = await savedWorkspace();
     await writeFile(join(workspace, 'new'), 'x');
     await save();

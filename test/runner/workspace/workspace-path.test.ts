@@ -35,7 +35,7 @@ describe('workspaceKey', () => {
     expect(workspaceKey('A/B')).not.toBe(workspaceKey('A_B'));
   });
 
-  test('SEC-3 300 characters are capped with a hash that tells them apart', () => {
+  test('SEC-3 300 characters are capped with a hash that distinguishes them', () => {
     const one = workspaceKey(`${'x'.repeat(300)}1`);
     const other = workspaceKey(`${'x'.repeat(300)}2`);
 

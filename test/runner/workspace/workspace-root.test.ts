@@ -61,7 +61,7 @@ describe('SEC-6 openWorkspaceRoot', () => {
     await expect(open('/')).rejects.toThrow(refused('root of the file system'));
   });
 
-  test('refuses the home directory and what contains it', async () => {
+  test('refuses the home directory and its parents', async () => {
     const { base, home, open } = await places();
 
     await expect(open(home)).rejects.toThrow(refused('home directory'));
@@ -69,7 +69,7 @@ describe('SEC-6 openWorkspaceRoot', () => {
     await expect(open(base)).rejects.toThrow(refused('home directory'));
   });
 
-  test('refuses the folder of WORKFLOW.md and what contains it', async () => {
+  test('refuses the folder of WORKFLOW.md and its parents', async () => {
     const { base, workflowDir } = await places();
     const elsewhere = join(base, 'elsewhere');
 
@@ -125,7 +125,7 @@ describe('SEC-6 openWorkspaceRoot', () => {
     });
   });
 
-  test('every refusal says what to do', async () => {
+  test('every refusal has advice', async () => {
     const { home, open } = await places();
 
     await expect(open(home)).rejects.toThrow(/choose a folder of its own/);
@@ -133,11 +133,11 @@ describe('SEC-6 openWorkspaceRoot', () => {
 });
 
 describe('freeDiskMb', () => {
-  test('tells the free space of an existing folder', async () => {
+  test('returns the free space of an existing folder', async () => {
     expect(await freeDiskMb(tmpdir())).toBeGreaterThan(0);
   });
 
-  test('is null where it cannot be told', async () => {
+  test('returns null when the free space cannot be read', async () => {
     expect(await freeDiskMb('/nonexistent/folder')).toBeNull();
   });
 });

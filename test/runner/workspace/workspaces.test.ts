@@ -57,7 +57,7 @@ describe('prepare', () => {
     expect(await readFile(join(second.path, 'dirty'), 'utf8')).toBe('work');
   });
 
-  test('a folder that a person made in place of a half-made one is kept, even where the disk gives it the same number', async () => {
+  test('the folder of a user in place of a half-made one is kept, even with the same inode number', async () => {
     const { restart, workspaces } = await setUp();
     const halfMade = await workspaces.prepare(A);
     const before = await lstat(halfMade.path);
@@ -240,7 +240,7 @@ describe('half-made folders', () => {
     expect(await readdir(join(root, 'AB-1'))).toEqual(['precious']);
   });
 
-  test('a folder that somebody put in the place of a half-made one is adopted, not deleted', async () => {
+  test('the folder of a user in place of a half-made one is adopted, not deleted', async () => {
     const { base, root, restart, workspaces } = await setUp();
     const { path } = await workspaces.prepare(A);
     await rename(path, join(base, 'moved-away'));
@@ -336,7 +336,7 @@ describe('verify', () => {
 });
 
 describe('remove', () => {
-  test('SEC-5 deletes the folder and its record; what its symlinks point to stays', async () => {
+  test('SEC-5 deletes the folder and its record; the targets of its symlinks stay', async () => {
     const { base, root, owners, workspaces } = await setUp();
     await mkdir(join(base, 'outside/deep'), { recursive: true });
     const workspace = await workspaces.prepare(A);
@@ -397,7 +397,7 @@ describe('remove', () => {
     expect(await owners.all()).toEqual([]);
   });
 
-  test('a removal that fails says so and keeps folder and record', async () => {
+  test('a failed removal throws and keeps folder and record', async () => {
     const { root, owners, workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
     await rm(join(root, '.baton'), { recursive: true });
@@ -409,7 +409,7 @@ describe('remove', () => {
     expect(await owners.all()).toHaveLength(1);
   });
 
-  test('what a crash left half deleted is never taken for a workspace, and goes at the next start', async () => {
+  test('a folder that a crash has left half deleted is never used as a workspace and is deleted at the next start', async () => {
     const { root, restart, workspaces } = await setUp();
     await workspaces.confirmCreated(await workspaces.prepare(A));
     await mkdir(join(root, '.baton/trash'), { recursive: true });
@@ -424,7 +424,7 @@ describe('remove', () => {
 });
 
 describe('ownedBy', () => {
-  test('finds the folders of an issue under every identifier it had, and nobody else’s', async () => {
+  test('finds the folders of an issue under all its identifiers, and no others', async () => {
     const { workspaces } = await setUp();
     await workspaces.confirmCreated(await workspaces.prepare(A));
     await workspaces.prepare({ id: 'a', identifier: 'NEW-7' });
@@ -438,7 +438,7 @@ describe('ownedBy', () => {
     ]);
   });
 
-  test('a folder that nobody recorded is not found, so it is not removed', async () => {
+  test('a folder without a record is not found, so it is not removed', async () => {
     const { root, workspaces } = await setUp();
     await mkdir(join(root, 'AB-1'));
 
