@@ -38,7 +38,7 @@ export interface CheckOptions {
   /** Prints the JSON Schema of the front matter and nothing else. */
   readonly schema: boolean;
   readonly stateDir?: string | undefined;
-  /** What `--backend` says. */
+  /** The value of `--backend`. */
   readonly backend?: string | undefined;
 }
 
@@ -50,8 +50,8 @@ interface Outcome {
 const NOT_COUNTED = { active: null, eligible: null, at_a_time: null };
 
 /**
- * Looks at everything that a start would need, and tells all of it at once. Reads the tracker, starts a few short commands in
- * the way that agents are started, and leaves nothing behind.
+ * Checks everything that a start needs, and reports all findings at once. Reads the tracker, and starts a few short commands in the
+ * way that agents are started. Changes nothing.
  */
 export async function check(
   options: CheckOptions,
@@ -66,7 +66,7 @@ export async function check(
   const clock = createClock();
   try {
     const { findings, counts } = await inspect(options, io, registry, redactor, clock);
-    tell(findings, counts, options.json, io, redactor);
+    printFindings(findings, counts, options.json, io, redactor);
     return exitCodeOf(findings);
   } finally {
     clock.close();
@@ -102,14 +102,17 @@ async function inspect(
     for (const secret of loaded.literalSecrets) redactor.add(secret);
     const stateDir = options.stateDir ?? defaultStateDir(await workflowKey(path), io.env, io.homeDir);
     const shared = { ...text, io, loaded, registry, redactor, clock };
-    const outcome = await inspectAround({ ...shared, containment: group }, await realOrSame(resolve(io.cwd, stateDir)));
+    const outcome = await inspectAround(
+      { ...shared, containment: group },
+      await realPathOrSame(resolve(io.cwd, stateDir)),
+    );
     return { findings: [...findings, ...outcome.findings], counts: outcome.counts };
   } catch (error) {
     return { findings: [...findings, ...loadErrors(error, name, file)], counts: NOT_COUNTED };
   }
 }
 
-/** What is around the file: only worth asking when the settings are valid. */
+/** Checks the environment of the workflow. Needs valid settings. */
 async function inspectAround(plain: CheckContext, stateDir: string): Promise<Outcome> {
   const found: Finding[] = [];
   const containment = await contained(plain, stateDir, found);
@@ -129,7 +132,7 @@ async function inspectAround(plain: CheckContext, stateDir: string): Promise<Out
   return { findings: all.flat(), counts: { active, eligible, at_a_time: maxConcurrentAgents } };
 }
 
-/** As the daemon would contain its runs. Where it must and cannot, the rest is checked without. */
+/** The containment that the daemon would use. If it is required but unavailable, the rest is checked without it. */
 async function contained(context: CheckContext, stateDir: string, found: Finding[]): Promise<Containment> {
   const { file, at, clock, loaded, containment } = context;
   const isThere = await stat(stateDir).then(
@@ -153,7 +156,13 @@ function readText(source: WorkflowFile, name: string, file: string): WorkflowTex
   return { file, lines, frontMatter, at: (path) => frontMatter.positions.valueAt(path) };
 }
 
-function tell(found: readonly Finding[], counts: Outcome['counts'], asJson: boolean, io: Io, redactor: Redactor): void {
+function printFindings(
+  found: readonly Finding[],
+  counts: Outcome['counts'],
+  asJson: boolean,
+  io: Io,
+  redactor: Redactor,
+): void {
   const number = (level: Finding['level']) => found.filter((finding) => finding.level === level).length;
   const summary: Summary = { errors: number('error'), warnings: number('warning'), ...counts };
   if (asJson) {
@@ -165,6 +174,6 @@ function tell(found: readonly Finding[], counts: Outcome['counts'], asJson: bool
   }
 }
 
-function realOrSame(path: string): Promise<string> {
+function realPathOrSame(path: string): Promise<string> {
   return realpath(path).catch(() => path);
 }

@@ -17,11 +17,11 @@ export const INSTALL_CODEX = 'npm install -g @openai/codex';
 
 interface AgentReport {
   readonly findings: Finding[];
-  /** The shell that the agent would be started by; `null` when it gave no answer. */
+  /** The shell that starts the agent; null when it gave no result. */
   readonly shell: LoginShell | null;
 }
 
-/** Resolves the agent command as the daemon would: the same environment, the same login shell. Nothing where no step starts it. */
+/** Resolves the agent command as the daemon does, in the same environment and login shell. No findings if no step uses it. */
 export async function agentFindings(context: CheckContext): Promise<AgentReport> {
   const { file, at, lines, loaded, containment } = context;
   if (!usesAgentCommand(loaded.workflow.plan)) return { findings: [], shell: null };
@@ -38,18 +38,18 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
   }
   const where = place(1, (word?.offset ?? 0) + 1);
   if (word === null) {
-    const message = 'codex.command begins with something that only shows when it runs: it was not looked up';
+    const message = 'codex.command begins with an expression, so the program was not looked up';
     return { findings: [report('note', 'agent_not_checked', where, message)], shell };
   }
   if (!shell.found)
     return { findings: [report('error', 'codex_not_found', where, ...(await missing(word, shell, context)))], shell };
   if (!shell.found.startsWith('/')) {
     const isRelative = shell.found.includes('/');
-    const what = isRelative ? 'a path relative to the workspace' : 'a word of the shell itself';
-    const message = `codex.command begins with ${shell.found}, ${what}: what it starts was not looked up`;
+    const what = isRelative ? 'a path relative to the workspace' : 'a word of the shell';
+    const message = `codex.command begins with ${shell.found}, ${what}, so the program was not looked up`;
     return { findings: [report('note', 'agent_not_checked', where, message)], shell };
   }
-  // By its bare name it is what this person installed; a path may lead to a file of the repository that is being checked.
+  // A bare name is an installed program. A path may lead to a file of the repository, which must not be started here.
   const version = word.raw === 'codex' ? await versionOf(environment, context) : null;
   if (version === undefined) {
     const message = `${shell.found} was found, but \`codex --version\` fails or takes over ${VERSION_LIMIT_MS / 1000} s`;
@@ -77,7 +77,7 @@ export function sampleAgentEnvironment({ io, loaded }: CheckContext): Environmen
   });
 }
 
-/** Message and advice. Found by the user's own shell but not by the login shell is a different trouble than not installed. */
+/** Message and advice. They differ if the user's shell finds the program and the login shell does not. */
 async function missing(
   { raw }: ShellWord,
   { searchPath }: LoginShell,
@@ -85,7 +85,7 @@ async function missing(
 ): Promise<[string, string]> {
   const name = raw.replace(/["'\\]/g, '');
   if (name.includes('/')) {
-    return [`${name} is not there, or may not be run`, 'Correct the path in codex.command.'];
+    return [`${name} does not exist or cannot be executed`, 'Correct the path in codex.command.'];
   }
   const own = await findOn(io.env.PATH ?? '', name);
   if (own !== null) {
@@ -108,7 +108,7 @@ async function findOn(searchPath: string, name: string): Promise<string | null> 
   return null;
 }
 
-/** `undefined` when it would not tell. */
+/** Undefined when the program fails. */
 async function versionOf(
   { env, unset }: Environment,
   { loaded, containment }: CheckContext,
@@ -121,7 +121,7 @@ async function versionOf(
 
 const PROFILES = ['.bash_profile', '.bash_login', '.profile', '.bashrc'];
 
-/** The tracker's secrets in files that every login shell reads: ours unsets them again, one that an agent starts does not. */
+/** Finds secrets of the tracker in shell profiles. Baton's login shell unsets them, but a shell that an agent starts does not. */
 export async function profileFindings({ io, loaded }: CheckContext): Promise<Finding[]> {
   const { secretNames } = loaded.workflow;
   if (secretNames.length === 0) return [];
@@ -133,7 +133,7 @@ export async function profileFindings({ io, loaded }: CheckContext): Promise<Fin
         const variable = secretNames.find((secret) => assigns(line, secret));
         if (variable === undefined) return [];
         const column = line.length - line.trimStart().length + 1;
-        const message = `${variable}, a secret of the tracker, is set in a shell profile: an agent that starts a login shell has it`;
+        const message = `${variable}, a secret of the tracker, is set in a shell profile, so an agent that starts a login shell gets it`;
         const advice = 'Move it to a file that only the daemon reads, such as the EnvironmentFile of its service.';
         return [report('warning', 'secret_in_profile', { line: index + 1, column }, message, advice)];
       });
@@ -146,7 +146,7 @@ function assigns(line: string, name: string): boolean {
   return new RegExp(`^\\s*(?:(?:export|declare|typeset|readonly)\\s+(?:-\\w+\\s+)*)?${name}=`).test(line);
 }
 
-/** Settings that are valid, and that a person should have chosen knowingly. */
+/** Valid settings that carry a risk. */
 export function riskFindings({ file, at, loaded }: CheckContext): Finding[] {
   const report = reporter('Workflow', file);
   const { tracker, codex, runtime, agent } = loaded.workflow.config;
@@ -155,37 +155,39 @@ export function riskFindings({ file, at, loaded }: CheckContext): Finding[] {
     findings.push(report('warning', code, at(path), message, advice));
 
   if (tracker.requiredLabels.length === 0) {
-    const message = 'no tracker.required_labels: every issue in an active state is started, whoever wrote it';
+    const message = 'no tracker.required_labels: every issue in an active state starts, whoever wrote it';
     warn(
       'no_label_gate',
       ['tracker', 'required_labels'],
       message,
-      'Name a label that people put on what Baton may do.',
+      'Name a label that people put on the issues for Baton.',
     );
   } else if (tracker.requiredLabels.some((label) => label === '')) {
-    const message = 'tracker.required_labels holds a blank label, which no issue has: nothing is ever started';
+    const message = 'tracker.required_labels contains a blank label, which no issue has, so no run ever starts';
     warn('blank_label', ['tracker', 'required_labels'], message, 'Write the label, or remove the blank one.');
   }
-  const sandbox = 'Use workspace-write, and do what needs more in hooks.';
+  const sandbox = 'Use workspace-write, and move work that needs more access into hooks.';
   if (isFullAccess(codex.threadSandbox)) {
-    const message = 'codex.thread_sandbox is danger-full-access: whatever an issue makes the agent do, it does as you';
+    const message =
+      'codex.thread_sandbox is danger-full-access: the agent can do everything that you can do, and issues can instruct it';
     warn('full_access', ['codex', 'thread_sandbox'], message, sandbox);
   }
   if (isFullAccess(codex.turnSandboxPolicy)) {
-    const message = 'codex.turn_sandbox_policy gives full access: whatever an issue makes the agent do, it does as you';
+    const message =
+      'codex.turn_sandbox_policy gives full access: the agent can do everything that you can do, and issues can instruct it';
     warn('full_access', ['codex', 'turn_sandbox_policy'], message, sandbox);
   }
   if (codex.onApprovalRequest === 'accept') {
-    const message = 'codex.on_approval_request is accept: every request of the agent to leave its sandbox is granted';
+    const message = 'codex.on_approval_request is accept: every request of the agent to leave its sandbox is approved';
     warn('accepts_all', ['codex', 'on_approval_request'], message, 'Use decline, or ask to have a person answer.');
   }
   if (runtime.env === 'inherit') {
     const message =
-      'runtime.env is inherit: agents and hooks see every variable of the daemon but the tracker’s secrets';
-    warn('env_inherit', ['runtime', 'env'], message, 'Use allowlist, and name what they need in runtime.env_allow.');
+      'runtime.env is inherit: agents and hooks get every variable of the daemon except the secrets of the tracker';
+    warn('env_inherit', ['runtime', 'env'], message, 'Use allowlist, and add further variables to runtime.env_allow.');
   }
   if (agent.maxTokensPerIssue === null && agent.maxTokensPerDay === null) {
-    const message = 'there is no token budget: an agent that never ends its work costs without limit';
+    const message = 'there is no token budget, so the costs of an agent have no limit';
     warn(
       'no_budget',
       ['agent', 'max_tokens_per_issue'],
@@ -196,33 +198,33 @@ export function riskFindings({ file, at, loaded }: CheckContext): Finding[] {
   return findings;
 }
 
-/** The words of both settings: `danger-full-access`, `{ type: dangerFullAccess }`. */
+/** Both settings: `danger-full-access`, `{ type: dangerFullAccess }`. */
 function isFullAccess(setting: Json): boolean {
   const isMap = typeof setting === 'object' && setting !== null && !Array.isArray(setting);
   const word = isMap ? (setting as { readonly [key: string]: Json }).type : setting;
   return typeof word === 'string' && word.replace(/[-_\s]/g, '').toLowerCase() === 'dangerfullaccess';
 }
 
-/** How well runs are kept apart from everything else here. */
+/** How runs are isolated on this machine. */
 export function isolationFindings({ file, at, containment }: CheckContext): Finding[] {
   const report = reporter('Isolation', file);
   const where = at(['runtime', 'isolation']);
   const { kind, reason } = containment;
   const advice =
-    'Allow user namespaces (docs/containment.md), or leave nothing on this machine that an agent may not read.';
+    'Allow user namespaces (docs/containment.md), or keep nothing on this machine that agents must not read.';
   const findings = [
     kind === 'pidns'
       ? report('note', 'isolated', where, reason)
       : report('warning', 'not_isolated', where, reason, advice),
   ];
   if (process.geteuid?.() === 0) {
-    const message = 'this is root: agents are root too and can undo their isolation';
+    const message = 'check runs as root: agents would be root too and could undo their isolation';
     findings.push(report('warning', 'runs_as_root', null, message, 'Run Baton as an ordinary user.'));
   }
   return findings;
 }
 
-/** Whether workspaces can be made, and whether there is room for them. Makes nothing. */
+/** Checks folder and disk space for workspaces. Creates nothing. */
 export async function workspaceFindings(context: CheckContext, stateDir: string): Promise<Finding[]> {
   const { file, at, loaded, io } = context;
   const { workflow } = loaded;
@@ -237,12 +239,12 @@ export async function workspaceFindings(context: CheckContext, stateDir: string)
     }
     const freeMb = await freeDiskMb(await existingPart(real));
     if (freeMb !== null && freeMb < minFreeMb) {
-      const message = `${freeMb} MB are free for ${real}, workspace.min_free_mb is ${minFreeMb}: nothing would be started`;
+      const message = `${freeMb} MB are free for ${real}, workspace.min_free_mb is ${minFreeMb}, so no run would start`;
       const minimum = at(['workspace', 'min_free_mb']);
       return [report('error', 'low_disk', minimum, message, ERRORS.low_disk.action)];
     }
     const free = freeMb === null ? '' : `, ${freeMb} MB free`;
-    return [report('note', 'workspaces_fine', where, `workspaces are made in ${real}${free}`)];
+    return [report('note', 'workspaces_fine', where, `workspaces are created in ${real}${free}`)];
   } catch (thrown) {
     const error = toBatonError(thrown);
     return [report('error', error.code, where, error.message)];

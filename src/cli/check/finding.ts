@@ -10,25 +10,25 @@ import type { FrontMatter } from '../../workflow/parse-front-matter.js';
 import type { KeyPath } from '../../workflow/positions.js';
 import type { Io } from '../io.js';
 
-/** The parts of a check, in the order in which a person reads them. */
+/** The groups of findings, in the order of the output. */
 const GROUPS = ['Workflow', 'Steps', 'Agent', 'Tracker', 'Hooks', 'Notifications', 'Isolation', 'Workspaces'] as const;
 export type Group = (typeof GROUPS)[number];
 
-/** One thing that `check` has to tell. A note without advice is good news, or an issue that waits (`not_…`). */
+/** A result of `check`. A note without advice is good news, or an issue that would not start (`not_…`). */
 export interface Finding {
   readonly level: 'error' | 'warning' | 'note';
   readonly group: Group;
-  /** Of an error table where there is one, else a word of the check's own. */
+  /** An error code, or a code of `check`. */
   readonly code: string;
   readonly message: string;
   readonly file: string;
   readonly line: number | null;
   readonly column: number | null;
-  /** What to do about it. */
+  /** What the user should do. */
   readonly advice: string | null;
 }
 
-/** Errors of the world around the workflow: the file may be right, and still nothing would run. */
+/** Errors of the environment, which can occur with a valid file. */
 const OUTSIDE: ReadonlySet<string> = new Set([
   'AGENT_INVOCATION_FAILED',
   'codex_not_found',
@@ -47,7 +47,7 @@ const OUTSIDE: ReadonlySet<string> = new Set([
   'internal_error',
 ]);
 
-/** 2 when the settings are faulty, 1 when only something around them is, 0 without errors. */
+/** 2 for faulty settings, 1 for errors of the environment only, 0 without errors. */
 export function exitCodeOf(findings: readonly Finding[]): 0 | 1 | 2 {
   const errors = findings.filter(({ level }) => level === 'error');
   if (errors.length === 0) return 0;
@@ -68,13 +68,13 @@ export function reporter(group: Group, file: string) {
 export interface Summary {
   readonly errors: number;
   readonly warnings: number;
-  /** Issues in active states, those that would start, and how many of them at a time; `null` where nobody could tell. */
+  /** Issues in active states, those that would start, and how many at a time; null when unknown. */
   readonly active: number | null;
   readonly eligible: number | null;
   readonly at_a_time: number | null;
 }
 
-/** For people: by group, worst first within it, and one sentence at the end. */
+/** Findings by group, errors first, with a summary at the end. */
 export function textOf(findings: readonly Finding[], summary: Summary, paint: Paint): string {
   const blocks = GROUPS.flatMap((group) => {
     const own = findings
@@ -104,7 +104,7 @@ function entryOf(finding: Finding, paint: Paint): string {
 
 function markOf({ level, code, advice }: Finding, paint: Paint): string {
   if (level === 'error') return paint('red', '✗');
-  // An issue that waits is neither good news nor a fault.
+  // An issue that would not start is neither good news nor a fault.
   if (code.startsWith('not_')) return paint('dim', '·');
   return level === 'warning' || advice !== null ? paint('yellow', '!') : paint('green', '✓');
 }
@@ -131,17 +131,17 @@ function byPlace(a: Finding, b: Finding): number {
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }
 
-/** WORKFLOW.md as far as its text can be read, with or without valid settings. */
+/** The text of WORKFLOW.md, with or without valid settings. */
 export interface WorkflowText {
-  /** The file as findings name it. */
+  /** The name of the file in findings. */
   readonly file: string;
   readonly lines: readonly string[];
   readonly frontMatter: FrontMatter;
-  /** Where a setting stands, or the nearest section around it. */
+  /** The position of a setting, or of the nearest section around it. */
   at(path: KeyPath): Position;
 }
 
-/** What the checks of a workflow with valid settings share. */
+/** The context of the checks that need valid settings. */
 export interface CheckContext extends WorkflowText {
   readonly io: Io;
   readonly loaded: LoadedWorkflow;
@@ -152,12 +152,12 @@ export interface CheckContext extends WorkflowText {
   readonly containment: Containment;
 }
 
-/** Where a line and column of a script stand in the file that holds it. Both are 1-based. */
+/** The position in the file of a 1-based line and column of a script. */
 export type ScriptPlace = (line: number, column?: number) => Position;
 
 /**
- * `start` is where the YAML value begins: the `|` of a block, the first character of a one-liner. A folded block and a text over
- * several lines have no lines of their own left; they are pointed at as a whole.
+ * `start` is the start of the YAML value: the `|` of a block, or the first character of a text on one line. The lines of a folded
+ * block and of a quoted text over several lines are lost, so positions in them point to the start.
  */
 export function scriptPlace(fileLines: readonly string[], start: Position, script: string): ScriptPlace {
   const rest = (fileLines[start.line - 1] ?? '').slice(start.column - 1);

@@ -20,7 +20,7 @@ import {
 
 const SHIPPED = /\$\{?BATON_HOOKS\}?"?\/([\w.-]+)/g;
 
-/** Scripts that are not there, and variables that hooks and the agent command will not see. */
+/** Finds missing scripts, and variables that hooks and the agent command do not get. */
 export async function hookFindings(context: CheckContext, agentShell: LoginShell | null): Promise<Finding[]> {
   const { file, at, lines, loaded, containment } = context;
   const report = reporter('Hooks', file);
@@ -76,21 +76,21 @@ function sampleHookEnvironment({ io, loaded }: CheckContext): Environment {
 }
 
 function said(names: readonly HookName[]): string {
-  if (names.length === 0) return 'there are no hooks: workspaces start empty, and nothing leaves them';
-  return `${names.join(', ')}: they see every variable they use`;
+  if (names.length === 0) return 'there are no hooks: workspaces start empty, and no work is pushed';
+  return `${names.join(', ')}: they get every variable they use`;
 }
 
 interface ScriptUnderCheck {
-  /** The setting that holds it. */
+  /** The setting that contains the script. */
   readonly label: string;
   readonly kind: 'hook' | 'agent';
   readonly text: string;
   readonly place: ScriptPlace;
-  /** Ready-made scripts that it starts, and where it does. */
+  /** The ready-made scripts that it starts, with their positions. */
   readonly shipped: { readonly name: string; readonly text: string; readonly line: number; readonly column: number }[];
 }
 
-/** Set by bash in the course of a script. */
+/** Variables that bash sets during a script. */
 const BY_BASH = new Set([
   'REPLY',
   'OPTARG',
@@ -108,11 +108,11 @@ interface Wanted {
   readonly line: number;
   readonly column: number;
   readonly isRequired: boolean;
-  /** The ready-made script that asks for it. */
+  /** The ready-made script that needs the variable. */
   readonly by: string | null;
 }
 
-/** Variables that a script reads, and that its environment and login shell will not have. One finding for each name. */
+/** Variables that a script reads but does not get. One finding for each name. */
 function invisibleVariables(context: CheckContext, script: ScriptUnderCheck, shell: LoginShell): Finding[] {
   const own = shellVariables(script.text);
   const wanted: Wanted[] = own.uses.map((use) => ({ ...use, by: null }));
@@ -122,12 +122,12 @@ function invisibleVariables(context: CheckContext, script: ScriptUnderCheck, she
       ...uses.filter(({ isRequired }) => isRequired).map(({ name }) => ({ name, line, column, isRequired: true, by })),
     );
   }
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return wanted.flatMap((want) => {
     const given = want.by === null ? own.assigned : own.exported;
     const isSeen = given.has(want.name) || shell.variables.has(want.name) || BY_BASH.has(want.name);
-    if (isSeen || told.has(want.name)) return [];
-    told.add(want.name);
+    if (isSeen || reported.has(want.name)) return [];
+    reported.add(want.name);
     return [describe(context, script, want, own.assigned.has(want.name))];
   });
 }
@@ -171,20 +171,20 @@ function describe(
   );
 }
 
-/** A place where a script asks for a variable and offers nothing in its stead. */
+/** A use of a variable without a default value. */
 interface VariableUse {
   readonly name: string;
   readonly line: number;
   readonly column: number;
-  /** `${NAME:?…}`: the script ends there without it. */
+  /** `${NAME:?…}`: the script fails without the variable. */
   readonly isRequired: boolean;
 }
 
 interface ShellVariables {
   readonly uses: readonly VariableUse[];
-  /** Names that the script gives a value itself, wherever. */
+  /** Names that the script assigns anywhere. */
   readonly assigned: ReadonlySet<string>;
-  /** Those of them that programs which it starts get to see. */
+  /** The assigned names that the script exports. */
   readonly exported: ReadonlySet<string>;
 }
 
@@ -194,8 +194,8 @@ const BRACED = new RegExp(`^\\$\\{(?:[#!]?)(${NAME})(?:\\[[^\\]]*\\])?(:?[-=?+])
 const HERE_DOCUMENT = /^<<(-?)[ \t]*(['"\\]?)([\w.-]+)['"]?/;
 
 /**
- * Which variables a shell script reads. A reader of shell text, not a shell: it knows quotes, comments, here-documents and
- * defaults, and does not know which branch will be taken.
+ * Finds the variables that a shell script reads. Understands quotes, comments, here-documents and defaults, but not which branch
+ * runs.
  */
 export function shellVariables(script: string): ShellVariables {
   const found: { offset: number; name: string; isRequired: boolean }[] = [];
@@ -211,7 +211,7 @@ export function shellVariables(script: string): ShellVariables {
   return { uses, assigned, exported: ALL_EXPORTED.test(script) ? assigned : exportedIn(script) };
 }
 
-/** Calls back at every `$` that the shell would expand. */
+/** Calls back for every `$` that the shell would expand. */
 function walk(script: string, onDollar: (offset: number, rest: string) => void): void {
   const open: ('"' | '(')[] = [];
   const documents: { readonly end: string; readonly isQuoted: boolean; readonly isIndented: boolean }[] = [];
@@ -287,7 +287,7 @@ const BEFORE_A_PROGRAM = new RegExp(
   `(?:^|[\\s;&|(])(${NAME})=(?:"[^"]*"|'[^']*'|[^\\s;&|"'])*(?=[ \\t]+[^\\s;&|#)])`,
   'gm',
 );
-/** `set -a`, or a ready-made script that is sourced: it sees what the hook sees. */
+/** `set -a`, or a sourced ready-made script, which sees every variable of the hook. */
 const ALL_EXPORTED = /\bset\s+(?:-\w*a|-o\s+allexport)\b|(?:^|[\s;&|])(?:\.|source)\s+["']?\$\{?BATON_HOOKS/m;
 
 function exportedIn(script: string): Set<string> {
@@ -317,7 +317,7 @@ function placeOf(script: string, offset: number): { line: number; column: number
 
 const TIME_LIMIT_MS = 5_000;
 
-/** `bash -n` on every hook, the agent command and that of notices, as they stand in the file: also when other settings are faulty. */
+/** Runs `bash -n` on every hook, the agent command and the notify command, even if other settings are invalid. */
 export async function syntaxFindings(text: WorkflowText, cwd: string, containment: Containment): Promise<Finding[]> {
   const scripts: [Group, string, string][] = [
     ['Agent', 'codex', 'command'],
@@ -331,7 +331,7 @@ export async function syntaxFindings(text: WorkflowText, cwd: string, containmen
       const error = await syntaxError(script, cwd, containment);
       if (error === null) return [];
       const at = scriptPlace(text.lines, text.at([section, key]), script)(error.line);
-      const advice = 'Correct the script: bash would refuse all of it.';
+      const advice = 'Correct the script. Bash rejects all of it.';
       return [reporter(group, text.file)('error', 'syntax_error', at, `${section}.${key}: ${error.message}`, advice)];
     }),
   );
@@ -349,5 +349,5 @@ async function syntaxError(
   if (result.ended === 'not_started') return { line: 1, message: result.message };
   if (result.ended === 'timeout' || result.code === 0) return null;
   const [, line, message] = /line (\d+): (.*)/.exec(result.stderr) ?? [];
-  return { line: Number(line ?? 1), message: message ?? 'bash does not take it' };
+  return { line: Number(line ?? 1), message: message ?? 'bash rejects it' };
 }

@@ -6,14 +6,14 @@ import { readLoginShell } from '../shell.js';
 import type { CheckContext } from './finding.js';
 import { type Finding, firstWord, reporter, scriptPlace } from './finding.js';
 
-/** Whether notices would get out. Sends none: that is what `baton notify test` is for. */
+/** Checks the targets of notices. Sends none; `baton notify test` does. */
 export async function notifyFindings(context: CheckContext): Promise<Finding[]> {
   const { file, at, loaded, frontMatter } = context;
   const { url, command, on } = loaded.workflow.config.notify;
   const report = reporter('Notifications', file);
   if (url === null && command === null) {
     if (!frontMatter.positions.has(['notify', 'on'])) return [];
-    const message = 'notify.on is set, but there is neither notify.url nor notify.command: nobody is told anything';
+    const message = 'notify.on is set, but neither notify.url nor notify.command is, so no notices are sent';
     return [report('warning', 'notify_nowhere', at(['notify', 'on']), message, 'Set one of the two.')];
   }
   const findings = [
@@ -21,16 +21,16 @@ export async function notifyFindings(context: CheckContext): Promise<Finding[]> 
     ...(command === null ? [] : await commandFindings(command, context)),
   ];
   if (on.length === 0) {
-    const message = 'notify.on is empty: nobody is told anything';
-    findings.push(report('warning', 'notify_nothing', at(['notify', 'on']), message, 'Name what to be told about.'));
+    const message = 'notify.on is empty, so no notices are sent';
+    findings.push(report('warning', 'notify_nothing', at(['notify', 'on']), message, 'List the kinds of notices.'));
   }
   if (findings.length > 0) return findings;
   const targets = [...(url === null ? [] : ['notify.url']), ...(command === null ? [] : ['notify.command'])];
-  const message = `${targets.join(' and ')}: told about ${on.join(', ')}; \`baton notify test\` sends a sample`;
+  const message = `${targets.join(' and ')}: get notices of ${on.join(', ')}; \`baton notify test\` sends a sample`;
   return [report('note', 'notify_fine', at(['notify']), message)];
 }
 
-/** Without the address: who has it can write into the channel. */
+/** Messages never show the address, because it allows anyone to write into the channel. */
 function urlFindings(written: string, { file, at, io, redactor }: CheckContext): Finding[] {
   const report = reporter('Notifications', file);
   const where = at(['notify', 'url']);
@@ -42,19 +42,19 @@ function urlFindings(written: string, { file, at, io, redactor }: CheckContext):
   redactor.add(url);
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) {
-    const message = 'notify.url is no http or https address: nothing can be sent there';
+    const message = 'notify.url is not an http or https address, so no notices can be sent';
     const advice = 'Write the whole address, with https:// in front.';
     return [report('error', 'invalid_workflow_config', where, message, advice)];
   }
   if (parsed.protocol === 'http:' && !isLoopback(parsed.hostname)) {
     const message =
-      'notify.url is plain http to another machine: titles, questions and the address itself can be read on the way';
+      'notify.url is plain http to another machine, so titles, questions and the address can be read in transit';
     return [report('warning', 'notify_in_clear', where, message, 'Use https.')];
   }
   return [];
 }
 
-/** Looked up as the daemon would start it. What only shows when it runs is not guessed at. */
+/** Looks the program up as the daemon does. An expression instead of a name is not evaluated. */
 async function commandFindings(command: string, context: CheckContext): Promise<Finding[]> {
   const { file, at, lines, loaded, io, containment } = context;
   const word = firstWord(command);
@@ -62,7 +62,7 @@ async function commandFindings(command: string, context: CheckContext): Promise<
   const { workflow } = loaded;
   const environment = notifyEnvironment({ workflow, env: io.env, tmpDir: tmpdir() });
   const shell = await readLoginShell({ word: word.raw, ...environment, cwd: workflow.dir }, containment);
-  // That there is no shell is told by those who need it more.
+  // A missing shell is reported by other checks.
   if (typeof shell === 'string' || shell.found !== '') return [];
   const place = scriptPlace(lines, at(['notify', 'command']), command);
   const message = `notify.command starts ${word.raw}, which the login shell does not find; its PATH is ${shell.searchPath}`;

@@ -15,25 +15,25 @@ import { variableName } from '../../workflow/secrets.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
 
 const READ_LIMIT_MS = 15_000;
-/** A large board has many pages, and somebody waits for the answer. */
+/** A large board has many pages, and a user is waiting. */
 const LOOK_LIMIT_MS = 60_000;
 const CLOSE_LIMIT_MS = 5_000;
 const SHOWN = 5;
 
 interface TrackerReport {
   readonly findings: Finding[];
-  /** Issues in active states, and those of them that would start; `null` when the tracker could not be read. */
+  /** Issues in active states, and those that would start; null when the tracker could not be read. */
   readonly active: number | null;
   readonly eligible: number | null;
 }
 
-/** Opens the tracker as the daemon would and reads the candidates once. */
+/** Opens the tracker as the daemon does and reads the candidates once. */
 export async function trackerFindings(context: CheckContext): Promise<TrackerReport> {
   const { file, at, loaded, registry, io, redactor } = context;
   const report = reporter('Tracker', file);
   const failed = (thrown: unknown, findings: readonly Finding[]): TrackerReport => {
     const error = toBatonError(thrown);
-    const others = findings.filter(({ message }) => !isToldBy(error, message));
+    const others = findings.filter(({ message }) => !isReportedBy(error, message));
     const own = report('error', error.code, at(keyOf(error)), error.message, adviceOn(error));
     return { findings: [...others, own], active: null, eligible: null };
   };
@@ -51,11 +51,11 @@ export async function trackerFindings(context: CheckContext): Promise<TrackerRep
     const facts = await factsOf(tracker, context);
     if (facts !== null) found.push(...factFindings(facts, context));
     const states = existing(loaded.workflow.config.tracker.activeStates, facts);
-    // That none of them exists is told already.
+    // `factFindings` reports that no state exists.
     if (states.length === 0) return { findings: found, active: null, eligible: null };
     const batch = await read(tracker, states, context);
     if (batch === null) {
-      const message = `the tracker answers, but its list was not there within ${LOOK_LIMIT_MS / 1000} s`;
+      const message = `the tracker responds, but its list was not complete within ${LOOK_LIMIT_MS / 1000} s`;
       const advice = `The daemon gives it ${LIST_LIMIT_MS / 60_000} minutes. A required label may make it shorter.`;
       found.push(report('warning', 'tracker_slow', at(['tracker', 'kind']), message, advice));
       return { findings: found, active: null, eligible: null };
@@ -64,24 +64,24 @@ export async function trackerFindings(context: CheckContext): Promise<TrackerRep
   } catch (error) {
     return failed(error, found);
   } finally {
-    // Everything is found: a tracker that does not close ends with the process.
+    // A tracker that does not close in time ends with the process.
     await withinLimit(context.clock, CLOSE_LIMIT_MS, () => tracker.close(), late).catch(() => {});
   }
 }
 
-/** The setting that an error is about, by the first one that it names. */
+/** The setting of an error: the first that its message names. */
 function keyOf({ code, message }: BatonError): KeyPath {
   if (code === 'missing_tracker_secret') return ['tracker', 'provider'];
   const [named] = code === 'invalid_tracker_config' ? (/\btracker\.(?:provider\.)?\w+/.exec(message) ?? []) : [];
   return named?.split('.') ?? ['tracker', 'kind'];
 }
 
-/** Adapters say themselves what is wrong with a token, and it is not always the token: a right, a membership, a service that is off. */
+/** Adapters explain errors of a token themselves: the cause may be a permission, a membership or a disabled service. */
 function adviceOn({ code }: BatonError): string | null {
   return code === 'tracker_auth' || code === 'missing_tracker_secret' ? null : ERRORS[code].action;
 }
 
-/** What a start would refuse. Whether the port is free is known only then. */
+/** Webhook settings that a start would reject. Whether the port is free is known only at the start. */
 function webhookFindings({ file, at, loaded, registry, io }: CheckContext): Finding[] {
   const { config } = loaded.workflow;
   try {
@@ -98,13 +98,13 @@ function factsOf(tracker: Tracker, { clock }: CheckContext): Promise<TrackerFact
   return withinLimit(clock, READ_LIMIT_MS, ask, late);
 }
 
-/** What is not there is told once, by `factFindings`, and not again by the adapter. */
+/** The states that exist. `factFindings` reports the others, so the adapter is not asked for them. */
 function existing(states: readonly string[], facts: TrackerFacts | null): readonly string[] {
   if (facts === null || facts.states.length === 0) return states;
   return states.filter((state) => includesState(facts.states, state));
 }
 
-/** `null`: it takes too long to wait for here, which is no fault. */
+/** Null when the read takes too long, which is not a fault. */
 async function read(tracker: Tracker, states: readonly string[], { clock }: CheckContext): Promise<IssueBatch | null> {
   const tooLong = new Error('it takes too long');
   try {
@@ -145,9 +145,9 @@ function candidateFindings(
   const unlabelled = refused.filter(({ failed }) => failed?.rule === 'required_labels').map(({ issue }) => issue);
   if (eligible === 0 && unlabelled.length > 0) {
     const labels = workflow.config.tracker.requiredLabels.map((label) => JSON.stringify(label)).join(' and ');
-    const message = `none would start: ${names(unlabelled)} ${unlabelled.length === 1 ? 'lacks' : 'lack'} the label`;
+    const message = `no issue would start: ${names(unlabelled)} ${unlabelled.length === 1 ? 'lacks' : 'lack'} the label`;
     const give = kind === 'redmine' ? `Give the category ${labels} to` : `Put the label ${labels} on`;
-    const advice = `${give} what Baton may work on.`;
+    const advice = `${give} the issues for Baton.`;
     findings.push(report('note', 'label_gate', at(['tracker', 'required_labels']), message, advice));
   }
   const unfit = refused.flatMap(({ issue, failed }) =>
@@ -160,7 +160,7 @@ function candidateFindings(
   return { findings, eligible };
 }
 
-/** `$NAME` in the tracker's settings without a value. Whether it is needed is the adapter's to say. */
+/** Unset variables in the tracker's settings. The adapter reports the ones that it needs. */
 function unsetVariables({ file, at, loaded, io }: CheckContext): Finding[] {
   const report = reporter('Tracker', file);
   return references((loaded.frontMatter.tracker ?? null) as Json, ['tracker']).flatMap(({ name, path }) => {
@@ -179,7 +179,7 @@ function references(value: Json, path: KeyPath): { name: string; path: KeyPath }
   return entries.flatMap(([key, item]) => references(item as Json, [...path, key]));
 }
 
-function isToldBy(error: BatonError, message: string): boolean {
+function isReportedBy(error: BatonError, message: string): boolean {
   const name = /variable (\w+) is/.exec(message)?.[1];
   return error.code === 'missing_tracker_secret' && name !== undefined && error.message.includes(name);
 }
@@ -196,14 +196,14 @@ function names(issues: readonly Issue[]): string {
 
 type FactContext = Pick<CheckContext, 'file' | 'at' | 'loaded'>;
 
-/** What the living tracker says of itself, held against the settings: who we are there, and whether the states exist. */
+/** Compares the tracker's user and states with the settings. */
 function factFindings(facts: TrackerFacts, { file, at, loaded }: FactContext): Finding[] {
   const report = reporter('Tracker', file);
   const kindAt = at(['tracker', 'kind']);
   const access =
     facts.user === null
-      ? `the tracker answers, and shows ${facts.target}`
-      : `the token is that of ${facts.user}; it can see ${facts.target}`;
+      ? `the tracker responds with access to ${facts.target}`
+      : `the token belongs to ${facts.user} and has access to ${facts.target}`;
   const found = [report('note', 'tracker_access', kindAt, access)];
   for (const warning of facts.warnings) found.push(report('warning', 'tracker_warning', kindAt, warning));
   if (facts.states.length === 0) return found;
@@ -214,13 +214,13 @@ function factFindings(facts: TrackerFacts, { file, at, loaded }: FactContext): F
   const check = (key: 'active_states' | 'terminal_states', states: readonly string[]) => {
     const missing = states.filter((state) => !includesState(facts.states, state));
     const isNoneThere = missing.length === states.length && states.length > 0;
-    // A default list names more than one tracker has: only when nothing is left of it something is wrong.
+    // A default list may contain states that this tracker lacks. It is a fault only if all are missing.
     if (missing.length === 0 || ((written[key] ?? null) === null && !isNoneThere)) return;
     const level = isNoneThere && key === 'active_states' ? 'error' : 'warning';
     for (const state of missing) {
       const index = states.indexOf(state);
       const near = nearestWord(state, facts.states);
-      const message = `tracker.${key} names ${JSON.stringify(state)}, which the tracker does not have`;
+      const message = `tracker.${key} names ${JSON.stringify(state)}, which does not exist in the tracker`;
       const advice = near === null ? known : `Did you mean ${JSON.stringify(near)}? ${known}`;
       found.push(report(level, 'state_unknown', at(['tracker', key, index]), message, advice));
     }

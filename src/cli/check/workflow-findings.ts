@@ -60,8 +60,8 @@ function fileOf(problem: WorkflowProblem, name: string, file: string): string {
 }
 
 /**
- * Does the prompt compile, and render for a full and for a bare issue, on the first run and on a later one? Where there are steps, it
- * may name what they give: it is rendered with them.
+ * Compiles the prompt, and renders it for a complete and a minimal issue, on the first run and a later one. With steps, the prompt may
+ * refer to their outputs, so `stepPromptFindings` renders it.
  */
 export function promptFindings({ file, frontMatter }: WorkflowText): Finding[] {
   const report = reporter('Workflow', file);
@@ -81,8 +81,8 @@ export function promptFindings({ file, frontMatter }: WorkflowText): Finding[] {
     return [report('error', error.code, at, message, ERRORS[error.code].action)];
   }
   if (!isBuiltIn || hasSteps) return [];
-  const advice = 'Write below the second `---` what agents should do with an issue.';
-  return [report('note', 'built_in_prompt', null, 'there is no prompt: the built-in one is used', advice)];
+  const advice = 'Write the task of the agent below the second `---`.';
+  return [report('note', 'built_in_prompt', null, 'there is no prompt, so the built-in one is used', advice)];
 }
 
 function samples(): PromptValues[] {
@@ -93,7 +93,7 @@ function samples(): PromptValues[] {
   ]);
 }
 
-/** What the plan is, in words, and whether what it starts is there. */
+/** Describes the plan, and checks the programs that it starts. */
 export async function stepFindings(context: CheckContext): Promise<Finding[]> {
   const { plan } = context.loaded.workflow;
   const actions = [...allSteps(plan.steps)].filter((step): step is ActionStep => step.shape === 'action');
@@ -145,7 +145,7 @@ function saysAuto(value: Json): boolean {
   return Object.entries(value).some(([key, item]) => (key === 'backend' && item === 'auto') || saysAuto(item as Json));
 }
 
-/** As the executor will look for it: the same folder, the same environment. */
+/** Looks the command up as the executor does: same folder, same environment. */
 async function commandFindings(context: CheckContext, actions: readonly ActionStep[]): Promise<Finding[]> {
   const { file, loaded, io } = context;
   const report = reporter('Steps', file);
@@ -164,7 +164,7 @@ async function commandFindings(context: CheckContext, actions: readonly ActionSt
       found.push(report('note', 'executor_found', where, `the executor ${name} is ${program}`));
     } catch (thrown) {
       const { code, message } = toBatonError(thrown);
-      // The message says what to do; the advice on this code is for a program that ran.
+      // The message says what to do. The advice for this code is about a program that ran.
       found.push(report('error', code, where, message));
     }
     for (const [variable, written] of Object.entries(definition.env)) {
@@ -177,7 +177,7 @@ async function commandFindings(context: CheckContext, actions: readonly ActionSt
   return found;
 }
 
-/** What lies in the folders of capabilities and cannot be used. Of interest where some step uses capabilities. */
+/** Invalid entries of the capability folders, if a step uses capabilities. */
 async function capabilityFindings(context: CheckContext, actions: readonly ActionStep[]): Promise<Finding[]> {
   const { file, at, loaded, io } = context;
   if (!actions.some(({ action }) => action.kind === 'capability')) return [];
@@ -186,13 +186,13 @@ async function capabilityFindings(context: CheckContext, actions: readonly Actio
   return problems.map(({ text }) => report('warning', 'capability_problem', at(['steps']), text));
 }
 
-/** Where a step stands, of its `WORKFLOW.md:31:5`. */
+/** The position in a step's `WORKFLOW.md:31:5`. */
 function placeOf({ place }: Step): Position | null {
   const [, line, column] = /:(\d+):(\d+)$/.exec(place) ?? [];
   return line === undefined ? null : { line: Number(line), column: Number(column) };
 }
 
-/** Does every prompt of an agent step compile, and render with what will be there? What steps give is not known before a run. */
+/** Compiles the prompt of every agent step, and renders it with samples. Outputs of steps are not known before a run. */
 function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[] {
   const { plan, prompt: body } = loaded.workflow;
   const report = reporter('Steps', file);
@@ -200,7 +200,7 @@ function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[] {
   const prompts = [...promptsOf(plan.steps, { before: [], hasItem: false, hasIteration: false })];
   for (const { step, source, place } of prompts) {
     const fault = faultOf(source, plan, place);
-    // The body is compiled with the rest of the file, and told there.
+    // `promptFindings` compiles the body and reports its faults.
     if (fault === null || (source.text === body.text && fault.code === 'template_parse_error')) continue;
     const [problem] = problemsOf(fault);
     const message = `step "${step.id}": the prompt fails: ${problem?.text ?? fault.message}`;
@@ -208,15 +208,15 @@ function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[] {
   }
   const isBodyUsed = prompts.some(({ source }) => source.text === body.text);
   if (body.startLine > 0 && !isBodyUsed) {
-    const advice = 'Remove it, or let an agent step have no `prompt` of its own.';
+    const advice = 'Remove it, or remove the `prompt` of an agent step.';
     const message = 'no step uses the text below the front matter';
     findings.push(report('warning', 'unused_prompt', at(['steps']), message, advice));
   }
   return findings;
 }
 
-/** What a prompt can name at its place in the plan. */
-interface Place {
+/** The data that a prompt can refer to at its position in the plan. */
+interface PromptScope {
   readonly before: readonly Step[];
   readonly hasItem: boolean;
   readonly hasIteration: boolean;
@@ -224,8 +224,8 @@ interface Place {
 
 function* promptsOf(
   steps: readonly Step[],
-  place: Place,
-): Generator<{ step: Step; source: PromptSource; place: Place }> {
+  place: PromptScope,
+): Generator<{ step: Step; source: PromptSource; place: PromptScope }> {
   let before = place.before;
   for (const step of steps) {
     const here = { ...place, before };
@@ -240,7 +240,7 @@ function* promptsOf(
   }
 }
 
-/** What can be named after these steps: what is inside a fan_out stays there. */
+/** The steps whose outputs are visible after these steps. Steps inside a fan_out are not. */
 function afterwards(steps: readonly Step[]): Step[] {
   return steps.flatMap((step) => {
     if (step.shape === 'parallel') return [step, ...afterwards(step.branches.flat())];
@@ -248,7 +248,7 @@ function afterwards(steps: readonly Step[]): Step[] {
   });
 }
 
-function faultOf(source: PromptSource, plan: Plan, { before, hasItem, hasIteration }: Place) {
+function faultOf(source: PromptSource, plan: Plan, { before, hasItem, hasIteration }: PromptScope) {
   try {
     const prompt = compilePrompt<object>(source);
     const outputs = outputsOf(before);
@@ -280,7 +280,7 @@ function membersOf(step: Step): readonly string[] | null {
   return outputMembers(action.kind, action.kind === 'agent' ? action.backend : null);
 }
 
-/** Stands for what a step will give: it has the members that are known, or else every one, is a list of one, and prints as some text. */
+/** A sample of a step's output: it has the known members, or else every member, is a list with one entry, and prints as text. */
 class AnyData extends Drop {
   constructor(readonly members: readonly string[] | null = null) {
     super();

@@ -40,7 +40,7 @@ describe('the token', () => {
     const code = await check({ workflowPath: 'WORKFLOW.md', json: false, schema: false }, io);
 
     expect(code, io.out()).toBe(0);
-    expect(io.out()).toMatch(/✓ the token is that of baton/);
+    expect(io.out()).toMatch(/✓ the token belongs to baton/);
     expect(io.out()).not.toContain(fake.token);
   });
 
@@ -84,7 +84,7 @@ test('in Redmine, which has no labels, the gate is told as a category', async ()
 
   const { own } = await checked(fake);
 
-  expect(of(own, 'label_gate')[0]?.advice).toBe('Give the category "go" to what Baton may work on.');
+  expect(of(own, 'label_gate')[0]?.advice).toBe('Give the category "go" to the issues for Baton.');
 });
 
 test('an issue that waits is marked as neither good nor bad', async () => {
