@@ -4,25 +4,25 @@ import { EDITORS_QUERY, HISTORY_QUERY } from '../../../src/tracker/github/trust.
 import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';
 import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
 
-/** What GitHub knows besides the board; tests change it by hand. */
+/** The data of GitHub besides the board. Tests change it. */
 interface GithubWorld {
   readonly repo: string;
   isPublic: boolean;
   hasIssues: boolean;
   isArchived: boolean;
-  /** The name that the repository has now, where it was renamed. */
+  /** The new name of a renamed repository. */
   renamedTo: string | null;
   /** What the token's owner may do there. */
   permissions: { readonly push: boolean; readonly triage: boolean };
   /** `null`: the token of an app. */
   user: string | null;
-  /** Labels that stand for states: an open issue of the board is in that state while it carries one. */
+  /** State labels: an open issue of the board is in that state while it carries one. */
   readonly stateLabels: string[];
   /** Every label that exists. */
   readonly labels: string[];
   /** Ids on the board that are pull requests. */
   readonly pulls: Set<string>;
-  /** Ids that went to another repository. */
+  /** Ids that were transferred to another repository. */
   readonly transferred: Set<string>;
   /** Issues of other repositories that block one, by its id. */
   readonly foreignBlockers: Map<string, { readonly repo: string; readonly number: number; readonly state: string }[]>;
@@ -46,7 +46,7 @@ export const REPO_ID = 1_296_269;
 
 type Route = (asked: FakeRequest, world: GithubWorld, board: FakeTracker['board'], parts: string[]) => FakeAnswer;
 
-/** Speaks like api.github.com: its shapes, its pages, its errors. What it does not know it refuses. */
+/** A server with the shapes, pages and errors of api.github.com. It rejects unknown requests. */
 export async function startFakeGithub(root = ''): Promise<FakeGithub> {
   const board: FakeTracker['board'] = new Map();
   const world = newWorld();
@@ -212,7 +212,7 @@ function theIssue(board: FakeTracker['board'], id = ''): FakeIssue {
   return issue;
 }
 
-/** The board has one state where GitHub has labels: the first that stands for one is it. */
+/** The state of an issue on the board, from the first state label. */
 function addLabel(issue: FakeIssue, name: string, { stateLabels }: GithubWorld): void {
   if (issue.state === 'open' && stateLabels.includes(name)) issue.state = name;
   else if (issue.state !== name && !issue.labels.includes(name)) issue.labels.push(name);
@@ -286,11 +286,11 @@ interface FakeHistory {
   readonly edited?: readonly { readonly at: string; readonly by: FakeActor }[];
   readonly renamed?: readonly { readonly at: string; readonly by: FakeActor }[];
   readonly labelled?: readonly { readonly at: string; readonly label: string }[];
-  /** When the answering server heard of the issue last; absent: just now. */
+  /** How current the answering server is; absent: up to date. */
   readonly updatedAt?: string;
 }
 
-/** Answers the two queries that there are, in GitHub's shape; the queries themselves are held against the published schema elsewhere. */
+/** Answers the two queries of the adapter in GitHub's shape. Another test checks the queries against the published schema. */
 function answerGraphql({ body }: FakeRequest, world: GithubWorld, board: FakeTracker['board']): FakeAnswer {
   const { query, variables } = body;
   const tell = { [HISTORY_QUERY]: issueNode, [EDITORS_QUERY]: commentNode }[query as string];
@@ -330,7 +330,7 @@ function issueNode(nodeId: string, { histories }: GithubWorld, board: FakeTracke
     ...renamed.map(({ at, by }) => ({ __typename: 'RenamedTitleEvent', createdAt: at, actor: actorOf(by) })),
   ].sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
   const last = edited.at(-1);
-  // With the first edit comes one that holds what was there before.
+  // With the first edit GitHub lists the first version, too.
   const created = { at: issue.createdAt, by: issue.author };
   const edits = (last === undefined ? [] : [created, ...edited]).map(({ at, by }) => ({
     editedAt: at,
@@ -354,7 +354,7 @@ function actorOf(login: FakeActor) {
 
 const WEB = 'https://api.github.com';
 
-/** An issue as the REST API tells it. */
+/** An issue in the shape of the REST API. */
 function issueShape(issue: FakeIssue, world: GithubWorld, board: FakeTracker['board']) {
   const { repo, pulls, locked, foreignBlockers, hasDependencies, assignees } = world;
   const { id } = issue;

@@ -7,27 +7,27 @@ import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
 export interface FakeLabelEvent {
   readonly at: string;
   readonly label: string;
-  /** Ann, unless told otherwise. */
+  /** Default: Ann. */
   readonly by?: string;
   readonly action?: string;
 }
 
-/** What GitLab knows besides the board; tests change it by hand. */
+/** The data of GitLab besides the board. Tests change it. */
 interface GitlabWorld {
   readonly project: string;
-  /** The path that the project has now, where it was renamed. */
+  /** The new path of a renamed project. */
   renamedTo: string | null;
   hasIssues: boolean;
   isArchived: boolean;
-  /** What the token may do there; `null`: GitLab does not say. */
+  /** The token's level of access; `null`: unknown. */
   level: number | null;
-  /** `null`: the token may not ask who it is. */
+  /** `null`: the token may not read its owner. */
   user: string | null;
-  /** Labels that stand for states: an opened issue of the board is in that state while it carries one. */
+  /** State labels: an opened issue of the board is in that state while it carries one. */
   readonly stateLabels: string[];
   /** Every label that exists. */
   readonly labels: string[];
-  /** By id: what an issue is, where it is no issue in the narrow sense. */
+  /** By id: the type of a work item that is no plain issue. */
   readonly types: Map<string, string>;
   /** Ids that the token may not see. */
   readonly hidden: Set<string>;
@@ -35,7 +35,7 @@ interface GitlabWorld {
   readonly assignees: Map<string, readonly string[]>;
   /** By login, besides those of the board. */
   readonly members: Map<string, { readonly level: number; readonly state?: string; readonly membership?: string }>;
-  /** What GitLab wrote about an issue by itself, by id. */
+  /** The notes of GitLab itself, by id of the issue. */
   readonly activity: Map<string, { readonly at: string; readonly by: string; readonly body: string }[]>;
   readonly labelEvents: Map<string, FakeLabelEvent[]>;
   /** The first field of a query that this edition does not have. */
@@ -44,7 +44,7 @@ interface GitlabWorld {
   readonly foreignBlockers: Map<string, { readonly reference: string; readonly state: string }[]>;
   /** How many open blockers the token may not see, by id of the blocked. */
   readonly hiddenBlockers: Map<string, number>;
-  /** A change of labels or state is left out without a word. */
+  /** Changes of labels and state are ignored without an error. */
   isChangeIgnored: boolean;
   readonly quota: { remaining: number; readonly resetAtSeconds: number };
 }
@@ -57,7 +57,7 @@ const TOKEN = 'glpat-canary0000fake0000token';
 const PROJECT = 'acme/tools/widgets';
 export const PROJECT_ID = 4_711;
 
-/** Speaks like GitLab's REST API, below `root` where the instance is not at the top of its host. What it does not know it refuses. */
+/** A server with GitLab's REST API, below `root` of its host. It rejects unknown requests. */
 export async function startFakeGitlab(root = ''): Promise<FakeGitlab> {
   const board: FakeTracker['board'] = new Map();
   const world = newWorld();
@@ -163,7 +163,7 @@ function listIssues(asked: FakeRequest, { world, board }: GitlabScene): FakeAnsw
   return paged(asked, ['iids[]', 'state', 'scope', 'order_by', 'sort'], found);
 }
 
-/** The last page names no next one: its header is there, and empty. */
+/** The header of the last page is empty. */
 function paged({ url }: FakeRequest, known: readonly string[], all: readonly unknown[]): FakeAnswer {
   const stranger = [...url.searchParams.keys()].find((key) => ![...known, 'per_page', 'page'].includes(key));
   if (stranger !== undefined) return { status: 400, body: { error: `the fake does not know ${stranger}` } };
@@ -180,7 +180,7 @@ function paged({ url }: FakeRequest, known: readonly string[], all: readonly unk
 
 function withHeaders(answer: FakeAnswer, { method, headers }: FakeRequest, { quota }: GitlabWorld): FakeAnswer {
   if (answer === 'hang') return answer;
-  // Unlike GitHub's, an answer that need not be sent again is counted.
+  // Unlike GitHub, GitLab counts a 304.
   quota.remaining--;
   const limits = {
     ...{ 'ratelimit-limit': '2000', 'ratelimit-name': 'throttle_authenticated_api' },
@@ -215,7 +215,7 @@ function changeIssue(issue: FakeIssue, body: FakeRequest['body'], world: GitlabW
   const labels = new Set([...carried.filter((each) => !removed.includes(each)), ...namesIn(body.add_labels)]);
   const wasOpen = issue.state !== 'closed';
   const isOpen = body.state_event === 'close' ? false : body.state_event === 'reopen' ? true : wasOpen;
-  // The board has one state where GitLab has labels: one that stands for a state is it.
+  // The board has one state where GitLab has labels.
   const label = isOpen ? [...labels].find((each) => world.stateLabels.includes(each)) : undefined;
   issue.state = label ?? (isOpen ? 'opened' : 'closed');
   issue.labels = [...labels].filter((each) => each !== label);
@@ -237,7 +237,7 @@ function namesIn(value: unknown): readonly string[] {
   return typeof value === 'string' ? value.split(',').filter((name) => name !== '') : [];
 }
 
-/** Answers the one query that there is, in the shape of GitLab's GraphQL API. */
+/** Answers the one query of the adapter in the shape of GitLab's GraphQL API. */
 function answerBlockers({ body }: FakeRequest, { world, board }: GitlabScene): FakeAnswer {
   const { query, variables } = body;
   if (query !== BLOCKERS_QUERY) return { body: { errors: [{ message: 'the fake does not know this query' }] } };
@@ -283,7 +283,7 @@ function undefinedField(fieldName: string) {
 
 const WEB = 'https://gitlab.example.org';
 
-/** An issue as the REST API tells it. */
+/** An issue in the shape of the REST API. */
 function issueShape(issue: FakeIssue, world: GitlabWorld) {
   const { id } = issue;
   const people = world.assignees.get(id) ?? (issue.assignee === null ? [] : [issue.assignee]);
@@ -326,7 +326,7 @@ function labelsOf({ labels, state, priority }: FakeIssue): readonly string[] {
   return [...labels, ...(isBuiltIn ? [] : [state]), ...(priority === null ? [] : [`priority::${priority}`])];
 }
 
-/** Comments of people and GitLab's own, in the order and of the kind that was asked for. */
+/** Comments and notes of GitLab itself, in the requested order and of the requested kind. */
 function noteShapes(issue: FakeIssue, query: URLSearchParams, { activity }: GitlabWorld): readonly object[] {
   const kind = query.get('activity_filter') ?? 'all_notes';
   const comments = issue.comments.map(({ author, body, createdAt }) => noteShape(author, body, createdAt, false));
@@ -364,7 +364,7 @@ function labelEventShape({ at, label, by = 'ann', action = 'add' }: FakeLabelEve
   };
 }
 
-/** Everyone on the board who is a member, as a developer, and whom the test named. */
+/** The members on the board, as developers, and those of the test. */
 function memberShapes(board: FakeTracker['board'], { members, user }: GitlabWorld): readonly object[] {
   const written = [...board.values()].flatMap((issue) => [issue, ...issue.comments]);
   const logins = new Set(written.flatMap(({ author, isMember }) => (isMember ? [author] : [])));

@@ -12,7 +12,7 @@ export interface FakeKind {
   readonly terminal: string;
 }
 
-/** Every tracker that is spoken to over HTTP. */
+/** Every tracker with an HTTP API. */
 export const FAKE_KINDS = {
   linear: { start: startFakeLinear, active: 'Todo', terminal: 'Done' },
   github: { start: startFakeGithub, active: 'open', terminal: 'closed' },

@@ -7,7 +7,7 @@ export interface FakeRequest {
   /** Its path and query. */
   readonly url: URL;
   readonly headers: IncomingHttpHeaders;
-  // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type.
+  // biome-ignore lint/suspicious/noExplicitAny: a received body has no type.
   readonly body: any;
 }
 
@@ -17,9 +17,9 @@ export type FakeAnswer =
       readonly headers?: { readonly [name: string]: string };
       /** Sent as JSON. */
       readonly body?: unknown;
-      /** Sent as it is. */
+      /** Sent unchanged. */
       readonly raw?: string;
-      /** Breaks off after so many bytes, though more were promised. */
+      /** The connection breaks after this many bytes. */
       readonly cutAt?: number;
     }
   | 'hang';
@@ -28,11 +28,11 @@ export interface FakeServer {
   readonly url: string;
   /** Every request so far. */
   readonly requests: FakeRequest[];
-  /** Asked first; `null` leaves the request to the fake. */
+  /** Called first; `null` leaves the request to the fake. */
   fault: ((request: FakeRequest) => FakeAnswer | null) | null;
 }
 
-/** A server on loopback that answers as `answer` says, until the test is over. */
+/** A server on loopback that answers by `answer` until the test ends. */
 export async function fakeServer(
   answer: (request: FakeRequest) => FakeAnswer | Promise<FakeAnswer>,
 ): Promise<FakeServer> {
@@ -51,16 +51,16 @@ export async function fakeServer(
         body: text === '' ? null : JSON.parse(text),
       };
       requests.push(asked);
-      const told = fake.fault?.(asked) ?? (await answer(asked));
-      if (told === 'hang') return;
-      const payload = told.raw ?? (told.body === undefined ? '' : JSON.stringify(told.body));
-      response.writeHead(told.status ?? 200, {
+      const reply = fake.fault?.(asked) ?? (await answer(asked));
+      if (reply === 'hang') return;
+      const payload = reply.raw ?? (reply.body === undefined ? '' : JSON.stringify(reply.body));
+      response.writeHead(reply.status ?? 200, {
         'content-type': 'application/json',
         'content-length': String(Buffer.byteLength(payload)),
-        ...told.headers,
+        ...reply.headers,
       });
-      if (told.cutAt === undefined) response.end(payload);
-      else response.write(payload.slice(0, told.cutAt), () => response.destroy());
+      if (reply.cutAt === undefined) response.end(payload);
+      else response.write(payload.slice(0, reply.cutAt), () => response.destroy());
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -6,7 +6,7 @@ import { createRedactor } from '../../../src/logging/redact.js';
 import type { TrackerEntry } from '../../../src/tracker/registry.js';
 import type { FakeServer } from './fake-server.js';
 
-/** An issue as a person sees it in any tracker. Each fake tells it in the shape of its kind. */
+/** An issue of any tracker. Each fake sends it in the shape of its kind. */
 export interface FakeIssue {
   readonly id: string;
   readonly identifier: string;
@@ -24,25 +24,25 @@ export interface FakeIssue {
   comments: { author: string; isMember: boolean; body: string; createdAt: string }[];
   createdAt: string;
   updatedAt: string;
-  /** Sent without what makes it an issue. */
+  /** Sent without its required fields. */
   isMalformed: boolean;
 }
 
-/** A server that speaks like one kind of tracker, with a board that tests change by hand. */
+/** A server with the API of one kind of tracker, and a board that tests change. */
 export interface FakeTracker {
   readonly kind: string;
   readonly entry: TrackerEntry;
   readonly server: FakeServer;
   /** By id, in the order in which they were made. */
   readonly board: Map<string, FakeIssue>;
-  /** What to write under `tracker.provider` to talk to it, without the token. */
+  /** `tracker.provider` for this server, without the token. */
   readonly provider: JsonObject;
   /** The variable that holds the token, and the token. */
   readonly variable: string;
   readonly token: string;
-  /** What the adapter takes for its monotonic clock; absent: the real one. */
+  /** The monotonic clock of the adapter; absent: the real one. */
   readonly clock?: () => number;
-  /** Makes the next issue. */
+  /** Adds the next issue. */
   add(fields?: Partial<FakeIssue>): FakeIssue;
 }
 
@@ -85,10 +85,10 @@ export interface OpenOverrides {
   readonly env?: { readonly [name: string]: string };
 }
 
-/** What of a server the adapter needs to know; a real one will do. */
+/** The parts of a server that an adapter needs; a real server has them, too. */
 type Spoken = Pick<FakeTracker, 'kind' | 'entry' | 'provider' | 'variable' | 'token' | 'clock'>;
 
-/** The real adapter, talking to the fake server. */
+/** The real adapter on the fake server. */
 export function openFake(fake: Spoken, overrides: OpenOverrides = {}): Tracker {
   const redactor = createRedactor();
   const env: { readonly [name: string]: string | undefined } = { [fake.variable]: fake.token, ...overrides.env };

@@ -16,7 +16,7 @@ export interface ContractFacts {
   /** The key that holds the token. */
   readonly tokenKey: string;
   readonly rawTool: string;
-  /** A call of it that only reads, with `mark` in what is sent. */
+  /** A call that only reads, with `mark` in the request. */
   rawRead(mark: string): JsonObject;
   /** Settings under which `active`, `other` and `terminal` exist. */
   readonly provider?: { readonly [key: string]: string | boolean | readonly string[] };
@@ -24,7 +24,7 @@ export interface ContractFacts {
 
 const NEVER = new AbortController().signal;
 
-/** What holds for every tracker that is spoken to over HTTP, shown on the real adapter and a server on loopback. */
+/** The laws of every tracker with an HTTP API, checked on the real adapter and a server on loopback. */
 export function trackerContract(kind: string, facts: ContractFacts): void {
   const { active, other, terminal } = facts;
   const setUp = async () => {
@@ -40,7 +40,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
   };
 
   describe(`${kind}: reads`, () => {
-    test('issues come by state, whatever the case of its letters, and as the tracker has them', async () => {
+    test('issues are read by state, without regard to case, in the spelling of the tracker', async () => {
       const { fake, tracker } = await setUp();
       const one = fake.add({ state: active, title: 'One', description: 'Do one.' });
       fake.add({ state: other });
@@ -55,7 +55,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(unknown).toEqual([]);
     });
 
-    test('several states are one question', async () => {
+    test('several states are one read', async () => {
       const { fake, tracker } = await setUp();
       const ids = [active, other, terminal].map((state) => fake.add({ state }).id);
 
@@ -64,7 +64,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(new Set(issues.map(({ id }) => id))).toEqual(new Set([ids[0], ids[2]]));
     });
 
-    test('nothing asked is nothing sent', async () => {
+    test('no states and no ids send no request', async () => {
       const { fake, tracker } = await setUp();
 
       const answers = [await read(tracker), await tracker.issuesByIds([], NEVER)];
@@ -73,7 +73,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(fake.server.requests).toEqual([]);
     });
 
-    test('230 issues come to the last one, each once', async () => {
+    test('230 issues are read to the last, each once', async () => {
       const { fake, tracker } = await setUp();
       const ids = Array.from({ length: 230 }, () => fake.add({ state: active }).id);
 
@@ -83,7 +83,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(new Set(issues.map(({ id }) => id))).toEqual(new Set(ids));
     });
 
-    test('120 are found by their ids, and who is gone is in neither list', async () => {
+    test('120 issues are read by their ids, and a missing one is in neither list', async () => {
       const { fake, tracker } = await setUp();
       const ids = Array.from({ length: 120 }, (_, n) => fake.add({ state: n % 2 === 0 ? active : terminal }).id);
       const [gone = ''] = ids;
@@ -96,7 +96,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(unknown).toEqual([]);
     });
 
-    test('a record that is no issue is told and skipped in a list, and an error among ids', async () => {
+    test('an invalid record is reported and skipped in a list, and an error among ids', async () => {
       const { fake, tracker } = await setUp();
       const good = fake.add({ state: active });
       const bad = fake.add({ state: active, isMalformed: true });
@@ -108,7 +108,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       await expect(tracker.issuesByIds([bad.id], NEVER)).rejects.toMatchObject({ code: 'tracker_response' });
     });
 
-    test('an issue knows its open and closed blockers', async () => {
+    test('an issue has its open and closed blockers', async () => {
       const { fake, tracker } = await setUp();
       const open = fake.add({ state: active });
       const closed = fake.add({ state: terminal });
@@ -146,16 +146,16 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       const [issue] = (await tracker.issuesByIds([id], NEVER)).issues;
       if (!issue) throw new Error('it is there');
 
-      const told = (await tracker.readComments?.(issue, NEVER)) ?? [];
+      const newest = (await tracker.readComments?.(issue, NEVER)) ?? [];
 
-      expect(told).toHaveLength(30);
-      expect(told[0]?.body).toContain('word 5');
-      expect(told.at(-1)?.body).toContain('word 34');
+      expect(newest).toHaveLength(30);
+      expect(newest[0]?.body).toContain('word 5');
+      expect(newest.at(-1)?.body).toContain('word 34');
     });
   });
 
   describe(`${kind}: changes`, () => {
-    test('an issue is moved and commented, and the answer is where it is now', async () => {
+    test('an issue is moved and commented, and the result is its new state', async () => {
       const { fake, tracker } = await setUp();
       const issue = fake.add({ state: active });
       await read(tracker, active);
@@ -182,7 +182,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(fake.board.get(issue.id)?.state).toBe(active);
     });
 
-    test('a state that does not exist is refused with those that do', async () => {
+    test('an unknown state is refused with the known ones', async () => {
       const { fake, tracker } = await setUp();
       const issue = fake.add({ state: active });
 
@@ -193,7 +193,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(fake.board.get(issue.id)?.state).toBe(active);
     });
 
-    test('an issue that is gone is refused', async () => {
+    test('a missing issue is refused', async () => {
       const { fake, tracker } = await setUp();
       const issue = fake.add({ state: active });
       fake.board.delete(issue.id);
@@ -204,8 +204,8 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
     });
   });
 
-  describe(`${kind}: a server in trouble`, () => {
-    test.each([401, 403])('%i is about the token, and names where it comes from', async (status) => {
+  describe(`${kind}: a failing server`, () => {
+    test.each([401, 403])('%i is an error of the token, and names its source', async (status) => {
       const { fake, tracker } = await withFault({ status, body: { message: 'no' } });
 
       for (const attempt of bothReads(tracker, active)) {
@@ -223,7 +223,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       }
     });
 
-    test('429 says until when', async () => {
+    test('a 429 has the time of its reset', async () => {
       const { tracker } = await withFault({ status: 429, headers: { 'retry-after': '30' }, body: {} });
       const before = Date.now();
 
@@ -236,7 +236,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       }
     });
 
-    test('429 with an address of a reset in a year waits a day at most', async () => {
+    test('a 429 waits a day at most', async () => {
       const { tracker } = await withFault({ status: 429, headers: { 'retry-after': '31536000' }, body: {} });
 
       const error = await errorOf(read(tracker, active));
@@ -244,7 +244,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(Number(error.details.resetAtMs) - Date.now()).toBeLessThanOrEqual(24 * 3_600_000);
     });
 
-    test('a server that hangs is left when the question is given up', async () => {
+    test('a request to a hanging server can be aborted', async () => {
       const { fake, tracker } = await withFault('hang');
       const controller = new AbortController();
 
@@ -255,14 +255,14 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect((await asked).code).toBe('tracker_request');
     });
 
-    test('an answer that breaks off is none', async () => {
+    test('an answer that breaks off is an error', async () => {
       const { tracker } = await withFault({ raw: '{"a": "0123456789"}', cutAt: 7 });
 
       for (const attempt of bothReads(tracker, active)) expect((await errorOf(attempt)).code).toBe('tracker_request');
     });
 
     test.each(['{"data": {"iss', '<html>Please log in</html>', '\u0000'])(
-      'what is not JSON is none: %j',
+      'an answer that is not JSON is an error: %j',
       async (raw) => {
         const { tracker } = await withFault({ raw });
 
@@ -272,13 +272,13 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
     );
 
     test.each([[[]], [7], ['text'], [null], [{}], [{ data: 7 }], [{ data: { issues: 7 } }], [{ issues: 'many' }]])(
-      'an answer of the wrong shape is no empty board: %j',
+      'an answer of the wrong shape is an error, and no empty board: %j',
       async (body) => {
         const { fake, tracker } = await setUp();
         const { id } = fake.add({ state: active });
         fake.server.fault = () => ({ body });
 
-        // An empty list is a good answer where a list is expected, and only there.
+        // An empty list is valid only where a list is expected.
         const list = await read(tracker, active).catch((error: unknown) => error);
         if (list instanceof Error) expect(list).toMatchObject({ code: 'tracker_response' });
         else expect(body).toEqual([]);
@@ -286,7 +286,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       },
     );
 
-    test('SEC-21 a redirect to another host is refused, and the token does not go there', async () => {
+    test('SEC-21 a redirect to another host is an error, and the token is not sent there', async () => {
       const elsewhere = await fakeServer(() => ({ body: {} }));
       const { tracker } = await withFault({ status: 302, headers: { location: `${elsewhere.url}/stolen` } });
 
@@ -296,7 +296,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(elsewhere.requests).toEqual([]);
     });
 
-    test('SEC-20 an error that repeats the token does not tell it', async () => {
+    test('SEC-20 an error that repeats the token is masked', async () => {
       const { fake, tracker } = await setUp();
       const issue = fake.add({ state: active });
       fake.server.fault = ({ headers }) => ({
@@ -313,7 +313,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       for (const { message } of errors) expect(message).not.toContain(fake.token);
     });
 
-    test('a server that is not there is unreachable', async () => {
+    test('a missing server is unreachable', async () => {
       const { fake } = await setUp();
       const tracker = openFake(fake, { provider: { ...facts.provider, [facts.endpointKey]: 'http://127.0.0.1:1' } });
 
@@ -322,7 +322,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
   });
 
   describe(`${kind}: settings`, () => {
-    test('an unknown key is refused with the one that was meant', async () => {
+    test('an unknown key is an error with the similar key', async () => {
       const { fake } = await setUp();
 
       const open = () => openFake(fake, { provider: { [`${facts.endpointKey}x`]: 'y' } });
@@ -335,7 +335,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       const { fake } = await setUp();
 
       const byDefault = () => openFake(fake, { env: { [fake.variable]: '' } });
-      // For Linear, as in Symphony, the usual variable would count instead.
+      // Linear falls back to the usual variable, as Symphony does.
       const env: { readonly [name: string]: string } = kind === 'linear' ? { [fake.variable]: '' } : {};
       const byName = () => openFake(fake, { provider: { [facts.tokenKey]: '$OTHER_TOKEN' }, env });
 
@@ -346,7 +346,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
     });
 
     test.each(['http://tracker.example.org', 'ftp://127.0.0.1', 'nonsense', 'https://me:pass@tracker.example.org'])(
-      'an address that would give the token away is refused: %s',
+      'an address that would leak the token is an error: %s',
       async (address) => {
         const { fake } = await setUp();
 
@@ -356,7 +356,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       },
     );
 
-    test('its scope names the place and no secret', async () => {
+    test('its scope names host and project, and no secret', async () => {
       const { fake, tracker } = await setUp();
 
       expect(tracker.scope).toContain(new URL(fake.server.url).host);
@@ -365,18 +365,18 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
   });
 
   describe(`${kind}: check`, () => {
-    test('the living tracker tells its states, and as whom we are known', async () => {
+    test('inspect returns the states and the account of the token', async () => {
       const { fake, tracker } = await setUp();
       fake.add({ state: active });
 
-      const told = await tracker.inspect?.(NEVER);
+      const facts = await tracker.inspect?.(NEVER);
 
-      expect(told?.states).toEqual(expect.arrayContaining([active, terminal]));
-      expect(told?.target).not.toBe('');
-      expect(told).toHaveProperty('warnings');
+      expect(facts?.states).toEqual(expect.arrayContaining([active, terminal]));
+      expect(facts?.target).not.toBe('');
+      expect(facts).toHaveProperty('warnings');
     });
 
-    test('a bad token is found', async () => {
+    test('a rejected token is an error', async () => {
       const { tracker } = await withFault({ status: 401, body: {} });
 
       await expect(tracker.inspect?.(NEVER)).rejects.toMatchObject({ code: 'tracker_auth' });
@@ -384,7 +384,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
   });
 
   describe(`${kind}: raw tool`, () => {
-    test('it is there only when asked for, Linear aside', async () => {
+    test('exists only when it is switched on, except for Linear', async () => {
       const { fake } = await setUp();
       const names = (raw_tool: boolean | string | null) =>
         openFake(fake, { provider: { ...facts.provider, ...(raw_tool === null ? {} : { raw_tool }) } })
@@ -397,7 +397,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(names('read_only')).toEqual([facts.rawTool]);
     });
 
-    test('an answer of more than 4 MB is not read, and told as a failure', async () => {
+    test('an answer over 4 MB is a failure', async () => {
       const { fake } = await setUp();
       const issue = fake.add({ state: active });
       const tracker = openFake(fake, { provider: { ...facts.provider, raw_tool: 'read_only' } });
@@ -414,7 +414,7 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
       expect(JSON.parse(text)).toMatchObject({ error: { code: 'tracker_request' } });
     });
 
-    test('what is no call is refused in JSON', async () => {
+    test('an invalid input is refused in JSON', async () => {
       const { fake } = await setUp();
       const issue = fake.add({ state: active });
       const tracker = openFake(fake, { provider: { ...facts.provider, raw_tool: true } });
