@@ -127,7 +127,7 @@ describe.each(forms)('a command (%s)', (form) => {
     await expect.poll(() => livingWith(nonce).length, { timeout: 10_000 }).toBeGreaterThanOrEqual(2);
     for (const waitMs of [10_000, 1_000, 10_000, 5_000, 10_000]) await clock.ring(waitMs);
 
-    expect(await delivery).toMatchObject({ sent: { ok: false, code: 'timeout' }, tries: 3 });
+    expect(await delivery).toMatchObject({ result: { ok: false, code: 'timeout' }, tries: 3 });
     expect(livingWith(nonce)).toEqual([]);
   });
 
