@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { TimelineEntry } from '../../../src/api/schemas.js';
-import { chooseRuns, unseenEntries } from '../../../src/cli/logs.js';
-import type { LoggedRun } from '../../../src/cli/logs-view.js';
-import { renderEntries, renderRunHead } from '../../../src/cli/logs-view.js';
-import { paintOf } from '../../../src/cli/terminal.js';
-import { formatMoment } from '../../../src/text/format-time.js';
-import { widthOf } from '../../../src/text/terminal-text.js';
+import type { TimelineEntry } from '../../src/api/schemas.js';
+import { chooseRuns, unseenEntries } from '../../src/cli/logs.js';
+import type { LoggedRun } from '../../src/cli/logs-view.js';
+import { renderEntries, renderRunHead } from '../../src/cli/logs-view.js';
+import { paintOf } from '../../src/cli/terminal.js';
+import { formatMoment } from '../../src/text/format-time.js';
+import { widthOf } from '../../src/text/terminal-text.js';
 
 const NOON = new Date(2026, 10, 18, 12, 0, 5).getTime();
 const FRAME = { nowMs: NOON, width: null, paint: paintOf(false) };

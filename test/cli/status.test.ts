@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { stateShape } from '../../../src/api/schemas.js';
-import { askingWorkflow, demoWorkflow, type LiveDaemon, liveDaemon, untilToldTo } from '../client/live-daemon.js';
-import { type Place, place } from '../command.js';
+import { stateShape } from '../../src/api/schemas.js';
+import { askingWorkflow, demoWorkflow, type LiveDaemon, liveDaemon, untilToldTo } from './client/live-daemon.js';
+import { type Place, place } from './command.js';
 
 /** Two issues, one of which is worked on until the test says `go`. */
 function board(settings = 'agent: { max_concurrent_agents: 1 }', whenOver?: Parameters<typeof place>[0]): Place {

@@ -2,10 +2,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { demoWorkflow, ioOf, liveDaemon, printed, until, untilToldTo } from '../client/live-daemon.js';
-import { type Place, place } from '../command.js';
+import { demoWorkflow, ioOf, liveDaemon, printed, until, untilToldTo } from './client/live-daemon.js';
+import { type Place, place } from './command.js';
 
-const MAIN = fileURLToPath(new URL('../../../dist/src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 

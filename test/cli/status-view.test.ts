@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { changeKey, storedView } from '../../../src/cli/status.js';
-import { renderDaemons, renderStatus, renderStored } from '../../../src/cli/status-view.js';
-import { paintOf } from '../../../src/cli/terminal.js';
-import type { Durable } from '../../../src/domain/durable.js';
-import { formatMoment } from '../../../src/text/format-time.js';
-import { widthOf } from '../../../src/text/terminal-text.js';
-import { CLAIMS, finished, parked } from '../../store/stored-samples.js';
+import { changeKey, storedView } from '../../src/cli/status.js';
+import { renderDaemons, renderStatus, renderStored } from '../../src/cli/status-view.js';
+import { paintOf } from '../../src/cli/terminal.js';
+import type { Durable } from '../../src/domain/durable.js';
+import { formatMoment } from '../../src/text/format-time.js';
+import { widthOf } from '../../src/text/terminal-text.js';
+import { CLAIMS, finished, parked } from '../store/stored-samples.js';
 import {
   ago,
   doneIssue,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { explainRules } from '../../../src/api/explain.js';
-import { explain } from '../../../src/cli/explain.js';
-import { issue as anIssue } from '../../support/builders.js';
-import { Core } from '../../support/core.js';
-import type { Place } from '../command.js';
+import { explainRules } from '../../src/api/explain.js';
+import { explain } from '../../src/cli/explain.js';
+import { issue as anIssue } from '../support/builders.js';
+import { Core } from '../support/core.js';
+import type { Place } from './command.js';
 import { daemonIn, issue, project, told } from './working-daemon.js';
 
 const explained = (here: Place, name: string, json = false) =>

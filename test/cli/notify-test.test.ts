@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { NOTICE_KINDS } from '../../../src/domain/config.js';
-import { receiver } from '../../notify/receiver.js';
-import { livingWith } from '../../runner/contain/workbench.js';
-import { newNonce } from '../../runner/executors/external/external-step.js';
-import { baton, type World, world } from '../cli-fixture.js';
+import { NOTICE_KINDS } from '../../src/domain/config.js';
+import { receiver } from '../notify/receiver.js';
+import { livingWith } from '../runner/contain/workbench.js';
+import { newNonce } from '../runner/executors/external/external-step.js';
+import { baton, type World, world } from './cli-fixture.js';
 
 const notifyTest = (io: World, ...args: string[]) => baton(io, 'notify', 'test', ...args);
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answer } from '../../../src/cli/answer.js';
-import type { World } from '../cli-fixture.js';
+import { answer } from '../../src/cli/answer.js';
+import type { World } from './cli-fixture.js';
 import { askingProject, asks, daemonIn, person, received, type WorkingDaemon } from './working-daemon.js';
 
 const NOTHING = { text: undefined, accept: false, decline: false, fields: [] };

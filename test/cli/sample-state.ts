@@ -1,6 +1,6 @@
-import { type StateView, stateShape } from '../../../src/api/schemas.js';
-import type { Frame } from '../../../src/cli/status-lists.js';
-import { paintOf } from '../../../src/cli/terminal.js';
+import { type StateView, stateShape } from '../../src/api/schemas.js';
+import type { Frame } from '../../src/cli/status-lists.js';
+import { paintOf } from '../../src/cli/terminal.js';
 
 export const NOW = Date.parse('2026-11-18T12:00:00.000Z');
 

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
-import { connectDaemon } from '../../../src/cli/client.js';
-import { agentCommand } from '../../support/test-daemon.js';
-import { type World, world } from '../cli-fixture.js';
-import { ioOf, targetOf, until } from '../client/live-daemon.js';
-import { type Place, place, type Result, type Started } from '../command.js';
+import { connectDaemon } from '../../src/cli/client.js';
+import { agentCommand } from '../support/test-daemon.js';
+import { type World, world } from './cli-fixture.js';
+import { ioOf, targetOf, until } from './client/live-daemon.js';
+import { type Place, place, type Result, type Started } from './command.js';
 
 export type LogLine = { readonly msg: string; readonly [field: string]: unknown };
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type LogsOptions, logs } from '../../../src/cli/logs.js';
-import { demoWorkflow, liveDaemon, printed, until, untilToldTo } from '../client/live-daemon.js';
-import { type Place, place, type Result } from '../command.js';
-import { told } from '../control/working-daemon.js';
+import { type LogsOptions, logs } from '../../src/cli/logs.js';
+import { demoWorkflow, liveDaemon, printed, until, untilToldTo } from './client/live-daemon.js';
+import { type Place, place, type Result } from './command.js';
+import { told } from './working-daemon.js';
 
 /** An issue whose first run failed; its second one did the work. */
 function failsOnce(whenOver: Parameters<typeof place>[0]): Place {

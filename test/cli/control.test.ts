@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answer } from '../../../src/cli/answer.js';
-import { change, message } from '../../../src/cli/control.js';
-import { explain } from '../../../src/cli/explain.js';
-import { logs } from '../../../src/cli/logs.js';
-import type { World } from '../cli-fixture.js';
-import { place } from '../command.js';
+import { answer } from '../../src/cli/answer.js';
+import { change, message } from '../../src/cli/control.js';
+import { explain } from '../../src/cli/explain.js';
+import { logs } from '../../src/cli/logs.js';
+import type { World } from './cli-fixture.js';
+import { place } from './command.js';
 import {
   daemonIn,
   issue,
