@@ -12,7 +12,7 @@ const LONG = [
   ...['test/cli/{executor,tracker}.test.ts', 'test/tracker/command/*.test.ts', 'test/daemon/notify-targets.test.ts'],
   ...['test/cli/init/init-{command,steps}.test.ts'],
   ...['test/store/instance-lock.test.ts', 'test/runner/contain/hidden-state.test.ts', 'test/cli/bad-places.test.ts'],
-  ...['test/tracker/local/{many-problems,dependency-circles}.test.ts', 'test/daemon/tracker-reload.test.ts'],
+  ...['test/tracker/local/{many-problems,dependency-cycles}.test.ts', 'test/daemon/tracker-reload.test.ts'],
 ];
 /** These need the real Codex (`npm run test:real`) or a browser (`npm run test:page`). */
 const ELSEWHERE = ['test/real/**', 'test/page/*.test.ts'];

@@ -23,7 +23,7 @@ const grid: Wrap = (inner) => node('table', [node('tableRow', [node('tableCell',
 const address = { type: 'link', attrs: { href: `https://a.example/${'('.repeat(1_500)}` } };
 const marks = ['code', 'strike', 'em', 'strong'].map((type) => ({ type }));
 
-describe('a document becomes no more than a small multiple of what may be told', () => {
+describe('the output is at most a small multiple of the limit', () => {
   test.each<[string, unknown]>([
     ['code in quotations', nested(38, quote, code(50_000))],
     ['empty lines in quotations', nested(38, quote, node('codeBlock', [text('\n'.repeat(100_000))]))],
@@ -48,7 +48,7 @@ describe('a document becomes no more than a small multiple of what may be told',
     ['quotations', quote, 9],
     ['lists', bullets, 3],
     ['numbered lists', numbers, 3],
-  ])('in a time that hardly grows with the depth of %s', async (_, wrap, levels) => {
+  ])('takes time that hardly grows with the depth of %s', async (_, wrap, levels) => {
     const read = async (count: number) => {
       const document = nested(count, wrap, code(25_000));
       return () => adfToMarkdown(document);
@@ -58,7 +58,7 @@ describe('a document becomes no more than a small multiple of what may be told',
   });
 });
 
-test('what stands before the lines counts, and what is cut keeps its form', () => {
+test('indentation counts, and a cut document keeps its form', () => {
   const markdown = adfToMarkdown(nested(10, quote, code(50_000)));
 
   const lines = markdown.split('\n');
@@ -68,13 +68,13 @@ test('what stands before the lines counts, and what is cut keeps its form', () =
   expect(markdown.length).toBeLessThan(101_000);
 });
 
-test('a long list that a person wrote is told to its end', () => {
+test('a long list by a person is complete', () => {
   const list = node('bulletList', times(1_500, node('listItem', [node('paragraph', [text('a thing to be done')])])));
 
   expect(adfToMarkdown(doc(list)).split('\n')).toHaveLength(1_500);
 });
 
-test('numbers have nine digits at most', () => {
+test('numbers have at most nine digits', () => {
   const list = node('orderedList', [node('listItem', [text('a')]), node('listItem', [text('b')])], {
     order: 999_999_999_999,
   });
@@ -82,7 +82,7 @@ test('numbers have nine digits at most', () => {
   expect(adfToMarkdown(doc(list))).toBe('999999999. a\n999999999. b');
 });
 
-test('a link whose address is too long to be told is its text', () => {
+test('a link with a too long address becomes its text', () => {
   const href = `https://a.example/${'b'.repeat(200_000)}`;
 
   expect(adfToMarkdown(doc(node('paragraph', [text('here', { type: 'link', attrs: { href } })])))).toBe(

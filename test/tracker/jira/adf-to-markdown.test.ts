@@ -58,7 +58,7 @@ describe('blocks', () => {
   });
 });
 
-describe('what stands in a line', () => {
+describe('inline nodes', () => {
   const strong = { type: 'strong' };
   const link = (href: unknown) => ({ type: 'link', attrs: { href } });
 
@@ -101,19 +101,19 @@ describe('what stands in a line', () => {
     '',
     7,
     null,
-  ])('a link to no address of the web is its text: %j', (href) => {
+  ])('a link with another scheme becomes its text: %j', (href) => {
     expect(adfToMarkdown(doc(p(text('click', link(href)))))).toBe('click');
   });
 
-  test('an address cannot end its link and begin another one', () => {
+  test('an address cannot end its link', () => {
     const markdown = adfToMarkdown(doc(p(text('x', link('https://a.example/)[y](https://evil.example/ <b>')))));
 
     expect(markdown).toBe('[x](https://a.example/%29[y]%28https://evil.example/%20%3Cb%3E)');
   });
 });
 
-describe('what is not known', () => {
-  test('is told by its text', () => {
+describe('unknown nodes', () => {
+  test('become their text', () => {
     const document = doc(
       node('futureBlock', [p('a')]),
       node('futureInline', [text('b')]),
@@ -133,16 +133,16 @@ describe('what is not known', () => {
     { type: 'doc' },
     { type: 5, content: 'x' },
     { content: [null, 7, [], 'a'] },
-  ])('or is nothing: %j', (value) => {
+  ])('or nothing: %j', (value) => {
     expect(adfToMarkdown(value)).toBe('');
   });
 
-  test('a plain text stays as it is', () => {
+  test('a plain text is returned unchanged', () => {
     expect(adfToMarkdown('h1. *Wiki*')).toBe('h1. *Wiki*');
   });
 });
 
-describe('what is too much', () => {
+describe('limits', () => {
   const nested = (type: string, levels: number, inner: unknown) => {
     let all = inner;
     for (let n = 0; n < levels; n++) all = { type, attrs: {}, content: [all] };
@@ -167,11 +167,11 @@ describe('what is too much', () => {
     expect(markdown.length).toBeLessThan(10_000);
   });
 
-  test('what is nested a little too deep is still told', () => {
+  test('the text of a slightly too deep node is kept', () => {
     expect(adfToMarkdown(nested('blockquote', 500, p('core')))).toContain('core');
   });
 
-  test('a text without end is cut, and says so, without half a character', () => {
+  test('a long text is cut with a mark, and without half a character', () => {
     const markdown = adfToMarkdown(doc(p(`x${'😄'.repeat(200_000)}`)));
 
     expect(markdown.length).toBeLessThan(100_100);
@@ -192,7 +192,7 @@ describe('what is too much', () => {
     ['lines of a quotation', nested('blockquote', 35, p(text('a\n'.repeat(many))))],
     ['attachments', doc(node('mediaGroup', times(node('media'))))],
     ['pieces of code', doc(node('codeBlock', times(text('a'))))],
-  ])('a document of 200,000 %s costs what it is long', (_, document) => {
+  ])('a document of 200,000 %s takes linear time', (_, document) => {
     const began = performance.now();
 
     const markdown = adfToMarkdown(document);

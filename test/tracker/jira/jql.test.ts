@@ -14,7 +14,7 @@ const HOSTILE = fc.oneof(
     .map((parts) => parts.join('')),
 );
 
-test('no text leaves its quotation marks, and it is read as it was written', () => {
+test('a text stays within its quotation marks and is read unchanged', () => {
   fc.assert(
     fc.property(HOSTILE, (text) => {
       expect([...tokensOf(`a = ${jqlText(text)} AND b`)]).toEqual([
@@ -33,7 +33,7 @@ test('no text leaves its quotation marks, and it is read as it was written', () 
   );
 });
 
-test("a JQL of one's own either stays in its parentheses or is refused", () => {
+test('a configured JQL stays in its parentheses or is refused', () => {
   fc.assert(
     fc.property(HOSTILE, (jql) => {
       const clause = attempt(() => ownClause(jql));
@@ -82,19 +82,19 @@ describe('what is sent', () => {
     return jira.server.requests.filter(({ url }) => url.pathname.endsWith('/search/jql')).map(({ body }) => body.jql);
   };
 
-  test('a project and its states go by their ids, all that have the name', async () => {
+  test('project and states are named by id, with all ids of a name', async () => {
     expect(await jqlSent({}, 'TO DO', 'done', 'Done')).toEqual([
       'project = 10000 AND status in (10000, 10009, 10002) ORDER BY created ASC',
     ]);
   });
 
-  test('without a project states go by their names, quoted', async () => {
+  test('without a project, states are named by quoted names', async () => {
     expect(await jqlSent({ project: null, jql: 'labels = a' }, 'a "B\\')).toEqual([
       '(labels = a) AND status in ("A \\"b\\\\") ORDER BY created ASC',
     ]);
   });
 
-  test("a JQL of one's own narrows the project", async () => {
+  test('a configured JQL narrows the project', async () => {
     expect(await jqlSent({ jql: 'labels = a OR labels = b' }, 'Done')).toEqual([
       'project = 10000 AND (labels = a OR labels = b) AND status in (10002) ORDER BY created ASC',
     ]);
@@ -117,7 +117,7 @@ describe('what is sent', () => {
   );
 });
 
-test('a state that is nearly there is suggested', async () => {
+test('the nearest state is suggested for an unknown one', async () => {
   const jira = await startFakeJira();
 
   const { problems } = await openFake(jira).issuesByStates(['In Progres'], NEVER);

@@ -9,19 +9,19 @@ const NOW = Date.parse('2026-05-01T12:00:00Z');
 const DAY_MS = 24 * 3_600_000;
 
 describe('quota', () => {
-  test('a count beside a time of reset is told', () => {
+  test('a count with a reset time is read', () => {
     const quota = readJiraQuota({ 'x-ratelimit-remaining': '40', 'x-ratelimit-reset': '2026-05-01T12:05Z' }, NOW);
 
     expect(quota).toEqual({ remaining: 40, resetAtMs: NOW + 300_000 });
   });
 
-  test.each(['ratelimit', 'beta-ratelimit'])('the hourly budget of an app is told: %s', (name) => {
+  test.each(['ratelimit', 'beta-ratelimit'])('the hourly budget of an app is read: %s', (name) => {
     const quota = readJiraQuota({ [name]: '"global-app-quota";r=13500;t=600' }, NOW);
 
     expect(quota).toEqual({ remaining: 13_500, resetAtMs: NOW + 600_000 });
   });
 
-  test('of several the scarcest counts', () => {
+  test('the scarcest of several counts', () => {
     const headers = {
       'x-ratelimit-remaining': '90',
       'x-ratelimit-reset': '2026-05-01T12:05Z',
@@ -31,7 +31,7 @@ describe('quota', () => {
     expect(readJiraQuota(headers, NOW)?.remaining).toBe(7);
   });
 
-  test('a reset in a year is one in a day', () => {
+  test('a reset in a year counts as one in a day', () => {
     const quota = readJiraQuota({ 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '2027-05-01T12:00:00Z' }, NOW);
 
     expect(quota?.resetAtMs).toBe(NOW + DAY_MS);
@@ -46,11 +46,11 @@ describe('quota', () => {
     { ratelimit: '"a";r=many;t=60' },
     { ratelimit: `${'"a";r='.repeat(10_000)}` },
     { ratelimit: ['"a";r=1;t=1'] as unknown as string },
-  ])('what says nothing for certain is nothing: %j', (headers) => {
+  ])('incomplete headers are ignored: %j', (headers) => {
     expect(readJiraQuota(headers, NOW)).toBeNull();
   });
 
-  test('it comes with what a read has cost', async () => {
+  test('a batch has quota and cost', async () => {
     const jira = await startFakeJira();
     for (let n = 0; n < 150; n++) jira.add();
     const reset = new Date(Date.now() + 60_000).toISOString();
@@ -65,21 +65,21 @@ describe('quota', () => {
   });
 });
 
-describe('being asked to wait', () => {
+describe('rate limits', () => {
   const waiting = async (status: number, headers: { [name: string]: string }) => {
     const jira = await startFakeJira();
     jira.server.fault = () => ({ status, headers, body: { errorMessages: ['Rate limit exceeded'] } });
     return errorOf(openFake(jira).issuesByStates(['To Do'], NEVER));
   };
 
-  test('503 with a time is a limit, too', async () => {
+  test('503 with Retry-After is a limit', async () => {
     const error = await waiting(503, { 'retry-after': '20' });
 
     expect(error.code).toBe('tracker_rate_limited');
     expect(Number(error.details.resetAtMs) - Date.now()).toBeGreaterThan(15_000);
   });
 
-  test('503 without one is trouble', async () => {
+  test('503 without Retry-After is an error', async () => {
     expect((await waiting(503, {})).code).toBe('tracker_status');
   });
 
@@ -91,7 +91,7 @@ describe('being asked to wait', () => {
     expect(error).toMatchObject({ code: 'tracker_rate_limited', details: { resetAtMs: Date.parse(reset) } });
   });
 
-  test('nothing is tried again by itself', async () => {
+  test('no request is repeated', async () => {
     const jira = await startFakeJira();
     jira.server.fault = () => ({ status: 429, headers: { 'retry-after': '0' }, body: {} });
 

@@ -17,7 +17,7 @@ async function withFields(fields: object) {
   return found(jira, id);
 }
 
-test('every field of an issue is told', async () => {
+test('an issue has all fields', async () => {
   const jira = await startFakeJira();
   const blocker = jira.add({ state: 'Done' });
   const { id } = jira.add({
@@ -50,7 +50,7 @@ test('every field of an issue is told', async () => {
   });
 });
 
-test('what is absent is null or empty', async () => {
+test('absent fields are null or empty', async () => {
   const nothing = { description: null, priority: null, assignee: null, creator: null, created: null, updated: 'soon' };
 
   const issue = await withFields({ ...nothing, labels: null, issuelinks: null });
@@ -59,7 +59,7 @@ test('what is absent is null or empty', async () => {
   expect(issue).toMatchObject({ updated_at: null, labels: [], blocked_by: [], dispatchable: true });
 });
 
-test('optional fields that make no sense count as absent', async () => {
+test('invalid optional fields count as absent', async () => {
   const odd = { description: 7, priority: 'High', assignee: 'bob', creator: [], labels: 'x', issuelinks: { a: 1 } };
 
   const issue = await withFields({ ...odd, created: 5, updated: {} });
@@ -87,14 +87,14 @@ describe('blockers', () => {
     expect(await linked({ type, outwardIssue: other })).toEqual([]);
   });
 
-  test('a type that is written the other way round is read the other way round, whatever its name', async () => {
+  test('a reversed link type is read in reverse, whatever its name', async () => {
     const type = { name: 'Blocks', inward: 'blocks', outward: 'Is Blocked By' };
 
     expect(await linked({ type, outwardIssue: other })).toEqual(told);
     expect(await linked({ type, inwardIssue: other })).toEqual([]);
   });
 
-  test('a type with translated words is known by its name', async () => {
+  test('a translated link type is recognised by its name', async () => {
     const type = { name: 'blocks', inward: 'wird blockiert von', outward: 'blockiert' };
 
     expect(await linked({ type, inwardIssue: other })).toEqual(told);
@@ -107,11 +107,11 @@ describe('blockers', () => {
     { inwardIssue: other },
     { type: 'Blocks', inwardIssue: other },
     { type: { name: 'Blocks' }, inwardIssue: 'OTHER-7' },
-  ])('no other link blocks: %j', async (link) => {
+  ])('other links do not block: %j', async (link) => {
     expect(await linked(link)).toEqual([]);
   });
 
-  test('a blocker without a state is still one', async () => {
+  test('a blocker without a state counts', async () => {
     const link = { type: { name: 'Blocks' }, inwardIssue: { id: '5', key: 'X-1' } };
 
     expect(await linked(link)).toEqual([{ id: '5', identifier: 'X-1', state: null }]);
@@ -135,12 +135,12 @@ describe('assignee', () => {
     expect(await heldBack('baton', name)).toEqual([true, null]);
   });
 
-  test('an issue of somebody else is held back, with the reason', async () => {
+  test('an issue of another person is held back with the reason', async () => {
     expect(await heldBack('bob', 'ann')).toEqual([false, 'is assigned to bob, not to ann']);
     expect(await heldBack('bob', 'me')).toEqual([false, 'is assigned to bob, not to baton']);
   });
 
-  test('an issue of nobody is held back, in lists too', async () => {
+  test('an unassigned issue is held back, also in lists', async () => {
     const jira = await startFakeJira();
     jira.add({ state: 'To Do' });
 
@@ -151,7 +151,7 @@ describe('assignee', () => {
 });
 
 describe('links to issues', () => {
-  test('lead to the site where people look, when the endpoint is another one', async () => {
+  test('lead to the configured site', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add();
 
@@ -160,7 +160,7 @@ describe('links to issues', () => {
     );
   });
 
-  test('a key that is none makes no link', async () => {
+  test('an invalid key has no link', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add({ identifier: 'ABC-1/../../x' });
     jira.fieldsOf.set(id, { project: { id: '10000' } });

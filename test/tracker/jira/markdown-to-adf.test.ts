@@ -43,7 +43,7 @@ test.each<[string, object[]]>([
   expect(markdownToAdf(markdown)).toEqual({ version: 1, type: 'doc', content });
 });
 
-test('lists have lists in them, and items lines', () => {
+test('lists are nested, and items have several lines', () => {
   const { content } = markdownToAdf('- a\n  more\n  1. b\n  2. c\n- d\n\n3) e');
 
   expect(content).toMatchObject([
@@ -67,7 +67,7 @@ describe('links', () => {
     '/relative',
     'https://',
     '<b>',
-  ])('to no address of the web stay text: %s', (href) => {
+  ])('with other schemes stay text: %s', (href) => {
     const written = JSON.stringify(markdownToAdf(`[click](${href})`));
 
     expect(written).not.toContain('"link"');
@@ -119,7 +119,7 @@ const MARKDOWN = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 );
 
-test('whatever is written becomes a document that Jira takes', () => {
+test('any text becomes a valid document', () => {
   fc.assert(
     fc.property(MARKDOWN, (markdown) => {
       expect(wrongInAdf(markdownToAdf(markdown))).toBeNull();
@@ -174,7 +174,7 @@ describe('time', () => {
     ['blanks behind a fence', `~~~${' '.repeat(300_000)}\``],
     ['code in strong text', `**${'`a` '.repeat(70_000)}x**`],
     ['an address of marks', `https://a${'!'.repeat(300_000)}x`],
-  ])('is that of the length: %j', (_, markdown) => {
+  ])('is linear in the length: %j', (_, markdown) => {
     const began = performance.now();
 
     const document = markdownToAdf(markdown);
@@ -187,7 +187,7 @@ describe('time', () => {
     ['addresses that are none', (count) => 'http://%'.repeat(count / 8)],
     ['marks behind what is no address', (count) => `http://%${':'.repeat(count)}a`],
     ['both', (count) => `${'http://%'.repeat(count / 16)}${':'.repeat(count / 2)}a`],
-  ])('grows with the length of its lines, of %s', async (_, line) => {
+  ])('is linear in the length of lines of %s', async (_, line) => {
     const write = async (count: number) => {
       const markdown = `${line(count)}\n`.repeat(40);
       return () => markdownToAdf(markdown);

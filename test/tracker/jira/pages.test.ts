@@ -18,7 +18,7 @@ async function withPages(pages: (token: string | undefined) => object) {
 }
 
 describe('pages', () => {
-  test('are asked for with the same question and the token of the one before, a hundred issues each', async () => {
+  test('have a hundred issues and are requested with the token of the previous page', async () => {
     const jira = await startFakeJira();
     for (let n = 0; n < 201; n++) jira.add();
 
@@ -34,7 +34,7 @@ describe('pages', () => {
     expect(more).toEqual([]);
   });
 
-  test('come smaller than asked for', async () => {
+  test('may be smaller than requested', async () => {
     const jira = await startFakeJira();
     jira.pageLimit = 2;
     for (let n = 0; n < 5; n++) jira.add();
@@ -42,7 +42,7 @@ describe('pages', () => {
     expect((await openFake(jira).issuesByStates(['To Do'], NEVER)).issues).toHaveLength(5);
   });
 
-  test('that repeat an issue tell it once, as it was read last', async () => {
+  test('with a repeated issue keep its last record', async () => {
     const { record, read } = await withPages((token) =>
       token === undefined
         ? { issues: [record(1), record(2)], nextPageToken: 'b', isLast: false }
@@ -54,7 +54,7 @@ describe('pages', () => {
     expect(issues.map(({ identifier }) => identifier)).toEqual(['ABC-1', 'ABC-22', 'ABC-3']);
   });
 
-  test('without isLast end where no token is', async () => {
+  test('without isLast end without a token', async () => {
     const { record, read } = await withPages((token) =>
       token === undefined ? { issues: [record(1)], nextPageToken: 'b' } : { issues: [record(2)], nextPageToken: null },
     );
@@ -62,7 +62,7 @@ describe('pages', () => {
     expect((await read()).issues).toHaveLength(2);
   });
 
-  test('whose last one has a token all the same end there', async () => {
+  test('end at isLast even with a token', async () => {
     const { jira, record, read } = await withPages(() => ({ issues: [record(1)], nextPageToken: 'b', isLast: true }));
 
     await read();
@@ -73,7 +73,7 @@ describe('pages', () => {
   test.each([
     ['come round again', (n: number) => ({ nextPageToken: n % 2 === 0 ? 'a' : 'b', isLast: false })],
     ['have no token though there are more', () => ({ isLast: false })],
-  ])('that %s are no answer', async (_, more) => {
+  ])('that %s are an error', async (_, more) => {
     let n = 0;
     const { record, read } = await withPages(() => ({ issues: [record(++n)], ...more(n) }));
 
@@ -81,7 +81,7 @@ describe('pages', () => {
     expect(n).toBeLessThan(5);
   });
 
-  test('that bring nothing new are no answer', async () => {
+  test('without new issues are an error', async () => {
     let n = 0;
     const { record, read } = await withPages(() => ({ issues: [record(1)], nextPageToken: `t${++n}`, isLast: false }));
 
@@ -90,7 +90,7 @@ describe('pages', () => {
 });
 
 describe('a search that lags behind', () => {
-  test('an issue that was moved meanwhile is not in the state that was asked for', async () => {
+  test('an issue that was moved meanwhile is left out', async () => {
     const { record, read } = await withPages(() => ({
       issues: [record(1), { ...record(2), fields: { ...record(2).fields, status: { name: 'Done' } } }],
       isLast: true,
@@ -100,7 +100,7 @@ describe('a search that lags behind', () => {
   });
 });
 
-describe('what is known of the project', () => {
+describe('the cached project', () => {
   const reading = async () => {
     const jira = await startFakeJira();
     jira.add();
@@ -111,7 +111,7 @@ describe('what is known of the project', () => {
     return { jira, read, asked, sleep: (ms: number) => (nowMs += ms) };
   };
 
-  test('is read once, and again when it is old', async () => {
+  test('is read again only when it is old', async () => {
     const { read, asked, sleep } = await reading();
 
     await read('To Do');
@@ -123,7 +123,7 @@ describe('what is known of the project', () => {
     expect(asked()).toBe(2);
   });
 
-  test('is read again for a state that is not in it, but not at every poll', async () => {
+  test('is read again for an unknown state, but not at every poll', async () => {
     const { jira, read, asked, sleep } = await reading();
     await read('Parked');
     await read('Parked');
@@ -137,7 +137,7 @@ describe('what is known of the project', () => {
     expect([issues.length, problems, asked()]).toEqual([1, [], 2]);
   });
 
-  test('is forgotten when Jira refuses the search: a state may be gone', async () => {
+  test('is cleared when Jira rejects a search', async () => {
     const { jira, read, asked } = await reading();
     await read('To Do', 'Done');
     jira.statuses.pop();
@@ -152,7 +152,7 @@ describe('what is known of the project', () => {
     expect([issues.length, problems?.length, asked()]).toEqual([1, 1, 2]);
   });
 
-  test('a state that got another name is not taken for the old one', async () => {
+  test('a renamed state is not taken for the old one', async () => {
     const { jira, read, asked } = await reading();
     await read('To Do');
     const [first] = jira.statuses;

@@ -26,7 +26,7 @@ const BLOCK = fc.oneof(
   fc.constant('---'),
 );
 
-test('what is written in the Markdown that we write comes back as it was', () => {
+test('Markdown survives a round trip', () => {
   fc.assert(
     fc.property(fc.array(BLOCK, { minLength: 1, maxLength: 6 }), (blocks) => {
       const isList = (block: string) => (/^- /.test(block) ? 'bullets' : /^\d+\. /.test(block) ? 'numbers' : null);
@@ -40,7 +40,7 @@ test('what is written in the Markdown that we write comes back as it was', () =>
   );
 });
 
-test('what was told of a document once is told the same the second time', () => {
+test('a converted document stays the same in a second round trip', () => {
   fc.assert(
     fc.property(fc.array(BLOCK, { maxLength: 6 }), (blocks) => {
       const document = markdownToAdf(blocks.join('\n\n'));
@@ -51,7 +51,7 @@ test('what was told of a document once is told the same the second time', () => 
   );
 });
 
-test('a list in a list comes back', () => {
+test('a nested list survives a round trip', () => {
   const markdown = '- a\n\n  1. b\n  2. c\n- d';
 
   const document = markdownToAdf('- a\n  1. b\n  2. c\n- d');

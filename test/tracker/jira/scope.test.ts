@@ -6,7 +6,7 @@ import { errorOf } from '../contract/tracker-contract.js';
 const NEVER = new AbortController().signal;
 
 describe('the project', () => {
-  test('issues of others are in no list', async () => {
+  test('issues of other projects are not listed', async () => {
     const jira = await startFakeJira();
     const own = jira.add();
     jira.add({ identifier: 'OTHER-1' });
@@ -16,7 +16,7 @@ describe('the project', () => {
     expect(issues.map(({ id }) => id)).toEqual([own.id]);
   });
 
-  test('an issue that was moved to another one is gone, though it is found under its old id and key', async () => {
+  test('a moved issue is gone, although its old id and key still find it', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add({ identifier: 'OTHER-9' });
     jira.oldKeys.set('ABC-1', id);
@@ -27,7 +27,7 @@ describe('the project', () => {
     expect(byId).toMatchObject({ issues: [], unknown: [] });
   });
 
-  test('may be called by a key that it had before', async () => {
+  test('may be configured by a former key', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add({ identifier: 'NEW-1' });
     jira.projects[0] = { id: '10000', key: 'NEW', name: 'New', projectTypeKey: 'software' };
@@ -40,7 +40,7 @@ describe('the project', () => {
     expect(issues.map(({ identifier }) => identifier)).toEqual(['NEW-1']);
   });
 
-  test('that is not there is an error, and no empty board', async () => {
+  test('a missing project is an error, not an empty board', async () => {
     const jira = await startFakeJira();
     const tracker = openFake(jira, { provider: { project: 'NOPE' } });
 
@@ -53,7 +53,7 @@ describe('the project', () => {
       expect(error).toMatchObject({ code: 'tracker_status', message: expect.stringContaining('no project NOPE') });
   });
 
-  test('a record without a project is no proof that it is ours', async () => {
+  test('a record without a project is an error', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add();
     jira.fieldsOf.set(id, { project: null });
@@ -63,7 +63,7 @@ describe('the project', () => {
 });
 
 describe('by ids', () => {
-  test('what Jira could not load this time is unknown, not gone, and told', async () => {
+  test('an issue that Jira cannot load is unknown and reported', async () => {
     const jira = await startFakeJira();
     const [one, two, gone] = [jira.add(), jira.add(), jira.add()];
     jira.failing.add(two.id);
@@ -89,7 +89,7 @@ describe('by ids', () => {
     },
   );
 
-  test('SEC-20 an error that repeats what we sent does not tell it', async () => {
+  test('SEC-20 an error that echoes the credentials is masked', async () => {
     const jira = await startFakeJira();
     jira.server.fault = ({ url, headers }) =>
       url.pathname.endsWith('/bulkfetch')
@@ -102,7 +102,7 @@ describe('by ids', () => {
     expect(problems?.[0]).not.toContain('\u001b');
   });
 
-  test('what is neither an id nor a key is not asked for', async () => {
+  test('texts that are neither id nor key are not requested', async () => {
     const jira = await startFakeJira();
 
     const told = await openFake(jira).issuesByIds(['', '../x', '1 OR 2', 'ABC-1"', '9'.repeat(30)], NEVER);
@@ -111,7 +111,7 @@ describe('by ids', () => {
     expect(jira.server.requests).toEqual([]);
   });
 
-  test('a list of 300,000 records that are none is an error of the tracker, no crash', async () => {
+  test('a list of 300,000 invalid records is tracker_response, not a crash', async () => {
     const jira = await startFakeJira();
     const raw = `{"issues": [${'1,'.repeat(299_999)}1]}`;
     jira.server.fault = ({ url }) => (url.pathname.endsWith('/bulkfetch') ? { raw } : null);
@@ -120,8 +120,8 @@ describe('by ids', () => {
   });
 });
 
-describe("a JQL of one's own", () => {
-  test('holds back an issue that it no longer fits, and asks the search for what is true now', async () => {
+describe('a configured JQL', () => {
+  test('holds back an issue that no longer matches, by an up-to-date search', async () => {
     const jira = await startFakeJira();
     const [fits, stray] = [jira.add({ labels: ['ready'] }), jira.add()];
 
@@ -138,7 +138,7 @@ describe("a JQL of one's own", () => {
     expect(search?.body.reconcileIssues).toEqual([Number(fits.id), Number(stray.id)]);
   });
 
-  test('holds for more issues than one search can be made sure of', async () => {
+  test('is checked for more issues than one up-to-date search allows', async () => {
     const jira = await startFakeJira();
     const ids = Array.from({ length: 120 }, () => jira.add({ labels: ['ready'] }).id);
 
@@ -147,7 +147,7 @@ describe("a JQL of one's own", () => {
     expect(issues.filter(({ dispatchable }) => dispatchable)).toHaveLength(120);
   });
 
-  test('alone looks at all projects', async () => {
+  test('alone reads all projects', async () => {
     const jira = await startFakeJira();
     const other = jira.add({ identifier: 'OTHER-1', labels: ['ready'] });
     const tracker = openFake(jira, { provider: { project: null, jql: 'labels = ready' } });
@@ -160,8 +160,8 @@ describe("a JQL of one's own", () => {
   });
 });
 
-describe('a token that is not good any more', () => {
-  test('is no empty board, whatever Jira answers to strangers', async () => {
+describe('an expired token', () => {
+  test('is an error, not an empty board', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add();
     const tracker = openFake(jira, { env: { JIRA_API_TOKEN: 'an-old-token' } });
@@ -176,7 +176,7 @@ describe('a token that is not good any more', () => {
       expect(error).toMatchObject({ code: 'tracker_auth', message: expect.stringContaining('JIRA_API_TOKEN') });
   });
 
-  test('is told by a header of an answer that looks good', async () => {
+  test('is recognised by a header of a good answer', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add();
     const tracker = openFake(jira);
@@ -190,7 +190,7 @@ describe('a token that is not good any more', () => {
     await expect(tracker.readComments?.(issue, NEVER)).rejects.toMatchObject({ code: 'tracker_auth' });
   });
 
-  test('that turns bad between two polls and says so nowhere is found by asking who we are', async () => {
+  test('without any sign is found by verifying the account', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add();
     const tracker = openFake(jira);

@@ -21,7 +21,7 @@ describe('settings', () => {
     [{ site: 'javascript:alert(1)' }, 'tracker.provider.site'],
     [{ raw_tool: 'sometimes' }, 'raw_tool'],
     [{ raw_tool: true, project: null, jql: 'labels = a' }, 'cannot be restricted to a JQL'],
-  ])('%j is refused with the key that is wrong', async (provider, names) => {
+  ])('%j is refused with the name of the key', async (provider, names) => {
     const jira = await startFakeJira();
 
     const open = () => openFake(jira, { provider });
@@ -30,13 +30,13 @@ describe('settings', () => {
     expect(open).toThrow(names);
   });
 
-  test('the key of a project is written in any case', async () => {
+  test('the key of a project may have any case', async () => {
     const jira = await startFakeJira();
 
     expect(openFake(jira, { provider: { project: 'abc' } }).scope).toBe(`jira:${new URL(jira.server.url).host}/ABC`);
   });
 
-  test('address and token go together as Basic, or the token alone as Bearer', async () => {
+  test('basic sends e-mail address and token, bearer the token alone', async () => {
     const jira = await startFakeJira();
     const sent = async (provider: JsonObject) => {
       await openFake(jira, { provider })
@@ -62,7 +62,7 @@ describe('settings', () => {
   });
 });
 
-test('issues behind the gateway for tokens with scopes have no links, unless the site is written', () => {
+test('issues behind the gateway have no links without a site', () => {
   const siteOf = (provider: JsonObject) => readJiraSettings(optionsFor(provider)).site;
   const endpoint = 'https://api.atlassian.com/ex/jira/cloud-id';
 
@@ -82,7 +82,7 @@ describe('inspect', () => {
     return { jira, inspect: async () => openFake(jira, { provider, config: { trust } }).inspect?.(NEVER) };
   };
 
-  test('tells account, project and states, each name once', async () => {
+  test('reports account, project and states, each name once', async () => {
     const { jira, inspect } = await inspecting();
     jira.statuses.push({ id: '10077', name: 'done' });
 
@@ -94,7 +94,7 @@ describe('inspect', () => {
     });
   });
 
-  test('a project that is not there is a mistake in the settings', async () => {
+  test('a missing project is invalid_tracker_config', async () => {
     const { inspect } = await inspecting({ project: 'NOPE' });
 
     const refused = await errorOf(inspect());
@@ -103,7 +103,7 @@ describe('inspect', () => {
     expect(refused.message).toContain('no project NOPE');
   });
 
-  test('a JQL that Jira does not take is a mistake in the settings, with what Jira says', async () => {
+  test("a rejected JQL is invalid_tracker_config with Jira's message", async () => {
     const { inspect } = await inspecting({ jql: 'sprnt = 5' });
 
     await expect(inspect()).rejects.toMatchObject({
@@ -122,21 +122,21 @@ describe('inspect', () => {
     [null, 'Customers can write issues of project ABC'],
     ['anyone' as const, 'Customers can write issues of project ABC'],
     ['members' as const, 'Customers with an Atlassian account count as members'],
-  ])('a service desk where everybody may write is warned about: trust %j', async (trust, warning) => {
+  ])('warns about a service desk with trust %j', async (trust, warning) => {
     const { jira, inspect } = await inspecting({}, trust);
     jira.projects[0] = { id: '10000', key: 'ABC', name: 'Help', projectTypeKey: 'service_desk' };
 
     expect((await inspect())?.warnings).toEqual([expect.stringContaining(warning)]);
   });
 
-  test('a service desk with a list of people is not', async () => {
+  test('does not warn about a service desk with a trust list', async () => {
     const { jira, inspect } = await inspecting({}, ['557058:ann']);
     jira.projects[0] = { id: '10000', key: 'ABC', name: 'Help', projectTypeKey: 'service_desk' };
 
     expect((await inspect())?.warnings).toEqual([]);
   });
 
-  test('a key that the project had before is told', async () => {
+  test('warns about a former key', async () => {
     const { jira, inspect } = await inspecting();
     jira.server.fault = ({ url }) =>
       url.pathname.endsWith('/project/ABC') ? { body: { id: '10000', key: 'NEW', name: 'New' } } : null;
@@ -145,7 +145,7 @@ describe('inspect', () => {
   });
 
   test.each([[{}], [{ id: 'x', key: 'ABC' }], [{ id: '1' }], [[]], [null]])(
-    'a project that is none is an error of the tracker: %j',
+    'an invalid project is tracker_response: %j',
     async (body) => {
       const { jira, inspect } = await inspecting();
       jira.server.fault = ({ url }) => (url.pathname.endsWith('/project/ABC') ? { body } : null);
@@ -155,7 +155,7 @@ describe('inspect', () => {
   );
 
   test.each([[[]], [{}], [[{ statuses: 7 }]], [[{ statuses: [{ id: '1); DROP', name: 'x' }] }]], [[{ statuses: [] }]]])(
-    'states that are none are an error of the tracker: %j',
+    'invalid states are tracker_response: %j',
     async (body) => {
       const { jira, inspect } = await inspecting();
       jira.server.fault = ({ url }) => (url.pathname.endsWith('/statuses') ? { body } : null);

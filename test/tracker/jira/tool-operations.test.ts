@@ -7,7 +7,7 @@ const CALLS: readonly [string, string, object][] = [
   ['POST', '/issue', { fields: { summary: 'New', project: { key: 'ABC' } } }],
 ];
 
-describe('SEC-22 an operation reaches nothing beyond the issue that it is sent to', () => {
+describe('SEC-22 an operation stays within its issue', () => {
   test.each<[string, object]>([
     ['removes a comment by its number', { comment: [{ remove: { id: '1000300' } }] }],
     ['edits a comment by its number', { comment: [{ edit: { id: '1000300', body: 'x' } }] }],
@@ -25,7 +25,7 @@ describe('SEC-22 an operation reaches nothing beyond the issue that it is sent t
     ['is none', { labels: [{}] }],
     ['is no list', { labels: { copy: {} } }],
     ['is a text', { labels: ['copy'] }],
-  ])('one that %s is refused, and nothing is sent', async (_what, update) => {
+  ])('an operation that %s is refused, and nothing is sent', async (_what, update) => {
     const { call, sent } = await toolOf();
 
     for (const [method, path, body] of CALLS) {
@@ -59,7 +59,7 @@ describe('SEC-22 an operation reaches nothing beyond the issue that it is sent t
   });
 });
 
-describe('SEC-22 what belongs to an issue is changed and deleted one by one', () => {
+describe('SEC-22 items of an issue are changed and deleted one by one', () => {
   test.each(['comment', 'worklog', 'remotelink'])('%s', async (part) => {
     const { call, sent } = await toolOf();
 

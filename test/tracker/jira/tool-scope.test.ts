@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toolOf } from './tool-bed.js';
 
-describe('SEC-22 what the tool does not reach is refused, and nothing is sent', () => {
+describe('SEC-22 calls outside the table are refused, and nothing is sent', () => {
   test.each([
     ...['/issue/OTHER-3', '/issue/OTHER-3/comment', '/issue/other-3/transitions', '/issue/XABC-1', '/project/OTHER'],
     ...['/project/OTHER/statuses', '/project/10001', '/project', '/project/search', '/project/type', '/search'],
@@ -50,7 +50,7 @@ describe('SEC-22 what the tool does not reach is refused, and nothing is sent', 
     ],
     ...['/ISSUE/ABC-1', '/issue/ABC-1/comment/1/x', '/issue/ABC-1/comment/x', '/issue/ABC-1/worklog/move'],
     ...['/issue/ABC-1/attachments', '/issue/ABC-1/archive', '/issue/ABC-1/notify', `/issue/${'9'.repeat(40)}`],
-  ])('nor does a path that is written otherwise: %j', async (path) => {
+  ])('other spellings of a path are refused: %j', async (path) => {
     const { call, sent } = await toolOf();
 
     for (const method of ['GET', 'POST', 'PUT', 'DELETE']) {
@@ -61,7 +61,7 @@ describe('SEC-22 what the tool does not reach is refused, and nothing is sent', 
   });
 });
 
-describe('SEC-22 an issue that lies elsewhere is refused once Jira has said where it lies', () => {
+describe('SEC-22 an issue of another project is refused after it was looked up', () => {
   test.each(['/issue/10003', '/issue/ABC-3', '/issue/10003/comment', '/issue/ABC-3/transitions'])(
     '%s',
     async (path) => {
@@ -75,7 +75,7 @@ describe('SEC-22 an issue that lies elsewhere is refused once Jira has said wher
     },
   );
 
-  test('what is reached is reached by the id that was looked at, not by the name that was written', async () => {
+  test('a call names an issue by the checked id, not by the written name', async () => {
     const { call, sent } = await toolOf();
 
     await call('GET', '/issue/abc-2/comment');
@@ -83,7 +83,7 @@ describe('SEC-22 an issue that lies elsewhere is refused once Jira has said wher
     expect(sent()).toEqual(['GET /issue/abc-2', 'GET /issue/10002/comment']);
   });
 
-  test('the project is reached by its id, since it may be called like a part of the API', async () => {
+  test('a call names the project by its id', async () => {
     const { call, sent } = await toolOf();
 
     const { success } = await call('GET', '/project/abc/components');
@@ -93,7 +93,7 @@ describe('SEC-22 an issue that lies elsewhere is refused once Jira has said wher
   });
 });
 
-describe('SEC-22 a body names no other project', () => {
+describe('SEC-22 a body cannot name another project', () => {
   const summary = 'New';
   test.each<[string, string, unknown]>([
     ['POST', '/issue', { fields: { summary, project: { key: 'OTHER' } } }],
@@ -143,7 +143,7 @@ describe('SEC-22 a body names no other project', () => {
     ['POST', '/issue', { fields: { summary, project: { key: 'ABC' }, parent: { id: 10003 } } }],
     ['POST', '/issueLink', { type: { name: 'Blocks' }, inwardIssue: { id: '10003' }, outwardIssue: { key: 'ABC-1' } }],
     ['POST', '/issueLink', { type: { name: 'Blocks' }, inwardIssue: { key: 'ABC-1' }, outwardIssue: { key: 'ABC-3' } }],
-  ])('nor by an id or an old key: %s %s %j', async (method, path, body) => {
+  ])('not even by an id or a former key: %s %s %j', async (method, path, body) => {
     const { jira, call, acted } = await toolOf();
 
     const { success, told } = await call(method, path, body);

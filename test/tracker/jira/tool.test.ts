@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { toolOf } from './tool-bed.js';
 
-test('an agent that moves its own issue has moved it', async () => {
+test("a move of the run's own issue is reported", async () => {
   const { jira, call } = await toolOf();
 
   const done = await call('POST', '/issue/ABC-1/transitions', { transition: { id: '41' } });
@@ -10,7 +10,7 @@ test('an agent that moves its own issue has moved it', async () => {
   expect(jira.board.get('10001')?.state).toBe('Done');
 });
 
-test('a change of another issue moves nobody, and neither does reading', async () => {
+test('changes of other issues and reads report no move', async () => {
   const { call } = await toolOf();
 
   const changed = await call('POST', '/issue/ABC-2/transitions', { transition: { id: '41' } });
@@ -23,7 +23,7 @@ test('a change of another issue moves nobody, and neither does reading', async (
   });
 });
 
-test('an issue is made in the project, named by its id, and below a parent of the project', async () => {
+test('a new issue gets the id of the project and a parent in the project', async () => {
   const { jira, call } = await toolOf();
 
   const fields = { summary: 'Follow up', project: { key: 'abc' }, parent: { key: 'ABC-2' }, labels: ['x'] };
@@ -35,7 +35,7 @@ test('an issue is made in the project, named by its id, and below a parent of th
   });
 });
 
-test('two issues of the project are linked, by their ids', async () => {
+test('issues are linked by their ids', async () => {
   const { jira, call } = await toolOf();
 
   const ends = { inwardIssue: { key: 'ABC-2' }, outwardIssue: { id: 10001 } };
@@ -63,7 +63,7 @@ test.each([
   expect(await call('GET', path)).toMatchObject({ success: true, told: { status: 200 } });
 });
 
-test('what Jira refuses is an answer for the agent', async () => {
+test('a rejection by Jira is an answer for the agent', async () => {
   const { call } = await toolOf();
 
   const refused = await call('PUT', '/issue/ABC-1', { fields: { summary: '' } });
@@ -83,7 +83,7 @@ test.each([
   [{ raw: '{"a"' }, 'tracker_response'],
   [{ raw: '{"a": 1}', cutAt: 3 }, 'tracker_request'],
   [{ body: { id: 'x', fields: { project: { id: '10000' } } } }, 'tracker_response'],
-])('a server in trouble is a failure with a code: %j', async (fault, code) => {
+])('a server error is a failure with a code: %j', async (fault, code) => {
   const { jira, call } = await toolOf();
   jira.server.fault = () => fault;
 
@@ -92,7 +92,7 @@ test.each([
   expect([success, told.error.code]).toEqual([false, code]);
 });
 
-test('a tool that only reads refuses to change, and says so', async () => {
+test('a read-only tool refuses changes', async () => {
   const { tool, call, sent } = await toolOf({ raw_tool: 'read_only' });
 
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
@@ -106,7 +106,7 @@ test('a tool that only reads refuses to change, and says so', async () => {
   expect(tool.inputSchema).toMatchObject({ properties: { method: { enum: ['GET'] } } });
 });
 
-test('a body that is null is none', async () => {
+test('a null body is no body', async () => {
   const { jira, call } = await toolOf();
 
   expect(await call('GET', '/issue/ABC-1', null)).toMatchObject({ success: true });
@@ -128,7 +128,7 @@ test.each([
   { path: '/issue/ABC-1' },
   { method: 'GET', path: '/issue/ABC-1', headers: {} },
   { method: 'GET', path: '/issue/ABC-1', body: {} },
-])('a call that is none is refused: %j', async (input) => {
+])('an invalid call is refused: %j', async (input) => {
   const { tool, issue, sent } = await toolOf();
 
   const { success, text } = await tool.call(input, { issue, runId: 'r' });
@@ -137,7 +137,7 @@ test.each([
   expect(sent()).toEqual([]);
 });
 
-test('SEC-20 the token is in no result, in whatever form it was sent', async () => {
+test('SEC-20 no result contains the token in any encoding', async () => {
   const { jira, tool, issue } = await toolOf();
   jira.server.fault = ({ headers, url }) =>
     url.searchParams.get('fields') === 'project'
@@ -151,7 +151,7 @@ test('SEC-20 the token is in no result, in whatever form it was sent', async () 
   expect(JSON.parse(text).body.seen.authorization).toMatch(/^Basic \*\*\*=*$/);
 });
 
-test('what is too long is cut, and what is sent is too', async () => {
+test('long answers are cut', async () => {
   const { jira, call } = await toolOf();
   jira.fieldsOf.set('10001', { environment: 'x'.repeat(300_000) });
 
@@ -163,7 +163,7 @@ test('what is too long is cut, and what is sent is too', async () => {
   expect(huge).toMatchObject({ success: false, told: { error: { code: 'invalid_input' } } });
 });
 
-test('a redirect takes neither the token nor a change with it', async () => {
+test('a redirect is not followed', async () => {
   const { jira, call, sent } = await toolOf();
   jira.server.fault = () => ({ status: 302, headers: { location: 'https://evil.example/' } });
 

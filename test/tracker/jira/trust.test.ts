@@ -12,14 +12,14 @@ async function authorOf(jira: FakeJira, fields: Partial<FakeIssue>, trust: Trust
 }
 
 describe('authors', () => {
-  test('anyone is trusted where nothing is written', async () => {
+  test('the default is anyone', async () => {
     const jira = await startFakeJira();
 
     expect(await authorOf(jira, { author: 'cus', isMember: false }, null)).toEqual({ login: 'cus', trusted: true });
     expect(await authorOf(jira, { author: 'cus', isMember: false }, 'anyone')).toEqual({ login: 'cus', trusted: true });
   });
 
-  test('members are people with an Atlassian account, neither customers of a portal nor apps', async () => {
+  test('members have an Atlassian account; portal customers and apps do not count', async () => {
     const jira = await startFakeJira();
     const app = jira.add();
     jira.fieldsOf.set(app.id, { creator: { accountId: 'a', displayName: 'Bot', accountType: 'app' } });
@@ -34,7 +34,7 @@ describe('authors', () => {
     });
   });
 
-  test('a list names people by account id or address, whatever the case', async () => {
+  test('a list names account ids or addresses in any case', async () => {
     const jira = await startFakeJira();
     jira.emails.set('ann', 'ann@example.org');
 
@@ -42,7 +42,7 @@ describe('authors', () => {
     expect(await authorOf(jira, { author: 'ann' }, ['Ann@example.org'])).toEqual({ login: 'ann', trusted: true });
   });
 
-  test('a displayed name proves nothing: who is not on the list is told with the id to write there', async () => {
+  test('displayed names do not count; an unlisted author is shown with the account id', async () => {
     const jira = await startFakeJira();
 
     const author = await authorOf(jira, { author: 'ann' }, ['ann', 'bob']);
@@ -50,7 +50,7 @@ describe('authors', () => {
     expect(author).toEqual({ login: 'ann (557058:ann)', trusted: false });
   });
 
-  test('who is not known any more is nobody, and trusted with anyone only', async () => {
+  test('a deleted account is trusted only under anyone', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add();
     jira.fieldsOf.set(id, { creator: null });
@@ -60,7 +60,7 @@ describe('authors', () => {
     expect([await trusted('anyone'), await trusted('members'), await trusted(['x'])]).toEqual([true, false, false]);
   });
 
-  test('who made the issue counts, not who is written down as its reporter', async () => {
+  test('the creator counts, not the reporter', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add({ author: 'cus', isMember: false });
     jira.fieldsOf.set(id, { reporter: { accountId: '557058:ann', displayName: 'ann', accountType: 'atlassian' } });
@@ -70,7 +70,7 @@ describe('authors', () => {
     expect(issues[0]?.author).toEqual({ login: 'cus', trusted: false });
   });
 
-  test('a changed setting holds from the next read on', async () => {
+  test('a changed setting counts from the next read on', async () => {
     const jira = await startFakeJira();
     const { id } = jira.add({ author: 'cus', isMember: false });
     let trust: Trust = 'anyone';
@@ -99,13 +99,13 @@ describe('comments', () => {
     return { jira, issue, read: async () => (await tracker.readComments?.(issue, NEVER)) ?? [] };
   };
 
-  test('are told with author, text and time', async () => {
+  test('have author, text and time', async () => {
     const { read } = await reading([word(1)]);
 
     expect(await read()).toEqual([{ author: 'ann', body: 'word 1', created_at: '2026-02-01T00:01:00.000Z' }]);
   });
 
-  test('only those of trusted people reach a run', async () => {
+  test('only those of trusted people are read', async () => {
     const { read } = await reading([word(1), word(2, 'cus'), word(3)], 'members');
 
     expect((await read()).map(({ body }) => body)).toEqual(['word 1', 'word 3']);

@@ -9,7 +9,7 @@ const update = ({ tracker }: Backlog, change: IssueChange, id = 'TASK-1') => tra
 /** Without what depends on the time of the test. */
 const dated = (text: string) => text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/g, 'DATE');
 
-test('a comment goes where Backlog.md puts it', async () => {
+test('a comment is written where Backlog.md writes it', async () => {
   const board = await backlog({ [NAME]: FULL_TASK });
 
   expect(await update(board, { comment: 'It works.\n\n  - really' })).toEqual({ state: 'In Progress' });
@@ -19,7 +19,7 @@ test('a comment goes where Backlog.md puts it', async () => {
   expect(dated(await board.read(NAME))).toBe(dated(expected));
 });
 
-test('the first comment brings the section with it', async () => {
+test('the first comment adds the section', async () => {
   const board = await backlog({ 'tasks/task-2 - Second.md': EMPTY_TASK });
 
   await update(board, { comment: 'Hello' }, 'TASK-2');
@@ -30,7 +30,7 @@ test('the first comment brings the section with it', async () => {
   expect(dated(await board.read('tasks/task-2 - Second.md'))).toBe(dated(`${withDate}${section}`));
 });
 
-test('a comment is no change of the issue', async () => {
+test('a comment does not change the issue', async () => {
   const board = await backlog({ [NAME]: FULL_TASK, 'tasks/task-2 - Second.md': EMPTY_TASK });
   const before = [await board.issue('TASK-1'), await board.issue('TASK-2')].map(changeHash);
 
@@ -67,7 +67,7 @@ test.each([
   expect(text).not.toMatch(/## Description/i);
 });
 
-test('a comment in the format of earlier versions is followed by another of that format', async () => {
+test('a section in the old format gets comments in that format', async () => {
   const old =
     '\n## Comments\n\n<!-- COMMENTS:BEGIN -->\n<!-- COMMENT:BEGIN -->\nindex: 1\nauthor: @a\ncreated: 2026-01-01 10:00\n\nfirst\n<!-- COMMENT:END -->\n<!-- COMMENTS:END -->\n';
   const board = await backlog({ [NAME]: task('TASK-1', {}, old) });
@@ -80,7 +80,7 @@ test('a comment in the format of earlier versions is followed by another of that
   ]);
 });
 
-test('a comment that somebody left open is closed first', async () => {
+test('an unclosed comment is closed first', async () => {
   const open = '\n## Comments\n\n<!-- COMMENTS:BEGIN -->\nauthor: @a\n---\nfirst\n<!-- COMMENTS:END -->\n';
   const board = await backlog({ [NAME]: task('TASK-1', {}, open) });
 

@@ -87,7 +87,7 @@ const file = fc
   .map(({ head, body }) => ({ text: head.replace(/[⟦⟧]/g, '') + body, head, body }))
   .filter(({ text }) => isReadable(text));
 
-test('after a change everything else is as it was, and the new state is read', () => {
+test('an edit changes nothing else', () => {
   const change = fc.record(
     {
       status: fc.constantFrom(...STATES),

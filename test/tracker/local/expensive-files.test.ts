@@ -12,7 +12,7 @@ test.each<[string, (count: number) => string]>([
     (count) =>
       `## Comments\n<!-- COMMENTS:BEGIN -->\n${'<!-- COMMENT:BEGIN -->\n'.repeat(count)}<!-- COMMENTS:END -->\n`,
   ],
-])('reading a file of nothing but %s takes time that grows with its size', async (_, body) => {
+])('a file of only %s is read in linear time', async (_, body) => {
   const read = async (count: number) => {
     const { issue } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1', {}, body(count)) });
     return () => issue('TASK-1');
@@ -21,7 +21,7 @@ test.each<[string, (count: number) => string]>([
   expect(await growthOf(read, 4_000)).toBeLessThan(10);
 });
 
-test('writing a comment of nothing but # takes time that grows with its size', async () => {
+test('a comment of only # is written in linear time', async () => {
   const write = async (count: number) => () => harmlessComment('#'.repeat(count));
 
   expect(await growthOf(write, 50_000)).toBeLessThan(10);
@@ -37,7 +37,7 @@ test.each([
   expect((await all()).problems).toEqual([expect.stringContaining(text)]);
 });
 
-test('an alias stands for the last text of its name before it', async () => {
+test('an alias means the last anchor before it', async () => {
   const fields = { x: '&a one', labels: '[*a , two]', y: '&a three', dependencies: '*a' };
   const { issue } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1', fields) });
 
@@ -52,7 +52,7 @@ test.each([
   ['control characters', '"TASK-2\\nTASK-3"'],
   ['control characters', '"TASK-2\\u202e"'],
   ['more than 100 characters', `TASK-${'9'.repeat(300)}`],
-])('a task whose id has %s is no issue', async (text, id) => {
+])('a task whose id has %s is not an issue', async (text, id) => {
   const { all } = await backlog({ 'tasks/x.md': task('TASK-1').replace('id: TASK-1', `id: ${id}`) });
 
   expect(await all()).toEqual({ issues: [], unknown: [], problems: [expect.stringContaining(text)] });
@@ -62,7 +62,7 @@ test.each([
   ['of 900 KB', `statuses: [${'x,'.repeat(450_000)}]`, 'more than 16384 characters'],
   ['with thousands of statuses', `statuses: [${'x,'.repeat(5_000)}]`, 'more than 100 statuses'],
   ['with a status as long as a page', `statuses: [${'x'.repeat(5_000)}]`, 'over 100 characters'],
-])('settings of Backlog.md %s are reported, and its own statuses count', async (_, text, problem) => {
+])('settings of Backlog.md %s are reported, and the default statuses count', async (_, text, problem) => {
   const { all, tracker } = await backlog({ 'config.yml': text });
 
   expect((await all()).problems).toEqual([expect.stringContaining(problem)]);

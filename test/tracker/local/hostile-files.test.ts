@@ -22,7 +22,7 @@ const STRANGE: [string, string, (file: string) => unknown][] = [
   ['a folder', 'is a folder', (file) => mkdir(file)],
 ];
 
-test.each(STRANGE)('%s is reported with its path and read by nobody', async (_, text, make) => {
+test.each(STRANGE)('%s is reported with its path and not read', async (_, text, make) => {
   const { all, byIds, folder } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1') });
   const file = path.join(folder, 'tasks/task-2 - B.md');
   await make(file);
@@ -58,7 +58,7 @@ test.each<[string, string, string | Buffer]>([
   expect((await byIds('TASK-2')).unknown).toEqual(['TASK-2']);
 });
 
-test('an alias bomb does not go off', async () => {
+test('nested aliases are not expanded', async () => {
   const { issue } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1', { x: `y\n${BOMB}\nlabels: *a29` }) });
 
   expect((await issue('TASK-1')).labels).toEqual([]);
@@ -83,7 +83,7 @@ test('a file that this user may not read is reported', async () => {
   expect(problems).toEqual([expect.stringMatching(`^${file}: may not be read`)]);
 });
 
-test('CRLF and a byte order mark change nothing of what is read', async () => {
+test('CRLF and a byte order mark have no effect', async () => {
   const { issue, write } = await backlog({ 'tasks/task-1 - A.md': FULL_TASK });
   const plain = await issue('TASK-1');
   await write('tasks/task-1 - A.md', `\uFEFF${FULL_TASK.replaceAll('\n', '\r\n')}`);
@@ -91,14 +91,14 @@ test('CRLF and a byte order mark change nothing of what is read', async () => {
   expect(await issue('TASK-1')).toEqual(plain);
 });
 
-test('what is no task is left alone: READMEs, hidden files, unfinished writes, other endings', async () => {
+test('READMEs, hidden files, unfinished writes and other extensions are ignored', async () => {
   const names = ['README.md', '.hidden.md', '.#task-1.md', '.baton-1.tmp', 'task-1.md~', 'notes.txt'];
   const { all } = await backlog(Object.fromEntries(names.map((name) => [`tasks/${name}`, 'x'])));
 
   expect(await all()).toEqual({ issues: [], unknown: [], problems: [] });
 });
 
-test('a file that becomes a symlink after it was looked at is not followed', async () => {
+test('a file that becomes a symlink meanwhile is not followed', async () => {
   const { folder, write } = await backlog();
   const target = await write('tasks/task-1 - A.md', task('TASK-1'));
   await symlink(target, path.join(folder, 'link.md'));

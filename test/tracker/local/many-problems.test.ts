@@ -7,7 +7,7 @@ import { backlog, task, tempDir } from './backlog-folder.js';
 const many = (count: number, text: (i: number) => string) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`tasks/${i}.md`, text(i)]));
 
-test('of a folder of rubbish a hundred files are told, and how many more there are', async () => {
+test('at most a hundred invalid files are reported, with the number of the others', async () => {
   const { all } = await backlog(many(150, () => 'rubbish'));
 
   const { problems } = await all();
@@ -16,7 +16,7 @@ test('of a folder of rubbish a hundred files are told, and how many more there a
   expect(problems?.at(-1)).toBe('… and 50 more of the kind.');
 });
 
-test('of many files with one id some are named, and how many more there are', async () => {
+test('of many files with one id some are named, with the number of the others', async () => {
   const { all } = await backlog(many(50, () => task('TASK-1')));
 
   const { issues, problems } = await all();
@@ -25,7 +25,7 @@ test('of many files with one id some are named, and how many more there are', as
   expect(problems).toEqual([expect.stringMatching(/\.md, 44 more\. Give one of them another id/)]);
 });
 
-test('looking through files that may be anything and dependencies on nothing takes time that grows with the folder', async () => {
+test('unreadable files and missing dependencies take linear time', async () => {
   const ids = Array.from({ length: 120 }, (_, i) => `x-${i}`);
   const dependencies = `[${ids.join(', ')}]`;
   const lookAgain = async (count: number) => {
@@ -40,7 +40,7 @@ test('looking through files that may be anything and dependencies on nothing tak
   expect(await growthOf(lookAgain, 40)).toBeLessThan(10);
 });
 
-test('an archive that is a symlink is not walked through, and proves nothing gone', async () => {
+test('a linked archive is not read and proves nothing gone', async () => {
   const { byIds, all, folder, write } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1') });
   const elsewhere = tempDir();
   await symlink(elsewhere, path.join(folder, 'archive'));

@@ -5,7 +5,7 @@ import { changeHash } from '../../../orchestrator/hash.js';
 import { backlog, NEVER, task, tempDir, trackerIn } from './backlog-folder.js';
 import { CONFIG, DRAFT, EMPTY_TASK, FULL_TASK, SUBTASK } from './written-by-backlog.js';
 
-describe('what Backlog.md wrote', () => {
+describe('files of Backlog.md', () => {
   test('a task becomes an issue, field by field', async () => {
     const { issue, folder } = await backlog({ 'tasks/task-1 - First.md': FULL_TASK });
 
@@ -75,7 +75,7 @@ describe('what Backlog.md wrote', () => {
 });
 
 describe('folders', () => {
-  test('what lies in completed is terminal, whatever its status says', async () => {
+  test('a task in completed is terminal, whatever its status', async () => {
     const { issue } = await backlog({
       'completed/task-4 - A.md': task('TASK-4', { status: 'In Progress' }),
       'completed/task-5 - B.md': task('TASK-5', { status: 'dropped' }),
@@ -85,7 +85,7 @@ describe('folders', () => {
     expect((await issue('TASK-5')).state).toBe('dropped');
   });
 
-  test('a task is gone as soon as it lies in the archive', async () => {
+  test('an archived task is gone at once', async () => {
     const { all, byIds, folder } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1') });
     await all();
     await mkdir(path.join(folder, 'archive/tasks'), { recursive: true });
@@ -94,7 +94,7 @@ describe('folders', () => {
     expect(await byIds('TASK-1')).toMatchObject({ issues: [], unknown: [] });
   });
 
-  test('an id that was given again is not gone because its first owner is archived', async () => {
+  test('a reused id is not gone because of the archived task', async () => {
     const { all, byIds, folder } = await backlog({
       'archive/tasks/task-1 - Old.md': task('TASK-1'),
       'tasks/task-1 - New.md': task('TASK-1'),
@@ -115,7 +115,7 @@ describe('folders', () => {
   test.each([
     ['missing', async () => {}, 'does not exist'],
     ['no backlog', (folder: string) => mkdir(folder).then(() => {}), 'is not a backlog'],
-  ])('a folder that is %s cannot be read, and the message says what to do', async (_, make, text) => {
+  ])('a folder that is %s is an error with advice', async (_, make, text) => {
     const dir = tempDir();
     await make(path.join(dir, 'backlog'));
     const tracker = trackerIn(dir, {});
@@ -136,7 +136,7 @@ describe('folders', () => {
     await expect(all()).rejects.toMatchObject({ code: 'tracker_request', message: expect.stringContaining('symlink') });
   });
 
-  test('a reading that is given up ends', async () => {
+  test('a cancelled read ends', async () => {
     const { tracker } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1') });
 
     const reading = tracker.issuesByStates(['To Do'], AbortSignal.abort());
@@ -171,7 +171,7 @@ describe('fields', () => {
     expect((await issue('TASK-1')).created_at).toBe(expected);
   });
 
-  test('a person may be named with an @ that YAML does not like, as Backlog.md allows', async () => {
+  test('an assignee may begin with @', async () => {
     const { issue } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1', { assignee: '@sara' }) });
 
     expect((await issue('TASK-1')).assignee_id).toBe('@sara');
@@ -219,7 +219,7 @@ describe('fields', () => {
     expect(changeHash(after)).toBe(changeHash(before));
   });
 
-  test('a file without markers is its whole body', async () => {
+  test('a file without markers is all description', async () => {
     const body = '\nDo this.\n\n## Why\n\nBecause.\n';
     const { issue } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1', {}, body) });
 

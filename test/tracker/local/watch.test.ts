@@ -33,7 +33,7 @@ async function watched(tracker: Tracker) {
   };
 }
 
-test('edits of people are seen: written, renamed over, moved, removed', async () => {
+test('edits are seen: written, renamed over, moved, removed', async () => {
   const { tracker, folder, write } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1') });
   const { sees, errors } = await watched(tracker);
   const file = path.join(folder, 'tasks/task-1 - A.md');
@@ -75,14 +75,14 @@ test('unfinished writes, hidden files and other folders cause no call', async ()
   expect(count()).toBe(1);
 });
 
-test('our own change is told like any other', async () => {
+test("Baton's own change is reported as well", async () => {
   const { tracker } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1') });
   const { sees } = await watched(tracker);
 
   await sees(() => tracker.update('TASK-1', { state: 'Done' }, NEVER));
 });
 
-test('the folder may come, go and come again', async () => {
+test('the folder may be created, removed and created again', async () => {
   const dir = tempDir();
   const tracker = trackerIn(dir, { path: 'some/backlog' });
   const { sees, errors } = await watched(tracker);
@@ -98,7 +98,7 @@ test('the folder may come, go and come again', async () => {
   expect(errors).toEqual([]);
 });
 
-test('a watch that was closed calls nobody', async () => {
+test('a closed watch makes no calls', async () => {
   const { tracker, write, all } = await backlog();
   const { count } = await watched(tracker);
 

@@ -22,7 +22,7 @@ test.each([
   ['a limit of nothing', () => ({ issues: [record(1)], total_count: 1, offset: 0, limit: 0 })],
   ['more to come, and nothing here', (offset: number) => ({ issues: [], total_count: 9, offset, limit: 100 })],
   ['the same page for ever', (offset: number) => ({ issues: [record(1)], total_count: 99, offset, limit: 1 })],
-])('pages that do not fit are an error and no shorter board: %s', async (_, page) => {
+])('inconsistent pages are an error, not a shorter board: %s', async (_, page) => {
   const fake = await startFakeRedmine();
   withPages(fake, page);
 
@@ -31,7 +31,7 @@ test.each([
   expect(error.code).toBe('tracker_pagination');
 });
 
-test('pages that never end are given up', async () => {
+test('endless pages are an error', async () => {
   const fake = await startFakeRedmine();
   withPages(fake, (offset) => ({ issues: [record(offset + 1)], total_count: 1_000_000, offset, limit: 1 }));
 
@@ -40,7 +40,7 @@ test('pages that never end are given up', async () => {
   expect(error.code).toBe('tracker_pagination');
 });
 
-test('pages that shift while they are read bring every issue once', async () => {
+test('pages that shift contain every issue once', async () => {
   const fake = await startFakeRedmine();
   const pages = new Map([
     [0, [1, 2]],
@@ -56,7 +56,7 @@ test('pages that shift while they are read bring every issue once', async () => 
   expect(issues.map(({ id }) => id)).toEqual(['1', '2', '3', '4']);
 });
 
-test('a server that gives less at once than asked for is read to the end', async () => {
+test('smaller pages than requested are read to the end', async () => {
   const fake = await startFakeRedmine();
   fake.pageLimit = 7;
   for (let n = 0; n < 20; n++) fake.add();
@@ -93,7 +93,7 @@ test('an issue without a number among those asked for by number is an error', as
   expect((await errorOf(openFake(fake).issuesByIds(['1'], NEVER))).code).toBe('tracker_response');
 });
 
-test('what was not asked for does not count as found', async () => {
+test('issues that were not requested are ignored', async () => {
   const fake = await startFakeRedmine();
   withPages(fake, (offset) => ({ issues: [record(1), record(2)], total_count: 2, offset, limit: 100 }));
 
@@ -102,7 +102,7 @@ test('what was not asked for does not count as found', async () => {
   expect(issues.map(({ id }) => id)).toEqual(['2']);
 });
 
-test('an idle poll is two questions, about the issues and the key, and their answers are short', async () => {
+test('an idle poll is two requests with short answers', async () => {
   const fake = await startFakeRedmine();
   fake.add();
   const tracker = openFake(fake);
@@ -122,7 +122,7 @@ test('an idle poll is two questions, about the issues and the key, and their ans
   });
 });
 
-test('Redmine counts nothing, so there is no quota in what is read', async () => {
+test('batches have no quota', async () => {
   const fake = await startFakeRedmine();
 
   expect(await openFake(fake).issuesByStates(['New'], NEVER)).not.toHaveProperty('rateLimit');

@@ -75,7 +75,7 @@ test.each([
   ['POST', '/issues.json', { issue: { subject: 'x', parent_issue_id: 3 } }],
   ['POST', '/issues/1/relations.json', { relation: { issue_to_id: 3, relation_type: 'blocks' } }],
   ['POST', '/issues/3/watchers.json', { user_id: 6 }],
-])('SEC-22 %s %s %j reaches out of the project: only that is found out', async (method, path, body) => {
+])('SEC-22 %s %s %j outside the project is refused after the lookup', async (method, path, body) => {
   const { fake, call } = await toolOf();
 
   expect((await call(method, path, body)).told).toMatchObject({ error: { code: 'refused' } });

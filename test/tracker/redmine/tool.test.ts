@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { toolOf } from './tool-bed.js';
 
-test('an agent that moves its own issue has moved it', async () => {
+test("a move of the run's own issue is reported", async () => {
   const { fake, call } = await toolOf();
 
   const done = await call('PUT', '/issues/1.json', { issue: { status_id: 3, notes: 'Look at it.' } });
@@ -10,7 +10,7 @@ test('an agent that moves its own issue has moved it', async () => {
   expect(fake.board.get('1')).toMatchObject({ state: 'Resolved', comments: [{ body: 'Look at it.' }] });
 });
 
-test('a change of another issue moves nobody, and neither does reading', async () => {
+test('changes of other issues and reads report no move', async () => {
   const { call } = await toolOf();
 
   const changed = await call('PUT', '/issues/2.json', { issue: { status_id: 5 } });
@@ -24,7 +24,7 @@ test('a change of another issue moves nobody, and neither does reading', async (
   });
 });
 
-test('a move that the workflow swallows is a failure, with what it allows', async () => {
+test('a move that Redmine ignores is a failure with the allowed states', async () => {
   const { fake, call } = await toolOf();
   fake.forbidden.add('Closed');
 
@@ -34,7 +34,7 @@ test('a move that the workflow swallows is a failure, with what it allows', asyn
   expect(told.body.errors).toEqual([expect.stringMatching(/left RM-1 in "New".*may go to: In Progress/)]);
 });
 
-test('a list is that of the project, whatever is asked for', async () => {
+test('a list always has the filter of the project', async () => {
   const { fake, call } = await toolOf();
 
   const all = await call('GET', '/issues.json?status_id=*&limit=50');
@@ -71,7 +71,7 @@ test.each([
   expect(await call('GET', path)).toMatchObject({ success: true, told: { status: 200 } });
 });
 
-test('an issue is made in the project, where else', async () => {
+test('a new issue belongs to the project', async () => {
   const { fake, call, changes } = await toolOf();
 
   const made = await call('POST', '/issues.json', { issue: { subject: 'Found on the way', parent_issue_id: '#1' } });
@@ -113,7 +113,7 @@ test('a relation is in reach when one of its issues is', async () => {
   for (const { told } of [far, none]) expect(told).toMatchObject({ error: { code: 'refused' } });
 });
 
-test('SEC-20 the key is not told, which Redmine would', async () => {
+test('SEC-20 the API key is removed from answers', async () => {
   const { fake, call } = await toolOf();
 
   const { success, told } = await call('GET', '/users/current.json');
@@ -124,7 +124,7 @@ test('SEC-20 the key is not told, which Redmine would', async () => {
   expect(told.body.user).not.toHaveProperty('api_key');
 });
 
-test.each([true, 'read_only'])('private notes are not told, whatever the tool may do: %s', async (raw_tool) => {
+test.each([true, 'read_only'])('private notes are removed from answers: %s', async (raw_tool) => {
   const { fake, call } = await toolOf({ raw_tool });
   const said = (body: string) => ({ author: 'ann', isMember: true, body, createdAt: '2026-02-01T00:00:00Z' });
   fake.board.get('1')?.comments.push(said('Aloud.'), said('Psst.'));
@@ -141,7 +141,7 @@ test.each([true, 'read_only'])('private notes are not told, whatever the tool ma
   expect(many.told.body.issues).toEqual([{ id: 1, journals: [journals[0], journals[2]] }, { id: 2 }]);
 });
 
-test('a move that cannot be looked at afterwards is told with a warning', async () => {
+test('a move that cannot be verified has a warning', async () => {
   const { fake, call } = await toolOf();
   fake.server.fault = ({ url }) => (url.search.includes('allowed_statuses') ? { status: 502, raw: '' } : null);
 
@@ -154,7 +154,7 @@ test('a move that cannot be looked at afterwards is told with a warning', async 
   });
 });
 
-test('a limit that is met after a move ends the turn, and says that the change is made', async () => {
+test('a rate limit after a move ends the turn and says that the change is made', async () => {
   const { fake, call } = await toolOf();
   fake.server.fault = ({ url }) => (url.search.includes('allowed_statuses') ? { status: 429, raw: '' } : null);
 
@@ -180,13 +180,13 @@ test('read_only takes GET and nothing else', async () => {
   expect(JSON.stringify(tool.inputSchema)).not.toContain('PUT');
 });
 
-test('its description says what it reaches, and that update_issue is enough for most', async () => {
+test('its description names its reach and update_issue', async () => {
   const { tool } = await toolOf();
 
   for (const words of ['project demo', '"method": "PUT"', 'update_issue']) expect(tool.description).toContain(words);
 });
 
-test('a failure of the tracker is told as one', async () => {
+test('a failure of the tracker has its code', async () => {
   const { fake, call } = await toolOf();
   fake.server.fault = ({ url }) => (url.pathname === '/trackers.json' ? { status: 503, raw: fake.token } : null);
 

@@ -20,7 +20,7 @@ async function trustedOf(fake: FakeRedmine, trust: Trust | null) {
   return issues.map(({ author }) => author?.trusted);
 }
 
-test('anyone is trusted unless somebody says otherwise', async () => {
+test('the default is anyone', async () => {
   const fake = await board();
 
   expect(await trustedOf(fake, null)).toEqual([true, true, true]);
@@ -34,7 +34,7 @@ test('members are those of the project, through a group as well', async () => {
   expect(await trustedOf(fake, 'members')).toEqual([true, true, false]);
 });
 
-test('members are asked for once in five minutes', async () => {
+test('members are cached for five minutes', async () => {
   const fake = await board();
   const tracker = openFake(fake, { config: { trust: 'members' } });
 
@@ -45,7 +45,7 @@ test('members are asked for once in five minutes', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('who is not on a list is told with the number that would put them there', async () => {
+test('an unlisted author is shown with the number', async () => {
   const fake = await board();
 
   const { issues } = await openFake(fake, { config: { trust: ['ann', 'Bob Test'] } }).issuesByStates(['New'], NEVER);
@@ -54,7 +54,7 @@ test('who is not on a list is told with the number that would put them there', a
   expect(names).toEqual(['Ann Test', `Gia Test (user ${fake.idOf('gia')})`, `Bob Test (user ${fake.idOf('bob')})`]);
 });
 
-test('people are named by login or by number', async () => {
+test('a list names logins or numbers', async () => {
   const fake = await board();
 
   expect(await trustedOf(fake, ['BOB'])).toEqual([false, false, true]);
@@ -62,7 +62,7 @@ test('people are named by login or by number', async () => {
   expect(await trustedOf(fake, ['ann', String(fake.idOf('gia'))])).toEqual([true, true, false]);
 });
 
-test('digits name a number, and nobody who chose them as a login', async () => {
+test('digits are a number, never a login', async () => {
   const fake = await board();
   const number = String(fake.idOf('ann'));
   fake.add({ author: number, isMember: false });
@@ -70,20 +70,20 @@ test('digits name a number, and nobody who chose them as a login', async () => {
   expect(await trustedOf(fake, ['gia', number])).toEqual([true, true, false, false]);
 });
 
-test('the name that is shown is good for nothing: everybody chooses it', async () => {
+test('displayed names do not count', async () => {
   const fake = await board();
 
   expect(await trustedOf(fake, ['Ann Test'])).toEqual([false, false, false]);
 });
 
-test('where Redmine tells no logins, only numbers are known', async () => {
+test('without logins only numbers count', async () => {
   const fake = await board();
   fake.tellsLogins = false;
 
   expect(await trustedOf(fake, ['ann', String(fake.idOf('bob'))])).toEqual([false, false, true]);
 });
 
-test('trust that changes while the tracker lives counts from the next read on', async () => {
+test('a change of trust counts from the next read on', async () => {
   const fake = await board();
   let trust: Trust = 'anyone';
   const tracker = openFake(fake, { settings: () => ({ trust }) });

@@ -24,7 +24,7 @@ test('comment and move are one request', async () => {
   ]);
 });
 
-test('an issue that is there already is not moved again', async () => {
+test('an issue in the target state is not moved', async () => {
   const { tracker, changes } = await oneIssue();
 
   const { state } = await tracker.update('1', { state: 'NEW' }, NEVER);
@@ -34,7 +34,7 @@ test('an issue that is there already is not moved again', async () => {
   expect(changes().map(({ body }) => body)).toEqual([{ issue: { notes: 'Still.' } }]);
 });
 
-test('a move that the workflow swallows is refused with what it allows, and the comment is there', async () => {
+test('a move that Redmine ignores is refused with the allowed states, and the comment is kept', async () => {
   const { fake, issue, tracker } = await oneIssue();
   for (const state of ['Closed', 'Rejected', 'Feedback']) fake.forbidden.add(state);
 
@@ -56,7 +56,7 @@ test('an issue that is blocked is not closed', async () => {
   expect(error).toMatchObject({ code: 'tracker_refused', message: expect.stringContaining('blocked') });
 });
 
-test('an older Redmine that does not tell what is allowed is believed just the same', async () => {
+test('allowed states may be missing in older versions', async () => {
   const { fake, tracker } = await oneIssue();
   fake.forbidden.add('Closed');
   fake.server.fault = ({ url }) => {
@@ -71,7 +71,7 @@ test('an older Redmine that does not tell what is allowed is believed just the s
   expect(error.message).not.toContain('may go to');
 });
 
-test('a comment that Redmine swallows is refused, and it is said that the move was made', async () => {
+test('a comment that Redmine ignores is refused, and the move is reported', async () => {
   const { fake, issue, tracker } = await oneIssue();
   issue.comments.push({ author: 'baton', isMember: true, body: 'Done.', createdAt: '2026-01-01T00:00:00Z' });
   fake.canAddNotes = false;
@@ -103,7 +103,7 @@ test.each([
   [401, 'tracker_auth'],
   [500, 'tracker_status'],
   [429, 'tracker_rate_limited'],
-])('%i of a change stays what it is', async (status, code) => {
+])('%i keeps its error code', async (status, code) => {
   const { fake, tracker } = await oneIssue();
   fake.server.fault = ({ method }) => (method === 'PUT' ? { status, raw: '' } : null);
 
@@ -124,7 +124,7 @@ test.each<[string, FakeAnswer]>([
   ['half an answer', { raw: '{"issue": {}}', cutAt: 4 }],
   ['nonsense', { body: { issue: 7 } }],
   ['an issue without its journals', { body: { issue: { id: 1 } } }],
-])('a change that cannot be looked at afterwards is made, and told with a doubt: %s', async (_, answer) => {
+])('a change that cannot be verified has a doubt: %s', async (_, answer) => {
   const { fake, issue, tracker } = await oneIssue();
   seenNoMore(fake, answer);
 
@@ -137,7 +137,7 @@ test.each<[string, FakeAnswer]>([
   expect([issue.state, issue.comments.length]).toEqual(['In Progress', 1]);
 });
 
-test('a limit that is met afterwards stays one, and says that the change is made', async () => {
+test('a rate limit after a change is thrown and says that the change is made', async () => {
   const { fake, tracker } = await oneIssue();
   seenNoMore(fake, { status: 429, headers: { 'retry-after': '600' }, raw: '' });
 
@@ -148,12 +148,15 @@ test('a limit that is met afterwards stays one, and says that the change is made
   expect(error.message).toMatch(/^Redmine accepted the change of RM-1, do not repeat it; .* limits our requests until/);
 });
 
-test.each(['2', '#2', 'RM-2', '7', 'nonsense', '../1'])('what is not in the project is not changed: %s', async (id) => {
-  const { fake, tracker, changes } = await oneIssue();
-  fake.projectOf.set(fake.add().id, 3);
+test.each(['2', '#2', 'RM-2', '7', 'nonsense', '../1'])(
+  'an issue outside the project is not changed: %s',
+  async (id) => {
+    const { fake, tracker, changes } = await oneIssue();
+    fake.projectOf.set(fake.add().id, 3);
 
-  const error = await errorOf(tracker.update(id, { state: 'Closed', comment: 'Mine.' }, NEVER));
+    const error = await errorOf(tracker.update(id, { state: 'Closed', comment: 'Mine.' }, NEVER));
 
-  expect(error.code).toBe('tracker_refused');
-  expect(changes()).toEqual([]);
-});
+    expect(error.code).toBe('tracker_refused');
+    expect(changes()).toEqual([]);
+  },
+);

@@ -105,7 +105,7 @@ test('a key that Redmine does not know is found out, though it answers strangers
   expect(error.message).toContain('REDMINE_API_KEY');
 });
 
-test('an issue that strangers may not see is not gone when the key was revoked', async () => {
+test('a private issue is not gone when the key was revoked', async () => {
   const { fake, tracker } = await withClock();
   const { id } = fake.add();
   fake.hidden.add(id);
@@ -121,7 +121,7 @@ test('an issue that strangers may not see is not gone when the key was revoked',
   expect(error.code).toBe('tracker_auth');
 });
 
-test('a REST API that was switched off is said to be so, and nothing is gone', async () => {
+test('a disabled REST API is an auth error, and no issue is gone', async () => {
   const { fake, tracker } = await withClock();
   const { id } = fake.add();
   fake.hidden.add(id);
@@ -141,7 +141,7 @@ test('a REST API that was switched off is said to be so, and nothing is gone', a
   }
 });
 
-test('a project that does not exist is an error of every read, and names the key to fix', async () => {
+test('a missing project is an error of every read with the key to fix', async () => {
   const fake = await startFakeRedmine();
   const tracker = openFake(fake, { provider: { project: 'nope' } });
 
@@ -152,7 +152,7 @@ test('a project that does not exist is an error of every read, and names the key
   }
 });
 
-test('check finds a project that does not exist, and one that the account may not see', async () => {
+test('inspect finds a missing and a hidden project', async () => {
   const fake = await startFakeRedmine();
   const inspect = (project: string) => errorOf(openFake(fake, { provider: { project } }).inspect?.(NEVER) as never);
 
@@ -164,7 +164,7 @@ test('check finds a project that does not exist, and one that the account may no
   expect(forbidden.message).toContain('Make baton a member');
 });
 
-test('check warns of a required label that is neither a category nor a tracker', async () => {
+test('inspect warns of a required label that is neither a category nor a tracker', async () => {
   const fake = await startFakeRedmine();
   fake.categories.add('Ready');
   const warningsFor = async (...requiredLabels: string[]) =>
@@ -174,7 +174,7 @@ test('check warns of a required label that is neither a category nor a tracker',
   expect(await warningsFor('baton')).toEqual([expect.stringContaining('no category "baton"')]);
 });
 
-test('check tells account, project and states, and warns of an administrator and of a closed project', async () => {
+test('inspect reports account, project and states, and warns of an administrator and of a closed project', async () => {
   const fake = await startFakeRedmine();
   const plain = await openFake(fake).inspect?.(NEVER);
   fake.isAdmin = true;

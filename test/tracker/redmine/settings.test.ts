@@ -3,7 +3,7 @@ import { redmineTracker } from '../../../src/tracker/redmine/tracker.js';
 import { startFakeRedmine } from '../../support/trackers/fake-redmine.js';
 import { openFake } from '../../support/trackers/fake-tracker.js';
 
-test('New and In Progress are worked on, Closed and Rejected are done, Resolved is for people', () => {
+test('New and In Progress are active, Closed and Rejected terminal, Resolved neither', () => {
   expect(redmineTracker.defaults).toEqual({
     activeStates: ['New', 'In Progress'],
     terminalStates: ['Closed', 'Rejected'],
@@ -19,7 +19,7 @@ test.each([
   [{ include_subprojects: 'yes' }, 'tracker.provider.include_subprojects'],
   [{ label_fields: { a: 1 } }, 'tracker.provider.label_fields'],
   [{ raw_tool: 'maybe' }, 'tracker.provider.raw_tool'],
-])('%j is refused by the name of its key', async (provider, key) => {
+])('%j is refused with the name of the key', async (provider, key) => {
   const fake = await startFakeRedmine();
 
   const open = () => openFake(fake, { provider });

@@ -6,7 +6,7 @@ import { backlog, NEVER, task } from './backlog-folder.js';
 
 const ONE = { 'tasks/task-1 - A.md': task('TASK-1') };
 
-test('a file that is missing is unknown for ten seconds, then gone', async () => {
+test('the issue of a missing file is unknown for ten seconds, then gone', async () => {
   const { all, byIds, pass, folder } = await backlog(ONE);
   await all();
   await rm(path.join(folder, 'tasks/task-1 - A.md'));
@@ -18,7 +18,7 @@ test('a file that is missing is unknown for ten seconds, then gone', async () =>
   expect(await byIds('TASK-1')).toMatchObject({ issues: [], unknown: [] });
 });
 
-test('a file that comes back starts the ten seconds anew', async () => {
+test('a file that comes back restarts the ten seconds', async () => {
   const { all, byIds, pass, write, folder } = await backlog(ONE);
   await all();
   const file = path.join(folder, 'tasks/task-1 - A.md');
@@ -34,7 +34,7 @@ test('a file that comes back starts the ten seconds anew', async () => {
   expect((await byIds('TASK-1')).unknown).toEqual(['TASK-1']);
 });
 
-test('a file that has been gone for an hour is forgotten: whoever asks again is answered after another ten seconds', async () => {
+test('an issue that is gone for an hour is forgotten', async () => {
   const { all, byIds, pass, folder } = await backlog(ONE);
   await all();
   await rm(path.join(folder, 'tasks/task-1 - A.md'));
@@ -59,7 +59,7 @@ test.each([
   ['its name', 'task-1 - Other.md', ''],
   ['its text', 'other.md', '---\nid: task-1\ntit'],
   ['the path that held it', 'strange.md', ''],
-])('a half-written file is known by %s, and its issue is unknown however long that lasts', async (_, name, text) => {
+])('the issue of a half-written file, known by %s, stays unknown', async (_, name, text) => {
   const { all, byIds, pass, write, folder } = await backlog({
     'tasks/strange.md': task('TASK-1'),
     'tasks/task-2 - B.md': task('TASK-2'),
@@ -74,7 +74,7 @@ test.each([
   expect((await byIds('TASK-1', 'TASK-2')).unknown).toEqual(['TASK-1']);
 });
 
-test('a file of which nobody can say what it is makes every missing issue unknown', async () => {
+test('a file without an id makes every missing issue unknown', async () => {
   const { all, byIds, pass, write, folder } = await backlog(ONE);
   await all();
   await rm(path.join(folder, 'tasks/task-1 - A.md'));
@@ -85,7 +85,7 @@ test('a file of which nobody can say what it is makes every missing issue unknow
   expect((await byIds('TASK-1')).unknown).toEqual(['TASK-1']);
 });
 
-test('two files with one id are reported, and neither is an issue', async () => {
+test('two files with one id are reported and are not issues', async () => {
   const { all, byIds, folder } = await backlog({
     'tasks/task-1 - A.md': task('TASK-1'),
     'completed/task-1 - B.md': task('task-01'),
@@ -118,7 +118,7 @@ test('a change that keeps size and time of a file is seen', async () => {
   expect((await issue('TASK-1')).state).toBe('Done!');
 });
 
-test('a file is parsed once, but a fresh one again: times of files come in steps', async () => {
+test('a file is parsed once, but a fresh file again', async () => {
   const { folder } = await backlog(ONE);
   const files = new TaskFiles();
   const read = async () => (await files.read(path.join(folder, 'tasks'), NEVER))[0]?.task;

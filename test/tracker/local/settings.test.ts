@@ -6,7 +6,7 @@ import { ADAPTERS } from '../../../src/tracker/adapters.js';
 import { createTrackerRegistry } from '../../../src/tracker/registry.js';
 import { tempDir, trackerIn } from './backlog-folder.js';
 
-test('the build has it, with the states of Backlog.md', () => {
+test('the local tracker has the states of Backlog.md', () => {
   const { defaults } = createTrackerRegistry(ADAPTERS).entry('local');
 
   expect(defaults).toEqual({ activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] });
@@ -27,7 +27,7 @@ test.each([
   [{ path: ' ' }, 'tracker.provider.path must be the path of a folder, got " "'],
   [{ pathh: 'x' }, 'Did you mean tracker.provider.path?'],
   [{ token: 'x' }, 'tracker.provider.token is no setting of the local tracker. It takes: path.'],
-])('settings that make no sense are refused: %j', (provider, message) => {
+])('invalid settings are refused: %j', (provider, message) => {
   const create = () => trackerIn(tempDir(), provider);
 
   expect(create).toThrow(BatonError);

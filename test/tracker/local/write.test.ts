@@ -1,9 +1,13 @@
-import { chmod, mkdir, readdir, rm, rmdir, stat, utimes } from 'node:fs/promises';
-import path from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, open, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises';
+import path, { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { IssueChange } from '../../../src/domain/ports.js';
 import { readTaskFile } from '../../../src/tracker/local/task-files.js';
-import { replaceTaskFile } from '../../../src/tracker/local/write.js';
+import { replaceTaskFile, withTaskLock } from '../../../src/tracker/local/write.js';
+import { tempFolder } from '../../runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from '../../support/as-ordinary-user.js';
 import { type Backlog, backlog, NEVER, task, trackerIn } from './backlog-folder.js';
 import { CONFIG, EMPTY_TASK, FULL_TASK } from './written-by-backlog.js';
@@ -25,7 +29,7 @@ describe('moving', () => {
     expect((await board.issue('TASK-1')).state).toBe('Done');
   });
 
-  test('the date of a first change comes behind the date of creation, where Backlog.md puts it', async () => {
+  test('the first updated_date follows created_date', async () => {
     const board = await backlog({ 'tasks/task-2 - Second.md': EMPTY_TASK });
 
     await update(board, { state: 'In Progress' }, 'TASK-2');
@@ -36,7 +40,7 @@ describe('moving', () => {
     );
   });
 
-  test('the state of an issue is one of its statuses or of the workflow, in their spelling', async () => {
+  test('a state is a status of the board or of the workflow, in its spelling', async () => {
     const board = await backlog({ [NAME]: FULL_TASK, 'config.yml': CONFIG });
 
     expect(await update(board, { state: ' REVIEW' })).toEqual({ state: 'Review' });
@@ -47,7 +51,7 @@ describe('moving', () => {
     });
   });
 
-  test('an issue that is there already is not written', async () => {
+  test('an issue in the target state is not written', async () => {
     const board = await backlog({ [NAME]: FULL_TASK });
 
     expect(await update(board, { state: 'IN PROGRESS' })).toEqual({ state: 'In Progress' });
@@ -55,7 +59,7 @@ describe('moving', () => {
     expect(await board.read(NAME)).toBe(FULL_TASK);
   });
 
-  test('what is completed can be commented, but not moved', async () => {
+  test('a completed task can be commented, but not moved', async () => {
     const board = await backlog({ 'completed/task-1 - A.md': task('TASK-1', { status: 'Done' }) });
 
     await expect(update(board, { state: 'To Do', comment: 'x' })).rejects.toMatchObject({ code: 'tracker_refused' });
@@ -74,7 +78,7 @@ describe('moving', () => {
     await expect(update(board, { state: 'Done' })).rejects.toMatchObject({ code: 'tracker_refused' });
   });
 
-  test('a file whose other values hang on its status is refused and left as it is', async () => {
+  test('a file whose other values depend on the status is refused and unchanged', async () => {
     const text = '---\nid: TASK-1\nstatus: &s To Do\ntitle: *s\n---\n';
     const board = await backlog({ [NAME]: text });
 
@@ -86,8 +90,8 @@ describe('moving', () => {
   });
 });
 
-describe('others at the same file', () => {
-  test('changes at the same time are all there afterwards', async () => {
+describe('concurrent changes', () => {
+  test('concurrent changes are all kept', async () => {
     const board = await backlog({ [NAME]: FULL_TASK });
     const words = Array.from({ length: 8 }, (_, i) => `word ${i}`);
 
@@ -99,7 +103,7 @@ describe('others at the same file', () => {
     expect(await readdir(path.join(board.folder, '.locks'))).toEqual([]);
   });
 
-  test('a second tracker on the same folder loses nothing either', async () => {
+  test('two trackers on the same folder lose no change', async () => {
     const board = await backlog({ [NAME]: FULL_TASK });
     const other = trackerIn(board.dir, {});
     const words = Array.from({ length: 6 }, (_, i) => `word ${i}`);
@@ -124,7 +128,7 @@ describe('others at the same file', () => {
     expect(await readdir(path.join(board.folder, 'tasks'))).toEqual(['task-1 - First.md']);
   });
 
-  test('a task that Backlog.md holds is not written until it lets go', async () => {
+  test('a task that Backlog.md has locked is written after the release', async () => {
     const board = await backlog({ [NAME]: FULL_TASK, 'tasks/task-2 - Second.md': EMPTY_TASK });
     const lock = path.join(board.folder, '.locks/task-task-1');
     await mkdir(lock, { recursive: true });
@@ -148,7 +152,7 @@ describe('others at the same file', () => {
     ['TASK-1', 'task-task-1'],
     ['TASK-007', 'task-task-007'],
     ['5', 'task-task-5'],
-  ])('the lock of %s is called %s; one that its owner left behind is taken away', async (id, name) => {
+  ])('the lock of %s is called %s; an abandoned one is removed', async (id, name) => {
     const board = await backlog({ 'tasks/a.md': task(id) });
     const lock = path.join(board.folder, '.locks', name);
     await mkdir(lock, { recursive: true });
@@ -159,7 +163,7 @@ describe('others at the same file', () => {
     expect(await readdir(path.join(board.folder, '.locks'))).toEqual([]);
   });
 
-  test('a file that is away for a moment is waited for', async () => {
+  test('a briefly missing file is waited for', async () => {
     const board = await backlog({ [NAME]: FULL_TASK });
     await board.all();
     await rm(path.join(board.folder, NAME));
@@ -182,7 +186,7 @@ test('the rights of the file are kept', async () => {
   expect((await stat(path.join(board.folder, NAME))).mode & 0o7777).toBe(0o640);
 });
 
-test('a folder that cannot be written says so and leaves nothing behind', async () => {
+test('a read-only folder is an error and leaves no files', async () => {
   const board = await backlog({ [NAME]: FULL_TASK });
   await chmod(board.folder, 0o755);
   await chmod(path.join(board.folder, 'tasks'), 0o755);
@@ -201,7 +205,7 @@ test('a folder that cannot be written says so and leaves nothing behind', async 
   expect(await readdir(path.join(board.folder, 'tasks'))).toEqual(['task-1 - First.md']);
 });
 
-test('closing waits for what is being written and refuses what comes later', async () => {
+test('close waits for current writes and refuses later ones', async () => {
   const board = await backlog({ [NAME]: FULL_TASK });
   const updating = update(board, { state: 'Done' });
 
@@ -212,7 +216,7 @@ test('closing waits for what is being written and refuses what comes later', asy
   await expect(update(board, { state: 'To Do' })).rejects.toMatchObject({ code: 'tracker_request' });
 });
 
-test('states that the settings name later count from then on', async () => {
+test('new states of the settings count at once', async () => {
   const { dir, folder, write } = await backlog({ 'tasks/task-1 - A.md': task('TASK-1') });
   await write('completed/task-2 - B.md', task('TASK-2', { status: 'Whatever' }));
   let states = { activeStates: ['To Do'], terminalStates: ['Done'] };
@@ -229,4 +233,58 @@ test('states that the settings name later count from then on', async () => {
 
   expect(await tracker.update('TASK-1', { state: 'review' }, NEVER)).toEqual({ state: 'Review' });
   expect((await tracker.issuesByStates(['Shipped'], NEVER)).issues.map(({ id }) => id)).toEqual(['TASK-2']);
+});
+
+test.each([
+  ['a FIFO', (file: string) => execFileSync('mkfifo', [file])],
+  ['a symlink to the same text', (file: string) => execFileSync('ln', ['-s', `${file}.old`, file])],
+  ['a folder', (file: string) => mkdir(file)],
+  ['more of the same', (file: string) => writeFile(file, `${FULL_TASK}x`)],
+])('%s in place of the file is neither waited for nor replaced', async (_, make) => {
+  const board = await backlog({ [NAME]: FULL_TASK });
+  const file = path.join(board.folder, NAME);
+  const { bytes, stats } = (await readTaskFile(file)) as NonNullable<Awaited<ReturnType<typeof readTaskFile>>>;
+  await rename(file, `${file}.old`);
+  await make(file);
+
+  expect(await replaceTaskFile(file, { expected: bytes, stats, content: Buffer.from('ours') })).toBe(false);
+});
+
+test('an edit during the replacement is not lost', async () => {
+  const board = await backlog({ [NAME]: FULL_TASK });
+  const file = path.join(board.folder, NAME);
+  const { bytes, stats } = (await readTaskFile(file)) as NonNullable<Awaited<ReturnType<typeof readTaskFile>>>;
+  const editor = await open(file, 'r+');
+  onTestFinished(() => editor.close());
+
+  const replacing = replaceTaskFile(file, { expected: bytes, stats, content: Buffer.from('ours') });
+  while ((await board.read(NAME)) !== 'ours') await nextTurn();
+  await editor.write('theirs', 0);
+
+  expect(await replacing).toBe(false);
+  expect(await board.read(NAME)).toBe(`theirs${FULL_TASK.slice('theirs'.length)}`);
+  expect(await readdir(path.join(board.folder, 'tasks'))).toEqual(['task-1 - First.md']);
+});
+
+test('a missing board is not created for a lock', async () => {
+  const folder = join(await tempFolder(), 'backlog');
+
+  const change = withTaskLock({ folder, taskId: 'TASK-1', timeoutMs: 0 }, async () => {});
+
+  await expect(change).rejects.toMatchObject({ code: 'ENOENT' });
+  expect(existsSync(folder)).toBe(false);
+});
+
+test('the lock is taken and released', async () => {
+  const folder = join(await tempFolder(), 'backlog');
+  await mkdir(folder);
+  let during: string[] = [];
+
+  const isFree = await withTaskLock({ folder, taskId: 'TASK-1', timeoutMs: 0 }, async () => {
+    during = await readdir(join(folder, '.locks'));
+  });
+
+  expect(isFree).toBe(true);
+  expect(during).toEqual(['task-task-1']);
+  expect(await readdir(join(folder, '.locks'))).toEqual([]);
 });

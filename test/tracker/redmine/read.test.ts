@@ -4,7 +4,7 @@ import { openFake } from '../../support/trackers/fake-tracker.js';
 
 const NEVER = new AbortController().signal;
 
-test('every field comes from where Redmine has it', async () => {
+test('every field is read', async () => {
   const fake = await startFakeRedmine();
   fake.add({
     ...{ title: 'One', description: '*Textile*, as it is', state: 'In Progress', priority: 2, labels: ['UI', 'baton'] },
@@ -60,7 +60,7 @@ test.each([
   [2, 2],
   [3, 3],
   [4, 4],
-])('priority %i is told by its name', async (priority, expected) => {
+])('priority %i is read by its name', async (priority, expected) => {
   const fake = await startFakeRedmine();
   fake.add({ priority });
 
@@ -69,7 +69,7 @@ test.each([
   expect(issues[0]?.priority).toBe(expected);
 });
 
-test('label_fields says which custom fields are labels, and then only those are', async () => {
+test('label_fields names the only custom fields that are labels', async () => {
   const fake = await startFakeRedmine();
   fake.add({ labels: ['UI'] });
 
@@ -78,7 +78,7 @@ test('label_fields says which custom fields are labels, and then only those are'
   expect(issues[0]?.labels).toEqual(['bug', 'front end', 'some text']);
 });
 
-test('an issue is found by number, with a hash and by its identifier, and what is no number is gone without a question', async () => {
+test('an issue is found by number, #number and identifier; other texts are gone without a request', async () => {
   const fake = await startFakeRedmine();
   for (let n = 0; n < 3; n++) fake.add();
   const tracker = openFake(fake);
@@ -124,7 +124,7 @@ test.each([true, false])(
   },
 );
 
-test('a blocker is known wherever it is, with one question for all of them; its own other side is none', async () => {
+test('blockers in any project are read with one request; issues that it blocks are not blockers', async () => {
   const fake = await startFakeRedmine();
   const elsewhere = fake.add({ state: 'In Progress' });
   fake.projectOf.set(elsewhere.id, 3);
@@ -149,7 +149,7 @@ test('a blocker is known wherever it is, with one question for all of them; its 
   expect(fake.server.requests.map(({ url }) => url.searchParams.get('issue_id')).filter(Boolean)).toEqual(['1,2']);
 });
 
-test('a blocker that is deleted between two questions has no state; Redmine is silent about one that we may not see', async () => {
+test('a deleted blocker has no state, and a hidden one is missing', async () => {
   const fake = await startFakeRedmine();
   const deleted = fake.add({ state: 'Closed' });
   const unseen = fake.add();
@@ -165,7 +165,7 @@ test('a blocker that is deleted between two questions has no state; Redmine is s
   expect(issues[0]?.blocked_by).toEqual([{ id: '1', identifier: 'RM-1', state: null }]);
 });
 
-test.each(['me', 'baton', '5'])('with assignee %s only issues of that account are worked on', async (assignee) => {
+test.each(['me', 'baton', '5'])('assignee %s holds back issues of other accounts', async (assignee) => {
   const fake = await startFakeRedmine();
   for (const each of ['baton', 'bob', null]) fake.add({ assignee: each });
 
@@ -178,7 +178,7 @@ test.each(['me', 'baton', '5'])('with assignee %s only issues of that account ar
   ]);
 });
 
-test('assignee may be the login or the number of somebody else', async () => {
+test('assignee may be the login or number of another account', async () => {
   const fake = await startFakeRedmine();
   for (const each of ['baton', 'bob', null]) fake.add({ assignee: each });
   const held = async (assignee: string | number) => {

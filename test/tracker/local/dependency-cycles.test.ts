@@ -15,7 +15,7 @@ test.each([
     ],
     /1\.md: depends on itself by way of TASK-2, TASK-3, so it waits for ever/,
   ],
-])('tasks that depend %s are told', async (_, tasks, text) => {
+])('tasks that depend %s are reported', async (_, tasks, text) => {
   const { all } = await backlog(
     Object.fromEntries(tasks.map(([id = '', ...ids], i) => [`tasks/${i + 1}.md`, needing(id, ...ids)])),
   );
@@ -23,7 +23,7 @@ test.each([
   expect((await all()).problems).toEqual([expect.stringMatching(text)]);
 });
 
-test('what is done breaks a circle, and two ways to one task are none', async () => {
+test('a done task breaks a cycle, and two paths to one task are not a cycle', async () => {
   const { all } = await backlog({
     'tasks/1.md': needing('TASK-1', 'TASK-2', 'TASK-3'),
     'tasks/2.md': needing('TASK-2', 'TASK-3', 'TASK-4'),
@@ -34,7 +34,7 @@ test('what is done breaks a circle, and two ways to one task are none', async ()
   expect((await all()).problems).toEqual([]);
 });
 
-test('looking for circles takes time that grows with the number of dependencies', async () => {
+test('the search for cycles is linear in the number of dependencies', async () => {
   const lookAgain = async (count: number) => {
     const everybody = Array.from({ length: 40 }, (_, i) => `ALL-${i}`);
     const texts = [

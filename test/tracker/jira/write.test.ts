@@ -16,7 +16,7 @@ async function withIssue() {
 }
 
 describe('a move', () => {
-  test('takes the transition that leads to the state, whatever the transition is called', async () => {
+  test('takes a transition to the state, whatever its name', async () => {
     const { jira, issue, update } = await withIssue();
 
     const { state } = await update({ state: ' in review ' });
@@ -25,14 +25,14 @@ describe('a move', () => {
     expect(jira.server.requests.at(-1)?.body).toEqual({ transition: { id: '31' } });
   });
 
-  test('to where the issue is already sends nothing', async () => {
+  test('to the current state sends nothing', async () => {
     const { update, changes } = await withIssue();
 
     expect(await update({ state: 'TO DO' })).toEqual({ state: 'To Do' });
     expect(changes()).toEqual([]);
   });
 
-  test('that the workflow does not have is refused with those that it has, before anything is written', async () => {
+  test('without a transition is refused with the possible ones, before anything is written', async () => {
     const { jira, issue, update, changes } = await withIssue();
     jira.transitions.set('To Do', ['In Progress', 'In Review']);
 
@@ -45,14 +45,14 @@ describe('a move', () => {
     expect([changes(), issue.comments]).toEqual([[], []]);
   });
 
-  test('out of a dead end is refused', async () => {
+  test('from a state without transitions is refused', async () => {
     const { jira, update } = await withIssue();
     jira.transitions.set('To Do', []);
 
     expect((await errorOf(update({ state: 'Done' }))).message).toContain('It can go to no other state from there.');
   });
 
-  test('that needs a field is refused with what Jira says, and the comment is not to be repeated', async () => {
+  test("that needs a field is refused with Jira's message, and the comment is not repeated", async () => {
     const { jira, issue, update, changes } = await withIssue();
     jira.demanding.add('Done');
 
@@ -63,7 +63,7 @@ describe('a move', () => {
     expect([issue.state, issue.comments.length, changes()]).toEqual(['To Do', 1, ['comment', 'transitions']]);
   });
 
-  test('takes a transition without a screen where there are two ways', async () => {
+  test('prefers a transition without a screen', async () => {
     const { jira, issue, update } = await withIssue();
     const done = { id: '10002', name: 'Done' };
     jira.server.fault = ({ method, url }) =>
@@ -84,7 +84,7 @@ describe('a move', () => {
     expect(jira.server.requests.at(-1)?.body).toEqual({ transition: { id: '41' } });
   });
 
-  test('does not take a transition that is not open to us', async () => {
+  test('ignores unavailable transitions', async () => {
     const { jira, update } = await withIssue();
     const done = { id: '10002', name: 'Done' };
     jira.server.fault = ({ url }) =>
@@ -95,7 +95,7 @@ describe('a move', () => {
     expect((await errorOf(update({ state: 'Done' }))).code).toBe('tracker_refused');
   });
 
-  test('somebody else was faster: what Jira says then is told', async () => {
+  test("a conflict is refused with Jira's message", async () => {
     const { jira, update } = await withIssue();
     jira.server.fault = ({ method, url }) =>
       method === 'POST' && url.pathname.endsWith('/transitions')
@@ -108,7 +108,7 @@ describe('a move', () => {
     });
   });
 
-  test('transitions that are no list are an error of the tracker', async () => {
+  test('an invalid list of transitions is tracker_response', async () => {
     const { jira, update } = await withIssue();
     jira.server.fault = ({ url }) => (url.pathname.endsWith('/transitions') ? { body: {} } : null);
 
@@ -117,7 +117,7 @@ describe('a move', () => {
 });
 
 describe('a comment', () => {
-  test("goes as a document of Atlassian's", async () => {
+  test('is sent as an ADF document', async () => {
     const { jira, update } = await withIssue();
 
     await update({ comment: '# Done\n- **a**' });
@@ -126,7 +126,7 @@ describe('a comment', () => {
     expect(body).toMatchObject({ version: 1, type: 'doc', content: [{ type: 'heading' }, { type: 'bulletList' }] });
   });
 
-  test('that Jira does not take is refused, and nothing is moved', async () => {
+  test('that Jira rejects is refused, and nothing is moved', async () => {
     const { jira, issue, update } = await withIssue();
     jira.server.fault = ({ method, url }) =>
       method === 'POST' && url.pathname.endsWith('/comment')
@@ -140,8 +140,8 @@ describe('a comment', () => {
   });
 });
 
-describe('an issue that is not ours to change', () => {
-  test('one that was moved to another project is refused, under its id and its old key', async () => {
+describe('an issue outside the project', () => {
+  test('is refused by its id and by its old key', async () => {
     const { jira, issue, update, changes } = await withIssue();
     jira.board.set(issue.id, { ...issue, identifier: 'OTHER-3' });
     jira.oldKeys.set('ABC-1', issue.id);
@@ -154,7 +154,7 @@ describe('an issue that is not ours to change', () => {
     expect(changes()).toEqual([]);
   });
 
-  test.each(['', '..', '1/transitions', '../project/ABC', 'ABC-1?x', 'ABC'])('%j is no issue', async (id) => {
+  test.each(['', '..', '1/transitions', '../project/ABC', 'ABC-1?x', 'ABC'])('%j is not an issue', async (id) => {
     const { update, changes } = await withIssue();
 
     expect((await errorOf(update({ comment: 'x' }, id))).code).toBe('tracker_refused');
