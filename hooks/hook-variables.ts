@@ -11,9 +11,9 @@ export interface HookContext {
   readonly workspace: string;
   /** The folder of WORKFLOW.md. */
   readonly workflowDir: string;
-  /** What `writeIssueFile` answered. */
+  /** The path from `writeIssueFile`. */
   readonly issueFile: string;
-  /** `null` where a workspace is removed outside of any run. */
+  /** Null when a workspace is removed outside of a run. */
   readonly runId: string | null;
   readonly attempt: number | null;
   /** For `after_run`: how the run ended. */
@@ -24,8 +24,8 @@ export interface HookContext {
 const SHIPPED_SCRIPTS = fileURLToPath(new URL('scripts', import.meta.url));
 
 /**
- * Everything a hook is told. All of them are always set, empty where there is nothing to say, so that scripts may use
- * `set -u`. The text of an issue reaches a script in no other way than these variables and the issue file.
+ * The variables of a hook. All of them are always set, possibly empty, so that scripts can use `set -u`. The text of an issue
+ * reaches a script only through these variables and the issue file.
  */
 export function hookVariables(context: HookContext): { readonly [name: string]: string } {
   const { issue } = context;
@@ -48,8 +48,8 @@ export function hookVariables(context: HookContext): { readonly [name: string]: 
 }
 
 /**
- * Writes the whole issue as JSON into the run's temporary folder, readable by the owner only. Written anew before every
- * hook: an agent can write there too, so whatever lies there (a symlink, a folder, a forged issue) is replaced, not followed.
+ * Writes the issue as JSON into the run's temporary folder, readable by the owner only. The file is written again before every
+ * hook: an agent can write to the folder too, so a symlink, a folder or a forged file there is replaced and not followed.
  */
 export async function writeIssueFile(tmpDir: string, issue: Issue): Promise<string> {
   const path = join(tmpDir, 'issue.json');

@@ -2,11 +2,11 @@ import type { Clock } from '../src/domain/clock.js';
 import type { HookName } from '../src/domain/config.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 
-/** A hook's process, as far as it matters here; `Stopped` is what its `stop()` tells about what is left of the tree. */
+/** The process of a hook. `Stopped` is the result of `stop()`, which reports what is left of the process tree. */
 interface HookProcess<Stopped> {
-  /** Settles when the script itself has ended. Never rejects. */
+  /** Resolves when the script has ended. Never rejects. */
   readonly exited: Promise<HookStatus>;
-  /** Ends the whole tree; safe after the exit. */
+  /** Ends the whole process tree. Can be called after the exit. */
   stop(): Promise<Stopped>;
 }
 
@@ -28,13 +28,13 @@ interface HookRequest<Process extends HookProcess<Stopped>, Stopped> {
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Starts the script, contained, in the workspace, with its environment. */
+  /** Starts the contained script in the workspace. */
   spawn(script: string): Promise<Process>;
-  /** Reads the output, bounded in size, and settles soon after the script's end even when somebody holds its stdout. */
+  /** Reads the output up to a limit. Resolves soon after the script's end, even if another process holds its stdout. */
   capture(process: Process): Promise<HookOutput>;
 }
 
-/** `stopped` is null when there never was a process. */
+/** `stopped` is null when no process was started. */
 type HookResult<Stopped> =
   | { readonly outcome: 'ok'; readonly output: HookOutput; readonly stopped: Stopped }
   | {
@@ -46,8 +46,8 @@ type HookResult<Stopped> =
   | { readonly outcome: 'cancelled'; readonly output: HookOutput | null; readonly stopped: Stopped | null };
 
 /**
- * Runs one lifecycle script to its end, its timeout or the abort of its run, whichever comes first, and returns once every
- * process of it is gone: what it left in the background ends with it. Never throws.
+ * Runs a lifecycle script until it ends, times out or its run is aborted. Returns when all of its processes are gone, including
+ * background processes. Never throws.
  */
 export async function runHook<Process extends HookProcess<Stopped>, Stopped>(
   request: HookRequest<Process, Stopped>,
@@ -72,7 +72,7 @@ export async function runHook<Process extends HookProcess<Stopped>, Stopped>(
 
 type Captured = { readonly output: HookOutput } | { readonly output: null; readonly error: BatonError };
 
-/** Handled from the first moment, so that it can be awaited later without an unhandled rejection in between. */
+/** Handles a rejection at once, so that the promise can be awaited later. */
 function settled(capture: Promise<HookOutput>): Promise<Captured> {
   return capture.then(
     (output) => ({ output }),
@@ -94,8 +94,8 @@ function firstEnd<Process extends HookProcess<Stopped>, Stopped>(
       resolve(end);
     };
     signal.addEventListener('abort', onAbort);
-    if (signal.aborted) settle('aborted'); // while it was being spawned
-    // A script that made it in time did so, however long its output takes to drain.
+    if (signal.aborted) settle('aborted'); // aborted while the process was being started
+    // The time to drain the output does not count towards the timeout.
     void process.exited.then(cancelTimer);
     void captured.then(() => settle('ended'));
   });
@@ -104,7 +104,7 @@ function firstEnd<Process extends HookProcess<Stopped>, Stopped>(
 function timeoutError({ name, timeoutMs }: { readonly name: HookName; readonly timeoutMs: number }): BatonError {
   return new BatonError(
     'hook_timeout',
-    `hook ${name} ran past ${timeoutMs} ms and was ended with everything it had started: make it faster, or raise hooks.timeout_ms`,
+    `hook ${name} took longer than ${timeoutMs} ms and was ended with all of its processes: make it faster, or raise hooks.timeout_ms`,
     { hook: name, timeoutMs },
   );
 }
@@ -120,7 +120,7 @@ function lastLines(text: string): string {
   return text.trimEnd().split('\n').slice(-5).join('\n').slice(-2000);
 }
 
-/** What a hook that fails or runs out of time does to what it belongs to. */
+/** The consequence of a failed hook. */
 const ON_FAILURE = {
   after_create: 'abort',
   before_run: 'abort',
@@ -128,7 +128,7 @@ const ON_FAILURE = {
   before_remove: 'ignore',
 } as const satisfies { readonly [name in HookName]: 'abort' | 'ignore' };
 
-/** Otherwise the failure is logged, and nothing else changes. */
+/** Otherwise the failure is only logged. */
 export function abortsOnFailure(name: HookName): boolean {
   return ON_FAILURE[name] === 'abort';
 }

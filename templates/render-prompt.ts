@@ -19,19 +19,18 @@ import type { RunReason } from '../src/domain/run.js';
 import type { PromptSource } from '../src/domain/steps/plan.js';
 import { formatProblem, type Position, type WorkflowProblem } from '../src/domain/workflow.js';
 
-/** Enough for thousands of comments; a template that needs more is a runaway loop. */
+/** Enough for thousands of comments. A template that needs more is a runaway loop. */
 const MAX_OPERATIONS = 100_000;
-/** Characters and array elements that filters, ranges and captures may make while one prompt is rendered. */
+/** Characters and array elements that filters, ranges and captures may create in one render. */
 const MAX_ALLOCATIONS = 20_000_000;
 /** The template itself, in characters. */
 const MAX_TEMPLATE_LENGTH = 1_000_000;
-/** Codex refuses input of over 1,048,576 characters. */
+/** Codex rejects input of more than 1,048,576 characters. */
 export const MAX_PROMPT_LENGTH = 1_000_000;
 
 /**
- * Stops a render after a fixed number of operations. liquidjs checks its own limit against the time of day before every
- * tag, output and text, and once per round of a loop; here the same checks are counted, so that a template
- * either always passes or always fails, on a slow machine too.
+ * Stops a render after a fixed number of operations. liquidjs checks a time limit before every tag, output and text, and in every
+ * round of a loop. Counting these checks instead makes the result independent of the speed of the machine.
  */
 function limitOperations(context: Context, limit: number): void {
   let operations = 0;
@@ -41,7 +40,7 @@ function limitOperations(context: Context, limit: number): void {
   };
 }
 
-/** Collects what is written and gives up as soon as it grows too long. The result is whole or an error, never cut. */
+/** Collects the output and throws when it grows too long. The output is never truncated. */
 class BoundedOutput implements Emitter {
   buffer = '';
   readonly #onWrite: (length: number) => void;
@@ -71,13 +70,13 @@ function promptOutput(maxLength: number): BoundedOutput {
     if (length > maxLength) {
       throw new BatonError(
         'prompt_too_large',
-        `the rendered prompt is over ${maxLength} characters: shorten the template, or the text of the issue that it prints`,
+        `the rendered prompt is longer than ${maxLength} characters: shorten the template, or the text of the issue`,
       );
     }
   });
 }
 
-/** Liquid that knows no files, no prototypes and no silent blanks. */
+/** Liquid without files and prototypes, where an unknown variable is an error. */
 function strictLiquid(): Liquid {
   const liquid = new Liquid({
     strictVariables: true,
@@ -99,7 +98,7 @@ const refuse = (): never => {
   throw new Error('a prompt cannot read files');
 };
 
-// The tags that would ask for files are refused already; this is what stands behind them.
+// The tags that read files are rejected below. This rejects any other access.
 const NO_FILES: FS = {
   exists: async () => false,
   existsSync: () => false,
@@ -123,7 +122,7 @@ class RefusedTag extends Tag {
   }
 }
 
-/** The stock tag does not charge the memory limit, so that a capture of itself, twice, would double for ever. */
+/** The stock tag does not count towards the memory limit, so a variable that captures itself twice would double without end. */
 class BoundedCapture extends CaptureTag {
   override *render(context: Context): Generator<unknown, void, string> {
     const output = new BoundedOutput((length) => context.memoryLimit.use(length));
@@ -137,7 +136,7 @@ class BoundedCapture extends CaptureTag {
   }
 }
 
-/** What a prompt can name. `attempt` is null on the first run of a claim. */
+/** The variables of a prompt. `attempt` is null on the first run of a claim. */
 export interface PromptValues {
   readonly issue: Issue;
   readonly attempt: number | null;
@@ -152,7 +151,7 @@ export interface PromptValues {
 }
 
 export interface Prompt<Values extends object = PromptValues> {
-  /** Throws `template_render_error` or `prompt_too_large`. The text of an issue is data: Liquid inside it stays as written. */
+  /** Throws `template_render_error` or `prompt_too_large`. Liquid inside the text of an issue is not evaluated. */
   render(values: Values): string;
 }
 
@@ -212,7 +211,7 @@ function positionOf(error: LiquidError, { startLine, startColumn = 1, isFolded =
   return { line: startLine + line - 1, column: startColumn + column - 1 };
 }
 
-/** liquidjs appends the position within the body, which would contradict ours. */
+/** Removes the position within the body, which liquidjs appends. */
 function withoutPosition(message: string): string {
   return message.replace(/(, file:.*)?, line:\d+, col:\d+$/s, '');
 }

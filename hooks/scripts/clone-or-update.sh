@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Clones a git repository into the workspace, or updates the one that is there, on a branch for the issue.
-# For after_create, before_run or both: every step can be repeated, and local commits and changes are never touched.
+# Clones a git repository into the workspace, or updates the existing clone, on a branch for the issue.
+# For after_create, before_run or both. Can be repeated. Never changes local commits and files.
 #
-#   BATON_REPO_URL      required: what to clone
+#   BATON_REPO_URL      required: the repository to clone
 #   BATON_BASE_BRANCH   where new branches begin; default: the default branch of the remote
 #   BATON_WORKSPACE, BATON_ISSUE_IDENTIFIER, BATON_ISSUE_BRANCH   set by Baton
 set -euo pipefail

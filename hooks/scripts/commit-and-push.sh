@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Commits what the agent left and pushes it to the branch of the issue. For after_run; may be repeated at any time.
-# Whatever branch the agent is on, only the branch of the issue is pushed: never the default branch, never the base branch.
+# Commits the changes of the agent and pushes them to the branch of the issue. For after_run. Can be repeated.
+# Pushes only to the branch of the issue, whatever branch the agent is on, and never to the default or the base branch.
 #
 #   BATON_REPO_URL      where to push; default: the remote `origin` of the workspace
-#   BATON_BASE_BRANCH   one more branch that is never pushed to
-#   BATON_COMMIT_NAME, BATON_COMMIT_EMAIL   the author where git knows none; default: Baton <baton@localhost>
+#   BATON_BASE_BRANCH   a further branch that is never pushed to
+#   BATON_COMMIT_NAME, BATON_COMMIT_EMAIL   the author if git has none; default: Baton <baton@localhost>
 #   BATON_WORKSPACE, BATON_ISSUE_IDENTIFIER, BATON_ISSUE_TITLE, BATON_ISSUE_BRANCH, BATON_ISSUE_URL   set by Baton
 set -euo pipefail
 # shellcheck source=git-common.sh

@@ -1,10 +1,10 @@
-# Sourced by the scripts beside it; does nothing by itself.
+# Functions for the other scripts.
 # shellcheck shell=bash
 
-# A failure inside $(…) must end the script too; older bash does not know the option.
+# A failure inside $(…) ends the script too. Older versions of bash lack the option.
 shopt -s inherit_errexit 2>/dev/null || true
 
-# Nobody sits at the terminal of a hook: fail instead of asking for a password.
+# A hook has no terminal: fail instead of asking for a password.
 export GIT_TERMINAL_PROMPT=0
 
 note() { printf 'baton: %s\n' "$*"; }
@@ -20,8 +20,8 @@ enter_workspace() {
   export GIT_CEILING_DIRECTORIES
 }
 
-# Git without hooks and helpers of the repository: an agent can write the files of the workspace, and a hook script there
-# (husky and its kind) would run outside of the agent's sandbox. No background work either: it would outlive our lock.
+# Git without hooks and helpers of the repository: the agent can write them, and they would run outside its sandbox.
+# Also without background work, which would outlive the lock.
 safe_git() {
   command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0 -c maintenance.auto=false \
     -c submodule.recurse=false -c fetch.recurseSubmodules=false -c push.recurseSubmodules=no -c push.followTags=false \
@@ -46,7 +46,7 @@ stage_all() {
 
 short_hash() { printf %s "$1" | command git hash-object --stdin | cut -c1-12; }
 
-# Any text as a valid branch name. Where something had to change, a hash of the text keeps two names apart.
+# Converts any text to a valid branch name. A changed name gets a hash of the text, so that it stays unique.
 branch_name_of() {
   local name
   name=$(printf %s "$1" | LC_ALL=C tr -c 'A-Za-z0-9._/-' '-' | cut -c1-100 |
@@ -56,7 +56,7 @@ branch_name_of() {
   printf %s "$name"
 }
 
-# The branch of the issue: the tracker's suggestion, else baton/<identifier>; never one of the branches given.
+# The branch of the issue: the tracker's suggestion, else baton/<identifier>, and never one of the given branches.
 issue_branch() {
   local name taken
   name=$(branch_name_of "${BATON_ISSUE_BRANCH:-baton/${BATON_ISSUE_IDENTIFIER:?is set by Baton}}")
@@ -69,7 +69,7 @@ issue_branch() {
   printf %s "$name"
 }
 
-# What the remote itself calls its default branch.
+# The default branch of the remote.
 default_branch() {
   local answer name
   answer=$(safe_git ls-remote --symref -- "$1" HEAD) || die "cannot read from $1"
@@ -78,14 +78,14 @@ default_branch() {
   printf %s "$name"
 }
 
-# fetch_origin <git directory>: makes sure that `origin` is BATON_REPO_URL and reads all of its branches.
+# fetch_origin <git directory>: sets `origin` to BATON_REPO_URL and fetches all branches.
 fetch_origin() {
   safe_git --git-dir="$1" config remote.origin.url "${BATON_REPO_URL:?set it to the repository to work on}"
   safe_git --git-dir="$1" config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
   safe_git --git-dir="$1" fetch --quiet --prune origin
 }
 
-# start_point <git directory> <branch> <base>: where the branch of the issue begins.
+# start_point <git directory> <branch> <base>: the commit that the branch of the issue starts from.
 start_point() {
   local ref
   for ref in "refs/remotes/origin/$2" "refs/remotes/origin/$3"; do
@@ -97,7 +97,7 @@ start_point() {
   die "$BATON_REPO_URL has no branch $3"
 }
 
-# Takes over what others pushed to the branch of the issue, but only where nothing of ours can get lost.
+# Fast-forwards to commits that others pushed to the branch of the issue, if no local commit can get lost.
 fast_forward() {
   local branch=$1 remote="refs/remotes/origin/$1"
   safe_git rev-parse --quiet --verify "$remote" >/dev/null || return 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the workspace a git worktree of a local bare cache, which all issues share: one download, small workspaces.
-# For after_create, before_run or both. Safe for many issues at once: the cache is changed under a lock.
+# Makes the workspace a git worktree of a local bare cache that all issues share, which saves downloads and disk space.
+# For after_create, before_run or both. Safe for concurrent issues, because a lock protects the cache.
 #
-#   BATON_REPO_URL      required: what the cache is a copy of
+#   BATON_REPO_URL      required: the repository to cache
 #   BATON_CACHE_DIR     the bare repository; default: below $XDG_CACHE_HOME/baton, one per URL
 #   BATON_BASE_BRANCH   where new branches begin; default: the default branch of the remote
 #   BATON_WORKSPACE, BATON_ISSUE_IDENTIFIER, BATON_ISSUE_BRANCH   set by Baton

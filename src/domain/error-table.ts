@@ -203,7 +203,7 @@ export const RUN_ERRORS = {
   hook_timeout: facts(
     'issue',
     false,
-    'A hook ran past hooks.timeout_ms',
+    'A hook took longer than hooks.timeout_ms',
     'Make the hook faster, or raise hooks.timeout_ms.',
   ),
   template_parse_error: facts('daemon', false, 'The prompt is not valid Liquid', 'Fix the named line and column.'),
@@ -216,7 +216,7 @@ export const RUN_ERRORS = {
   prompt_too_large: facts(
     'issue',
     false,
-    'The rendered prompt is over its size limit',
+    'The rendered prompt exceeds its size limit',
     'Shorten the template or the issue.',
   ),
   invalid_environment: facts(

@@ -183,7 +183,7 @@ describe('a hook that is ended', () => {
     const result = await running;
 
     expect(result).toMatchObject({ outcome: 'timeout', error: { code: 'hook_timeout' }, stopped: { gone: true } });
-    expect(result).toHaveProperty('error.message', expect.stringContaining('ran past 60000 ms'));
+    expect(result).toHaveProperty('error.message', expect.stringContaining('took longer than 60000 ms'));
     expect([isAlive(child.pid), isAlive(background)]).toEqual([false, false]);
   });
 
