@@ -65,6 +65,6 @@ function failureOf(error: unknown): SendResult {
   const fault = error instanceof HttpFault ? error : null;
   if (fault?.kind === 'aborted') return notSent('cancelled', 'it was given up');
   // The message of the cause names the host; its code says enough.
-  const code = fault?.code ?? 'request_failed';
+  const code = fault?.code ?? 'closed';
   return notSent(code, `the receiver could not be reached (${code})`);
 }
