@@ -87,7 +87,7 @@ describe('an issue', () => {
     expect(idOf('task-3')).toMatchObject({ event: { issueId: '2' } });
   });
 
-  test('that is not there is refused, with the one that was probably meant', () => {
+  test('that does not exist is refused with the nearest identifier', () => {
     const core = new Core().put({ id: '1', identifier: 'TASK-12' });
     core.poll();
 
@@ -99,7 +99,7 @@ describe('an issue', () => {
     });
   });
 
-  test('that is done says so', () => {
+  test('that is done is refused as not active', () => {
     const core = running();
     core.change('A', { state: 'Done' });
     core.poll();
@@ -127,7 +127,7 @@ describe('an issue', () => {
     expect(decided(core, STOP, 'TASK-99')).toMatchObject({ message: expect.not.stringContaining('Did you mean') });
   });
 
-  test('that waits for another says so once', () => {
+  test('that waits for another is refused with one failed rule', () => {
     const core = new Core().put('B', { id: 'A', blocked_by: [{ id: 'B', identifier: 'B', state: 'Todo' }] });
     core.poll();
 

@@ -36,7 +36,7 @@ async function startWith(source: Partial<StatusSource> = {}, limits: Partial<Htt
 }
 
 describe('/api/capability', () => {
-  test('S3-72 stats answers what the daemon says, to whoever may connect', async () => {
+  test('S3-72 stats returns the data of the daemon without a token', async () => {
     const { server } = await startWith();
 
     const { status, json } = await ask(server, '/api/capability/stats');
@@ -83,7 +83,7 @@ describe('/api/capability', () => {
     expect(onError).toHaveBeenCalledOnce();
   });
 
-  test('S3-74 download-executor is 501 not_available and says what to do instead', async () => {
+  test('S3-74 download-executor is 501 not_available with an alternative', async () => {
     const { post } = await startWith();
 
     const { status, json } = await post('/api/capability/download-executor', { body: '{"executorId":"x"}' });
@@ -125,7 +125,7 @@ describe('a request that changes something', () => {
     ['the bare token', { authorization: TOKEN }],
   ];
 
-  test.each(WRONG)('SEC-23 with %s is 401 and says where the token is', async (_, headers) => {
+  test.each(WRONG)('SEC-23 with %s is 401 and names the place of the token', async (_, headers) => {
     const { asked, post } = await startWith();
 
     for (const path of CHANGES) {
@@ -208,17 +208,20 @@ describe('a request that changes something', () => {
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined();
   });
 
-  test.each([64 * KIB + 1, 900 * KIB])('with a body of %i bytes is 413, told its length or not', async (bytes) => {
-    const { asked, post } = await startWith();
-    const body = JSON.stringify('x'.repeat(bytes - 2));
-    const chunked = { ...AUTHORIZED, 'transfer-encoding': 'chunked' };
+  test.each([64 * KIB + 1, 900 * KIB])(
+    'with a body of %i bytes is 413, with or without a content length',
+    async (bytes) => {
+      const { asked, post } = await startWith();
+      const body = JSON.stringify('x'.repeat(bytes - 2));
+      const chunked = { ...AUTHORIZED, 'transfer-encoding': 'chunked' };
 
-    const told = await post('/api/capability/executors/create', { body });
-    const untold = await post('/api/capability/executors/create', { headers: chunked, body });
+      const told = await post('/api/capability/executors/create', { body });
+      const untold = await post('/api/capability/executors/create', { headers: chunked, body });
 
-    for (const { status, json } of [told, untold]) expect([status, json.error.code]).toEqual([413, 'too_large']);
-    expect(asked).toEqual([]);
-  });
+      for (const { status, json } of [told, untold]) expect([status, json.error.code]).toEqual([413, 'too_large']);
+      expect(asked).toEqual([]);
+    },
+  );
 
   test('with a body of 64 KiB is taken', async () => {
     const { post } = await startWith();
@@ -254,7 +257,7 @@ describe('a body', () => {
   }
   const JSON_HEAD = [`Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json'];
 
-  test('of a client that waits to be asked for it is asked for, and taken', async () => {
+  test('of a client that waits for 100 Continue is requested and read', async () => {
     const { server } = await startWith();
 
     const head = [...JSON_HEAD, 'Expect: 100-continue', 'Content-Length: 2'];
@@ -267,7 +270,7 @@ describe('a body', () => {
     ['without the token', ['Content-Type: application/json', 'Content-Length: 2'], 401],
     ['of another type', [`Authorization: Bearer ${TOKEN}`, 'Content-Type: text/plain', 'Content-Length: 2'], 415],
     ['that is far too large', [...JSON_HEAD, 'Content-Length: 1000000000'], 413],
-  ])('%s is never asked for', async (_, head, status) => {
+  ])('%s is never requested', async (_, head, status) => {
     const { server } = await startWith();
 
     const text = await conversation(server.port, [...head, 'Expect: 100-continue'], '');

@@ -67,7 +67,7 @@ describe('explain and the core', () => {
     );
   });
 
-  test('every rule is told always, once, and one that fails says why and what to do', () => {
+  test('every rule is listed once, and a failed rule has a reason and an action', () => {
     fc.assert(
       fc.property(history, (steps) => {
         play(steps, ({ state, now }) => {

@@ -330,13 +330,13 @@ describe('explain', () => {
     expect(Object.keys(CASES).sort()).toEqual([...told].sort());
   });
 
-  test.each(Object.entries(CASES))('%s can fail alone, and says why and what to do', (name, arrange) => {
+  test.each(Object.entries(CASES))('%s can fail alone, with a reason and an action', (name, arrange) => {
     const { rules, why, action } = arrange();
 
     expect(failing(rules)).toEqual([{ rule: name, pass: false, why, action, params: expect.any(Object) }]);
   });
 
-  test('of an issue that waits for another that is being worked on says so once', () => {
+  test('of an issue whose blocker has a run names the blocker once', () => {
     const core = ready({}, { blocked_by: [{ id: 'B', identifier: 'AB-7', state: 'Todo' }] });
     const other = running().claim('A');
 
@@ -356,7 +356,7 @@ describe('explain', () => {
     expect(failing(explain(core, { holds: { agent: held('agent_quota', null) } }))).toEqual([]);
   });
 
-  test('everything that keeps the whole daemon is told, not only the first of it', () => {
+  test('lists every obstacle of the daemon, not only the first', () => {
     const core = ready();
     const { poll } = core.state;
     const failure = { code: 'tracker_auth', message: 'no', sinceMs: 0 } as const;
@@ -384,7 +384,7 @@ describe('explain', () => {
     ['stopped_by_operator', '`baton retry A`'],
     ['unkillable', 'once its processes are gone, `baton retry A`'],
     ['configuration', 'fix WORKFLOW.md, or `baton retry A`'],
-  ])('an issue that is parked as %s says what frees it', (reason, action) => {
+  ])('an issue that is parked as %s has a way out', (reason, action) => {
     expect(failing(explain(ready(), { claims: { A: parked(reason) } }))).toMatchObject([
       { rule: 'not_parked', action },
     ]);
@@ -397,7 +397,7 @@ describe('explain', () => {
     expect(failing(explain(ready(), { claims }))).toMatchObject([{ action: '`baton answer A`, or `baton retry A`' }]);
   });
 
-  test('a retry that is due is not asked what only a first start is asked', () => {
+  test('a due retry skips the rules that apply only to a first start', () => {
     const core = running();
     core.fail('A');
     core.change('A', { title: '' });
@@ -408,7 +408,7 @@ describe('explain', () => {
     expect(started(core.answerRead())).toEqual(['A']);
   });
 
-  test('an issue that will be found as it was is told to wait longer, or to be parked', () => {
+  test('an issue that the next reading finds unchanged waits longer, or is parked', () => {
     const core = running();
     core.exit('A');
     core.advance(1_000);
@@ -425,7 +425,7 @@ describe('explain', () => {
     ]);
   });
 
-  test('an issue behind others in line says so, while slots are free', () => {
+  test('an issue behind others in line fails the slot rule while slots are free', () => {
     const core = ready({ agent: { maxConcurrentAgents: 1 } });
     const candidates = { ...core.state.candidates, B: issue({ id: 'B', labels: ['baton'], priority: 1 }) };
 

@@ -108,7 +108,7 @@ describe('a request that no browser sends', () => {
     expect(statuses(await client.ended)).toEqual([405]);
   });
 
-  test('and waits to be asked for its body is not', async () => {
+  test('and waits for 100 Continue is not', async () => {
     const server = await start();
     const client = new Client(server);
     const head = [`Host: localhost:${server.port}`, 'Expect: 100-continue', 'Content-Length: 10', ''];
@@ -184,7 +184,7 @@ describe('a client that takes its time', () => {
     expect((await ask(server, '/healthz')).status).toBe(200);
   });
 
-  test('is one of few: who comes after the last is turned away', async () => {
+  test('is one of a limited number: a further one is rejected', async () => {
     const server = await start({ limits: { connections: 2 } });
     const first = [new Client(server), new Client(server)];
     for (const client of first) await client.say('GET / HTTP/1.1');

@@ -92,7 +92,7 @@ describe('the token', () => {
     expect(lstatSync(join(dir, 'http-token')).mode & 0o777).toBe(0o600);
   });
 
-  test('that cannot be kept is told with its place', async () => {
+  test('that cannot be stored is reported with its path', async () => {
     const dir = stateDir();
     mkdirSync(join(dir, 'http-token'));
 

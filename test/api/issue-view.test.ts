@@ -29,7 +29,7 @@ describe('one issue', () => {
     ]);
   });
 
-  test('that could start says what it waits for', () => {
+  test('that can start has the reason for which it waits', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
 

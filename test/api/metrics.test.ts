@@ -23,7 +23,7 @@ function values(told: Told, name: string): { [labels: string]: number } {
   return Object.fromEntries(found.map(({ labels, value }) => [Object.values(labels).join(' '), value]));
 }
 
-describe('what is counted', () => {
+describe('counters', () => {
   test('runs by outcome and code, with how long they took', async () => {
     const core = working();
 
@@ -113,7 +113,7 @@ describe('what is counted', () => {
     expect(values(await core.look(), 'baton_questions_answered_total')).toEqual({ approval: 2 });
   });
 
-  test('an answer that nobody takes any more is none', async () => {
+  test('an answer that comes too late is not counted', async () => {
     const core = working();
     core.signal('A', { type: 'asked', question: question('q') });
     core.send({ type: 'stop_requested', issueId: 'A' });
@@ -168,7 +168,7 @@ describe('what is counted', () => {
     expect(values(await core.look(), 'baton_polls_total')).toEqual({ 'ok ': 1 });
   });
 
-  test('a poll that is asked for during another is a poll of its own', async () => {
+  test('a poll that is requested during another one is counted separately', async () => {
     const core = working();
     core.send({ type: 'refresh_requested' });
     core.send({ type: 'refresh_requested' });
@@ -194,7 +194,7 @@ describe('what is counted', () => {
     expect(values(await core.look(), 'baton_issues_finished_total')).toEqual({ done: 1, handed_over: 1 });
   });
 
-  test('a run that an earlier daemon left is counted, and not timed: nobody knows when it ended', async () => {
+  test('a run that an earlier daemon left is counted but not timed, because its end is unknown', async () => {
     const { state: left } = working();
     const core = new CountedCore();
     core.state = restore(initialState(core.state.config, 'hash-1', 'second', 0), left, core.now.wallMs);
@@ -221,7 +221,7 @@ describe('what is counted', () => {
   });
 });
 
-describe('what is looked up', () => {
+describe('gauges', () => {
   test('each issue stands in one state, and the parked ones by their reason', async () => {
     const core = working();
     core.signal('A', { type: 'asked', question: question('q') });
@@ -290,7 +290,7 @@ describe('what is looked up', () => {
     expect(before.value(`baton_build_info{version="1.2.3",node="${process.versions.node}"}`)).toBe(1);
   });
 
-  test('the delay of the event loop is what it was late, since the last look', async () => {
+  test('the delay of the event loop is measured since the last scrape', async () => {
     const core = new CountedCore();
     const worst = async () => (await core.look()).value('baton_event_loop_delay_seconds{quantile="1"}') ?? 0;
     await worst();

@@ -81,7 +81,7 @@ async function served(server: Partial<ServerConfig> = {}, env: NodeJS.ProcessEnv
 const NEW = { name: 'my-executor', description: 'Custom executor', supportedTypes: ['power'] };
 
 describe('the HTTP side of a daemon', () => {
-  test('says where it listens, and leaves its token and no socket behind', async () => {
+  test('logs its address, and leaves its token but no socket behind', async () => {
     const { stateDir, status, log, token } = await served();
     const { url } = status;
     const { mode } = statSync(join(stateDir, 'socket'));
@@ -104,7 +104,7 @@ describe('the HTTP side of a daemon', () => {
     expect(statSync(join(stateDir, 'socket')).isSocket()).toBe(true);
   });
 
-  test('over the socket everything may be asked without a token, and where the page is', async () => {
+  test('the socket gives full access without a token, and the address of the page', async () => {
     const { stateDir, core, status, token } = await served();
     const socket = { socketPath: join(stateDir, 'socket') };
 
@@ -116,7 +116,7 @@ describe('the HTTP side of a daemon', () => {
     expect(core.state.pausedSinceMs).not.toBeNull();
   });
 
-  test('where the page is, and its token, is told over the socket only', async () => {
+  test('the address of the page and its token are served over the socket only', async () => {
     const { get, token, port } = await served();
 
     const without = await get('/api/v1/page');
@@ -172,7 +172,7 @@ describe('the HTTP side of a daemon', () => {
     expect(core.state.pausedSinceMs).toBeNull();
   });
 
-  test('a change is accepted once it is stored, and one that cannot be stored says so', async () => {
+  test('a request is accepted once it is stored, and the answer says when it could not be stored', async () => {
     const { post, core, status } = await served();
     core.confirmsWrites = false;
     const order: string[] = [];
@@ -202,7 +202,7 @@ describe('the HTTP side of a daemon', () => {
     expect(acceptedShape.parse(resumed.json).message).toContain('could not be stored yet');
   });
 
-  test('refresh is taken on and goes along with the one that is under way', async () => {
+  test('refresh is accepted and coalesced with the poll that is under way', async () => {
     const { post, core } = await served();
     core.send({ type: 'ticked' });
 
@@ -235,7 +235,7 @@ describe('the HTTP side of a daemon', () => {
     expect(first).toMatch(/^retry: 2000\n\n/);
   });
 
-  test('S1-11 tells the backend of the workflow in force', async () => {
+  test('S1-11 shows the backend of the workflow in force', async () => {
     const { get } = await served();
 
     const { json } = await get('/api/v1/state');
@@ -319,7 +319,7 @@ describe('capabilities over HTTP', () => {
     expect(readFileSync(entry, 'utf8')).toBe('mine');
   });
 
-  test('S3-72 S3-73 stats lists what is at work, and counts how it ended', async () => {
+  test('S3-72 S3-73 stats lists current executions and counts outcomes', async () => {
     const { step, project, manager, get, post } = await served();
     await post('/api/capability/executors/create', NEW);
     const dir = join(project, '.baton/capabilities');

@@ -32,7 +32,7 @@ describe('the routes', () => {
     expect(json).toEqual({ issue_identifier: 'AB-1' });
   });
 
-  test('an issue whose name is a word of the API is asked for under issues/', async () => {
+  test('an issue whose identifier is a path of the API is served under issues/', async () => {
     const core = new Core().put('state');
     core.poll();
     const issue = async (name: string) => ({ issue_identifier: name }) as never;
@@ -46,7 +46,7 @@ describe('the routes', () => {
     expect(stopped.status).toBe(202);
   });
 
-  test('an identifier with a slash, a hash and an umlaut is asked for in its URI form', async () => {
+  test('an identifier with a slash, a hash and an umlaut is requested in its URI form', async () => {
     const server = await start({ source: { issue: async (identifier) => ({ identifier }) as never } });
 
     const { json } = await ask(server, `/api/v1/${encodeURIComponent('owner/repo#ü 1')}`);
@@ -130,7 +130,7 @@ describe('the routes', () => {
     expect(other.status).toBe(404);
   });
 
-  test('a page that was not built says so', async () => {
+  test('a page that is not built is 503', async () => {
     const { status, json } = await ask(await start(), '/');
 
     expect([status, json.error.code]).toEqual([503, 'not_built']);
@@ -158,7 +158,7 @@ describe('the routes', () => {
     expect([status, headers['content-type'], text]).toEqual([200, 'application/json; charset=utf-8', '']);
   });
 
-  test('a failure inside is 500 without its details, and told to the daemon', async () => {
+  test('an internal error is 500 without details, and is reported to the daemon', async () => {
     const told: unknown[] = [];
     const failure = new Error('secret path');
     const server = await start({
@@ -235,7 +235,7 @@ describe('every answer', () => {
   });
 });
 
-describe('who may ask', () => {
+describe('access', () => {
   const statusFor = async (host: string, options: Partial<Pick<HttpOptions, 'allowedHosts'>> = {}) => {
     const server = await start(options);
     const headers = { host: host.replace('PORT', String(server.port)) };
@@ -263,7 +263,7 @@ describe('who may ask', () => {
     expect(await statusFor(host)).toBe(403);
   });
 
-  test('a foreign Host is refused before anything is asked', async () => {
+  test('a foreign Host is refused before any other check', async () => {
     const stateText = () => {
       throw new Error('was asked');
     };
@@ -320,7 +320,7 @@ describe('listening', () => {
 
   const OWN = ['localhost', '127.0.0.1', ...(process.platform === 'linux' ? ['127.0.0.2'] : [])];
 
-  test.each(OWN)('on %s works, and says where', async (host) => {
+  test.each(OWN)('on %s works and returns the address', async (host) => {
     const server = await start({ host });
 
     expect(server.port).toBeGreaterThan(0);
@@ -328,7 +328,7 @@ describe('listening', () => {
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
   });
 
-  test('on a port in use says which and what to do', async () => {
+  test('on a port in use fails with the port and an action', async () => {
     const { port } = await start();
 
     await expect(start({ port })).rejects.toMatchObject({

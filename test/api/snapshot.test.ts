@@ -119,7 +119,7 @@ describe('the snapshot', () => {
     expect(why_idle).toBeNull();
   });
 
-  test('of a run with steps names the one that was begun last', () => {
+  test('of a run with steps names the step that started last', () => {
     const core = new Core().put('A');
     core.poll();
     core.signal('A', { type: 'step', stepId: 'plan', kind: 'llm' });
@@ -197,7 +197,7 @@ describe('the snapshot', () => {
     expect(snap(core).running[0]).toMatchObject({ phase: 'claiming', session_id: null, turn_count: 0 });
   });
 
-  test('of a run that is being stopped says why', () => {
+  test('of a run that is being stopped has the reason', () => {
     const core = new Core().put('A');
     core.poll();
     core.send({ type: 'stop_requested', issueId: 'A' });
@@ -277,7 +277,7 @@ describe('the snapshot', () => {
     expect(why_idle).toBe('A is parked (input_required, because of turn_input_required).');
   });
 
-  test('of an issue whose processes outlive SIGKILL says that it keeps its slot, and why nobody else starts', () => {
+  test('of an issue whose processes outlive SIGKILL keeps its slot, and names it as the obstacle for others', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
     core.poll();
     core.send({ type: 'run_unkillable', runId: core.runId('A') });
@@ -288,7 +288,7 @@ describe('the snapshot', () => {
     expect(why_idle).toBe('B does not start: no free slot: agent.max_concurrent_agents is 1.');
   });
 
-  test('lists who could start in the order of the starts, each with what it waits for', () => {
+  test('lists ready issues in the order of the starts, each with its reason', () => {
     const core = new Core({ agent: { maxConcurrentAgents: 2, maxConcurrentAgentsByState: { todo: 1 } } });
     core.put({ id: 'A', priority: 1 }, { id: 'B', priority: 3 }, { id: 'C', priority: 2 });
     core.poll();
@@ -304,7 +304,7 @@ describe('the snapshot', () => {
     expect(counts).toMatchObject({ running: 1, ready: 2 });
   });
 
-  test('lists who may not start with each rule that forbids it', () => {
+  test('lists ineligible issues with every failed rule', () => {
     const core = new Core({ tracker: { requiredLabels: ['agent'] } });
     core.put({ id: 'A', author: { login: 'eve', trusted: false } });
     core.poll();
@@ -348,7 +348,7 @@ describe('the snapshot', () => {
     expect(ready.every(({ why }: { why: string }) => why.startsWith('on hold (agent_unauthorized'))).toBe(true);
   });
 
-  test('of a hold that may be probed says who is about to be the probe, and who waits for it', () => {
+  test('of a hold that may be probed names the probe and the issues that wait for it', () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.fail('A', 'agent_unauthorized');
@@ -364,7 +364,7 @@ describe('the snapshot', () => {
     expect(why_idle).toBeNull();
   });
 
-  test('of a hold that nobody can probe says so', () => {
+  test('of a hold without an issue to probe it names the hold as idle reason', () => {
     const core = new Core().put('A');
     core.poll();
     core.fail('A', 'agent_unauthorized');
@@ -387,7 +387,7 @@ describe('the snapshot', () => {
     expect(snap(core).running[0].budget.spent).toBe(30);
   });
 
-  test('of a failed poll says that nothing can be seen, not that nothing is there', () => {
+  test('of a failed poll reports the failure, not an empty board', () => {
     const core = new Core().put('A');
     core.tick();
     core.answerPoll({ candidates: { ok: false, code: 'tracker_request', message: 'connection refused.' } });
@@ -414,7 +414,7 @@ describe('the snapshot', () => {
     expect(snap(core).why_idle).toBe('On hold (tracker_auth): 401; renew the token in the named environment variable.');
   });
 
-  test('of a pause says since when', () => {
+  test('of a pause has its start', () => {
     const core = new Core().put('A');
     core.send({ type: 'pause_requested' });
     core.poll();
@@ -425,7 +425,7 @@ describe('the snapshot', () => {
     expect(ready[0].why).toBe(`paused since ${at(0)}; resume with \`baton resume\``);
   });
 
-  test('of an empty board names the active states and the next look', () => {
+  test('of an empty board names the active states and the next poll', () => {
     const core = new Core();
     core.poll();
 
@@ -436,7 +436,7 @@ describe('the snapshot', () => {
     );
   });
 
-  test('tells what the tracker could not read', () => {
+  test('lists what could not be read from the tracker', () => {
     const core = new Core();
     core.tick();
     core.answerPoll({ candidates: { ok: true, issues: [], unknown: [], problems: ['a.md: no title'] } });
@@ -446,7 +446,7 @@ describe('the snapshot', () => {
     expect(why_idle).toBe('One thing in the tracker needs a look (a.md: no title).');
   });
 
-  test('tells all kinds of idleness at once', () => {
+  test('names all reasons to be idle at once', () => {
     const core = new Core().put('A', 'B', { id: 'C', dispatchable: false }, { id: 'D', dispatchable: false });
     core.poll();
     core.fail('A');

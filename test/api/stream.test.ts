@@ -107,7 +107,7 @@ async function feedOf(core: Core, options: Partial<StreamOptions> = {}) {
 const isPatch = ({ event }: Heard) => event === 'patch';
 
 describe('the stream', () => {
-  test('tells the whole state first, then what changes, and everybody the same', async () => {
+  test('sends the whole state first, then the same patches to every reader', async () => {
     const core = new Core().put('A');
     const { read } = await feedOf(core);
     const [one, two] = [read(), read()];
@@ -123,7 +123,7 @@ describe('the stream', () => {
     expect(one.heard.filter(isPatch)).toEqual(two.heard.filter(isPatch));
   });
 
-  test('a look for one who comes is told to those who are there: nobody misses a patch', async () => {
+  test('a snapshot for a new reader is also sent to the others: no reader misses a patch', async () => {
     const core = new Core().put('A', 'B');
     const { read } = await feedOf(core, { limits: { tickMs: 60_000, freshMs: -1 } });
     const first = read();
@@ -151,7 +151,7 @@ describe('the stream', () => {
     expect(reader.view.why_idle).toHaveLength(6_000_000);
   });
 
-  test('is taken up where it was left: who comes back is told what it missed and no more', async () => {
+  test('resumes: a reader that returns gets exactly the events it missed', async () => {
     const core = new Core().put('A', 'B');
     const { read } = await feedOf(core);
     const stays = read();
@@ -168,7 +168,7 @@ describe('the stream', () => {
     expect(applyPatch(leaves.view, back.heard[0]?.data).counts.running).toBe(2);
   });
 
-  test('is begun anew for an id that nobody knows, of another daemon or of long ago', async () => {
+  test('starts again for an unknown id, of another daemon or of long ago', async () => {
     const core = new Core().put('A');
     const { read } = await feedOf(core);
 
@@ -179,7 +179,7 @@ describe('the stream', () => {
     }
   });
 
-  test('costs nothing while nobody reads it, and old ids are worth nothing after that', async () => {
+  test('computes nothing without readers, and old ids become invalid', async () => {
     const core = new Core().put('A');
     const { read, looks, feed } = await feedOf(core, { limits: { tickMs: 5, lingerMs: 0 } });
     const first = read();
@@ -197,7 +197,7 @@ describe('the stream', () => {
     expect(again.view.counts.running).toBe(1);
   });
 
-  test('tells the timeline of one issue to who asks for it, new entries only, and all of it when the run is another', async () => {
+  test('sends the timeline of one issue: new entries only, and all entries when another run starts', async () => {
     const core = new Core();
     const entry = (text: string) => ({ at: null, kind: 'agent', text, detail: null }) as const;
     const live = (runId: string, ...texts: string[]): LiveTimeline => ({
@@ -236,7 +236,7 @@ describe('the stream', () => {
     expect(reader.view.running[0]?.title).toBe('***');
   });
 
-  test('SEC-24 a reader that does not read is dropped, and the others are told on', async () => {
+  test('SEC-24 a reader that does not read is dropped, and the others go on', async () => {
     const core = new Core().put('A');
     let round = 0;
     const big = () => ({ ...viewOf(core), why_idle: `${round++} ${'x'.repeat(1_000_000)}` });
@@ -272,7 +272,7 @@ describe('the stream', () => {
   });
 });
 
-test('those who ask within a moment share one text, until something happens that they must see', () => {
+test('requests within a moment share one text, until it becomes stale', () => {
   let made = 0;
   const shared = new SharedText(() => `text ${++made}`);
 

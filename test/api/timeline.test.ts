@@ -48,7 +48,7 @@ const TOLD: [TranscriptLine, string, string][] = [
 ];
 
 describe('the timeline of a run', () => {
-  test.each(TOLD)('%j is told', (given, kind, text) => {
+  test.each(TOLD)('%j has its entry', (given, kind, text) => {
     expect(timelineEntry(given)).toMatchObject({ at: TIME, kind, text });
   });
 
@@ -100,8 +100,8 @@ describe('the timeline of a run', () => {
   });
 });
 
-describe('what is kept of runs in memory', () => {
-  test('is the same that their transcript tells later', async () => {
+describe('the timeline in memory', () => {
+  test('equals the timeline of the transcript', async () => {
     const lines = [
       ...TOLD.map(([each]) => each),
       notice('turn/plan/updated', { plan: [{ step: 'a', status: 'completed' }] }),
@@ -127,7 +127,7 @@ describe('what is kept of runs in memory', () => {
     expect(await readTimeline(join(dir, 'none'), 'r')).toBeNull();
   });
 
-  test('is bounded however much they say, and says that it is', () => {
+  test('is bounded and marked as truncated', () => {
     const activity = new Activity();
     for (let n = 0; n < 5_000; n++) activity.write('r', message(`m${n}`));
     for (let n = 0; n < 50; n++) {

@@ -126,6 +126,8 @@ describe('the import rule', () => {
     ['src/store/store.ts', `import { x } from './schema';`],
     ['src/store/store.ts', `const x = await import(\`./\${name}.js\`);`],
     ['src/store/store.ts', 'const x = require(name);'],
+    ['src/text/format-time.ts', `import { inspect } from 'node:util';`],
+    ['src/page/model/words.ts', `import { inspect } from 'node:util';`],
   ])('forbids %s to say %j', (path, text) => {
     expect(check(path, text)).toHaveLength(1);
   });

@@ -70,6 +70,7 @@ function importsOf({ code, strings }: SourceText): string[] {
 }
 
 function importViolations(from: string, specifier: string): string[] {
+  if (isForBrowsers(from) && specifier.startsWith('node:')) return [`imports ${specifier}, which browsers do not have`];
   if (!specifier.startsWith('.')) {
     const startsProcesses = /^(?:execa|(?:node:)?child_process)$/.test(specifier);
     const mayStartThem = STARTERS.includes(from) || from.startsWith('runner/contain/');
@@ -80,6 +81,7 @@ function importViolations(from: string, specifier: string): string[] {
   if (!/\.js(?:on)?$/.test(specifier)) return [`imports ${specifier} without its .js ending`];
   const to = posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts');
   if (to === 'src/main.ts') return ['imports src/main.ts, which nobody may'];
+  if (to === TERMINAL_ONLY && from.startsWith('src/page/')) return [`imports ${to}, which is for terminals`];
   return mayImport(from, to) ? [] : [`may not import ${to}`];
 }
 
@@ -109,9 +111,17 @@ function areaOf(path: string): string {
   return folders.slice(0, folders[0] === 'src' ? 2 : 1).join('/');
 }
 
+/** The page and what it imports. */
+function isForBrowsers(path: string): boolean {
+  return /^src\/(?:page|text|domain)\//.test(path) && path !== TERMINAL_ONLY;
+}
+
+const TERMINAL_ONLY = 'src/text/terminal-text.ts';
+
 const IMPURE_FILES = ['orchestrator/loop.ts', 'orchestrator/perform.ts', 'orchestrator/timers.ts'];
 const PURE_FILES = [
   'src/api/actions.ts',
+  'src/api/activity.ts',
   'src/api/explain.ts',
   'src/api/issue-view.ts',
   'src/api/patch.ts',

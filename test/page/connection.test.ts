@@ -6,7 +6,7 @@ import { scriptedServer, TOKEN } from './scripted-server.js';
 
 const REFUSED = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/;
 
-test('a daemon that goes away leaves what is known readable and marked as old; when it is back, everything is new', async () => {
+test('without the daemon the page stays readable and marked as old; when the daemon is back, everything is updated', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl, { allowed: REFUSED });
   await page.getByText('Live', { exact: true }).waitFor();
@@ -88,7 +88,7 @@ test('the token leaves the address bar at once, and allows changes for as long a
   expect(await page.content()).not.toContain(TOKEN);
 });
 
-test('without a token it only shows, has no dead buttons, and says how to get one', async () => {
+test('without a token the page is read-only, without dead buttons, and explains how to get one', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.url);
 
@@ -98,7 +98,7 @@ test('without a token it only shows, has no dead buttons, and says how to get on
   await screenshot(page, 'read-only', { whole: false });
 });
 
-test('where looking needs a token too, it says how to get in', async () => {
+test('where reading needs a token too, the page explains how to get it', async () => {
   const server = await scriptedServer(workingDay(), { isOwnToken: true });
   const page = await openPage(server.url, { allowed: /401/ });
 
@@ -111,7 +111,7 @@ test('where looking needs a token too, it says how to get in', async () => {
   await page.getByRole('link', { name: /SHOP-224/ }).waitFor();
 });
 
-test('a token that is no longer valid makes the page one that only shows', async () => {
+test('a token that is no longer valid makes the page read-only', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(`${server.url}/#token=old`, { allowed: /401/ });
 
@@ -121,7 +121,7 @@ test('a token that is no longer valid makes the page one that only shows', async
   expect(await page.getByRole('button', { name: 'Retry SHOP-170' }).count()).toBe(0);
 });
 
-test('a change that makes no sense says why, beside its button', async () => {
+test('a refused request shows its reason beside its button', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl, { allowed: /404/ });
 

@@ -18,7 +18,7 @@ async function openIssue(options: ScriptOptions = {}): Promise<{ server: Scripte
   return { server, page };
 }
 
-test('what a run does shows line by line while one looks, with its plan and its changes', async () => {
+test('the timeline of a run grows live, with its plan and its changes', async () => {
   const { server, page } = await openIssue();
   const known = timelineOf('run-SHOP-231', true);
   const happened = page.getByRole('region', { name: 'What happened' });
@@ -78,7 +78,7 @@ test('a transcript is saved as a file, also where looking needs the token', asyn
   expect((await saved).suggestedFilename()).toBe('SHOP-231-run-SHOP-231.jsonl');
 });
 
-test('an issue that moves on is told anew: its standing, its buttons, its question', async () => {
+test('an issue that changes is updated: its status, its buttons, its question', async () => {
   const { server, page } = await openIssue();
   await page.getByRole('button', { name: 'Stop SHOP-231' }).waitFor();
 

@@ -38,7 +38,7 @@ test('a question is found, answered and left with the keyboard alone', async () 
   await expect.poll(() => receivedBy(daemon, 'AB-1')).toContain(answers);
 });
 
-test('a stop is asked back with the focus on the harmless choice, and Escape keeps the run', async () => {
+test('a stop needs confirmation with the focus on the harmless choice, and Escape keeps the run', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl);
   await page.getByRole('heading', { level: 2, name: 'Running' }).waitFor();
@@ -74,7 +74,7 @@ test('everything that Tab reaches shows that it has the focus', async () => {
   );
 });
 
-test('shortcuts are told by ?, and can be turned off', async () => {
+test('? shows the shortcuts, and they can be turned off', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl);
   await page.getByRole('heading', { level: 2, name: 'Running' }).waitFor();
@@ -97,7 +97,7 @@ test('shortcuts are told by ?, and can be turned off', async () => {
   expect(await dialog.isVisible()).toBe(false);
 });
 
-test('who comes back from an issue is where they left: the same place, the same link', async () => {
+test('returning from an issue restores the scroll position and the focus', async () => {
   const state = stateWith({
     ready: Array.from({ length: 49 }, (_, at) => readyEntry(`N-${at}`, `issue number ${at}`)),
   });
@@ -116,7 +116,7 @@ test('who comes back from an issue is where they left: the same place, the same 
   expect(await focused(page)).toBe('N-40 issue number 40');
 });
 
-test('who needs a person is said by itself, and in the title of the tab', async () => {
+test('new questions are announced, and counted in the title of the tab', async () => {
   const server = await scriptedServer(stateWith({}));
   const page = await openPage(server.openUrl);
   await page.getByText('Nothing needs you.').waitFor();
@@ -134,7 +134,7 @@ test('who needs a person is said by itself, and in the title of the tab', async 
   expect(await page.title()).toBe('(1) Baton');
 });
 
-test('while somebody points at a list, nothing in it moves, and an answered question stays until they leave', async () => {
+test('nothing moves under the pointer, and an answered question stays until the pointer leaves', async () => {
   const ask = (identifier: string, id: string) => ({
     ...named(identifier, 'x'),
     run_id: id,

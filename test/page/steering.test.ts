@@ -17,7 +17,7 @@ test('what happens shows by itself: an issue comes, is run, and is done', async 
   expect(await running.getByRole('link').count()).toBe(0);
 });
 
-test('an approval is answered where it is asked, and the agent gets the answer', async () => {
+test('an approval is answered on its card, and the agent receives the answer', async () => {
   const daemon = await pageDaemon(asksApproval(), 'agent: { max_turns: 1 }');
   const page = await openPage(daemon.openUrl);
 
@@ -94,7 +94,7 @@ test('a run is stopped after one question, and retried', async () => {
   await page.getByRole('region', { name: 'Running' }).getByText('run 2, retries').waitFor();
 });
 
-test('pausing starts nothing new and says so, resuming does', async () => {
+test('a pause starts no runs and shows a notice; resuming starts them', async () => {
   const daemon = await pageDaemon(hangs());
   const page = await openPage(daemon.openUrl);
   await page.getByRole('button', { name: 'Pause' }).click();
@@ -110,7 +110,7 @@ test('pausing starts nothing new and says so, resuming does', async () => {
   expect(await notices.count()).toBe(0);
 });
 
-test('an agent at work is sent a message, and the timeline tells it live', async () => {
+test('a message is sent to a running agent, and the timeline shows it live', async () => {
   const daemon = await pageDaemon(hangs());
   daemon.tracker.put({ id: '1', identifier: 'AB-1', title: 'Paint the shed' });
   await daemon.until('a turn', (state) => state.claims['1']?.live.run?.session != null);
@@ -129,7 +129,7 @@ test('an agent at work is sent a message, and the timeline tells it live', async
   expect(await receivedBy(daemon, 'AB-1')).toContain('use the green paint');
 });
 
-test('the tracker is read when somebody asks for it', async () => {
+test('Refresh polls the tracker', async () => {
   const daemon = await pageDaemon(hangs());
   const page = await openPage(daemon.openUrl);
 

@@ -117,7 +117,7 @@ async function openView({ state, path, sign, token = true, act }: View, width: n
 }
 
 describe.each(Object.entries(VIEWS))('the view %s', (name, view) => {
-  test('keeps nobody out, in light and in dark', async () => {
+  test('is accessible, in light and in dark', async () => {
     const page = await openView(view, 1280);
 
     await expectAccessible(page);
@@ -126,7 +126,7 @@ describe.each(Object.entries(VIEWS))('the view %s', (name, view) => {
     await screenshot(page, `${name}-light`);
   });
 
-  test('fits on a phone without scrolling sideways, and keeps nobody out there', async () => {
+  test('fits on a phone without horizontal scrolling, and is accessible there', async () => {
     const page = await openView(view, 360);
 
     await expectNoSidewaysScroll(page);
@@ -135,7 +135,7 @@ describe.each(Object.entries(VIEWS))('the view %s', (name, view) => {
   });
 });
 
-test('what it cannot see is not told as no work', async () => {
+test('an unreadable tracker is not shown as an empty board', async () => {
   const page = await openView({ state: troubledState, path: '/', sign: 'The tracker cannot be read' }, 1280);
 
   expect(await page.getByText('There may be issues that Baton does not see.').isVisible()).toBe(true);

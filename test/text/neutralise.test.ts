@@ -43,7 +43,7 @@ describe('SEC-17', () => {
     );
   });
 
-  test('a JSON text is harmless and says the same', () => {
+  test('a JSON text is harmless and keeps its values', () => {
     fc.assert(
       fc.property(fc.string({ unit }), (text) => {
         const json = neutraliseJson(JSON.stringify({ [text]: text }));

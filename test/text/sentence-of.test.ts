@@ -53,7 +53,7 @@ const reasoning = (summary: unknown[]) => ({ type: 'reasoning', id: 'rs_1', summ
 const mcp = { type: 'mcpToolCall', server: 'github', tool: 'search', arguments: { q: 'x' } };
 const approve = 'item/commandExecution/requestApproval';
 
-describe('what an agent does is told as', () => {
+describe('an event of an agent reads', () => {
   const told: [string, RuntimeEvent][] = [
     ['turn 2 began', event('session_started', { turn: 2 })],
     ['is thinking', begun(reasoning([]))],
@@ -168,7 +168,7 @@ test.each([
   ended(reasoning([])),
   ended({ type: 'userMessage', id: 'u', content: [{ type: 'text', text: 'the whole prompt' }] }),
   event('malformed', { line: 'x' }),
-])('noise is not told: $method $type', (given) => {
+])('noise has no sentence: $method $type', (given) => {
   expect(sentenceOf(given)).toBeNull();
 });
 
@@ -177,7 +177,7 @@ test('only what has yet to end is passing', () => {
   expect([ended(command({})), event('turn_completed')].map(isPassing)).toEqual([false, false]);
 });
 
-describe('the end of a run is told as', () => {
+describe('the end of a run reads', () => {
   test.each([
     ['finished after 2 turns', success({ stop_reason: 'issue_moved' }, { turns: 2 })],
     ['finished after 1 turn', success(null, { turns: 1 })],
@@ -196,7 +196,7 @@ test.each([
   ['/w/TASK-1/src/deep/a.ts', '/w/TASK-1/', 'deep/a.ts'],
   ['/w/TASK-10/a.ts', '/w/TASK-1', 'TASK-10/a.ts'],
   ['/w/TASK-1/NOTES.md', undefined, 'TASK-1/NOTES.md'],
-])('the file %s of the workspace %s is called %s, by whoever tells it', (path, workspace, name) => {
+])('the file %s of the workspace %s is shown as %s', (path, workspace, name) => {
   const change = ended(patch(added(path, 'a\n')));
 
   expect(sentenceOf(workspace === undefined ? change : { ...change, workspace })).toBe(`added \`${name}\`, +1 −0`);

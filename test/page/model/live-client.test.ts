@@ -53,7 +53,7 @@ async function followed(answers: Answer[], options: { silenceMs?: number; token?
 const isLive = ({ view, connection }: { view: LiveView; connection: Connection }) =>
   connection.kind === 'live' && view.state !== null;
 
-test('follows the stream with its token, and asks for the issue it is told to watch', async () => {
+test('follows the stream with its token, for the watched issue', async () => {
   const { client, requests, until } = await followed([streams], { token: 'secret' });
 
   client.watch('owner/repo#1');
@@ -64,7 +64,7 @@ test('follows the stream with its token, and asks for the issue it is told to wa
   expect(requests[0]?.headers['last-event-id']).toBeUndefined();
 });
 
-test('a stream that ends is begun again from its last event, and what is known stays', async () => {
+test('a stream that ends is resumed from its last event, and the view stays', async () => {
   const ends: Answer = (request, response) => {
     streams(request, response);
     response.end();
@@ -81,7 +81,7 @@ test('a stream that ends is begun again from its last event, and what is known s
   );
 });
 
-test('a stream that says something unreadable is begun anew, without an id', async () => {
+test('a stream with an invalid event is started again, without an id', async () => {
   const babbles: Answer = (request, response) => {
     streams(request, response);
     response.write('event: patch\nid: 1-2\ndata: {no json\n\n');
@@ -118,7 +118,7 @@ test('a daemon that has too many readers is tried again, with its own words', as
   expect(seen.map(({ connection }) => ('why' in connection ? connection.why : ''))).toContain('Too many readers.');
 });
 
-test('who is refused does not knock again until there is another token', async () => {
+test('a refused client does not try again until there is another token', async () => {
   const refuses: Answer = (request, response) => {
     if (request.headers.authorization === 'Bearer good') return streams(request, response);
     response.writeHead(401).end('{"error":{"code":"unauthorized","message":"no"}}');

@@ -21,7 +21,7 @@ const told = (part: object) =>
 const after = (view: LiveView, ...events: ReturnType<typeof event>[]) =>
   events.reduce((known, one) => afterEvent(known, one, NOW), view);
 
-describe('what the stream tells', () => {
+describe('the live view', () => {
   test('a state replaces everything, a patch changes it', () => {
     const [before, now] = [emptyState(), workingDay()];
 
@@ -48,7 +48,7 @@ describe('what the stream tells', () => {
     expect(() => after(EMPTY_VIEW, event('patch', { set: {}, lists: {} }))).toThrow(/before the state/);
   });
 
-  test('a timeline is begun anew by a reset and grows else; plan and diff stay until they are told again', () => {
+  test('a reset replaces the timeline, other events extend it; plan and diff stay until they change', () => {
     const plan = [{ step: 'a', status: 'pending' }];
 
     const view = after(
@@ -62,7 +62,7 @@ describe('what the stream tells', () => {
     expect(view.timeline?.entries.map(({ text }) => text)).toEqual(['one', 'two']);
   });
 
-  test('a timeline without end is bounded, and says so', () => {
+  test('a long timeline is bounded and counts dropped entries', () => {
     const many = Array.from({ length: 1_500 }, (_, at) => line(String(at)));
 
     const view = after(EMPTY_VIEW, told({ reset: true, entries: many }), told({ entries: many }));
@@ -72,11 +72,11 @@ describe('what the stream tells', () => {
     expect(view.timeline?.entries.at(-1)?.text).toBe('1499');
   });
 
-  test('what a newer daemon tells besides is no harm', () => {
+  test('unknown events of a newer daemon are ignored', () => {
     expect(after(EMPTY_VIEW, event('weather', { sun: true }))).toBe(EMPTY_VIEW);
   });
 
-  test('times are told by the clock of the daemon, when it is another', () => {
+  test('times follow the clock of the daemon', () => {
     const ahead = (seconds: number) => {
       const generated = new Date(NOW + seconds * 1_000).toISOString();
       return after(EMPTY_VIEW, event('state', { ...emptyState(), generated_at: generated })).aheadMs;

@@ -4,8 +4,8 @@ import { heldOrder } from '../../../src/page/model/lists.js';
 import { cardsAfter, needsOf } from '../../../src/page/model/question-cards.js';
 import { INPUT, workingDay } from '../sample-state.js';
 
-describe('while somebody points at a list', () => {
-  test('who was there stays in place, and who is new comes behind', () => {
+describe('while the pointer is on a list', () => {
+  test('shown entries keep their places, and new ones are appended', () => {
     expect(heldOrder(['new', 'c', 'a', 'newer', 'b'], ['a', 'b', 'c', 'gone'], String)).toEqual([
       'a',
       'b',
@@ -24,7 +24,7 @@ describe('question cards', () => {
     cards.map(({ question, isOpen }) => `${question.id}${isOpen ? '' : ' closed'}`);
   const never = () => false;
 
-  test('stay where they are while somebody is at them, and close without going away', () => {
+  test('keep their places under pointer or focus, and close without disappearing', () => {
     const shown = cardsAfter([], needs, false, never);
 
     expect(ids(shown)).toEqual(['question-approval', 'question-input']);
@@ -39,7 +39,7 @@ describe('question cards', () => {
     expect(ids(cardsAfter(shown, needs, false, never))).toEqual(['question-approval', 'question-input']);
   });
 
-  test('one into which somebody has written stays in any case', () => {
+  test('a card with a draft stays in any case', () => {
     const shown = cardsAfter([], needs, false, never);
 
     expect(ids(cardsAfter(shown, [], false, ({ id }) => id === INPUT.id))).toEqual(['question-input closed']);

@@ -79,7 +79,7 @@ deleted file mode 100644
 -bye
 `;
 
-  test('is told file by file, and what only looks like a file name is a changed line', () => {
+  test('is split by file, and a changed line that looks like a file name stays a line', () => {
     const files = diffFiles(DIFF);
 
     expect(files.map(({ path, added, removed }) => [path, added, removed])).toEqual([

@@ -7,11 +7,11 @@ import { blockedIssue, runningIssue } from '../sample-issue.js';
 import { emptyState, INPUT, readyEntry, runningEntry, stateWith, workingDay } from '../sample-state.js';
 
 describe('the sentence at the top', () => {
-  test('says why nothing happens, when nothing happens', () => {
+  test('is the idle reason when nothing happens', () => {
     expect(headlineOf(emptyState())).toMatch(/^No issue of the tracker is in an active state/);
   });
 
-  test('says who needs a person, and how many are at work', () => {
+  test('counts issues that need a person and running issues', () => {
     expect(headlineOf(workingDay())).toBe('2 issues need you; 3 others are running.');
     expect(headlineOf(stateWith({ running: [runningEntry('A', 'a')] }))).toBe('One issue is running.');
     expect(headlineOf(stateWith({ asking: workingDay().asking }))).toBe('1 issue needs you.');
@@ -20,7 +20,7 @@ describe('the sentence at the top', () => {
   });
 });
 
-describe('who needs a person', () => {
+describe('issues that need a person', () => {
   test('is every open question: of runs first, as their time is bounded, then the parked ones', () => {
     const needs = needsOf(workingDay());
 
@@ -30,7 +30,7 @@ describe('who needs a person', () => {
     ]);
   });
 
-  test('who waits longest comes first, and one that asks is not told twice', () => {
+  test('the longest wait comes first, and an asking issue is listed once', () => {
     const { asking } = workingDay();
     const [one] = asking;
     if (!one) throw new Error('nobody asks');
@@ -49,7 +49,7 @@ describe('who needs a person', () => {
     ]);
   });
 
-  test('fields are not told twice, and nothing is left out for who can only read', () => {
+  test('labels of fields are not repeated, and readers without a token see every option', () => {
     expect(introOf(INPUT)).toBe('Retention');
     expect(wholeText(INPUT)).toContain('30 days / 90 days / For ever');
   });
@@ -83,7 +83,7 @@ describe('notices', () => {
     expect(noticesOf(state)).toMatchObject([{ id: 'hold-tracker', action: 'a', next: { label: 'next try', at: 'u' } }]);
   });
 
-  test('a pause, a faulty workflow, a needed restart and what cannot be read are told', () => {
+  test('a pause, a faulty workflow, a needed restart and unreadable issues have notices', () => {
     const { poll, workflow } = emptyState();
     const state = stateWith({
       paused: { since: null },
@@ -141,7 +141,7 @@ describe('where an issue stands', () => {
     expect(withLive(issue, null)).toBe(issue);
   });
 
-  test('is told in one sentence for every status', () => {
+  test('is one sentence for every status', () => {
     const day = workingDay();
     const issue = runningIssue(day);
     const [retrying] = day.retrying;
@@ -168,7 +168,7 @@ describe('where an issue stands', () => {
   });
 });
 
-test('who is kept out is counted by the first rule that fails, the most frequent first', () => {
+test('ineligible issues are counted by their first failed rule, the most frequent first', () => {
   expect(groupByRule(workingDay().ineligible)).toEqual([
     { rule: 'required_labels', count: 2 },
     { rule: 'not_blocked', count: 1 },

@@ -31,7 +31,7 @@ describe('times in words', () => {
     expect(relativeTime(at(seconds), NOW)).toBe(words);
   });
 
-  test('what is going on is told with the next smaller unit', () => {
+  test('a running duration has two units', () => {
     expect([5, 65, 3_700, 90_000].map((seconds) => elapsed(at(-seconds), NOW))).toEqual([
       '5 s',
       '1 min 5 s',
@@ -41,12 +41,12 @@ describe('times in words', () => {
     expect(elapsed(at(5), NOW)).toBe('0 s');
   });
 
-  test('what is no time is nothing', () => {
+  test('an invalid time is empty', () => {
     const functions = [relativeTime, elapsed, clockTime, (text: string | null) => fullTime(text)];
     expect(functions.flatMap((tell) => [tell(null, NOW), tell('soon', NOW)])).toEqual(Array(8).fill(''));
   });
 
-  test('a moment of another day is told with its day', () => {
+  test('a time of another day has its date', () => {
     expect(clockTime(at(-5), NOW)).not.toMatch(/,/);
     expect(clockTime(at(-400_000), NOW)).toMatch(/,/);
   });
@@ -89,14 +89,14 @@ describe('codes in words', () => {
     expect([parkedSummary('new_reason'), ruleWords('new_rule')]).toEqual(['new reason', 'New rule']);
   });
 
-  test('how a run began and ended is told for people', () => {
+  test('the cause and the outcome of a run have texts', () => {
     expect(startedWords({ cause: 'poll', reason: 'first' })).toBe('found in the tracker');
     expect(startedWords({ cause: 'retry', reason: 'resumed' })).toBe('resumed after a restart of the daemon');
     expect(outcomeWords({ outcome: null, code: null })).toBe('running');
     expect(outcomeWords({ outcome: 'failed', code: 'turn_failed' })).toBe('failed (turn_failed)');
   });
 
-  test('limits of the account are told as far as they are understood', () => {
+  test('unknown limits of the account are skipped', () => {
     const primary = { usedPercent: 38, windowDurationMins: 300, resetsAt: 1_800_000_000 };
 
     expect(agentLimits({ rateLimits: { primary, secondary: { usedPercent: 'much' } } })).toEqual([
