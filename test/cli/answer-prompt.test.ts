@@ -31,7 +31,7 @@ describe('baton answer on a terminal', () => {
   const replies = (id: number) =>
     received(here, `TASK-${id}`).flatMap(({ result }) => (result?.decision || result?.answers ? [result] : []));
 
-  test('shows the question in full and asks until it is told yes or no, saying what it understands', async () => {
+  test('shows the whole question and prompts until the answer is yes or no', async () => {
     const io = person(here);
 
     const code = ask(io, 1);
@@ -48,7 +48,7 @@ describe('baton answer on a terminal', () => {
     expect(replies(1)).toEqual([{ decision: 'accept' }]);
   });
 
-  test('Enter alone, or the end of the input, leaves the question open; what is said then has a line of its own', async () => {
+  test('Enter alone, or the end of the input, leaves the question open', async () => {
     const [enter, gone] = [person(here), person(here)];
 
     enter.stdin.write('\n');

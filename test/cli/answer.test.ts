@@ -74,7 +74,7 @@ describe('what an agent asks while it runs', () => {
     expect(replies(here, 2)).toEqual([{ decision: 'decline' }]);
   });
 
-  test('what does not fit is a mistake of usage, with what to type, whoever would find it', async () => {
+  test('an answer that does not fit exits with 2 and names the flags to use', async () => {
     expect(await give(here, 3, { text: 'perhaps' })).toMatchObject({
       code: 2,
       stderr: 'baton: this question needs --accept or --decline\n',
@@ -162,7 +162,7 @@ describe('what an agent asked that was parked since', () => {
     );
   });
 
-  test('is declined, and the agent is told so', async () => {
+  test('is declined, and the agent receives the decision', async () => {
     await give(here, 2, { decline: true });
     await secondTurn(daemon, 2);
 
@@ -199,7 +199,7 @@ test('neither a question nor its answer is lost by kill -9, a pause and a restar
   expect(texts(here, 2).at(-1)).toMatch(/The answer: no\. Do not do this/);
 });
 
-test('what nobody answers is declined where the workflow says so, and the run goes on', async () => {
+test('an unanswered question is declined if the workflow says so, and the run continues', async () => {
   const here = askingProject('agent: { max_turns: 1, input_timeout_ms: 100, on_input_timeout: decline }');
   asks(here, 1, APPROVAL);
   const daemon = await daemonIn(here);
@@ -211,7 +211,7 @@ test('what nobody answers is declined where the workflow says so, and the run go
   expect(daemon.lines.map(({ msg }) => msg)).toContain('nobody answered in time, declined');
 });
 
-const ANSWER_PIECES_APPROVAL: QuestionView = { id: 'q', kind: 'approval', text: 'Run a command', fields: [] };
+const APPROVAL_QUESTION: QuestionView = { id: 'q', kind: 'approval', text: 'Run a command', fields: [] };
 const words = (...ids: string[]): QuestionView => ({
   id: 'q',
   kind: 'input',
@@ -228,10 +228,10 @@ const given = (part: Partial<GivenAnswer>): GivenAnswer => ({
 
 describe('an answer on the command line', () => {
   test.each<[string, Partial<GivenAnswer>, QuestionView, object]>([
-    ['--accept', { accept: true }, ANSWER_PIECES_APPROVAL, { question_id: 'q', decision: 'accept' }],
+    ['--accept', { accept: true }, APPROVAL_QUESTION, { question_id: 'q', decision: 'accept' }],
     ['--decline', { decline: true }, words('a'), { question_id: 'q', decision: 'decline' }],
-    ['yes', { text: 'Yes' }, ANSWER_PIECES_APPROVAL, { question_id: 'q', decision: 'accept' }],
-    ['no', { text: 'n' }, ANSWER_PIECES_APPROVAL, { question_id: 'q', decision: 'decline' }],
+    ['yes', { text: 'Yes' }, APPROVAL_QUESTION, { question_id: 'q', decision: 'accept' }],
+    ['no', { text: 'n' }, APPROVAL_QUESTION, { question_id: 'q', decision: 'decline' }],
     ['one text', { text: 'no' }, words('a'), { question_id: 'q', values: { a: 'no' } }],
     ['fields', { fields: ['a=1=2', 'b=3'] }, words('a', 'b'), { question_id: 'q', values: { a: '1=2', b: '3' } }],
     ['--accept where there are no blanks', { accept: true }, words(), { question_id: 'q', values: {} }],
@@ -258,16 +258,11 @@ describe('an answer on the command line', () => {
     [
       'a field for a yes',
       { fields: ['x=y'] },
-      ANSWER_PIECES_APPROVAL,
+      APPROVAL_QUESTION,
       { problem: 'this question needs --accept or --decline' },
     ],
-    [
-      'a text and a flag',
-      { text: 'x', accept: true },
-      ANSWER_PIECES_APPROVAL,
-      { problem: 'give "x" or a flag, not both' },
-    ],
-    ['other words', { text: 'hm' }, ANSWER_PIECES_APPROVAL, { problem: 'this question needs --accept or --decline' }],
+    ['a text and a flag', { text: 'x', accept: true }, APPROVAL_QUESTION, { problem: 'give "x" or a flag, not both' }],
+    ['other words', { text: 'hm' }, APPROVAL_QUESTION, { problem: 'this question needs --accept or --decline' }],
     ['a text for two', { text: 'x' }, words('a', 'b'), { problem: expect.stringContaining('has 2 fields') }],
     ['a field without a name', { fields: ['=x'] }, words('a'), { problem: '--field must be id=value, not "=x"' }],
     ['a field twice', { fields: ['a=1', 'a=2'] }, words('a'), { problem: 'the field a is given twice' }],
@@ -303,7 +298,7 @@ describe('a question on a terminal', () => {
   test('stays behind its bar, however long its lines are and whatever is in them', () => {
     const text = `Run\u001b[2J\n${' '.repeat(90)}baton: accepted\r\nx`;
 
-    const shown = questionText({ ...ANSWER_PIECES_APPROVAL, text }, 80);
+    const shown = questionText({ ...APPROVAL_QUESTION, text }, 80);
 
     for (const control of ['\u001b', '\r']) expect(shown).not.toContain(control);
     const rows = shown.trimEnd().split('\n');

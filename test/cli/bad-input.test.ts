@@ -52,7 +52,7 @@ describe('a person makes a mistake', () => {
     expect(await baton()).toMatchObject({ code: 2, stderr: expect.stringContaining('missing_workflow_file') });
   });
 
-  test('a folder in place of WORKFLOW.md is said to be one', async () => {
+  test('a folder in place of WORKFLOW.md is reported as a folder', async () => {
     mkdirSync(join(dir, 'WORKFLOW.md'));
 
     expect(await baton('WORKFLOW.md')).toMatchObject({ code: 2, stderr: expect.stringContaining('WORKFLOW.md') });

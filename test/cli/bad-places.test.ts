@@ -26,7 +26,7 @@ describe('a place where it cannot work', () => {
     expect(readdirSync(here.dir)).toEqual(['WORKFLOW.md']);
   });
 
-  test('a file where the state directory should be is told with what to do', async () => {
+  test('a file in place of the state directory is reported with the remedy', async () => {
     const here = place();
     here.workflow();
     here.issue(1, 'A', 'x');

@@ -33,7 +33,7 @@ const typed = (here: ReturnType<typeof place>, command: string) => {
   };
 };
 
-test('the demo finishes five issues, keeps their work, tells where it is, leaves no process, and what it says to type works', async () => {
+test('the demo finishes five issues, keeps their work, leaves no process, and its printed commands work', async () => {
   const here = place();
   const demo = here.startWith({ BATON_DEMO_PACE_MS: '50' }, 'demo', 'my demo');
   let opening = '';
@@ -92,7 +92,7 @@ test('the demo finishes five issues, keeps their work, tells where it is, leaves
   expect(left).toEqual([]);
 });
 
-test('with an agent that is not installed the demo says what is missing, and exits 1', async () => {
+test('without the agent the demo names it and exits with 1', async () => {
   const here = place();
 
   const { code, stdout } = await here.baton('demo', 'tryout', '--agent', 'codex');
@@ -101,7 +101,7 @@ test('with an agent that is not installed the demo says what is missing, and exi
   expect(code).toBe(1);
 });
 
-test('a demo that is stopped says so, leaves no process, and exits 1', async () => {
+test('a stopped demo leaves no process and exits with 1', async () => {
   const here = place();
   const { child, ended } = here.start('demo');
   await new Promise<void>((resolve) => {
@@ -221,7 +221,7 @@ test('a folder that cannot be written is named, with what to do', async () => {
   }
 });
 
-test('without git the message says so', async () => {
+test('without git the message names git', async () => {
   const base = await tempFolder();
 
   await expect(makeDemo(join(base, 'demo'), { agentCommand: 'x', env: { PATH: base } })).rejects.toThrow('install git');

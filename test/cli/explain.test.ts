@@ -20,7 +20,7 @@ describe('baton explain', () => {
     await daemon.said('run started');
   });
 
-  test('of an issue that runs: nothing keeps it, and every rule is told', async () => {
+  test('every rule of a running issue passes and is printed', async () => {
     const { code, stdout } = await board.baton('explain', 'TASK-1');
 
     expect(code).toBe(0);
@@ -64,7 +64,7 @@ describe('baton explain', () => {
     }
   });
 
-  test('--json tells the same to scripts', async () => {
+  test('--json prints the same rules', async () => {
     const alone = project('hangs', ['on']);
     issue(alone, 2, 'Two', '[]');
 

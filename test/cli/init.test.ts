@@ -159,7 +159,7 @@ describe('what is written', () => {
     expect((await settingsOf(io)).hooks.scripts.after_create).toContain(`=${join(io.dir, '../other.git')}\n`);
   });
 
-  test('a repository without a commit is said to need one', async () => {
+  test('a repository without a commit is reported', async () => {
     const io = world();
     git(io.dir, 'init', '--quiet');
 
@@ -167,7 +167,7 @@ describe('what is written', () => {
     expect(io.err()).toContain('no commits yet');
   });
 
-  test('outside of a repository it says so and keeps results in a folder', async () => {
+  test('outside of a repository the results are kept in a folder', async () => {
     const io = world();
 
     const code = await start(io, { yes: true });
@@ -179,7 +179,7 @@ describe('what is written', () => {
     expect(scripts.after_run).toContain(join(io.dir, 'baton-results'));
   });
 
-  test('where git will not look, what git says is said', async () => {
+  test('a refusal of git is printed', async () => {
     const io = repository(world());
     writeFileSync(join(io.dir, '.git/config'), '[core]\n  bare = perhaps\n');
 
@@ -187,7 +187,7 @@ describe('what is written', () => {
     expect(io.err()).toMatch(/baton: fatal: bad boolean/);
   });
 
-  test('a missing codex is said with the line to install it', async () => {
+  test('a missing codex is reported with the command to install it', async () => {
     const io = world({ env: { PATH: '/usr/bin:/bin' } });
 
     await start(io, { yes: true, agent: 'codex' });
@@ -219,7 +219,7 @@ describe('what is written', () => {
     expect((await settingsOf(io)).codex.command).toBe("node '/x y/agent.js'");
   });
 
-  test('without codex the demo agent is taken, which does no real work, and init says so', async () => {
+  test('without codex the demo agent is proposed, with a remark that it does no real work', async () => {
     const io = repository(world());
 
     await start(io, { yes: true, demoAgentCommand: 'node agent.js' });
@@ -327,7 +327,7 @@ describe('asking', () => {
     expect(readdirSync(io.dir)).toEqual([]);
   });
 
-  test('without a terminal the proposals are taken, and that is said', async () => {
+  test('without a terminal the proposals are taken', async () => {
     const io = world();
 
     expect(await start(io)).toBe(0);

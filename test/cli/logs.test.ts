@@ -61,7 +61,7 @@ describe('baton logs', () => {
     });
   });
 
-  test('finds an issue as people type it, and calls it by its own name; one that nobody knows is told, exit 1', async () => {
+  test('finds an issue regardless of case; an unknown issue exits with 1', async () => {
     const typed = await loggedOf(here, 'task-1');
     const unknown = await loggedOf(here, 'TSAK-1');
     const daemon = await liveDaemon(here);
@@ -83,7 +83,7 @@ describe('baton logs', () => {
     });
   });
 
-  test('with nothing stored at all says what is missing', async () => {
+  test('without stored state it exits with 1', async () => {
     const empty = place();
     demoWorkflow(empty);
 

@@ -57,7 +57,7 @@ describe('baton notify test', () => {
     expect(io.out()).not.toContain('canary');
   });
 
-  test('a variable that is not set is said by its name', async () => {
+  test('an unset variable is named', async () => {
     const io = withNotify('notify: { url: $NO_SUCH_HOOK }');
 
     expect(await notifyTest(io)).toBe(1);

@@ -39,7 +39,7 @@ describe('the program that opens a URL', () => {
     expect(await findOpener({ ...desk, platform: 'darwin', env })).toBe(join(dir, 'open'));
   });
 
-  test('is not looked for where nobody would see it', async () => {
+  test('is not searched without a desktop', async () => {
     const env = { PATH: bin(), DISPLAY: ':0' };
 
     expect(await findOpener({ platform: 'linux', isRoot: true, env })).toBeNull();
@@ -52,7 +52,7 @@ describe('the program that opens a URL', () => {
 describe('a way that leads on once', () => {
   const ask = (url: string, method = 'GET') => fetch(url, { method, redirect: 'manual' });
 
-  test('sends the first who comes to the page, and nobody else', async () => {
+  test('redirects only the first request', async () => {
     const way = await openSingleUseRedirect(URL);
     onTestFinished(() => way.close());
 
@@ -64,7 +64,7 @@ describe('a way that leads on once', () => {
     expect(await way.isUsed(30_000)).toBe(true);
   });
 
-  test('is not found by who does not know it, and stays for who does', async () => {
+  test('answers 404 to a wrong path and stays usable', async () => {
     const way = await openSingleUseRedirect(URL);
     onTestFinished(() => way.close());
 
@@ -109,7 +109,7 @@ describe('a browser', () => {
     expect(execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })).toMatch(/^[^Z]/);
   });
 
-  test('that cannot be started is told, and nothing more', async () => {
+  test('that cannot be started is reported, and the command succeeds', async () => {
     const opener = program(folder(), 'xdg-open', 'exit 3');
 
     expect(await openInBrowser(opener, URL, { env: { PATH: process.env.PATH } })).toBe('it ended with 3');
@@ -134,7 +134,7 @@ describe('baton open', () => {
     expect(await refresh('Bearer another')).toBeGreaterThanOrEqual(401);
   });
 
-  test('opens nothing where nobody sits at a terminal', async () => {
+  test('opens nothing without a terminal', async () => {
     const here = place();
     demoWorkflow(here);
     here.issue(1, 'Done already', 'x', 'status: Done');
@@ -159,7 +159,7 @@ describe('baton open', () => {
     });
   });
 
-  test('without a daemon says so; exit 2', async () => {
+  test('without a daemon exits with 2', async () => {
     const here = place();
     demoWorkflow(here);
 

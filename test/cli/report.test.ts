@@ -41,7 +41,7 @@ function call(io: World, options: Partial<ReportOptions> = {}): Promise<number> 
 }
 
 describe('baton report', () => {
-  test('tells what is stored for the workflow in its prices, while the store is in use, and touches nothing', async () => {
+  test('reports the stored runs with prices while the store is in use, and changes nothing', async () => {
     const io = world();
     io.write('WORKFLOW.md', PRICED);
     const { stateDir } = await filled(io);
@@ -57,7 +57,7 @@ describe('baton report', () => {
     expect(readdirSync(stateDir).sort()).toEqual(before);
   });
 
-  test('tells tokens alone where there are no prices', async () => {
+  test('reports only tokens without prices', async () => {
     const io = world();
     io.write('WORKFLOW.md', WORKFLOW);
     await filled(io);
@@ -95,7 +95,7 @@ describe('baton report', () => {
     expect(io.out()).toContain('> An issue with several labels counts under each of them');
   });
 
-  test('a faulty workflow costs the prices and is told, not the report', async () => {
+  test('an invalid workflow costs the prices, not the report', async () => {
     const io = world();
     io.write('WORKFLOW.md', '---\ntracker: [\n---\n');
     await filled(io);
@@ -134,7 +134,7 @@ describe('baton report', () => {
 });
 
 describe('a report of nothing', () => {
-  test('says so, where it looked, and what would be found', async () => {
+  test('names the state directory and the last run', async () => {
     const io = world();
     io.write('WORKFLOW.md', WORKFLOW);
     const { stateDir } = await filled(io, { runs: [run({ startedAtMs: NOON_MS - 90 * HOUR_MS })] });
@@ -206,7 +206,7 @@ describe('what cannot be reported', () => {
     });
   });
 
-  test('a damaged store is told by its name, and left as it is', async () => {
+  test('a damaged store is named and left unchanged', async () => {
     const io = world();
     mkdirSync(join(io.dir, 'state'));
     writeFileSync(join(io.dir, 'state/baton.db'), 'no database '.repeat(1_000));

@@ -57,7 +57,7 @@ describe('baton --once', () => {
     expect(stdout).not.toContain('TASK-1');
   });
 
-  test('exits 0 when there is nothing to do, and says so', async () => {
+  test('exits with 0 when there is nothing to do', async () => {
     const here = place();
     here.workflow('agent: { max_turns: 1 }');
     here.issue(1, 'Done already', 'x', 'status: Done');
@@ -68,7 +68,7 @@ describe('baton --once', () => {
     });
   });
 
-  test('a hook that fails is told once while it runs and once in the summary, each on one line', async () => {
+  test('a failed hook is printed once during the run and once in the summary, each on one line', async () => {
     const here = board("hooks: { before_run: 'echo first; echo second; exit 3' }");
 
     const { stdout } = await here.baton('run', '--issue', 'TASK-1');
@@ -77,7 +77,7 @@ describe('baton --once', () => {
     expect(stdout).toMatch(/ {2}✗ TASK-1 {2}hook_failed: .*first second\n/);
   });
 
-  test('a hook that fails after the run is told, and the run is well', async () => {
+  test('a hook that fails after the run is printed, and the run succeeds', async () => {
     const here = board("hooks: { after_run: 'echo no push; exit 3' }");
 
     const { code, stdout } = await here.baton('run', '--issue', 'TASK-1');
@@ -86,7 +86,7 @@ describe('baton --once', () => {
     expect(code).toBe(0);
   });
 
-  test('a parked issue is not started, and that is told', async () => {
+  test('a parked issue is not started, and the summary lists it', async () => {
     const here = board('agent: { max_attempts: 1 }');
     await here.baton('--once');
 
@@ -106,7 +106,7 @@ describe('baton --once', () => {
     expect(stderr).not.toContain('run ended');
   });
 
-  test('goes on when whoever listened has gone', async () => {
+  test('continues when the reader of its output is gone', async () => {
     const here = place();
     here.workflow();
     here.issue(1, 'Say hello', '- write `hello.txt`: hello');
@@ -163,7 +163,7 @@ describe('baton run --issue', () => {
 });
 
 describe('baton --dry-run', () => {
-  test('tells what would start in which order and why the rest would not, and makes nothing', async () => {
+  test('prints what would start in which order and why other issues would not, and creates nothing', async () => {
     const here = board('agent: { max_concurrent_agents: 1 }');
     here.write('backlog/tasks/task-4 - broken.md', '---\nid: [\n');
 
@@ -178,7 +178,7 @@ describe('baton --dry-run', () => {
     expect(code).toBe(0);
   });
 
-  test('what stops all issues is said once', async () => {
+  test('an obstacle to all issues is printed once', async () => {
     const here = board();
     here.write('WORKFLOW.md', here.read('WORKFLOW.md').replace('min_free_mb: 1', 'min_free_mb: 99999999'));
 
@@ -251,7 +251,7 @@ describe('the daemon', () => {
     expect((await ended).code).toBe(0);
   });
 
-  test('a port in use is told before anything starts', async () => {
+  test('a port in use is reported before anything starts', async () => {
     const here = board();
     const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());

@@ -91,7 +91,7 @@ describe('baton state export', () => {
     expect(io.err()).toContain(`${join(dir, 'baton.db')} was written by a newer Baton`);
   });
 
-  test('says so where nothing was stored, and makes nothing', async () => {
+  test('without stored state it fails and creates nothing', async () => {
     const io = world();
 
     const code = await stateExport({ workflowPath: 'WORKFLOW.md', stateDir: 'state' }, io);

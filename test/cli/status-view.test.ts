@@ -63,7 +63,7 @@ const BUSY = stateWith({
 });
 
 describe('the status of a daemon', () => {
-  test('puts first who needs a person, with what to type', () => {
+  test('shows first what needs a person, with the command to type', () => {
     expect(renderStatus(BUSY, frame())).toBe(`/home/me/project/WORKFLOW.md
 2 need you · 2 running · 1 asking · 2 next · 2 waiting · 2 parked · 2 done
 pid 4242, up 3 h 12 min · 3 of 3 slots taken · 1.2M of 5M tokens today
@@ -135,7 +135,7 @@ Nothing happens: no issue of the tracker is in an active state ("To Do"); it
 `);
   });
 
-  test('everything that keeps it as a whole from working is told, with what to do', () => {
+  test('everything that prevents the daemon from working is shown with the remedy', () => {
     const sick = stateWith({
       why_idle: 'On hold (agent_unauthorized): codex says 401.',
       why_idle_reason: { code: 'start_rule_failed', params: { rule: 'no_hold_agent', params: {} } },
@@ -295,7 +295,7 @@ Needs you (1)
     expect(text).toContain("baton answer 'A-1\\u001b]0;x\\u0007$(touch x)' '<answer>'");
   });
 
-  test('of issues that may not start tells the reasons, and with --all whom they keep', () => {
+  test('ineligible issues are grouped by reason, and listed with --all', () => {
     const why = (at: number) => (at % 10 === 0 ? `TASK-${at} blocks it` : 'it lacks the label "baton"');
     const many = stateWith({
       ineligible: Array.from({ length: 60 }, (_, at) => ({
@@ -413,7 +413,7 @@ const NOTHING: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: nu
 describe('what was stored', () => {
   const facts = { path: '/home/me/WORKFLOW.md', storedAtMs: NOW - HOUR, start: 'baton' };
 
-  test('is told as such, with the time, and how to start the daemon', () => {
+  test('is shown with its time and the command that starts the daemon', () => {
     const durable: Durable = {
       ...NOTHING,
       claims: { ...CLAIMS, D: parked('D') },
@@ -468,7 +468,7 @@ To start it: baton
 describe('every daemon of a person', () => {
   const holder = { pid: 4242, since: ago(600), workflow: '/home/me/one/WORKFLOW.md', stateDir: '/state/one' };
 
-  test('is told in a few lines', () => {
+  test('is shown in a few lines', () => {
     const question = { id: 'q', kind: 'approval', text: 'May I?', fields: [] } as const;
     const busy = stateWith({
       running: [runningRun(1, 'a'), runningRun(2, 'b', { asking: true })],

@@ -84,7 +84,7 @@ describe('baton status --watch', () => {
     expect(watch.text().trimEnd().endsWith(LEAVE)).toBe(true);
   });
 
-  test('draws what changes in place on a terminal, prints it again into a pipe, and ends when nobody reads', async () => {
+  test('redraws in place on a terminal, prints again into a pipe, and ends without a reader', async () => {
     const watch = onTerminal(here, 80, 'status', '--watch');
     const piped = here.start('status', '--watch');
     const left = here.start('status', '--watch');

@@ -77,7 +77,7 @@ describe('baton status', () => {
     expect(await here.baton('status', '--watch')).toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('without a daemon and with nothing stored says so; --json says it as an error', async () => {
+  test('without a daemon and stored state it exits with 1; --json prints an error', async () => {
     const here = board();
 
     const told = await here.baton('status');
@@ -101,7 +101,7 @@ describe('baton status', () => {
     },
   );
 
-  test('SEC-17 a hostile title is shown and not obeyed, and a faulty WORKFLOW.md changes nothing but is told', async () => {
+  test('SEC-17 a hostile title is shown and not obeyed, and an invalid WORKFLOW.md is reported', async () => {
     const here = place();
     demoWorkflow(here);
     here.issue(1, '"\\e[2J\\u009b31m\\u202eevil\\nRunning (7)"', untilToldTo(here));
@@ -154,7 +154,7 @@ describe('one daemon of several', () => {
   });
 });
 
-test('baton refresh without a daemon says so; exit 2', async () => {
+test('baton refresh without a daemon exits with 2', async () => {
   const here = board();
 
   expect(await here.baton('refresh')).toMatchObject({

@@ -74,7 +74,7 @@ describe('a text on a terminal', () => {
     expect(written[2]).toContain('4 s ago');
   });
 
-  test('that is higher than the window does not scroll, and says what is missing', () => {
+  test('that is higher than the window does not scroll, and shows how many lines are missing', () => {
     const { stdout, written, resize } = terminal(true, 4);
     const screen = openScreen(
       { stdout },

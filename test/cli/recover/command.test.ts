@@ -15,7 +15,7 @@ function project(): Place {
   return here;
 }
 
-test('work that no hook pushed is told of when its workspace goes, and comes back', async () => {
+test('work that no hook pushed is reported when its workspace is removed, and can be restored', async () => {
   const here = project();
 
   const { stdout: told } = await here.baton('--once');

@@ -62,7 +62,7 @@ Next:
     expect(out).toContain('recovered/AB-1-3  1 commit, and');
   });
 
-  test('a branch called recovered is in the way, and is said to be', async () => {
+  test('a branch named recovered is reported as an obstacle', async () => {
     const { clone, git, call } = await savedSetup();
     await git(clone, 'branch', 'recovered');
 
@@ -98,7 +98,7 @@ Next:
     expect(await git(clone, 'show', 'recovered/AB-1-2:new')).toBe('x');
   });
 
-  test('from a folder inside the repository everything comes, not only what is in that folder', async () => {
+  test('from a folder inside the repository everything is restored, not only that folder', async () => {
     const { clone, git, call } = await savedSetup();
     await mkdir(join(clone, 'deep/inside'), { recursive: true });
 
@@ -107,7 +107,7 @@ Next:
     expect(await git(clone, 'show', 'recovered/AB-1:new')).toBe('x');
   });
 
-  test('repositories inside the workspace are told of, each with its command', async () => {
+  test('repositories inside the workspace are listed, each with its command', async () => {
     const { base, remote, workspace, git, commit, save, fresh, call } = await recoverSetup();
     await git(base, 'clone', '--quiet', remote, join(workspace, 'vendor/a b'));
     await commit(join(workspace, 'vendor/a b'), 'inner', 'x');
@@ -177,7 +177,7 @@ To restore the newest of an issue: baton recover <issue>; an earlier one: add --
     expect(one.out).toBe(all.out);
   });
 
-  test('half-made folders and what is not ours are not shown; nothing at all is no failure', async () => {
+  test('unfinished and foreign folders are not shown; an empty list is no failure', async () => {
     const { base, saveDir, fresh, call } = await recoverSetup();
     await mkdir(join(saveDir, '.partial-AB-2@2026-01-01T00.00.00.000Z'), { recursive: true });
     await mkdir(join(saveDir, 'notes'));
@@ -192,7 +192,7 @@ To restore the newest of an issue: baton recover <issue>; an earlier one: add --
 });
 
 describe('what an older Baton saved, without saved.json', () => {
-  test('the bundle tells where HEAD was', async () => {
+  test('HEAD is read from the bundle', async () => {
     const { clone, git, folder, call } = await savedSetup();
     await rm(join(folder, 'saved.json'));
 
