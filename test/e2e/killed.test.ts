@@ -12,11 +12,14 @@ import {
 const AGENTS = 3;
 let installation: Installation;
 
+// Copying and removing an installation takes a while on a busy machine.
+const SETUP_LIMIT_MS = 60_000;
+
 beforeAll(() => {
   installation = new Installation();
-});
+}, SETUP_LIMIT_MS);
 
-afterAll(() => installation.close());
+afterAll(() => installation.close(), SETUP_LIMIT_MS);
 
 /** A daemon with agents in their turns that ignore EOF and TERM and have children outside their process group. */
 async function busy(
