@@ -9,7 +9,7 @@ describe('a place where it cannot work', () => {
 
     const { code, stdout, stderr } = await here.baton('init');
 
-    expect(stdout).toContain('No terminal to ask on: taking the proposals.');
+    expect(stdout).toContain('There is no terminal for questions: the proposals are taken.');
     expect(`${stdout}${stderr}`).toContain('this is not a git repository');
     expect(existsSync(join(here.dir, 'WORKFLOW.md'))).toBe(true);
     expect(code).toBe(0);
