@@ -4,8 +4,8 @@ import { ERRORS } from '../src/domain/error-table.js';
 import type { ErrorCode } from '../src/domain/errors.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { OutcomeError } from '../src/domain/outcome.js';
+import { backoffMs } from './backoff.js';
 import type { Draft } from './draft.js';
-import { backoffMs } from './retry.js';
 import type { State } from './state.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { Claim, Parked, ParkReason, RunFacts, Waiting } from '../src/domain/claim.js';
+import type { Claim, ClaimError, Parked, ParkReason, ResumeThread, RunFacts, Waiting } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Question } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
@@ -42,4 +42,44 @@ export function waitUntil(
     ...next,
   };
   draft.putClaim({ ...claim, status });
+}
+
+/** Requeues an interrupted run on its thread, without counting a failure. */
+export function requeueInterrupted(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  now: Instant,
+  error: ClaimError | null = null,
+  delayMs = 0,
+): void {
+  const resume = resumeOf(run);
+  waitUntil(draft, claim, now, {
+    dueAtMs: now.wallMs + delayMs,
+    ...(resume?.answer
+      ? ({ reason: 'answer', cause: 'answer' } as const)
+      : ({ reason: 'resumed', cause: 'retry' } as const)),
+    attempt: run.attempt,
+    resume,
+    error,
+  });
+}
+
+/** Requeues a run that never reached its agent, with the same reason and attempt. */
+export function requeue(
+  draft: Draft,
+  claim: Claim,
+  run: RunFacts,
+  now: Instant,
+  error: ClaimError | null = null,
+  delayMs = 0,
+): void {
+  const { reason, attempt, resume } = run;
+  const { cause } = run.account;
+  waitUntil(draft, claim, now, { dueAtMs: now.wallMs + delayMs, reason, cause, attempt, resume, error });
+}
+
+function resumeOf(run: RunFacts): ResumeThread | null {
+  if (run.threadId === null) return run.resume;
+  return { threadId: run.threadId, answer: run.answered, commentsReadAtMs: run.startedAtMs };
 }

@@ -6,7 +6,7 @@ import type { Draft } from './draft.js';
 import { holdFor, liftHold } from './holds.js';
 import { ledgerChanges } from './ledger.js';
 import { markOnceStarted } from './once.js';
-import { requeue } from './run-failed.js';
+import { requeue } from './park-and-wait.js';
 import { recordRunEnd, runRecord } from './run-record.js';
 import { type ById, runOf, type State } from './state.js';
 

@@ -2,12 +2,13 @@ import type { Claim, LiveRun, ParkReason, Waiting } from '../src/domain/claim.js
 import type { Instant } from '../src/domain/clock.js';
 import { type Issue, standingOf, stateKey } from '../src/domain/issue.js';
 import type { RunCause, StopReason } from '../src/domain/run.js';
+import { continuationMs } from './backoff.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';
 import { park, waitUntil } from './park-and-wait.js';
-import { continuationMs } from './retry.js';
-import { recordFinished, removeWorkspace, requestStop } from './run-end.js';
+import { removeWorkspace, requestStop } from './run-end.js';
+import { recordFinished } from './run-record.js';
 import { recordOf } from './state.js';
 
 /**

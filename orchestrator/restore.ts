@@ -3,9 +3,9 @@ import type { Instant } from '../src/domain/clock.js';
 import type { Config } from '../src/domain/config.js';
 import type { Durable, DurableClaim } from '../src/domain/durable.js';
 import { cancelled } from '../src/domain/outcome.js';
+import { longestBackoffMs } from './backoff.js';
 import { Draft } from './draft.js';
 import { interruptedRun } from './live-run.js';
-import { longestBackoffMs } from './retry.js';
 import { endRun } from './run-end.js';
 import { runOf, type State } from './state.js';
 

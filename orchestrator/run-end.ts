@@ -1,18 +1,17 @@
 import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import { FINISHED_KEPT, type FinishedIssue, finishedKey } from '../src/domain/durable.js';
 import { scopeOf } from '../src/domain/errors.js';
 import { type Issue, standingOf } from '../src/domain/issue.js';
+import { assertNever } from '../src/domain/json.js';
 import { failure, type Outcome, type OutcomeError } from '../src/domain/outcome.js';
 import type { StopReason } from '../src/domain/run.js';
 import type { Question } from '../src/domain/run-signal.js';
+import { CONTINUATION_MS } from './backoff.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
-import { park, waitUntil } from './park-and-wait.js';
-import { CONTINUATION_MS } from './retry.js';
-import { failRun, requeue, requeueInterrupted } from './run-failed.js';
-import { recordRunEnd } from './run-record.js';
-import { recordOf } from './state.js';
+import { park, requeue, requeueInterrupted, waitUntil } from './park-and-wait.js';
+import { failRun } from './run-failed.js';
+import { recordFinished, recordRunEnd } from './run-record.js';
 
 /** A stop reason with a higher weight replaces an earlier one, because the reason decides what happens after the exit. */
 const WEIGHT: { readonly [reason in StopReason]: number } = {
@@ -64,14 +63,15 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
   const hasBegun = claim.live.run?.stage !== 'claiming';
   // Answers to reads ordered before the exit do not show what the run changed.
   const refusals = outcome.state !== 'success' && isLimit(outcome.error) ? claim.live.refusals : 0;
-  const idle: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), refusals, run: null } };
+  const ended: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), refusals, run: null } };
   if (claim.status.kind === 'parked') {
     const question = run.questions[0] ?? claim.status.question;
-    draft.putClaim({ ...idle, status: { ...claim.status, run: null, question } });
-    draft.noteOn(idle, 'warn', 'unkillable processes are gone, slot is free');
+    draft.putClaim({ ...ended, status: { ...claim.status, run: null, question } });
+    draft.noteOn(ended, 'warn', 'unkillable processes are gone, slot is free');
     return;
   }
-  switch (claim.live.run?.stop ?? null) {
+  const stop = claim.live.run?.stop ?? null;
+  switch (stop) {
     case 'terminal':
       // The issue may have been reopened while its run was stopping.
       if (standingOf(claim.issue, draft.state.config.tracker) !== 'terminal') return draft.release(claim.issue.id);
@@ -84,29 +84,31 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
     case 'gone':
       return draft.release(claim.issue.id);
     case 'operator':
-      return park(draft, idle, 'stopped_by_operator', 'stopped by an operator', now, { threadId: run.threadId });
+      return park(draft, ended, 'stopped_by_operator', 'stopped by an operator', now, { threadId: run.threadId });
     case 'budget':
-      return park(draft, idle, 'budget', 'the token budget of the issue is spent', now, { threadId: run.threadId });
+      return park(draft, ended, 'budget', 'the token budget of the issue is spent', now, { threadId: run.threadId });
     case 'input_timeout': {
       const question = run.questions[0] ?? questionOf(outcome);
-      return park(draft, idle, 'input_required', 'nobody answered in time', now, { question, threadId: run.threadId });
+      return park(draft, ended, 'input_required', 'nobody answered in time', now, { question, threadId: run.threadId });
     }
     case 'day_budget':
     case 'shutdown':
-      if (!hasBegun) return requeue(draft, idle, run, now);
+      if (!hasBegun) return requeue(draft, ended, run, now);
       if (run.questions.length > 0 && claim.live.run?.limits.onInputTimeout === 'park')
-        return park(draft, idle, 'input_required', 'Baton ended while the agent waited for an answer', now, {
+        return park(draft, ended, 'input_required', 'Baton ended while the agent waited for an answer', now, {
           question: run.questions[0] ?? null,
           threadId: run.threadId,
         });
       return outcome.state === 'success'
-        ? finishSuccessfulRun(draft, idle, run, now)
-        : requeueInterrupted(draft, idle, run, now);
+        ? finishSuccessfulRun(draft, ended, run, now)
+        : requeueInterrupted(draft, ended, run, now);
     case 'stalled':
-      return failRun(draft, idle, run, stallError(outcome), now);
+      return failRun(draft, ended, run, stallError(outcome), now);
     case null:
-      if (outcome.state === 'success') return finishSuccessfulRun(draft, idle, run, now);
-      return failRun(draft, idle, run, outcome.error, now, claim.live.run?.phase === 'preparing');
+      if (outcome.state === 'success') return finishSuccessfulRun(draft, ended, run, now);
+      return failRun(draft, ended, run, outcome.error, now, claim.live.run?.phase === 'preparing');
+    default:
+      return assertNever(stop);
   }
 }
 
@@ -123,8 +125,8 @@ export function removeWorkspace(draft: Draft, issue: Issue): void {
 
 function finishSuccessfulRun(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
   if (run.probe) probeSucceeded(draft, claim.issue.id);
-  const rested: Claim = { ...claim, failures: 0, failedAsProbe: false };
-  waitUntil(draft, rested, now, {
+  const reset: Claim = { ...claim, failures: 0, failedAsProbe: false };
+  waitUntil(draft, reset, now, {
     dueAtMs: now.wallMs + CONTINUATION_MS,
     reason: 'continuation',
     cause: 'poll',
@@ -142,20 +144,4 @@ function stallError(outcome: Outcome): OutcomeError {
 
 function questionOf(outcome: Outcome): Question | null {
   return outcome.state === 'success' ? null : (outcome.error.question ?? null);
-}
-
-/** Records that an issue is finished or handed over. Returns false when the issue never had a run. */
-export function recordFinished(draft: Draft, { issue }: Claim, isTerminal: boolean, now: Instant): boolean {
-  const { runs, tokens } = recordOf(draft.state, issue.id);
-  if (runs === 0) return false;
-  const { id: issueId, identifier, title, url, state } = issue;
-  const done: FinishedIssue = { issueId, identifier, title, url, state, isTerminal, atMs: now.wallMs, runs, tokens };
-  const others = draft.state.finished.filter((one) => finishedKey(one) !== finishedKey(done));
-  draft.set({ finished: [...others, done].slice(-FINISHED_KEPT) });
-  draft.note('info', isTerminal ? 'issue is done' : 'issue was handed over', {
-    issueId,
-    identifier,
-    fields: { state, runs, tokens },
-  });
-  return true;
 }

@@ -1,12 +1,25 @@
-import type { Claim, ClaimError, ParkReason, ResumeThread, RunFacts } from '../src/domain/claim.js';
+import type { Claim, ClaimError, ParkReason, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import { type ErrorCode, scopeOf } from '../src/domain/errors.js';
 import type { OutcomeError } from '../src/domain/outcome.js';
+import { backoffMs, FIRST_BACKOFF_MS } from './backoff.js';
 import type { Draft } from './draft.js';
 import { holdFor, probeInconclusive } from './holds.js';
-import { park, waitUntil } from './park-and-wait.js';
+import { park, requeue, requeueInterrupted, waitUntil } from './park-and-wait.js';
 import { applyRateLimit } from './poll.js';
-import { backoffMs, FIRST_BACKOFF_MS } from './retry.js';
+
+/**
+ * Tracker errors that hold the daemon when they hit a run before it begins, because the outage affects every issue. An unreadable
+ * answer (`tracker_response`) counts against its issue.
+ */
+const OUTAGES: ReadonlySet<ErrorCode> = new Set(['tracker_request', 'tracker_status']);
+
+const PARKED_BY: { readonly [code: string]: ParkReason } = {
+  turn_input_required: 'input_required',
+  STOPPED_BY_OPERATOR: 'stopped_by_operator',
+  budget_exceeded: 'budget',
+  unkillable: 'unkillable',
+};
 
 /** Handles a failed run by the scope of its error: hold the daemon, wait for the tracker, park for a person, or back off. */
 export function failRun(
@@ -90,59 +103,6 @@ function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError,
     delay_ms: delayMs,
     run_number: run.number,
   });
-}
-
-/**
- * Tracker errors that hold the daemon when they hit a run before it begins, because the outage affects every issue. An unreadable
- * answer (`tracker_response`) counts against its issue.
- */
-const OUTAGES: ReadonlySet<ErrorCode> = new Set(['tracker_request', 'tracker_status']);
-
-const PARKED_BY: { readonly [code: string]: ParkReason } = {
-  turn_input_required: 'input_required',
-  STOPPED_BY_OPERATOR: 'stopped_by_operator',
-  budget_exceeded: 'budget',
-  unkillable: 'unkillable',
-};
-
-/** Requeues an interrupted run on its thread, without counting a failure. */
-export function requeueInterrupted(
-  draft: Draft,
-  claim: Claim,
-  run: RunFacts,
-  now: Instant,
-  error: ClaimError | null = null,
-  delayMs = 0,
-): void {
-  const resume = resumeOf(run);
-  waitUntil(draft, claim, now, {
-    dueAtMs: now.wallMs + delayMs,
-    ...(resume?.answer
-      ? ({ reason: 'answer', cause: 'answer' } as const)
-      : ({ reason: 'resumed', cause: 'retry' } as const)),
-    attempt: run.attempt,
-    resume,
-    error,
-  });
-}
-
-/** Requeues a run that never reached its agent, with the same reason and attempt. */
-export function requeue(
-  draft: Draft,
-  claim: Claim,
-  run: RunFacts,
-  now: Instant,
-  error: ClaimError | null = null,
-  delayMs = 0,
-): void {
-  const { reason, attempt, resume } = run;
-  const { cause } = run.account;
-  waitUntil(draft, claim, now, { dueAtMs: now.wallMs + delayMs, reason, cause, attempt, resume, error });
-}
-
-function resumeOf(run: RunFacts): ResumeThread | null {
-  if (run.threadId === null) return run.resume;
-  return { threadId: run.threadId, answer: run.answered, commentsReadAtMs: run.startedAtMs };
 }
 
 function pickError({ code, message }: OutcomeError): ClaimError {

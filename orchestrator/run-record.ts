@@ -1,11 +1,11 @@
 import type { Claim, RunFacts } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
-import type { RunEnd, RunRecord } from '../src/domain/durable.js';
+import { FINISHED_KEPT, type FinishedIssue, finishedKey, type RunEnd, type RunRecord } from '../src/domain/durable.js';
 import type { Outcome } from '../src/domain/outcome.js';
 import type { RunAccount, RunCause } from '../src/domain/run.js';
 import type { TokenTotals } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
-import type { State } from './state.js';
+import { recordOf, type State } from './state.js';
 
 /** The facts about a run that are kept after its claim is released. */
 export function newAccount(cause: RunCause, { version, workflowHash }: State): RunAccount {
@@ -55,4 +55,20 @@ export function recordRunEnd(draft: Draft, claim: Claim, run: RunFacts, outcome:
   const error = outcome.state === 'success' ? null : outcome.error;
   const end = { atMs: now.wallMs, outcome: outcome.state, code: error?.code ?? null, message: error?.message ?? null };
   draft.put('ended', run.runId, { record: runRecord(claim, run, end), seq: null });
+}
+
+/** Records that an issue is finished or handed over. Returns false when the issue never had a run. */
+export function recordFinished(draft: Draft, { issue }: Claim, isTerminal: boolean, now: Instant): boolean {
+  const { runs, tokens } = recordOf(draft.state, issue.id);
+  if (runs === 0) return false;
+  const { id: issueId, identifier, title, url, state } = issue;
+  const done: FinishedIssue = { issueId, identifier, title, url, state, isTerminal, atMs: now.wallMs, runs, tokens };
+  const others = draft.state.finished.filter((one) => finishedKey(one) !== finishedKey(done));
+  draft.set({ finished: [...others, done].slice(-FINISHED_KEPT) });
+  draft.note('info', isTerminal ? 'issue is done' : 'issue was handed over', {
+    issueId,
+    identifier,
+    fields: { state, runs, tokens },
+  });
+  return true;
 }

@@ -1,6 +1,6 @@
 import { onFullDisk, outOfFiles, STALL_MS, stopped, withoutTracker } from './faults.mjs';
-import { storeNow } from './look.mjs';
 import { isRoot } from './processes.mjs';
+import { storeNow } from './read-remains.mjs';
 
 const QUESTION = 'item/commandExecution/requestApproval';
 

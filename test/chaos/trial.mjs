@@ -1,7 +1,7 @@
 import { Life } from './life.mjs';
-import { foldersOf, lookAfter, lookAtEnd, storeNow } from './look.mjs';
 import { endProcess, processesWith } from './processes.mjs';
 import { randomFrom } from './random.mjs';
+import { foldersOf, lookAfter, lookAtEnd, storeNow } from './read-remains.mjs';
 import { LIMIT_MS, until } from './until.mjs';
 
 /** Reaping may take a moment after the daemon has logged its start. */

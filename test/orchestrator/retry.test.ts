@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { backoffMs, continuationMs } from '../../orchestrator/retry.js';
+import { backoffMs, continuationMs } from '../../orchestrator/backoff.js';
 import { Core, ofType, started, starts } from '../support/core.js';
 
 describe('backoff', () => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { ADAPTERS } from '../../src/tracker/adapters.js';
 import { createTrackerRegistry, type TrackerEntry } from '../../src/tracker/registry.js';
+import { findProviderSecrets } from '../../src/workflow/secrets.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 
 const entry = (kind: string): TrackerEntry => ({
@@ -41,3 +43,10 @@ describe('tracker.kind', () => {
     expect(() => createTrackerRegistry([entry('a'), entry('a')])).toThrow('same kind');
   });
 });
+
+test.each(ADAPTERS.map(({ kind }) => kind).filter((kind) => kind !== 'local' && kind !== 'command'))(
+  'SEC-12 the usual token variable of %s is secret without being named in WORKFLOW.md',
+  (kind) => {
+    expect(findProviderSecrets(kind, {}).names).not.toEqual([]);
+  },
+);
