@@ -4,7 +4,7 @@ import { RUNTIME_EVENT_TYPES, type RuntimeEvent } from '../domain/run-signal.js'
 import { neutraliseLines } from '../text/neutralise.js';
 import { because, line, took } from '../text/phrases.js';
 import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
-import type { PlanStep, Timeline, TimelineEntry } from './schemas.js';
+import type { PlanStep, TimelineEntry } from './schemas.js';
 
 /** One line of a transcript. */
 export interface TranscriptLine {
