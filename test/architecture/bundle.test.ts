@@ -8,10 +8,10 @@ const root = new URL('../../', import.meta.url).pathname;
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly dependencies: { readonly [name: string]: string };
 };
-/** Native code cannot be taken in; it is loaded from where npm put it. */
+/** Native code cannot be bundled; it is loaded from node_modules. */
 const NATIVE = '@photostructure/sqlite';
 
-test('every package that is taken into the built commands brings its licence along', () => {
+test('the build contains the licence of every bundled package', () => {
   const licences = readFileSync(join(root, 'dist/THIRD-PARTY-LICENCES.txt'), 'utf8');
 
   const taken = Object.entries(dependencies).filter(([name]) => name !== NATIVE);
@@ -20,7 +20,7 @@ test('every package that is taken into the built commands brings its licence alo
   expect(licences).not.toContain(NATIVE);
 });
 
-test('no built file names a folder of the machine that built it', () => {
+test('no built file contains a path of the build machine', () => {
   const files = [
     'src/main.js',
     'src/demo/agent.js',
@@ -33,7 +33,7 @@ test('no built file names a folder of the machine that built it', () => {
   expect(naming).toEqual([]);
 });
 
-test('a build takes away what is old and of no use to it, and nothing that a daemon of yesterday may still load', () => {
+test('a build removes obsolete files except those that a running older daemon may still load', () => {
   const folder = mkdtempSync(join(tmpdir(), 'baton-chunks-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const daysAgo = { 'new.js': 0, 'used.js': 30, 'yesterday.js': 1, 'old.js': 30 };

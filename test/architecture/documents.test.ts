@@ -21,7 +21,7 @@ const DOCUMENTS = FOLDERS.flatMap((folder) =>
 
 const textOf = (document: string) => readFileSync(join(ROOT, document), 'utf8');
 
-/** The cells of every table row, code marks and escapes taken off. */
+/** The cells of every table row, without code marks and escapes. */
 const rowsOf = (markdown: string) =>
   markdown
     .split('\n')
@@ -35,13 +35,13 @@ const rowsOf = (markdown: string) =>
 
 const wordsOf = (cell = '') => Array.from(cell.matchAll(/`([^`]+)`/g), ([, word]) => word ?? '');
 
-/** Whole files: the WORKFLOW.md of the repository, and every example that stands in a document. */
+/** Complete workflows in the documents. */
 const EXAMPLES: [string, string][] = DOCUMENTS.flatMap((document) => {
   const blocks = Array.from(textOf(document).matchAll(/^```\w*\n(---\n[\s\S]*?)^```$/gm), ([, text]) => text ?? '');
   return blocks.map((text): [string, string] => [document, text]);
 });
 
-describe('what the documents show', () => {
+describe('examples and links in the documents', () => {
   test.each([['WORKFLOW.md', textOf('WORKFLOW.md')], ...EXAMPLES])(
     'the workflow in %s loads without a warning, and its prompt renders',
     async (_, text) => {
@@ -58,23 +58,23 @@ describe('what the documents show', () => {
     },
   );
 
-  test('there are examples in the README and in docs/workflow.md', () => {
+  test('the README and docs/workflow.md contain examples', () => {
     expect(EXAMPLES.map(([document]) => document)).toEqual(expect.arrayContaining(['README.md', 'docs/workflow.md']));
   });
 
-  test.each(DOCUMENTS)('every link of %s leads to a file', (document) => {
+  test.each(DOCUMENTS)('every link of %s points to an existing file', (document) => {
     const links = Array.from(textOf(document).matchAll(/\]\(([^)#]+)[^)]*\)/g), ([, link]) => link ?? '');
 
     const dead = links.filter((link) => !link.includes('://') && !existsSync(join(ROOT, dirname(document), link)));
     expect(dead).toEqual([]);
   });
 
-  test.each(DOCUMENTS)('%s names no place of one machine', (document) => {
+  test.each(DOCUMENTS)('%s contains no path of a specific machine', (document) => {
     expect(textOf(document)).not.toMatch(/(?<![\w.$}])\/(?:tmp|work|root|home)\/|https?:\/\/registry|localhost:\d/);
   });
 });
 
-describe('what the documents list is complete and true', () => {
+describe('lists in the documents are complete and correct', () => {
   test('docs/settings.md has a row for every setting, derived from its declaration', () => {
     const rows = textOf('docs/settings.md').split('\n');
 
@@ -98,7 +98,7 @@ describe('what the documents list is complete and true', () => {
     expect(PARK_REASONS.filter((reason) => !rows.includes(reason))).toEqual([]);
   });
 
-  test('S2-59 S2-62 docs/codex.md tells of every event, and what is answered to whom', () => {
+  test('S2-59 S2-62 docs/codex.md lists every event and the answer to every request', () => {
     const text = textOf('docs/codex.md');
     const types = rowsOf(text).flatMap(([first]) => wordsOf(first));
 
@@ -107,7 +107,7 @@ describe('what the documents list is complete and true', () => {
   });
 });
 
-test('docs/operations.md names only log lines that are written, each at its level', () => {
+test('docs/operations.md lists only existing log messages, each with its level', () => {
   const rows = rowsOf(textOf('docs/operations.md')).filter(([level = '']) => /^(fatal|error|warn)$/.test(level));
   const sources = ['src', 'runner', 'orchestrator'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -140,6 +140,6 @@ function settingRow({ key, description, default: fallback, defaultText, unit, re
   return `| \`${key}\` | ${defaultText ?? written} | ${description} | ${restart ? 'yes' : ''} |`;
 }
 
-test('the lock file names no download addresses', () => {
+test('the lock file contains no download addresses', () => {
   expect(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved"|https?:\/\/registry/);
 });

@@ -5,7 +5,7 @@ import { ERRORS } from '../../src/domain/error-table.js';
 
 const ERRORS_PAGE = fileURLToPath(new URL('../../docs/errors.md', import.meta.url));
 
-/** The first cells of the tables whose first column is called "code". */
+/** The first cells of all tables with the first column "code". */
 function documentedCodes(markdown: string): string[] {
   const rows = markdown.split('\n').map((line) => /^\s*\|\s*([^|]*?)\s*\|/.exec(line)?.[1] ?? null);
   const codes: string[] = [];

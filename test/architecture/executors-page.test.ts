@@ -20,7 +20,7 @@ const skill = (name: string, inputs = '') => ({
   [`.baton/capabilities/skill/${name}/run.sh`]: 'true\n',
 });
 
-test.each(WORKFLOWS)('what docs/executors.md shows loads without a warning: %j', async (block) => {
+test.each(WORKFLOWS)('the example in docs/executors.md loads without a warning: %j', async (block) => {
   const dir = temporaryFolder();
   const files = { ...skill('leftovers'), ...skill('lint', 'inputs: [{ name: file, type: string, required: true }]\n') };
   for (const [name, text] of Object.entries(files)) {
@@ -39,11 +39,11 @@ test.each(WORKFLOWS)('what docs/executors.md shows loads without a warning: %j',
   expect(workflow.plan.isImplied).toBe(block === SERVICES);
 });
 
-test('docs/executors.md has an example of steps, of shapes, of activities and of services', () => {
+test('docs/executors.md has examples of steps, shapes, activities and services', () => {
   expect(WORKFLOWS).toHaveLength(4);
 });
 
-test('docs/executors.md names every key of steps, executors and services, and every member of outputs', () => {
+test('docs/executors.md mentions every key of steps, executors, services and outputs', () => {
   const keys = [
     ...Object.values(KIND_SHAPES).flatMap((shape) => Object.keys(shape)),
     ...Object.keys(executorShape).filter((key) => key !== 'executor_type'),
@@ -57,7 +57,7 @@ test('docs/executors.md names every key of steps, executors and services, and ev
   expect(missing).toEqual([]);
 });
 
-test('every heading that docs/executors.md leads to is there', () => {
+test('every heading that docs/executors.md links to exists', () => {
   const headings = Array.from(PAGE.matchAll(/^#+ (.*)$/gm), ([, text = '']) =>
     text
       .toLowerCase()

@@ -18,7 +18,7 @@ function sourceFiles(names = /\.ts$/) {
 }
 
 describe('the product', () => {
-  test('keeps the import rule, the purity of the core, and the form of its files', () => {
+  test('follows the import rule, keeps the core pure, and names its files correctly', () => {
     const files = sourceFiles();
 
     expect(files.length).toBeGreaterThan(10);
@@ -49,7 +49,7 @@ describe('import cycles', () => {
     ]);
   });
 
-  test('files that share an import are no cycle', () => {
+  test('files that share an import are not a cycle', () => {
     const files = {
       'src/a.ts': `import { b } from './b.js';\nimport { c } from './c.js';`,
       'src/b.ts': `import { c } from './c.js';`,
@@ -94,7 +94,7 @@ describe('the import rule', () => {
     ['src/notify/post-notice.ts', `import { h } from '../http/client.js';`],
     ['orchestrator/timers.ts', `setTimeout(() => Date.now(), 1);`],
     ['src/logging/sink.ts', `const now = Date.now();`],
-  ])('allows %s to say %j', (path, text) => {
+  ])('allows in %s the text %j', (path, text) => {
     expect(check(path, text)).toEqual([]);
   });
 
@@ -128,7 +128,7 @@ describe('the import rule', () => {
     ['src/store/store.ts', 'const x = require(name);'],
     ['src/text/format-time.ts', `import { inspect } from 'node:util';`],
     ['src/page/model/words.ts', `import { inspect } from 'node:util';`],
-  ])('forbids %s to say %j', (path, text) => {
+  ])('forbids in %s the text %j', (path, text) => {
     expect(check(path, text)).toHaveLength(1);
   });
 
@@ -146,7 +146,7 @@ describe('the import rule', () => {
     "import { readFileSync } from 'node:fs';",
     "import type { Logger } from 'pino';",
     "type X = import('pino').Logger;",
-  ])('forbids a pure file to say %j', (text) => {
+  ])('forbids in a pure file the text %j', (text) => {
     expect(check('orchestrator/decide.ts', text).join()).toMatch(/is pure but/);
     expect(check('src/domain/new.ts', text).join()).toMatch(/is pure but/);
   });
@@ -158,11 +158,11 @@ describe('the import rule', () => {
     `const text = \`setTimeout \${name} Math.random\`;`,
     'const pid = run.process.pid;',
     'const half = total / 2; // it’s fine',
-  ])('lets a pure file say %j', (text) => {
+  ])('allows in a pure file the text %j', (text) => {
     expect(check('orchestrator/decide.ts', text)).toEqual([]);
   });
 
-  test.each(['execa', 'node:child_process', 'child_process'])('forbids %s outside of containment', (name) => {
+  test.each(['execa', 'node:child_process', 'child_process'])('forbids %s outside containment', (name) => {
     const text = `import { x } from '${name}';`;
 
     for (const path of ['runner/run-attempt.ts', 'hooks/run-hook.ts', 'src/daemon/daemon.ts', 'src/cli/run.ts']) {

@@ -2,12 +2,12 @@ import { posix } from 'node:path';
 import { readSource, type SourceText } from './source-text.js';
 
 export interface SourceFile {
-  /** From the top of the project, with `/`. */
+  /** Relative to the root of the project, with `/`. */
   readonly path: string;
   readonly text: string;
 }
 
-/** Every breach of the rules of DESIGN.md section 2 and STYLE.md, as `path: what is wrong`. Pure. */
+/** Returns every violation of the import rules as `path: problem`. Pure. */
 export function violations(files: readonly SourceFile[]): string[] {
   return files.flatMap((file) => {
     const source = readSource(file.text);
@@ -60,7 +60,7 @@ function importedFiles(path: string, text: string): string[] {
     });
 }
 
-/** The demo agent is itself inside a run and its containment; the demo's repository is made before there is a daemon. */
+/** The demo agent already runs inside containment; the demo's repository is created before the daemon starts. */
 const STARTERS: readonly string[] = ['runner/contain/process.ts', 'src/demo/run-child.ts'];
 
 /** The specifiers of all imports, static, dynamic, of types, and re-exports. */
@@ -92,26 +92,26 @@ function mayImport(from: string, to: string): boolean {
   if (home === target && home !== 'src') return true;
   if (home === 'src/domain') return false;
   if (target === 'src/domain') return true;
-  // Text helpers are pure; the core decides with codes and needs no text.
+  // Text helpers are pure. The core works with codes and needs no text.
   if (target === 'src/text') return home !== 'orchestrator';
   if (target === 'src/http') return HTTP_CALLERS.includes(home);
   if (home === 'src/page') return target === 'src/api';
-  // A status is a view of the core's state. To say why an issue does not start it asks the very functions that decide it, as a
-  // second telling of the rules would drift from the first. Only the pure files: it may look, and move nothing.
+  // The status calls the core's own decision functions to explain why an issue does not start, so the rules exist once. It may
+  // import only the pure files, because it must not change state.
   if (home === 'src/api' && target === 'orchestrator') return isPure(to);
   return home === 'runner' && (target === 'hooks' || target === 'templates');
 }
 
 const HTTP_CALLERS = ['src/tracker', 'src/notify', 'runner'];
 
-/** `top` sees everything. A file directly in `src` (`src`) is an adapter of its own. Anything else is its folder. */
+/** `top` may import everything. A file directly in `src` (`src`) is an adapter. Any other file belongs to its folder. */
 function areaOf(path: string): string {
   if (/^src\/(?:main\.ts$|daemon\/)/.test(path) || path.startsWith('src/cli/')) return 'top';
   const folders = posix.dirname(path).split('/');
   return folders.slice(0, folders[0] === 'src' ? 2 : 1).join('/');
 }
 
-/** The page and what it imports. */
+/** The page and its imports. */
 function isForBrowsers(path: string): boolean {
   return /^src\/(?:page|text|domain)\//.test(path) && path !== TERMINAL_ONLY;
 }
@@ -155,7 +155,7 @@ function purityViolations({ code }: SourceText, imports: readonly string[]): str
   const mentions = IMPURITIES.filter(([, pattern]) => pattern.test(code)).map(
     ([name]) => `is pure but mentions ${name}`,
   );
-  // Types are gone at run time, but a core that needs a package's types still depends on the package.
+  // Type imports vanish at run time, but they still make the core depend on the package.
   const packages = imports.filter((specifier) => !specifier.startsWith('.'));
   return [...mentions, ...packages.map((name) => `is pure but imports ${name}`)];
 }

@@ -1,6 +1,6 @@
 /**
- * Source text without what is not code: comments are gone, regular expressions and texts are empty, a string literal is
- * `"<its number>"`. So that `process.` in a comment is no mention, and `${Date.now()}` in a template is one.
+ * Reduces source text to code: comments are removed, regular expressions and template texts are empty, and a string literal is
+ * `"<its number>"`. So `process.` in a comment does not count, and `${Date.now()}` in a template does.
  */
 export interface SourceText {
   readonly code: string;
@@ -10,7 +10,7 @@ export interface SourceText {
 export function readSource(text: string): SourceText {
   let code = '';
   const strings: string[] = [];
-  /** For each open `${`, how many braces are open within it. */
+  /** For each open `${`, the number of open braces inside it. */
   const templates: number[] = [];
   let at = 0;
 
@@ -70,7 +70,7 @@ function endOfString(text: string, start: number): number {
   return at;
 }
 
-/** A slash divides after a value and begins a regular expression after anything else. */
+/** A slash after a value is a division; any other slash starts a regular expression. */
 function beginsRegularExpression(before: string): boolean {
   const word = /[\w$]+\s*$/.exec(before)?.[0].trim();
   if (word !== undefined)

@@ -26,7 +26,7 @@ function put(folder: string, name: string, text: string): string {
   return join(folder, name);
 }
 
-test('the plan is told in words, and codex is of no interest where no step starts it', async () => {
+test('the plan is described in words, and codex is not checked when no step starts it', async () => {
   const { code, of, findings } = await checked(
     world({ env: { TOKEN: 'x' } }),
     `${SERVICES}
@@ -50,7 +50,7 @@ steps:
   expect(code).toBe(0);
 });
 
-test('a workflow without steps has nothing to tell of them', async () => {
+test('a workflow without steps has no findings about steps', async () => {
   const io = world();
   io.program('codex', '#!/bin/sh\necho codex-cli 9.9.9\n');
 
@@ -60,7 +60,7 @@ test('a workflow without steps has nothing to tell of them', async () => {
   expect(of('agent_found')).toHaveLength(1);
 });
 
-describe('S1-11 what auto became', () => {
+describe('S1-11 the resolution of auto', () => {
   const auto = `${SERVICES}\nsteps: [{id: a, kind: agent, backend: auto, agent: x}]`;
   const env = { TOKEN: 'x' };
   const words = async (rest: string, options: { backend?: string } = {}, more: NodeJS.ProcessEnv = {}) => {
@@ -69,7 +69,7 @@ describe('S1-11 what auto became', () => {
     return (await checked(io, rest, options)).of('backend').map(({ message }) => message);
   };
 
-  test('is told with its reason where a step says auto, or somebody set it', async () => {
+  test('is shown with its reason when a step has auto or a backend is configured', async () => {
     expect(await words(auto)).toEqual(['backend: auto became http, because nothing else is set']);
     expect(await words(`runtime: {backend: cli}\n${auto}`)).toEqual([
       'backend: auto became cli, because runtime.backend is set',
@@ -80,11 +80,11 @@ describe('S1-11 what auto became', () => {
     ]);
   });
 
-  test('is not told where nobody asked', async () => {
+  test('is not shown when no step has auto and no backend is configured', async () => {
     expect(await words('steps: [{id: a, kind: agent}]')).toEqual([]);
   });
 
-  test('S1-25 a flag that is none is an error without a line', async () => {
+  test('S1-25 an invalid flag is an error without a line', async () => {
     const { code, of } = await checked(world({ env }), auto, { backend: 'x' });
 
     expect(code).toBe(2);
@@ -94,7 +94,7 @@ describe('S1-11 what auto became', () => {
   });
 });
 
-test('every fault of the load has its own code, line and advice; those of definitions their own file', async () => {
+test('every load error has its own code, line and advice; errors in definitions have their file', async () => {
   const io = world();
   io.program('codex', '#!/bin/sh\necho 1\n');
   put(io.dir, '.baton/executors/wrong.yaml', 'schemaVersion: 1\n');
@@ -140,7 +140,7 @@ test('a warning about a definition names its file', async () => {
 describe('the command of an external executor', () => {
   const uses = (definition: string) => `executors: {e: ${definition}}\nsteps: [{id: a, kind: external, executor: e}]`;
 
-  test('is looked up as it will be: from the folder of its definition, or on PATH', async () => {
+  test('is looked up as at run time, in the folder of its definition or on PATH', async () => {
     const io = world();
     const onPath = io.program('harness', '#!/bin/sh\n');
     const own = put(io.dir, 'bin/own', '#!/bin/sh\n');
@@ -159,7 +159,7 @@ describe('the command of an external executor', () => {
     ]);
   });
 
-  test('that is not there, or may not be executed, is an error of the world: exit 1', async () => {
+  test('is an environment error with exit 1 when it is missing or not executable', async () => {
     const missing = await checked(world(), uses('{command: no-such-harness}'));
     const io = world();
     put(io.dir, 'plain.txt', 'x');
@@ -171,14 +171,14 @@ describe('the command of an external executor', () => {
     }
   });
 
-  test('that is defined but used by no step is not looked up', async () => {
+  test('is not looked up when no step uses it', async () => {
     const io = world();
     io.program('codex', '#!/bin/sh\necho 1\n');
 
     expect((await checked(io, 'executors: {e: {command: no-such-harness}}')).steps).toEqual([]);
   });
 
-  test('a variable that its env refers to and that is not set is a warning', async () => {
+  test('causes a warning when its env refers to an unset variable', async () => {
     const io = world();
     io.program('harness', '#!/bin/sh\n');
 
@@ -190,7 +190,7 @@ describe('the command of an external executor', () => {
   });
 });
 
-test('what lies in the folders of capabilities and cannot be used is a warning', async () => {
+test('an unusable entry in the capabilities folders is a warning', async () => {
   const io = world();
   const root = '.baton/capabilities';
   put(

@@ -27,15 +27,15 @@ async function checked(io: World, text: string | null, registry = memoryRegistry
   return { code, ok, findings, summary, of };
 }
 
-/** A world in which everything is as it should be. */
+/** An environment without problems. */
 function goodWorld(env: NodeJS.ProcessEnv = {}): World {
   const io = world({ env });
   io.program('codex', CODEX);
   return io;
 }
 
-describe('a workflow that is fine', () => {
-  test('is ready, says how many issues would start, and exits 0', async () => {
+describe('a valid workflow', () => {
+  test('is ready, shows how many issues would start, and exits 0', async () => {
     const io = goodWorld();
     io.write('WORKFLOW.md', settings());
     const tracker = new MemoryTracker();
@@ -50,7 +50,7 @@ describe('a workflow that is fine', () => {
     expect(tracker.isClosed).toBe(true);
   });
 
-  test('leaves nothing behind: no folder, no file, no process', async () => {
+  test('leaves no folder, file or process behind', async () => {
     const io = goodWorld();
     const hooks = 'hooks:\n  after_create: echo hello\n';
 
@@ -69,7 +69,7 @@ describe('a workflow that is fine', () => {
   });
 
   test.each(['$PWD/codex', '"$BATON_WORKSPACE"/codex', 'DIR/codex', './codex'])(
-    'a codex of the repository itself is not started: %s',
+    'a codex from the repository itself is not started: %s',
     async (command) => {
       const io = goodWorld();
       chmodSync(io.write('codex', '#!/bin/sh\ntouch started\n'), 0o755);
@@ -93,7 +93,7 @@ describe('a workflow that is fine', () => {
 });
 
 describe('the file', () => {
-  test('all problems of the settings come at once, with the prompt and the hooks, each with its line; exit 2', async () => {
+  test('all problems of settings, prompt and hooks are reported together, each with its line; exit 2', async () => {
     const text = `---\ntracker: { kind: memory }\nagent:\n  max_turns: many\n  max_trns: 3\nhooks:\n  timeout_ms: soon\n  before_run: |\n    echo 1\n    fi\n---\n\nDo {{ issue.titel }}\n`;
 
     const { code, findings } = await checked(goodWorld(), text);
@@ -133,7 +133,7 @@ describe('the file', () => {
   });
 });
 
-test('a token in the file itself is a warning with its line, and is not printed', async () => {
+test('a token in the file is a warning with its line, and is not printed', async () => {
   const io = goodWorld();
 
   const { code, findings } = await checked(
@@ -147,7 +147,7 @@ test('a token in the file itself is a warning with its line, and is not printed'
 });
 
 describe('the agent', () => {
-  test('that is not installed is an error with the line to install it; exit 1', async () => {
+  test('is an error with the install command when it is not installed; exit 1', async () => {
     const io = world({ env: { PATH: '/usr/bin:/bin' } });
 
     const { code, of } = await checked(io, settings('codex:\n  command: FOO=1 codexx-app app-server'));
@@ -156,7 +156,7 @@ describe('the agent', () => {
     expect(of('codex_not_found')).toMatchObject([{ level: 'error', line: 7, column: 18 }]);
   });
 
-  test('that only the terminal finds is told apart: the login shell has another PATH', async () => {
+  test('has its own error when only the terminal finds it, because the login shell has another PATH', async () => {
     const io = goodWorld();
     writeFileSync(join(io.homeDir, '.profile'), 'PATH=/usr/bin:/bin\n');
 
@@ -168,7 +168,7 @@ describe('the agent', () => {
     ]);
   });
 
-  test('whose version takes for ever is ended and told', { timeout: 20_000 }, async () => {
+  test('is stopped and reported when its version command hangs', { timeout: 20_000 }, async () => {
     const io = goodWorld();
     io.program('codex', '#!/bin/sh\ntrap "" TERM\nsleep 1000 & wait\nsleep 1000\n');
 
@@ -178,7 +178,7 @@ describe('the agent', () => {
     expect(of('agent_no_version')).toHaveLength(1);
   });
 
-  test('a profile that ends the shell is an error, whatever it printed before', async () => {
+  test('a profile that exits the shell is an error, whatever it printed before', async () => {
     const io = goodWorld();
     writeFileSync(join(io.homeDir, '.profile'), 'echo hello\nexit 3\n');
 
@@ -188,7 +188,7 @@ describe('the agent', () => {
     expect(of('shell_failed')).toHaveLength(1);
   });
 
-  test('a command that would run something to be resolved is not run', async () => {
+  test('a command is not executed to resolve its program', async () => {
     const io = goodWorld();
     const trap = join(io.dir, 'trap');
 
@@ -200,7 +200,7 @@ describe('the agent', () => {
 });
 
 describe('the tracker', () => {
-  test('issues without the label make a note that names the label', async () => {
+  test('issues without the label cause a note that names the label', async () => {
     const tracker = new MemoryTracker();
     tracker.put('A-1');
 
@@ -213,7 +213,7 @@ describe('the tracker', () => {
     ]);
   });
 
-  test('that cannot be reached is an error and exit 1', async () => {
+  test('an unreachable tracker is an error and exit 1', async () => {
     const tracker = new MemoryTracker();
     tracker.fail();
 
@@ -224,7 +224,7 @@ describe('the tracker', () => {
     expect(tracker.isClosed).toBe(true);
   });
 
-  test('what it could not read is told', async () => {
+  test('issues that the tracker cannot read are reported', async () => {
     class Odd extends MemoryTracker {
       override async issuesByStates(): Promise<IssueBatch> {
         return { issues: [], unknown: [], problems: ['tasks/x.md:3 has no id\u001b[2J'] };
@@ -237,7 +237,7 @@ describe('the tracker', () => {
     expect(of('tracker_problem')).toMatchObject([{ level: 'warning' }]);
   });
 
-  test('a token that is missing is named once, and its line', async () => {
+  test('a missing token is reported once with its line', async () => {
     const registry = createTrackerRegistry([
       {
         kind: 'memory',
@@ -257,7 +257,7 @@ describe('the tracker', () => {
     expect(told.map(({ level, line }) => `${level} ${line}`)).toEqual(['warning 6', 'error 5']);
   });
 
-  test('secrets are never printed, and control characters of a tracker neither', async () => {
+  test('secrets and control characters of a tracker are not printed', async () => {
     const secret = 'tok-0123456789abcdef';
     const tracker = new MemoryTracker();
     tracker.fail(new BatonError('tracker_auth', `refused Bearer ${secret}\u001b[2J`));
@@ -280,14 +280,14 @@ describe('hooks', () => {
     ['a block', 'hooks:\n  before_run: | # why\n\n    echo 1\n    if true; then\n', 10, 5],
     ['a one-liner', "hooks: { before_run: 'echo )' }", 6, 23],
     ['a folded block', 'hooks:\n  before_run: >\n    echo )\n', 8, 5],
-  ])('a syntax error in %s is told with its line', async (_, hooks, line, column) => {
+  ])('a syntax error in %s is reported with its line', async (_, hooks, line, column) => {
     const { code, of } = await checked(goodWorld(), settings(hooks));
 
     expect(code).toBe(2);
     expect(of('syntax_error')).toMatchObject([{ line, column }]);
   });
 
-  test('a ready-made script that does not exist is told', async () => {
+  test('a missing shipped script is reported', async () => {
     const { code, of } = await checked(goodWorld(), settings(`hooks: { after_run: 'bash "$BATON_HOOKS/push-it.sh"' }`));
 
     expect(code).toBe(2);
@@ -296,12 +296,12 @@ describe('hooks', () => {
 
   const CLONE = 'bash "$BATON_HOOKS/clone-or-update.sh"';
   test.each<[string, string, NodeJS.ProcessEnv, number, string[]]>([
-    ['set nowhere', CLONE, {}, 1, ['variable_missing']],
-    ['set but not let through', CLONE, { BATON_REPO_URL: 'x' }, 1, ['variable_missing']],
+    ['not set', CLONE, {}, 1, ['variable_missing']],
+    ['set but not passed on', CLONE, { BATON_REPO_URL: 'x' }, 1, ['variable_missing']],
     ['assigned but not exported', `BATON_REPO_URL=x; ${CLONE}`, {}, 1, ['variable_missing']],
-    ['given to it alone', `BATON_REPO_URL="x y" ${CLONE}`, {}, 0, []],
+    ['set for the script only', `BATON_REPO_URL="x y" ${CLONE}`, {}, 0, []],
     ['assigned by the hook', `export BATON_REPO_URL=x; ${CLONE}`, {}, 0, []],
-  ])('what a ready-made script needs, %s', async (_, script, env, code, codes) => {
+  ])('a variable of a shipped script that is %s', async (_, script, env, code, codes) => {
     const found = await checked(goodWorld(env), settings(`hooks:\n  after_create: |\n    ${script}`));
 
     expect(found.code).toBe(code);
@@ -310,7 +310,7 @@ describe('hooks', () => {
     ).toEqual(codes);
   });
 
-  test('what env_allow lets through is seen', async () => {
+  test('a variable in env_allow is passed on', async () => {
     const io = goodWorld({ BATON_REPO_URL: 'x' });
 
     const { code } = await checked(
@@ -321,7 +321,7 @@ describe('hooks', () => {
     expect(code).toBe(0);
   });
 
-  test('variables that hooks or the agent command will not see are told once each, where they are used', async () => {
+  test('variables that hooks or the agent command do not receive are reported once each, at their use', async () => {
     const io = goodWorld({ DEPLOY_HOST: 'h', BOARD_TOKEN: 'secret-token', FROM_PROFILE: '' });
     writeFileSync(join(io.homeDir, '.profile'), `PATH="${io.env.PATH}"\nexport FROM_PROFILE=1\n`);
     const hooks = `codex:\n  command: codex -c "$DEPLOY_HOST" app-server\nhooks:\n  after_run: |\n    echo "$HOME $BATON_ISSUE_ID $TMPDIR $FROM_PROFILE $1 $? \${X:-1} '$NOWHERE'"\n    for f in *; do echo "$f"; done\n    ssh "$DEPLOY_HOST" "$BOARD_TOKEN" "$DEPLOY_HOST"\n`;
@@ -339,8 +339,8 @@ describe('hooks', () => {
   });
 });
 
-describe('the place', () => {
-  test('a token in a shell profile is told with its line, without its value', async () => {
+describe('the environment', () => {
+  test('a token in a shell profile is reported with its line and without its value', async () => {
     const io = goodWorld();
     writeFileSync(join(io.homeDir, '.bashrc'), '# mine\nexport BOARD_TOKEN=abcdefghijkl\n');
     const text = settings().replace('kind: memory', 'kind: memory\n  provider: { token: $BOARD_TOKEN }');
@@ -353,11 +353,11 @@ describe('the place', () => {
 
   test.each([
     ['is the home directory', (io: World) => io.homeDir, /home directory/],
-    ['is open to everybody', (io: World) => openFolder(join(io.dir, 'ws')), /every user/],
+    ['is writable by every user', (io: World) => openFolder(join(io.dir, 'ws')), /every user/],
     ['is a file', (io: World) => io.write('file', ''), /not a directory/],
     ['is below a file', (io: World) => join(io.write('file', ''), 'ws'), /file in its path/],
-    ['leads to the project by a symlink', (io: World) => linkTo(io.dir, join(io.homeDir, 'link')), /WORKFLOW\.md/],
-  ])('a root that %s is an error, and nothing is made', async (_, root, message) => {
+    ['is a symlink to the project', (io: World) => linkTo(io.dir, join(io.homeDir, 'link')), /WORKFLOW\.md/],
+  ])('a workspace root that %s is an error, and nothing is created', async (_, root, message) => {
     const io = goodWorld();
 
     const { code, of } = await checked(io, settings().replace('{ min_free_mb: 1 }', `\n  root: ${root(io)}`));
@@ -366,7 +366,7 @@ describe('the place', () => {
     expect(of('invalid_workspace_root')).toMatchObject([{ line: 6, message: expect.stringMatching(message) }]);
   });
 
-  test('workspaces inside the state directory, which no run can see, are an error', async () => {
+  test('workspaces inside the state directory are an error, because runs cannot see it', async () => {
     const io = goodWorld();
     io.write(
       'WORKFLOW.md',
@@ -385,7 +385,7 @@ describe('the place', () => {
     expect(io.out()).toMatch(/inside the state directory/);
   });
 
-  test('a disk that is too full is an error outside of the settings', async () => {
+  test('a full disk is an environment error', async () => {
     const { code, of } = await checked(goodWorld(), settings().replace('min_free_mb: 1', 'min_free_mb: 999999999999'));
 
     expect(code).toBe(1);
@@ -399,7 +399,7 @@ describe('the place', () => {
     expect(of('not_isolated')).toMatchObject([{ level: 'warning', line: 6 }]);
   });
 
-  test('WORKFLOW.md inside the workspaces is told', async () => {
+  test('WORKFLOW.md inside the workspaces is reported', async () => {
     const io = goodWorld();
     const { findings } = await checked(io, settings().replace('{ min_free_mb: 1 }', '{ root: . }'));
 

@@ -3,7 +3,7 @@ import { BoundedMap } from '../../src/domain/bounded-map.js';
 
 const weighted = (maxEntries: number) => new BoundedMap<string, number>(maxEntries, { max: 100, of: (bytes) => bytes });
 
-test('the entry that was used least recently goes first', () => {
+test('the least recently used entry is evicted first', () => {
   const map = weighted(10);
   for (const key of ['a', 'b', 'c']) map.set(key, 30);
   map.get('a');
@@ -13,7 +13,7 @@ test('the entry that was used least recently goes first', () => {
   expect(['a', 'b', 'c', 'd'].filter((key) => map.has(key))).toEqual(['a', 'c', 'd']);
 });
 
-test('many light entries are bounded by their number', () => {
+test('the number of light entries is limited', () => {
   const map = weighted(3);
 
   for (const key of ['a', 'b', 'c', 'd']) map.set(key, 1);
@@ -21,7 +21,7 @@ test('many light entries are bounded by their number', () => {
   expect(['a', 'b', 'c', 'd'].filter((key) => map.has(key))).toEqual(['b', 'c', 'd']);
 });
 
-test('a value that is set again weighs once, and one that is too heavy only removes its predecessor', () => {
+test('a replaced value counts once; a value that is too heavy only removes the old one', () => {
   const map = weighted(10);
   for (let n = 0; n < 20; n++) map.set('a', 60);
   map.set('b', 40);

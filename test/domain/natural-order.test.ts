@@ -12,7 +12,7 @@ test.each([
   expect([...names].reverse().sort(naturalOrder)).toEqual(names);
 });
 
-test('it is a total order: only equal texts are equal, and it never contradicts itself', () => {
+test('natural order is a total order in which only equal texts are equal', () => {
   const name = fc.oneof(fc.string(), fc.stringMatching(/^[A-B]{0,2}-?[0-9]{0,3}[a.]?[0-9]{0,2}$/));
   fc.assert(
     fc.property(name, name, name, (a, b, c) => {

@@ -11,7 +11,7 @@ import {
   success,
 } from '../../src/domain/outcome.js';
 
-/** The attempt loop in words, and the scope that stands for it. */
+/** What the attempt loop does, and the error scope for it. */
 const ATTEMPT_LOOP = { backoff: 'issue', hold: 'daemon', parked: 'park', none: 'none' } as const satisfies {
   readonly [word: string]: ErrorScope;
 };
@@ -32,49 +32,49 @@ const ROWS: readonly Row[] = [
     'no',
     'backoff',
   ],
-  ['S4-21 an external executor over its time', 'AGENT_TIMEOUT', 'timeout', 'yes', 'backoff'],
-  ['an external executor that somebody else kills', 'AGENT_CANCELLED', 'cancelled', 'no', 'backoff'],
+  ['S4-21 an external executor that times out', 'AGENT_TIMEOUT', 'timeout', 'yes', 'backoff'],
+  ['an external executor killed from outside', 'AGENT_CANCELLED', 'cancelled', 'no', 'backoff'],
 
   ['an agent that does not answer', 'response_timeout', 'timeout', 'no', 'backoff'],
-  ['an agent that ends in the middle', 'port_exit', 'failed', 'no', 'backoff'],
-  ['a turn over its time', 'turn_timeout', 'timeout', 'no', 'backoff'],
+  ['an agent that exits during a turn', 'port_exit', 'failed', 'no', 'backoff'],
+  ['a turn that times out', 'turn_timeout', 'timeout', 'no', 'backoff'],
   ['a turn that failed', 'turn_failed', 'failed', 'no', 'backoff'],
   ['a turn that was interrupted', 'turn_cancelled', 'failed', 'no', 'backoff'],
   ['an agent that answers with an error', 'response_error', 'failed', 'no', 'backoff'],
   ['an agent that cannot be started', 'spawn_failed', 'failed', 'no', 'backoff'],
   ['an agent that needs a person', 'turn_input_required', 'failed', 'no', 'parked'],
-  ['an agent command that is not there', 'codex_not_found', 'failed', 'no', 'hold'],
-  ['credentials that the model service refuses', 'agent_unauthorized', 'failed', 'no', 'hold'],
-  ['a spent quota', 'agent_quota', 'failed', 'no', 'hold'],
-  ['a model that is not there', 'agent_model_not_found', 'failed', 'no', 'hold'],
-  ['a model service out of reach', 'agent_unreachable', 'failed', 'no', 'hold'],
+  ['a missing agent command', 'codex_not_found', 'failed', 'no', 'hold'],
+  ['credentials that the model service rejects', 'agent_unauthorized', 'failed', 'no', 'hold'],
+  ['an exhausted quota', 'agent_quota', 'failed', 'no', 'hold'],
+  ['a missing model', 'agent_model_not_found', 'failed', 'no', 'hold'],
+  ['an unreachable model service', 'agent_unreachable', 'failed', 'no', 'hold'],
 
-  ['S4-19 S4-20 a service out of reach, or 5xx', 'SERVICE_UNAVAILABLE', 'failed', 'yes', 'backoff'],
-  ['S4-21 a service over its time', 'SERVICE_TIMEOUT', 'timeout', 'yes', 'backoff'],
-  ['S4-22 4xx, or an answer of the wrong shape', 'SERVICE_REJECTED', 'failed', 'no', 'backoff'],
+  ['S4-19 S4-20 an unreachable service, or 5xx', 'SERVICE_UNAVAILABLE', 'failed', 'yes', 'backoff'],
+  ['S4-21 a service that times out', 'SERVICE_TIMEOUT', 'timeout', 'yes', 'backoff'],
+  ['S4-22 4xx, or an invalid response', 'SERVICE_REJECTED', 'failed', 'no', 'backoff'],
   ['code that fails or is killed', 'CODE_FAILED', 'failed', 'no', 'backoff'],
 
   ['a capability executor that does not connect', 'CONNECTION_FAILED', 'failed', 'yes', 'backoff'],
-  ['S4-21 a capability over its time', 'EXECUTION_TIMEOUT', 'timeout', 'yes', 'backoff'],
-  ['a capability executor that ends early', 'PROCESS_CRASHED', 'failed', 'no', 'backoff'],
+  ['S4-21 a capability that times out', 'EXECUTION_TIMEOUT', 'timeout', 'yes', 'backoff'],
+  ['a capability executor that exits early', 'PROCESS_CRASHED', 'failed', 'no', 'backoff'],
   ['a capability that reports an error', 'CAPABILITY_FAILED', 'failed', 'no', 'backoff'],
-  ['code that is no JavaScript', 'SYNTAX_ERROR', 'failed', 'no', 'backoff'],
-  ['an entry point that is not there', 'ACTION_BLOCK_NOT_FOUND', 'failed', 'no', 'backoff'],
-  ['a definition that cannot be used', 'INVALID_ACTION_BLOCK', 'failed', 'no', 'backoff'],
-  ['parameters that a capability does not take', 'INVALID_REQUEST', 'failed', 'no', 'backoff'],
+  ['code that is not JavaScript', 'SYNTAX_ERROR', 'failed', 'no', 'backoff'],
+  ['a missing entry point', 'ACTION_BLOCK_NOT_FOUND', 'failed', 'no', 'backoff'],
+  ['an unusable definition', 'INVALID_ACTION_BLOCK', 'failed', 'no', 'backoff'],
+  ['parameters that a capability rejects', 'INVALID_REQUEST', 'failed', 'no', 'backoff'],
 
   ['S1-34 S4-22 a step that cannot be run as written', 'JobValidation', 'failed', 'no', 'hold'],
-  ['S1-34 HTTP with nothing to send to', 'UnwiredHttpTransport', 'failed', 'no', 'hold'],
-  ['S1-34 a backend that is none', 'invalid_backend', 'failed', 'no', 'hold'],
-  ['S1-34 an executor that is not there', 'EXECUTOR_NOT_FOUND', 'failed', 'no', 'hold'],
-  ['S1-34 a capability that is not there', 'CAPABILITY_NOT_FOUND', 'failed', 'no', 'hold'],
+  ['S1-34 HTTP without a service', 'UnwiredHttpTransport', 'failed', 'no', 'hold'],
+  ['S1-34 an invalid backend', 'invalid_backend', 'failed', 'no', 'hold'],
+  ['S1-34 a missing executor', 'EXECUTOR_NOT_FOUND', 'failed', 'no', 'hold'],
+  ['S1-34 a missing capability', 'CAPABILITY_NOT_FOUND', 'failed', 'no', 'hold'],
 
-  ['a token that names nothing', 'step_data_error', 'failed', 'no', 'backoff'],
+  ['an unresolvable token', 'step_data_error', 'failed', 'no', 'backoff'],
   ['a condition that is neither true nor false', 'expression_error', 'failed', 'no', 'backoff'],
   ['a loop with too many items', 'loop_too_long', 'failed', 'no', 'backoff'],
   ['a prompt that cannot be rendered', 'template_render_error', 'failed', 'no', 'backoff'],
   ['a hook that fails', 'hook_failed', 'failed', 'no', 'backoff'],
-  ['a hook over its time', 'hook_timeout', 'failed', 'no', 'backoff'],
+  ['a hook that times out', 'hook_timeout', 'failed', 'no', 'backoff'],
 ];
 
 describe('outcome and retry', () => {
@@ -115,30 +115,30 @@ describe('outcome and retry', () => {
     expect(success({ a: 1 })).toEqual({ state: 'success', output: { a: 1 }, meta: {} });
   });
 
-  test('what else is known of a failure is kept beside it', () => {
+  test('a failure keeps its additional fields', () => {
     const outcome = failure('agent_quota', 'why', { resetAtMs: 5, meta: { turns: 2 } });
 
     expect(outcome.error).toEqual({ code: 'agent_quota', message: 'why', retryable: false, resetAtMs: 5 });
     expect(outcome.meta).toEqual({ turns: 2 });
   });
 
-  test('S1-34 S4-22 a step is repeated only for the codes whose row says so', () => {
+  test('S1-34 S4-22 a step is retried only for the codes marked so in the table', () => {
     const codes = Object.entries({ ...RUN_ERRORS, ...STEP_ERRORS });
 
     const retryable = codes.filter(([, facts]) => facts.retryable).map(([code]) => code);
 
-    // The store is the daemon's: no step ends with it.
+    // Store errors belong to the daemon; no step ends with one.
     const wanted = ROWS.filter(([, , , stepLoop]) => stepLoop === 'yes').map(([, code]) => code);
     expect(retryable.toSorted()).toEqual([...wanted, 'store_failed'].toSorted());
   });
 
-  test('S1-34 no error that holds the daemon or waits for a person is repeated by a step', () => {
+  test('S1-34 a step does not retry errors that hold the daemon or wait for a person', () => {
     const codes = Object.entries(STEP_ERRORS).filter(([, facts]) => facts.scope !== 'issue');
 
     expect(codes.filter(([, facts]) => facts.retryable)).toEqual([]);
   });
 
-  test('every code of a step has its row', () => {
+  test('every step error code has a row', () => {
     const rows = new Set(ROWS.map(([, code]) => code));
 
     expect(Object.keys(STEP_ERRORS).filter((code) => !rows.has(code as ErrorCode))).toEqual([]);

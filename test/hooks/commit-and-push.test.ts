@@ -26,14 +26,14 @@ describe('commit-and-push.sh', () => {
     expect(await git(remote, 'log', '-1', '--format=%s', 'baton/AB-1')).toBe('AB-1: Fix it');
   });
 
-  test('nothing to commit and nothing to push are fine, and make no branch', async () => {
+  test('with nothing to commit and nothing to push the script succeeds and creates no branch', async () => {
     const { branches, push } = await cloned();
 
     expect(await push()).toContain('nothing new to push');
     expect(await branches()).toEqual(['main']);
   });
 
-  test('a workspace without a repository or without a commit is fine', async () => {
+  test('a workspace without a repository or without a commit is accepted', async () => {
     const { git, workspace, script } = await gitSetup();
     const empty = await workspace('a');
     const unborn = await workspace('b');
@@ -43,7 +43,7 @@ describe('commit-and-push.sh', () => {
     expect(await script('commit-and-push', unborn)).toContain('no commits');
   });
 
-  test('a repository inside the repository is committed as it stands, and its settings are not obeyed', async () => {
+  test('a nested repository is committed as it is, and its git settings have no effect', async () => {
     const { base, git, commit, remote, ws, push, script } = await cloned();
     const inner = join(ws, 'inner');
     await git(ws, 'init', '--quiet', inner);
@@ -51,7 +51,7 @@ describe('commit-and-push.sh', () => {
     await push();
     await git(inner, 'config', 'filter.evil.clean', `touch '${join(base, 'pwned')}'; cat`);
     await writeFile(join(inner, '.gitattributes'), '* filter=evil');
-    // Another time and the same size: now git has to look into the file.
+    // A new mtime and the same size force git to read the file.
     await writeFile(join(inner, 'file'), 'b');
     await utimes(join(inner, 'file'), 1, 1);
 
@@ -66,7 +66,7 @@ describe('commit-and-push.sh', () => {
     expect(await readdir(base)).not.toContain('pwned');
   });
 
-  test('repeated, it pushes once', async () => {
+  test('a second execution pushes nothing', async () => {
     const { git, remote, ws, push } = await cloned();
     await writeFile(join(ws, 'new'), 'x');
 
@@ -77,7 +77,7 @@ describe('commit-and-push.sh', () => {
     expect(await git(remote, 'rev-parse', 'baton/AB-1')).toBe(first);
   });
 
-  test('an agent that works on the default branch does not get it pushed', async () => {
+  test('the default branch is not pushed when the agent works on it', async () => {
     const { git, commit, remote, branches, ws, push } = await cloned();
     const main = await git(remote, 'rev-parse', 'main');
     await git(ws, 'checkout', '--quiet', '-b', 'main');
@@ -89,7 +89,7 @@ describe('commit-and-push.sh', () => {
     expect(await branches()).toEqual(['baton/AB-1', 'main']);
   });
 
-  test('a tracker that suggests the base branch does not get it pushed', async () => {
+  test('the base branch is not pushed when the tracker suggests it', async () => {
     const { git, commit, seed, remote, branches, ws, script } = await cloned();
     await git(seed, 'push', '--quiet', remote, 'main:develop');
     await commit(ws, 'new', 'x');
@@ -100,7 +100,7 @@ describe('commit-and-push.sh', () => {
     expect(await branches()).toContain('baton/AB-1');
   });
 
-  test('commits that the agent rewrote replace what we pushed', async () => {
+  test('commits that the agent rewrote replace the pushed commits', async () => {
     const { git, remote, ws, push } = await cloned();
     await writeFile(join(ws, 'new'), 'x');
     await push();
@@ -111,7 +111,7 @@ describe('commit-and-push.sh', () => {
     expect(await git(remote, 'log', '-1', '--format=%s', 'baton/AB-1')).toBe('better');
   });
 
-  test('commits of somebody else on the branch are never replaced', async () => {
+  test('commits of other authors on the branch are never replaced', async () => {
     const { git, commit, seed, remote, ws, push } = await cloned();
     await writeFile(join(ws, 'new'), 'x');
     await push();
@@ -126,7 +126,7 @@ describe('commit-and-push.sh', () => {
     expect(await git(remote, 'rev-parse', 'baton/AB-1')).toBe(theirs);
   });
 
-  test('hooks of the repository, which an agent can write, do not run', async () => {
+  test('git hooks of the repository do not run, because an agent can write them', async () => {
     const { git, ws, push } = await cloned();
     await mkdir(join(ws, '.husky'));
     for (const name of ['pre-commit', 'commit-msg', 'pre-push', 'post-commit']) {

@@ -14,7 +14,7 @@ describe('clone-or-update.sh', () => {
     expect(await git(ws, 'symbolic-ref', '--short', 'HEAD')).toBe('baton/AB-1');
   });
 
-  test('uses the branch that the tracker suggests, and goes on where it is on the remote', async () => {
+  test('uses the branch that the tracker suggests and continues from its remote state', async () => {
     const { git, commit, seed, remote, workspace, script } = await gitSetup();
     await git(seed, 'checkout', '--quiet', '-b', 'feature/x');
     await commit(seed, 'work', 'begun');
@@ -27,7 +27,7 @@ describe('clone-or-update.sh', () => {
     expect(await readFile(join(ws, 'work'), 'utf8')).toBe('begun');
   });
 
-  test('BATON_BASE_BRANCH says where a new branch begins; one that does not exist is an error', async () => {
+  test('a new branch starts at BATON_BASE_BRANCH; a missing base branch is an error', async () => {
     const { git, commit, seed, remote, workspace, script } = await gitSetup();
     await git(seed, 'checkout', '--quiet', '-b', 'develop');
     await commit(seed, 'dev', 'x');
@@ -41,7 +41,7 @@ describe('clone-or-update.sh', () => {
     await expect(missing).rejects.toThrow(/has no branch nope/);
   });
 
-  test('an update takes over what others pushed to the branch', async () => {
+  test('an update includes commits that others pushed to the branch', async () => {
     const { git, commit, seed, remote, workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await script('clone-or-update', ws);
@@ -54,7 +54,7 @@ describe('clone-or-update.sh', () => {
     expect(await readdir(ws)).toContain('review');
   });
 
-  test('an update never touches local commits, changes or another branch', async () => {
+  test('an update does not change local commits, local changes or other branches', async () => {
     const { git, commit, seed, remote, workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await script('clone-or-update', ws);
@@ -75,7 +75,7 @@ describe('clone-or-update.sh', () => {
     expect(await git(ws, 'symbolic-ref', '--short', 'HEAD')).toBe('agents-own');
   });
 
-  test('files that are no repository are not cloned over', async () => {
+  test('existing files without a repository are not overwritten by a clone', async () => {
     const { workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await writeFile(join(ws, 'precious'), '');
@@ -85,7 +85,7 @@ describe('clone-or-update.sh', () => {
     expect(await readdir(ws)).toEqual(['precious']);
   });
 
-  test('a clone that was cut off is finished by the next try', async () => {
+  test('the next execution finishes an interrupted clone', async () => {
     const { git, workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await git(ws, 'init', '--quiet');
@@ -99,7 +99,7 @@ describe('clone-or-update.sh', () => {
     [{ BATON_REPO_URL: '' }, /set it to the repository/],
     [{ BATON_REPO_URL: '--upload-pack=touch pwned' }, /cannot read from/],
     [{ BATON_REPO_URL: '/nonexistent' }, /cannot read from/],
-  ])('a bad repository %j is a clear error', async (extra, message) => {
+  ])('an invalid repository %j is a clear error', async (extra, message) => {
     const { workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
 
@@ -109,7 +109,7 @@ describe('clone-or-update.sh', () => {
 });
 
 describe('worktree-from-cache.sh', () => {
-  test('many issues at once get their own worktree of one cache', async () => {
+  test('many concurrent issues get separate worktrees of one cache', async () => {
     const { base, git, workspace, script } = await gitSetup();
     const ids = ['AB-1', 'AB-2', 'AB-3', 'AB-4'];
 
@@ -127,7 +127,7 @@ describe('worktree-from-cache.sh', () => {
     ).toHaveLength(1);
   });
 
-  test('a removed workspace does not keep its branch, and its commits are still there', async () => {
+  test('removing a workspace releases its branch and keeps its commits', async () => {
     const { git, commit, workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await script('worktree-from-cache', ws);
@@ -141,7 +141,7 @@ describe('worktree-from-cache.sh', () => {
     expect(await git(ws, 'status', '--porcelain')).toBe('');
   });
 
-  test('repeated on a dirty worktree it changes nothing', async () => {
+  test('a second execution on a dirty worktree changes nothing', async () => {
     const { workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await script('worktree-from-cache', ws);
@@ -152,7 +152,7 @@ describe('worktree-from-cache.sh', () => {
     expect(await readFile(join(ws, 'README'), 'utf8')).toBe('dirty');
   });
 
-  test('what it makes can be committed and pushed', async () => {
+  test('the new worktree can be committed and pushed', async () => {
     const { base, git, remote, branches, workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await script('worktree-from-cache', ws, {}, { BATON_CACHE_DIR: join(base, 'my cache') });
@@ -164,7 +164,7 @@ describe('worktree-from-cache.sh', () => {
     expect(await git(remote, 'show', 'baton/AB-1:new')).toBe('x');
   });
 
-  test('files and foreign repositories in the workspace are left alone', async () => {
+  test('files and other repositories in the workspace are not changed', async () => {
     const { git, workspace, script } = await gitSetup();
     const files = await workspace('AB-1');
     await writeFile(join(files, 'precious'), '');
@@ -178,7 +178,7 @@ describe('worktree-from-cache.sh', () => {
 
 describe('SEC-10 hostile names and titles', () => {
   test.each(['$(touch pwned)`touch pwned`', '--upload-pack=touch pwned', 'two\nlines; touch pwned', 'main'])(
-    '%j is never run and never reaches the default branch',
+    '%j is not executed and does not reach the default branch',
     async (text) => {
       const { base, git, remote, branches, workspace, script } = await gitSetup();
       const main = await git(remote, 'rev-parse', 'main');
@@ -198,7 +198,7 @@ describe('SEC-10 hostile names and titles', () => {
     },
   );
 
-  test('every text becomes a branch name that git takes, and no two become the same', async () => {
+  test('every text becomes a valid and unique branch name', async () => {
     const names = await branchNames(HOSTILE_TEXTS);
 
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,120}$/);
@@ -206,7 +206,7 @@ describe('SEC-10 hostile names and titles', () => {
     expect(names).not.toContain('HEAD');
   });
 
-  test('a name that is fine stays as it is', async () => {
+  test('a valid branch name is not changed', async () => {
     expect(await branchNames(['feature/AB-1.x_y', 'baton/AB-1'])).toEqual(['feature/AB-1.x_y', 'baton/AB-1']);
   });
 });

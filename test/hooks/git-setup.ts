@@ -13,7 +13,7 @@ const SCRIPTS = fileURLToPath(new URL('../../hooks/scripts/', import.meta.url));
 
 export type Variables = { readonly [name: string]: string };
 
-/** A bare remote with one commit on `main`, and what is needed to run the shipped scripts against it. */
+/** A bare remote with one commit on `main`, and functions that run the shipped scripts against it. */
 export async function gitSetup() {
   const base = await tempFolder();
   const remote = join(base, 'remote with spaces.git');
@@ -62,14 +62,14 @@ export async function gitSetup() {
   return { base, remote, seed, git, commit, workspace, script, branches };
 }
 
-/** What the scripts make of each text as a branch name. */
+/** The branch name that the scripts derive from each text. */
 export async function branchNames(texts: readonly string[]): Promise<string[]> {
   const script = `set -euo pipefail; . "${SCRIPTS}/git-common.sh"; for text in "$@"; do branch_name_of "$text"; echo; done`;
   const { stdout } = await run('bash', ['-c', script, 'bash', ...texts]);
   return stdout.trimEnd().split('\n');
 }
 
-/** Names and titles as a hostile tracker would send them. */
+/** Names and titles that a hostile tracker could send. */
 export const HOSTILE_TEXTS = [
   '$(touch pwned)',
   '`touch pwned`',

@@ -16,7 +16,7 @@ const context = {
 };
 
 describe('hookVariables', () => {
-  test('tells everything that the design names', () => {
+  test('returns all documented variables', () => {
     const given = issue({
       id: '7',
       identifier: 'AB-1',
@@ -44,7 +44,7 @@ describe('hookVariables', () => {
     });
   });
 
-  test('what is absent is empty, never unset', () => {
+  test('a missing value is empty, not unset', () => {
     const variables = hookVariables({ ...context, issue: issue(), runId: null, attempt: null, runOutcome: null });
 
     expect(variables).toMatchObject({
@@ -55,7 +55,7 @@ describe('hookVariables', () => {
     });
   });
 
-  test('SEC-10 newlines and shell syntax stay as they are', () => {
+  test('SEC-10 newlines and shell syntax are not changed', () => {
     const title = 'a\n$(touch x)`y`"\'';
 
     expect(hookVariables({ ...context, issue: issue({ title }) }).BATON_ISSUE_TITLE).toBe(title);
@@ -63,7 +63,7 @@ describe('hookVariables', () => {
 });
 
 describe('writeIssueFile', () => {
-  test('holds the whole issue, for the owner only', async () => {
+  test('writes the whole issue, readable only by the owner', async () => {
     const given = issue({ title: 'a\0b', description: 'x'.repeat(200_000) });
 
     const path = await writeIssueFile(await tempFolder(), given);
@@ -72,7 +72,7 @@ describe('writeIssueFile', () => {
     expect((await lstat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test('a symlink that an agent left in its place is replaced, not followed', async () => {
+  test('a symlink that an agent created at the path is replaced, not followed', async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'precious'), 'kept');
     await symlink(join(folder, 'precious'), join(folder, 'issue.json'));
@@ -83,7 +83,7 @@ describe('writeIssueFile', () => {
     expect((await lstat(join(folder, 'issue.json'))).isFile()).toBe(true);
   });
 
-  test('a folder or a forged file in its place is replaced', async () => {
+  test('a folder or a forged file at the path is replaced', async () => {
     const folder = await tempFolder();
     await mkdir(join(folder, 'issue.json/x'), { recursive: true });
 

@@ -47,17 +47,17 @@ function deferred<T>() {
   return { promise, resolve };
 }
 
-/** Resolves with the first line that the script prints: it is surely running then. */
+/** Resolves with the first line that the script prints, as proof that it runs. */
 const firstLine = (child: ScriptProcess) =>
   new Promise<string>((resolve) => child.stdout.once('data', (chunk) => resolve(String(chunk).trim())));
 
-test('S2-12 S2-14 S2-16 S2-18 only after_create and before_run abort when they fail', () => {
+test('S2-12 S2-14 S2-16 S2-18 only failures of after_create and before_run abort the run', () => {
   const names = ['after_create', 'before_run', 'after_run', 'before_remove'] as const;
 
   expect(names.map(abortsOnFailure)).toEqual([true, true, false, false]);
 });
 
-test('a hook that outlives SIGKILL is reported while it lives, and ends when it does', async () => {
+test('a hook that survives SIGKILL is reported while it lives, and its result waits for its end', async () => {
   const { request, clock } = await setUp('');
   const [ended, reported] = [deferred<ExitStatus>(), deferred<readonly number[]>()];
   const whenGone = ended.promise.then(() => {});
@@ -90,7 +90,7 @@ test('a hook that outlives SIGKILL is reported while it lives, and ends when it 
 });
 
 describe('a hook that ends by itself', () => {
-  test('S2-20 runs in a shell, in the workspace, and is ok with exit code 0', async () => {
+  test('S2-20 runs in a shell in the workspace and succeeds with exit code 0', async () => {
     const { cwd, clock, request } = await setUp('x=$(pwd); echo "$x" | cat');
 
     const result = await runHook(request);
@@ -112,7 +112,7 @@ describe('a hook that ends by itself', () => {
     );
   });
 
-  test('shows stdout where stderr is empty, and says so where there is nothing', async () => {
+  test('reports stdout when stderr is empty, and says that there is no output when both are', async () => {
     const loud = await runHook((await setUp('echo why; exit 1')).request);
     const silent = await runHook((await setUp('exit 1')).request);
 
@@ -120,13 +120,13 @@ describe('a hook that ends by itself', () => {
     expect(silent).toHaveProperty('error.message', 'hook before_run exited with code 1 and printed nothing');
   });
 
-  test('a signal that ends it is a failure', async () => {
+  test('fails when a signal ends it', async () => {
     const result = await runHook((await setUp('kill -TERM $$')).request);
 
     expect(result).toHaveProperty('error.message', 'hook before_run was ended by SIGTERM and printed nothing');
   });
 
-  test('what it left in the background ends with it', async () => {
+  test('its background processes end with it', async () => {
     const { request } = await setUp('sleep 1000 >/dev/null 2>&1 & echo $!');
 
     const result = await runHook(request);
@@ -135,7 +135,7 @@ describe('a hook that ends by itself', () => {
     expect(isAlive(Number(result.output?.stdout))).toBe(false);
   });
 
-  test('SEC-13 a process left holding stdout does not hold the run', async () => {
+  test('SEC-13 a background process that holds stdout does not delay the run', async () => {
     const { clock, started, request } = await setUp('sleep 1000 & echo $!');
     const capture = (child: ScriptProcess) =>
       captureOutput({ ...child, stdin: null, channel: null }, { maxBytes: 1000, clock, drainMs: 500 });
@@ -151,7 +151,7 @@ describe('a hook that ends by itself', () => {
     expect(isAlive(Number(result.output?.stdout))).toBe(false);
   });
 
-  test('a script that ended in time is ok, however long its output takes to drain', async () => {
+  test('a script that ended in time succeeds, however long its output takes to drain', async () => {
     const { clock, started, request } = await setUp('exit 0');
     const drained = deferred<void>();
     const capture = async (child: ScriptProcess) => {
@@ -170,8 +170,8 @@ describe('a hook that ends by itself', () => {
   });
 });
 
-describe('a hook that is ended', () => {
-  test('S2-19 S2-21 SEC-13 past its time: the whole tree is dead when the result is there', async () => {
+describe('a hook is stopped', () => {
+  test('S2-19 S2-21 SEC-13 after its timeout, and its whole process tree is dead before the result', async () => {
     const { clock, started, request } = await setUp('trap "" TERM; sleep 1000 & echo $!; wait');
     const running = runHook(request);
     const child = await started;
@@ -187,7 +187,7 @@ describe('a hook that is ended', () => {
     expect([isAlive(child.pid), isAlive(background)]).toEqual([false, false]);
   });
 
-  test('by the abort of its run', async () => {
+  test('by an abort of its run', async () => {
     const { clock, abort, started, request } = await setUp('echo up; sleep 1000');
     const running = runHook(request);
     const child = await started;
@@ -200,7 +200,7 @@ describe('a hook that is ended', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('by an abort that came while it was being started', async () => {
+  test('by an abort during its start', async () => {
     const { abort, started, request } = await setUp('sleep 1000');
     const spawn = async (script: string) => {
       const child = await request.spawn(script);
@@ -214,7 +214,7 @@ describe('a hook that is ended', () => {
     expect(isAlive((await started).pid)).toBe(false);
   });
 
-  test('an abort before the start starts nothing', async () => {
+  test('before its start, so that no process starts', async () => {
     const { cwd, abort, request } = await setUp('touch started');
     abort.abort('shutdown');
 
@@ -224,7 +224,7 @@ describe('a hook that is ended', () => {
 });
 
 describe('a hook that cannot be started or read', () => {
-  test('the error of the spawn is the result', async () => {
+  test('returns the error of the spawn', async () => {
     const { request } = await setUp('exit 0');
     const refusal = new BatonError('workspace_changed', 'swapped');
 
@@ -233,7 +233,7 @@ describe('a hook that cannot be started or read', () => {
     expect(result).toEqual({ outcome: 'failed', error: refusal, output: null, stopped: null });
   });
 
-  test('output that cannot be read is a failure, and the process is still stopped', async () => {
+  test('fails when its output cannot be read, and its process is stopped', async () => {
     const { started, request } = await setUp('sleep 1000');
 
     const result = await runHook({ ...request, capture: () => Promise.reject(new Error('broken pipe')) });
@@ -243,7 +243,7 @@ describe('a hook that cannot be started or read', () => {
   });
 });
 
-test('SEC-10 a hostile title stays a value', async () => {
+test('SEC-10 a hostile title is not executed', async () => {
   const title = '$(touch pwned) `touch pwned` "; touch pwned; \n\' touch pwned';
   const { cwd, request } = await setUp('printf %s "$BATON_ISSUE_TITLE"', { BATON_ISSUE_TITLE: title });
 

@@ -33,14 +33,14 @@ function errorOf(act: () => unknown): BatonError {
 }
 
 describe('values', () => {
-  test('S2-29 the prompt sees the issue, the attempt, the run and the workflow', () => {
+  test('S2-29 a prompt can use the issue, the attempt, the run and the workflow', () => {
     const text =
       '{{ issue.identifier }} {{ attempt }} {{ run.id }} {{ run.number }} {{ run.reason }} {{ run.workspace }} {{ workflow.path }} {{ workflow.dir }}';
 
     expect(render(text, { attempt: 2 })).toBe(`AB-1 2 r1 3 first /ws/AB-1 ${FILE} /project`);
   });
 
-  test('S2-32 every field of an issue can be named by its string key', () => {
+  test('S2-32 every field of an issue is available by its string key', () => {
     const keys = Object.keys(issue());
 
     const text = keys.map((key) => `{{ issue["${key}"] | json }}{{ issue.${key} | json }}`).join('\n');
@@ -64,20 +64,20 @@ describe('values', () => {
     expect(output).toBe('[a][b](X-1 Todo)<hi>');
   });
 
-  test('S2-34 attempt is empty and false on the first run, a number afterwards', () => {
+  test('S2-34 attempt is empty and false on the first run and a number on later runs', () => {
     const text = '{% if attempt %}again {{ attempt | plus: 1 }}{% else %}first{{ attempt }}{% endif %}';
 
     expect(render(text)).toBe('first');
     expect(render(text, { attempt: 1 })).toBe('again 2');
   });
 
-  test('a null field is empty and takes a default, and so does a field of a null field', () => {
+  test('a null field, or a field of a null field, is empty and accepts a default', () => {
     expect(
       render('<{{ issue.description }}><{{ issue.description | default: "none" }}><{{ issue.author.login }}>'),
     ).toBe('<><none><>');
   });
 
-  test('one compiled prompt renders many times without leaking values or changing its input', () => {
+  test('a compiled prompt renders repeatedly without leaking values or changing its input', () => {
     const prompt = compilePrompt({
       text: '{% increment counter %}{% assign x = 1 %}{{ issue.title }}',
       startLine: 1,
@@ -95,7 +95,7 @@ describe('values', () => {
 });
 
 describe('strictness', () => {
-  test('SEC-7 Liquid in the text of an issue comes out literally', () => {
+  test('SEC-7 Liquid in the text of an issue is not rendered', () => {
     const hostile = '{{ run.id }} {% assign a = 1 %} {% raw %} {%- endraw -%} {{';
 
     expect(
@@ -127,7 +127,7 @@ describe('strictness', () => {
     expect(errorOf(() => render(text)).code).toBe('template_render_error');
   });
 
-  test('S2-31 an unknown filter fails before anything is rendered, with a suggestion', () => {
+  test('S2-31 an unknown filter fails at compile time with a suggestion', () => {
     const error = errorOf(() => compilePrompt({ text: '\n{{ issue.title | upcas }}', startLine: 4, file: FILE }));
 
     expect(error.code).toBe('template_parse_error');
@@ -135,7 +135,7 @@ describe('strictness', () => {
   });
 
   test.each(['{% if issue.title %}', '{{ issue.title', '{% nonsense %}', '{% for %}{% endfor %}'])(
-    'broken Liquid %s is a parse error with its position',
+    'invalid Liquid %s is a parse error with its position',
     (text) => {
       const error = errorOf(() => compilePrompt({ text: `a\n${text}`, startLine: 7, file: FILE }));
 
@@ -145,7 +145,7 @@ describe('strictness', () => {
     },
   );
 
-  test('an error in the built-in prompt does not claim a line of WORKFLOW.md', () => {
+  test('an error in the built-in prompt has no line of WORKFLOW.md', () => {
     const error = errorOf(() => compilePrompt({ text: '{{ nope }}', startLine: 0, file: FILE }).render(values()));
 
     expect(error.message).toContain('(built-in prompt):1:4');
@@ -159,7 +159,7 @@ describe('strictness', () => {
     '{% block a %}{% endblock %}',
     '{% liquid\n include "package.json"\n%}',
     '{% if false %}{% include "x" %}{% endif %}',
-  ])('SEC-8 %s is refused when the prompt is parsed', (text) => {
+  ])('SEC-8 %s is rejected at compile time', (text) => {
     const error = errorOf(() => compilePrompt({ text, startLine: 1, file: FILE }));
 
     expect(error.code).toBe('template_parse_error');
@@ -183,14 +183,14 @@ describe('limits', () => {
       '{% assign t = "x" %}{% for i in (1..20) %}{% assign t = t | append: t %}{% endfor %}{% assign l = "a" | split: "," %}{% for i in (1..60) %}{% assign l = l | push: t %}{% endfor %}{% capture c %}{{ l }}{% endcapture %}',
   };
 
-  test.each(Object.entries(runaways))('SEC-8 %s is a render error from a limit', (_, text) => {
+  test.each(Object.entries(runaways))('SEC-8 %s exceeds a limit and is a render error', (_, text) => {
     const error = errorOf(() => render(text));
 
     expect(error.code).toBe('template_render_error');
     expect(error.message).toMatch(/limit/);
   });
 
-  test('SEC-8 the render limit counts operations: the same template always ends at the same place', () => {
+  test('SEC-8 the render limit counts operations, so a template always stops at the same point', () => {
     const rendersWhole = (rounds: number) => {
       try {
         render(`{% for i in (1..${rounds}) %}{% assign a = i %}{% endfor %}`);
@@ -200,18 +200,18 @@ describe('limits', () => {
       }
     };
 
-    // Two checks per round, and two around the loop: 100,000 in all.
+    // Two checks per iteration and two around the loop: 100,000 in total.
     expect([rendersWhole(49_999), rendersWhole(50_000)]).toEqual([true, false]);
   });
 
-  test('a template over its own limit is a parse error', () => {
+  test('a template over the size limit is a parse error', () => {
     const error = errorOf(() => compilePrompt({ text: 'x'.repeat(1_000_001), startLine: 1, file: FILE }));
 
     expect(error.code).toBe('template_parse_error');
     expect(error.message).toContain('limit');
   });
 
-  test('SEC-9 a prompt of exactly the cap is whole, one character more fails and is never cut', () => {
+  test('SEC-9 a prompt of exactly the maximum length is rendered; a longer prompt fails and is not truncated', () => {
     const text = '{{ issue.description }}';
     const full = 'é'.repeat(MAX_PROMPT_LENGTH);
 

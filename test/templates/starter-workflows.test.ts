@@ -35,7 +35,7 @@ function rendered(prompt: Parameters<typeof compilePrompt>[0], comments: (typeof
 }
 
 test.each(CASES)(
-  'the starter for $kind is a valid workflow: no warning, a gate, a prompt with what people said (steps: $hasSteps)',
+  'the starter for $kind loads without a warning, with a required label and the comments in its prompt (steps: $hasSteps)',
   async ({ kind, tracker, hasSteps }) => {
     const text = fillStarter({ ...OWN, tracker }, hasSteps);
 
@@ -54,7 +54,7 @@ test.each(CASES)(
 );
 
 test.each(CASES)(
-  'in the starter for $kind the states are those of the tracker, and finished work leaves the active ones (steps: $hasSteps)',
+  'the starter for $kind uses states of the tracker, and its done state is not active (steps: $hasSteps)',
   async ({ kind, tracker, hasSteps }) => {
     const text = fillStarter({ ...OWN, tracker }, hasSteps);
 
@@ -66,7 +66,7 @@ test.each(CASES)(
     expect(defaults?.terminalStates).toEqual(expect.arrayContaining([...terminalStates]));
     expect(text).toContain(`move the issue to "${tracker.done}"`);
     expect(includesState(activeStates, tracker.done)).toBe(false);
-    // Redmine's Resolved waits for a person.
+    // In Redmine, Resolved waits for a person.
     expect(includesState(terminalStates, tracker.done)).toBe(kind !== 'redmine');
   },
 );

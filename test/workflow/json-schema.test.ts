@@ -15,13 +15,13 @@ function propertiesOf(section: string): { readonly [key: string]: Schema } {
   return found?.properties ?? found?.anyOf?.find((option) => option.properties)?.properties ?? {};
 }
 
-test('the JSON Schema has every key that the validation knows', () => {
+test('the JSON Schema contains every key that the validation knows', () => {
   for (const [section, shape] of Object.entries(SECTIONS)) {
     expect(Object.keys(propertiesOf(section))).toEqual(Object.keys(shape));
   }
 });
 
-test('the JSON Schema tells editors kinds, defaults, choices and limits', () => {
+test('the JSON Schema contains the type, default, allowed values and limits of a setting', () => {
   expect(propertiesOf('tracker').kind).toMatchObject({ enum: ['local', 'linear'] });
   expect(propertiesOf('agent').max_turns).toMatchObject({ default: 20, description: 'Turns of one run.' });
   expect(JSON.stringify(propertiesOf('runtime').isolation)).toContain('["auto","pidns","none"]');
@@ -29,14 +29,14 @@ test('the JSON Schema tells editors kinds, defaults, choices and limits', () => 
   expect(schema.required).toEqual(['tracker']);
 });
 
-test('the JSON Schema allows keys that it does not know in every section of settings', () => {
+test('the JSON Schema allows unknown keys in every section of settings', () => {
   const sections = Object.keys(SECTIONS).map((section) => JSON.stringify(schema.properties?.[section]));
 
   expect(sections.filter((section) => section.includes('"additionalProperties":false'))).toEqual([]);
   expect(schema.additionalProperties).not.toBe(false);
 });
 
-test('the JSON Schema tells editors every kind and shape of step, at every depth', () => {
+test('the JSON Schema describes every kind and shape of step at every depth', () => {
   const step = (schema.$defs as { readonly [name: string]: Schema }).step;
   const kinds = step?.anyOf?.map(({ properties }) => properties?.kind?.const).filter((kind) => kind !== undefined);
   const bodies = step?.anyOf?.flatMap(({ required }) => required as string[]);

@@ -50,14 +50,14 @@ test('empty sections and empty keys take their defaults', async () => {
   expect(workflow.config.hooks.timeoutMs).toBe(60_000);
 });
 
-test('what is loaded cannot be changed', async () => {
+test('a loaded workflow is immutable', async () => {
   const { workflow } = await loadSettings('tracker: {kind: local, provider: {a: {b: [1]}}}');
 
   expect(Object.isFrozen(workflow.config.agent)).toBe(true);
   expect(Object.isFrozen((workflow.config.tracker.provider as { a: { b: number[] } }).a.b)).toBe(true);
 });
 
-test('every problem of the file is told at once, each with its own line and column', async () => {
+test('all problems of the file are reported together, each with its line and column', async () => {
   const yaml = [
     'tracker:',
     '  kind: local',
@@ -89,7 +89,7 @@ test('every problem of the file is told at once, each with its own line and colu
 });
 
 test.each(['', 'tracker:', 'tracker: {}', 'tracker: {kind: }'])(
-  'a missing tracker.kind names the known kinds: %j',
+  'the error for a missing tracker.kind lists the supported kinds: %j',
   async (yaml) => {
     const error = await errorOf(loadSettings(yaml));
 
@@ -98,11 +98,11 @@ test.each(['', 'tracker:', 'tracker: {}', 'tracker: {kind: }'])(
   },
 );
 
-test('an empty file says that there is no front matter', async () => {
+test('the error for an empty file says that the front matter is missing', async () => {
   expect((await errorOf(load(writeWorkflow('')))).message).toContain('WORKFLOW.md has no front matter');
 });
 
-test('an unknown tracker kind is unsupported_tracker_kind and names the known kinds and the nearest', async () => {
+test('an unknown tracker kind is unsupported_tracker_kind; the error lists the supported kinds and the nearest one', async () => {
   const error = await errorOf(loadSettings('tracker:\n  kind: liner'));
 
   expect(error.code).toBe('unsupported_tracker_kind');
@@ -111,11 +111,11 @@ test('an unknown tracker kind is unsupported_tracker_kind and names the known ki
   );
 });
 
-test('a tracker kind named like a property of every object is unknown', async () => {
+test('a tracker kind with the name of an Object property is unknown', async () => {
   expect((await errorOf(loadSettings('tracker: {kind: constructor}'))).code).toBe('unsupported_tracker_kind');
 });
 
-test('S2-74 limits by state are keyed by state; bad entries are ignored with a warning', async () => {
+test('S2-74 limits per state are keyed by the normalised state; an invalid entry is ignored with a warning', async () => {
   const { workflow } = await loadSettings(
     'tracker: {kind: local}\nagent:\n  max_concurrent_agents_by_state:\n    " In Progress ": 2\n    todo: 0\n    done: lots\n    review: "3"',
   );
@@ -127,7 +127,7 @@ test('S2-74 limits by state are keyed by state; bad entries are ignored with a w
   );
 });
 
-test('codex.on_approval_request: ask makes on-request the default policy, and only the default', async () => {
+test('with codex.on_approval_request: ask the default approval policy is on-request; an explicit policy wins', async () => {
   const asking = await loadSettings('tracker: {kind: local}\ncodex: {on_approval_request: ask}');
   const explicit = await loadSettings(
     'tracker: {kind: local}\ncodex: {on_approval_request: ask, approval_policy: never}',
@@ -137,7 +137,7 @@ test('codex.on_approval_request: ask makes on-request the default policy, and on
   expect(explicit.workflow.config.codex.approvalPolicy).toBe('never');
 });
 
-test('pass-through settings of codex are kept as they are', async () => {
+test('pass-through settings of codex are not changed', async () => {
   const { workflow } = await loadSettings(
     'tracker: {kind: local}\ncodex:\n  approval_policy: {reject: {rules: true}}\n  turn_sandbox_policy: {type: workspaceWrite, writableRoots: [/x], n: null}',
   );
@@ -146,7 +146,7 @@ test('pass-through settings of codex are kept as they are', async () => {
   expect(workflow.config.codex.turnSandboxPolicy).toEqual({ type: 'workspaceWrite', writableRoots: ['/x'], n: null });
 });
 
-test('S2-68 a stall timeout of 0 or less is taken as it is; 0 switches a token budget off', async () => {
+test('S2-68 a stall timeout of 0 or less is accepted; 0 disables a token budget', async () => {
   const { workflow } = await loadSettings(
     'tracker: {kind: local}\ncodex: {stall_timeout_ms: -1}\nagent: {max_tokens_per_issue: 0, max_tokens_per_day: 5}',
   );
@@ -155,7 +155,7 @@ test('S2-68 a stall timeout of 0 or less is taken as it is; 0 switches a token b
   expect(workflow.config.agent).toMatchObject({ maxTokensPerIssue: null, maxTokensPerDay: 5 });
 });
 
-test('a NUL that YAML can spell is refused in what becomes a process or a path', async () => {
+test('a NUL character is rejected in commands, hooks and paths', async () => {
   const error = await errorOf(
     loadSettings(
       'tracker: {kind: local}\nhooks: {before_run: "a\\0b"}\ncodex: {command: "a\\0b"}\nworkspace: {root: "a\\0b"}',
@@ -165,13 +165,13 @@ test('a NUL that YAML can spell is refused in what becomes a process or a path',
   expect(error.message.match(/must not contain a NUL/g)).toHaveLength(3);
 });
 
-test('labels are compared in lower case, and a blank one is kept: it matches nothing', async () => {
+test('required labels are lower-cased; a blank label is kept and matches no issue', async () => {
   const { workflow } = await loadSettings('tracker: {kind: local, required_labels: [" Agent ", ""]}');
 
   expect(workflow.config.tracker.requiredLabels).toEqual(['agent', '']);
 });
 
-test('states that can never start an issue are warned about', async () => {
+test('active states that can never start an issue cause a warning', async () => {
   const empty = await loadSettings('tracker: {kind: local, active_states: []}');
   const both = await loadSettings('tracker: {kind: local, active_states: [Open], terminal_states: [" open"]}');
 
@@ -186,6 +186,6 @@ test('an empty body uses the built-in prompt', async () => {
   for (const field of ['identifier', 'title', 'description']) expect(BUILT_IN_PROMPT).toContain(`issue.${field}`);
 });
 
-test('S2-37 a bad file never falls back to the built-in prompt', async () => {
+test('S2-37 an invalid file does not fall back to the built-in prompt', async () => {
   expect((await errorOf(load(writeWorkflow('---\ntracker: {kind: local\n---\n')))).code).toBe('workflow_parse_error');
 });

@@ -16,7 +16,7 @@ function errorOf(text: string | Uint8Array): BatonError {
   throw new Error('nothing was thrown');
 }
 
-test('settings stand between the fences, the trimmed rest is the body', () => {
+test('the settings are between the fences; the trimmed remainder is the body', () => {
   const parsed = parse('---\na: 1\nb: [x, true, null]\n---\n\n\n  Hello\nyou  \n\n');
 
   expect(parsed.values).toEqual({ a: 1, b: ['x', true, null] });
@@ -35,12 +35,12 @@ test('front matter is optional', () => {
   });
 });
 
-test('empty front matter and front matter of comments hold no settings', () => {
+test('front matter that is empty or has only comments contains no settings', () => {
   expect(parse('---\n---\nHi').values).toEqual({});
   expect(parse('---\n# nothing\n\n---\nHi').values).toEqual({});
 });
 
-test('CRLF and a byte order mark change neither values nor positions', () => {
+test('CRLF and a byte order mark do not change values or positions', () => {
   const unix = '---\nhooks:\n  before_run: |\n    a\n    b\nx: 1\n---\nOne\nTwo\n';
   const windows = `\uFEFF${unix.replaceAll('\n', '\r\n')}`;
 
@@ -52,7 +52,7 @@ test('CRLF and a byte order mark change neither values nor positions', () => {
   expect(actual.positions.keyAt(['x'])).toEqual({ line: 6, column: 1 });
 });
 
-test('a YAML error names line and column of the file', () => {
+test('a YAML error has the line and column in the file', () => {
   const error = errorOf('---\na: 1\nb: c: d\n---\n');
 
   expect(error.code).toBe('workflow_parse_error');
@@ -61,18 +61,14 @@ test('a YAML error names line and column of the file', () => {
 
 test.each([
   ['text with a colon', 'a:\n  b: ${issue.title}: new', 'put text with `: `, `{` or `}` in quotes'],
-  [
-    'a token in a map on one line',
-    'a: { when: ${steps.a.output.ok} == 1 }',
-    'put text with `: `, `{` or `}` in quotes',
-  ],
-  ['a wrong indentation', 'a:\n  - b: 1\n   c: 2', 'look at the indentation'],
+  ['a token in a flow map', 'a: { when: ${steps.a.output.ok} == 1 }', 'put text with `: `, `{` or `}` in quotes'],
+  ['wrong indentation', 'a:\n  - b: 1\n   c: 2', 'look at the indentation'],
   ['a tab', 'a:\n\tb: 1', 'use spaces'],
-])('a YAML error says what was probably done: %s', (_, yaml, part) => {
+])('a YAML error names the probable cause: %s', (_, yaml, part) => {
   expect(errorOf(`---\n${yaml}\n---\n`).message).toContain(part);
 });
 
-test('a key that occurs twice is an error at the second one', () => {
+test('a duplicate key is an error at its second occurrence', () => {
   expect(errorOf('---\na: 1\nb: 2\na: 3\n---\n').message).toContain('WORKFLOW.md:4:1 the key "a" occurs twice');
 });
 
@@ -87,15 +83,15 @@ test.each([
 });
 
 test.each([
-  ['cut inside a character', Buffer.from('---\na: ü\n---\n').subarray(0, 8)],
+  ['truncated inside a character', Buffer.from('---\na: ü\n---\n').subarray(0, 8)],
   ['UTF-16', Buffer.from('\uFEFF---\n', 'utf16le')],
   ['cut inside the front matter', Buffer.from('---\ntracker:\n  kind: lo')],
-  ['a hole of NUL bytes', Buffer.from('---\na: 1\n---\nHi\0\0\0')],
+  ['NUL bytes', Buffer.from('---\na: 1\n---\nHi\0\0\0')],
 ])('SEC-26 a half-written file is workflow_parse_error: %s', (_name, bytes) => {
   expect(errorOf(bytes).code).toBe('workflow_parse_error');
 });
 
-test('SEC-26 an alias bomb is refused', () => {
+test('SEC-26 an alias bomb is rejected', () => {
   const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(',')}]`);
 
   const error = errorOf(`---\nl0: &l0 [x,x,x,x,x,x,x,x,x]\n${levels.join('\n')}\n---\n`);
@@ -103,44 +99,44 @@ test('SEC-26 an alias bomb is refused', () => {
   expect(error.code).toBe('workflow_parse_error');
 });
 
-test('SEC-26 few aliases of something large are refused by what they come to', () => {
+test('SEC-26 a few aliases of a large value are rejected by their expanded size', () => {
   const list = Array.from({ length: 5000 }, () => 'x').join(',');
   const aliases = Array.from({ length: 20 }, (_, i) => `b${i}: *a`).join('\n');
 
   expect(errorOf(`---\na: &a [${list}]\n${aliases}\n---\n`).message).toContain('more than 50000 values');
 });
 
-test('SEC-26 depth that only aliases make is refused', () => {
+test('SEC-26 nesting that only aliases create is rejected', () => {
   const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} ${'['.repeat(50)}*l${i}${']'.repeat(50)}`);
 
   expect(errorOf(`---\nl0: &l0 x\n${levels.join('\n')}\n---\n`).message).toContain('nested more than 64 levels');
 });
 
-test('SEC-26 a cycle of anchors is refused', () => {
+test('SEC-26 a cycle of anchors is rejected', () => {
   expect(errorOf('---\na: &a\n  b: *a\n---\n').code).toBe('workflow_parse_error');
 });
 
-test('SEC-26 nesting that would overflow the stack of the YAML parser is refused', () => {
+test('SEC-26 nesting that would overflow the stack of the YAML parser is rejected', () => {
   for (const opener of ['[', '{', '- ', '? ', ': ']) {
     expect(errorOf(`---\na:\n  ${opener.repeat(20_000)}\n---\n`).code).toBe('workflow_parse_error');
   }
 });
 
-test('SEC-26 front matter that takes long to parse is refused by its length', () => {
+test('SEC-26 front matter that is too long is rejected before it is parsed', () => {
   expect(errorOf(`---\n${'a: 1\n'.repeat(30_000)}---\n`).message).toContain('longer than 131072 characters');
 });
 
-test('thousands of keys are no reason to be slow or to fail', () => {
+test('thousands of keys load quickly and without an error', () => {
   const keys = Array.from({ length: 8000 }, (_, i) => `key${i}: ${i}`).join('\n');
 
   expect(Object.keys(parse(`---\n${keys}\n---\n`).values)).toHaveLength(8000);
 });
 
-test('an ordinary anchor works', () => {
+test('anchors and aliases are supported', () => {
   expect(parse('---\na: &x [1, 2]\nb: *x\n---\n').values).toEqual({ a: [1, 2], b: [1, 2] });
 });
 
-test('a key named __proto__ is a key like any other', () => {
+test('a key named __proto__ is an ordinary key', () => {
   const { values } = parse('---\n__proto__: {polluted: true}\na: 1\n---\n');
 
   expect(Object.keys(values)).toEqual(['__proto__', 'a']);
@@ -148,7 +144,7 @@ test('a key named __proto__ is a key like any other', () => {
 });
 
 test.each(['.nan', '.inf', '!!binary aGk=', '? {a: b}\n: c'])(
-  'what JSON cannot hold is refused or plain text: %s',
+  'a YAML value without a JSON equivalent is rejected or read as text: %s',
   (yaml) => {
     const text = `---\na:\n  ${yaml.replace('\n', '\n  ')}\n---\n`;
 
@@ -156,13 +152,13 @@ test.each(['.nan', '.inf', '!!binary aGk=', '? {a: b}\n: c'])(
   },
 );
 
-test('SEC-20 the message of a YAML error shows nothing of the file', () => {
+test('SEC-20 the message of a YAML error contains no text of the file', () => {
   for (const yaml of ['a: [1, lin_api_canary', 'a: *lin_api_canary', '}lin_api_canary', 'a: "b" lin_api_canary']) {
     expect(errorOf(`---\n${yaml}\n---\n`).message).not.toContain('canary');
   }
 });
 
-test('whatever the bytes are, nothing but BatonError is thrown and positions lie in the file', () => {
+test('for arbitrary bytes only BatonError is thrown, with positions inside the file', () => {
   const piece = fc.constantFrom(
     '---',
     '\n',

@@ -7,7 +7,7 @@ import { MAX_WORKFLOW_BYTES, readWorkflowFile } from '../../src/workflow/read-wo
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
 import { errorOf, temporaryFolder, writeWorkflow } from './workflow-fixture.js';
 
-test('a file is read whole and named by the SHA-256 of its bytes', async () => {
+test('the result contains the whole file and the SHA-256 of its bytes', async () => {
   const file = writeWorkflow('hello');
 
   const read = await readWorkflowFile(file);
@@ -26,7 +26,7 @@ test('a symlink is followed', async () => {
   expect(read.bytes.toString()).toBe('hello');
 });
 
-test('a missing file is missing_workflow_file and says where it was looked for', async () => {
+test('a missing file is missing_workflow_file; the error contains the path', async () => {
   const file = path.join(temporaryFolder(), 'WORKFLOW.md');
 
   const error = await errorOf(readWorkflowFile(file));
@@ -35,7 +35,7 @@ test('a missing file is missing_workflow_file and says where it was looked for',
   expect(error.message).toContain(`${file} does not exist`);
 });
 
-test('a file that this user may not read is missing_workflow_file', async () => {
+test('a file without read permission is missing_workflow_file', async () => {
   const file = writeWorkflow('hello');
   chmodSync(file, 0o000);
 
@@ -45,7 +45,7 @@ test('a file that this user may not read is missing_workflow_file', async () => 
   expect(error.message).toContain('cannot be read by this user');
 });
 
-test('SEC-26 a FIFO in place of WORKFLOW.md is an error and never blocks', async () => {
+test('SEC-26 a FIFO in place of WORKFLOW.md is an error and does not block', async () => {
   const file = path.join(temporaryFolder(), 'WORKFLOW.md');
   execFileSync('mkfifo', [file]);
 
@@ -68,7 +68,7 @@ test('SEC-26 a folder, a device and a loop of symlinks in place of WORKFLOW.md a
   expect(codes).toEqual(['missing_workflow_file', 'missing_workflow_file', 'missing_workflow_file']);
 });
 
-test('SEC-26 a file of 1 GB is refused without being read', async () => {
+test('SEC-26 a file of 1 GB is rejected without being read', async () => {
   const file = writeWorkflow('');
   truncateSync(file, 1_000_000_000);
 
@@ -78,7 +78,7 @@ test('SEC-26 a file of 1 GB is refused without being read', async () => {
   expect(error.message).toContain(`larger than ${MAX_WORKFLOW_BYTES} bytes`);
 });
 
-test('a file of just the largest size is read', async () => {
+test('a file of exactly the maximum size is read', async () => {
   const file = writeWorkflow(Buffer.alloc(MAX_WORKFLOW_BYTES, 'x'));
 
   expect((await readWorkflowFile(file)).bytes.length).toBe(MAX_WORKFLOW_BYTES);

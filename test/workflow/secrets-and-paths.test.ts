@@ -11,7 +11,7 @@ const rootOf = async (root: string, env: NodeJS.ProcessEnv = {}) => {
   return { root: workflow.config.workspace.root, dir: workflow.dir, warnings: warningsOf(workflow) };
 };
 
-test('an OpenAI Symphony file runs unchanged: flat Linear keys, quoted numbers, states as a list of commas', async () => {
+test('an OpenAI Symphony file runs unchanged: flat Linear keys, quoted numbers, comma-separated states', async () => {
   const { workflow } = await loadSettings(
     [
       'tracker:',
@@ -51,14 +51,14 @@ test('an OpenAI Symphony file runs unchanged: flat Linear keys, quoted numbers, 
   expect(workflow.warnings).toEqual([]);
 });
 
-test('a flat key gives way to the same key of tracker.provider, with a warning', async () => {
+test('the same key under tracker.provider overrides a flat key, with a warning', async () => {
   const { workflow } = await loadSettings('tracker: {kind: linear, project_slug: old, provider: {project_slug: new}}');
 
   expect(workflow.config.tracker.provider).toEqual({ project_slug: 'new' });
   expect(warningsOf(workflow)[0]).toContain('tracker.project_slug has no effect');
 });
 
-test('$NAME stays as written in the provider settings, and its name is a secret name', async () => {
+test('$NAME in provider settings is not expanded, and its variable counts as secret', async () => {
   const { workflow, literalSecrets } = await loadSettings(
     'tracker: {kind: github, provider: {token: $MY_TOKEN, nested: {list: [$DEEP]}, text: "a $NOT one"}}',
     { MY_TOKEN: 'canary' },
@@ -70,12 +70,12 @@ test('$NAME stays as written in the provider settings, and its name is a secret 
   expect(JSON.stringify(workflow)).not.toContain('canary');
 });
 
-test('the well-known variable of another tracker is no secret name', async () => {
+test('the default variable of another tracker does not count as secret', async () => {
   expect((await loadSettings('tracker: {kind: local}')).workflow.secretNames).toEqual([]);
   expect((await loadSettings('tracker: {kind: linear}')).workflow.secretNames).toEqual(['LINEAR_API_KEY']);
 });
 
-test('SEC-21 a literal token is warned about without showing it, and handed over for masking', async () => {
+test('SEC-21 a literal token causes a warning without its value, and is returned for masking', async () => {
   const { workflow, literalSecrets } = await loadSettings(
     'tracker:\n  kind: linear\n  api_key: lin_canary1\n  provider:\n    apiToken: canary2\n    endpoint: https://me:canary3@example.org/\n    headers: {Authorization: Bearer canary4}\n    password: 1234567',
   );
@@ -87,7 +87,7 @@ test('SEC-21 a literal token is warned about without showing it, and handed over
   expect(warningsOf(workflow).join()).not.toMatch(/canary|1234567/);
 });
 
-test('SEC-21 what a tracker program is given to be let in counts as a secret by what people call it, and nothing else does', async () => {
+test('SEC-21 variables of a tracker program count as secrets by their usual names; other variables do not', async () => {
   const { literalSecrets } = await loadSettings(
     'tracker: {kind: local, provider: {env: {BOARD_PAT: canary1, AUTH: canary2, MY_KEY: canary3, LANG: C.UTF-8, BOARD_KEYS: many}}}',
   );
@@ -95,19 +95,19 @@ test('SEC-21 what a tracker program is given to be let in counts as a secret by 
   expect([...literalSecrets].sort()).toEqual(['canary1', 'canary2', 'canary3']);
 });
 
-test('a shell-like reference with braces in place of a token is told to be literal', async () => {
+test('a token written as ${NAME} causes a warning that it is used literally', async () => {
   const { workflow } = await loadSettings(`tracker: {kind: linear, api_key: "\${LINEAR_API_KEY}"}`);
 
   expect(warningsOf(workflow)[0]).toContain('is taken literally; write $LINEAR_API_KEY');
 });
 
-test('SEC-20 a misplaced token is not shown in an error', async () => {
+test('SEC-20 an error does not show a misplaced token', async () => {
   const error = await errorOf(loadSettings('tracker: {kind: linear, provider: lin_canary}'));
 
   expect(error.message).toBe('WORKFLOW.md:2:35 tracker.provider must be a map, got text');
 });
 
-test('resolveSecret gives the value of $NAME or a literal; an empty one is missing', () => {
+test('resolveSecret returns the value of $NAME or the literal; an empty value is missing', () => {
   const env = { FULL: 'x', EMPTY: '', BLANK: '  ' };
 
   expect(
@@ -117,7 +117,7 @@ test('resolveSecret gives the value of $NAME or a literal; an empty one is missi
   ).toEqual(['x', null, null, null, 'literal', null, '42', null, null, null]);
 });
 
-test('S2-06 workspace.root: ~ is the home, $NAME a variable, anything relative is below the folder of the file', async () => {
+test('S2-06 workspace.root expands ~ and $NAME; a relative path starts at the folder of the file', async () => {
   expect((await rootOf('~')).root).toBe('/home/someone');
   expect((await rootOf('~/a/../b')).root).toBe('/home/someone/b');
   expect((await rootOf('/abs/x')).root).toBe('/abs/x');
@@ -129,21 +129,21 @@ test('S2-06 workspace.root: ~ is the home, $NAME a variable, anything relative i
   }
 });
 
-test('an empty variable of workspace.root counts as missing, and is named', async () => {
+test('an empty variable in workspace.root counts as missing; the error names it', async () => {
   const error = await errorOf(rootOf('$ROOT', { ROOT: '' }));
 
   expect(error.code).toBe('invalid_workflow_config');
   expect(error.message).toContain('the variable ROOT is not set or empty');
 });
 
-test('a variable inside a longer root is not expanded, with a warning', async () => {
+test('a variable inside a longer workspace.root is not expanded and causes a warning', async () => {
   const { root, dir, warnings } = await rootOf('$HOME/work', { HOME: '/h' });
 
   expect(root).toBe(path.join(dir, '$HOME/work'));
   expect(warnings[0]).toContain('$NAME stands for a variable only as the whole value');
 });
 
-test('the default root is below the data folder of the user and named by the path of the workflow', async () => {
+test('the default workspace root is in the user’s data folder, in a folder derived from the path of the workflow', async () => {
   const file = writeWorkflow('---\ntracker: {kind: local}\n---\n');
   const key = createHash('sha256').update(file).digest('hex').slice(0, 12);
 
@@ -156,7 +156,7 @@ test('the default root is below the data folder of the user and named by the pat
   expect(roots).toEqual([home, `/data/baton/${key}/workspaces`, home, home]);
 });
 
-test('the key of a workflow is the same through a symlinked folder and after a symlink swap of the file', async () => {
+test('the key of a workflow does not change through a symlinked folder or when the file’s symlink is replaced', async () => {
   const folder = temporaryFolder();
   mkdirSync(path.join(folder, 'real'));
   symlinkSync('real', path.join(folder, 'link'));
@@ -171,15 +171,15 @@ test('the key of a workflow is the same through a symlinked folder and after a s
 test.each([
   ['the folder itself', '.', true],
   ['a parent', '..', true],
-  ['a folder beside it', 'workspaces', false],
-  ['a name that begins alike', '../WORK', false],
-])('SEC-28 WORKFLOW.md inside workspace.root is warned about: root is %s', async (_name, root, isInside) => {
+  ['a sibling folder', 'workspaces', false],
+  ['a folder with the same prefix', '../WORK', false],
+])('SEC-28 a WORKFLOW.md inside workspace.root causes a warning: root is %s', async (_name, root, isInside) => {
   const { warnings } = await rootOf(root);
 
   expect(warnings.some((warning) => warning.includes('lies inside workspace.root'))).toBe(isInside);
 });
 
-test('SEC-28 a WORKFLOW.md that links into workspace.root is warned about', async () => {
+test('SEC-28 a WORKFLOW.md that links into workspace.root causes a warning', async () => {
   const folder = temporaryFolder();
   mkdirSync(path.join(folder, 'root', 'A-1'), { recursive: true });
   writeWorkflow('---\ntracker: {kind: local}\nworkspace: {root: root}\n---\n', path.join(folder, 'root', 'A-1'));

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { expectSeen, replace, settings, watching, workflowIn } from './watch-fixture.js';
 import { temporaryFolder } from './workflow-fixture.js';
 
-test('S2-75 an edit in place is seen, and so is the next one', async () => {
+test('S2-75 two edits in place are both detected', async () => {
   const file = workflowIn(temporaryFolder());
   const watched = await watching(file);
 
@@ -14,7 +14,7 @@ test('S2-75 an edit in place is seen, and so is the next one', async () => {
   expect(watched.log).toEqual(['change: agent.max_turns: 1 → 2', 'change: agent.max_turns: 2 → 3']);
 });
 
-test('S2-75 an editor that saves by rename is seen, again and again', async () => {
+test('S2-75 repeated saves by rename are detected', async () => {
   const file = workflowIn(temporaryFolder());
   const watched = await watching(file);
 
@@ -23,7 +23,7 @@ test('S2-75 an editor that saves by rename is seen, again and again', async () =
   await expectSeen(watched, () => writeFileSync(file, settings(4)), 4);
 });
 
-test('S2-75 an editor that deletes and creates is seen, again and again', async () => {
+test('S2-75 repeated saves by delete and create are detected', async () => {
   const file = workflowIn(temporaryFolder());
   const watched = await watching(file);
   const recreate = (turns: number) => () => {
@@ -35,7 +35,7 @@ test('S2-75 an editor that deletes and creates is seen, again and again', async 
   await expectSeen(watched, recreate(3), 3);
 });
 
-test('S2-75 a symlink swap is seen, and an edit of what it leads to', async () => {
+test('S2-75 replacing the symlink is detected, and so is an edit of its target', async () => {
   const folder = temporaryFolder();
   mkdirSync(path.join(folder, 'elsewhere'));
   const [one, two] = ['one.md', 'two.md'].map((name) => path.join(folder, 'elsewhere', name)) as [string, string];
@@ -53,7 +53,7 @@ test('S2-75 a symlink swap is seen, and an edit of what it leads to', async () =
   await expectSeen(watched, () => writeFileSync(two, settings(3)), 3);
 });
 
-test('S2-75 the swap of a symlink on the way to the file is seen', async () => {
+test('S2-75 replacing a symlinked folder in the path is detected', async () => {
   const folder = temporaryFolder();
   for (const turns of [1, 2]) {
     mkdirSync(path.join(folder, `v${turns}`));
@@ -70,7 +70,7 @@ test('S2-75 the swap of a symlink on the way to the file is seen', async () => {
   await expectSeen(watched, swap, 2);
 });
 
-test('a folder that is replaced is watched again from the next check on', async () => {
+test('a replaced folder is watched again after the next check', async () => {
   const folder = path.join(temporaryFolder(), 'project');
   mkdirSync(folder);
   const file = workflowIn(folder);
@@ -87,7 +87,7 @@ test('a folder that is replaced is watched again from the next check on', async 
   expect(watched.log[0]).toBe('error: missing_workflow_file');
 });
 
-test('a symlinked folder that is swapped is watched where it leads to now', async () => {
+test('after a symlinked folder is replaced, its new target is watched', async () => {
   const folder = temporaryFolder();
   for (const turns of [1, 2]) {
     mkdirSync(path.join(folder, `v${turns}`));

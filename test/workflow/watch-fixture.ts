@@ -12,7 +12,7 @@ import { load, optionsWith } from './workflow-fixture.js';
 export const settings = (maxTurns: number | string, more = '') =>
   `---\ntracker: {kind: local}\nworkspace: {root: /w}\nagent: {max_turns: ${maxTurns}}\n${more}\n---\nDo it.\n`;
 
-/** Real time: only for waiting until the debounce of a real file event is over. */
+/** Real time, only to wait until the debounce of a real file event has passed. */
 const realClock: Clock = {
   now: () => new FakeClock().now(),
   after: (delayMs, callback) => {
@@ -29,7 +29,7 @@ export interface Watched {
   next(name: 'change' | 'error' | 'recovered'): Promise<unknown>;
 }
 
-/** Watches `file`. With `isDeaf` no file event leads to a look: only `check` does. `duringLoad` runs after each reading. */
+/** Watches `file`. With `isDeaf` file events are ignored and only `check` loads. `duringLoad` runs after each read of the file. */
 export async function watching(file: string, isDeaf = false, duringLoad = () => {}): Promise<Watched> {
   const { workflow } = await load(file);
   const events = new EventEmitter();
@@ -37,7 +37,7 @@ export async function watching(file: string, isDeaf = false, duringLoad = () => 
   const changes: WorkflowChange[] = [];
   const tell = (name: string, text: string) => {
     log.push(`${name}: ${text}`);
-    // Not "error": an emitter throws that when nobody listens.
+    // The event is not called "error": an emitter throws an "error" event that has no listener.
     events.emit(`on_${name}`);
   };
   const watcher = await watchWorkflow({
@@ -68,21 +68,21 @@ export function workflowIn(folder: string, content = settings(1)): string {
 }
 
 /**
- * One edit by rename was once not heard within 30 s, on a busy machine; why is not known. Whoever is not heard saves again, so a watch
- * that is dead is still found out, but a single edit that gets lost is not: for that the product looks before each poll.
+ * Repeats the save until it is detected. On a busy machine a single rename was once missed for 30 s, for an unknown reason. A dead watch
+ * still fails the test. The product handles a missed event with its check before each poll.
  */
 export async function expectSeen(watched: Watched, edit: () => void, maxTurns: number): Promise<void> {
   const changed = watched.next('change').then(() => true);
   for (let saves = 0; saves < SAVES; saves++) {
     edit();
-    if (await Promise.race([changed, unheard()])) break;
+    if (await Promise.race([changed, timedOut()])) break;
   }
   expect(watched.changes.at(-1)?.workflow.config.agent.maxTurns).toBe(maxTurns);
 }
 
 const SAVES = 5;
 
-const unheard = () => new Promise<false>((resolve) => setTimeout(() => resolve(false), 5_000).unref());
+const timedOut = () => new Promise<false>((resolve) => setTimeout(() => resolve(false), 5_000).unref());
 
 export function replace(file: string, content: string): void {
   writeFileSync(`${file}.new`, content);

@@ -8,7 +8,7 @@ import { FakeClock } from '../support/fake-clock.js';
 import { replace, settings, watching, workflowIn } from './watch-fixture.js';
 import { load, optionsWith, temporaryFolder } from './workflow-fixture.js';
 
-test('S2-75 a bad edit keeps the last good settings and is reported once per distinct content', async () => {
+test('S2-75 an invalid edit keeps the last valid settings and is reported once per distinct content', async () => {
   const file = workflowIn(temporaryFolder());
   const { watcher, log } = await watching(file, true);
   const contents = [settings('many'), settings('many'), '---\nhalf', settings('many'), '---\nhalf'];
@@ -23,7 +23,7 @@ test('S2-75 a bad edit keeps the last good settings and is reported once per dis
   expect(watcher.error?.code).toBe('workflow_parse_error');
 });
 
-test('going back to the good content after a bad one is a recovery, not a change', async () => {
+test('restoring the valid content after an invalid edit is a recovery, not a change', async () => {
   const file = workflowIn(temporaryFolder());
   const { watcher, log } = await watching(file, true);
 
@@ -42,7 +42,7 @@ test('going back to the good content after a bad one is a recovery, not a change
   expect(watcher.error).toBeNull();
 });
 
-test('SEC-26 a FIFO, a folder, nothing, an alias bomb and 1 GB in place of the file are errors; the daemon goes on', async () => {
+test('SEC-26 a FIFO, a folder, a missing file, an alias bomb and 1 GB are errors, and the watch continues', async () => {
   const file = workflowIn(temporaryFolder());
   const { watcher, log } = await watching(file, true);
   const put: (() => void)[] = [
@@ -71,7 +71,7 @@ test('SEC-26 a FIFO, a folder, nothing, an alias bomb and 1 GB in place of the f
   ]);
 });
 
-test('a check sees what the watch missed, and does nothing when nothing changed', async () => {
+test('a check detects a change that the watch missed, and does nothing without a change', async () => {
   const file = workflowIn(temporaryFolder());
   const { watcher, log } = await watching(file, true);
 
@@ -84,7 +84,7 @@ test('a check sees what the watch missed, and does nothing when nothing changed'
   expect(log).toEqual(['change: agent.max_turns: 1 → 2']);
 });
 
-test('a check during a load looks once more after it, however many ask', async () => {
+test('checks during a load cause exactly one more load', async () => {
   const file = workflowIn(temporaryFolder());
   const asked: Promise<void>[] = [];
   const watched = await watching(file, true, () => {
@@ -100,7 +100,7 @@ test('a check during a load looks once more after it, however many ask', async (
   expect(watched.log).toEqual(['change: agent.max_turns: 1 → 2', 'change: agent.max_turns: 2 → 3']);
 });
 
-test('a change between the first reading and the watch is seen', async () => {
+test('a change between the first load and the start of the watch is detected', async () => {
   const file = workflowIn(temporaryFolder());
   const { workflow } = await load(file);
   writeFileSync(file, settings(2));
@@ -141,7 +141,7 @@ test('a key that needs a restart keeps its running value until it is put back', 
   expect(Object.isFrozen(changes[0]?.workflow.config.tracker)).toBe(true);
 });
 
-test('secrets of the new file are handed over with the change', async () => {
+test('a change carries the secrets of the new file', async () => {
   const file = workflowIn(temporaryFolder());
   const { watcher, changes } = await watching(file, true);
 
@@ -165,7 +165,7 @@ test('nothing is reported after close', async () => {
   expect(log).toEqual([]);
 });
 
-test('an edited definition of an executor is seen by the look before a poll, and a bad one changes nothing', async () => {
+test('the check before a poll detects an edited executor definition; an invalid definition changes nothing', async () => {
   const folder = temporaryFolder();
   const file = workflowIn(folder);
   const definitions = path.join(folder, '.baton', 'executors');

@@ -16,7 +16,7 @@ test('equal workflows have no changes and need no restart', async () => {
   expect(withoutRestart(old, next)).toEqual({ effective: next, restartRequired: [] });
 });
 
-test('changes are named as in the file, with old and new value', async () => {
+test('a change has the key as in the file, the old value and the new value', async () => {
   const old = await workflow('tracker: {kind: local}');
   const next = await workflow(
     'tracker: {kind: local, active_states: [a, b]}\nagent: {max_turns: 30, max_concurrent_agents_by_state: {x: 1}}\nserver: {port: 80}',
@@ -36,7 +36,7 @@ test('a changed prompt is a change', async () => {
   expect(describeChanges(old, { ...old, prompt: { ...old.prompt, text: 'other' } })).toEqual(['prompt changed']);
 });
 
-test('SEC-27 changes of hooks, agent command and policies are marked', async () => {
+test('SEC-27 changes of hooks, the agent command and policies are marked as security changes', async () => {
   const old = await workflow('tracker: {kind: local, required_labels: [baton]}\nhooks: {before_run: a, after_run: b}');
   const next = await workflow(
     [
@@ -67,14 +67,14 @@ test('SEC-27 changes of hooks, agent command and policies are marked', async () 
   ]);
 });
 
-test('SEC-27 values of provider settings are never shown', async () => {
+test('SEC-27 a change does not show values of provider settings', async () => {
   const old = await workflow('tracker: {kind: linear, provider: {api_key: canary1}}');
   const next = await workflow('tracker: {kind: linear, provider: {api_key: canary2, x: canary3}}');
 
   expect(describeChanges(old, next)).toEqual(['tracker.provider.api_key changed', 'tracker.provider.x added']);
 });
 
-test('restart-only keys keep their running values, everything else applies', async () => {
+test('keys that need a restart keep their running values; all others apply', async () => {
   const running = await workflow('tracker: {kind: linear, provider: {project_slug: a}}\nserver: {port: 1}');
   const next = {
     ...(await workflow(
@@ -104,7 +104,7 @@ test('restart-only keys keep their running values, everything else applies', asy
   });
 });
 
-test('another tracker kind keeps the whole running tracker: its states mean nothing elsewhere', async () => {
+test('another tracker kind keeps all running tracker settings, because its states do not exist in the running tracker', async () => {
   const running = await workflow('tracker: {kind: linear}');
   const next = await workflow('tracker: {kind: github, required_labels: [x]}');
 
@@ -114,7 +114,7 @@ test('another tracker kind keeps the whole running tracker: its states mean noth
   expect(effective.config.tracker).toEqual(running.config.tracker);
 });
 
-test('SEC-27 changes of the plan are told by name only, and what runs code is marked', async () => {
+test('SEC-27 plan changes are listed by name only; those that run code are marked as security changes', async () => {
   const services = (token: string) =>
     `services: {defaults: {tenant: t, token: ${token}}, gateway: {base_url: "http://127.0.0.1:1"}}`;
   const old = await workflow(
@@ -132,7 +132,7 @@ test('SEC-27 changes of the plan are told by name only, and what runs code is ma
   ]);
 });
 
-test('steps that only moved to other lines, or whose prompt is the body, are no changed steps', async () => {
+test('steps that only moved to other lines, or whose prompt is the body, are unchanged', async () => {
   const steps = 'steps: [{id: a, kind: agent}, {id: b, kind: agent, prompt: Do}]';
   const old = await workflow(`tracker: {kind: local}\n${steps}`);
   const moved = await workflow(`tracker: {kind: local}\n# one\n# two\n${steps}`);
@@ -146,7 +146,7 @@ test('steps that only moved to other lines, or whose prompt is the body, are no 
   expect(describeChanges(old, rewritten)).toEqual(['prompt changed']);
 });
 
-test('steps where there were none are changed steps', async () => {
+test('adding steps to a workflow without steps is a change of steps', async () => {
   const [old, next] = [
     await workflow('tracker: {kind: local}'),
     await workflow('tracker: {kind: local}\nsteps: [{id: a, kind: agent}]'),

@@ -12,7 +12,7 @@ export const TRACKER_KINDS: LoadOptions['trackerKinds'] = new Map([
   ['github', { activeStates: ['open'], terminalStates: ['closed'] }],
 ]);
 
-/** A folder that is gone after the test. */
+/** A temporary folder, removed after the test. */
 export function temporaryFolder(): string {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'baton-workflow-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

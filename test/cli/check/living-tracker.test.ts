@@ -31,7 +31,7 @@ async function checked(fake: FakeTracker, given: Given = {}) {
 const of = (findings: readonly Finding[], code: string) => findings.filter((finding) => finding.code === code);
 
 describe('the token', () => {
-  test.each(KINDS)('%s: a good one is told with its owner, and never shown', async (kind) => {
+  test.each(KINDS)('%s: a valid token is reported with its owner and not shown', async (kind) => {
     const fake = await startFake(kind);
     const io = world({ env: { [fake.variable]: fake.token } });
     io.program('codex', '#!/bin/sh\necho codex-cli 1\n');
@@ -44,7 +44,7 @@ describe('the token', () => {
     expect(io.out()).not.toContain(fake.token);
   });
 
-  test.each(KINDS)('%s: a bad one is one error that names the variable, and exit 1', async (kind) => {
+  test.each(KINDS)('%s: an invalid token is one error that names the variable, and exit 1', async (kind) => {
     const fake = await startFake(kind);
 
     const { code, own, out } = await checked(fake, { env: { [fake.variable]: 'canary-wrong-t0ken' } });
@@ -55,7 +55,7 @@ describe('the token', () => {
     expect(out).not.toContain('canary-wrong');
   });
 
-  test.each(KINDS)('%s: a missing one is one error that names the variable and where to set it', async (kind) => {
+  test.each(KINDS)('%s: a missing token is one error that names the variable and where to set it', async (kind) => {
     const fake = await startFake(kind);
 
     const { code, own } = await checked(fake, { env: { [fake.variable]: ' ' } });
@@ -67,7 +67,7 @@ describe('the token', () => {
   });
 });
 
-test('a right that is missing is told as such, and nobody is sent to renew the token', async () => {
+test('a missing permission is reported as such, without advice to renew the token', async () => {
   const fake = await startFakeRedmine();
   fake.isRestOff = true;
 
@@ -78,7 +78,7 @@ test('a right that is missing is told as such, and nobody is sent to renew the t
   expect(own[0]?.message).toContain('Enable the REST web service');
 });
 
-test('in Redmine, which has no labels, the gate is told as a category', async () => {
+test('in Redmine the required label is described as a category', async () => {
   const fake = await startFakeRedmine();
   fake.add({ labels: [] });
 
@@ -87,7 +87,7 @@ test('in Redmine, which has no labels, the gate is told as a category', async ()
   expect(of(own, 'label_gate')[0]?.advice).toBe('Give the category "go" to the issues for Baton.');
 });
 
-test('an issue that waits is marked as neither good nor bad', async () => {
+test('a waiting issue is marked as neutral', async () => {
   const fake = await startFakeRedmine();
   fake.add({ labels: ['go'], isMember: false, author: 'eve' });
   const io = world({ env: { [fake.variable]: fake.token } });
@@ -99,7 +99,7 @@ test('an issue that waits is marked as neither good nor bad', async () => {
   expect(io.out()).toMatch(/^ {2}· RM-\d+ would not start: its author .* is not trusted/m);
 });
 
-test('a variable that another setting stands for is named, too, once', async () => {
+test('a missing variable of another setting is also reported once', async () => {
   const fake = await startFakeJira();
 
   const { code, own } = await checked(fake, { provider: { email: '$JIRA_EMAIL' } });
@@ -116,19 +116,16 @@ describe('the project', () => {
     ['jira', 'project', 'NOTHING'],
     ['linear', 'project_slug', 'nothing-aaaaaaaaaaaa'],
     ['redmine', 'project', 'nothing'],
-  ])(
-    '%s: one that is not there is an error that names the key %s, with its line, and exit 2',
-    async (kind, key, name) => {
-      const { code, own, out, lineOf } = await checked(await startFake(kind), { provider: { [key]: name } });
+  ])('%s: a missing project is an error that names the key %s with its line, and exit 2', async (kind, key, name) => {
+    const { code, own, out, lineOf } = await checked(await startFake(kind), { provider: { [key]: name } });
 
-      expect(code, out).toBe(2);
-      const line = lineOf(`${key}: ${name}`);
-      expect(own).toMatchObject([{ level: 'error', code: 'invalid_tracker_config', line }]);
-      expect(own[0]?.message).toContain(`tracker.provider.${key}`);
-    },
-  );
+    expect(code, out).toBe(2);
+    const line = lineOf(`${key}: ${name}`);
+    expect(own).toMatchObject([{ level: 'error', code: 'invalid_tracker_config', line }]);
+    expect(own[0]?.message).toContain(`tracker.provider.${key}`);
+  });
 
-  test('a public repository at GitHub without a label does not start, and the check says so', async () => {
+  test('a public GitHub repository without a required label is an error', async () => {
     const fake = await startFakeGithub();
     fake.world.isPublic = true;
 
@@ -149,7 +146,7 @@ describe('the states', () => {
     ['redmine', 'In progess', 'In Progress'],
   ];
 
-  test.each(MISSPELT)('%s: when none is there, it is an error with the nearest: %s', async (kind, state, near) => {
+  test.each(MISSPELT)('%s: an error with the nearest state when no state exists: %s', async (kind, state, near) => {
     const { code, own, out, lineOf } = await checked(await startFake(kind), { tracker: { active_states: [state] } });
 
     expect(code, out).toBe(2);
@@ -157,7 +154,7 @@ describe('the states', () => {
     expect(of(own, 'state_unknown')[0]?.advice).toContain(`Did you mean "${near}"?`);
   });
 
-  test.each(MISSPELT)('%s: one beside a good one is a warning with its line: %s', async (kind, state, near) => {
+  test.each(MISSPELT)('%s: a warning with its line when another state exists: %s', async (kind, state, near) => {
     const { code, own, out, lineOf } = await checked(await startFake(kind), {
       tracker: { active_states: [near, state] },
     });
@@ -167,7 +164,7 @@ describe('the states', () => {
     expect(told).toMatchObject([{ code: 'state_unknown', line: lineOf(`- ${state}`) }]);
   });
 
-  test('a terminal state that nobody has is a warning; one that is near nothing comes with all there are', async () => {
+  test('an unknown terminal state is a warning; without a near match it lists all states', async () => {
     const { code, own, lineOf } = await checked(await startFakeJira(), { tracker: { terminal_states: ['Shipped'] } });
 
     expect(code).toBe(0);
@@ -180,14 +177,14 @@ describe('the states', () => {
     ]);
   });
 
-  test('lists that nobody wrote name more than a tracker has: nothing is told while one of them is there', async () => {
+  test('default states cause no finding while one of them exists', async () => {
     const { code, own } = await checked(await startFakeLinear());
 
     expect(code).toBe(0);
     expect(of(own, 'state_unknown')).toEqual([]);
   });
 
-  test('lists that nobody wrote, and of which nothing is there, are an error at the kind', async () => {
+  test('default states of which none exists are an error at the line of the kind', async () => {
     const fake = await startFakeJira();
     fake.statuses.splice(0, fake.statuses.length, { id: '1', name: 'Offen' }, { id: '2', name: 'Fertig' });
 
@@ -208,8 +205,8 @@ describe('webhooks', () => {
     ['without a secret', 'github', 'webhooks: { port: 8123 }\n', /webhooks\.secret is missing/],
     ['with a short secret', 'linear', 'webhooks: { port: 8123, secret: $SHORT }\n', /less than 16 characters/],
     ['with a variable that is not set', 'github', 'webhooks: { port: 8123, secret: $NOWHERE }\n', /\$NOWHERE/],
-    ['of a kind that has none', 'jira', 'webhooks: { port: 8123, secret: $HOOK }\n', /webhooks of jira/],
-  ])('%s: an error as at the start, with the line', async (_, kind, rest, said) => {
+    ['of a kind without webhooks', 'jira', 'webhooks: { port: 8123, secret: $HOOK }\n', /webhooks of jira/],
+  ])('%s are the same error as at start, with the line', async (_, kind, rest, said) => {
     const fake = await startFake(kind);
 
     const { code, own, out, lineOf } = await checked(fake, { rest, env: { SHORT: 'canary-1', HOOK: SECRET } });
@@ -221,7 +218,7 @@ describe('webhooks', () => {
     expect(out).not.toContain('canary');
   });
 
-  test('that would be heard are nothing to tell', async () => {
+  test('with valid settings cause no finding', async () => {
     const rest = 'webhooks: { port: 8123, secret: $HOOK }\n';
 
     expect(await checked(await startFakeGithub(), { rest, env: { HOOK: SECRET } })).toMatchObject({ code: 0 });

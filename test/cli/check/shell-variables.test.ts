@@ -26,14 +26,14 @@ describe('variables that a script reads', () => {
     expect(namesIn(script)).toEqual(names);
   });
 
-  test('each with its place, and whether the script ends without it', () => {
+  test('have a position and the information whether the script requires them', () => {
     expect(shellVariables(`echo\n  : "\${A:?set it}" $B`).uses).toEqual([
       { name: 'A', line: 2, column: 6, isRequired: true },
       { name: 'B', line: 2, column: 20, isRequired: false },
     ]);
   });
 
-  test('names that it gives a value itself', () => {
+  test('exclude names that the script assigns', () => {
     const script = `A=1; export B=2\nfor C in x; do read -r D E; done\nlocal F; printf -v G x; \${H:=1}; I+=(x); J[0]=1 K=2 cmd\necho L =x "$M==1"`;
 
     expect([...shellVariables(script).assigned].sort()).toEqual('ABCDEFGHIJK'.split(''));
@@ -44,7 +44,7 @@ describe('variables that a script reads', () => {
     ['A=1 # not a program\nB=2; cmd', ''],
     ['set -a; A=1', 'A'],
     ['A=1; . "$BATON_HOOKS/clone-or-update.sh"', 'A'],
-  ])('of %j a program that it starts sees %j', (script, names) => {
+  ])('%j exports %j', (script, names) => {
     expect([...shellVariables(script).exported].sort().join('')).toBe(names);
   });
 });
@@ -69,7 +69,7 @@ describe('the program that a command starts', () => {
     '# nothing',
     '',
     `"\${A:=$(x)}"`,
-  ])('%j cannot be told without running it', (command) => {
+  ])('%j is unknown without running it', (command) => {
     expect(firstWord(command)).toBeNull();
   });
 });

@@ -7,7 +7,7 @@ import { contextFor } from './tracker-context.js';
 const LIMIT_MS = 15_000;
 const LIST_LIMIT_MS = 60_000;
 
-test('a tracker that never answers is given up after a while, and that is told', async () => {
+test('a tracker that does not answer is reported after a timeout', async () => {
   const fake = await startFakeGithub();
   fake.server.fault = () => 'hang';
   const clock = new FakeClock();
@@ -23,7 +23,7 @@ test('a tracker that never answers is given up after a while, and that is told',
   ]);
 });
 
-test('what a tracker said before its list took too long is told, too, and that is no fault of the workflow', async () => {
+test('findings from before a list timeout are reported too, and the timeout is not an error of the workflow', async () => {
   const fake = await startFakeGithub();
   fake.server.fault = ({ url }) => (url.pathname.endsWith('/issues') ? 'hang' : null);
   const clock = new FakeClock();

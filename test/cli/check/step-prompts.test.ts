@@ -3,7 +3,7 @@ import type { Finding } from '../../../src/cli/check/finding.js';
 import { check } from '../../../src/cli/check.js';
 import { memoryRegistry, world } from '../cli-fixture.js';
 
-/** The given steps begin on line 4, those of `prompt:` below on line 10. */
+/** The given steps begin on line 4; the text of `prompt:` below begins on line 10. */
 async function checked(steps: string, body = 'Do {{ issue.title }}') {
   const io = world();
   io.program('codex', '#!/bin/sh\necho 1\n');
@@ -24,7 +24,7 @@ test.each([
   '{{ steps.a.output.last_message | upcase }} {{ state.kept.turns }} {{ inputs.topic }} {{ run.step_index }}',
   '{% if steps.a.output.last_message_truncated %}x{% endif %} {{ steps.a.output.usage.total_tokens }}',
   '{{ issue.title }} {{ workflow.dir }}',
-])('a prompt may name what steps before it will give: %s', async (text) => {
+])('a prompt may use outputs of earlier steps: %s', async (text) => {
   expect((await literal(text)).errors).toEqual([]);
 });
 
@@ -37,7 +37,7 @@ test.each([
   ['{{ inputs.topik }}', 'template_render_error', 'inputs.topik'],
   ['{{ item }}', 'template_render_error', 'item'],
   ['{% if %}', 'template_parse_error', ''],
-])('a prompt that cannot be rendered is an error with its line: %s', async (text, wanted, part) => {
+])('an invalid prompt is an error with its line: %s', async (text, wanted, part) => {
   const { code, of } = await literal(text);
 
   expect(code).toBe(2);
@@ -46,7 +46,7 @@ test.each([
   expect(of(wanted)[0]?.message).toContain(part);
 });
 
-test('a step of the same loop may be named before its turn, one after the loop may not, nor one inside a fan_out', async () => {
+test('a prompt may use later steps of the same loop, but not steps after the loop or inside a fan_out', async () => {
   const loop = (text: string, more = '') =>
     checked(
       `steps:\n  - id: l\n    loop:\n      max_iterations: 2\n      steps:\n        - { id: a, kind: agent, prompt: "${text}" }\n        - { id: b, kind: agent }\n  - { id: later, kind: agent${more} }`,
@@ -63,12 +63,12 @@ test('a step of the same loop may be named before its turn, one after the loop m
 
 test.each([
   ['a literal block', '|\n      Hello\n      {{ nope }}\n', 10, 10],
-  ['one that is indented, chomped and commented', '|- # why\n\n      Hello\n        {{ nope }}', 11, 12],
-  ['one that says its own indentation', '|2+\n        Hello\n       {{ nope }}\n\n', 10, 11],
-  ['one with an anchor', '&text |\n      Hello\n      {{ nope }}', 10, 10],
+  ['an indented, chomped and commented block', '|- # why\n\n      Hello\n        {{ nope }}', 11, 12],
+  ['a block with an explicit indentation', '|2+\n        Hello\n       {{ nope }}\n\n', 10, 11],
+  ['a block with an anchor', '&text |\n      Hello\n      {{ nope }}', 10, 10],
   ['a quoted line', '"Hello {{ nope }}"', 8, 23],
   ['a plain line', 'Hello {{ nope }}', 8, 22],
-])('the place of a fault in a prompt is that in the file: %s', async (_, text, line, column) => {
+])('an error in a prompt has its position in the file: %s', async (_, text, line, column) => {
   expect((await prompt(text)).errors).toMatchObject([{ line, column }]);
 });
 
@@ -76,11 +76,11 @@ test.each([
   ['folded', '>-\n      Hello\n      there\n\n      {{ nope }}'],
   ['quoted with escapes', '"Hello\\n\\n{{ nope }}"'],
   ['quoted over lines', "'Hello\n\n      {{ nope }}'"],
-])('where the lines of a prompt are not those of the file, its beginning is told: %s', async (_, text) => {
+])('an error in a prompt has the position of the prompt when its lines differ from the file: %s', async (_, text) => {
   expect((await prompt(text)).errors).toMatchObject([{ line: 8, column: 13 }]);
 });
 
-test('the body is rendered with steps too, and told once', async () => {
+test('the body is also checked with steps, and its error is reported once', async () => {
   const good = await prompt('x', 'Do {{ issue.title }} {{ inputs.topic }}');
   const bad = await prompt('x', 'Do {{ issue.titel }}');
   const broken = await prompt('x', 'Do {% if %}');
@@ -90,7 +90,7 @@ test('the body is rendered with steps too, and told once', async () => {
   expect(broken.of('template_parse_error')).toMatchObject([{ line: 10, group: 'Workflow' }]);
 });
 
-test('a body that no step uses is a warning, also where there is no agent at all', async () => {
+test('a body that no step uses is a warning, even without agent steps', async () => {
   const own = await checked('steps: [{id: a, kind: agent, prompt: Hi}]');
   const none = await checked('executors: {e: {command: /bin/cat}}\nsteps: [{id: a, kind: external, executor: e}]');
 

@@ -13,13 +13,13 @@ import { world } from '../cli-fixture.js';
 export interface Given {
   readonly tracker?: object;
   readonly provider?: object;
-  /** Further settings. */
+  /** Additional settings. */
   readonly rest?: string;
   readonly env?: { readonly [name: string]: string };
   readonly clock?: Clock;
 }
 
-/** A workflow for this tracker, in which every value stands on a line of its own. */
+/** A workflow for this tracker with every value on its own line. */
 export function workflowFor(fake: FakeTracker, { tracker, provider, rest = '' }: Given = {}): string {
   const settings = {
     kind: fake.kind,
@@ -30,7 +30,7 @@ export function workflowFor(fake: FakeTracker, { tracker, provider, rest = '' }:
   return `---\n${stringify({ tracker: settings })}${rest}---\nDo it.\n`;
 }
 
-/** What `check` gives to those who look at the tracker. */
+/** The input of the tracker findings. */
 export async function contextFor(fake: FakeTracker, given: Given = {}): Promise<CheckContext> {
   const { clock = new FakeClock(), env } = given;
   const io = world({ env: { [fake.variable]: fake.token, ...env } });

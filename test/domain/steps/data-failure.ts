@@ -1,6 +1,6 @@
 import { BatonError } from '../../../src/domain/errors.js';
 
-/** The message of the `step_data_error` that it must throw. */
+/** The message of the `step_data_error` that the function must throw. */
 export function dataFailure(act: () => unknown): string {
   try {
     act();

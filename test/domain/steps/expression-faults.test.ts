@@ -13,7 +13,7 @@ const SCOPE: { readonly [root: string]: Json } = {
 const fault = (code: 'expression_error' | 'step_data_error', text = '') =>
   expect.objectContaining({ code, message: expect.stringContaining(text) });
 
-describe('a fault is a fault and never false', () => {
+describe('an error in an expression is never false', () => {
   test.each([
     ['', 'is empty'],
     [' \n ', 'is empty'],
@@ -72,13 +72,13 @@ describe('a fault is a fault and never false', () => {
     '${state} == 1',
     '${issue..x} == 1',
     "'${issue..x}' == 1",
-  ])('%s fails as its data does', (text) => {
+  ])('%s fails with the error of its data', (text) => {
     expect(() => holds(text, SCOPE)).toThrow(fault('step_data_error'));
   });
 });
 
 describe('limits', () => {
-  test('an expression of over 2,000 characters is refused, whatever it says', () => {
+  test('an expression of over 2,000 characters is rejected', () => {
     expect(holds('true'.padEnd(2_000), SCOPE)).toBe(true);
     expect(() => parseExpression('true'.padEnd(2_001))).toThrow(fault('expression_error', 'longer than 2000'));
     expect(() => parseExpression('('.repeat(1_000_000))).toThrow(fault('expression_error', 'longer than 2000'));
@@ -88,12 +88,12 @@ describe('limits', () => {
     ['not', (levels: number) => `${'not '.repeat(levels)}true`],
     ['parentheses', (levels: number) => `${'('.repeat(levels)}true${')'.repeat(levels)}`],
     ['both', (levels: number) => `${'not ('.repeat(levels / 2)}false${')'.repeat(levels / 2)}`],
-  ])('50 levels of %s are read, more are refused', (_, write) => {
+  ])('50 levels of %s are parsed, more are rejected', (_, write) => {
     expect(holds(write(50), SCOPE)).toBe(true);
     expect(() => parseExpression(write(52))).toThrow(fault('expression_error', 'nested more than 50 levels deep'));
   });
 
-  test('the longest chains that fit are evaluated', () => {
+  test('the longest chains within the limit are evaluated', () => {
     const ands = `1==1${'and(1==1)'.repeat(221)}`.replaceAll('1and', '1 and');
     const ors = `''==1${"or''==1 ".repeat(249)}`.replaceAll('1or', '1 or');
 
@@ -108,17 +108,17 @@ describe('limits', () => {
     `\${${' '.repeat(1_990)}`,
     `${'1'.repeat(1_990)}x`,
     `'${'a\\'.repeat(990)}`,
-  ])('what cannot be read costs no more than an error (%#)', (text) => {
+  ])('unreadable text is rejected quickly (%#)', (text) => {
     expect(() => parseExpression(text)).toThrow(fault('expression_error'));
   });
 
-  test('SEC-14 data that is nested 10,000 deep is a fault', () => {
+  test('SEC-14 data that is nested 10,000 deep is an error', () => {
     const scope = { item: nested(10_000, 1), iteration: nested(10_000, 1) };
 
     expect(() => holds('${item} == ${iteration}', scope)).toThrow(fault('step_data_error', 'nested more than'));
   });
 
-  test('a message shows the beginning of a long expression only', () => {
+  test('a message shows only the beginning of a long expression', () => {
     expect(() => holds(`1 == ${'x'.repeat(1_900)}`, SCOPE)).toThrow(
       /^the expression "1 == x{92}…" cannot be read at "x{20}"$/,
     );

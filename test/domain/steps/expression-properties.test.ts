@@ -13,7 +13,7 @@ type Tree =
   | { readonly is: 'and' | 'or'; readonly left: Tree; readonly right: Tree }
   | { readonly is: 'compare'; readonly operator: string; readonly left: Tree; readonly right: Tree };
 
-test('S1-42 an expression that is written from a tree holds when the tree says so', () => {
+test('S1-42 an expression generated from a tree evaluates to the value of the tree', () => {
   fc.assert(
     fc.property(trees().sound, gaps, (tree, spaces) => {
       const { text, scope } = written(tree, spaces);
@@ -25,7 +25,7 @@ test('S1-42 an expression that is written from a tree holds when the tree says s
   );
 });
 
-test('and fails when the tree says so: no fault is false, and none is found where evaluation does not come', () => {
+test('an expression generated from a tree fails exactly when the tree fails: no error is false, and short-circuited parts raise none', () => {
   fc.assert(
     fc.property(trees().wild, gaps, (tree, spaces) => {
       const { text, scope } = written(tree, spaces);
@@ -40,7 +40,7 @@ test('and fails when the tree says so: no fault is false, and none is found wher
   );
 });
 
-test('any text is an expression or a fault with a code', () => {
+test('any text is an expression or an error with a code', () => {
   const words = fc.constantFrom('and', 'or', 'not', '(', ')', '==', '<', ' ', '1', 'true', '${item}', "'a'", '"');
   fc.assert(
     fc.property(fc.array(fc.oneof(words, nastyText), { maxLength: 10 }), (pieces) => {
@@ -55,7 +55,7 @@ test('any text is an expression or a fault with a code', () => {
   );
 });
 
-test('data is compared, never read as an expression', () => {
+test('data is compared, never parsed as an expression', () => {
   fc.assert(
     fc.property(nastyText, json, (title, item) => {
       expect(holds('${issue.title} == ${issue.title}', { issue: { title } })).toBe(true);
@@ -67,7 +67,7 @@ test('data is compared, never read as an expression', () => {
 
 const gaps = fc.array(fc.constantFrom(' ', '\n', '\t', '  ', ' \r\n '), { minLength: 1, maxLength: 5 });
 
-/** `sound` trees are true or false; `wild` ones have parts that are missing or of the wrong type. */
+/** `sound` trees are true or false; `wild` trees have missing values or values of the wrong type. */
 function trees(): { sound: fc.Arbitrary<Tree>; wild: fc.Arbitrary<Tree> } {
   const value = (of: fc.Arbitrary<Json>): fc.Arbitrary<Tree> =>
     fc
@@ -109,7 +109,7 @@ function trees(): { sound: fc.Arbitrary<Tree>; wild: fc.Arbitrary<Tree> } {
   }));
 }
 
-/** Maps and lists have no literals: they are always data. */
+/** Maps and lists have no literals, so they are always data. */
 function literal(value: Json, style: string): string {
   if (style === 'token' || (typeof value === 'object' && value !== null)) return 'token';
   if (typeof value !== 'string') return JSON.stringify(value);
@@ -117,7 +117,7 @@ function literal(value: Json, style: string): string {
   return style + escaped.split('${').join('$${').replaceAll('\n', '\\n') + style;
 }
 
-/** With no more parentheses than the order of precedence asks for. */
+/** Writes only the parentheses that the order of precedence requires. */
 function written(tree: Tree, spaces: readonly string[]): { text: string; scope: { inputs: { [name: string]: Json } } } {
   const inputs: { [name: string]: Json } = {};
   const pieces = (part: Tree, least: number): string[] => {

@@ -11,7 +11,7 @@ const SCOPE: { readonly [root: string]: Json } = {
   item: { a: 1, b: [null] },
 };
 
-describe('an expression holds', () => {
+describe('an expression is evaluated', () => {
   test.each([
     ['true', true],
     ['${steps.check.output.exit_code} == 0', true],
@@ -44,7 +44,7 @@ describe('an expression holds', () => {
     ['not ${run.number} == 2', true],
     ['not true == false', true],
     ['(not true) == false', true],
-  ])('in its order of precedence: %s is %s', (text, value) => {
+  ])('in order of precedence: %s is %s', (text, value) => {
     expect(holds(text, SCOPE)).toBe(value);
   });
 
@@ -99,7 +99,7 @@ describe('an expression holds', () => {
     expect(holds(text, SCOPE)).toBe(value);
   });
 
-  test('whatever white space stands between its parts', () => {
+  test('with any white space between its tokens', () => {
     expect(holds('\n\t not\n(\n1==2\r\n)\tand"a"==\'a\'\n', SCOPE)).toBe(true);
     expect(holds('${ run.number }==1 and(true)', SCOPE)).toBe(true);
   });
@@ -118,12 +118,12 @@ describe('an expression holds', () => {
     expect(holds(text, SCOPE)).toBe(value);
   });
 
-  test('a literal ${ is written $${ in quotes as everywhere', () => {
+  test('with $${ as the escape of a literal ${ in quotes', () => {
     expect(holds("${issue.title} == '$${item}'", { issue: { title: '${item}' } })).toBe(true);
   });
 });
 
-describe('what follows from the left side alone is not looked at', () => {
+describe('the right side is not evaluated when the left side decides', () => {
   test.each([
     ['true or ${issue.nothing}', true],
     ["true or 'text'", true],
@@ -133,13 +133,13 @@ describe('what follows from the left side alone is not looked at', () => {
     expect(holds(text, SCOPE)).toBe(value);
   });
 
-  test('but it must be readable', () => {
+  test('an unevaluated side must still parse', () => {
     expect(() => holds('true or (', SCOPE)).toThrow(BatonError);
     expect(() => holds('true or ${HOME}', SCOPE)).toThrow(BatonError);
   });
 });
 
-test('the tokens of an expression are found wherever they stand, also where evaluation would not come', () => {
+test('all tokens of an expression are found, including those that evaluation would skip', () => {
   const text = 'true or not (${issue.state} == "x" and ${steps.a.output} < 1) or ${item}';
 
   expect(tokensOf(parseExpression(text)).map((token) => token.text)).toEqual([
@@ -149,7 +149,7 @@ test('the tokens of an expression are found wherever they stand, also where eval
   ]);
 });
 
-test('S1-42 evaluation is pure: it changes nothing, so that once before the retries is enough', () => {
+test('S1-42 evaluation is pure, so one evaluation before all retries is enough', () => {
   const scope = deepFrozen(structuredClone(SCOPE) as { [root: string]: Json });
   const text = 'not ${issue.labels} == ${item} and ${steps.check.output.exit_code} <= 0';
 

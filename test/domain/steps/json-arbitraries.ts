@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Json } from '../../../src/domain/json.js';
 
-/** Texts that look like data of a run, shell, quotes or the inside of JavaScript. */
+/** Texts that look like tokens, shell syntax, quotes or JavaScript internals. */
 export const nastyText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(
@@ -26,7 +26,7 @@ const name = fc.constantFrom('a', 'b-c', 'd_1', 'title', 'length', 'constructor'
 const number = fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }));
 export const scalar: fc.Arbitrary<Json> = fc.oneof(fc.constant(null), fc.boolean(), number, nastyText);
 
-/** JSON as others send it. Keys that are special to JavaScript are keys of the object itself, as `JSON.parse` gives them. */
+/** Arbitrary JSON. Keys that are special in JavaScript are own properties, as `JSON.parse` returns them. */
 export const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -36,7 +36,7 @@ export const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
   ),
 })).value;
 
-/** Maps whose keys can all be named in a path. */
+/** Maps whose keys are all valid in a path. */
 export const nameableMap = mapOf(name, json);
 
 function mapOf(key: fc.Arbitrary<string>, value: fc.Arbitrary<Json>): fc.Arbitrary<{ readonly [key: string]: Json }> {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../../src/domain/json.js';
 import { lookUp, parseText, renderText, renderValue, tokensIn } from '../../../src/domain/steps/tokens.js';
 import { deepFrozen, json, nameableMap, nastyText } from './json-arbitraries.js';
 
-/** As a person would write it to get exactly that. */
+/** Escapes a text so that rendering returns it unchanged. */
 const escaped = (text: string) => text.split('${').join('$${');
 
 function escapedIn(value: Json): Json {
@@ -15,7 +15,7 @@ function escapedIn(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, escapedIn(item as Json)]));
 }
 
-test('S4-05 the text of an issue stays text: what it says is never expanded, however often it is passed on', () => {
+test('S4-05 tokens in the text of an issue are never expanded, however often the text is passed on', () => {
   fc.assert(
     fc.property(nastyText, (title) => {
       const scope = { issue: { title }, item: 'SECRET' };
@@ -28,7 +28,7 @@ test('S4-05 the text of an issue stays text: what it says is never expanded, how
   );
 });
 
-test('S4-05 S4-17 a whole token gives the value itself, and the rendered step survives a round trip as JSON', () => {
+test('S4-05 S4-17 a value that is one token keeps its type, and the rendered step survives a JSON round trip', () => {
   fc.assert(
     fc.property(json, (value) => {
       const rendered = renderValue({ args: ['${item}', { deep: '${item}' }], text: 'a ${item}' }, { item: value });
@@ -41,7 +41,7 @@ test('S4-05 S4-17 a whole token gives the value itself, and the rendered step su
   );
 });
 
-test('S4-17 every JSON can be written: with $${ for ${ it comes out as it is, keys included', () => {
+test('S4-17 any JSON can be written: with ${ escaped as $${ it renders unchanged, keys included', () => {
   fc.assert(
     fc.property(json, (value) => {
       const written = escapedIn(value);
@@ -52,7 +52,7 @@ test('S4-17 every JSON can be written: with $${ for ${ it comes out as it is, ke
   );
 });
 
-test('any text is read whole or refused with step_data_error', () => {
+test('any text is parsed completely or rejected with step_data_error', () => {
   fc.assert(
     fc.property(nastyText, (text) => {
       let parts: ReturnType<typeof parseText>;
@@ -71,7 +71,7 @@ test('any text is read whole or refused with step_data_error', () => {
   );
 });
 
-test('a path leads to the own property that it names, or fails', () => {
+test('a path resolves to the own property with that name, or fails', () => {
   const name = fc.constantFrom('a', 'b-c', 'd_1', 'length', 'constructor', '__proto__', 'toString', '0', '1');
   fc.assert(
     fc.property(nameableMap, fc.array(name, { minLength: 1, maxLength: 4 }), (inputs, names) => {
@@ -95,7 +95,7 @@ test('a path leads to the own property that it names, or fails', () => {
   );
 });
 
-test('rendering changes nothing that it reads, and gives the same again', () => {
+test('rendering does not change its input, and repeated rendering returns the same', () => {
   fc.assert(
     fc.property(json, nameableMap, (value, inputs) => {
       const template = deepFrozen([escapedIn(value), '${inputs}', 'all: ${inputs}']);

@@ -5,13 +5,13 @@ import { nested } from './json-arbitraries.js';
 
 const SCOPE = { issue: { title: 'Fix the lamp' }, item: 7 };
 
-describe('SEC-14 no size of text or data is more than an error', () => {
+describe('SEC-14 text and data of any size cause at most an error', () => {
   test.each([
     ['openings', '${'.repeat(100_000)],
     ['dollars', '$'.repeat(100_000)],
     ['escapes', '$${'.repeat(100_000)],
     ['spaces', `\${${' '.repeat(100_000)}`],
-    ['spaces again and again', '${   \n'.repeat(50_000)],
+    ['unclosed tokens with spaces', '${   \n'.repeat(50_000)],
     ['roots', '${issues'.repeat(100_000)],
     ['braces', '{'.repeat(100_000)],
   ])('100,000 %s are text', (_, text) => {
@@ -20,7 +20,7 @@ describe('SEC-14 no size of text or data is more than an error', () => {
 
   test.each([
     ['names', `\${issue${'.a'.repeat(100_000)}}`],
-    ['names without an end', `\${issue${'.a'.repeat(100_000)}`],
+    ['path segments', `\${issue${'.a'.repeat(100_000)}`],
     ['indices', `\${issue${'[0]'.repeat(100_000)}!}`],
     ['letters', `\${issue.${'a'.repeat(100_000)}}`],
     ['spaces', `\${issue${' '.repeat(100_000)}x}`],
@@ -33,7 +33,7 @@ describe('SEC-14 no size of text or data is more than an error', () => {
     expect(tokensIn(new Array<string>(100_000).fill('${item}'))).toHaveLength(100_000);
   });
 
-  test('a step or data that is nested 10,000 deep fails', () => {
+  test('a step or data that is nested 10,000 deep is rejected', () => {
     const deep = nested(10_000, '${item}');
 
     for (const act of [
@@ -45,14 +45,14 @@ describe('SEC-14 no size of text or data is more than an error', () => {
       expect(failure(act)).toContain('nested more than 200 levels deep');
   });
 
-  test('200 levels are not too deep', () => {
+  test('200 levels of nesting are accepted', () => {
     expect(renderValue(nested(200, '${item}'), SCOPE)).toEqual(nested(200, 7));
     expect(renderText('${item}', { item: nested(200, 7) })).toBe(JSON.stringify(nested(200, 7)));
     expect(failure(() => renderText('${item}', { item: nested(201, 7) }))).toContain('200');
     expect(failure(() => renderValue(nested(201, 7), SCOPE))).toContain('200');
   });
 
-  test('data that grows over ten million characters in a text fails', () => {
+  test('a rendered text of over ten million characters is rejected', () => {
     const item = 'x'.repeat(1_000_000);
 
     expect(renderText('${item}'.repeat(10), { item })).toHaveLength(10_000_000);

@@ -12,7 +12,7 @@ const SCOPE: { readonly [root: string]: Json } = {
 };
 
 describe('S4-05', () => {
-  test('tokens are rendered wherever they stand in the texts of a step', () => {
+  test('tokens are rendered at every position in the texts of a step', () => {
     const step = {
       prompt: 'On ${inputs.topic}: ${steps.plan.output.text}',
       args: [{ id: '${issue.id}' }, 1, null, true],
@@ -31,7 +31,7 @@ describe('S4-05', () => {
     ['${item}', 7],
     ['${ issue.title }', 'Fix the lamp'],
     ['${\n  issue.title\n}', 'Fix the lamp'],
-  ])('%j keeps the type of what it names', (text, value) => {
+  ])('%j keeps the type of its value', (text, value) => {
     expect(renderValue(text, SCOPE)).toEqual(value);
   });
 
@@ -42,12 +42,12 @@ describe('S4-05', () => {
     ['map ${inputs.map}', 'map {"a":[1,null]}'],
     ['${issue.labels}${issue.labels}', '["bug","api"]["bug","api"]'],
     ['none: ${issue.description}.', 'none: .'],
-  ])('inside text %j becomes text', (text, value) => {
+  ])('%j inside other text is converted to text', (text, value) => {
     expect(renderValue(text, SCOPE)).toBe(value);
     expect(renderText(text, SCOPE)).toBe(value);
   });
 
-  test('where only text will do, a whole token becomes text too', () => {
+  test('where only text is allowed, a value that is one token is converted to text too', () => {
     expect(renderText('${inputs.map}', SCOPE)).toBe('{"a":[1,null]}');
     expect(renderText('${inputs.count}', SCOPE)).toBe('3');
     expect(renderText('${attempt}', SCOPE)).toBe('');
@@ -58,7 +58,7 @@ describe('S4-05', () => {
     ['${issue.labels.1}', 'api'],
     ['${issue.blocked_by[0].id}', 'i2'],
     ['${inputs.map.a[0]}', 1],
-  ])('%s names an item of a list', (text, value) => {
+  ])('%s selects an item of a list', (text, value) => {
     expect(renderValue(text, SCOPE)).toBe(value);
   });
 
@@ -68,7 +68,7 @@ describe('S4-05', () => {
   });
 });
 
-describe('a token that names nothing fails, and says what there is', () => {
+describe('an unresolvable token fails, and the error lists the available names', () => {
   test.each([
     ['${issue.titel}', '${issue.titel}: issue has no titel; did you mean title?'],
     ['${steps.deploy.output}', '${steps.deploy.output}: steps has no deploy; there is plan, b-c'],
@@ -94,11 +94,11 @@ describe('a token that names nothing fails, and says what there is', () => {
     '${issue.labels[00]}',
     '${issue.hasOwnProperty}',
     '${steps.__proto__.polluted}',
-  ])('SEC-14 %s is no data', (text) => {
+  ])('SEC-14 %s is not data', (text) => {
     expect(failure(() => renderValue(text, SCOPE))).toContain('has no');
   });
 
-  test('a key called __proto__ is a key like any other', () => {
+  test('a key named __proto__ is an ordinary key', () => {
     const value = JSON.parse('{"__proto__":{"x":"${item}"}}') as Json;
 
     const rendered = renderValue(value, SCOPE);
@@ -108,7 +108,7 @@ describe('a token that names nothing fails, and says what there is', () => {
     expect(renderValue('${item.__proto__.x}', { item: rendered })).toBe(7);
   });
 
-  test('hostile keys are neither shown at length nor compared at length', () => {
+  test('long hostile keys are truncated in messages and not compared', () => {
     const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`${'k'.repeat(n % 200)}${n}`, n]));
 
     const message = failure(() =>
@@ -119,7 +119,7 @@ describe('a token that names nothing fails, and says what there is', () => {
   });
 });
 
-describe('what is no token stays as it is written', () => {
+describe('text that is not a token is not changed', () => {
   test.each([
     '${HOME}',
     '${1}',
@@ -153,7 +153,7 @@ describe('what is no token stays as it is written', () => {
     expect(renderValue(text, SCOPE)).toBe(literal);
   });
 
-  test('a token inside other braces is a token all the same', () => {
+  test('a token inside other braces is rendered', () => {
     expect(renderText('${HOME:-${issue.title}}', SCOPE)).toBe('${HOME:-Fix the lamp}');
     expect(renderText('${HOME ${item}', SCOPE)).toBe('${HOME 7');
     expect(renderText('${HOME:-$${item}}', SCOPE)).toBe('${HOME:-${item}}');
@@ -178,13 +178,13 @@ test.each([
   '${issue:-x}',
   '${item + 1}',
   '${issue.title | upcase}',
-])('%j begins like data and cannot be read: it fails and shows how to write it', (text) => {
+])('%j begins like a token and cannot be parsed: it fails and shows the escape', (text) => {
   expect(failure(() => parseText(text))).toMatch(/cannot be read: .*; a literal \$\{ is written \$\$\{$/);
   expect(failure(() => tokensIn([{ text }]))).toContain('cannot be read');
   expect(failure(() => renderValue({ text }, SCOPE))).toContain('cannot be read');
 });
 
-test('every root can be named, in the order of the text', () => {
+test('the roots of a text are listed in order', () => {
   const text = SCOPE_ROOTS.map((root) => `\${${root}.x[0]}`).join(' and ');
 
   expect(tokensIn({ a: [text] }).map((token) => token.path)).toEqual(SCOPE_ROOTS.map((root) => [root, 'x', '0']));

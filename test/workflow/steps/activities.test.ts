@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { actionOf, faultOf, loadSteps, SERVICES, TOKEN } from './plan-fixture.js';
 
-test('S1-12 a target becomes the activity that it names; keys of the step win', async () => {
+test('S1-12 a target is replaced by its activity; keys of the step override', async () => {
   const loaded = await loadSteps(
     `${SERVICES}
 activities:
@@ -20,7 +20,7 @@ steps:
   expect(actionOf(loaded, 'b')).toMatchObject({ timeoutMs: 9000, outputTo: 'plan', action: { model: 'big' } });
 });
 
-test('S1-13 targets are filled in before auto is resolved, and both before sessions are judged', async () => {
+test('S1-13 targets are replaced before auto is resolved, and both before sessions are checked', async () => {
   const yaml = `${SERVICES}
 activities: { critic: { kind: agent, backend: auto, agent: x, session: rev } }
 steps: [{ id: l, loop: { max_iterations: 2, steps: [{ id: c, target: "activity:critic" }] } }]`;
@@ -33,7 +33,7 @@ steps: [{ id: l, loop: { max_iterations: 2, steps: [{ id: c, target: "activity:c
   expect(cli.message).toMatch(/^WORKFLOW\.md:4:72 step "c": session "rev" needs backend http/);
 });
 
-test('S1-14 an unknown activity is refused, with the nearest name', async () => {
+test('S1-14 an unknown activity is rejected with the nearest name', async () => {
   const error = await faultOf('activities: {plan: {kind: agent}}\nsteps:\n  - id: a\n    target: activity:plam');
 
   expect(error.code).toBe('JobValidation');
@@ -43,7 +43,7 @@ test('S1-14 an unknown activity is refused, with the nearest name', async () => 
 });
 
 test.each(['job:nightly', 'plan', 'activity:', '5'])(
-  'S1-15 a target that is no activity never gets into a plan: %s',
+  'S1-15 a target that is not an activity is rejected: %s',
   async (target) => {
     const error = await faultOf(`activities: {plan: {kind: agent}}\nsteps: [{id: a, target: "${target}"}]`);
 
@@ -52,7 +52,7 @@ test.each(['job:nightly', 'plan', 'activity:', '5'])(
   },
 );
 
-test('S1-15 after the load there is no target left', async () => {
+test('S1-15 a loaded plan contains no target', async () => {
   const { workflow } = await loadSteps('activities: {w: {kind: agent}}\nsteps: [{id: a, target: "activity:w"}]');
 
   expect(JSON.stringify(workflow.plan)).not.toContain('target');
@@ -76,7 +76,7 @@ test.each([
   ['a chain', '{kind: agent, target: "activity:y"}', 'cannot have target'],
   ['an id', '{kind: agent, id: x}', 'id belongs to the step that uses the activity'],
   ['text', 'agent', 'must be a map with a kind, got text'],
-])('%s an activity that is none is a structural error, told once: %s', async (_, activity, part) => {
+])('%s an invalid activity is a structural error, reported once: %s', async (_, activity, part) => {
   const error = await faultOf(`activities: {x: ${activity}}\nsteps: [{id: a, target: "activity:x"}]`);
 
   expect(error.code).toBe('JobValidation');
@@ -85,7 +85,7 @@ test.each([
   expect(error.message.split('\n')).toHaveLength(1);
 });
 
-test('faults of an activity are told with it, also when no step uses it; what is missing is told with the step', async () => {
+test('errors in an activity are reported at the activity, even when it is unused; missing keys are reported at the step', async () => {
   const error = await faultOf(
     `${SERVICES}
 activities:
@@ -105,7 +105,7 @@ steps:
   ]);
 });
 
-test('a target beside a kind of its own is two bodies', async () => {
+test('a step with both a target and a kind is rejected', async () => {
   const error = await faultOf('activities: {x: {kind: agent}}\nsteps: [{id: a, target: "activity:x", kind: agent}]');
 
   expect(error.message).toContain(

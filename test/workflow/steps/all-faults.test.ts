@@ -9,7 +9,7 @@ import { definition, faultOf } from './plan-fixture.js';
 const LLM = (id: string) => `{id: ${id}, kind: llm, model: m, prompt: p}`;
 const AUTO = '{id: z, kind: agent, backend: auto}';
 
-test('all faults of settings, steps, services, executors and definitions come at once, each with its place and code', async () => {
+test('all errors of settings, steps, services, executors and definitions are reported together, each with its position and code', async () => {
   const error = await faultOf(
     `agent: { max_turns: many }
 services:
@@ -57,14 +57,14 @@ codx: {}`,
   expect(error.message).toContain('WORKFLOW.md:13:38 step "one": session "s" needs backend http');
 });
 
-test('faults of one code give the error that code; a misspelt key beside them does not change it', async () => {
+test('the error has the code that all problems share; a warning about an unknown key does not change it', async () => {
   const error = await faultOf('agnet: {}\nsteps: [{id: a, kind: agent, session: s}, {id: b, kind: agent, session: t}]');
 
   expect(error.code).toBe('JobValidation');
   expect(error.message.split('\n')).toHaveLength(3);
 });
 
-test('whatever is written as steps, nothing but BatonError is thrown', async () => {
+test('for arbitrary steps only BatonError is thrown', async () => {
   const key = fc.constantFrom(
     ...[
       'id',
@@ -164,28 +164,28 @@ test.each([
     LLM('a'),
     'base_url must begin',
   ],
-  ['a service that several steps lack', '', `${LLM('a')}, ${LLM('b')}`, 'step "a": kind llm needs a service'],
+  ['a missing service of several steps', '', `${LLM('a')}, ${LLM('b')}`, 'step "a": kind llm needs a service'],
   ['a definition', 'executors: {e: {comand: x}}', '{id: a, kind: external, executor: e}', 'unknown key comand'],
   ['runtime.backend', 'runtime: {backend: clli}', AUTO, 'runtime.backend must be one of'],
   [
-    'a setting beside a backend that is fine',
+    'an invalid setting beside a valid backend',
     'runtime: {backend: cli}\nagent: {max_turns: x}',
     AUTO,
     'agent.max_turns',
   ],
-])('one fault is told once, and not again by what it leads to: %s', async (_, more, steps, part) => {
+])('an error is reported once, without errors that only follow from it: %s', async (_, more, steps, part) => {
   const { message } = await faultOf(`${more}\nsteps: [${steps}]`, { env: { TOKEN: 'x' } });
 
   expect(message.split('\n')).toEqual([expect.stringContaining(part)]);
 });
 
-test('S1-27 a refused variable is told once, and no step is said to run on what it was not', async () => {
+test('S1-27 an invalid variable is reported once, and no step reports a backend taken from it', async () => {
   const { message } = await faultOf(`steps: [${AUTO}]`, { env: { BATON_BACKEND: 'clii' } });
 
   expect(message).toBe('the variable BATON_BACKEND must be one of http, cli, auto, got "clii"');
 });
 
-test('the name of a variable that cannot be one is told as such', async () => {
+test('an invalid variable name is reported as invalid', async () => {
   const { message } = await faultOf(
     'executors: {e: {command: x}}\nsteps: [{id: a, kind: external, executor: e, env_set: {A-B: x}}]',
   );

@@ -10,13 +10,13 @@ const backendOf = async (yaml: string, given: Parameters<typeof loadSteps>[1] = 
   return { step: (actionOf(loaded, 'a').action as { backend?: string }).backend, ...loaded.workflow.plan.backend };
 };
 
-describe('what auto becomes', () => {
-  test('S1-01 S1-02 S1-06 nothing set: the built-in value, which is http', async () => {
+describe('auto resolves to', () => {
+  test('S1-01 S1-02 S1-06 http, the built-in value, when nothing is set', async () => {
     expect(FALLBACK_BACKEND).toBe('http');
     expect(await backendOf(AUTO)).toEqual({ step: 'http', value: 'http', source: 'built-in', saidAuto: false });
   });
 
-  test('S1-05 S1-11 runtime.backend, and it is recorded who said so', async () => {
+  test('S1-05 S1-11 runtime.backend, and the source is recorded', async () => {
     expect(await backendOf(`runtime: {backend: cli}\n${AUTO}`)).toEqual({
       step: 'cli',
       value: 'cli',
@@ -25,14 +25,17 @@ describe('what auto becomes', () => {
     });
   });
 
-  test.each(['BATON_BACKEND', 'ORBIT_BACKEND'])('S1-04 the variable %s wins over runtime.backend', async (name) => {
-    expect(await backendOf(`runtime: {backend: http}\n${AUTO}`, { env: { [name]: ' cli ' } })).toMatchObject({
-      step: 'cli',
-      source: name,
-    });
-  });
+  test.each(['BATON_BACKEND', 'ORBIT_BACKEND'])(
+    'S1-04 the variable %s, which overrides runtime.backend',
+    async (name) => {
+      expect(await backendOf(`runtime: {backend: http}\n${AUTO}`, { env: { [name]: ' cli ' } })).toMatchObject({
+        step: 'cli',
+        source: name,
+      });
+    },
+  );
 
-  test('S1-04 BATON_BACKEND wins over ORBIT_BACKEND; a blank variable is not set', async () => {
+  test('S1-04 BATON_BACKEND before ORBIT_BACKEND; a blank variable counts as unset', async () => {
     expect(await backendOf(AUTO, { env: { BATON_BACKEND: 'cli', ORBIT_BACKEND: 'http' } })).toMatchObject({
       value: 'cli',
     });
@@ -44,7 +47,7 @@ describe('what auto becomes', () => {
     });
   });
 
-  test('S1-03 the flag wins over everything', async () => {
+  test('S1-03 the flag, which overrides everything', async () => {
     const env = { BATON_BACKEND: 'http', ORBIT_BACKEND: 'http' };
 
     expect(await backendOf(`runtime: {backend: http}\n${AUTO}`, { env, backendFlag: 'cli' })).toEqual({
@@ -59,7 +62,7 @@ describe('what auto becomes', () => {
     ['flag', { backendFlag: 'auto', env: { BATON_BACKEND: 'cli' } }],
     ['BATON_BACKEND', { env: { BATON_BACKEND: 'auto', ORBIT_BACKEND: 'cli' } }],
     ['ORBIT_BACKEND', { env: { ORBIT_BACKEND: 'auto' } }],
-  ])('S1-07 %s says auto: the built-in value, and what is below is not asked', async (source, given) => {
+  ])('S1-07 the built-in value when %s is auto, even when a lower level is set', async (source, given) => {
     expect(await backendOf(`runtime: {backend: cli}\n${AUTO}`, given)).toEqual({
       step: 'http',
       value: 'http',
@@ -68,12 +71,12 @@ describe('what auto becomes', () => {
     });
   });
 
-  test('S1-07 runtime.backend says auto: the built-in value', async () => {
+  test('S1-07 the built-in value when runtime.backend is auto', async () => {
     expect(await backendOf(`runtime: {backend: auto}\n${AUTO}`)).toMatchObject({ value: 'http', saidAuto: true });
   });
 });
 
-test('S1-02 S1-08 S1-09 S1-10 auto is rewritten at every depth, once, and nothing else is', async () => {
+test('S1-02 S1-08 S1-09 S1-10 auto is replaced once at every depth, and nothing else is replaced', async () => {
   const loaded = await loadSteps(
     `${SERVICES}
 steps:
@@ -98,13 +101,13 @@ steps:
   expect(JSON.stringify(loaded.workflow.plan)).not.toContain('"auto"');
 });
 
-test('S1-09 an explicit backend stands, whatever the flag says', async () => {
+test('S1-09 the flag does not change an explicit backend', async () => {
   const yaml = `${SERVICES}\nsteps: [{id: a, kind: agent, backend: cli}]`;
 
   expect(await backendOf(yaml, { backendFlag: 'http' })).toMatchObject({ step: 'cli', value: 'http' });
 });
 
-test('S1-30 a workflow of cli steps needs no service, and takes no key that only http has', async () => {
+test('S1-30 a workflow of cli steps needs no service and rejects keys of http steps', async () => {
   const loaded = await loadSteps(
     'steps: [{id: a, kind: agent, max_turns: 3}, {id: b, kind: agent, backend: cli, prompt: Hi}]',
   );
@@ -118,10 +121,10 @@ test('S1-30 a workflow of cli steps needs no service, and takes no key that only
   ).toContain('max_turns is only for backend cli');
 });
 
-describe('values that are none', () => {
+describe('an invalid backend is rejected', () => {
   const plain = 'steps: [{id: a, kind: agent}]';
 
-  test('S1-25 the flag: refused by name, with what is allowed, also when no step says auto', async () => {
+  test('S1-25 in the flag: the error names the flag and the allowed values, even when no step has auto', async () => {
     const error = await faultOf(plain, { backendFlag: 'grpc' });
 
     expect(error.code).toBe('invalid_backend');
@@ -129,7 +132,7 @@ describe('values that are none', () => {
     expect((await faultOf('', { backendFlag: '' })).code).toBe('invalid_backend');
   });
 
-  test('S1-26 runtime.backend: refused with its line', async () => {
+  test('S1-26 in runtime.backend: the error has the line', async () => {
     const error = await faultOf(`runtime: {backend: grpc}\n${plain}`);
 
     expect(error.code).toBe('invalid_backend');
@@ -137,7 +140,7 @@ describe('values that are none', () => {
   });
 
   test.each(['BATON_BACKEND', 'ORBIT_BACKEND'])(
-    'S1-27 the variable %s: refused by name, also below a flag',
+    'S1-27 in the variable %s: the error names the variable, even when a flag is set',
     async (name) => {
       const error = await faultOf(plain, { env: { [name]: 'HTTP' }, backendFlag: 'cli' });
 
@@ -146,14 +149,14 @@ describe('values that are none', () => {
     },
   );
 
-  test('S1-01 backend of a step: refused with its line', async () => {
+  test('S1-01 in backend of a step: the error has the line', async () => {
     const error = await faultOf('steps:\n  - id: a\n    kind: agent\n    backend: grpc');
 
     expect(error.message).toBe('WORKFLOW.md:6:14 step "a": backend must be one of http, cli, auto, got "grpc"');
   });
 });
 
-describe('http that leads nowhere', () => {
+describe('http without a usable service', () => {
   test.each([
     ['no service', 'steps: [{id: a, kind: agent, backend: http, agent: x}]', 'services.agents is missing'],
     [
@@ -162,7 +165,7 @@ describe('http that leads nowhere', () => {
       'services.agents has no base_url',
     ],
     ['no agent', `${SERVICES}\nsteps: [{id: a, kind: agent, backend: http}]`, 'it has no agent'],
-  ])('S1-19 S1-20 %s is UnwiredHttpTransport, and never cli instead', async (_, yaml, part) => {
+  ])('S1-19 S1-20 %s is UnwiredHttpTransport, without a fallback to cli', async (_, yaml, part) => {
     const error = await faultOf(yaml, { env: TOKEN });
 
     expect(error.code).toBe('UnwiredHttpTransport');
@@ -171,20 +174,20 @@ describe('http that leads nowhere', () => {
     expect(error.message).toContain('or set backend: cli');
   });
 
-  test('S1-19 where auto became http, the message says how', async () => {
+  test('S1-19 when auto resolved to http, the message says why', async () => {
     const error = await faultOf('steps: [{id: a, kind: agent, backend: auto}]', { env: { ORBIT_BACKEND: 'http' } });
 
     expect(error.message).toContain('(backend: auto became http, because ORBIT_BACKEND is set)');
   });
 });
 
-test('S1-34 structural errors are never retried, and hold the daemon rather than an issue', () => {
+test('S1-34 structural errors are not retried, and hold the daemon instead of an issue', () => {
   for (const code of ['JobValidation', 'UnwiredHttpTransport', 'invalid_backend', 'EXECUTOR_NOT_FOUND'] as const) {
     expect(ERRORS[code], code).toMatchObject({ scope: 'daemon', retryable: false });
   }
 });
 
-test('S1-35 a list of tools is taken only where it is handed on: external steps have one, agent steps refuse it', async () => {
+test('S1-35 external steps accept a list of tools, agent steps reject it', async () => {
   const loaded = await loadSteps(
     'executors: {acme: {command: x}}\nsteps: [{id: a, kind: external, executor: acme, tools: [read], allowed_programs: [git]}]',
   );
@@ -203,6 +206,6 @@ test.each([
     { env: { BATON_BACKEND: 'auto' }, setting: null },
     'backend: auto became http, because BATON_BACKEND is auto, which means the built-in value',
   ],
-])('S1-11 what auto became is said in words: %j', (tiers, words) => {
+])('S1-11 the resolution of auto is described in words: %j', (tiers, words) => {
   expect(describeBackend(resolveBackend(tiers).backend)).toBe(words);
 });

@@ -43,14 +43,14 @@ const capabilities = async () => INDEX;
 const step = (keys: string) => `steps: [{id: a, kind: capability, ${keys}}]`;
 const fault = (keys: string) => faultOf(step(keys), { capabilities });
 
-test('a capability that is there, with all it requires, is accepted', async () => {
+test('an existing capability with all required inputs is accepted', async () => {
   const { workflow } = await loadSteps(step('type: skill, name: lint-check, params: {files: []}'), { capabilities });
 
   expect(workflow.plan.steps).toHaveLength(1);
   expect(workflow.warnings).toEqual([]);
 });
 
-test('an unknown one is CAPABILITY_NOT_FOUND, with the nearest name', async () => {
+test('an unknown capability is CAPABILITY_NOT_FOUND with the nearest name', async () => {
   const error = await fault('type: skill, name: lint-chek');
 
   expect(error.code).toBe('CAPABILITY_NOT_FOUND');
@@ -59,11 +59,11 @@ test('an unknown one is CAPABILITY_NOT_FOUND, with the nearest name', async () =
   );
 });
 
-test('one of another type is pointed at', async () => {
+test('the error mentions a capability of the same name and another type', async () => {
   expect((await fault('type: skill, name: orphan')).message).toContain('there is one of type power');
 });
 
-test('no executor for its type is EXECUTOR_NOT_FOUND, with what was found and could not be taken', async () => {
+test('a type without an executor is EXECUTOR_NOT_FOUND with the executors that are unusable', async () => {
   const error = await fault('type: power, name: orphan');
 
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
@@ -72,14 +72,14 @@ test('no executor for its type is EXECUTOR_NOT_FOUND, with what was found and co
   expect(error.message).not.toMatch(/odd|talents/);
 });
 
-test('a pinned executor that is not there is EXECUTOR_NOT_FOUND, with the nearest name', async () => {
+test('a missing pinned executor is EXECUTOR_NOT_FOUND with the nearest name', async () => {
   const error = await fault('type: skill, name: pinned');
 
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
   expect(error.message).toContain('names the executor "skils", which does not exist; did you mean skills?');
 });
 
-test('a required input that is not in params is INVALID_REQUEST; one with a default is not missed', async () => {
+test('a required input missing from params is INVALID_REQUEST unless it has a default', async () => {
   const error = await fault('type: skill, name: lint-check, params: {note: x}');
 
   expect(error.code).toBe('INVALID_REQUEST');
@@ -88,7 +88,7 @@ test('a required input that is not in params is INVALID_REQUEST; one with a defa
   );
 });
 
-test('capabilities are looked for in the folder of the workflow, and only where a step uses one', async () => {
+test('capabilities are searched in the folder of the workflow, and only when a step uses one', async () => {
   const asked: string[] = [];
   const find = async (dir: string) => {
     asked.push(dir);
@@ -103,11 +103,11 @@ test('capabilities are looked for in the folder of the workflow, and only where 
   expect(asked).toEqual([workflow.dir]);
 });
 
-test('without a way to look, capability steps are taken as they are', async () => {
+test('without a capability lookup, capability steps are not checked', async () => {
   expect((await loadSteps(step('type: x, name: y'))).workflow.plan.steps).toHaveLength(1);
 });
 
-test('an input that the capability does not have is a warning, with the nearest name', async () => {
+test('an unknown input of a capability is a warning with the nearest name', async () => {
   const step = '{ id: a, kind: capability, type: skill, name: lint-check, params: { files: [], levl: 2 } }';
   const { workflow } = await loadSteps(`steps:\n  - ${step}`, { capabilities: async () => INDEX });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { warningsOf } from '../workflow-fixture.js';
 import { arg, faultOf, faultsServed as faults, loadServed as load, SERVICES, TOKEN, TOOL } from './plan-fixture.js';
 
-describe('what a token can name', () => {
+describe('tokens', () => {
   test.each([
     '${issue}',
     '${issue.title}',
@@ -19,7 +19,7 @@ describe('what a token can name', () => {
     '$${issue.nothing}',
     '${HOME}',
     '${steps_of_mine.x}',
-  ])('%s is known', async (token) => {
+  ])('%s is valid', async (token) => {
     const steps = `  - ${TOOL('before', 'output_to: kept')}\n  - ${TOOL('a', arg(token))}`;
 
     expect((await load(steps, 'inputs: {topic: 1}')).workflow.warnings).toEqual([]);
@@ -42,7 +42,7 @@ describe('what a token can name', () => {
     ['${iteration}', 'an iteration exists only inside a loop'],
     ['${issue.title', 'it has no closing brace'],
     ['${issue title}', 'cannot be read'],
-  ])('%s is not, and the message says why', async (token, part) => {
+  ])('%s is invalid, and the message has the reason', async (token, part) => {
     const steps = `  - ${TOOL('before', 'output_to: kept')}\n  - ${TOOL('a', arg(token))}\n  - ${TOOL('later', 'output_to: after')}`;
 
     const found = await faults(steps, 'inputs: {topic: 1}');
@@ -51,7 +51,7 @@ describe('what a token can name', () => {
     expect(found[0]).toContain(part);
   });
 
-  test('a faulty token is step_data_error, with the place of its value', async () => {
+  test('an invalid token is step_data_error with the position of its value', async () => {
     const error = await faultOf(
       `${SERVICES}\nsteps:\n  - id: a\n    kind: tool\n    tool: t\n    args:\n      deep: [1, "\${issue.no}"]`,
       {
@@ -63,7 +63,7 @@ describe('what a token can name', () => {
     expect(error.message).toMatch(/^WORKFLOW\.md:9:17 step "a": args: \$\{issue\.no\}: an issue has no no/);
   });
 
-  test('inputs are made of issue, attempt and run only', async () => {
+  test('inputs see only issue, attempt and run', async () => {
     const found = await faults(
       `  - ${TOOL('a')}`,
       'inputs: {a: "${issue.title} ${attempt} ${run.id}", b: "${inputs.a}", c: ["${steps.a.output}"], d: "${issue.no}"}',
@@ -76,7 +76,7 @@ describe('what a token can name', () => {
     ]);
   });
 
-  test('inputs that are no map, or have names that no token can say, are refused', async () => {
+  test('inputs that are not a map, or have names that no token can contain, are rejected', async () => {
     expect(await faults(`  - ${TOOL('a')}`, 'inputs: [1]')).toEqual([
       'inputs must be a map of names to values, got a list',
     ]);
@@ -86,8 +86,8 @@ describe('what a token can name', () => {
   });
 });
 
-describe('what steps see of each other', () => {
-  test('in a loop: every step of the body, iteration, and item where it has items; break_when sees the body', async () => {
+describe('visibility between steps', () => {
+  test('in a loop: steps see the body, iteration, and item if the loop has items; break_when sees the body', async () => {
     const steps = `  - id: l
     loop:
       max_iterations: 2
@@ -101,7 +101,7 @@ describe('what steps see of each other', () => {
     expect((await load(steps)).workflow.plan.steps).toHaveLength(2);
   });
 
-  test('a loop without items has no item, and its when is asked before it', async () => {
+  test('a loop without items has no item, and its when is evaluated before the body', async () => {
     const steps = `  - id: l
     when: "\${steps.a.output.x} == 1"
     loop: { max_iterations: 2, break_when: "\${steps.l.output.broke}", steps: [ ${TOOL('a', arg('${item}'))} ] }`;
@@ -113,7 +113,7 @@ describe('what steps see of each other', () => {
     ]);
   });
 
-  test('in a parallel: nothing of other branches, also not in a loop around; afterwards all of it', async () => {
+  test('in a parallel: a branch does not see other branches, not even in an enclosing loop; later steps see all branches', async () => {
     const steps = `  - id: l
     loop:
       max_iterations: 2
@@ -129,7 +129,7 @@ describe('what steps see of each other', () => {
     ]);
   });
 
-  test('in a fan_out: item and what ran before in the same worker; outside only the results of all', async () => {
+  test('in a fan_out: steps see item and earlier steps of the same worker; outside only the combined results are visible', async () => {
     const steps = `  - id: f
     fan_out: { items: "\${issue.labels}", steps: [ ${TOOL('a', arg('${item} ${iteration}'))}, ${TOOL('b', `output_to: kept, ${arg('${steps.a.output}')}`)} ] }
     fan_in: {}
@@ -142,7 +142,7 @@ describe('what steps see of each other', () => {
     ]);
   });
 
-  test('a shape is not there for the steps inside it', async () => {
+  test('steps do not see the output of the shape that contains them', async () => {
     const steps = `  - { id: p, parallel: [ ${TOOL('a', arg('${steps.p.output}'))} ] }`;
 
     expect(await faults(steps)).toEqual([
@@ -151,7 +151,7 @@ describe('what steps see of each other', () => {
   });
 });
 
-describe('where data may go', () => {
+describe('where tokens are allowed', () => {
   const KINDS: [string, string][] = [
     ['model of llm', '{ id: a, kind: llm, model: "m-${issue.title}", prompt: x }'],
     ['stop of llm', '{ id: a, kind: llm, model: m, prompt: x, stop: ["${issue.title}"] }'],
@@ -175,7 +175,7 @@ describe('where data may go', () => {
     ],
   ];
 
-  test.each(KINDS)('%s is never filled in, and a token there is an error', async (_, step) => {
+  test.each(KINDS)('a token in %s is an error', async (_, step) => {
     const found = await faults(`  - ${step}`, 'executors: {e: {command: x}}');
 
     expect(found).toEqual([expect.stringMatching(/^step "a": .*\$\{issue\.title\} is never filled in/)]);
@@ -191,11 +191,11 @@ describe('where data may go', () => {
       'executors: {e: {command: x, env: {A: "${issue.title}"}}}',
       'executor "e": env.A: ${issue.title} is never filled in',
     ],
-  ])('neither is anything of an executor: %s', async (more, part) => {
+  ])('a token in the definition of an executor is an error: %s', async (more, part) => {
     expect((await faults(`  - ${TOOL('a')}`, more)).join()).toContain(part);
   });
 
-  test('nor an address or token of a service', async () => {
+  test('a token in the address or token of a service is an error', async () => {
     const error = await faultOf(
       'services: {gateway: {base_url: "http://127.0.0.1/${issue.id}", token: "${issue.id}"}}',
     );
@@ -206,7 +206,7 @@ describe('where data may go', () => {
     );
   });
 
-  test('every place that is filled in takes tokens', async () => {
+  test('every rendered value accepts tokens', async () => {
     const steps = [
       '{ id: l, kind: llm, model: m, prompt: "${issue.title}", idempotency_key: "${issue.id}" }',
       '{ id: t, kind: tool, tool: t, args: { a: ["${issue.title}"] } }',
@@ -221,7 +221,7 @@ describe('where data may go', () => {
     expect(workflow.warnings).toEqual([]);
   });
 
-  test('issue text in code is warned about: it would be run', async () => {
+  test('issue text in code causes a warning, because it would be executed', async () => {
     const { workflow } = await load('  - { id: c, kind: code, language: l, source: "print(${issue.title})" }');
 
     expect(warningsOf(workflow)).toEqual([
@@ -229,7 +229,7 @@ describe('where data may go', () => {
     ]);
   });
 
-  test('a token in the Liquid prompt of an agent is warned about: it stays as it is', async () => {
+  test('a token in the Liquid prompt of an agent causes a warning, because it is not rendered', async () => {
     const { workflow } = await load('  - { id: a, kind: agent, prompt: "Do ${issue.title}" }');
 
     expect(warningsOf(workflow)).toEqual([
@@ -244,7 +244,7 @@ describe('expressions', () => {
     ['when: "${issue.titel} == 1"', 'step "a": when: ${issue.titel}: an issue has no titel'],
     ['when: "$(date) == 1"', 'cannot be read'],
     ['when: "${HOME} == 1"', 'names ${HOME}'],
-  ])('%s is refused before any run', async (rest, part) => {
+  ])('%s is rejected at load', async (rest, part) => {
     const error = await faultOf(`${SERVICES}\nsteps:\n  - ${TOOL('a', rest)}`, { env: TOKEN });
 
     expect(['expression_error', 'step_data_error']).toContain(error.code);

@@ -47,14 +47,14 @@ spec:
   expect(loaded.workflow.warnings).toEqual([]);
 });
 
-test('S0-03 direct_agent is the older name of the same transport', async () => {
+test('S0-03 direct_agent is an alias of the same transport', async () => {
   expect(await usable('executor_type: direct_agent\n  command: x')).toMatchObject({
     type: 'direct_agent',
     command: 'x',
   });
 });
 
-test('S0-07 S0-08 S0-09 S0-10 everything but the command is optional', async () => {
+test('S0-07 S0-08 S0-09 S0-10 every key except the command is optional', async () => {
   expect(await usable('command: x')).toMatchObject({
     type: 'external',
     args: [],
@@ -64,7 +64,7 @@ test('S0-07 S0-08 S0-09 S0-10 everything but the command is optional', async () 
   });
 });
 
-test('S0-01 an entry of executors in WORKFLOW.md registers one too', async () => {
+test('S0-01 an entry under executors in WORKFLOW.md also registers an executor', async () => {
   const { workflow } = await loadSteps('executors: {acme: {command: harness, args: [a]}}');
 
   expect(workflow.plan.executors.acme).toMatchObject({
@@ -92,7 +92,7 @@ test.each([
   },
 );
 
-test('S0-05 an entry of WORKFLOW.md without a command is skipped as well, unless it is misspelt', async () => {
+test('S0-05 an entry in WORKFLOW.md without a command is skipped too, unless command is misspelt', async () => {
   const { workflow } = await loadSteps('executors: {acme: {args: [a]}}');
   const misspelt = await faultOf('executors: {acme: {comand: a}}');
 
@@ -101,14 +101,14 @@ test('S0-05 an entry of WORKFLOW.md without a command is skipped as well, unless
   expect(misspelt.message).toContain('executor "acme": unknown key comand; did you mean command?');
 });
 
-test('S0-06 a step that wants a skipped definition is refused, with the reason', async () => {
+test('S0-06 a step that uses a skipped definition is rejected with the reason', async () => {
   const error = await faultOf(USES_ACME, { project: { [IN_PROJECT]: definition('acme', 'args: []') } });
 
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
   expect(error.message).toBe('WORKFLOW.md:3:49 step "publish": the executor "acme" cannot be used: it has no command');
 });
 
-test('a step that wants an executor which nobody defines is refused, with the nearest name', async () => {
+test('a step that uses an undefined executor is rejected with the nearest name', async () => {
   const error = await faultOf(`executors: {acme: {command: x}}\n${USES_ACME.replace('acme', 'acmee')}`);
 
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
@@ -116,18 +116,18 @@ test('a step that wants an executor which nobody defines is refused, with the ne
   expect(error.message).toContain('did you mean acme?');
 });
 
-test('S0-12 a file that is not called like metadata.name is refused', async () => {
+test('S0-12 a file whose name differs from metadata.name is rejected', async () => {
   const error = await faultOf('', { project: { [IN_PROJECT]: definition('acme-harness') } });
 
   expect(error.code).toBe('invalid_workflow_config');
   expect(error.message).toContain(`${IN_PROJECT}:4:9 executor "acme": metadata.name must be the name of the file`);
 });
 
-test('S0-13 unknown keys under spec are tolerated', async () => {
+test('S0-13 unknown keys under spec are accepted', async () => {
   expect(await usable('command: x\n  sandbox: {deep: [1]}\n  allow_fallback: true')).toMatchObject({ command: 'x' });
 });
 
-test('S0-14 an unknown executor_type is skipped with a warning, and the rest loads', async () => {
+test('S0-14 a definition with an unknown executor_type is skipped with a warning; the others load', async () => {
   const { workflow } = await loadSteps('executors: {inline: {executor_type: wasm, command: x}}', {
     project: {
       [IN_PROJECT]: definition('acme', 'executor_type: telepathy'),
@@ -142,7 +142,7 @@ test('S0-14 an unknown executor_type is skipped with a warning, and the rest loa
   ]);
 });
 
-test('S0-15 the example that ships is a good definition, and is registered nowhere', async () => {
+test('S0-15 the shipped example is a valid definition and is not registered', async () => {
   const example = fileURLToPath(new URL('../../../templates/executors/external.example.yaml', import.meta.url));
   const copied = { '.baton/executors/acme-harness.yaml': readFileSync(example, 'utf8') };
 
@@ -153,7 +153,7 @@ test('S0-15 the example that ships is a good definition, and is registered nowhe
   expect((await loadSteps('')).workflow.plan.executors).toEqual({});
 });
 
-test('S0-16 of one name the nearer definition replaces the others: WORKFLOW.md, project, home', async () => {
+test('S0-16 for the same name WORKFLOW.md overrides the project, and the project overrides the home', async () => {
   const home = {
     [IN_PROJECT]: definition('acme', 'command: global'),
     '.baton/executors/b.yaml': definition('b', 'command: global'),
@@ -173,7 +173,7 @@ test('S0-16 of one name the nearer definition replaces the others: WORKFLOW.md, 
   expect(near.workflow.plan.executors.acme).toMatchObject({ command: 'project', source: 'project' });
 });
 
-test('two definitions of one name in one folder are both refused', async () => {
+test('two definitions of the same name in one folder are both rejected', async () => {
   const both = { [IN_PROJECT]: definition('acme'), '.baton/executors/acme.yml': definition('acme') };
 
   const error = await faultOf('', { project: both });
@@ -203,7 +203,7 @@ test.each([
   ['a NUL', definition('acme', 'command: x\n  args: ["a\\0"]'), 'must not contain a NUL'],
   ['data of a run', definition('acme', 'command: "x-${issue.title}"'), '${issue.title} is never filled in here'],
 ])(
-  '%s in the project is an error that names the file; in the home a warning, until a step wants it',
+  '%s is an error with the file name in the project; in the home it is a warning unless a step uses it',
   async (_, text, part) => {
     const inProject = await faultOf('', { project: { [IN_PROJECT]: text } });
     const inHome = await loadSteps('', { home: { [IN_PROJECT]: text } });
@@ -217,7 +217,7 @@ test.each([
   },
 );
 
-test('SEC-26 what is no regular file, too large or not UTF-8 is refused, and nothing blocks', async () => {
+test('SEC-26 a definition that is not a regular file, too large or not UTF-8 is rejected without blocking', async () => {
   const dir = temporaryFolder();
   const folder = path.join(dir, '.baton/executors');
   mkdirSync(path.join(folder, 'folder.yaml'), { recursive: true });
@@ -239,7 +239,7 @@ test('SEC-26 what is no regular file, too large or not UTF-8 is refused, and not
   ]);
 });
 
-test('a folder with too much in it is refused as a whole', async () => {
+test('a folder with too many definitions is rejected completely', async () => {
   const many = Object.fromEntries(
     Array.from({ length: 201 }, (_, index) => [`.baton/executors/e${index}.yaml`, definition(`e${index}`)]),
   );
@@ -249,13 +249,13 @@ test('a folder with too much in it is refused as a whole', async () => {
   );
 });
 
-test('a file in place of the folder of definitions is told', async () => {
+test('a file in place of the definitions folder is reported', async () => {
   expect((await faultOf('', { project: { '.baton/executors': 'x' } })).message).toBe(
     '.baton/executors:1:1 the folder of executors cannot be read as a folder (ENOTDIR)',
   );
 });
 
-test('a secret that stands in a definition is warned about and handed over for masking', async () => {
+test('a literal secret in a definition causes a warning and is returned for masking', async () => {
   const spec = 'command: x\n  env: {ACME_TOKEN: canary1, OTHER: plain, BY_NAME_TOKEN: $SET}';
 
   const { workflow, literalSecrets } = await loadSteps('executors: {b: {command: x, env: {API_KEY: canary2}}}', {
@@ -267,13 +267,13 @@ test('a secret that stands in a definition is warned about and handed over for m
   expect(warningsOf(workflow).join()).not.toContain('canary');
 });
 
-test.each(['__proto__', 'constructor'])('an executor called %s is no way around the registry', async (name) => {
+test.each(['__proto__', 'constructor'])('an executor named %s does not bypass the registry', async (name) => {
   const error = await faultOf(`steps: [{id: a, kind: external, executor: ${name}}]`);
 
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
 });
 
-test('the identity of a reading covers the definitions, of project and home', async () => {
+test('the content hash covers the definitions of the project and of the home', async () => {
   const [dir, home] = [temporaryFolder(), temporaryFolder()];
   const file = writeWorkflow('---\ntracker: {kind: local}\n---\n', dir);
   const hashes = [(await readWorkflowFile(file, home)).hash];
@@ -290,7 +290,7 @@ test('the identity of a reading covers the definitions, of project and home', as
   expect((await readWorkflowFile(file, home)).hash).not.toBe((await readWorkflowFile(file)).hash);
 });
 
-test('a WORKFLOW.md in the home has one folder of definitions, not the same one twice', async () => {
+test('the definitions folder is read once when WORKFLOW.md is in the home', async () => {
   const home = temporaryFolder();
   writeAll(home, { [IN_PROJECT]: definition('acme') });
   const file = writeWorkflow('---\ntracker: {kind: local}\n---\n', home);

@@ -7,13 +7,13 @@ import { type LoadedWorkflow, type LoadOptions, loadWorkflow } from '../../../sr
 import { errorOf, optionsWith, temporaryFolder } from '../workflow-fixture.js';
 
 export interface Given extends Partial<LoadOptions> {
-  /** Files of the project, and of the home, by path. */
+  /** Files of the project and of the home, by path. */
   readonly project?: { readonly [path: string]: string };
   readonly home?: { readonly [path: string]: string };
   readonly body?: string;
 }
 
-/** Line 1 is `---`, line 2 the tracker: the given text begins on line 3. */
+/** Line 1 is `---` and line 2 the tracker, so the given text begins on line 3. */
 export async function loadSteps(yaml: string, given: Given = {}): Promise<LoadedWorkflow> {
   const { project = {}, home = {}, body = 'Do it.', ...options } = given;
   const [dir, homeDir] = [temporaryFolder(), temporaryFolder()];
@@ -26,7 +26,7 @@ export function faultOf(yaml: string, given: Given = {}): Promise<BatonError> {
   return errorOf(loadSteps(yaml, given));
 }
 
-/** The finished step of an id, wherever it is. */
+/** The resolved step with this id, at any depth. */
 export function stepOf({ workflow }: LoadedWorkflow, id: string): Step {
   for (const step of allSteps(workflow.plan.steps)) if (step.id === id) return step;
   throw new Error(`no step ${id}`);
@@ -45,7 +45,7 @@ export function writeAll(folder: string, files: { readonly [name: string]: strin
   }
 }
 
-/** Every service, with a token in `TOKEN`. */
+/** All services, with the token in the variable `TOKEN`. */
 export const SERVICES =
   'services: {defaults: {tenant: "1", token: $TOKEN}, gateway: {base_url: "http://127.0.0.1:1"}, sandbox: {base_url: "http://127.0.0.1:2"}, tools: {base_url: "http://127.0.0.1:3"}, agents: {base_url: "http://127.0.0.1:4"}}';
 export const TOKEN = { TOKEN: 'canary' };
@@ -53,15 +53,15 @@ export const TOKEN = { TOKEN: 'canary' };
 export const definition = (name: string, spec = 'executor_type: external\n  command: /bin/true') =>
   `schemaVersion: 2\nkind: Executor\nmetadata:\n  name: ${name}\nspec:\n  ${spec}\n`;
 
-/** A step of kind `tool`, and an argument of it, as YAML. */
+/** A `tool` step with one argument, as YAML. */
 export const TOOL = (id: string, rest = '') => `{ id: ${id}, kind: tool, tool: t${rest === '' ? '' : `, ${rest}`} }`;
 export const arg = (token: string) => `args: { x: "${token}" }`;
 
-/** Steps beside complete services, and whatever `more` adds. */
+/** A workflow with these steps, complete services, and the settings in `more`. */
 export const loadServed = (steps: string, more = '') =>
   loadSteps(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN });
 
-/** Every fault of such steps, without its place. */
+/** All errors of these steps, without their positions. */
 export const faultsServed = async (steps: string, more = '') =>
   (await faultOf(`${SERVICES}\n${more}\nsteps:\n${steps}`, { env: TOKEN })).message
     .split('\n')

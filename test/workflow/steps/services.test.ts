@@ -7,7 +7,7 @@ const GATEWAY = (rest: string, defaults = '{tenant: "1", token: $TOKEN}') =>
   `services: {defaults: ${defaults}, gateway: {${rest}}}`;
 const env = { TOKEN: 'canary' };
 
-test('a service has what it says itself, then what defaults say, then what is built in', async () => {
+test('a setting of a service overrides services.defaults, which overrides the built-in value', async () => {
   const yaml = `services:
   defaults: {tenant: 4711, workspace_id: w, token: $TOKEN, timeout_s: 60, tenant_header: X-A}
   gateway: {base_url: "https://g.example.org/base/"}
@@ -44,14 +44,14 @@ test('a service has what it says itself, then what defaults say, then what is bu
   expect(JSON.stringify(workflow)).not.toContain('canary');
 });
 
-test('steps over HTTP have 120 s where nobody says', async () => {
+test('the default timeout of steps over HTTP is 120 s', async () => {
   const loaded = await loadSteps(`${GATEWAY('base_url: "http://127.0.0.1:1"')}\n${LLM}`, { env });
 
   expect(stepOf(loaded, 'a')).toMatchObject({ timeoutMs: 120_000 });
   expect(loaded.workflow.plan.services.gateway).toMatchObject({ tenantHeader: 'X-Koder-Tenant', workspaceId: null });
 });
 
-describe('a step whose service cannot be used is refused', () => {
+describe('a step with an unusable service is rejected', () => {
   test.each([
     ['none', 'server: {}', 'kind llm needs a service, and services.gateway is missing'],
     ['no address', GATEWAY('timeout_s: 1'), 'services.gateway has no base_url'],
@@ -59,7 +59,7 @@ describe('a step whose service cannot be used is refused', () => {
     ['no token', GATEWAY('base_url: "http://127.0.0.1:1"', '{tenant: t}'), 'services.gateway has no token'],
     ['no variable', GATEWAY('base_url: "http://127.0.0.1:1", token: $UNSET'), 'the variable UNSET is not set'],
     [
-      'no variable of the tenant',
+      'an unset variable for the tenant',
       GATEWAY('base_url: "http://127.0.0.1:1", tenant: $UNSET'),
       'the variable UNSET is not set',
     ],
@@ -71,7 +71,7 @@ describe('a step whose service cannot be used is refused', () => {
     expect(error.message).toContain(part);
   });
 
-  test('a service that no step uses may be incomplete', async () => {
+  test('an unused service may be incomplete', async () => {
     expect(
       (await loadSteps(GATEWAY('base_url: "http://127.0.0.1:1"', '{}'))).workflow.plan.services.gateway,
     ).toBeNull();
@@ -87,7 +87,7 @@ test.each([
   ['http://example.org', 'is plain http to another machine'],
   ['http://127.0.0.1.example.org', 'is plain http to another machine'],
   ['http://localhost.example.org', 'is plain http to another machine'],
-])('SEC-21 an address that must not get a token is refused, and not shown: %s', async (url, part) => {
+])('SEC-21 an address that must not receive a token is rejected and not shown: %s', async (url, part) => {
   const error = await faultOf(GATEWAY(`base_url: "${url}"`), { env });
 
   expect(error.message).toMatch(/^WORKFLOW\.md:3:\d+ services\.gateway\.base_url /);
@@ -95,13 +95,13 @@ test.each([
   expect(error.message).not.toContain('canary');
 });
 
-test('plain http to another machine has to be asked for', async () => {
+test('plain http to another machine must be enabled explicitly', async () => {
   const { workflow } = await loadSteps(GATEWAY('base_url: "http://example.org", insecure: true'), { env });
 
   expect(workflow.plan.services.gateway).toMatchObject({ baseUrl: 'http://example.org' });
 });
 
-test('$NAME stands for a variable in address, tenant and workspace too', async () => {
+test('$NAME is also expanded in address, tenant and workspace', async () => {
   const { workflow } = await loadSteps(GATEWAY('base_url: $URL, tenant: $T, workspace_id: $W'), {
     env: { ...env, URL: 'https://g.example.org', T: 't1', W: 'w1' },
   });
@@ -113,7 +113,7 @@ test('$NAME stands for a variable in address, tenant and workspace too', async (
   });
 });
 
-test('SEC-20 SEC-21 a literal token works, is warned about without being shown, and is handed over for masking', async () => {
+test('SEC-20 SEC-21 a literal token works, causes a warning without its value, and is returned for masking', async () => {
   const { workflow, literalSecrets } = await loadSteps(
     'services: {defaults: {tenant: t, token: canary1}, gateway: {base_url: "http://127.0.0.1:1", token: canary2}}',
   );
@@ -143,7 +143,7 @@ test.each([
     'tenant must be one line of plain text',
   ],
   ['services: [1]', 'services must be a map of services, got a list'],
-])('a faulty service is refused with its line: %s', async (yaml, part) => {
+])('an invalid service is rejected with its line: %s', async (yaml, part) => {
   const { message } = await faultOf(yaml);
 
   expect(message).toMatch(/^WORKFLOW\.md:3:\d+ /);

@@ -6,7 +6,7 @@ const faults = async (steps: string) => (await faultOf(withServices(steps), { en
 const http = (id: string, session: string) =>
   `{ id: ${id}, kind: agent, backend: http, agent: x, session: ${session} }`;
 
-test('S1-16 S1-17 a session in a loop body on cli is refused: file, step, session, constraint and fix', async () => {
+test('S1-16 S1-17 a session in a loop body on cli is rejected; the error has file, step, session, constraint and fix', async () => {
   const error = await faultOf(
     'steps:\n  - id: l\n    loop:\n      max_iterations: 2\n      steps:\n        - { id: fix, kind: agent, session: rev }',
   );
@@ -17,17 +17,17 @@ test('S1-16 S1-17 a session in a loop body on cli is refused: file, step, sessio
   );
 });
 
-test('S1-16 a flat step with a session on cli is refused too', async () => {
+test('S1-16 a session on a top-level cli step is rejected', async () => {
   expect((await faultOf('steps: [{id: a, kind: agent, backend: cli, session: s}]')).code).toBe('JobValidation');
 });
 
-test('a session on any other kind is no key of it', async () => {
+test('other kinds of steps have no key session', async () => {
   expect(await faults('  - { id: a, kind: tool, tool: t, session: s }')).toEqual([
     'WORKFLOW.md:5:35 step "a": tool steps have no key session; there are id, when, output_to, retry, timeout_s, idempotency_key, kind, tool, args',
   ]);
 });
 
-test('S1-16 a session over http is accepted, flat and in a loop', async () => {
+test('S1-16 a session over http is accepted at the top level and in a loop', async () => {
   const steps = `  - ${http('a', 's')}\n  - { id: l, loop: { max_iterations: 2, steps: [${http('b', 's')}] } }`;
 
   const loaded = await loadSteps(withServices(steps), { env: TOKEN });
@@ -36,19 +36,19 @@ test('S1-16 a session over http is accepted, flat and in a loop', async () => {
   expect(actionOf(loaded, 'b').action).toMatchObject({ session: 's' });
 });
 
-test('S1-21 two branches of a parallel with one session are refused', async () => {
+test('S1-21 the same session in two branches of a parallel is rejected', async () => {
   expect(await faults(`  - id: p\n    parallel:\n      - ${http('a', 's')}\n      - ${http('b', 's')}`)).toEqual([
     'WORKFLOW.md:8:65 step "b": session "s" is used by step "a" at the same time, in another branch of step "p"; give one of them another session',
   ]);
 });
 
-test('S1-23 branches with different sessions are accepted, and so is one session twice in one branch', async () => {
+test('S1-23 different sessions per branch are accepted, and so is one session twice in one branch', async () => {
   const steps = `  - { id: p, parallel: [ [${http('a', 's')}, ${http('b', 's')}], ${http('c', 't')} ] }`;
 
   expect((await loadSteps(withServices(steps), { env: TOKEN })).workflow.plan.steps).toHaveLength(1);
 });
 
-test('S1-22 no session inside a fan_out, at any depth, whatever its width', async () => {
+test('S1-22 a session inside a fan_out is rejected at any depth and with any number of workers', async () => {
   const steps = `  - id: f
     fan_out:
       items: [1]
@@ -62,7 +62,7 @@ test('S1-22 no session inside a fan_out, at any depth, whatever its width', asyn
   ]);
 });
 
-test('S1-24 a parallel in a loop in a parallel is searched, and so is a branch as deep as that', async () => {
+test('S1-24 nested shapes are checked at every depth', async () => {
   const steps = `  - id: outer
     parallel:
       - ${http('a', 'same')}
@@ -83,7 +83,7 @@ test('S1-24 a parallel in a loop in a parallel is searched, and so is a branch a
   ).toEqual(['c other b', 'd same a']);
 });
 
-test('two coding agents in branches of a parallel are refused: there is one workspace', async () => {
+test('coding agents in two branches of a parallel are rejected, because they share one workspace', async () => {
   const found = await faults(
     '  - id: p\n    parallel:\n      - { id: a, kind: agent }\n      - { id: l, loop: { max_iterations: 2, steps: [{ id: b, kind: agent }] } }',
   );
@@ -99,7 +99,7 @@ test('one coding agent beside other kinds, and two in one branch, are accepted',
   expect((await loadSteps(withServices(steps), { env: TOKEN })).workflow.plan.steps).toHaveLength(1);
 });
 
-test('a coding agent in a fan_out is refused unless one item is worked on at a time', async () => {
+test('a coding agent in a fan_out is rejected unless max_workers is 1', async () => {
   const fan = (workers: string) =>
     `  - { id: f, fan_out: { items: [1, 2], ${workers}steps: [{ id: a, kind: agent }] }, fan_in: {} }`;
 

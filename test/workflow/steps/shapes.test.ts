@@ -5,14 +5,14 @@ const AGENT = '{id: x, kind: agent}';
 const fault = async (steps: string) => (await faultOf(`steps: [${steps}]`)).message;
 
 test.each([
-  ['none', '{id: a}', 'this one has none'],
-  ['two', `{id: a, kind: agent, loop: {max_iterations: 1, steps: [${AGENT}]}}`, 'this one has kind and loop'],
+  ['no', '{id: a}', 'this one has none'],
+  ['a second', `{id: a, kind: agent, loop: {max_iterations: 1, steps: [${AGENT}]}}`, 'this one has kind and loop'],
   [
-    'two shapes',
+    'a second shape as',
     `{id: a, parallel: [${AGENT}], loop: {max_iterations: 1, steps: []}}`,
     'this one has parallel and loop',
   ],
-])('S1-41 a step with %s of its bodies is refused', async (_, step, part) => {
+])('S1-41 a step with %s body is rejected', async (_, step, part) => {
   const error = await faultOf(`steps: [${step}]`);
 
   expect(error.code).toBe('JobValidation');
@@ -20,7 +20,7 @@ test.each([
   expect(error.message).toContain(part);
 });
 
-test('S1-41 a fan_out without fan_in is refused; an empty one waits for all', async () => {
+test('S1-41 a fan_out without fan_in is rejected; an empty fan_in waits for all', async () => {
   const fan = (rest: string) => `{id: f, fan_out: {items: [1], max_workers: 1, steps: [${AGENT}]}${rest}}`;
 
   const error = await faultOf(`steps: [${fan('')}]`);
@@ -31,7 +31,7 @@ test('S1-41 a fan_out without fan_in is refused; an empty one waits for all', as
   expect(stepOf(loaded, 'f')).toMatchObject({ join: 'all', maxWorkers: 1 });
 });
 
-test('defaults: a fan_out has 4 workers, a parallel waits for all', async () => {
+test('by default a fan_out has 4 workers and a parallel waits for all branches', async () => {
   const loaded = await loadSteps(
     `executors: {e: {command: x}}\nsteps:\n  - {id: f, fan_out: {items: [1], steps: [{id: a, kind: external, executor: e}]}, fan_in: {}}\n  - {id: p, parallel: [${AGENT}]}`,
   );
@@ -86,11 +86,11 @@ test.each([
   ['{id: a, kind: agent, when: 5}', 'when must be an expression in text, or true or false, got 5'],
   ['{id: a, kind: agent, output_to: "a.b"}', 'output_to must begin with a letter'],
   ['{id: a, kind: external, executor: e, env_set: {"A-B": x}}', 'env_set.A-B'],
-])('a faulty step is refused in words: %s', async (step, part) => {
+])('the error describes the invalid step: %s', async (step, part) => {
   expect(await fault(step)).toContain(part);
 });
 
-test('S1-43 a retry has the documented defaults; a timeout of 0 is none', async () => {
+test('S1-43 a retry has the documented defaults; a timeout of 0 disables it', async () => {
   const loaded = await loadSteps(
     'steps: [{id: a, kind: agent, retry: {max_attempts: 4, strategy: linear}, timeout_s: 0}, {id: b, kind: agent, timeout_s: 1.5}]',
   );
@@ -102,7 +102,7 @@ test('S1-43 a retry has the documented defaults; a timeout of 0 is none', async 
   expect(stepOf(loaded, 'b')).toMatchObject({ timeoutMs: 1500, retry: null });
 });
 
-test('an id is unique in the whole tree', async () => {
+test('an id must be unique in the whole tree', async () => {
   const error = await faultOf(
     'steps:\n  - {id: a, kind: agent}\n  - {id: p, parallel: [{id: l, loop: {max_iterations: 1, steps: [{id: a, kind: agent}]}}]}',
   );

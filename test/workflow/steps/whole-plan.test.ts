@@ -34,7 +34,7 @@ steps:
   - { id: both, parallel: [ { id: a, kind: tool, tool: t }, [ { id: b, kind: tool, tool: t }, { id: c, kind: tool, tool: t, when: true } ] ], join: any }
   - { id: each, fan_out: { items: "\${issue.labels}", max_workers: 2, steps: [ { id: one, kind: tool, tool: t, args: { item: "\${item}" } } ] }, fan_in: { join: 1 } }`;
 
-test('a workflow with a step of every kind and shape becomes a typed plan', async () => {
+test('a workflow with every kind and shape of step loads as a typed plan', async () => {
   const loaded = await loadSteps(EVERYTHING, { env: { RUNNER_TOKEN: 'canary' } });
   const { workflow } = loaded;
   const action = { shape: 'action', when: null, outputTo: null, retry: null, timeoutMs: null, idempotencyKey: null };
@@ -117,7 +117,7 @@ test('a workflow with a step of every kind and shape becomes a typed plan', asyn
   expect(Object.isFrozen(workflow.plan.steps[0])).toBe(true);
 });
 
-test('a prompt in the front matter knows the line on which its text begins', async () => {
+test('a prompt in the front matter has the line number of its text', async () => {
   const block = await loadSteps(EVERYTHING, { env: { RUNNER_TOKEN: 'x' } });
   const inline = await loadSteps('steps:\n  - id: a\n    kind: agent\n    prompt: "Do {{ issue.title }}"');
 
@@ -130,7 +130,7 @@ test('a prompt in the front matter knows the line on which its text begins', asy
   expect(stepOf(inline, 'a')).toMatchObject({ action: { prompt: { text: 'Do {{ issue.title }}', startLine: 6 } } });
 });
 
-test('without steps there is one agent step, whose prompt is the body', async () => {
+test('without steps the plan is one agent step with the body as its prompt', async () => {
   const { workflow } = await loadSteps('agent: {max_turns: 7}', { body: 'Do {{ issue.title }}' });
 
   expect(workflow.plan).toEqual({
@@ -161,19 +161,19 @@ test('without steps there is one agent step, whose prompt is the body', async ()
   });
 });
 
-test('without steps and without a body the one step has the built-in prompt', async () => {
+test('without steps and without a body the agent step has the built-in prompt', async () => {
   const { workflow } = await loadSteps('', { body: '' });
 
   expect(workflow.plan.steps).toMatchObject([{ action: { prompt: { text: BUILT_IN_PROMPT, startLine: 0 } } }]);
 });
 
-test('steps that are empty, no list, or no maps are refused', async () => {
+test('steps that are empty, not a list, or not maps are rejected', async () => {
   expect((await faultOf('steps: []')).message).toContain('WORKFLOW.md:3:8 steps is empty');
   expect((await faultOf('steps: {a: 1}')).message).toContain('steps must be a list of steps, got a map');
   expect((await faultOf('steps: [5]')).message).toContain('steps[0] must be a map with an id and a kind, got a number');
 });
 
-test('more than 500 steps are refused', async () => {
+test('more than 500 steps are rejected', async () => {
   const many = Array.from({ length: 501 }, (_, index) => `{id: s${index}, kind: agent}`).join(', ');
 
   expect((await faultOf(`steps: [${many}]`)).message).toContain(
