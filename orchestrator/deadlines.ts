@@ -42,7 +42,7 @@ function expireQuestions(draft: Draft, claim: Claim, run: LiveRun, now: Instant)
       answer: { kind: 'decline', isLate: true },
     });
   }
-  draft.noteOn(claim, 'warn', 'nobody answered in time, declined', { questions: questions.length });
+  draft.noteOn(claim, 'warn', 'no answer in time, declined', { questions: questions.length });
   const answered = { ...run, ...NOT_ASKING, ...progressAt(now) };
   const status = { kind: 'running', run: { ...claim.status.run, questions: [] } } as const;
   draft.putClaim({ ...claim, status, live: { ...claim.live, run: answered } });

@@ -89,7 +89,7 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
       return park(draft, ended, 'budget', 'the token budget of the issue is spent', now, { threadId: run.threadId });
     case 'input_timeout': {
       const question = run.questions[0] ?? questionOf(outcome);
-      return park(draft, ended, 'input_required', 'nobody answered in time', now, { question, threadId: run.threadId });
+      return park(draft, ended, 'input_required', 'no answer in time', now, { question, threadId: run.threadId });
     }
     case 'day_budget':
     case 'shutdown':

@@ -106,7 +106,7 @@ function answerText({ fields }: Question, answer: Answer): string {
     case 'accept':
       return 'yes';
     case 'decline':
-      return isLate(answer) ? 'no, because nobody answered in time' : 'no';
+      return isLate(answer) ? 'no, because there was no answer in time' : 'no';
     case 'input': {
       const label = (id: string) => fields.find((field) => field.id === id)?.label || id;
       const entries = Object.entries(answer.values);

@@ -179,7 +179,7 @@ function needsOther(question: QuestionView): Problem {
   return { problem: `this question needs ${waysToAnswer(question)}` };
 }
 
-/** Enter alone leaves a question open, so that nobody accepts by accident. */
+/** Enter alone leaves a question open, to prevent accidental acceptance. */
 const LATER = 'leave it open';
 /** After the first field Enter must not discard what was typed. */
 const HOW_TO_LEAVE = 'Ctrl-D leaves all of it open';

@@ -51,7 +51,7 @@ const NOT_COUNTED = { active: null, eligible: null, at_a_time: null };
 
 /**
  * Checks everything that a start needs, and reports all findings at once. Reads the tracker, and starts a few short commands in the
- * way that agents are started. Changes nothing.
+ * environment of agents. Changes nothing.
  */
 export async function check(
   options: CheckOptions,
@@ -81,7 +81,8 @@ async function inspect(
   clock: SystemClock,
 ): Promise<Outcome> {
   const path = resolve(io.cwd, options.workflowPath);
-  const [name, file] = [basename(path), shorter(path, io.cwd)];
+  const name = basename(path);
+  const file = shorter(path, io.cwd);
   let source: WorkflowFile;
   let text: WorkflowText;
   try {
@@ -102,7 +103,7 @@ async function inspect(
     for (const secret of loaded.literalSecrets) redactor.add(secret);
     const stateDir = options.stateDir ?? defaultStateDir(await workflowKey(path), io.env, io.homeDir);
     const shared = { ...text, io, loaded, registry, redactor, clock };
-    const outcome = await inspectAround(
+    const outcome = await inspectEnvironment(
       { ...shared, containment: group },
       await realPathOrSame(resolve(io.cwd, stateDir)),
     );
@@ -113,10 +114,10 @@ async function inspect(
 }
 
 /** Checks the environment of the workflow. Needs valid settings. */
-async function inspectAround(plain: CheckContext, stateDir: string): Promise<Outcome> {
+async function inspectEnvironment(base: CheckContext, stateDir: string): Promise<Outcome> {
   const found: Finding[] = [];
-  const containment = await contained(plain, stateDir, found);
-  const context = { ...plain, containment };
+  const containment = await findContainment(base, stateDir, found);
+  const context = { ...base, containment };
   const [steps, agent, tracker, profiles, workspaces] = await Promise.all([
     stepFindings(context),
     agentFindings(context),
@@ -127,13 +128,13 @@ async function inspectAround(plain: CheckContext, stateDir: string): Promise<Out
   const hooks = [...(await hookFindings(context, agent.shell)), ...(await notifyFindings(context))];
   const isolation = found.length > 0 ? found : isolationFindings(context);
   const all = [riskFindings(context), steps, agent.findings, tracker.findings, hooks, isolation, profiles, workspaces];
-  const { maxConcurrentAgents } = plain.loaded.workflow.config.agent;
+  const { maxConcurrentAgents } = base.loaded.workflow.config.agent;
   const { active, eligible } = tracker;
   return { findings: all.flat(), counts: { active, eligible, at_a_time: maxConcurrentAgents } };
 }
 
 /** The containment that the daemon would use. If it is required but unavailable, the rest is checked without it. */
-async function contained(context: CheckContext, stateDir: string, found: Finding[]): Promise<Containment> {
+async function findContainment(context: CheckContext, stateDir: string, found: Finding[]): Promise<Containment> {
   const { file, at, clock, loaded, containment } = context;
   const isThere = await stat(stateDir).then(
     (stats) => stats.isDirectory(),

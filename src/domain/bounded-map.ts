@@ -1,4 +1,4 @@
-/** A bound on the sum of what the values weigh, such as their bytes. */
+/** Limits the total size of the values, for example in bytes. */
 interface Weight<V> {
   readonly max: number;
   of(value: V): number;
@@ -26,7 +26,7 @@ export class BoundedMap<K, V> {
     return value;
   }
 
-  /** A value that is heavier than all of the map may be is not stored. */
+  /** A value larger than the limit is not stored. */
   set(key: K, value: V): void {
     this.delete(key);
     const weight = this.weight.of(value);

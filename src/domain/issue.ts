@@ -18,7 +18,7 @@ export interface Issue {
   readonly labels: readonly string[];
   readonly blocked_by: readonly Blocker[];
   readonly comments: readonly Comment[];
-  /** The decision of the adapter: false when the issue is assigned to somebody else, was edited by an untrusted person, … */
+  /** The decision of the adapter: false when the issue is assigned to another user, was edited by an untrusted person, … */
   readonly dispatchable: boolean;
   /** Why `dispatchable` is false, as the end of a sentence "it …"; null without a reason. */
   readonly held_back: string | null;

@@ -1,11 +1,10 @@
 import type { HoldSource, ParkReason } from './claim.js';
-
 import type { ErrorCode } from './errors.js';
 import type { RunReason, StopReason } from './run.js';
 
 /**
  * Why something does not happen, for programs: a code, and the facts that a text about it needs. The core and the API decide with these;
- * `src/text` has the one text of each code. Times are UTC, ISO 8601; `null` is a time that no calendar has.
+ * `src/text` has the one text of each code. Times are UTC, ISO 8601; null when a time cannot be represented.
  */
 type Coded<Params> = { readonly [Code in keyof Params]: { readonly code: Code; readonly params: Params[Code] } };
 
@@ -13,7 +12,7 @@ type Time = string | null;
 type NoParams = Readonly<Record<never, never>>;
 type Blockers = { readonly blockers: readonly { readonly name: string; readonly state: string | null }[] };
 
-/** The rules about one issue, in the order in which a person would ask. `RULES` of orchestrator/eligibility.ts decides them. */
+/** The rules about one issue, from the plainest reason to the most special. `RULES` of orchestrator/eligibility.ts decides them. */
 export type EligibilityParams = {
   readonly complete: NoParams;
   readonly not_terminal: { readonly state: string; readonly open_states: readonly string[] };
@@ -42,7 +41,7 @@ export type ClaimRuleParams = {
     readonly reason: ParkReason;
     readonly message: string;
     readonly has_question: boolean;
-    /** `false`: it is parked as soon as the next reading finds the issue as it is. */
+    /** False: the issue is parked at the next read if it has not changed. */
     readonly is_parked: boolean;
   };
   readonly processes_gone: { readonly run_number: number };
@@ -73,7 +72,7 @@ export type StartRuleParams = HoldRuleParams & {
   readonly tracker_read: NoParams;
   /** `next_at: null`: the tracker is being read. */
   readonly reading_fresh: { readonly last_at: Time; readonly next_at: Time };
-  /** `first: null`: which issue is tried first is not said. */
+  /** `first: null`: the first issue is unknown. */
   readonly probe_turn: { readonly codes: readonly ErrorCode[]; readonly first: string | null };
   /** `only: null`: a daemon that gives each issue one run. */
   readonly wanted: { readonly only: string | null };

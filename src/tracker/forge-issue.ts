@@ -4,17 +4,17 @@ import { fieldsOf, foundIn, textOf } from '../domain/json.js';
 import { assignedElsewhere, type LabelStates, priorityOf } from './label-states.js';
 import { normaliseIssue } from './normalise-issue.js';
 
-/** An issue of GitHub or GitLab as it was sent. Faults show when it is normalised. Records are many times as large, and caches hold these in their place. */
+/** An unvalidated issue of GitHub or GitLab; `normaliseIssue` validates it. Caches store this, because the records are much larger. */
 export interface ForgeIssue {
-  /** Its number in the project; `null`: this is no issue at all. */
+  /** The number in the project; null when the record is not an issue. */
   readonly number: number | null;
-  /** People work on it: it is no pull request and no test case. */
+  /** False for pull requests and test cases. */
   readonly isWork: boolean;
-  /** `null`: neither open nor closed. */
+  /** Null when the state is neither open nor closed. */
   readonly isOpen: boolean | null;
   /** Only members can comment on it. */
   readonly isLocked: boolean;
-  /** As the forge spells them. */
+  /** In the spelling of the forge. */
   readonly labels: readonly string[];
   readonly assignees: readonly string[];
   readonly author: string | null;
@@ -38,7 +38,7 @@ export class IssueNumbers {
     return `${this.prefix}${number}`;
   }
 
-  /** `null`: no issue has that name. */
+  /** Returns null when no issue can have that name. */
   numberOf(written: string): number | null {
     const number = Number(this.#pattern.exec(written.trim())?.[1] ?? 0);
     return number > 0 ? number : null;
@@ -62,12 +62,12 @@ export function hasLabels({ labels }: Pick<ForgeIssue, 'labels'>, required: read
 
 export interface Mapping {
   readonly states: LabelStates;
-  /** The login to which an issue must be assigned; `null`: any or none. */
+  /** The required assignee; null when any or none is accepted. */
   readonly assignee: string | null;
   readonly numbers: IssueNumbers;
 }
 
-/** Without author, blockers and edits, which take further requests. Throws `tracker_response`. */
+/** Leaves out author, blockers and edits, which need further requests. Throws `tracker_response`. */
 export function toIssue(found: ForgeIssue, { states, assignee, numbers }: Mapping): Issue {
   const { number, isOpen, labels, assignees } = found;
   const heldBack = assignee === null ? null : assignedElsewhere(assignees, assignee);
@@ -89,13 +89,13 @@ export function toIssue(found: ForgeIssue, { states, assignee, numbers }: Mappin
   });
 }
 
-/** A record with its issue, or with what is wrong with it. */
+/** A record with its issue, or with the problem that prevents one. */
 export type MappedRecord<Found extends ForgeIssue> = { readonly found: Found } & (
   | { readonly issue: Issue; readonly problem: null }
   | { readonly issue: null; readonly problem: string }
 );
 
-/** `null`: in another state, or nothing that people work on. */
+/** Returns null for an issue in another state, and for a record that is not work. */
 export function mapWanted<Found extends ForgeIssue>(
   found: Found,
   wanted: ReadonlySet<string>,
@@ -112,7 +112,7 @@ export function mapWanted<Found extends ForgeIssue>(
   }
 }
 
-/** What is wrong with records, a sentence each. */
+/** The problems of the records, one sentence each. */
 export function problemsOf(mapped: readonly MappedRecord<ForgeIssue>[], mapping: Mapping): readonly string[] {
   return mapped.flatMap(({ found, problem }) => problem ?? stateConflict(found, mapping) ?? []);
 }

@@ -26,7 +26,7 @@ interface RawToolOptions {
 
 /** A call that is allowed and not yet sent. */
 export interface RawCall {
-  /** It may change something. */
+  /** False when the call only reads. */
   readonly isChange: boolean;
   /** Throws `BatonError` when the tracker fails. */
   send(): Promise<RawResult>;
@@ -127,19 +127,19 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 type RestMethod = (typeof METHODS)[number];
 
 /**
- * One row of a tracker's table: calls that an agent may send, or may not. A tracker can extend it by columns of its own, which `prepare` reads from `call.rule`.
+ * One row of a tracker's table: calls that are allowed or refused. A tracker can add columns; its `prepare` reads them from `call.rule`.
  */
 export interface RestRule {
   /**
    * The methods and the path: `POST PUT issues/{number}/labels`. A name in braces is a segment: `{number}` matches digits, `{any}` matches anything, other names are
-   * in `RestTable.segments`. A `**` at the end matches all that lies below, and nothing.
+   * in `RestTable.segments`. A `**` at the end matches any rest of the path, also an empty one.
    */
   readonly call: string;
   /** The call is refused with this sentence. */
   readonly refuse?: string;
-  /** The names that the query may hold. Absent: any for GET, none for a change. */
+  /** The allowed query parameters. Absent: any for GET, none for a change. */
   readonly query?: readonly (string | RegExp)[] | 'any';
-  /** The fields that the body may hold. Absent: any. `json`: the body may be any JSON, not only an object. */
+  /** The allowed fields of the body. Absent: any. `json`: the body may be any JSON, not only an object. */
   readonly fields?: readonly string[] | 'json';
   /** The body is `{"<inside>": {…}}` and nothing else, and `fields` are those of the inner object. */
   readonly inside?: string;

@@ -11,13 +11,13 @@ export interface TrackerEntry {
   readonly defaults: Tracker['defaults'];
   /** Throws `invalid_tracker_config` and `missing_tracker_secret`. Sends no request yet. */
   create(options: TrackerOptions): Tracker;
-  /** Absent: this kind has no webhooks here. */
+  /** Absent when the adapter does not support webhooks. */
   readonly verifyWebhook?: VerifyWebhook;
 }
 
 export interface TrackerOptions {
   readonly config: TrackerConfig;
-  /** The settings in force now. States, labels and trust may change while the tracker lives; the provider may not. */
+  /** The current settings. States, labels and trust may change while the tracker is open; the provider may not. */
   settings(): TrackerConfig;
   readonly env: { readonly [name: string]: string | undefined };
   /** The folder of WORKFLOW.md, where relative paths of settings start. */
@@ -52,13 +52,13 @@ export function createTrackerRegistry(entries: readonly TrackerEntry[]): Tracker
     entry(kind) {
       const entry = byKind.get(kind);
       if (entry) return entry;
-      const message = `tracker.kind "${kind}" is not supported: this build of Baton has no tracker adapter of that name.`;
+      const message = `tracker.kind "${kind}" is not supported: this build of Baton has no such tracker adapter.`;
       throw new BatonError('unsupported_tracker_kind', `${message} ${advice(kinds)}`, { kind, known: kinds });
     },
   };
 }
 
 function advice(kinds: readonly string[]): string {
-  if (kinds.length === 0) return 'It has no tracker adapter at all; install a build that has one.';
+  if (kinds.length === 0) return 'It has no tracker adapters; install a build that has one.';
   return `Use one of: ${kinds.join(', ')}.`;
 }

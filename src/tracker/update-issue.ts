@@ -86,7 +86,7 @@ function refused(text: string): HostToolResult {
   return { success: false, text };
 }
 
-/** Moves an issue after a comment. When the move fails, the message says that the comment is written, so that the agent does not repeat it. The code stays. */
+/** Moves an issue after a comment. The error of a failed move adds that the comment is written, so that the agent does not repeat it. Keeps the error code. */
 export async function afterComment<Result>(comment: string | undefined, move: () => Promise<Result>): Promise<Result> {
   try {
     return await move();

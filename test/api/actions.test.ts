@@ -31,7 +31,7 @@ function asking(...questions: Question[]): Core {
   return core;
 }
 
-/** Nobody answered in time. */
+/** No answer came in time. */
 function parkedWith(question: Question): Core {
   const core = asking(question);
   core.advance(600_000);

@@ -208,7 +208,7 @@ test('an unanswered question is declined if the workflow says so, and the run co
 
   expect(outcome).toBe('success');
   expect(replies(here, 1)[0]).toEqual({ decision: 'decline' });
-  expect(daemon.lines.map(({ msg }) => msg)).toContain('nobody answered in time, declined');
+  expect(daemon.lines.map(({ msg }) => msg)).toContain('no answer in time, declined');
 });
 
 const APPROVAL_QUESTION: QuestionView = { id: 'q', kind: 'approval', text: 'Run a command', fields: [] };

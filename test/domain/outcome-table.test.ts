@@ -97,7 +97,7 @@ describe('outcome and retry', () => {
     ['operator', '`baton stop`', 'STOPPED_BY_OPERATOR', 'cancelled', 'no', 'parked'],
     ['budget', 'the budget of the issue is spent', 'budget_exceeded', 'cancelled', 'no', 'parked'],
     ['stalled', 'no progress', 'stall_timeout', 'cancelled', 'no', 'backoff'],
-    ['input_timeout', 'nobody answered', 'turn_input_required', 'failed', 'no', 'parked'],
+    ['input_timeout', 'no answer in time', 'turn_input_required', 'failed', 'no', 'parked'],
     ['step_timeout', 'a step over its time', 'turn_timeout', 'timeout', 'no', 'backoff'],
   ];
 

@@ -29,7 +29,7 @@ const hold = { code: 'agent_unauthorized', message: 'the agent is logged out', s
 /** What the examples of the document are about. */
 const NOTICES: readonly Notice[] = [
   { kind: 'asking', atMs: AT_MS, issue, question },
-  { kind: 'parked', atMs: AT_MS, issue, reason: 'input_required', message: 'nobody answered in time', question },
+  { kind: 'parked', atMs: AT_MS, issue, reason: 'input_required', message: 'no answer in time', question },
   { kind: 'hold', atMs: AT_MS, event: 'begun', source: 'agent', hold },
   { kind: 'hold', atMs: AT_MS, event: 'over', source: 'agent', hold },
   { kind: 'done', atMs: AT_MS, issue: { ...issue, state: 'Done' }, isTerminal: true, runs: 3, tokens: 412_000 },

@@ -189,7 +189,7 @@ export function workingDay(): StateView {
         ...parkedAsk,
         reason: 'input_required',
         since: ago(190),
-        message: 'The agent asked a person and nobody answered in time.',
+        message: 'The agent asked a person and got no answer in time.',
         question: INPUT,
         keeps_slot: false,
         failures: 0,

@@ -27,7 +27,7 @@ describe('tracker.kind', () => {
       expect(() => registry.entry(kind)).toThrow(
         expect.objectContaining({
           code: 'unsupported_tracker_kind',
-          message: expect.stringMatching(/has no tracker adapter of that name.*Use one of: local, memory\./),
+          message: expect.stringMatching(/has no such tracker adapter.*Use one of: local, memory\./),
         }),
       );
     },
@@ -35,7 +35,7 @@ describe('tracker.kind', () => {
 
   test('is an error in a build without adapters', () => {
     expect(() => createTrackerRegistry([]).entry('linear')).toThrow(
-      /"linear" is not supported: this build of Baton has no tracker adapter of that name\. It has no tracker adapter at all/,
+      /"linear" is not supported: this build of Baton has no such tracker adapter\. It has no tracker adapters/,
     );
   });
 

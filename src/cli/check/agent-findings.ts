@@ -10,7 +10,7 @@ import { toBatonError } from '../../domain/errors.js';
 import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { type LoginShell, readLoginShell, runShell } from '../shell.js';
-import { type CheckContext, type Finding, firstWord, reporter, type ShellWord, scriptPlace } from './finding.js';
+import { type CheckContext, type Finding, firstWord, positionIn, reporter, type ShellWord } from './finding.js';
 
 const VERSION_LIMIT_MS = 5_000;
 export const INSTALL_CODEX = 'npm install -g @openai/codex';
@@ -27,16 +27,16 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
   if (!usesAgentCommand(loaded.workflow.plan)) return { findings: [], shell: null };
   const { command } = loaded.workflow.config.codex;
   const report = reporter('Agent', file);
-  const place = scriptPlace(lines, at(['codex', 'command']), command);
+  const position = positionIn(lines, at(['codex', 'command']), command);
   const word = firstWord(command);
   const environment = sampleAgentEnvironment(context);
   const cwd = loaded.workflow.dir;
   const shell = await readLoginShell({ word: word?.raw ?? null, ...environment, cwd }, containment);
   if (typeof shell === 'string') {
     const advice = 'Agents and hooks are started by `bash -lc`: try `bash -lc true`, and look into your profile files.';
-    return { findings: [report('error', 'shell_failed', place(1), shell, advice)], shell: null };
+    return { findings: [report('error', 'shell_failed', position(1), shell, advice)], shell: null };
   }
-  const where = place(1, (word?.offset ?? 0) + 1);
+  const where = position(1, (word?.offset ?? 0) + 1);
   if (word === null) {
     const message = 'codex.command begins with an expression, so the program was not looked up';
     return { findings: [report('note', 'agent_not_checked', where, message)], shell };
@@ -77,7 +77,7 @@ export function sampleAgentEnvironment({ io, loaded }: CheckContext): Environmen
   });
 }
 
-/** Message and advice. They differ if the user's shell finds the program and the login shell does not. */
+/** Message and advice for a missing program. Reports when the user's shell finds it and the login shell does not. */
 async function missing(
   { raw }: ShellWord,
   { searchPath }: LoginShell,
@@ -108,7 +108,7 @@ async function findOn(searchPath: string, name: string): Promise<string | null> 
   return null;
 }
 
-/** Undefined when the program fails. */
+/** Returns undefined when the program fails or prints no version. */
 async function versionOf(
   { env, unset }: Environment,
   { loaded, containment }: CheckContext,
@@ -155,7 +155,7 @@ export function riskFindings({ file, at, loaded }: CheckContext): Finding[] {
     findings.push(report('warning', code, at(path), message, advice));
 
   if (tracker.requiredLabels.length === 0) {
-    const message = 'no tracker.required_labels: every issue in an active state starts, whoever wrote it';
+    const message = 'no tracker.required_labels: every issue in an active state starts, also those of strangers';
     warn(
       'no_label_gate',
       ['tracker', 'required_labels'],
@@ -198,7 +198,7 @@ export function riskFindings({ file, at, loaded }: CheckContext): Finding[] {
   return findings;
 }
 
-/** Both settings: `danger-full-access`, `{ type: dangerFullAccess }`. */
+/** Accepts both forms: `danger-full-access` and `{ type: dangerFullAccess }`. */
 function isFullAccess(setting: Json): boolean {
   const isMap = typeof setting === 'object' && setting !== null && !Array.isArray(setting);
   const word = isMap ? (setting as { readonly [key: string]: Json }).type : setting;

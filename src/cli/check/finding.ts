@@ -29,7 +29,7 @@ export interface Finding {
 }
 
 /** Errors of the environment, which can occur with a valid file. */
-const OUTSIDE: ReadonlySet<string> = new Set([
+const ENVIRONMENT_ERRORS: ReadonlySet<string> = new Set([
   'AGENT_INVOCATION_FAILED',
   'codex_not_found',
   'invalid_environment',
@@ -51,7 +51,7 @@ const OUTSIDE: ReadonlySet<string> = new Set([
 export function exitCodeOf(findings: readonly Finding[]): 0 | 1 | 2 {
   const errors = findings.filter(({ level }) => level === 'error');
   if (errors.length === 0) return 0;
-  return errors.every(({ code }) => OUTSIDE.has(code)) ? 1 : 2;
+  return errors.every(({ code }) => ENVIRONMENT_ERRORS.has(code)) ? 1 : 2;
 }
 
 /** Makes findings of one group about one file. */
@@ -79,7 +79,7 @@ export function textOf(findings: readonly Finding[], summary: Summary, paint: Pa
   const blocks = GROUPS.flatMap((group) => {
     const own = findings
       .filter((finding) => finding.group === group)
-      .sort((a, b) => rank(a) - rank(b) || byPlace(a, b));
+      .sort((a, b) => rank(a) - rank(b) || byPosition(a, b));
     return own.length === 0
       ? []
       : [`${paint('bold', group)}\n${own.map((finding) => entryOf(finding, paint)).join('\n')}\n`];
@@ -97,8 +97,8 @@ export function painter(hasColours: boolean): Paint {
 
 function entryOf(finding: Finding, paint: Paint): string {
   const { file, line, column, message, advice } = finding;
-  const place = line === null ? file : `${file}:${line}:${column ?? 1}`;
-  const first = `  ${markOf(finding, paint)} ${neutralise(message)}  ${paint('dim', neutralise(place))}`;
+  const position = line === null ? file : `${file}:${line}:${column ?? 1}`;
+  const first = `  ${markOf(finding, paint)} ${neutralise(message)}  ${paint('dim', neutralise(position))}`;
   return advice === null ? first : `${first}\n      ${neutralise(advice)}`;
 }
 
@@ -127,7 +127,7 @@ function rank({ level, advice }: Finding): number {
   return level === 'warning' ? 1 : advice === null ? 3 : 2;
 }
 
-function byPlace(a: Finding, b: Finding): number {
+function byPosition(a: Finding, b: Finding): number {
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }
 
@@ -152,16 +152,16 @@ export interface CheckContext extends WorkflowText {
   readonly containment: Containment;
 }
 
-/** The position in the file of a 1-based line and column of a script. */
-export type ScriptPlace = (line: number, column?: number) => Position;
+/** Converts a 1-based line and column of a script to a position in the file. */
+export type PositionIn = (line: number, column?: number) => Position;
 
 /**
  * `start` is the start of the YAML value: the `|` of a block, or the first character of a text on one line. The lines of a folded
  * block and of a quoted text over several lines are lost, so positions in them point to the start.
  */
-export function scriptPlace(fileLines: readonly string[], start: Position, script: string): ScriptPlace {
-  const rest = (fileLines[start.line - 1] ?? '').slice(start.column - 1);
-  const style = /^(?:[&!]\S*\s+)*([|>"'])/.exec(rest)?.[1] ?? '';
+export function positionIn(fileLines: readonly string[], start: Position, script: string): PositionIn {
+  const value = (fileLines[start.line - 1] ?? '').slice(start.column - 1);
+  const style = /^(?:[&!]\S*\s+)*([|>"'])/.exec(value)?.[1] ?? '';
   const lastLine = script.trimEnd().split('\n').length;
   if (style === '|') {
     const indent = indentOf(fileLines.slice(start.line));
@@ -187,12 +187,12 @@ export interface ShellWord {
   readonly offset: number;
 }
 
-/** Text, quotes and plain variables; nothing that would run a command when bash expands it. */
+/** Text, quotes and plain variables, but no command substitution. */
 const WORD =
   /(?:[^\s"'\\;&|<>()`$]|\\.|"(?:[^"\\`$]|\\.|\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))*"|'[^']*'|\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))+/y;
 const WRAPPERS = new Set(['exec', 'env', 'command', 'nohup', 'nice', 'time']);
 
-/** The program that a command line starts; `null` where that cannot be told without running it. */
+/** The program that a command line starts; null when only running it would show that. */
 export function firstWord(command: string): ShellWord | null {
   let at = 0;
   for (;;) {
@@ -200,13 +200,13 @@ export function firstWord(command: string): ShellWord | null {
     WORD.lastIndex = at;
     const raw = WORD.exec(command)?.[0];
     if (raw === undefined) return null;
-    const isPassedOver = WRAPPERS.has(raw) || /^[A-Za-z_]\w*=/.test(raw);
-    if (!isPassedOver) return raw.startsWith('-') || raw.startsWith('#') ? null : { raw, offset: at };
+    const isSkipped = WRAPPERS.has(raw) || /^[A-Za-z_]\w*=/.test(raw);
+    if (!isSkipped) return raw.startsWith('-') || raw.startsWith('#') ? null : { raw, offset: at };
     at += raw.length;
   }
 }
 
-/** An issue of which the tracker tells the least that it may. */
+/** An issue with only the required fields. */
 export const BARE_ISSUE: Issue = {
   id: '1',
   identifier: 'AB-1',
@@ -228,10 +228,10 @@ export const BARE_ISSUE: Issue = {
   updated_at: null,
 };
 
-/** An issue with everything. */
+/** An issue with all fields. */
 export const SAMPLE_ISSUE: Issue = {
   ...BARE_ISSUE,
-  description: 'What is to be done.',
+  description: 'A sample description.',
   priority: 2,
   branch_name: 'ab-1-a-sample-issue',
   url: 'https://example.org/AB-1',

@@ -11,10 +11,10 @@ import {
   type CheckContext,
   type Finding,
   type Group,
+  type PositionIn,
+  positionIn,
   reporter,
   SAMPLE_ISSUE,
-  type ScriptPlace,
-  scriptPlace,
   type WorkflowText,
 } from './finding.js';
 
@@ -30,12 +30,12 @@ export async function hookFindings(context: CheckContext, agentShell: LoginShell
   const findings: Finding[] = [];
   const configured = HOOK_NAMES.flatMap((name) => {
     const text = hooks.scripts[name];
-    return text === null ? [] : [{ name, text, place: scriptPlace(lines, at(['hooks', name]), text) }];
+    return text === null ? [] : [{ name, text, position: positionIn(lines, at(['hooks', name]), text) }];
   });
 
   const shell = configured.length === 0 ? null : await readLoginShell({ word: null, ...environment, cwd }, containment);
-  for (const { name, text, place } of configured) {
-    const script: ScriptUnderCheck = { label: `hooks.${name}`, kind: 'hook', text, place, shipped: [] };
+  for (const { name, text, position } of configured) {
+    const script: ScriptUnderCheck = { label: `hooks.${name}`, kind: 'hook', text, position, shipped: [] };
     for (const { index, 1: wanted = '' } of text.matchAll(SHIPPED)) {
       const before = text.slice(0, index).split('\n');
       const where = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
@@ -45,18 +45,18 @@ export async function hookFindings(context: CheckContext, agentShell: LoginShell
       else {
         const message = `hooks.${name} uses $BATON_HOOKS/${wanted}, which is not among the scripts that Baton ships`;
         const advice = 'There are clone-or-update.sh, worktree-from-cache.sh and commit-and-push.sh.';
-        findings.push(report('error', 'hook_script_missing', place(where.line, where.column), message, advice));
+        findings.push(report('error', 'hook_script_missing', position(where.line, where.column), message, advice));
       }
     }
-    if (shell !== null && typeof shell !== 'string') findings.push(...invisibleVariables(context, script, shell));
+    if (shell !== null && typeof shell !== 'string') findings.push(...unavailableVariables(context, script, shell));
   }
   if (agentShell !== null) {
-    const place = scriptPlace(lines, at(['codex', 'command']), codex.command);
-    const script = { label: 'codex.command', kind: 'agent', text: codex.command, place, shipped: [] } as const;
-    findings.push(...invisibleVariables(context, { ...script, shipped: [] }, agentShell));
+    const position = positionIn(lines, at(['codex', 'command']), codex.command);
+    const script = { label: 'codex.command', kind: 'agent', text: codex.command, position, shipped: [] } as const;
+    findings.push(...unavailableVariables(context, { ...script, shipped: [] }, agentShell));
   }
   if (findings.length === 0)
-    findings.push(report('note', 'hooks_fine', at(['hooks']), said(configured.map(({ name }) => name))));
+    findings.push(report('note', 'hooks_fine', at(['hooks']), describeHooks(configured.map(({ name }) => name))));
   return findings;
 }
 
@@ -75,7 +75,7 @@ function sampleHookEnvironment({ io, loaded }: CheckContext): Environment {
   return hookEnvironment(workflow, io.env, { ...variables, TMPDIR: tmpdir() });
 }
 
-function said(names: readonly HookName[]): string {
+function describeHooks(names: readonly HookName[]): string {
   if (names.length === 0) return 'there are no hooks: workspaces start empty, and no work is pushed';
   return `${names.join(', ')}: they get every variable they use`;
 }
@@ -85,7 +85,7 @@ interface ScriptUnderCheck {
   readonly label: string;
   readonly kind: 'hook' | 'agent';
   readonly text: string;
-  readonly place: ScriptPlace;
+  readonly position: PositionIn;
   /** The ready-made scripts that it starts, with their positions. */
   readonly shipped: { readonly name: string; readonly text: string; readonly line: number; readonly column: number }[];
 }
@@ -113,7 +113,7 @@ interface Wanted {
 }
 
 /** Variables that a script reads but does not get. One finding for each name. */
-function invisibleVariables(context: CheckContext, script: ScriptUnderCheck, shell: LoginShell): Finding[] {
+function unavailableVariables(context: CheckContext, script: ScriptUnderCheck, shell: LoginShell): Finding[] {
   const own = shellVariables(script.text);
   const wanted: Wanted[] = own.uses.map((use) => ({ ...use, by: null }));
   for (const { name: by, text, line, column } of script.shipped) {
@@ -128,11 +128,11 @@ function invisibleVariables(context: CheckContext, script: ScriptUnderCheck, she
     const isSeen = given.has(want.name) || shell.variables.has(want.name) || BY_BASH.has(want.name);
     if (isSeen || reported.has(want.name)) return [];
     reported.add(want.name);
-    return [describe(context, script, want, own.assigned.has(want.name))];
+    return [describeVariable(context, script, want, own.assigned.has(want.name))];
   });
 }
 
-function describe(
+function describeVariable(
   { file, io, loaded }: CheckContext,
   script: ScriptUnderCheck,
   want: Wanted,
@@ -142,15 +142,15 @@ function describe(
   const report = reporter(script.kind === 'hook' ? 'Hooks' : 'Agent', file);
   const level = isRequired ? 'error' : 'warning';
   const code = isRequired ? 'variable_missing' : 'variable_unseen';
-  const at = script.place(want.line, want.column);
+  const at = script.position(want.line, want.column);
   const user = by === null ? `${script.label} uses` : `${by} in ${script.label} needs`;
-  const [allow, who] = script.kind === 'hook' ? ['hooks.env_allow', 'hooks'] : ['runtime.env_allow', 'agents'];
+  const [allow, users] = script.kind === 'hook' ? ['hooks.env_allow', 'hooks'] : ['runtime.env_allow', 'agents'];
   if (isAssigned) {
     const message = `${user} $${name}, which the hook sets but does not export`;
     return report(level, code, at, message, `Write: export ${name}=…`);
   }
   if (loaded.workflow.secretNames.includes(name)) {
-    const message = `${user} $${name}, a secret of the tracker, which ${who} do not get`;
+    const message = `${user} $${name}, a secret of the tracker, which ${users} do not get`;
     const advice =
       script.kind === 'hook'
         ? `Name ${name} in hooks.env_allow if the hook must have it.`
@@ -158,7 +158,7 @@ function describe(
     return report(level, code, at, message, advice);
   }
   if ((io.env[name] ?? '') !== '') {
-    const message = `${user} $${name}, which is set here but not passed on to ${who}`;
+    const message = `${user} $${name}, which is set here but not passed on to ${users}`;
     return report(level, code, at, message, `Add ${name} to ${allow}.`);
   }
   const message = `${user} $${name}, which is not set`;
@@ -199,20 +199,20 @@ const HERE_DOCUMENT = /^<<(-?)[ \t]*(['"\\]?)([\w.-]+)['"]?/;
  */
 export function shellVariables(script: string): ShellVariables {
   const found: { offset: number; name: string; isRequired: boolean }[] = [];
-  walk(script, (offset, rest) => {
-    const braced = BRACED.exec(rest);
-    const name = (braced ?? PLAIN.exec(rest))?.[1];
+  walk(script, (offset, text) => {
+    const braced = BRACED.exec(text);
+    const name = (braced ?? PLAIN.exec(text))?.[1];
     const operator = braced?.[2]?.at(-1);
     if (name === undefined || operator === '-' || operator === '=' || operator === '+') return;
     found.push({ offset, name, isRequired: operator === '?' });
   });
   const assigned = assignedIn(script);
-  const uses = found.map(({ offset, name, isRequired }) => ({ name, isRequired, ...placeOf(script, offset) }));
+  const uses = found.map(({ offset, name, isRequired }) => ({ name, isRequired, ...positionOf(script, offset) }));
   return { uses, assigned, exported: ALL_EXPORTED.test(script) ? assigned : exportedIn(script) };
 }
 
 /** Calls back for every `$` that the shell would expand. */
-function walk(script: string, onDollar: (offset: number, rest: string) => void): void {
+function walk(script: string, onDollar: (offset: number, text: string) => void): void {
   const open: ('"' | '(')[] = [];
   const documents: { readonly end: string; readonly isQuoted: boolean; readonly isIndented: boolean }[] = [];
   for (let at = 0; at < script.length; at++) {
@@ -248,7 +248,7 @@ function skipDocument(
   script: string,
   start: number,
   { end, isQuoted, isIndented }: { readonly end: string; readonly isQuoted: boolean; readonly isIndented: boolean },
-  onDollar: (offset: number, rest: string) => void,
+  onDollar: (offset: number, text: string) => void,
 ): number {
   let at = start;
   while (at < script.length) {
@@ -310,7 +310,7 @@ function lineEnd(script: string, from: number): number {
   return end === -1 ? script.length : end;
 }
 
-function placeOf(script: string, offset: number): { line: number; column: number } {
+function positionOf(script: string, offset: number): { line: number; column: number } {
   const before = script.slice(0, offset).split('\n');
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
@@ -330,7 +330,7 @@ export async function syntaxFindings(text: WorkflowText, cwd: string, containmen
       if (typeof script !== 'string' || script.trim() === '') return [];
       const error = await syntaxError(script, cwd, containment);
       if (error === null) return [];
-      const at = scriptPlace(text.lines, text.at([section, key]), script)(error.line);
+      const at = positionIn(text.lines, text.at([section, key]), script)(error.line);
       const advice = 'Correct the script. Bash rejects all of it.';
       return [reporter(group, text.file)('error', 'syntax_error', at, `${section}.${key}: ${error.message}`, advice)];
     }),

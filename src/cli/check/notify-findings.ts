@@ -4,7 +4,7 @@ import { isLoopback } from '../../domain/host.js';
 import { resolveSecret } from '../../workflow/secrets.js';
 import { readLoginShell } from '../shell.js';
 import type { CheckContext } from './finding.js';
-import { type Finding, firstWord, reporter, scriptPlace } from './finding.js';
+import { type Finding, firstWord, positionIn, reporter } from './finding.js';
 
 /** Checks the targets of notices. Sends none; `baton notify test` does. */
 export async function notifyFindings(context: CheckContext): Promise<Finding[]> {
@@ -64,9 +64,9 @@ async function commandFindings(command: string, context: CheckContext): Promise<
   const shell = await readLoginShell({ word: word.raw, ...environment, cwd: workflow.dir }, containment);
   // A missing shell is reported by other checks.
   if (typeof shell === 'string' || shell.found !== '') return [];
-  const place = scriptPlace(lines, at(['notify', 'command']), command);
+  const position = positionIn(lines, at(['notify', 'command']), command);
   const message = `notify.command starts ${word.raw}, which the login shell does not find; its PATH is ${shell.searchPath}`;
   const advice = 'Install it, set PATH in ~/.profile, or write the full path.';
   const report = reporter('Notifications', file);
-  return [report('error', 'notify_command_missing', place(1, word.offset + 1), message, advice)];
+  return [report('error', 'notify_command_missing', position(1, word.offset + 1), message, advice)];
 }

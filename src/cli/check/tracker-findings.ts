@@ -15,8 +15,8 @@ import { variableName } from '../../workflow/secrets.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
 
 const READ_LIMIT_MS = 15_000;
-/** A large board has many pages, and a user is waiting. */
-const LOOK_LIMIT_MS = 60_000;
+/** Limits a read of many pages, because the user waits. */
+const LIST_READ_LIMIT_MS = 60_000;
 const CLOSE_LIMIT_MS = 5_000;
 const SHOWN = 5;
 
@@ -55,7 +55,7 @@ export async function trackerFindings(context: CheckContext): Promise<TrackerRep
     if (states.length === 0) return { findings: found, active: null, eligible: null };
     const batch = await read(tracker, states, context);
     if (batch === null) {
-      const message = `the tracker responds, but its list was not complete within ${LOOK_LIMIT_MS / 1000} s`;
+      const message = `the tracker responds, but its list was not complete within ${LIST_READ_LIMIT_MS / 1000} s`;
       const advice = `The daemon gives it ${LIST_LIMIT_MS / 60_000} minutes. A required label may make it shorter.`;
       found.push(report('warning', 'tracker_slow', at(['tracker', 'kind']), message, advice));
       return { findings: found, active: null, eligible: null };
@@ -110,7 +110,7 @@ async function read(tracker: Tracker, states: readonly string[], { clock }: Chec
   try {
     return await withinLimit(
       clock,
-      LOOK_LIMIT_MS,
+      LIST_READ_LIMIT_MS,
       (signal) => tracker.issuesByStates(states, signal),
       () => tooLong,
     );

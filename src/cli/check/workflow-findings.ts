@@ -135,14 +135,14 @@ function describe(step: Step): string {
 function backendFindings({ file, at, loaded }: CheckContext): Finding[] {
   const { backend } = loaded.workflow.plan;
   const { steps = null, activities = null } = loaded.frontMatter;
-  if (backend.source === 'built-in' && !saysAuto(steps) && !saysAuto(activities)) return [];
+  if (backend.source === 'built-in' && !usesAuto(steps) && !usesAuto(activities)) return [];
   const where = backend.source === 'runtime.backend' ? at(['runtime', 'backend']) : null;
   return [reporter('Steps', file)('note', 'backend', where, describeBackend(backend))];
 }
 
-function saysAuto(value: Json): boolean {
+function usesAuto(value: Json): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, item]) => (key === 'backend' && item === 'auto') || saysAuto(item as Json));
+  return Object.entries(value).some(([key, item]) => (key === 'backend' && item === 'auto') || usesAuto(item as Json));
 }
 
 /** Looks the command up as the executor does: same folder, same environment. */
@@ -157,14 +157,14 @@ async function commandFindings(context: CheckContext, actions: readonly ActionSt
   }
   const found: Finding[] = [];
   for (const { definition, step } of used.values()) {
-    const where = placeOf(step);
+    const where = positionOf(step);
     const { name } = definition;
     try {
       const program = await findCommand(definition, { ...sampleAgentEnvironment(context).env, ...definition.env });
       found.push(report('note', 'executor_found', where, `the executor ${name} is ${program}`));
     } catch (thrown) {
       const { code, message } = toBatonError(thrown);
-      // The message says what to do. The advice for this code is about a program that ran.
+      // The message contains the advice. The advice for this code is about a program that ran.
       found.push(report('error', code, where, message));
     }
     for (const [variable, written] of Object.entries(definition.env)) {
@@ -186,8 +186,8 @@ async function capabilityFindings(context: CheckContext, actions: readonly Actio
   return problems.map(({ text }) => report('warning', 'capability_problem', at(['steps']), text));
 }
 
-/** The position in a step's `WORKFLOW.md:31:5`. */
-function placeOf({ place }: Step): Position | null {
+/** Parses the position of a step, such as `WORKFLOW.md:31:5`. */
+function positionOf({ place }: Step): Position | null {
   const [, line, column] = /:(\d+):(\d+)$/.exec(place) ?? [];
   return line === undefined ? null : { line: Number(line), column: Number(column) };
 }
@@ -198,8 +198,8 @@ function stepPromptFindings({ file, at, loaded }: CheckContext): Finding[] {
   const report = reporter('Steps', file);
   const findings: Finding[] = [];
   const prompts = [...promptsOf(plan.steps, { before: [], hasItem: false, hasIteration: false })];
-  for (const { step, source, place } of prompts) {
-    const fault = faultOf(source, plan, place);
+  for (const { step, source, scope } of prompts) {
+    const fault = faultOf(source, plan, scope);
     // `promptFindings` compiles the body and reports its faults.
     if (fault === null || (source.text === body.text && fault.code === 'template_parse_error')) continue;
     const [problem] = problemsOf(fault);
@@ -224,18 +224,18 @@ interface PromptScope {
 
 function* promptsOf(
   steps: readonly Step[],
-  place: PromptScope,
-): Generator<{ step: Step; source: PromptSource; place: PromptScope }> {
-  let before = place.before;
+  scope: PromptScope,
+): Generator<{ step: Step; source: PromptSource; scope: PromptScope }> {
+  let before = scope.before;
   for (const step of steps) {
-    const here = { ...place, before };
+    const here = { ...scope, before };
     if (step.shape === 'parallel') for (const branch of step.branches) yield* promptsOf(branch, here);
     else if (step.shape === 'fan_out') yield* promptsOf(step.steps, { ...here, hasItem: true });
     else if (step.shape === 'loop') {
-      const hasItem = place.hasItem || step.items !== null;
+      const hasItem = scope.hasItem || step.items !== null;
       yield* promptsOf(step.steps, { before: [...before, ...afterwards(step.steps)], hasItem, hasIteration: true });
     } else if (step.action.kind === 'agent' && (step.action.backend === 'cli' || step.action.input === null))
-      yield { step, source: step.action.prompt, place: here };
+      yield { step, source: step.action.prompt, scope: here };
     before = [...before, ...afterwards([step])];
   }
 }

@@ -30,7 +30,7 @@ interface ExecutorTestOptions {
   readonly limitMs: number;
   /** Between SIGTERM and SIGKILL. */
   readonly termMs: number;
-  /** How long an executor gets to start its work before it is told to stop. */
+  /** How long an executor may start its work before it receives SIGTERM. */
   readonly settleMs: number;
 }
 
@@ -44,12 +44,12 @@ export function checkExecutor(
   return runChecks(EXECUTOR_CHECKS, bench, { signal: host.signal, canContinue: () => bench.canStart });
 }
 
-/** One start of an executor: what it gets on its stdin, and how its end is judged. */
+/** One start of an executor: its stdin, and the check of its end. */
 interface Trial {
   readonly name: string;
   readonly law: string;
   text(envelope: Envelope): string;
-  /** `unfinished`: its stdin stays open, and the executor is told to stop. */
+  /** `unfinished`: its stdin stays open, and the executor receives SIGTERM. */
   readonly delivery: 'whole' | 'in_pieces' | 'unfinished';
   judge(observation: Observation): Verdict;
 }
@@ -108,7 +108,7 @@ const TRIALS: readonly Trial[] = [
   },
   {
     name: 'stops',
-    law: 'ends in time when it is told to (SIGTERM)',
+    law: 'ends in time after SIGTERM',
     text: JSON.stringify,
     delivery: 'unfinished',
     judge: judgeStop,
@@ -263,8 +263,8 @@ function judgeEnd({ status, wasAborted, envelopeWasRead, stderr, limitMs }: Obse
   if (status.code === null)
     return failed(`was killed by ${status.signal}`, 'Find out what sends the signal, or whether memory is short.');
   if (status.code !== 0) {
-    const said = lastLine(stderr);
-    const problem = `exited with code ${status.code}${said === '' ? ' and wrote nothing to stderr' : `: ${said}`}`;
+    const lastWords = lastLine(stderr);
+    const problem = `exited with code ${status.code}${lastWords === '' ? ' and wrote nothing to stderr' : `: ${lastWords}`}`;
     return failed(problem, stderr.includes('/dev/stdin') ? NO_DEVICE : NEEDS_INPUT);
   }
   if (!envelopeWasRead) {

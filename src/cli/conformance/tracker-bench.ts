@@ -112,7 +112,7 @@ function adviceFor({ reason }: NoReply): string {
       return 'Answer every line with one line, and flush stdout after it: to a pipe most languages write only when a buffer is full.';
     case 'ended':
     case 'cut_off':
-      return 'It may exit after an answer, not before: look at its stderr for why it does.';
+      return 'It may exit after an answer, not before: look for the reason in its stderr.';
     default:
       return 'Write nothing but answers to stdout, one JSON object on a line, with the id of the request; write everything else to stderr.';
   }
@@ -120,12 +120,12 @@ function adviceFor({ reason }: NoReply): string {
 
 /** Large steps reveal a program that counts requests itself. */
 const ID_STEP = 7;
-/** More is not shown, and all of it is searched for secrets. */
+/** Longer output is cut, because all of it is searched for secrets. */
 const MAX_KEPT_BYTES = 20_000;
 
 /**
  * Sends requests to a program, one at a time, with the same rules as the daemon: a program that exits after an answer is started
- * again, one that fails is stopped, and a change is never sent twice. Unlike the daemon, it keeps every word to show it.
+ * again, one that fails is stopped, and a change is never sent twice. Unlike the daemon, it records all messages for the report.
  */
 class Conversation {
   readonly #options: TrackerTestOptions;
@@ -171,7 +171,7 @@ class Conversation {
       } catch (error) {
         if (!(error instanceof NoAnswerError)) throw error;
         const { reason, message, line } = error;
-        // It was about to exit when the request came. A change may have been made all the same.
+        // The program was exiting when the request came. It may still have made a change.
         if (reason === 'ended' && !isFirst && isRepeatable) continue;
         const problem = `${message}${this.#stderrDetail(session)}`;
         await this.close();
@@ -186,7 +186,7 @@ class Conversation {
     this.#session = null;
   }
 
-  /** A change goes only to a new process, or to one that has answered twice and so stays. */
+  /** Sends a change only to a new process, or to one that has answered twice and therefore does not exit after each answer. */
   async #usableSession(isRepeatable: boolean): Promise<ProgramSession> {
     if (this.#session?.isUsable && (isRepeatable || this.#session.answers !== 1)) return this.#session;
     await this.close();

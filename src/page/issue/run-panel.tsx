@@ -39,7 +39,7 @@ export function RunPanel({ issue, runId, live }: RunPanelProps) {
       {timeline === null ? null : <PlanView plan={timeline.plan} />}
       {timeline?.diff ? <DiffView diff={timeline.diff} /> : null}
       {error === null || isAtWork ? null : <p class="is-bad">{shownLine(error)}</p>}
-      {timeline === null && (error === null || isAtWork) ? <p class="calm">Nothing to tell yet.</p> : null}
+      {timeline === null && (error === null || isAtWork) ? <p class="calm">No activity yet.</p> : null}
       {timeline === null ? null : <TimelineView key={runId} timeline={timeline} />}
     </section>
   );

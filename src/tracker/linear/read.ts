@@ -280,7 +280,7 @@ interface WriterFields {
 
 /**
  * A member has an active account that belongs neither to a guest nor to an application. Text that came through Slack, by mail
- * or from another tracker has no member as its writer. Full names identify nobody: users choose them freely.
+ * or from another tracker has no member as its writer. Full names are not unique identifiers: users choose them freely.
  */
 function writerOf({ user, external, bot }: WriterFields): Writer {
   const { id, displayName, email, active, guest, app } = fieldsOf(user);

@@ -33,7 +33,7 @@ describe('baton check', () => {
 
     expect(code).toBe(0);
     expect(found).toMatchObject([{ level: 'note', code: 'notify_fine', line: 4 }]);
-    expect(found[0]?.message).toContain('notify.url and notify.command: told about done');
+    expect(found[0]?.message).toContain('notify.url and notify.command: get notices of done');
   });
 
   test.each([
@@ -87,7 +87,7 @@ describe('baton check', () => {
     },
   );
 
-  test('a script that bash refuses is told as such', async () => {
+  test('a script that bash rejects is reported', async () => {
     const { code, found } = await findings("notify: { command: 'if true; fi' }");
 
     expect(code).toBe(2);
