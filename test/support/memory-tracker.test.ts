@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { issue } from '../support/builders.js';
-import { MemoryTracker } from '../support/memory-tracker.js';
+import { issue } from './builders.js';
+import { MemoryTracker } from './memory-tracker.js';
 
 const { signal } = new AbortController();
 const ids = (batch: { issues: readonly { id: string }[] }) => batch.issues.map(({ id }) => id);

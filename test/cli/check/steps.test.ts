@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Finding } from '../../src/cli/check/finding.js';
-import { check } from '../../src/cli/check.js';
-import { memoryRegistry, type World, world } from './cli-fixture.js';
+import type { Finding } from '../../../src/cli/check/finding.js';
+import { check } from '../../../src/cli/check.js';
+import { memoryRegistry, type World, world } from '../cli-fixture.js';
 
 const SERVICES =
   'services: {defaults: {tenant: t, token: $TOKEN}, gateway: {base_url: "http://127.0.0.1:1"}, agents: {base_url: "http://127.0.0.1:2"}}';
