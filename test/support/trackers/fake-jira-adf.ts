@@ -2,7 +2,7 @@ import { type Fields, fieldsOf, listOf } from '../../../src/domain/json.js';
 
 const INLINE = ['text', 'hardBreak', 'mention', 'emoji', 'inlineCard', 'date', 'status'];
 const TOP = ['paragraph', 'heading', 'bulletList', 'orderedList', 'codeBlock', 'blockquote', 'panel', 'rule', 'table'];
-/** What may stand in what, for the nodes that we write. */
+/** The allowed children of each node type that we write. */
 const CONTENT: ReadonlyMap<string, readonly string[]> = new Map([
   ['doc', TOP],
   ['paragraph', INLINE],
@@ -14,7 +14,7 @@ const CONTENT: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 const MARKS = ['strong', 'em', 'strike', 'code', 'link', 'underline', 'textColor', 'subsup'];
 
-/** What Jira would find wrong with a document, as strictly as Atlassian's schema; `null`: nothing. */
+/** Validates a document as strictly as Atlassian's schema. Returns the first error, or `null`. */
 export function wrongInAdf(document: unknown): string | null {
   const { type, version } = fieldsOf(document);
   if (type !== 'doc' || version !== 1) return 'no document of version 1';
@@ -69,7 +69,7 @@ export function textIn(document: unknown): string {
     .join(type === 'doc' ? '\n' : '');
 }
 
-/** A text as Jira keeps it: a paragraph per line. */
+/** A text in Jira's format: one paragraph per line. */
 export function adfOf(text: string) {
   const content = text.split('\n').map((line) => ({
     type: 'paragraph',

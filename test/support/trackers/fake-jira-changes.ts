@@ -4,7 +4,7 @@ import { issueNamed, ME, MISSING, refusal, transitionsOf } from './fake-jira-rec
 import type { FakeAnswer, FakeRequest } from './fake-server.js';
 import type { FakeIssue } from './fake-tracker.js';
 
-/** What a Jira does with a change by the account whose token is known. */
+/** Applies a change as Jira does for an authenticated account. */
 export function changed({ method, body }: FakeRequest, path: string, jira: FakeJira): FakeAnswer {
   const [, first, second = '', third] = path.split('/').map(decodeURIComponent);
   if (path === '/issue' && method === 'POST') return created(body, jira);
@@ -51,7 +51,7 @@ function created(body: FakeRequest['body'], jira: FakeJira): FakeAnswer {
 
 function linked(body: FakeRequest['body'], jira: FakeJira): FakeAnswer {
   const nameOf = (end: FakeRequest['body']) => String(end?.id ?? end?.key);
-  // The one at the inward end blocks the one at the outward end.
+  // The inward issue blocks the outward issue.
   const [blocker, blocked] = [nameOf(body?.inwardIssue), nameOf(body?.outwardIssue)].map((name) =>
     issueNamed(name, jira),
   );

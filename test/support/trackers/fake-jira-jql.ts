@@ -1,9 +1,9 @@
-/** A JQL that Jira would refuse, with what it says. */
+/** Invalid JQL, with Jira's error message. */
 export class JqlError extends Error {}
 
 export type Test<Item> = (item: Item) => boolean;
 
-/** What a clause of one field says, of the values that were written beside it. */
+/** Evaluates one clause for a field and its values. */
 export type FieldTest<Item> = (values: readonly string[]) => Test<Item>;
 
 interface Token {
@@ -11,7 +11,7 @@ interface Token {
   readonly value: string;
 }
 
-/** The part of JQL that tests need: AND, OR, NOT, parentheses, `=`, `!=`, `in`, and the one order that there is. */
+/** The subset of JQL that tests need: AND, OR, NOT, parentheses, `=`, `!=`, `in` and one ORDER BY. */
 export function parseJql<Item>(jql: string, fields: ReadonlyMap<string, FieldTest<Item>>): Test<Item> {
   const tokens = [...tokensOf(jql)];
   let at = 0;
@@ -87,7 +87,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** A quotation mark within a text stands behind a backslash, and so does a backslash. */
+/** Backslashes escape quotation marks and backslashes in a string. */
 export function* tokensOf(jql: string): Generator<Token> {
   for (let at = 0; at < jql.length; ) {
     const rest = jql.slice(at);

@@ -6,25 +6,25 @@ export interface JiraStatusRecord {
   name: string;
 }
 
-/** What a test can set about this Jira besides its issues. */
+/** The data of Jira besides the board. Tests change it. */
 export interface JiraWorld {
   readonly board: ReadonlyMap<string, FakeIssue>;
-  /** The first one is looked at. The key of an issue says in which it is. */
+  /** Project keys. The first project is in scope; the key of an issue names its project. */
   readonly projects: { readonly id: string; key: string; name: string; projectTypeKey: string }[];
   readonly statuses: JiraStatusRecord[];
-  /** Addresses of people who show them. */
+  /** Visible email addresses, by person. */
   readonly emails: Map<string, string>;
-  /** Fields of an issue, as Jira sends them, instead of what the board says. */
+  /** Fields of an issue in Jira's shape; they override the board. */
   readonly fieldsOf: Map<string, object>;
-  /** Keys that issues had before they were moved, or their project renamed, with the issues' ids. */
+  /** Former keys of issues that were moved or whose project was renamed, with the ids of the issues. */
   readonly oldKeys: Map<string, string>;
-  /** Where an issue can go from a state; every other state where nothing is said. */
+  /** Allowed transitions by state. Absent: every other state. */
   readonly transitions: Map<string, readonly string[]>;
-  /** States that cannot be reached without filling a field in. */
+  /** States whose transition requires a field. */
   readonly demanding: Set<string>;
-  /** A bulk read cannot tell of these this time. */
+  /** Ids that a bulk read reports as errors. */
   readonly failing: Set<string>;
-  /** Jira gives no more at once. */
+  /** The largest page that Jira returns. */
   pageLimit: number;
 }
 
@@ -41,7 +41,7 @@ export function refusal(message: string, errors = {}) {
   return { status: 400, body: { errorMessages: message === '' ? [] : [message], errors } };
 }
 
-/** An issue as `GET /issue/{id}` tells it. */
+/** An issue in the shape of `GET /issue/{id}`. */
 export function issueRecord(issue: FakeIssue, world: JiraWorld, wanted: readonly string[] | null) {
   const all: { readonly [name: string]: unknown } = {
     ...(issue.isMalformed ? {} : { summary: issue.title }),
@@ -97,7 +97,7 @@ export function commentsOf({ id, comments }: FakeIssue, world: JiraWorld) {
   }));
 }
 
-/** Told from both ends: each names the other one. */
+/** Links are listed on both issues; each names the other. */
 function linksOf(issue: FakeIssue, world: JiraWorld) {
   const type = { id: '10000', name: 'Blocks', inward: 'is blocked by', outward: 'blocks' };
   const linked = ({ id, identifier, title, state }: FakeIssue) => ({
@@ -118,7 +118,7 @@ function statusRecord(state: string, { statuses }: JiraWorld) {
   return { id, name: state, statusCategory: { id: 2, key: 'new', name: 'To Do' } };
 }
 
-/** `2026-01-01T00:01:00.000+0000`: without a colon in its zone. */
+/** Jira's format has no colon in the zone: `2026-01-01T00:01:00.000+0000`. */
 function jiraTime(iso: string): string {
   return iso.replace(/Z$/, '+0000');
 }
@@ -129,7 +129,7 @@ export function issueNamed(name: string, { board, oldKeys }: JiraWorld): FakeIss
   return board.get(name) ?? byKey ?? board.get(oldKeys.get(key) ?? '');
 }
 
-/** They are called otherwise than the state that they lead to. */
+/** The name of a transition differs from the name of its target state. */
 export function transitionsOf({ state }: FakeIssue, { statuses, transitions, demanding }: JiraWorld) {
   const names = transitions.get(state) ?? statuses.map(({ name }) => name).filter((name) => name !== state);
   return statuses

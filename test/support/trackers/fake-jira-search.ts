@@ -71,7 +71,7 @@ function sameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }
 
-/** Those that are not there, or may not be seen, are left out without a word. */
+/** Missing and hidden issues are silently left out. */
 export function fetched(body: FakeRequest['body'], jira: JiraWorld): FakeAnswer {
   const { issueIdsOrKeys, fields, ...rest } = body;
   const isGood = Array.isArray(issueIdsOrKeys) && issueIdsOrKeys.length > 0 && issueIdsOrKeys.length <= 100;

@@ -21,7 +21,7 @@ export interface FakeJira extends FakeTracker, JiraWorld {
 const TOKEN = 'ATATT3xFfGF0canary5f1c09e2';
 const EMAIL = 'baton@example.org';
 
-/** A Jira Cloud as the documentation of its REST API (version 3) tells it, and strict: what it does not know it refuses. */
+/** A server with the documented REST API (version 3) of Jira Cloud. It rejects unknown requests. */
 export async function startFakeJira(): Promise<FakeJira> {
   const board = new Map<string, FakeIssue>();
   const state = {
@@ -45,7 +45,7 @@ export async function startFakeJira(): Promise<FakeJira> {
     ...{ transitions: new Map<string, readonly string[]>(), demanding: new Set<string>(), failing: new Set<string>() },
     pageLimit: 100,
   };
-  // The server answers with what the whole of it says by then.
+  // The server needs its answer function before the board is complete.
   const fake: { jira: FakeJira | null } = { jira: null };
   const server = await fakeServer((request) => (fake.jira ? answered(request, fake.jira) : { status: 500 }));
   fake.jira = Object.assign(state, { server, provider: { endpoint: server.url, email: EMAIL, project: 'ABC' } });
@@ -62,7 +62,7 @@ function answered(request: FakeRequest, jira: FakeJira): FakeAnswer {
   return request.method === 'GET' ? read(path, request.url.searchParams, jira) : changed(request, path, jira);
 }
 
-/** A bad token makes a stranger, to whom most of Jira is empty. */
+/** With a bad token the request is anonymous, and most of Jira is empty. */
 function toStranger(path: string): FakeAnswer {
   const headers = { 'x-seraph-loginreason': 'AUTHENTICATED_FAILED' };
   if (path === '/myself') return { status: 401, headers, raw: 'Client must be authenticated to access this resource.' };
@@ -87,7 +87,7 @@ function read(path: string, query: URLSearchParams, jira: FakeJira): FakeAnswer 
   if (third !== 'comment') return { body: { self: path } };
   const all = commentsOf(issue, jira);
   if (fourth !== undefined) {
-    // Whether Jira looks at the issue as well is not written anywhere; this one does not.
+    // It is not documented whether Jira also checks the issue; this fake does not.
     const everywhere = [...jira.board.values()].flatMap((each) => commentsOf(each, jira));
     return { body: everywhere.find(({ id }) => id === fourth) };
   }

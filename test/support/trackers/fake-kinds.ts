@@ -7,7 +7,7 @@ import type { FakeTracker } from './fake-tracker.js';
 
 export interface FakeKind {
   start(): Promise<FakeTracker>;
-  /** A state in which issues are worked on, and one in which they are done. */
+  /** An active state and a terminal state. */
   readonly active: string;
   readonly terminal: string;
 }

@@ -6,7 +6,7 @@ export interface PageArguments {
   readonly after?: string | null;
 }
 
-/** What Linear says of input that makes no sense, with the status 200. */
+/** Linear's error for invalid input; its status is 200. */
 export function inputError(message: string, told = message): GraphQLError {
   const extensions = {
     ...{ type: 'invalid input', code: 'INPUT_ERROR', statusCode: 400, userError: true },
@@ -15,7 +15,7 @@ export function inputError(message: string, told = message): GraphQLError {
   return new GraphQLError(message, { extensions });
 }
 
-/** A page of a connection; a cursor is the id of the last item that was told. */
+/** A page of a connection. The cursor is the id of the last item on the previous page. */
 export function connection<Item extends { readonly id: string }>(all: readonly Item[], page: PageArguments) {
   const { first = null, last = null, after } = page;
   if ((first ?? last ?? 50) > 250) throw inputError('Argument Validation Error: first must not be over 250');
@@ -37,7 +37,7 @@ export function connection<Item extends { readonly id: string }>(all: readonly I
 
 type Filter = { readonly [key: string]: unknown };
 
-/** Linear's filters, as far as they are in the schema of the fake. `eq` and `in` mind the case of letters. */
+/** Linear's filters, as far as the schema of the fake has them. `eq` and `in` are case-sensitive. */
 export function matches(value: unknown, filter: Filter): boolean {
   return Object.entries(filter).every(([key, wanted]) => {
     if (wanted === null || wanted === undefined) return true;
@@ -50,7 +50,7 @@ export function matches(value: unknown, filter: Filter): boolean {
   });
 }
 
-/** What Linear counts a query as: a field is a tenth of a point, an object one, a list its content times its size. */
+/** The complexity of a query: a field is 0.1 points, an object 1 point, a list its content times its page size. */
 export function pointsOf(document: DocumentNode, variables: Filter): number {
   const fragments = new Map(
     document.definitions.flatMap((each) =>

@@ -6,7 +6,7 @@ export interface FakeTeam {
   readonly key: string;
   readonly name: string;
   states: string[];
-  /** Of states that are not just `started`. */
+  /** The types of states other than `started`. */
   types?: { readonly [state: string]: string };
 }
 
@@ -18,30 +18,30 @@ export interface FakeUser {
   app?: boolean;
 }
 
-/** What only Linear knows of an issue. */
+/** Fields of an issue that only Linear has. */
 export interface LinearExtra {
   team?: string;
-  /** `null`: in no project. */
+  /** `null`: the issue has no project. */
   project?: string | null;
   archivedAt?: string;
   trashed?: boolean;
-  /** Besides those that block it: of which type, and which other issue. */
+  /** Relations other than blockers: the type and the other issue. */
   relations?: { readonly type: string; readonly id: string }[];
-  /** Somebody from outside on whose behalf a member's name stands there. */
+  /** An external author; the issue itself names a member. */
   requester?: string;
-  /** An integration that filed it under a member's name. */
+  /** An integration that created the issue under a member's name. */
   bot?: string;
 }
 
-/** The world behind the API. An author that begins with @ is from outside, one that begins with bot: is an integration. */
+/** The data behind the API. An author with the prefix `@` is external; the prefix `bot:` marks an integration. */
 export interface LinearWorld {
   readonly board: Map<string, FakeIssue>;
   readonly extra: Map<string, LinearExtra>;
   readonly teams: Map<string, FakeTeam>;
   readonly users: Map<string, FakeUser>;
-  /** The project that the fake is about; `null`: deleted, or not for this key. */
+  /** The project in scope; `null`: deleted, or not visible to this key. */
   project: { id: string; slugId: string; name: string; teams: string[] } | null;
-  /** Linear sends the newest first; whether it always does is not promised. */
+  /** Linear sends the newest first, but does not document this order. */
   isOldestFirst: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The part of Linear's published schema that Baton speaks to, by its own names and types. Whatever is asked beyond it fails. */
+/** The part of Linear's published schema that Baton uses, with Linear's names and types. A query beyond it fails. */
 export const LINEAR_SCHEMA = `
   scalar DateTime
   enum PaginationOrderBy { createdAt updatedAt }

@@ -17,11 +17,11 @@ import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
 export interface FakeLinear extends FakeTracker, LinearWorld {
   readonly board: Map<string, FakeIssue>;
   readonly server: FakeServer;
-  /** Sent with every answer. */
+  /** Headers of every response. */
   headers: { [name: string]: string };
   /** Changes are answered with `success: false`. */
   isDeaf: boolean;
-  /** What the adapter takes for the time. */
+  /** The clock of the adapter. */
   nowMs: number;
 }
 
@@ -137,7 +137,7 @@ function resolvers(world: LinearWorld & Pick<FakeLinear, 'isDeaf'>) {
   };
 }
 
-/** An id that is no UUID spoils the whole question. */
+/** One id that is not a UUID fails the whole query. */
 function rejectStrangeIds(filter: Filter): void {
   for (const [key, value] of Object.entries(filter)) {
     if (Array.isArray(value)) for (const each of value) rejectStrangeIds(each as Filter);

@@ -2,7 +2,7 @@ import type { FakeRedmine } from './fake-redmine.js';
 import { allowedStatuses, issueRecord, NOTHING, projectFor, STATUSES } from './fake-redmine-records.js';
 import type { FakeAnswer, FakeRequest } from './fake-server.js';
 
-/** What a Redmine does with a change by the account whose key is known. */
+/** Applies a change as Redmine does for an authenticated account. */
 export function changed({ method, url, body }: FakeRequest, redmine: FakeRedmine): FakeAnswer {
   const [, first, second = '', third] = url.pathname.replace(/\.json$/, '').split('/');
   if (first !== 'issues') return { status: 404, ...NOTHING };
@@ -19,7 +19,7 @@ export function changed({ method, url, body }: FakeRequest, redmine: FakeRedmine
   if (method !== 'PUT' || third !== undefined) return { status: 404, ...NOTHING };
   const { status_id: status, notes, subject } = body.issue;
   if (subject === '') return { status: 422, body: { errors: ['Subject cannot be blank'] } };
-  // What is not allowed is left out without a word, and the rest is done.
+  // Redmine silently ignores forbidden fields and applies the others.
   const to = allowedStatuses(issue, redmine, redmine.forbidden).find(({ id }) => String(id) === String(status));
   if (to) issue.state = to.name;
   if (typeof notes === 'string' && notes !== '' && redmine.canAddNotes) {

@@ -17,10 +17,10 @@ const PRIORITIES = ['Normal', 'Urgent', 'High', 'Normal', 'Low'];
 
 export interface RedmineWorld {
   readonly board: ReadonlyMap<string, FakeIssue>;
-  /** In which project an issue is, where it is not the first one. */
+  /** The project of an issue, if it is not the first project. */
   readonly projectOf: ReadonlyMap<string, number>;
   readonly projects: readonly RedmineProject[];
-  /** The number of a person, by login. */
+  /** The user id, by login. */
   idOf(login: string): number;
 }
 
@@ -32,7 +32,7 @@ export interface RedmineProject {
   status: number;
 }
 
-/** An issue as `GET /issues.json` tells it. */
+/** An issue in the shape of `GET /issues.json`. */
 export function issueRecord(issue: FakeIssue, world: RedmineWorld) {
   const id = Number(issue.id);
   const project = projectFor(issue.id, world);
@@ -64,7 +64,7 @@ export function issueRecord(issue: FakeIssue, world: RedmineWorld) {
   };
 }
 
-/** Kept one way only, and told on both of its ends; not to whom may not see the other one. */
+/** A relation is stored once and listed on both issues, unless the other issue is hidden from the account. */
 export function relationsOf(id: string, world: RedmineWorld) {
   const { board } = world;
   const isSeen = (number: number) => projectFor(String(number), world)?.isPublic !== false;
@@ -95,7 +95,7 @@ export function projectFor(id: string, { projectOf, projects }: RedmineWorld): R
   return projects.find((project) => project.id === (projectOf.get(id) ?? 1));
 }
 
-/** Closing is not for issues that are blocked; nor is what the workflow of the test forbids. */
+/** Blocked issues cannot be closed, and the workflow of the test can forbid further states. */
 export function allowedStatuses(issue: FakeIssue, { board }: RedmineWorld, forbidden: ReadonlySet<string>) {
   const isBlocked = issue.blockedBy.some((id) => !isClosed(board.get(id)?.state));
   return STATUSES.filter(
@@ -111,7 +111,7 @@ export function person(login: string, { idOf }: Pick<RedmineWorld, 'idOf'>) {
   return { id: idOf(login), name: shownName(login) };
 }
 
-/** What is shown is not what one logs in with. */
+/** The display name differs from the login. */
 function shownName(login: string): string {
   return `${login.slice(0, 1).toUpperCase()}${login.slice(1)} Test`;
 }

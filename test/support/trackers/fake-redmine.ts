@@ -17,7 +17,7 @@ import {
 import { type FakeAnswer, type FakeRequest, fakeServer } from './fake-server.js';
 import { addTo, type FakeIssue, type FakeTracker } from './fake-tracker.js';
 
-/** What a test can set about this Redmine besides its issues. */
+/** The data of Redmine besides the board. Tests change it. */
 export interface FakeRedmine extends FakeTracker, RedmineWorld {
   readonly board: Map<string, FakeIssue>;
   readonly projectOf: Map<string, number>;
@@ -26,27 +26,27 @@ export interface FakeRedmine extends FakeTracker, RedmineWorld {
   isAdmin: boolean;
   /** The account may comment. */
   canAddNotes: boolean;
-  /** It tells logins of others, as Redmine does from 5.0 on. */
+  /** The logins of other users are visible, as from Redmine 5.0 on. */
   tellsLogins: boolean;
-  /** Whoever is not known may see nothing of these, and of nothing that is not public. */
+  /** Ids of issues that anonymous users cannot see, even in a public project. */
   readonly hidden: Set<string>;
   readonly forbidden: Set<string>;
   readonly privateNotes: Set<string>;
   /** Members through a group. */
   readonly crew: Set<string>;
   isNewestFirst: boolean;
-  /** Lists hold the issues of subprojects, too, where nothing is said of them. */
+  /** Lists include the issues of subprojects unless the query excludes them. */
   listsSubprojects: boolean;
-  /** Of every project. */
+  /** Modules of every project. */
   readonly categories: Set<string>;
-  /** Redmine gives no more at once. */
+  /** The largest page that Redmine returns. */
   pageLimit: number;
 }
 
 const TOKEN = 'b7d1f0a94c3e5286b7d1f0a94c3e5286b7d1f0a9';
 const ME = 'baton';
 
-/** A Redmine 5.0 as a real one answers (test/real/redmine-adapter.test.ts), and strict: what it does not know it refuses. */
+/** A server with the API of Redmine 5.0, compared with a real one by test/real/redmine-adapter.test.ts. It rejects unknown requests. */
 export async function startFakeRedmine(): Promise<FakeRedmine> {
   const board = new Map<string, FakeIssue>();
   const ids = new Map<string, number>([[ME, 5]]);
@@ -74,7 +74,7 @@ export async function startFakeRedmine(): Promise<FakeRedmine> {
       return ids.get(login) ?? 0;
     },
   };
-  // The server answers with what the whole of it says by then.
+  // The server needs its answer function before the board is complete.
   const fake: { redmine: FakeRedmine | null } = { redmine: null };
   const server = await fakeServer((request) => (fake.redmine ? answered(request, fake.redmine) : { status: 500 }));
   fake.redmine = Object.assign(state, { server, provider: { endpoint: server.url, project: 'demo' } });
@@ -214,7 +214,7 @@ function relationNumbered(id: number, redmine: FakeRedmine): Told {
   return relation ? { relation } : 'missing';
 }
 
-/** 25, unless asked for more, and never more than a hundred. */
+/** The page size: 25 by default, at most 100. */
 function paged<Item>(items: readonly Item[], query: URLSearchParams, { pageLimit }: FakeRedmine) {
   const asked = Number(query.get('limit') ?? 0);
   const limit = asked < 1 ? 25 : Math.min(asked, pageLimit);

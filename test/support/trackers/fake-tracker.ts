@@ -15,7 +15,7 @@ export interface FakeIssue {
   state: string;
   labels: string[];
   author: string;
-  /** Of the author. */
+  /** The association of the author. */
   isMember: boolean;
   assignee: string | null;
   priority: number | null;
@@ -46,7 +46,7 @@ export interface FakeTracker {
   add(fields?: Partial<FakeIssue>): FakeIssue;
 }
 
-/** The next issue of a board: `naming` says how the kind names its n-th issue. */
+/** The next issue of a board. `naming` builds the id and identifier of the n-th issue. */
 export function addTo(
   board: Map<string, FakeIssue>,
   naming: (n: number) => { readonly id: string; readonly identifier: string },

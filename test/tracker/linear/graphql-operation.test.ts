@@ -55,11 +55,11 @@ describe('the operations of a document', () => {
     ],
     ...['type A { b: C }', 'extend type A { b: C }', 'mut { a }', 'MUTATION { a }', '42', '{ a } ?', '\u0000{ a }'],
     ...['{ a }; mutation { b }', '{ a } "x" y', '{ a(b: """\\""") }'],
-  ])('%j is not understood, and so refused', async (document) => {
+  ])('%j cannot be parsed and is refused', async (document) => {
     expect(await operationsIn(document)).toEqual(expect.any(String));
   });
 
-  test('operations are found wherever words of the language hide in texts, comments and names', async () => {
+  test('operations are found even when strings, comments and names contain keywords', async () => {
     const filler = fc.constantFrom('', ...COMMENTS, ...COMMENTS.map((one) => `${one} `));
     const value = fc.constantFrom('1', 'true', '$v', '{a: 1}', '[{b: {}}]', 'mutation', '-1.5e3', ...TEXTS);
     const field = fc
@@ -100,7 +100,7 @@ describe('the operations of a document', () => {
     );
   });
 
-  test('no heap of pieces throws, or hides the operation that it begins with', async () => {
+  test('no random token sequence throws, or hides the operation it starts with', async () => {
     const piece = fc.constantFrom(
       ...['{', '}', '(', ')', '[', ']', ':', '$', '@', '!', '...', '"', '"""', '\\', '#', '\n', '\r', ' '],
       ...['query', 'mutation', 'fragment', 'on', 'a', '1', ...TEXTS, ...COMMENTS],

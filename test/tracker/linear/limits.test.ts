@@ -21,7 +21,7 @@ async function ready(headers: { [name: string]: string }) {
 }
 
 describe('the quota', () => {
-  test('is told in points, with what the read took of them', async () => {
+  test('is reported in points, with the cost of the read', async () => {
     const { fake, read } = await ready(quota({ points: 100_000 }));
     for (let n = 0; n < 130; n++) fake.add();
 
@@ -31,7 +31,7 @@ describe('the quota', () => {
     expect(rateLimit).toMatchObject({ remaining: 100_000, cost: 3_047 + 6_087 });
   });
 
-  test('what is looked up once an hour does not count as what every poll takes', async () => {
+  test('hourly lookups do not count towards the cost of a poll', async () => {
     const { fake, tracker, read } = await ready(quota({}));
 
     const first = await read();
@@ -43,7 +43,7 @@ describe('the quota', () => {
     expect((await tracker.issuesByIds([fake.add().id], NEVER)).rateLimit?.cost).toBe(200);
   });
 
-  test('requests are told in points as well: the scarcer of the two counts, with its own reset', async () => {
+  test('requests are converted to points, and the scarcer quota is reported with its reset', async () => {
     const { read } = await ready(quota({ requests: 100, requestsInMs: 60_000, points: 200_000 }));
 
     const { rateLimit } = await read();
@@ -56,13 +56,13 @@ describe('the quota', () => {
     ['no headers', {}],
     ['headers that are no numbers', { 'x-ratelimit-requests-remaining': 'many', 'x-ratelimit-requests-reset': '-1' }],
     ['a count without its reset', { 'x-ratelimit-complexity-remaining': '5' }],
-  ])('%s: nothing is known', async (_what, headers) => {
+  ])('with %s the quota is unknown', async (_what, headers) => {
     const { read } = await ready(headers);
 
     expect((await read()).rateLimit).toBeUndefined();
   });
 
-  test('one of the two is enough', async () => {
+  test('one of the two quotas is enough', async () => {
     const { 'x-ratelimit-requests-remaining': count, 'x-ratelimit-requests-reset': reset } = quota({ requests: 7 });
     const { read } = await ready({
       'x-ratelimit-requests-remaining': count,
@@ -73,7 +73,7 @@ describe('the quota', () => {
   });
 });
 
-describe('a refusal', () => {
+describe('a rate limit', () => {
   const limited = { errors: [{ message: 'Rate limit exceeded', extensions: { code: 'RATELIMITED' } }] };
   test.each<[string, FakeAnswer, number]>([
     ['as 400, requests used up', { status: 400, body: limited, headers: quota({ requests: 0 }) }, HOUR_MS],
@@ -83,10 +83,10 @@ describe('a refusal', () => {
       120_000,
     ],
     ['as 200', { body: limited, headers: quota({ requests: 0 }) }, HOUR_MS],
-    ['by another limit than the two', { status: 400, body: limited, headers: quota({}) }, 60_000],
-    ['that says nothing', { status: 400, body: limited }, 60_000],
-    ['of old, by type', { body: { errors: [{ message: 'x', extensions: { type: 'ratelimited' } }] } }, 60_000],
-  ])('%s is a wait until a time', async (_how, answer, waitMs) => {
+    ['by a third limit', { status: 400, body: limited, headers: quota({}) }, 60_000],
+    ['without details', { status: 400, body: limited }, 60_000],
+    ['in the old form, by type', { body: { errors: [{ message: 'x', extensions: { type: 'ratelimited' } }] } }, 60_000],
+  ])('%s is a wait until the reset time', async (_how, answer, waitMs) => {
     const { fake, tracker } = await ready({});
     const issue = fake.add();
     fake.server.fault = () => answer;
@@ -105,20 +105,20 @@ describe('a refusal', () => {
   });
 });
 
-describe('an error in GraphQL is one, whatever the status', () => {
+describe('a GraphQL error is recognised whatever the HTTP status', () => {
   test.each<[string, object, string]>([
     ['the key', { code: 'AUTHENTICATION_ERROR' }, 'tracker_auth'],
     ['the key, by type', { type: 'authentication error' }, 'tracker_auth'],
     ['rights', { code: 'FORBIDDEN' }, 'tracker_auth'],
-    ['the question', { code: 'GRAPHQL_VALIDATION_FAILED' }, 'tracker_response'],
-    ['too dear a question', { code: 'INPUT_ERROR' }, 'tracker_response'],
-    ['whatever else', {}, 'tracker_response'],
+    ['an invalid query', { code: 'GRAPHQL_VALIDATION_FAILED' }, 'tracker_response'],
+    ['a query that is too complex', { code: 'INPUT_ERROR' }, 'tracker_response'],
+    ['any other error', {}, 'tracker_response'],
   ])('%s', async (_about, extensions, code) => {
     for (const status of [200, 400]) {
       const { fake, tracker } = await ready({});
       const { id } = fake.add();
       const issues = { nodes: [], pageInfo: { hasNextPage: false } };
-      // Half an answer beside it changes nothing.
+      // Partial data beside the error changes nothing.
       const body = { data: { issues }, errors: [{ message: 'No.', extensions }] };
       fake.server.fault = () => ({ status, body });
 
@@ -136,7 +136,7 @@ describe('an error in GraphQL is one, whatever the status', () => {
     });
   });
 
-  test('a 400 that is no GraphQL is an error of the server', async () => {
+  test('a 400 without a GraphQL body is a server error', async () => {
     const { fake, tracker } = await ready({});
     fake.server.fault = () => ({ status: 400, body: { oops: true } });
 

@@ -12,7 +12,7 @@ async function readOne(fake: FakeLinear, id: string, overrides: OpenOverrides = 
 }
 
 describe('an issue of Linear', () => {
-  test('has every field that a workflow can ask for', async () => {
+  test('has every field that a workflow can use', async () => {
     const fake = await startFakeLinear();
     const blocker = fake.add({ state: 'In Review' });
     const { id } = fake.add({
@@ -56,7 +56,7 @@ describe('an issue of Linear', () => {
     expect((await readOne(fake, id)).priority).toBe(expected);
   });
 
-  test('what may be missing is null, and nothing is made up', async () => {
+  test('missing optional fields are null', async () => {
     const fake = await startFakeLinear();
     const { id } = fake.add({ description: null, author: '' });
 
@@ -66,7 +66,7 @@ describe('an issue of Linear', () => {
     expect(issue.author?.login).toBe('somebody whose account is gone');
   });
 
-  test('it is found by its identifier, whatever the case, and by what else it may be called only as itself', async () => {
+  test('an issue is found by its identifier in any case, and other spellings find nothing', async () => {
     const fake = await startFakeLinear();
     const { id } = fake.add();
     fake.add();
@@ -79,7 +79,7 @@ describe('an issue of Linear', () => {
   test.each<[string, Partial<Omit<FakeIssue, 'id'>>, { archivedAt?: string; trashed?: boolean }]>([
     ['the archive', {}, { archivedAt: '2026-02-01T00:00:00Z' }],
     ['the trash', {}, { trashed: true }],
-  ])('one in %s is gone', async (_where, fields, extra) => {
+  ])('an issue in %s is gone', async (_where, fields, extra) => {
     const fake = await startFakeLinear();
     const { id } = fake.add(fields);
     fake.extra.set(id, extra);
@@ -90,7 +90,7 @@ describe('an issue of Linear', () => {
     expect(answers.map(({ issues, unknown }) => [issues, unknown])).toEqual(Array(2).fill([[], []]));
   });
 
-  test('one of another project, or of none, is not ours', async () => {
+  test('an issue of another project, or of no project, is out of scope', async () => {
     const fake = await startFakeLinear();
     const ids = [fake.add().id, fake.add().id, fake.add().id];
     fake.extra.set(ids[1] ?? '', { project: null });
@@ -104,7 +104,7 @@ describe('an issue of Linear', () => {
 });
 
 describe('blockers', () => {
-  test('only those that block it count, not what it blocks, duplicates or relates to', async () => {
+  test('only blocking issues count; blocked, duplicate and related issues do not', async () => {
     const fake = await startFakeLinear();
     const [one, two, three] = [fake.add(), fake.add(), fake.add()];
     const { id } = fake.add({ blockedBy: [one.id] });
@@ -119,7 +119,7 @@ describe('blockers', () => {
     expect((await readOne(fake, one.id)).blocked_by).toEqual([]);
   });
 
-  test('one of another project is known with its state', async () => {
+  test('a blocker of another project has its state', async () => {
     const fake = await startFakeLinear();
     const other = fake.add({ state: 'Done' });
     fake.extra.set(other.id, { project: 'project-2' });
@@ -129,7 +129,7 @@ describe('blockers', () => {
   });
 
   test.each([{ trashed: true }, { archivedAt: '2026-02-01T00:00:00Z' }])(
-    'one that was put away holds nobody up: %j',
+    'an archived or deleted blocker does not block: %j',
     async (extra) => {
       const fake = await startFakeLinear();
       const away = fake.add();
@@ -140,7 +140,7 @@ describe('blockers', () => {
     },
   );
 
-  test('an issue that came without its relations is not started', async () => {
+  test('an issue that was read without its relations is not started', async () => {
     const fake = await startFakeLinear();
     const { id } = fake.add();
     const tracker = openFake(fake);
@@ -168,17 +168,17 @@ describe('the assignee', () => {
     expect(await held('bob', wants(name))).toBeNull();
   });
 
-  test('what is assigned to somebody else, or to nobody, is held back and says why', async () => {
+  test('an unassigned issue, or one of another assignee, is ineligible with a reason', async () => {
     expect(await held('bob', wants('ann'))).toBe('is assigned to bob, not to ann');
     expect(await held(null, wants('ann'))).toBe('is assigned to nobody, not to ann');
   });
 
-  test('me is whose key it is', async () => {
+  test('me is the owner of the key', async () => {
     expect(await held('baton', wants('me'))).toBeNull();
     expect(await held('bob', wants('ME'))).toBe('is assigned to bob, not to baton');
   });
 
-  test('as in Symphony it may come from LINEAR_ASSIGNEE, and what the file says wins', async () => {
+  test('LINEAR_ASSIGNEE is the default, as in Symphony, and the workflow file wins', async () => {
     const env = { LINEAR_ASSIGNEE: 'me' };
 
     expect(await held('baton', { env })).toBeNull();
@@ -187,7 +187,7 @@ describe('the assignee', () => {
     expect(await held('bob', wants('$WHO', { ...env, WHO: 'bob' }))).toBeNull();
   });
 
-  test('where the variable it names is not set LINEAR_ASSIGNEE counts, and without that nothing is read', async () => {
+  test('LINEAR_ASSIGNEE replaces a named variable that is not set, and without both nothing is read', async () => {
     const fake = await startFakeLinear();
 
     expect(await held('bob', wants('$UNSET', { LINEAR_ASSIGNEE: 'ann' }))).toBe('is assigned to bob, not to ann');

@@ -10,7 +10,7 @@ const node = (n: number) => ({
   inverseRelations: { nodes: [], pageInfo: { hasNextPage: false } },
 });
 
-/** A tracker that knows its scope, and a Linear that from then on tells pages as the test wants them. */
+/** Opens a tracker, reads its scope, and then lets the test answer every page. */
 async function withPages(pageOf: (page: number, after: string | null) => { nodes: unknown; pageInfo: unknown }) {
   const fake = await startFakeLinear();
   const tracker = openFake(fake);
@@ -26,7 +26,7 @@ const more = (endCursor: string | null) => ({ hasNextPage: true, endCursor });
 const last = { hasNextPage: false, endCursor: 'z' };
 
 describe('pages', () => {
-  test('the first is as large as the last list was, and what it does not hold comes in full pages', async () => {
+  test('the first page is as large as the last list, and further pages have the full size', async () => {
     const fake = await startFakeLinear();
     const tracker = openFake(fake);
     const sizes = () =>
@@ -41,7 +41,7 @@ describe('pages', () => {
     expect(sizes()).toEqual([50, 10, 10, 100, 100]);
   });
 
-  test('an issue that slid onto the next page comes once, as it is now', async () => {
+  test('an issue that moved to the next page is listed once, in its current state', async () => {
     const { read } = await withPages((page) =>
       page === 1
         ? { nodes: [node(1), { ...node(2), title: 'Old' }], pageInfo: more('a') }
@@ -75,7 +75,7 @@ describe('pages', () => {
     ['more, and an empty cursor', (page: number) => ({ nodes: [node(page)], pageInfo: more('') })],
     ['nothing new, and more to come', (page: number) => ({ nodes: [node(1)], pageInfo: more(`c${page}`) })],
     ['nothing at all, and more to come', (page: number) => ({ nodes: [], pageInfo: more(`c${page}`) })],
-  ])('%s is an error and no end', async (_what, pageOf) => {
+  ])('%s is an error, not the end of the list', async (_what, pageOf) => {
     const { read, pages } = await withPages(pageOf);
 
     await expect(read()).rejects.toMatchObject({ code: 'tracker_pagination' });
@@ -86,13 +86,13 @@ describe('pages', () => {
     ['no pageInfo', { nodes: [], pageInfo: null }],
     ['hasNextPage as a text', { nodes: [], pageInfo: { hasNextPage: 'false' } }],
     ['no nodes', { nodes: null, pageInfo: last }],
-  ])('%s is no empty board', async (_what, page) => {
+  ])('%s is not treated as an empty board', async (_what, page) => {
     const { read } = await withPages(() => page);
 
     await expect(read()).rejects.toMatchObject({ code: 'tracker_response' });
   });
 
-  test('what was put away is left out, though Linear tells it', async () => {
+  test('archived and deleted issues are left out, although Linear sends them', async () => {
     const away = [
       { ...node(2), archivedAt: '2026-02-01T00:00:00Z' },
       { ...node(3), trashed: true },
@@ -102,7 +102,7 @@ describe('pages', () => {
     expect((await read()).issues.map(({ identifier }) => identifier)).toEqual(['ENG-1']);
   });
 
-  test('a page that fails spoils the list', async () => {
+  test('a failed page fails the whole read', async () => {
     const fake = await startFakeLinear();
     for (let n = 0; n < 60; n++) fake.add();
     const tracker = openFake(fake);
@@ -113,7 +113,7 @@ describe('pages', () => {
 });
 
 describe('an issue with many labels or relations', () => {
-  test('is read again with all of them, and the others are not', async () => {
+  test('is read again in full, and other issues are not', async () => {
     const fake = await startFakeLinear();
     const labels = Array.from({ length: 40 }, (_, n) => `label-${n}`);
     const blockedBy = Array.from({ length: 12 }, () => fake.add({ state: 'Done' }).id);
@@ -130,7 +130,7 @@ describe('an issue with many labels or relations', () => {
     expect(deep.map(({ body }) => body.variables.first)).toEqual([7, 2]);
   });
 
-  test('has more than can be read: it is not started, and says why', async () => {
+  test('is not started above the limit, and has the reason', async () => {
     const fake = await startFakeLinear();
     const { id } = fake.add({ labels: Array.from({ length: 251 }, (_, n) => `label-${n}`) });
 
@@ -151,8 +151,8 @@ describe('an issue with many labels or relations', () => {
   });
 });
 
-describe('by id', () => {
-  test('fifty are one question, as large as they are many', async () => {
+describe('a read by id', () => {
+  test('asks for fifty issues in one request, with a page of that size', async () => {
     const fake = await startFakeLinear();
     const ids = Array.from({ length: 70 }, () => fake.add().id);
     const tracker = openFake(fake);

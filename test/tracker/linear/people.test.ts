@@ -24,8 +24,8 @@ async function authorUnder(
   return (await readOne(fake, fake.add(fields).id, trust)).issue.author;
 }
 
-describe('who wrote an issue', () => {
-  test('by default all are trusted: only those who were let in can write', async () => {
+describe('the author of an issue', () => {
+  test('is trusted by default, because only invited people can write', async () => {
     expect(await authorUnder(null, { author: '@Customer' })).toEqual({ login: 'Customer', trusted: true });
   });
 
@@ -36,13 +36,13 @@ describe('who wrote an issue', () => {
     ['an application', {}, { app: true }, false],
     ['a customer who wrote through an integration', { author: '@Customer' }, {}, false],
     ['an integration', { author: 'bot:Sentry' }, {}, false],
-    ['nobody any more', { author: '' }, {}, false],
+    ['a deleted user', { author: '' }, {}, false],
   ])('under members, %s: %o %o %s', async (_who, fields, user, trusted) => {
     expect((await authorUnder('members', fields, user))?.trusted).toBe(trusted);
   });
 
   test.each<[Trust]>([['members'], [['ann']]])(
-    'a member who asked for a customer speaks for the customer: %j',
+    'an issue that a member filed for a customer has the customer as author: %j',
     async (trust) => {
       const fake = await startFakeLinear();
       const { id } = fake.add();
@@ -55,7 +55,7 @@ describe('who wrote an issue', () => {
   );
 
   test.each<[Trust]>([['members'], [['ann', 'zendesk']]])(
-    'what an integration filed under the name of a member is not the word of the member: %j',
+    'an issue that an integration filed under a member’s name has the integration as author: %j',
     async (trust) => {
       const fake = await startFakeLinear();
       const { id } = fake.add();
@@ -72,8 +72,8 @@ describe('who wrote an issue', () => {
   });
 
   test.each([
-    ['a full name, which anybody may choose', ['Full ann'], {}],
-    ['the name of somebody outside', ['ann'], { author: '@ann' }],
+    ['a full name, which users choose themselves', ['Full ann'], {}],
+    ['the name of an external person', ['ann'], { author: '@ann' }],
     ['the name of an integration', ['sentry'], { author: 'bot:sentry' }],
     ['nobody', [], {}],
   ])('a list does not trust %s', async (_what, trust, fields) => {
@@ -99,7 +99,7 @@ describe('comments', () => {
     [null, ['ann', 'guest', 'Customer', 'Sentry', 'bob', null]],
     ['members', ['ann', 'bob']],
     [['bob@example.org', 'customer', 'sentry'], ['bob']],
-  ])('under %j an agent reads those of %j', async (trust, authors) => {
+  ])('under %j an agent reads the comments of %j', async (trust, authors) => {
     const fake = await startFakeLinear();
     const { id } = fake.add({ comments: mixed });
 
@@ -108,17 +108,20 @@ describe('comments', () => {
     expect(told.map(({ author }) => author)).toEqual(authors);
   });
 
-  test.each([true, false])('150 come newest last, whichever end Linear tells first (%s)', async (isOldestFirst) => {
-    const fake = await startFakeLinear();
-    fake.isOldestFirst = isOldestFirst;
-    const { id } = fake.add({ comments: Array.from({ length: 150 }, (_, n) => said('ann', n)) });
+  test.each([true, false])(
+    '150 comments are sorted newest last, whatever order Linear sends (%s)',
+    async (isOldestFirst) => {
+      const fake = await startFakeLinear();
+      fake.isOldestFirst = isOldestFirst;
+      const { id } = fake.add({ comments: Array.from({ length: 150 }, (_, n) => said('ann', n)) });
 
-    const told = await (await readOne(fake, id, null)).comments();
+      const told = await (await readOne(fake, id, null)).comments();
 
-    expect(told.map(({ body }) => body)).toEqual(Array.from({ length: 30 }, (_, n) => `ann ${120 + n}`));
-  });
+      expect(told.map(({ body }) => body)).toEqual(Array.from({ length: 30 }, (_, n) => `ann ${120 + n}`));
+    },
+  );
 
-  test('one that is the newest of three tells its time and its text as they are', async () => {
+  test('the newest of three comments has its time and its unchanged text', async () => {
     const fake = await startFakeLinear();
     const comment = { ...said('ann', 1), body: '  indented\n\n{{ issue.title }}' };
     const { id } = fake.add({ comments: [comment] });
@@ -128,7 +131,7 @@ describe('comments', () => {
     expect(told).toEqual([{ author: 'ann', body: comment.body, created_at: comment.createdAt }]);
   });
 
-  test('those of an issue that is gone are refused, and an answer without it is none', async () => {
+  test('comments of a deleted issue are refused, and a response without the issue is an error', async () => {
     const fake = await startFakeLinear();
     const { id } = fake.add();
     const { comments } = await readOne(fake, id, null);

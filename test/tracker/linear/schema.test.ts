@@ -6,11 +6,11 @@ import { LINEAR_SCHEMA } from '../../support/trackers/fake-linear-schema.js';
 
 const schema = buildSchema(LINEAR_SCHEMA);
 const { PAGE, ...documents } = queries;
-/** What Linear refuses to answer. */
+/** Linear rejects queries above this complexity. */
 const MAX_POINTS = 10_000;
 
-describe('what is asked of Linear', () => {
-  test.each(Object.entries(documents))('%s is of its schema, one operation, and has a name', (_name, text) => {
+describe('our Linear queries', () => {
+  test.each(Object.entries(documents))('%s matches the schema and is one named operation', (_name, text) => {
     const document = parse(text);
 
     const operations = document.definitions.filter(({ kind }) => kind === 'OperationDefinition');
@@ -26,7 +26,7 @@ describe('what is asked of Linear', () => {
     ['the scope', queries.SCOPE_QUERY, {}],
     ['comments', queries.COMMENTS_QUERY, {}],
     ['states to move to', queries.MOVES_QUERY, {}],
-  ])('%s: not too dear for one question', (_what, text, variables) => {
+  ])('%s stays below the complexity limit', (_what, text, variables) => {
     expect(pointsOf(parse(text), variables)).toBeLessThan(MAX_POINTS * 0.9);
   });
 });

@@ -14,7 +14,7 @@ describe('the project', () => {
     'https://linear.app/acme/project/baton-0123456789ab',
     'renamed-since-0123456789ab',
     '$SLUG',
-  ])('is found by %s, and its workspaces stay its own', async (project_slug) => {
+  ])('is found by %s, and its scope stays the same', async (project_slug) => {
     const fake = await startFakeLinear();
     const { id } = fake.add();
     const tracker = openFake(fake, { provider: { project_slug }, env: { SLUG: '0123456789ab' } });
@@ -36,7 +36,7 @@ describe('the project', () => {
     },
   );
 
-  test('that is not there is a mistake at the start, and a matter of rights later on: never an empty board', async () => {
+  test('that is missing is a configuration error at the start and an access error later, never an empty board', async () => {
     const fake = await startFakeLinear();
     fake.add();
     const tracker = openFake(fake);
@@ -50,7 +50,7 @@ describe('the project', () => {
     await expect(tracker.inspect?.(NEVER)).rejects.toMatchObject({ code: 'invalid_tracker_config' });
   });
 
-  test('neither project nor team is refused with an example of each', async () => {
+  test('a missing project and team are refused with an example of each', async () => {
     const fake = await startFakeLinear();
 
     const open = () => openFake(fake, { provider: { project_slug: null } });
@@ -67,7 +67,7 @@ describe('a team', () => {
     return { fake, ids };
   };
 
-  test('alone is a scope: its issues of all projects', async () => {
+  test('alone selects its issues of all projects', async () => {
     const { fake, ids } = await ofTwoTeams();
     const tracker = openFake(fake, { provider: { project_slug: null, team: 'ops' } });
 
@@ -86,7 +86,7 @@ describe('a team', () => {
     expect((await tracker.issuesByStates(['Todo'], NEVER)).issues.map(({ id }) => id)).toEqual([ids[1]]);
   });
 
-  test('that does not exist is refused by its key', async () => {
+  test('that does not exist is refused, and the error names its key', async () => {
     const fake = await startFakeLinear();
     const tracker = openFake(fake, { provider: { team: 'NOPE' } });
 
@@ -98,7 +98,7 @@ describe('a team', () => {
 });
 
 describe('states', () => {
-  test('are those of all teams of the project, each once, in the order of a board', async () => {
+  test('are those of all teams of the project, without duplicates, in board order', async () => {
     const fake = await startFakeLinear();
     const types = { Backlog: 'backlog', Todo: 'unstarted', Done: 'completed', Canceled: 'canceled' };
     fake.teams.set('ENG', {
@@ -120,7 +120,7 @@ describe('states', () => {
     ]);
   });
 
-  test('are asked for once an hour, and as soon as an issue is in one that nobody knows', async () => {
+  test('are read once an hour, and at once when an issue has an unknown state', async () => {
     const fake = await startFakeLinear();
     const issue = fake.add();
     const tracker = openFake(fake);
@@ -146,7 +146,7 @@ describe('states', () => {
 });
 
 describe('inspect', () => {
-  test('tells as whom the key is known, and at what it looks', async () => {
+  test('reports the account of the key and the scope', async () => {
     const fake = await startFakeLinear();
 
     const told = await openFake(fake, { provider: { team: 'ENG' } }).inspect?.(NEVER);
@@ -165,7 +165,7 @@ describe('inspect', () => {
 });
 
 describe('the key', () => {
-  test('is sent as it is, and as a bearer token when an OAuth application got it', async () => {
+  test('is sent unchanged, and as a bearer token when it is an OAuth token', async () => {
     const fake = await startFakeLinear();
     const sent = async (key: string) => {
       await openFake(fake, { env: { LINEAR_API_KEY: key } }).inspect?.(NEVER);
@@ -176,7 +176,7 @@ describe('the key', () => {
     expect(await sent(`lin_oauth_${fake.token}`)).toBe(`Bearer lin_oauth_${fake.token}`);
   });
 
-  test('as in Symphony LINEAR_API_KEY counts where the variable that the file names is not set', async () => {
+  test('falls back to LINEAR_API_KEY, as in Symphony, when the named variable is not set', async () => {
     const fake = await startFakeLinear();
     const provider = { api_key: '$MY_KEY' };
     const sent = async (env: { readonly [name: string]: string }) => {
@@ -189,7 +189,7 @@ describe('the key', () => {
     expect(() => openFake(fake, { provider, env: { LINEAR_API_KEY: '' } })).toThrow(/MY_KEY is not set or empty/);
   });
 
-  test('an address without a path means that of the API', async () => {
+  test('an address without a path gets the path of the API', async () => {
     const fake = await startFakeLinear();
 
     await openFake(fake, { provider: { endpoint: fake.server.url } }).inspect?.(NEVER);

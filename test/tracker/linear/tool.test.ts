@@ -26,7 +26,7 @@ const MOVE =
 const COMMENT = 'mutation { commentCreate(input: {issueId: "ENG-1", body: "Hello"}) { success } }';
 
 describe('linear_graphql', () => {
-  test('is there by default, and asks for a query and its variables', async () => {
+  test('is offered by default, with a query and variables as input', async () => {
     const { tool } = await withTool();
 
     expect(tool.name).toBe('linear_graphql');
@@ -34,7 +34,7 @@ describe('linear_graphql', () => {
     expect(tool.description).toContain('everything that the key of this installation may see');
   });
 
-  test('sends the query with its variables and hands over the answer as it is', async () => {
+  test('sends the query with its variables and returns the response unchanged', async () => {
     const { fake, added, call } = await withTool();
 
     const { success, told } = await call({ query: READ, variables: { id: added.id } });
@@ -57,7 +57,7 @@ describe('linear_graphql', () => {
     expect((await call(input)).told).toEqual({ data: { viewer: { displayName: 'baton' } } });
   });
 
-  test('that moves the own issue says where to, so that the run may end its turn', async () => {
+  test('reports the new state when it moves the issue of the run, so that the turn may end', async () => {
     const { added, call } = await withTool();
 
     const moved = await call({ query: MOVE, variables: { id: added.id, stateId: 'state-ENG-In Review' } });
@@ -65,7 +65,7 @@ describe('linear_graphql', () => {
     expect([moved.success, moved.movedTo, added.state]).toEqual([true, 'In Review', 'In Review']);
   });
 
-  test('that changes something else moved nothing', async () => {
+  test('reports no move when it changes something else', async () => {
     const { fake, added, call } = await withTool();
     const other = fake.add();
 
@@ -78,7 +78,7 @@ describe('linear_graphql', () => {
   });
 });
 
-describe('what is no call is refused, and nothing is sent', () => {
+describe('an invalid call is refused, and nothing is sent', () => {
   test.each<[string, unknown]>([
     ['no query', { variables: {} }],
     ['a blank query', { query: ' \n' }],
@@ -118,7 +118,7 @@ describe('read_only', () => {
     `query Q { viewer { id } }\r#\r${COMMENT}`,
     `,\uFEFF,${COMMENT}`,
     'subscription { issueUpdated { id } }',
-  ])('refuses to change anything: %j', async (query) => {
+  ])('refuses every change: %j', async (query) => {
     const { fake, added, call } = await withTool('read_only');
 
     const { success, told } = await call({ query, operationName: 'Q' });
@@ -127,7 +127,7 @@ describe('read_only', () => {
     expect([fake.server.requests, added.comments]).toEqual([[], []]);
   });
 
-  test('reads, also what only looks like a change', async () => {
+  test('allows reads, also those that look like a change', async () => {
     const { call } = await withTool('read_only');
 
     const query = '# mutation\nquery mutation { mutation: viewer { displayName } issue(id: "ENG-1") { title } }';
@@ -135,7 +135,7 @@ describe('read_only', () => {
     expect((await call({ query })).told.data.mutation).toEqual({ displayName: 'baton' });
   });
 
-  test('says so to the agent', async () => {
+  test('is mentioned in the description of the tool', async () => {
     const { tool } = await withTool('read_only');
 
     expect(tool.description).toMatch(/^Send one GraphQL query to Linear/);
@@ -146,7 +146,7 @@ describe('failures', () => {
   test.each([
     ['an unknown field', { query: '{ viewer { nonsense } }' }],
     ['an issue that is not there', { query: READ, variables: { id: 'ENG-99' } }],
-  ])('%s: what Linear says reaches the agent', async (_what, input) => {
+  ])('%s: the message of Linear reaches the agent', async (_what, input) => {
     const { call } = await withTool();
 
     const { success, told } = await call(input);
@@ -162,7 +162,7 @@ describe('failures', () => {
     ['no JSON', { raw: 'hello' }, 'tracker_response'],
     ['half an answer', { raw: '{"data": {"a": 1}}', cutAt: 9 }, 'tracker_request'],
     ['a redirect', { status: 302, headers: { location: 'https://evil.example/' } }, 'tracker_status'],
-  ])('%s is told in JSON', async (_what, answer, code) => {
+  ])('%s is reported in JSON', async (_what, answer, code) => {
     const { fake, call } = await withTool();
     fake.server.fault = () => answer;
 
@@ -175,7 +175,7 @@ describe('failures', () => {
     ['429', { status: 429, body: {} }],
     ['a 400 that says so', { status: 400, body: { errors: [{ message: 'x', extensions: { code: 'RATELIMITED' } }] } }],
     ['a 200 that says so', { body: { data: null, errors: [{ message: 'x', extensions: { type: 'ratelimited' } }] } }],
-  ])('a limit is one by %s: the agent is to end its turn', async (_what, answer) => {
+  ])('a rate limit is recognised by %s, and the agent is asked to end its turn', async (_what, answer) => {
     const { fake, call } = await withTool();
     const resetAtMs = Date.now() + 600_000;
     const headers = { 'x-ratelimit-requests-remaining': '0', 'x-ratelimit-requests-reset': String(resetAtMs) };
@@ -187,7 +187,7 @@ describe('failures', () => {
   });
 
   test.each([[{ data: null }], [{}], [[]], [7], [{ data: { a: 1 }, errors: 'odd' }]])(
-    '%j is no success',
+    '%j is a failure',
     async (body) => {
       const { fake, call } = await withTool();
       fake.server.fault = () => ({ body });
@@ -196,7 +196,7 @@ describe('failures', () => {
     },
   );
 
-  test('SEC-20 the key is in no result, however the answer spells it', async () => {
+  test('SEC-20 the key is in no result, in any spelling', async () => {
     const { fake, call } = await withTool();
     const spellings = [fake.token, Buffer.from(fake.token).toString('base64'), encodeURIComponent(`${fake.token}/`)];
     fake.server.fault = () => ({ body: { data: { echo: spellings, [fake.token]: `Bearer ${fake.token}` } } });
@@ -206,7 +206,7 @@ describe('failures', () => {
     for (const spelling of spellings) expect(text).not.toContain(spelling.replace(/=+$/, ''));
   });
 
-  test('an answer that is too long is cut, and says so', async () => {
+  test('a response that is too long is cut, with a note', async () => {
     const { fake, call } = await withTool();
     fake.server.fault = () => ({ body: { data: { long: 'x'.repeat(300_000) } } });
 
@@ -216,7 +216,7 @@ describe('failures', () => {
     expect(told).toMatchObject({ truncated: true, advice: expect.stringContaining('fewer fields') });
   });
 
-  test('a change that cannot be looked at afterwards is done all the same', async () => {
+  test('a change succeeds even when the issue cannot be read afterwards', async () => {
     const { fake, added, call } = await withTool();
     fake.server.fault = ({ body }) => (body.query.includes('BatonState') ? { status: 500, body: {} } : null);
 

@@ -13,11 +13,11 @@ function verify(text: string | Buffer, headers: { [name: string]: string | strin
   return verifyLinearWebhook({ headers: { 'linear-signature': signature, ...headers }, body, secret: SECRET, nowMs });
 }
 
-test('a signed one of just now is good, and known by its signature', () => {
+test('a fresh signed webhook is accepted, and its signature is its id', () => {
   expect(verify(payload())).toEqual({ ok: true, delivery: expect.stringMatching(/^[0-9a-f]{64}$/) });
 });
 
-test('however its signature is spelled, it is the same', () => {
+test('the spelling of the signature does not change the id', () => {
   const upper = createHmac('sha256', SECRET).update(payload()).digest('hex').toUpperCase();
 
   expect(verify(payload(), { 'linear-signature': upper })).toEqual(verify(payload()));
@@ -27,11 +27,11 @@ test.each([-60_000, -59_999, 0, 60_000])('a clock may be off by %d ms', (offMs) 
   expect(verify(payload(NOW_MS + offMs))).toMatchObject({ ok: true });
 });
 
-test.each([-3_600_000, -60_001, 60_001])('one that was sent %d ms from now is refused', (offMs) => {
+test.each([-3_600_000, -60_001, 60_001])('a webhook sent %d ms from now is refused', (offMs) => {
   expect(verify(payload(NOW_MS + offMs))).toMatchObject({ ok: false, status: 401 });
 });
 
-test('that was good an hour ago is refused when somebody sends it again', () => {
+test('a replayed webhook is refused after an hour', () => {
   const body = payload();
 
   expect(verify(body)).toMatchObject({ ok: true });
@@ -53,17 +53,17 @@ test.each([
   ['no time', '{"action": "update"}'],
   ['a time in words', payload('2026-11-18T00:00:00Z')],
   ['a time that is null', payload(null)],
-])('a body with %s is refused, though signed', (_what, body) => {
+])('a signed body with %s is refused', (_what, body) => {
   expect(verify(body)).toMatchObject({ ok: false, status: 400 });
 });
 
-test('headers that are not signed prove nothing: the time of the body counts', () => {
+test('unsigned headers are ignored: the time in the body counts', () => {
   const old = payload(NOW_MS - 3_600_000);
 
   expect(verify(old, { 'linear-timestamp': String(NOW_MS), 'linear-delivery': 'new' })).toMatchObject({ ok: false });
 });
 
-test('nothing is parsed before its signature is believed', () => {
+test('a body is not parsed before its signature is verified', () => {
   const headers = { 'linear-signature': '0'.repeat(64) };
 
   expect(verify('{', headers)).toMatchObject({ status: 401 });

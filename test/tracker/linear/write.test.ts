@@ -15,7 +15,7 @@ const sent = ({ server }: FakeLinear) =>
   server.requests.flatMap(({ body }) => /(?:query|mutation) Baton(\w+)/.exec(body.query)?.[1] ?? []);
 
 describe('moves', () => {
-  test('go to the state of that name in the team of the issue, not in another', async () => {
+  test('use the state of that name in the team of the issue', async () => {
     const { fake, issue, update } = await withIssue();
     fake.extra.set(issue.id, { team: 'OPS' });
 
@@ -25,7 +25,7 @@ describe('moves', () => {
     expect(fake.server.requests.at(-1)?.body.variables).toEqual({ id: issue.id, stateId: 'state-OPS-Waiting' });
   });
 
-  test('a state that only another team has is refused with those of its own', async () => {
+  test('a state of another team is refused, with the states of the issue’s team', async () => {
     const { fake, issue, update } = await withIssue();
     fake.extra.set(issue.id, { team: 'OPS' });
 
@@ -37,14 +37,14 @@ describe('moves', () => {
     expect(sent(fake)).toEqual(['Moves']);
   });
 
-  test('to where it is already sends nothing', async () => {
+  test('to the current state send nothing', async () => {
     const { fake, update } = await withIssue({ state: 'In Review' });
 
     expect(await update({ state: ' in review ' })).toEqual({ state: 'In Review' });
     expect(sent(fake)).toEqual(['Moves']);
   });
 
-  test('the comment comes before the move, which may end the run', async () => {
+  test('the comment is sent before the move, which may end the run', async () => {
     const { fake, update } = await withIssue();
 
     await update({ state: 'Done', comment: 'Did it.' });
@@ -52,7 +52,7 @@ describe('moves', () => {
     expect(sent(fake)).toEqual(['Moves', 'Comment', 'Move']);
   });
 
-  test('where a rule of the workspace moved it on, that is where it is', async () => {
+  test('the result is the state after the automation of the workspace', async () => {
     const { fake, issue, update } = await withIssue();
     const moved = { issueUpdate: { success: true, issue: { id: issue.id, state: { name: 'Duplicate' } } } };
     fake.server.fault = ({ body }) => (body.query.includes('BatonMove(') ? { body: { data: moved } } : null);
@@ -61,7 +61,7 @@ describe('moves', () => {
   });
 });
 
-describe('what Linear will not do is for the agent to hear', () => {
+describe('a change that Linear refuses is reported to the agent', () => {
   test.each([
     ['a move', { state: 'Done' }, 'did not move it to "Done"'],
     ['a comment', { comment: 'x' }, 'did not take the comment'],
@@ -75,15 +75,18 @@ describe('what Linear will not do is for the agent to hear', () => {
     });
   });
 
-  test.each([{ archivedAt: '2026-02-01T00:00:00Z' }, { trashed: true }])('an issue put away: %j', async (extra) => {
-    const { fake, issue, update } = await withIssue();
-    fake.extra.set(issue.id, extra);
+  test.each([{ archivedAt: '2026-02-01T00:00:00Z' }, { trashed: true }])(
+    'an archived or deleted issue: %j',
+    async (extra) => {
+      const { fake, issue, update } = await withIssue();
+      fake.extra.set(issue.id, extra);
 
-    await expect(update({ comment: 'x' })).rejects.toMatchObject({ code: 'tracker_refused' });
-    expect(issue.comments).toEqual([]);
-  });
+      await expect(update({ comment: 'x' })).rejects.toMatchObject({ code: 'tracker_refused' });
+      expect(issue.comments).toEqual([]);
+    },
+  );
 
-  test('its own words are told, on one line and without the token', async () => {
+  test('the message of Linear is on one line, without the token', async () => {
     const { fake, update } = await withIssue();
     const extensions = { code: 'INPUT_ERROR', userPresentableMessage: `No\n\u001b[31mway with ${fake.token}` };
     fake.server.fault = () => ({
@@ -96,7 +99,7 @@ describe('what Linear will not do is for the agent to hear', () => {
     expect((error as Error).message).not.toMatch(/\p{Cc}|canary/u);
   });
 
-  test('an answer without the issue is no refusal', async () => {
+  test('a response without the issue is an error of the tracker', async () => {
     const { fake, update } = await withIssue();
     fake.server.fault = () => ({ body: { data: { issue: { id: 'x' } } } });
 
