@@ -67,12 +67,15 @@ function refused(path: string, problem: string, cause?: unknown): BatonError {
   return new BatonError('AGENT_INVOCATION_FAILED', message, { path }, { cause });
 }
 
-/** Parsing blocks the event loop. */
+/** Limits, because parsing blocks the event loop. */
 const MAX_CHARS = 16_384;
 const MAX_DEPTH = 32;
 const MAX_ALIASES = 100;
 
-/** Parses the front matter of a text. Returns `null` unless it is a plain map. Never throws. */
+/**
+ * Parses the front matter of a text. Returns null unless it is a plain map. Never throws: skills are optional data of other tools,
+ * so the strict parser of WORKFLOW.md, which reports positions, does not fit.
+ */
 export function frontMatterMap(text: string): JsonObject | null {
   const [, yaml] = /^\ufeff?---[ \t]*\r?\n((?:[^\n]*\n)*?)---[ \t]*\r?(?:\n|$)/.exec(text.slice(0, MAX_CHARS)) ?? [];
   if (yaml === undefined || isNestedDeeper(new Parser().parse(yaml), MAX_DEPTH)) return null;

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { Drop } from 'liquidjs';
 import { discoverCapabilities } from '../../../runner/executors/capability/definitions.js';
-import { findCommand } from '../../../runner/executors/external/spawn-request.js';
+import { findCommand } from '../../../runner/executors/external/find-command.js';
 import { promptValues } from '../../../runner/run-prompts.js';
 import { compilePrompt, type PromptValues } from '../../../templates/render-prompt.js';
 import { ERRORS } from '../../domain/error-table.js';

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findCommand } from '../../../../runner/executors/external/spawn-request.js';
+import { findCommand } from '../../../../runner/executors/external/find-command.js';
 import { BatonError } from '../../../../src/domain/errors.js';
 import { asOrdinaryUser } from '../../../support/as-ordinary-user.js';
 import { forms } from '../../contain/workbench.js';

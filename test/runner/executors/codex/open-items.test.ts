@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OpenItems } from '../../../../runner/executors/codex/message-log.js';
+import { OpenItems } from '../../../../runner/executors/codex/open-items.js';
 import { RateLimits, TokenUsage } from '../../../../runner/executors/codex/usage.js';
 
 const item = (id: string, type: string, threadId = 'a') => ({ threadId, item: { id, type } });
