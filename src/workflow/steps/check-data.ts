@@ -58,33 +58,57 @@ function checkInputs({ values, positions }: PlanSource, faults: Faults): void {
 
 function checkStep(node: StepNode, data: VisibleData, faults: Faults): void {
   const { keys, body } = node;
-  const name = nameOf(node);
   const faultOf = (token: Token) => tokenFault(token, data);
-  const report = ({ path, text }: TextFault) =>
-    faults.add(valuePosition(keys, path), `${name}: ${text}`, 'step_data_error');
   checkExpression('when', ['when'], node, faultOf, faults);
   if (body === null) return;
   if ('kind' in body) {
-    for (const [key, value] of Object.entries(keys.values)) {
-      if (OTHER_KEYS.includes(key)) continue;
-      if (body.kind === 'agent' && key === 'prompt') warnOfTokens(node, value, faults);
-      else if (key === 'idempotency_key' || FILLED_KEYS[body.kind].includes(key)) {
-        for (const fault of filledFaults(value, [key], faultOf)) report({ ...fault, text: `${key}: ${fault.text}` });
-        if (key === 'env_set' && isMap(value))
-          for (const [name, text] of Object.entries(value).filter(([name]) => DECIDES_WHAT_RUNS.test(name)))
-            for (const fault of unfilledTokens(text, [key, name]))
-              report({ ...fault, text: `${key}.${name}: ${fault.text}` });
-        // Braces are ordinary in code.
-        if (key === 'source') warnOfIssueText(node, value, faults);
-        else
-          for (const { path, text } of lookalikes(value, [key]))
-            faults.warn(valuePosition(keys, path), `${name}: ${key}: ${text}`, 'unfilled_text');
-      } else for (const fault of unfilledTokens(value, [key])) report({ ...fault, text: `${key}: ${fault.text}` });
-    }
+    checkActionKeys(node, body.kind, faultOf, faults);
     return;
   }
   const shape = keys.values[body.shape] ?? null;
   if (isMap(shape) && shape.items !== undefined && shape.items !== null) checkItems(node, shape, faultOf, faults);
+}
+
+function checkActionKeys(
+  node: StepNode,
+  kind: StepKind,
+  faultOf: (token: Token) => string | null,
+  faults: Faults,
+): void {
+  for (const [key, value] of Object.entries(node.keys.values)) {
+    if (OTHER_KEYS.includes(key)) continue;
+    if (kind === 'agent' && key === 'prompt') warnOfTokens(node, value, faults);
+    else if (key === 'idempotency_key' || FILLED_KEYS[kind].includes(key)) {
+      checkFilledKey(node, key, value, faultOf, faults);
+    } else reportKey(node, key, unfilledTokens(value, [key]), faults);
+  }
+}
+
+function checkFilledKey(
+  node: StepNode,
+  key: string,
+  value: Json,
+  faultOf: (token: Token) => string | null,
+  faults: Faults,
+): void {
+  reportKey(node, key, filledFaults(value, [key], faultOf), faults);
+  if (key === 'env_set' && isMap(value)) {
+    for (const [variable, text] of Object.entries(value)) {
+      if (!DECIDES_WHAT_RUNS.test(variable)) continue;
+      reportKey(node, `${key}.${variable}`, unfilledTokens(text, [key, variable]), faults);
+    }
+  }
+  // Braces are ordinary in code.
+  if (key === 'source') return warnOfIssueText(node, value, faults);
+  for (const { path, text } of lookalikes(value, [key])) {
+    faults.warn(valuePosition(node.keys, path), `${nameOf(node)}: ${key}: ${text}`, 'unfilled_text');
+  }
+}
+
+function reportKey(node: StepNode, label: string, found: Iterable<TextFault>, faults: Faults): void {
+  for (const { path, text } of found) {
+    faults.add(valuePosition(node.keys, path), `${nameOf(node)}: ${label}: ${text}`, 'step_data_error');
+  }
 }
 
 function checkExpression(

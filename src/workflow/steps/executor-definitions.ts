@@ -31,6 +31,14 @@ export const executorShape = {
   timeout_seconds: setting(seconds, null, 'Time limit of steps without one.'),
 };
 
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const strict = z.strictObject(executorShape);
+/** A definition file may have keys of other versions. */
+const tolerant = z.object(executorShape);
+
+/** The file of a definition. */
+type Origin = Pick<ExecutorDefinition, 'source' | 'file' | 'dir'>;
+
 /** External executors by name, from `executors:` and from the folders of definitions. */
 export interface Executors {
   readonly usable: ReadonlyMap<string, ExecutorDefinition>;
@@ -124,17 +132,10 @@ interface ReadDefinition {
   readonly warnings: readonly Problem[];
 }
 
-type Place = Pick<ExecutorDefinition, 'source' | 'file' | 'dir'>;
-
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-const strict = z.strictObject(executorShape);
-/** A definition file may have keys of other versions. */
-const tolerant = z.object(executorShape);
-
 /** An entry of `executors:`. */
 function readEntry(name: string, value: Json, { positions, name: file, dir }: PlanSource): ReadDefinition {
-  const place: Place = { source: 'workflow', file, dir };
-  return readSpec(name, value, ['executors', name], positions, place, strict);
+  const origin: Origin = { source: 'workflow', file, dir };
+  return readSpec(name, value, { path: ['executors', name], positions, origin, schema: strict });
 }
 
 /** A definition file. Never throws. */
@@ -161,8 +162,8 @@ function readDocument(file: DefinitionFile): ReadDefinition {
   if (!isMap(value)) return refuse(`must be a map with schemaVersion, kind, metadata and spec, got ${typeName(value)}`);
   const fault = headFault(value, stem);
   if (fault !== null) return refuse(fault.text, positions.valueAt(fault.path), fault.code);
-  const place: Place = { source: file.layer, file: file.name, dir: path.dirname(file.path) };
-  return readSpec(stem, value.spec ?? {}, ['spec'], positions, place, tolerant);
+  const origin: Origin = { source: file.layer, file: file.name, dir: path.dirname(file.path) };
+  return readSpec(stem, value.spec ?? {}, { path: ['spec'], positions, origin, schema: tolerant });
 }
 
 function headFault(document: JsonObject, stem: string): { path: KeyPath; text: string; code?: ErrorCode } | null {
@@ -184,15 +185,16 @@ function headFault(document: JsonObject, stem: string): { path: KeyPath; text: s
   return null;
 }
 
-function readSpec(
-  name: string,
-  value: Json,
-  at: KeyPath,
-  positions: Positions,
-  place: Place,
-  schema: typeof strict | typeof tolerant,
-): ReadDefinition {
-  const where = place.source === 'workflow' ? {} : { file: place.file };
+/** The position of a definition in its file, and the schema for it. */
+interface SpecContext {
+  readonly path: KeyPath;
+  readonly positions: Positions;
+  readonly origin: Origin;
+  readonly schema: typeof strict | typeof tolerant;
+}
+
+function readSpec(name: string, value: Json, { path: at, positions, origin, schema }: SpecContext): ReadDefinition {
+  const where = origin.source === 'workflow' ? {} : { file: origin.file };
   const problemAt = (path: KeyPath, text: string, code?: Problem['code']): Problem => ({
     at: positions.valueAt([...at, ...path]),
     text: `executor ${quoted(name)}: ${text}`,
@@ -231,14 +233,14 @@ function readSpec(
   // A misspelled `command` is not a missing one.
   if (!hasCommand && !found.some(({ isUnknownKey }) => isUnknownKey)) return skipped([], 'it has no command');
   if (problems.length > 0 || !parsed.success) return rejected(problems);
-  return { name, definition: definitionOf(name, parsed.data, place), reason: '', problems: [], warnings: [] };
+  return { name, definition: definitionOf(name, parsed.data, origin), reason: '', problems: [], warnings: [] };
 }
 
 function quoted(name: string): string {
   return JSON.stringify(name.slice(0, 80));
 }
 
-function definitionOf(name: string, spec: z.output<typeof strict>, place: Place): ExecutorDefinition {
+function definitionOf(name: string, spec: z.output<typeof strict>, origin: Origin): ExecutorDefinition {
   return {
     name,
     type: spec.executor_type,
@@ -247,6 +249,6 @@ function definitionOf(name: string, spec: z.output<typeof strict>, place: Place)
     env: spec.env,
     modelFlag: spec.model_flag,
     timeoutSeconds: spec.timeout_seconds || null,
-    ...place,
+    ...origin,
   };
 }

@@ -19,7 +19,7 @@ export interface BackendTiers {
 
 interface Tier {
   readonly source: ResolvedBackend['source'];
-  readonly said: string;
+  readonly value: string;
 }
 
 /**
@@ -32,13 +32,13 @@ export function resolveBackend(tiers: BackendTiers): {
   readonly auto: Backend | null;
   readonly problems: readonly Problem[];
 } {
-  const said = tiersOf(tiers);
-  const refused = said.filter((tier) => !isValue(tier.said));
+  const set = tiersOf(tiers);
+  const refused = set.filter((tier) => !isValue(tier.value));
   // The validation of the settings reports `runtime.backend`, with its position.
   const problems = refused.filter(({ source }) => source !== 'runtime.backend').map(refusal);
-  const first = said.find((tier) => isValue(tier.said));
-  const saidAuto = first?.said === 'auto';
-  const value = first === undefined || saidAuto ? FALLBACK_BACKEND : (first.said as Backend);
+  const first = set.find((tier) => isValue(tier.value));
+  const saidAuto = first?.value === 'auto';
+  const value = first === undefined || saidAuto ? FALLBACK_BACKEND : (first.value as Backend);
   const backend = { value, source: first?.source ?? 'built-in', saidAuto } as const;
   return { backend, auto: refused.length > 0 ? null : value, problems };
 }
@@ -56,22 +56,22 @@ export function describeBackend({ value, source, saidAuto }: ResolvedBackend): s
 }
 
 function tiersOf({ flag, env, setting }: BackendTiers): Tier[] {
-  const tiers: Tier[] = flag === undefined ? [] : [{ source: 'flag', said: flag.trim() }];
+  const tiers: Tier[] = flag === undefined ? [] : [{ source: 'flag', value: flag.trim() }];
   for (const source of VARIABLES) {
-    const said = env[source]?.trim() ?? '';
-    if (said !== '') tiers.push({ source, said });
+    const value = env[source]?.trim() ?? '';
+    if (value !== '') tiers.push({ source, value });
   }
-  if (setting !== null) tiers.push({ source: 'runtime.backend', said: String(setting) });
+  if (setting !== null) tiers.push({ source: 'runtime.backend', value: String(setting) });
   return tiers;
 }
 
-function isValue(said: string): boolean {
-  return (VALUES as readonly string[]).includes(said);
+function isValue(value: string): boolean {
+  return (VALUES as readonly string[]).includes(value);
 }
 
-function refusal({ source, said }: Tier): Problem {
+function refusal({ source, value }: Tier): Problem {
   const who = source === 'flag' ? 'the flag --backend' : `the variable ${source}`;
-  const shown = JSON.stringify(said.length > 40 ? `${said.slice(0, 39)}…` : said);
+  const shown = JSON.stringify(value.length > 40 ? `${value.slice(0, 39)}…` : value);
   const text = `${who} must be one of ${VALUES.join(', ')}, got ${shown}`;
   return { at: FILE_START, text, code: 'invalid_backend', file: null };
 }

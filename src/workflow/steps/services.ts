@@ -253,7 +253,7 @@ export function checkWiring(
   why: string,
   faults: Faults,
 ): void {
-  const told = new Set<ServiceName>();
+  const reported = new Set<ServiceName>();
   for (const node of allNodes(nodes)) {
     if (node.body === null || !('kind' in node.body)) continue;
     const { kind } = node.body;
@@ -262,8 +262,8 @@ export function checkWiring(
     if (service === null) continue;
     if (service === 'agents') checkAgentService(node, services, why, faults);
     // Only the first step that lacks a service reports it.
-    else if (!told.has(service)) checkService(node, kind, service, services, faults);
-    told.add(service);
+    else if (!reported.has(service)) checkService(node, kind, service, services, faults);
+    reported.add(service);
   }
 }
 
