@@ -13,7 +13,7 @@ import { MarkerSweep } from './contain/marker-sweep.js';
 import { runAttempt } from './run-attempt.js';
 import type { RunServices } from './run-context.js';
 import { answerEntry, questionEntry } from './run-observer.js';
-import { removeWorkspaces } from './workspace/remove-workspace.js';
+import { removeIssueFolders } from './workspace/remove-workspace.js';
 import { freeDiskMb } from './workspace/workspace-root.js';
 
 /**
@@ -84,7 +84,7 @@ export class RunPool implements Runner {
     if (isActive) return Promise.resolve({ ok: false, message: 'a run of this issue is active' });
     const marker = `remove-${randomUUID()}`;
     this.#removals.add(marker);
-    return removeWorkspaces(issue, workflow, this.#services, marker).finally(() => this.#removals.delete(marker));
+    return removeIssueFolders(issue, workflow, this.#services, marker).finally(() => this.#removals.delete(marker));
   }
 
   freeDiskMb(workflow: Workflow): Promise<number | null> {

@@ -1,10 +1,93 @@
 import { readFileSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
+import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
-import { keepSaved, type RepositoryFiles, savedName } from './saved-work.js';
+import type { Workflow } from '../../src/domain/workflow.js';
+import { captureOutput } from '../contain/capture-output.js';
+import type { Containment } from '../contain/process.js';
+import { spawnContained } from '../contain/spawn-contained.js';
+import { environmentFor } from '../environment.js';
+import type { RunObserver } from '../run-observer.js';
+import { keepSaved, pruneSaved, type RepositoryFiles, removePartials, savedName } from './saved-work.js';
+import type { Workspace } from './workspace-folder.js';
 import { workspaceKey } from './workspace-path.js';
+
+const MAX_OUTPUT_BYTES = 16 * 1024;
+const DRAIN_MS = 1_000;
+const TIME_LIMIT_MS = 120_000;
+
+interface SaveServices {
+  readonly saveDir: string;
+  readonly clock: Clock;
+  readonly containment: Containment;
+  readonly baseEnv: { readonly [name: string]: string | undefined };
+  readonly observer: Pick<RunObserver, 'warned'>;
+}
+
+/** Creates a `saveWork` that runs git in contained processes, because the git settings of a workspace are as untrusted as its agent. */
+export function createWorkSaver(deps: SaveServices) {
+  // Before the first save of this daemon, half-saved folders belong to a dead daemon. Their workspaces are saved again.
+  let cleaned: Promise<void> | null = null;
+  return async (
+    workspace: Workspace,
+    issue: Issue,
+    workflow: Workflow,
+    tmpDir: string,
+    marker: string,
+  ): Promise<void> => {
+    cleaned ??= removePartials(deps.saveDir).catch(({ message }: Error) =>
+      deps.observer.warned(null, 'half-saved work of an earlier daemon could not be removed', { detail: message }),
+    );
+    await cleaned;
+    const nowMs = deps.clock.now().wallMs;
+    const run = scriptRunner(workspace, workflow, tmpDir, marker, deps);
+    const { saveDir } = deps;
+    const { folder, notices } = await saveWork({ issue, workspace, scratchDir: tmpDir, saveDir, nowMs, run });
+    const about = { issue_id: issue.id, issue_identifier: issue.identifier };
+    if (folder !== null) {
+      const detail = `baton recover ${issue.identifier} brings it back`;
+      deps.observer.warned(null, 'unpushed work was saved before the workspace is removed', {
+        ...about,
+        folder,
+        detail,
+      });
+    }
+    for (const notice of notices) deps.observer.warned(null, 'not everything was saved', { ...about, detail: notice });
+    await pruneSaved(saveDir, workflow.config.workspace.keepDays, nowMs);
+  };
+}
+
+function scriptRunner(
+  workspace: Workspace,
+  workflow: Workflow,
+  tmpDir: string,
+  marker: string,
+  deps: SaveServices,
+): RunScript {
+  const { clock, containment, baseEnv } = deps;
+  return async (script, variables) => {
+    const { env, unset } = environmentFor('agent', {
+      base: baseEnv,
+      policy: 'allowlist',
+      allow: [],
+      hookAllow: [],
+      secretNames: workflow.secretNames,
+      extra: { ...variables, TMPDIR: tmpDir },
+    });
+    const { path: cwd, identity } = workspace;
+    const process = await spawnContained({ marker, script, cwd, identity, env, unset, stdin: 'ignore' }, containment);
+    const cancel = clock.after(TIME_LIMIT_MS, () => void process.stop());
+    try {
+      const { stderr, status } = await captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });
+      return { code: status.code, stderr };
+    } finally {
+      cancel();
+      await process.stop();
+    }
+  };
+}
 
 /** Runs a bash script contained, with the environment of agents (without secrets) and these variables. */
 export type RunScript = (

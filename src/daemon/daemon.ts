@@ -22,7 +22,7 @@ import { startPruning } from './prune.js';
 import { ResourceStack } from './resource-stack.js';
 import { type DaemonResources, openResources } from './resources.js';
 import { createServiceNotifier, type ServiceNotifier, serviceSentence } from './service.js';
-import { Inbox, startUp } from './start-up.js';
+import { EarlyEvents, startUp } from './start-up.js';
 import { DaemonStatus } from './status.js';
 import { openWebhooks } from './webhooks.js';
 
@@ -36,8 +36,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const clock = createClock();
   const stack = new ResourceStack(clock, log);
   stack.add('clock', () => clock.close());
-  const inbox = new Inbox();
-  const { dispatch } = inbox;
+  const earlyEvents = new EarlyEvents();
+  const { dispatch } = earlyEvents;
   const versions = new WorkflowVersions(options.loaded.workflow, Date.now());
   const resources = await openResources(options, { clock, versions, dispatch, stack }).catch(async (error: unknown) => {
     await stack.closeAll(true);
@@ -62,7 +62,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     stack.add('service', () => service.close());
     stack.add('runs', (isForced) => isForced && resources.pool.killAll());
     stack.add('loop', () => core.close());
-    await startUp(options, resources, { loop: core, inbox, status });
+    await startUp(options, resources, { loop: core, earlyEvents, status });
     void service.ready();
     return {
       dispatch,

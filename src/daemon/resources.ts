@@ -20,7 +20,7 @@ import { makeDaemonFolder } from '../../runner/run-folder.js';
 import { combineObservers } from '../../runner/run-observer.js';
 import { RunPool } from '../../runner/run-pool.js';
 import { assertRunnable } from '../../runner/steps/run-plan.js';
-import { createWorkSaver } from '../../runner/workspace/remove-workspace.js';
+import { createWorkSaver } from '../../runner/workspace/save-work.js';
 import { openWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { loadContinuation } from '../../templates/prompts.js';

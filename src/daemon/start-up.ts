@@ -7,7 +7,7 @@ import { prepareTracker } from './tracker.js';
 
 interface StartUp {
   readonly loop: Loop;
-  readonly inbox: Inbox;
+  readonly earlyEvents: EarlyEvents;
   readonly status: DaemonStatus;
 }
 
@@ -15,7 +15,7 @@ interface StartUp {
 export async function startUp(
   options: DaemonOptions,
   resources: DaemonResources,
-  { loop, inbox, status }: StartUp,
+  { loop, earlyEvents, status }: StartUp,
 ): Promise<void> {
   const { log, loaded, redactor, stateDir } = options;
   const { store, tracker, clock, openRuns, root } = resources;
@@ -29,7 +29,7 @@ export async function startUp(
   const facts = { workflow: path, tracker: tracker.kind, workspaces: root, state_dir: stateDir.path };
   log.info({ version: options.version, ...facts }, 'started');
   loop.dispatch({ type: 'started', leftovers, ...(options.once ? { once: options.once } : {}), ...prepared });
-  inbox.open(loop.dispatch);
+  earlyEvents.open(loop.dispatch);
   await tracker.watch?.({
     onChange: () => loop.dispatch({ type: 'refresh_requested' }),
     onError: ({ message }) =>
@@ -40,7 +40,7 @@ export async function startUp(
 }
 
 /** Holds back events until the daemon has started, so that a changed file or a webhook is never the first event of the core. */
-export class Inbox {
+export class EarlyEvents {
   #early: OrchestratorEvent[] | null = [];
   #handle: Dispatch = () => {};
 

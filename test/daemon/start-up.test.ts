@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { Inbox } from '../../src/daemon/start-up.js';
+import { EarlyEvents } from '../../src/daemon/start-up.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 
 test('events before the start are handled after it, in order and before any later event', () => {
-  const inbox = new Inbox();
+  const earlyEvents = new EarlyEvents();
   const handled: string[] = [];
   const handle = ({ type }: OrchestratorEvent) => {
     handled.push(type);
-    if (type === 'change_announced') inbox.dispatch({ type: 'ticked' });
+    if (type === 'change_announced') earlyEvents.dispatch({ type: 'ticked' });
   };
 
-  inbox.dispatch({ type: 'change_announced' });
-  inbox.dispatch({ type: 'refresh_requested' });
+  earlyEvents.dispatch({ type: 'change_announced' });
+  earlyEvents.dispatch({ type: 'refresh_requested' });
   const before = [...handled];
   handled.push('started');
-  inbox.open(handle);
-  inbox.dispatch({ type: 'pause_requested' });
+  earlyEvents.open(handle);
+  earlyEvents.dispatch({ type: 'pause_requested' });
 
   expect(before).toEqual([]);
   expect(handled).toEqual(['started', 'change_announced', 'ticked', 'refresh_requested', 'pause_requested']);
