@@ -73,7 +73,7 @@ function unknownIssue(state: State, name: string): Refusal {
   return { code: 'issue_not_found', params: { name, nearest: nearestWord(name, identifiers) } };
 }
 
-/** Some reasons share the code of the answer that clients know; `params.reason` tells them apart. */
+/** Some reasons share the code of the answer that clients know; `params.reason` distinguishes them. */
 const SHARED_CODES: { readonly [reason in Refusal['code']]?: string } = {
   processes_outlive_kill: 'being_stopped',
   not_startable: 'not_running',

@@ -177,8 +177,8 @@ function doing(run: RunningView, ago: string | null): string {
   // The start of the turn needs no sentence of its own.
   if (run.last_message_event === 'session_started')
     return `${probe}${where(run)} began${ago === null ? '' : ` ${ago}`}, no event since`;
-  const said = run.last_message === null ? '' : `: ${run.last_message}`;
-  return `${probe}${where(run)}${said}${age}`;
+  const activity = run.last_message === null ? '' : `: ${run.last_message}`;
+  return `${probe}${where(run)}${activity}${age}`;
 }
 
 function where({ phase, step, turn_count }: RunningView): string {

@@ -13,7 +13,7 @@ const MAX_QUOTED_LENGTH = 900;
 const MAX_QUOTED_LINES = 12;
 
 export interface TextContext extends Cleaner {
-  /** The folder of WORKFLOW.md, which tells several daemons apart. */
+  /** The folder of WORKFLOW.md, which distinguishes several daemons. */
   readonly workflowDir: string;
   readonly action: string | null;
   readonly url: string | null;

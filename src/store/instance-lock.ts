@@ -144,7 +144,7 @@ export async function writeHolder(path: string, details: LockHolder & { readonly
   }
 }
 
-/** The live holder of a lock that is known to be held, or null when its details do not tell. */
+/** The live holder of a lock that is known to be held, or null when its details are unknown. */
 async function readHolder(path: string): Promise<LockHolder | null> {
   for (let tries = 1; ; tries++) {
     const holder = await livingHolder(path);

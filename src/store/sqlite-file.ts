@@ -146,9 +146,9 @@ export function isDamage(error: unknown): boolean {
 /** The error for a failed operation: what happened, to which file, and what to do. */
 export function storeFailure(error: unknown, path: string, doing: string): BatonError {
   if (error instanceof BatonError) return error;
-  const said = error instanceof Error ? error.message : String(error);
+  const reason = error instanceof Error ? error.message : String(error);
   const advice = adviceFor(problemOf(error), path, doing === 'opened');
-  return new BatonError('store_failed', `${path} cannot be ${doing}: ${said}. ${advice}`, { path }, { cause: error });
+  return new BatonError('store_failed', `${path} cannot be ${doing}: ${reason}. ${advice}`, { path }, { cause: error });
 }
 
 function problemOf(error: unknown): Problem {

@@ -70,9 +70,9 @@ function thought(item: Fields): string | null {
   return text === '' ? null : `thought: ${text}`;
 }
 
-function endedTool(name: string, item: Fields, said: unknown): string {
+function endedTool(name: string, item: Fields, reason: unknown): string {
   const failed = item.status === 'failed' || item.success === false;
-  return `called ${name || 'a tool'}${argumentsOf(item.arguments)}${failed ? `, which failed${because(said)}` : ''}`;
+  return `called ${name || 'a tool'}${argumentsOf(item.arguments)}${failed ? `, which failed${because(reason)}` : ''}`;
 }
 
 /** `(state: Done)`: short plain values only. */

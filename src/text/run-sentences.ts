@@ -8,10 +8,10 @@ import { because, command, line } from './phrases.js';
 
 /**
  * What an agent does, as a short sentence without its subject: "ran `npm test`, exit 1 (2.3 s)". One line, no control characters, at most
- * 300 characters, whatever the agent sent. `null` for events that people do not need to read (deltas, counters, bookkeeping).
+ * 300 characters, whatever the agent sent. `null` for events that users do not need to read (deltas, counters, bookkeeping).
  */
 export function sentenceOf(event: RuntimeEvent): string | null {
-  const sentence = tell(event);
+  const sentence = describe(event);
   return sentence === null ? null : line(sentence, MAX_SENTENCE);
 }
 
@@ -22,7 +22,7 @@ export function isPassing({ type, method }: RuntimeEvent): boolean {
 
 const MAX_SENTENCE = 300;
 
-function tell(event: RuntimeEvent): string | null {
+function describe(event: RuntimeEvent): string | null {
   const data: Fields = event.data ?? {};
   switch (event.type) {
     case 'session_started':

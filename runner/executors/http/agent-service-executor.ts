@@ -112,8 +112,8 @@ class AgentServiceRun {
       case 'ended':
         return success(view.output);
       case 'failed': {
-        const said = view.message === null ? '' : `: ${shown(view.message, this.#client.mask)}`;
-        throw this.#client.fault('SERVICE_REJECTED', `ran agent ${agent}, which ended as ${view.state}${said}`);
+        const reason = view.message === null ? '' : `: ${shown(view.message, this.#client.mask)}`;
+        throw this.#client.fault('SERVICE_REJECTED', `ran agent ${agent}, which ended as ${view.state}${reason}`);
       }
       case 'unusable':
         throw this.#client.fault('SERVICE_REJECTED', `answered about agent ${agent} without an output or a state`);

@@ -28,8 +28,8 @@ async function run(action: CodeAction, context: StepContext): Promise<Outcome> {
     killedReason: killedReason && tail(killedReason),
   };
   context.audit('code_failed', outputOf(bounded));
-  const said = shownTail(stderr, client.mask, STDERR_IN_MESSAGE);
-  throw client.fault('CODE_FAILED', `ran the code, which ${failure}${said === '' ? '' : `: ${said}`}`);
+  const reason = shownTail(stderr, client.mask, STDERR_IN_MESSAGE);
+  throw client.fault('CODE_FAILED', `ran the code, which ${failure}${reason === '' ? '' : `: ${reason}`}`);
 }
 
 async function exec(

@@ -21,8 +21,8 @@ async function complete(action: LlmAction, context: StepContext): Promise<Outcom
   const { choices, model, usage } = fieldsOf(body);
   const { content } = fieldsOf(fieldsOf(listOf(choices)[0]).message);
   if (typeof content !== 'string') {
-    const said = errorTextIn(body);
-    const text = `answered without choices[0].message.content${said === null ? '' : `: ${said}`}`;
+    const reason = errorTextIn(body);
+    const text = `answered without choices[0].message.content${reason === null ? '' : `: ${reason}`}`;
     throw client.fault('SERVICE_REJECTED', `POST ${url.pathname} ${text}`);
   }
   return success({ output: content, model_used: textOf(model), usage: (usage ?? null) as Json });

@@ -198,10 +198,11 @@ function baseOf({ name, baseUrl }: Service): URL {
 
 function tokenOf({ name, token: written }: Service, context: StepContext): string {
   const variable = /^\$([A-Za-z_]\w*)$/.exec(written)?.[1];
-  const said = variable === undefined ? '' : `, which is $${variable},`;
+  const source = variable === undefined ? '' : `, which is $${variable},`;
   const token = context.secret(written)?.trim() ?? '';
-  if (token === '') throw misconfigured(name, `token${said}`, 'is missing or empty: no call is made without one');
-  if (!/^[\x21-\x7e]+$/.test(token)) throw misconfigured(name, `token${said}`, 'has characters that no token can have');
+  if (token === '') throw misconfigured(name, `token${source}`, 'is missing or empty: no call is made without one');
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw misconfigured(name, `token${source}`, 'has characters that no token can have');
   return token;
 }
 

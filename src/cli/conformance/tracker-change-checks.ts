@@ -94,7 +94,7 @@ async function expectState(bench: TrackerBench, id: string, state: string): Prom
   fail(`said that it had moved ${id} to "${state}", but it is in "${actual}"`, 'Move it before you answer.', exchange);
 }
 
-/** After a failed move, moves the issue back, or tells the user to do so. */
+/** After a failed move, moves the issue back, or asks the user to do so. */
 async function withIssueRestored(
   bench: TrackerBench,
   { id, state }: Omit<Move, 'others'>,

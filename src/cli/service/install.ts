@@ -30,12 +30,12 @@ export async function installService(options: InstallOptions, io: Io): Promise<n
   const { scope, dryRun, command } = options;
   if (!dryRun) refuseWithoutRoot(scope, `${command} service install`);
   const plan = await planInstall(options, io);
-  const tell = (text: string) => io.stdout.write(`${neutraliseLines(text)}\n`);
-  if (/[\\/]_npx[\\/]/.test(options.program.script)) tell(NPX);
+  const print = (text: string) => io.stdout.write(`${neutraliseLines(text)}\n`);
+  if (/[\\/]_npx[\\/]/.test(options.program.script)) print(NPX);
   if (dryRun) {
     // Does not ask systemd; an existing unit is probably active.
     io.stdout.write(formatPlan(plan, systemctlCalls(plan, plan.before !== null), true));
-    for (const note of notesOf(plan)) tell(note);
+    for (const note of notesOf(plan)) print(note);
     return 0;
   }
   return withSystemd(scope, io, async (programs) => {
@@ -44,10 +44,10 @@ export async function installService(options: InstallOptions, io: Io): Promise<n
     io.stdout.write(formatPlan(plan, calls, false));
     await writeServiceFiles(plan);
     for (const call of calls) await actOrShowLog(plan, call, programs);
-    for (const note of [...notesOf(plan), ...(await lingerNote(plan, programs, io))]) tell(note);
+    for (const note of [...notesOf(plan), ...(await lingerNote(plan, programs, io))]) print(note);
     const isStarted = calls.some((call) => call.includes('--now') || call.includes('restart'));
     const statusCommand = `${command} service status ${scope === 'system' ? '--system ' : ''}--name ${plan.name}`;
-    tell(
+    print(
       isStarted
         ? `${plan.unit} is running. Its status: ${statusCommand}`
         : `${plan.unit} is installed, but not started.`,
@@ -101,12 +101,12 @@ export async function uninstallService(options: UninstallOptions, io: Io): Promi
   const folders = serviceFolders(scope, { ...io, etcDir });
   const ours = await findUnit(folders, { name, workflowPath, cwd: io.cwd });
   const unit = unitNameOf(ours.name);
-  const tell = (...lines: string[]) => io.stdout.write(`${neutraliseLines(lines.join('\n'))}\n`);
-  const say = (...args: string[]) => `systemctl ${systemctlArgs(scope, args).join(' ')}`;
+  const print = (...lines: string[]) => io.stdout.write(`${neutraliseLines(lines.join('\n'))}\n`);
+  const systemctlCommand = (...args: string[]) => `systemctl ${systemctlArgs(scope, args).join(' ')}`;
   const kept = await formatKept(ours);
   if (dryRun) {
-    tell('Would run:', `    ${say('disable', '--now', unit)}`, `Would remove ${ours.path}, then run:`);
-    tell(`    ${say('daemon-reload')}`, kept);
+    print('Would run:', `    ${systemctlCommand('disable', '--now', unit)}`, `Would remove ${ours.path}, then run:`);
+    print(`    ${systemctlCommand('daemon-reload')}`, kept);
     return 0;
   }
   return withSystemd(scope, io, async (programs) => {
@@ -119,7 +119,7 @@ export async function uninstallService(options: UninstallOptions, io: Io): Promi
     await programs.act('daemon-reload');
     // A failed unit would stay in the lists. This call fails when there is nothing to reset.
     await programs.ask('systemctl', ...systemctlArgs(scope, ['reset-failed', unit]));
-    tell(`${unit} is stopped and removed.`, kept);
+    print(`${unit} is stopped and removed.`, kept);
     return 0;
   });
 }

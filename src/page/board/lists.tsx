@@ -27,20 +27,20 @@ export const Next = memo(function Group({ ready }: { readonly ready: readonly Re
       <Rows
         ordered={true}
         entries={ready}
-        row={(entry) => <ReadyRow key={entry.issue_id} entry={entry} said={first} />}
+        row={(entry) => <ReadyRow key={entry.issue_id} entry={entry} heading={first} />}
       />
     </Section>
   );
 }, 'Next');
 
-const ReadyRow = memo(function Row({ entry, said }: { readonly entry: ReadyView; readonly said: string | null }) {
+const ReadyRow = memo(function Row({ entry, heading }: { readonly entry: ReadyView; readonly heading: string | null }) {
   return (
     <li class="row slim">
       <div class="row-main">
         <h3 class="row-title">
           <IssueName issue={entry} />
         </h3>
-        {entry.why !== null && entry.why !== said ? (
+        {entry.why !== null && entry.why !== heading ? (
           <p class="row-says">
             <Sentence text={shownLine(entry.why)} />
           </p>

@@ -83,8 +83,8 @@ const Tracker = memo(function Facts({ poll }: Part<'poll'>) {
   );
 }, 'Tracker');
 
-const Limits = memo(function Facts({ rate_limits: told }: Part<'rate_limits'>) {
-  const limits = agentLimits(told);
+const Limits = memo(function Facts({ rate_limits: reported }: Part<'rate_limits'>) {
+  const limits = agentLimits(reported);
   if (limits.length === 0) return null;
   return (
     <>

@@ -64,7 +64,7 @@ async function refusalOf(answer: Response): Promise<ApiError> {
 }
 
 /** The token comes in the fragment of the address that `baton open` prints, which browsers do not send to servers. */
-interface TokenPlace {
+interface TokenSource {
   /** `location.hash`. */
   readonly hash: string;
   /** `sessionStorage`, which ends with the tab. */
@@ -82,7 +82,7 @@ interface Storage {
 const KEY = 'baton.token';
 
 /** The token of this tab, or `null`. A token in the address replaces it and is removed from the address at once. */
-export function takeToken({ hash, storage, replaceHash }: TokenPlace): string | null {
+export function takeToken({ hash, storage, replaceHash }: TokenSource): string | null {
   const given = tokenIn(hash);
   if (given !== null) {
     replaceHash('#/');
@@ -92,7 +92,7 @@ export function takeToken({ hash, storage, replaceHash }: TokenPlace): string | 
   return attempt(() => storage.getItem(KEY)) ?? null;
 }
 
-export function forgetToken(storage: TokenPlace['storage']): void {
+export function forgetToken(storage: TokenSource['storage']): void {
   attempt(() => storage.removeItem(KEY));
 }
 

@@ -71,8 +71,8 @@ export class LiveClient {
     this.close();
     const stream = new AbortController();
     this.#stream = stream;
-    if (this.#connection.kind === 'lost') this.#tell({ ...this.#connection, retryAtMs: null });
-    if (this.#connection.kind === 'refused') this.#tell({ kind: 'connecting' });
+    if (this.#connection.kind === 'lost') this.#setConnection({ ...this.#connection, retryAtMs: null });
+    if (this.#connection.kind === 'refused') this.#setConnection({ kind: 'connecting' });
     // Never rejects: errors become the state of the connection.
     void this.#follow(stream).then(
       () => this.#ended(stream, 'The daemon has closed the connection.'),
@@ -92,11 +92,11 @@ export class LiveClient {
       const parser = new SseParser();
       const decoder = new TextDecoder();
       this.#tries = 0;
-      this.#tell({ kind: 'live' });
+      this.#setConnection({ kind: 'live' });
       for (;;) {
         const { done, value } = await reader.read();
         if (done || stream !== this.#stream) return;
-        silence.heard();
+        silence.reset();
         this.#take(parser.push(decoder.decode(value, { stream: true })));
         this.#askedRetryMs = parser.retryMs;
       }
@@ -112,15 +112,15 @@ export class LiveClient {
       // Timeline events have no id.
       this.#lastId = event.id ?? this.#lastId;
     }
-    this.#tell(this.#connection);
+    this.#setConnection(this.#connection);
   }
 
-  #watchSilence(stream: AbortController): { heard(): void; end(): void } {
+  #watchSilence(stream: AbortController): { reset(): void; end(): void } {
     const limit = this.#options.silenceMs ?? 45_000;
     const silent = () => stream.abort(new ApiError(0, 'silent', 'The daemon sent nothing for too long.'));
     let timer = setTimeout(silent, limit);
     return {
-      heard() {
+      reset() {
         clearTimeout(timer);
         timer = setTimeout(silent, limit);
       },
@@ -133,7 +133,7 @@ export class LiveClient {
       const { status, message } = error;
       if (stream === this.#stream && (status === 401 || status === 403)) {
         this.#stream = null;
-        return this.#tell({ kind: 'refused', status, why: message });
+        return this.#setConnection({ kind: 'refused', status, why: message });
       }
       return this.#ended(stream, message);
     }
@@ -148,10 +148,10 @@ export class LiveClient {
     const delay = reconnectDelay(this.#tries, this.#askedRetryMs, (this.#options.random ?? Math.random)());
     const sinceMs = this.#connection.kind === 'lost' ? this.#connection.sinceMs : Date.now();
     this.#wake = setTimeout(() => this.#connect(), delay);
-    this.#tell({ kind: 'lost', sinceMs, retryAtMs: Date.now() + delay, why });
+    this.#setConnection({ kind: 'lost', sinceMs, retryAtMs: Date.now() + delay, why });
   }
 
-  #tell(connection: Connection): void {
+  #setConnection(connection: Connection): void {
     this.#connection = connection;
     this.#options.onChange(this.#view, connection);
   }

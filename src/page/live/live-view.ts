@@ -59,18 +59,18 @@ export function afterEvent(view: LiveView, { event, data }: SseEvent, nowMs: num
   }
 }
 
-function afterTimeline(before: LiveTimeline | null, told: TimelineEvent): LiveTimeline {
-  const known = told.reset || before === null ? { entries: [], dropped: 0, plan: [], diff: null } : before;
-  const all = [...known.entries, ...told.entries];
+function afterTimeline(before: LiveTimeline | null, event: TimelineEvent): LiveTimeline {
+  const known = event.reset || before === null ? { entries: [], dropped: 0, plan: [], diff: null } : before;
+  const all = [...known.entries, ...event.entries];
   const dropped = Math.max(0, all.length - MAX_ENTRIES);
   return {
-    runId: told.run_id,
-    isLive: told.live,
-    isCut: told.truncated || dropped > 0 || known.dropped > 0,
+    runId: event.run_id,
+    isLive: event.live,
+    isCut: event.truncated || dropped > 0 || known.dropped > 0,
     entries: dropped === 0 ? all : all.slice(dropped),
     dropped: known.dropped + dropped,
-    plan: told.plan ?? known.plan,
-    diff: told.diff ?? known.diff,
+    plan: event.plan ?? known.plan,
+    diff: event.diff ?? known.diff,
   };
 }
 

@@ -60,8 +60,8 @@ interface AgentLimit {
 }
 
 /** The data of codex has no fixed shape; unknown entries are skipped. */
-export function agentLimits(told: StateView['rate_limits']): AgentLimit[] {
-  const outer = fieldsOf(told);
+export function agentLimits(reported: StateView['rate_limits']): AgentLimit[] {
+  const outer = fieldsOf(reported);
   const limits = 'rateLimits' in outer ? fieldsOf(outer.rateLimits) : outer;
   return ['primary', 'secondary'].flatMap((name) => {
     const limit = fieldsOf(limits[name]);

@@ -98,31 +98,31 @@ interface ErrorContext {
 export function errorFrom(error: ProgramError, request: ProgramRequest, context: ErrorContext): BatonError {
   const { code, message } = error;
   const { method } = request;
-  const said = message === null ? '' : ` It says: ${shown(message, context.mask)}`;
+  const detail = message === null ? '' : ` It says: ${shown(message, context.mask)}`;
   if (code === 'auth')
     return new BatonError(
       'tracker_auth',
-      `The tracker program has no access (${method}). ${authAdvice(context)}${said}`,
+      `The tracker program has no access (${method}). ${authAdvice(context)}${detail}`,
     );
   if (code === 'rate_limited') {
     const resetAtMs = resetTime(error, context.nowMs);
     const until = new Date(resetAtMs).toISOString();
-    const text = `The tracker program says that its tracker limits requests until ${until}. Nothing to do: Baton waits.${said}`;
+    const text = `The tracker program says that its tracker limits requests until ${until}. Nothing to do: Baton waits.${detail}`;
     return new BatonError('tracker_rate_limited', text, { resetAtMs });
   }
   if (code === 'unsupported' && isChange(request))
-    return new BatonError('tracker_refused', `${unsupportedChange(method)}${said}`);
+    return new BatonError('tracker_refused', `${unsupportedChange(method)}${detail}`);
   if (code === 'unsupported')
     return new BatonError(
       'tracker_response',
-      `The tracker program does not know ${method}. Add it to the program.${said}`,
+      `The tracker program does not know ${method}. Add it to the program.${detail}`,
     );
   if (isChange(request) && (code === 'not_found' || code === 'refused')) {
     const reason = code === 'not_found' ? 'the issue does not exist any more' : 'the tracker would not do it';
-    return new BatonError('tracker_refused', `${method} was refused: ${reason}.${said}`);
+    return new BatonError('tracker_refused', `${method} was refused: ${reason}.${detail}`);
   }
   const shownCode = shown(code, context.mask);
-  return new BatonError('tracker_status', `The tracker program failed at ${method} (${shownCode}).${said}`);
+  return new BatonError('tracker_status', `The tracker program failed at ${method} (${shownCode}).${detail}`);
 }
 
 export function unsupportedChange(method: string): string {

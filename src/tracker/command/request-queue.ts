@@ -1,4 +1,4 @@
-import { setImmediate as otherWork } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { BatonError } from '../../domain/errors.js';
 import { lastLines, shown } from '../../text/neutralise.js';
 import type { ProgramProcess } from '../program.js';
@@ -82,7 +82,7 @@ export class RequestQueue {
       clearTimeout(timer);
       this.#current = null;
       // The caller may now send the next request of a change, which goes first.
-      await otherWork();
+      await yieldToEventLoop();
     }
     this.#working = null;
   }

@@ -46,7 +46,7 @@ function repoOf(settings: ProviderSettings): RepoName {
   const written = settings.needText('repo', 'owner/name');
   const [, owner, name] = /^([A-Za-z0-9][A-Za-z0-9_-]{0,99})\/([A-Za-z0-9._-]{1,100})$/.exec(written) ?? [];
   if (owner === undefined || name === undefined || /^\.{1,2}$|\.git$/i.test(name))
-    throw settings.wrong('repo', 'must be owner/name, without address and ending');
+    throw settings.wrong('repo', 'must be owner/name, not an address, and without `.git`');
   return { owner, name };
 }
 

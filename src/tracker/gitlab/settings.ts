@@ -36,13 +36,13 @@ export function readGitlabSettings(options: Pick<TrackerOptions, 'config' | 'sec
   };
 }
 
-/** Strict, since it becomes part of every path. */
+/** Strict, because the project becomes part of every path. */
 function projectOf(settings: ProviderSettings): string {
   const written = settings.needText('project', 'group/project');
   const isNumber = /^[1-9]\d{0,14}$/.test(written);
   const isPath = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/.test(written);
   if (isNumber || (isPath && written.length <= 500 && !/\.git$/i.test(written))) return written;
-  throw settings.wrong('project', 'must be group/project or a number, without address and ending');
+  throw settings.wrong('project', 'must be group/project or a number, not an address, and without `.git`');
 }
 
 /** Accepts the address of the API, too. */

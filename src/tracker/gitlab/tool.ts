@@ -110,7 +110,7 @@ const IDENTITIES = ['sudo', 'private_token', 'access_token', 'job_token'];
 /** An epic belongs to a group: adding an issue to it changes the epic. */
 const EPICS = ['epic_id', 'epic_iid'];
 
-/** Throws `ToolRefusal` for parameters that act as somebody else, reach out of the project, or carry commands. */
+/** Throws `ToolRefusal` for parameters that act as another user, reach out of the project, or carry commands. */
 function checkContent({ method, query, body }: RestCall, project: string): void {
   const fields = fieldsOf(body);
   // GitLab takes `;` for `&`.

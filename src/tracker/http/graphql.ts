@@ -21,7 +21,7 @@ export interface GraphqlRequest {
 /** The `data` of a response. An error counts whatever the status is. */
 export async function graphql(request: GraphqlRequest): Promise<Fields> {
   const { reading, name, path, query, variables } = request;
-  // Some trackers send errors with 400, which tell more than the status.
+  // Some trackers send errors with 400, whose messages have more details than the status.
   const { body, status, headers } = await reading.ask({
     method: 'POST',
     path,
@@ -36,8 +36,11 @@ export async function graphql(request: GraphqlRequest): Promise<Fields> {
   }
   const failures = problems.filter((problem) => request.isShownInData?.(problem) !== true);
   if (failures.length > 0 || (errors !== undefined && errors !== null && !Array.isArray(errors))) {
-    const said = failures.map(({ message }) => textOf(message) ?? 'no reason given').join('; ');
-    throw new BatonError('tracker_response', `${name} refused a query: ${shown(said, (text) => request.mask(text))}`);
+    const reasons = failures.map(({ message }) => textOf(message) ?? 'no reason given').join('; ');
+    throw new BatonError(
+      'tracker_response',
+      `${name} refused a query: ${shown(reasons, (text) => request.mask(text))}`,
+    );
   }
   if (status === 400) throw new BatonError('tracker_status', `${name}: POST ${path} answered 400.`, { status });
   if (typeof data !== 'object' || data === null) {

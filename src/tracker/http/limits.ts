@@ -4,7 +4,7 @@ import { fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { RateLimit } from '../../domain/ports.js';
 import { shown } from '../../text/neutralise.js';
 
-/** Reads the quota and the cost of a response (1 by default) from its headers; null when they tell nothing. */
+/** Reads the quota and the cost of a response (1 by default) from its headers; null when they have none. */
 export type ReadQuota = (headers: IncomingHttpHeaders, nowMs: number) => RateLimit | null;
 
 /** For a rate limit without a reset time. */

@@ -214,7 +214,7 @@ export class TrackerHttp {
     const nowMs = Date.now();
     const text = raw.body.toString('utf8');
     const where = { name: this.name, method, path: this.#shownPath(url), tokenFrom: this.#options.tokenFrom };
-    const mask = (said: string) => this.#options.mask(said);
+    const mask = (message: string) => this.#options.mask(message);
     // A 503 with a time for the next try means busy, not broken.
     const isBusy = raw.status === 429 || (raw.status === 503 && raw.headers['retry-after'] !== undefined);
     if (isBusy || isRateLimit?.(raw.status, raw.headers, text) === true) {

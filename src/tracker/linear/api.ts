@@ -99,8 +99,8 @@ export class LinearApi {
       is('INPUT_ERROR', 'ENTITY_NOT_FOUND', 'invalid input', 'user error') || message.startsWith('Entity not found');
     if (!mayRefuse || !isRefusal) return null;
     const { userPresentableMessage } = fieldsOf(error.extensions);
-    const said = reasonIn(JSON.stringify({ message: textOf(userPresentableMessage) ?? message }), mask);
-    return new BatonError('tracker_refused', `Linear refuses: ${said}`);
+    const reason = reasonIn(JSON.stringify({ message: textOf(userPresentableMessage) ?? message }), mask);
+    return new BatonError('tracker_refused', `Linear refuses: ${reason}`);
   }
 
   get #where(): RequestInfo {

@@ -1,7 +1,7 @@
 import { type BigIntStats, constants, lstatSync } from 'node:fs';
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { setImmediate as otherWork } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Issue } from '../../domain/issue.js';
 import { normaliseIssue } from '../normalise-issue.js';
 import { parseTask, type Task } from './parse-task.js';
@@ -11,7 +11,7 @@ import { UnreadableTaskError } from './sections.js';
 export type TaskFile = {
   readonly path: string;
   readonly name: string;
-} /** `issue` is what the file alone says; its folder and other files decide state and blockers. */ & (
+} /** `issue` has only the data of the file; its folder and other files decide state and blockers. */ & (
   | { readonly task: Task; readonly issue: Issue }
   /** `hint` is an id found in the text. */
   | { readonly task: null; readonly problem: string; readonly hint: string | null }
@@ -19,7 +19,7 @@ export type TaskFile = {
 
 /** Opening a file takes several trips to the thread pool, which has four threads. */
 const PARALLEL = 8;
-/** File times have steps of some milliseconds: two changes within one step cannot be told apart. */
+/** File times have steps of some milliseconds: two changes within one step look the same. */
 const SETTLED_MS = 200;
 /** Other work runs between two slices. */
 const SLICE_MS = 5;
@@ -49,7 +49,7 @@ export class TaskFiles {
         cache.set(name, before);
       } else changed.push(index);
       if (performance.now() < sliceEndsAt) continue;
-      await otherWork();
+      await yieldToEventLoop();
       if (signal.aborted) return [];
       sliceEndsAt = performance.now() + SLICE_MS;
     }

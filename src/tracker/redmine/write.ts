@@ -80,8 +80,8 @@ async function putIssue(number: number, issue: object, { reading, mask }: Change
   const path = `/issues/${number}.json`;
   const { status, body } = await reading.ask({ method: 'PUT', path, body: { issue }, accept: [404, 409, 422] });
   if (status < 400) return;
-  const said = body === null ? '' : reasonIn(JSON.stringify(body), mask);
-  const reason = said === '' ? `it answered ${status}` : said;
+  const given = body === null ? '' : reasonIn(JSON.stringify(body), mask);
+  const reason = given === '' ? `it answered ${status}` : given;
   throw refusal(`Redmine changed nothing on ${identifierOf(number)}: ${reason}.`);
 }
 
