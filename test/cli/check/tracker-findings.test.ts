@@ -12,6 +12,9 @@ import type { FakeTracker } from '../../support/trackers/fake-tracker.js';
 import { world } from '../cli-fixture.js';
 import { contextFor, type Given, workflowFor } from './tracker-context.js';
 
+const LIMIT_MS = 15_000;
+const LIST_LIMIT_MS = 60_000;
+
 const FAKES: { readonly [kind: string]: () => Promise<FakeTracker> } = {
   github: startFakeGithub,
   gitlab: startFakeGitlab,
@@ -225,9 +228,6 @@ describe('webhooks', () => {
     expect(await checked(await startFakeGithub(), { rest, env: { HOOK: SECRET } })).toMatchObject({ code: 0 });
   });
 });
-
-const LIMIT_MS = 15_000;
-const LIST_LIMIT_MS = 60_000;
 
 test('a tracker that does not answer is reported after a timeout', async () => {
   const fake = await startFakeGithub();

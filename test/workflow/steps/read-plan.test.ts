@@ -6,6 +6,9 @@ import { BUILT_IN_PROMPT, parseWorkflow } from '../../../src/workflow/load-workf
 import { optionsWith } from '../workflow-fixture.js';
 import { definition, faultOf, loadSteps, stepOf } from './plan-fixture.js';
 
+const LLM = (id: string) => `{id: ${id}, kind: llm, model: m, prompt: p}`;
+const AUTO = '{id: z, kind: agent, backend: auto}';
+
 const EVERYTHING = `runtime: {backend: cli, max_inline_output_bytes: 1000}
 capabilities: {connect_timeout_ms: 5000, modules: [fs, chat]}
 executors:
@@ -184,9 +187,6 @@ test('more than 500 steps are rejected', async () => {
     'steps has 501 steps in total, and at most 500 are allowed',
   );
 });
-
-const LLM = (id: string) => `{id: ${id}, kind: llm, model: m, prompt: p}`;
-const AUTO = '{id: z, kind: agent, backend: auto}';
 
 test('all errors of settings, steps, services, executors and definitions are reported together, each with its position and code', async () => {
   const error = await faultOf(
