@@ -62,7 +62,7 @@ describe('baton answer on a terminal', () => {
     expect(replies(2)).toEqual([]);
   });
 
-  test('the first blank takes the first thing that is typed, and Enter on a later one throws nothing away', async () => {
+  test('the first field takes the first input, and Enter on a required field keeps earlier answers', async () => {
     const io = person(here);
 
     io.stdin.write('2\n\n17 shades of grey\n');

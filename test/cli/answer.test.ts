@@ -46,7 +46,7 @@ async function secondTurn(daemon: WorkingDaemon, id: number): Promise<void> {
 const parked = (daemon: WorkingDaemon, id: number) =>
   daemon.line((one) => one.msg === 'issue parked' && one.issue_identifier === `TASK-${id}`);
 
-describe('what an agent asks while it runs', () => {
+describe('a question of a running agent', () => {
   const here = askingProject('agent: { max_turns: 1 }', afterAll);
   let daemon: WorkingDaemon;
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe('what an agent asks while it runs', () => {
     await Promise.all([1, 2, 3, 4, 5, 6].map((id) => daemon.said('run asks a person', id)));
   });
 
-  test('an approval is given: the agent gets it in its turn', async () => {
+  test('an approval is given, and the agent receives it in its current turn', async () => {
     const answered = await here.baton('answer', 'TASK-1', '--accept');
     await daemon.said('run ended', 1);
 
@@ -66,7 +66,7 @@ describe('what an agent asks while it runs', () => {
     expect(resumed(here, 1)).toEqual([]);
   });
 
-  test('an approval is declined, and the run goes on', async () => {
+  test('an approval is declined, and the run continues', async () => {
     expect((await give(here, 2, { text: 'no' })).code).toBe(0);
 
     const { outcome } = await daemon.said('run ended', 2);
@@ -92,14 +92,14 @@ describe('what an agent asks while it runs', () => {
     expect(replies(here, 4)).toEqual([]);
   });
 
-  test('an answer without an issue is a mistake of usage', async () => {
+  test('an answer without an issue is a usage error', async () => {
     const whose = { code: 2, stdout: '', stderr: expect.stringContaining('name the issue to answer') };
 
     expect(await here.baton('answer', '--accept')).toMatchObject(whose);
     expect(await give(here, undefined, {}, 'q1')).toMatchObject(whose);
   });
 
-  test('words are given field by field', async () => {
+  test('text is given field by field', async () => {
     const answered = await give(here, 4, { fields: ['colour=dark = red', 'size=L'] });
     await daemon.said('run ended', 4);
 
@@ -107,7 +107,7 @@ describe('what an agent asks while it runs', () => {
     expect(replies(here, 4)).toEqual([{ answers: { colour: { answers: ['dark = red'] }, size: { answers: ['L'] } } }]);
   });
 
-  test('words are the rest of the line where there is one blank', async () => {
+  test('text is the rest of the line when one field is free', async () => {
     expect((await here.baton('answer', 'TASK-6', 'Ada', 'Lovelace')).code).toBe(0);
 
     await daemon.said('run ended', 6);
@@ -128,7 +128,7 @@ describe('what an agent asks while it runs', () => {
     });
   });
 
-  test('is not asked any more once the run is stopped', async () => {
+  test('is closed when the run is stopped', async () => {
     const other = await give(here, 3, { accept: true }, 'q9');
     await here.baton('stop', 'TASK-3');
     await parked(daemon, 3);
@@ -141,7 +141,7 @@ describe('what an agent asks while it runs', () => {
   });
 });
 
-describe('what an agent asked that was parked since', () => {
+describe('a question of a parked issue', () => {
   const here = askingProject('agent: { max_turns: 1, input_timeout_ms: 100 }', afterAll);
   let daemon: WorkingDaemon;
   beforeAll(async () => {
@@ -151,7 +151,7 @@ describe('what an agent asked that was parked since', () => {
     await Promise.all([1, 2].map((id) => parked(daemon, id)));
   });
 
-  test('is answered: a new run goes on on the same thread', async () => {
+  test('is answered: a new run continues on the same thread', async () => {
     const answered = await give(here, 1, { accept: true });
     await secondTurn(daemon, 1);
 
@@ -281,7 +281,7 @@ describe('an answer on the command line', () => {
 describe('a question on a terminal', () => {
   const field = (id: string, label: string, options: string[] = []) => ({ id, label, options });
 
-  test('says nothing twice', () => {
+  test('repeats no text', () => {
     const one = { ...words(), text: 'Version\nWhich version?', fields: [field('version', 'Which version?')] };
     const two = {
       ...words(),
@@ -295,7 +295,7 @@ describe('a question on a terminal', () => {
     expect(questionText(other, 80)).toBe('  │ The server asks\n  │ Your name (Ada)\n');
   });
 
-  test('stays behind its bar, however long its lines are and whatever is in them', () => {
+  test('has its bar on every line, however long the lines are and whatever they contain', () => {
     const text = `Run\u001b[2J\n${' '.repeat(90)}baton: accepted\r\nx`;
 
     const shown = questionText({ ...APPROVAL_QUESTION, text }, 80);

@@ -23,7 +23,7 @@ function baton(...args: string[]): Promise<{ code: number; stdout: string; stder
   });
 }
 
-describe('a person makes a mistake', () => {
+describe('invalid input', () => {
   test.each<[string, string | null, RegExp]>([
     ['no WORKFLOW.md', null, /missing_workflow_file[\s\S]*WORKFLOW\.md/],
     ['an empty file', '', /invalid_workflow_config[\s\S]*tracker[\s\S]*front matter/],
@@ -36,7 +36,7 @@ describe('a person makes a mistake', () => {
       /WORKFLOW\.md:4:\d+ agent\.max_turns .*many/,
     ],
     ['an unknown tracker', '---\ntracker: { kind: linaer }\n---\n', /unsupported_tracker_kind|invalid_workflow_config/],
-  ])('%s: one clear message, exit code 2, nothing made', async (_, text, message) => {
+  ])('%s: one clear message, exit code 2, nothing created', async (_, text, message) => {
     if (text !== null) writeFileSync(join(dir, 'WORKFLOW.md'), text);
 
     const { code, stdout, stderr } = await baton();
@@ -78,7 +78,7 @@ describe('a person makes a mistake', () => {
     [['demo', '--agent', 'claude'], 'Allowed choices are demo, codex'],
     [['render'], "missing required argument 'issue'"],
     [['init', '--tracker', 'lokal'], 'use local'],
-  ])('%j is refused with what is wrong', async (args, message) => {
+  ])('%j is refused with the reason', async (args, message) => {
     expect(await baton(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
   });
 

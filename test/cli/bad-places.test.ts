@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { place } from './command.js';
 
 describe('a place where it cannot work', () => {
-  test('a folder that is no git repository: init says what still works', async () => {
+  test('a folder that is not a git repository: init reports what still works', async () => {
     const here = place();
 
     const { code, stdout, stderr } = await here.baton('init');
@@ -37,7 +37,7 @@ describe('a place where it cannot work', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/store_failed: .*taken.*--state-dir/) });
   });
 
-  test.skipIf(process.platform !== 'linux')('a state directory where none can be is told at once', async () => {
+  test.skipIf(process.platform !== 'linux')('an impossible state directory is reported at once', async () => {
     const here = place();
     here.workflow();
     here.issue(1, 'A', 'x');
@@ -47,7 +47,7 @@ describe('a place where it cannot work', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/\/proc\/baton.*--state-dir/) });
   });
 
-  test('an empty HOME puts nothing into the folder that one is in', async () => {
+  test('an empty HOME writes nothing to the current folder', async () => {
     const here = place();
     here.workflow();
 
@@ -56,7 +56,7 @@ describe('a place where it cannot work', () => {
     expect(readdirSync(here.dir).sort()).not.toContain('.local');
   });
 
-  test('a temp folder that is not there is named, with what to set', async () => {
+  test('a missing temporary folder is named, with the variable to set', async () => {
     const here = place();
     here.workflow();
     here.issue(1, 'A', 'x');
@@ -79,7 +79,7 @@ describe('a place where it cannot work', () => {
     expect(code).toBe(0);
   });
 
-  test('a backlog that is not there: what to do is told by run, check and render', async () => {
+  test('a missing backlog: run, check and render print the remedy', async () => {
     const here = place();
     here.workflow();
 

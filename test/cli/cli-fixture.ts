@@ -27,7 +27,7 @@ export function world(overrides: Partial<Pick<Io, 'isTTY'>> & { env?: NodeJS.Pro
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
   const [dir, homeDir, bin] = [join(base, 'project'), join(base, 'home'), join(base, 'bin')];
   for (const folder of [dir, homeDir, bin]) mkdirSync(folder);
-  // /etc/profile sets a PATH of its own; this is what people do about it.
+  // /etc/profile replaces PATH; users restore it in this way.
   writeFileSync(join(homeDir, '.profile'), `PATH="${bin}:$PATH"\n`);
   const out: string[] = [];
   const err: string[] = [];

@@ -37,7 +37,7 @@ export interface Started {
   readonly ended: Promise<Result>;
 }
 
-/** An empty folder and a home of its own, until `whenOver`: the end of the test, or of the file with `afterAll`. */
+/** An empty folder and a new home, deleted in `whenOver`: after the test, or after the file with `afterAll`. */
 export function place(whenOver: (undo: () => void) => void = onTestFinished): Place {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'baton-cmd-')));
   const children: ChildProcess[] = [];
@@ -47,7 +47,7 @@ export function place(whenOver: (undo: () => void) => void = onTestFinished): Pl
   });
   const [dir, home, tmp] = [join(base, 'project'), join(base, 'home'), join(base, 'tmp')];
   for (const folder of [dir, home, tmp]) mkdirSync(folder);
-  // What a daemon that is killed leaves goes with the rest.
+  // Files of a killed daemon are deleted with the folder.
   const env = { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: tmp, BATON_DEMO_PACE_MS: '0' };
   const launch = (stdout: 'pipe' | number, args: readonly string[], more = {}) => {
     const options = { cwd: dir, env: { ...env, ...more } };

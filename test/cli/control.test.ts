@@ -38,7 +38,7 @@ describe('a daemon at work', () => {
     expect((await here.baton('explain', 'TASK-3')).stdout).toContain('parked as stopped_by_operator');
   });
 
-  test('message steers the turn of a running agent, with words or from standard input', async () => {
+  test('message steers the turn of a running agent, with an argument or from standard input', async () => {
     const said = await here.baton('message', 'TASK-2', 'mind', 'the gap');
     const io = person(here);
     io.stdin.end('and the\nplatform\n');
@@ -54,7 +54,7 @@ describe('a daemon at work', () => {
     expect(late).toMatchObject({ code: 1, stderr: expect.stringMatching(/^baton: not_running: /) });
   });
 
-  test('stop and retry end a run and begin another, and say what comes of it', async () => {
+  test('stop and retry end a run and start another, and print the effect', async () => {
     const stopped = await here.baton('stop', 'TASK-1');
     await daemon.said('issue parked', 1);
     const again = await asked('stop', 'task-1');
@@ -79,7 +79,7 @@ describe('a daemon at work', () => {
     ['message', (name, io) => message({ issue: name, words: ['x'], target: {} }, io)],
     ['answer', (name, io) => answer({ issue: name, given: ACCEPTED, question: undefined, target: {} }, io)],
     ['explain', (name, io) => explain({ issue: name, json: false, target: {} }, io)],
-  ])('%s of an issue that is not there says so, with the one that was meant', async (_, command) => {
+  ])('%s of an unknown issue suggests a similar one', async (_, command) => {
     const result = await told(here, (io) => command('TSAK-1', io));
     const other = await told(here, (io) => command('TASK-99', io));
 
@@ -89,14 +89,14 @@ describe('a daemon at work', () => {
     expect(other).toMatchObject({ code: 1, stderr: expect.not.stringContaining('Did you mean') });
   });
 
-  test('explain of an issue that is done gives each advice once', async () => {
+  test('explain of a finished issue prints each advice once', async () => {
     const { stdout } = await told(here, (io) => explain({ issue: 'TASK-4', json: false, target: {} }, io));
 
     expect(stdout).toMatch(/✗ not_terminal .*\n\s+→ move it to .* in the tracker\n✗ active_state /);
     expect(stdout.match(/→ move it/g)).toHaveLength(1);
   });
 
-  test('an issue may be called as a route is', async () => {
+  test('an issue may have the name of a route', async () => {
     const results = await Promise.all(
       ['events', 'state', 'stats', 'page'].map((name) => told(here, (io) => logs({ ...LAST, issue: name }, io))),
     );
@@ -112,7 +112,7 @@ const ACCEPTED = { text: undefined, accept: true, decline: false, fields: [] };
 const LAST = { follow: false, raw: false, all: false };
 
 describe('baton pause and resume', () => {
-  test('nothing new is started in between, also after kill -9 and a restart', async () => {
+  test('no run starts while paused, also after kill -9 and a restart', async () => {
     const here = project('hangs', ['on']);
     const first = await daemonIn(here);
     const paused = await here.baton('pause');
@@ -135,7 +135,7 @@ describe('baton pause and resume', () => {
   });
 });
 
-test('a message that says nothing is a mistake', async () => {
+test('an empty message is a usage error', async () => {
   const here = project('hangs');
   const say = (...words: string[]) => told(here, (io) => message({ issue: 'TASK-1', words, target: {} }, io));
 
@@ -157,7 +157,7 @@ describe('without a daemon', () => {
     ['answer', (io) => answer({ issue: undefined, given: NOTHING, question: undefined, target: {} }, io)],
     ['message', (io) => message({ issue: 'TASK-1', words: ['x'], target: {} }, io)],
     ['pause', (io) => change({ issue: null, action: 'pause', target: {} }, io)],
-  ])('baton %s says that none is running, and how to start one', async (_, command) => {
+  ])('baton %s reports that none is running, and how to start one', async (_, command) => {
     const { code, stderr } = await told(project('hangs'), command);
 
     expect(code).toBe(2);

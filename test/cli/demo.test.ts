@@ -143,7 +143,7 @@ test('the workflow loads without a warning, and names the folders beside it', as
   expect(prompt).toContain('not the first run');
 });
 
-test('the repository has one commit on main, with nothing of the user in it', async () => {
+test('the repository has one commit on main, without data of the user', async () => {
   const demo = await make(join(await tempFolder(), 'demo'));
 
   expect(await git(demo.repository, 'symbolic-ref', 'HEAD')).toBe('refs/heads/main');
@@ -154,7 +154,7 @@ test('the repository has one commit on main, with nothing of the user in it', as
   expect(await git(demo.repository, 'fsck', '--strict')).toBe('');
 });
 
-test("the user's own git settings have no say", async () => {
+test('the git settings of the user have no effect', async () => {
   const base = await tempFolder();
   const config = '[init]\n\tdefaultBranch = trunk\n[commit]\n\tgpgsign = true\n[user]\n\tuseConfigOnly = true\n';
   await writeFile(join(base, '.gitconfig'), config);
@@ -196,7 +196,7 @@ test('an empty folder is used; beside an earlier demo another one is made', asyn
   expect(await readFile(first.workflowPath, 'utf8')).toBe(`${kept}\nmine`);
 });
 
-test('in a folder with anything else in it nothing is made', async () => {
+test('in a folder that is not empty nothing is created', async () => {
   const base = await tempFolder();
   await writeFile(join(base, '.gitignore'), 'dist\n');
   await writeFile(join(base, 'file'), 'mine');
@@ -207,7 +207,7 @@ test('in a folder with anything else in it nothing is made', async () => {
   expect((await readdir(base)).sort()).toEqual(['.gitignore', 'file']);
 });
 
-test('a folder that cannot be written is named, with what to do', async () => {
+test('an unwritable folder is named, with the remedy', async () => {
   const base = await tempFolder();
   const locked = join(base, 'locked');
   await mkdir(locked, { mode: 0o555 });
@@ -227,7 +227,7 @@ test('without git the message names git', async () => {
   await expect(makeDemo(join(base, 'demo'), { agentCommand: 'x', env: { PATH: base } })).rejects.toThrow('install git');
 });
 
-test('a path with quotes, spaces and dollars reaches git as it is', async () => {
+test('a path with quotes, spaces and dollars reaches git unchanged', async () => {
   const demo = await make(join(await tempFolder(), `it's a "$HOME" demo`));
 
   const { workflow } = await loadWorkflow(demo.workflowPath, { env: {}, homeDir: '/', trackerKinds: LOCAL });

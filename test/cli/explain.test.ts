@@ -31,7 +31,7 @@ describe('baton explain', () => {
     );
   });
 
-  test('of an issue that does not run: what keeps it first, with what to do, in one column', async () => {
+  test('shows first why an issue does not run, with the remedy, in one column', async () => {
     const { stdout } = await explained(board, 'TASK-2');
 
     const lines = stdout.split('\n');
@@ -46,7 +46,7 @@ describe('baton explain', () => {
     expect(lines[8]).toBe('✓ complete           it has an id, an identifier, a title and a state');
   });
 
-  test('of an issue in a state that is not worked on, which no daemon looks at', async () => {
+  test('explains an issue in an inactive state, which the daemon does not read', async () => {
     const { code, stdout } = await explained(board, 'TASK-3');
 
     expect(code).toBe(0);
@@ -54,7 +54,7 @@ describe('baton explain', () => {
     expect(stdout).toContain('✗ active_state       its state "Draft" is not among "To Do", "In Progress"');
   });
 
-  test('what others wrote cannot move the cursor, with or without a daemon', async () => {
+  test('text of other users cannot move the cursor, with or without a daemon', async () => {
     const alone = project('hangs');
     alone.issue(4, '"\\e[2J\\u202Etitle"', 'x', 'status: "Draft"\nlabels: [baton]');
 
@@ -83,7 +83,7 @@ describe('baton explain', () => {
       });
   });
 
-  test('without a daemon looks at the tracker, and says so first', async () => {
+  test('without a daemon reads the tracker, and states that first', async () => {
     const here = project('hangs');
     issue(here, 1, 'One', '[]');
     issue(here, 2);
@@ -97,7 +97,7 @@ describe('baton explain', () => {
     expect(free.stdout).toContain('\nNo rule would prevent it from running.\n');
   });
 
-  test('a workflow that cannot be read is a mistake of the settings', async () => {
+  test('an unreadable workflow is a configuration error', async () => {
     const here = project('hangs');
     here.write('WORKFLOW.md', '---\nagent: 7\n---\n');
 

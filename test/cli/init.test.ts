@@ -34,8 +34,8 @@ function repository(io: World, remote?: string): World {
   return io;
 }
 
-describe('what is written', () => {
-  test('in a repository with a remote: its address, a label gate, two agents, a first issue; and what to do next', async () => {
+describe('the written files', () => {
+  test('in a repository with a remote: its address, a label gate, two agents, a first issue, and the next commands', async () => {
     const io = repository(world(), 'git@example.org:team/app.git');
     io.program('codex', '#!/bin/sh\n');
 
@@ -56,7 +56,7 @@ describe('what is written', () => {
     expect(parse(readFileSync(join(io.dir, 'backlog/config.yml'), 'utf8'))).toMatchObject({ project_name: 'project' });
   });
 
-  test.each([false, true])('it says how each of its gates is opened (steps: %s)', async (steps) => {
+  test.each([false, true])('every gate explains how to open it (steps: %s)', async (steps) => {
     const io = repository(world());
     io.program('codex', '#!/bin/sh\n');
     await start(io, { yes: true, steps });
@@ -98,7 +98,7 @@ describe('what is written', () => {
     expect(git(dir, 'show', 'baton/TASK-1:HELLO.md')).toBe('hello');
   });
 
-  test('a login in the address of the remote is left out, and said, but never shown', async () => {
+  test('a login in the address of the remote is removed with a remark, and never shown', async () => {
     const io = repository(world(), 'https://user:sekret-token@example.org/team/app.git');
 
     await start(io, { yes: true });
@@ -123,7 +123,7 @@ describe('what is written', () => {
     ['a line break', 'https://example.org/a\nb'],
     ['a terminal code', 'https://example.org/\u001b[31ma'],
     ['text that runs backwards', 'https://example.org/\u202ea'],
-  ])('an address with %s is refused, and not shown as it is', async (_, url) => {
+  ])('an address with %s is refused, and never shown unchanged', async (_, url) => {
     const io = repository(world({ isTTY: true }), url);
     io.stdin.end('\n\n\n\n\n');
 
@@ -132,7 +132,7 @@ describe('what is written', () => {
     expect(io.err()).toContain('control characters');
   });
 
-  test('a folder whose name breaks lines is refused: scripts would name it', async () => {
+  test('a folder with a line break in its name is refused, because scripts contain it', async () => {
     const io = world();
     const dir = join(io.dir, 'a\nb');
     mkdirSync(dir);
@@ -195,7 +195,7 @@ describe('what is written', () => {
     expect(io.err()).toContain('npm install -g @openai/codex');
   });
 
-  test('odd names stay what they are: no YAML, no shell, no Liquid comes of them', async () => {
+  test('odd names are escaped in YAML, shell and Liquid', async () => {
     const io = world();
     const label = 'yes: [#x] "\'{{ a }}';
     const url = `/repos/a b'$(touch x);{{ y }}.git`;
@@ -211,7 +211,7 @@ describe('what is written', () => {
     ]);
   });
 
-  test('the agent that ships can be chosen, and is proposed where codex is missing', async () => {
+  test('the demo agent can be chosen, and is proposed without codex', async () => {
     const io = world({ env: { PATH: '/usr/bin:/bin' } });
 
     await start(io, { yes: true, demoAgentCommand: "node '/x y/agent.js'" });
@@ -230,7 +230,7 @@ describe('what is written', () => {
     );
   });
 
-  test('a backlog that is there is left as it is', async () => {
+  test('an existing backlog is not changed', async () => {
     const io = world();
     io.write('backlog/tasks/mine.md', 'mine');
 
@@ -249,7 +249,7 @@ describe('what is written', () => {
   });
 });
 
-describe('nothing is overwritten, and nothing is left of what failed', () => {
+describe('init overwrites nothing, and a failure leaves nothing behind', () => {
   test.each([
     ['a file', (path: string) => writeFileSync(path, 'mine')],
     ['a dangling symlink', (path: string) => symlinkSync('/nowhere/at/all', path)],
@@ -262,7 +262,7 @@ describe('nothing is overwritten, and nothing is left of what failed', () => {
     expect(readdirSync(io.dir)).toEqual(['WORKFLOW.md']);
   });
 
-  test('a read-only folder: exit 1 and what to do', async () => {
+  test('a read-only folder: exit 1 and the remedy', async () => {
     const io = world();
     const locked = join(io.dir, 'locked');
     mkdirSync(locked, { mode: 0o555 });
@@ -276,7 +276,7 @@ describe('nothing is overwritten, and nothing is left of what failed', () => {
     expect(readdirSync(locked)).toEqual([]);
   });
 
-  test('a folder that is not there: exit 2', async () => {
+  test('a missing folder: exit 2', async () => {
     const io = world();
 
     expect(await start(io, { yes: true, dir: 'nope' })).toBe(2);
@@ -297,7 +297,7 @@ describe('nothing is overwritten, and nothing is left of what failed', () => {
   });
 });
 
-describe('asking', () => {
+describe('questions of init', () => {
   test('on a terminal every question has its default, and an empty answer takes it', async () => {
     const io = world({ isTTY: true });
     io.stdin.write('robot\n\n');
@@ -311,14 +311,14 @@ describe('asking', () => {
     expect(config.hooks.scripts.after_create).toBeNull();
   });
 
-  test('flags are not asked for', async () => {
+  test('values of flags are not asked', async () => {
     const io = world({ isTTY: true });
 
     expect(await start(io, { label: 'x', repoUrl: 'none' })).toBe(0);
     expect(io.out()).not.toContain('?');
   });
 
-  test('an end of the input in the middle leaves nothing behind', async () => {
+  test('an early end of the input leaves nothing behind', async () => {
     const io = world({ isTTY: true });
     io.stdin.end('robot\n');
 
@@ -327,7 +327,7 @@ describe('asking', () => {
     expect(readdirSync(io.dir)).toEqual([]);
   });
 
-  test('without a terminal the proposals are taken', async () => {
+  test('without a terminal the proposals are used', async () => {
     const io = world();
 
     expect(await start(io)).toBe(0);

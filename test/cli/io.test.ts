@@ -8,10 +8,10 @@ test.each([
   ['/project/node_modules/.bin/baton', 'npx baton'],
   ['/project/dist/src/main.js', 'node dist/src/main.js'],
   ['/else where/main.js', "node '/else where/main.js'"],
-])('called as %s, we say %s', (script, said) => {
+])('called as %s, messages name the command %s', (script, said) => {
   expect(invocation(['/usr/bin/node', script], '/project')).toBe(said);
 });
 
-test('a word of a shell command stays one word, whatever is in it', () => {
+test('a quoted shell argument stays one argument, whatever it contains', () => {
   expect(shellWord("a'b $(x)")).toBe(`'a'\\''b $(x)'`);
 });

@@ -23,7 +23,7 @@ function run(number: number, more: Partial<LoggedRun> = {}): LoggedRun {
 }
 
 describe('the log of a run', () => {
-  test('is lines of local time and sentence, with what belongs to them indented', () => {
+  test('has lines with the local time and a sentence, with details indented', () => {
     const text = renderEntries(
       [
         entry('run 1 began', { kind: 'run' }),
@@ -41,7 +41,7 @@ describe('the log of a run', () => {
 `);
   });
 
-  test('on a terminal is broken between words, under its own margin', () => {
+  test('on a terminal is wrapped between words, with its indentation', () => {
     const text = renderEntries([entry('a sentence that is longer than it may be', { detail: 'x'.repeat(50) })], {
       ...FRAME,
       width: 40,
@@ -57,7 +57,7 @@ describe('the log of a run', () => {
     expect(text.split('\n').every((line) => widthOf(line) <= 40)).toBe(true);
   });
 
-  test('of a detail without end shows the beginning, and where the rest is', () => {
+  test('shows the beginning of a very long detail, and where to read the rest', () => {
     const detail = Array.from({ length: 100 }, (_, line) => `line ${line}`).join('\n');
 
     const lines = renderEntries([entry('printed', { detail })], FRAME).split('\n');
@@ -66,7 +66,7 @@ describe('the log of a run', () => {
     expect(lines.at(-2)).toBe('          │ … and 60 more lines, see --raw');
   });
 
-  test('SEC-17 shows what would move the cursor, and never does it', () => {
+  test('SEC-17 shows control sequences escaped', () => {
     const evil = '\u001b[2J\r\u009b1m\u202e';
 
     const text =
@@ -76,7 +76,7 @@ describe('the log of a run', () => {
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
-  test('begins with which run it is and what came of it', () => {
+  test('begins with the run and its outcome', () => {
     const started = formatMoment(NOON - 65_000, NOON);
     const failed = {
       reason: 'retry',
@@ -92,10 +92,10 @@ describe('the log of a run', () => {
   });
 });
 
-describe('the runs that are meant', () => {
+describe('the selected runs', () => {
   const runs = [run(12), run(3, { run_id: '5678ef-7' }), run(2, { run_id: 'abd-7' }), run(1)];
 
-  test('are the newest, all from the oldest on, or the one that is named', () => {
+  test('are the newest, all from the oldest on, or the named run', () => {
     const chosen = (choice: { run?: string; all?: boolean }) => {
       const found = chooseRuns(runs, { all: false, ...choice }, 'TASK-1');
       return typeof found === 'string' ? found : found.map(({ run_number }) => run_number);
@@ -112,28 +112,28 @@ describe('the runs that are meant', () => {
     expect(chosen({ run: '5678e' })).toEqual([3]);
   });
 
-  test('of an issue without runs are none', () => {
+  test('are empty for an issue without runs', () => {
     expect(chooseRuns([], { all: false }, 'TASK-1')).toEqual([]);
     expect(chooseRuns([], { all: false, run: '1' }, 'TASK-1')).toBe('TASK-1 has no run 1');
   });
 });
 
-describe('entries that were not seen yet', () => {
+describe('new entries', () => {
   const later = (ms: number) => ({ at: new Date(NOON + ms).toISOString() });
   const all = ['a', 'b', 'b', 'c', 'd'].map((text, at) => entry(text, later(at * 5_000)));
 
-  test('are those after the last one that was', () => {
+  test('follow the last seen entry', () => {
     for (let seen = 0; seen <= all.length; seen++)
       expect(unseenEntries(all.slice(0, seen), all)).toEqual(all.slice(seen));
   });
 
-  test('are found though a file dates them a moment later, and its beginning is gone', () => {
+  test('are found when the file has slightly later times and lost its beginning', () => {
     const inFile = all.slice(2).map((one, at) => ({ ...one, ...later((at + 2) * 5_000 + 3) }));
 
     expect(unseenEntries(all.slice(0, 4), inFile)).toEqual(inFile.slice(2));
   });
 
-  test('are all, where nothing fits', () => {
+  test('are all entries when nothing matches', () => {
     const others = [entry('x'), entry('d')];
 
     expect(unseenEntries(all, others)).toEqual(others);

@@ -93,7 +93,7 @@ describe('baton logs', () => {
     });
   });
 
-  test('outside of a workflow folder says that; exit 2', async () => {
+  test('outside of a workflow folder exits 2 with that reason', async () => {
     expect(await loggedOf(place(), 'TASK-1')).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^baton: daemon_not_running: there is no \/.*WORKFLOW\.md/),
@@ -111,7 +111,7 @@ describe('baton logs', () => {
 });
 
 describe('baton logs -f', () => {
-  test('goes on while a run does, and with the next daemon and the next run, telling nothing twice', async () => {
+  test('follows the run, the next daemon and the next run, and repeats nothing', async () => {
     const here = place();
     demoWorkflow(here);
     here.issue(1, 'Say hello', untilToldTo(here));

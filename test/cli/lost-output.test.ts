@@ -9,7 +9,7 @@ function board(): Place {
   return here;
 }
 
-describe('an output that nobody can read any more', () => {
+describe('an output without a reader', () => {
   test('its work is finished when the reader goes away: no stack trace, no process, no fault', async () => {
     const here = board();
 
@@ -22,7 +22,7 @@ describe('an output that nobody can read any more', () => {
     expect({ code, left: processesIn(here.dir) }).toEqual({ code: 0, left: [] });
   });
 
-  test.skipIf(process.platform !== 'linux')('a full disk is told and is no success', async () => {
+  test.skipIf(process.platform !== 'linux')('a full disk is reported as a failure', async () => {
     const here = board();
 
     const results = await Promise.all(

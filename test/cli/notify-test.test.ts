@@ -16,7 +16,7 @@ function withNotify(notify: string, env: NodeJS.ProcessEnv = {}): World {
 }
 
 describe('baton notify test', () => {
-  test('sends a sample to every target, says how it went, and shows no address', async () => {
+  test('sends a sample to every target, prints the result, and shows no address', async () => {
     const hook = await receiver(200);
     const io = withNotify("notify: { url: $HOOK, command: 'cat > got.json' }", { HOOK: hook.url });
 
@@ -40,14 +40,14 @@ describe('baton notify test', () => {
     expect(isUnwanted).toBe(kind === 'daily_report');
   });
 
-  test('another kind is refused, with those that there are', async () => {
+  test('an unknown kind is refused, with the known kinds', async () => {
     const io = withNotify("notify: { command: 'true' }");
 
     expect(await notifyTest(io, '--kind', 'nonsense')).toBe(2);
     expect(io.err()).toContain('asking, parked, hold, done, daily_report');
   });
 
-  test('one that does not arrive is 1, with why and what to do', async () => {
+  test('a failed delivery exits 1, with the reason and the remedy', async () => {
     const gone = await receiver(404);
     const io = withNotify("notify: { url: $HOOK, command: 'no-such-program' }", { HOOK: gone.url });
 
@@ -66,7 +66,7 @@ describe('baton notify test', () => {
     );
   });
 
-  test('what a command prints is masked and moves no cursor', async () => {
+  test('the output of a command is masked and cannot move the cursor', async () => {
     const io = withNotify(
       'notify: { url: $HOOK, command: \'printf "\\\\033[2J canary-secret-1 \\\\n" >&2; exit 127\' }',
       {
@@ -79,7 +79,7 @@ describe('baton notify test', () => {
     for (const text of ['\u001b', 'canary']) expect(io.out()).not.toContain(text);
   });
 
-  test('nothing to send to is 2, and so is a workflow that does not load', async () => {
+  test('no target exits 2, and so does a workflow that does not load', async () => {
     const nowhere = withNotify('');
     const faulty = withNotify('agent: { max_turns: x }');
 
@@ -90,7 +90,7 @@ describe('baton notify test', () => {
     expect(await notifyTest(world(), 'nowhere.md')).toBe(2);
   });
 
-  test('nothing of the command is left', async () => {
+  test('no process of the command survives', async () => {
     const nonce = newNonce();
     const io = withNotify(`notify: { command: '(exec -a left-${nonce} sleep 1000) & exit 0' }`);
 

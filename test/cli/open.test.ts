@@ -29,7 +29,7 @@ describe('the program that opens a URL', () => {
     return dir;
   };
 
-  test('is there where a person sits at a desktop', async () => {
+  test('is found in a desktop session', async () => {
     const dir = bin();
     const env = { PATH: `relative:/none:${dir}` };
     const desk = { platform: 'linux', isRoot: false } as const;
@@ -49,7 +49,7 @@ describe('the program that opens a URL', () => {
   });
 });
 
-describe('a way that leads on once', () => {
+describe('a one-time redirect', () => {
   const ask = (url: string, method = 'GET') => fetch(url, { method, redirect: 'manual' });
 
   test('redirects only the first request', async () => {
@@ -96,7 +96,7 @@ describe('a browser', () => {
     for (const name of ['args', 'env']) expect(readFileSync(`${out}.${name}`, 'utf8')).not.toContain('secret');
   });
 
-  test('that the program becomes stays when we go', async () => {
+  test('that the program becomes survives the command', async () => {
     const dir = folder();
     const out = join(dir, 'seen');
     const opener = program(dir, 'xdg-open', `echo $$ >${out}.pid; ${browse(out)} stay`);
@@ -147,7 +147,7 @@ describe('baton open', () => {
     expect(() => here.read('bin/opened')).toThrow();
   });
 
-  test('of a daemon without a port says how to get one; exit 1', async () => {
+  test('explains how to get a port when the daemon has none; exit 1', async () => {
     const here = place();
     demoWorkflow(here);
     await liveDaemon(here);

@@ -81,7 +81,7 @@ describe('baton render', () => {
     ['a faulty file', '---\ntracker: 1\n---\n', 2],
     ['a faulty prompt', `${WORKFLOW}{{ issue.nope }}`, 1],
     ['a prompt that does not parse', `${WORKFLOW}{% if %}`, 2],
-  ])('%s is told on stderr', async (_, text, code) => {
+  ])('%s is reported on stderr', async (_, text, code) => {
     const io = world();
     io.write('WORKFLOW.md', text);
 

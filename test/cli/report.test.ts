@@ -133,7 +133,7 @@ describe('baton report', () => {
   });
 });
 
-describe('a report of nothing', () => {
+describe('an empty report', () => {
   test('names the state directory and the last run', async () => {
     const io = world();
     io.write('WORKFLOW.md', WORKFLOW);
@@ -149,7 +149,7 @@ describe('a report of nothing', () => {
     expect(io.out()).toMatch(/^A +– +1 +finished/m);
   });
 
-  test('before the first start says that, and makes nothing', async () => {
+  test('before the first start reports that, and creates nothing', async () => {
     const io = world();
     io.write('WORKFLOW.md', WORKFLOW);
 
@@ -174,7 +174,7 @@ describe('a report of nothing', () => {
   });
 });
 
-describe('what cannot be reported', () => {
+describe('an invalid report request', () => {
   test.each(['', 'tomorrow', '2026-02-30'])('--since %j is a wrong call that names the forms', async (since) => {
     const io = world();
     io.write('WORKFLOW.md', WORKFLOW);
@@ -279,7 +279,7 @@ test.each([
   expect(await here.baton(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
 });
 
-test('the report of another folder is asked for by its workflow', async () => {
+test('the report of another folder is selected by its workflow', async () => {
   const here = project();
   here.write('elsewhere/x', '');
 

@@ -15,7 +15,7 @@ function board(settings = ''): Place {
   return here;
 }
 
-test('a file is called the same while it is worked on and in the logs: from the workspace on', async () => {
+test('a file has the same path relative to the workspace in progress output and in the logs', async () => {
   const here = place();
   here.workflow();
   here.issue(1, 'Say hello', '- write `hello.txt`: hello\n- write `deep/er/more.txt`: more');
@@ -46,7 +46,7 @@ describe('baton --once', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.not.stringContaining('error') });
   });
 
-  test('works on what became free the next time, and remembers the failed one', async () => {
+  test('runs newly eligible issues the next time, and remembers the failed issue', async () => {
     const here = board();
     await here.baton('--once');
 
@@ -95,7 +95,7 @@ describe('baton --once', () => {
     expect(stdout).toContain('– TASK-2  not started: parked as too_many_failures');
   });
 
-  test('with --log-file the log is in the file, and the screen stays as it is', async () => {
+  test('with --log-file the log is in the file, and the screen is unchanged', async () => {
     const here = place();
     here.workflow();
     here.issue(1, 'Say hello', '- write `hello.txt`: hello');
@@ -126,7 +126,7 @@ describe('baton --once', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/cannot be read.*backlog/s) });
   });
 
-  test('exits 1 on a hold and says what to do: no agent installed', async () => {
+  test('exits 1 on a hold with the remedy: no agent installed', async () => {
     const here = place();
     here.workflow();
     here.write('WORKFLOW.md', here.read('WORKFLOW.md').replace(/codex: .*/, 'codex: { command: no-such-agent }'));
@@ -140,7 +140,7 @@ describe('baton --once', () => {
 });
 
 describe('baton run --issue', () => {
-  test('works on that one only and streams what the agent does', async () => {
+  test('runs only that issue and streams the progress of the agent', async () => {
     const here = board();
 
     const { code, stdout } = await here.baton('run', '--issue', 'task-1');
@@ -155,7 +155,7 @@ describe('baton run --issue', () => {
     ['TASK-3', 'it waits for TASK-1 (To Do)'],
     ['TASK-9', 'There is no issue of that name in state "To Do" or "In Progress"'],
     ['TSK-1', 'Did you mean TASK-1?'],
-  ])('%s is not started, and why is told', async (name, why) => {
+  ])('%s is not started, and the reason is printed', async (name, why) => {
     const { code, stdout } = await board().baton('run', '--issue', name);
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining(why) });
@@ -163,7 +163,7 @@ describe('baton run --issue', () => {
 });
 
 describe('baton --dry-run', () => {
-  test('prints what would start in which order and why other issues would not, and creates nothing', async () => {
+  test('prints which issues would start, in order, and why others would not, and creates nothing', async () => {
     const here = board('agent: { max_concurrent_agents: 1 }');
     here.write('backlog/tasks/task-4 - broken.md', '---\nid: [\n');
 
@@ -189,7 +189,7 @@ describe('baton --dry-run', () => {
     expect(code).toBe(1);
   });
 
-  test('knows what an earlier run left behind', async () => {
+  test('includes the retries of an earlier run', async () => {
     const here = board();
     await here.baton('--once');
 
@@ -200,7 +200,7 @@ describe('baton --dry-run', () => {
 });
 
 describe('the daemon', () => {
-  test('works until it is stopped, sees edits at once, logs to the file, and leaves nothing', async () => {
+  test('works until it is stopped, applies edits at once, logs to the file, and cleans up', async () => {
     const here = place();
     here.workflow();
     here.write('WORKFLOW.md', here.read('WORKFLOW.md').replace('interval_ms: 300', 'interval_ms: 600000'));

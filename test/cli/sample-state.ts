@@ -24,7 +24,7 @@ export function frame(overrides: Partial<Frame> = {}): Frame {
 
 const TOKENS = { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, total_tokens: 0 };
 
-/** A daemon that has nothing to do, or what `parts` say. Counts follow the lists. */
+/** The state of an idle daemon, overridden by `parts`. Counts are derived from the lists. */
 export function stateWith(parts: Partial<StateView> = {}): StateView {
   const lists = {
     running: parts.running ?? [],

@@ -69,7 +69,7 @@ describe('baton state export', () => {
     const main = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
 
     const child = spawn(process.execPath, [main, 'state', 'export', '--state-dir', dir]);
-    // Nobody reads until it has written all that a pipe takes.
+    // The test reads only after the pipe is full.
     await once(child.stdout, 'readable');
     const state = JSON.parse(await text(child.stdout));
 
@@ -101,7 +101,7 @@ describe('baton state export', () => {
     expect(readdirSync(io.dir)).toEqual([]);
   });
 
-  test('finds the state of a workflow by itself', async () => {
+  test('finds the state of a workflow without a flag', async () => {
     const io = world();
     io.write('WORKFLOW.md', '---\ntracker: { kind: local }\n---\nGo\n');
 

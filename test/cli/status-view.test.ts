@@ -63,7 +63,7 @@ const BUSY = stateWith({
 });
 
 describe('the status of a daemon', () => {
-  test('shows first what needs a person, with the command to type', () => {
+  test('shows first the issues that need a person, with the command to type', () => {
     expect(renderStatus(BUSY, frame())).toBe(`/home/me/project/WORKFLOW.md
 2 need you · 2 running · 1 asking · 2 next · 2 waiting · 2 parked · 2 done
 pid 4242, up 3 h 12 min · 3 of 3 slots taken · 1.2M of 5M tokens today
@@ -123,7 +123,7 @@ All rules of an issue: baton explain <issue>
     expect(commands).toHaveLength(5);
   });
 
-  test('a quiet one is a few lines that say why nothing happens', () => {
+  test('an idle daemon is a few lines with the reason', () => {
     const why = `No issue of the tracker is in an active state ("To Do"); it is read again at ${ago(-18)}.`;
 
     expect(renderStatus(stateWith({ why_idle: why }), frame())).toBe(`/home/me/project/WORKFLOW.md
@@ -202,7 +202,7 @@ Needs you (1)
     expect(coloured).toContain('\u001b[33mwarning: WORKFLOW.md:4:1');
   });
 
-  test('of a thousand issues shows the first ones and how many more there are', () => {
+  test('shows the first of a thousand issues and the number of the others', () => {
     const many = stateWith({ ready: Array.from({ length: 1_000 }, (_, at) => readyIssue(at, 'One of many', NO_SLOT)) });
 
     const text = renderStatus(many, frame());
@@ -214,7 +214,7 @@ Needs you (1)
     expect(renderStatus(many, frame({ all: true }))).toContain('TASK-999 ');
   });
 
-  test('where issues wait for different things, each says for what', () => {
+  test('issues that wait for different reasons show their reasons', () => {
     const mixed = stateWith({ ready: [readyIssue(1, 'First'), readyIssue(2, 'Second', NO_SLOT)] });
 
     expect(renderStatus(mixed, frame())).toContain(`Next (2)
@@ -225,7 +225,7 @@ Needs you (1)
 `);
   });
 
-  test('a retry that is due stands in line and not among those that wait', () => {
+  test('a due retry is listed with the queued issues, not with the waiting ones', () => {
     const due = stateWith({
       ready: [{ ...readyIssue(9, 'Flaky', NO_SLOT), retry: true }],
       retrying: [waitingIssue(9, 'Flaky', { due: true, due_at: ago(3) })],
@@ -237,7 +237,7 @@ Needs you (1)
     expect(text).not.toContain('Waiting');
   });
 
-  test('says where a run stands', () => {
+  test('shows the progress of a run', () => {
     const phases = stateWith({
       running: [
         runningRun(1, 'a', { phase: 'claiming', last_event_at: null, started_at: null }),
@@ -263,7 +263,7 @@ Needs you (1)
     ]);
   });
 
-  test('SEC-17 text of issues, agents and trackers is shown and never obeyed', () => {
+  test('SEC-17 control sequences in text of issues, agents and trackers have no effect', () => {
     const evil = '\u001b[2J\u009b1m\r\nNeeds you (0)\u202e\u2028x';
     const hostile = stateWith({
       asking: [
@@ -328,7 +328,7 @@ Needs you (1)
     expect(text.match(/^.* 4 min · .*$/gm)?.map(widthOf)).toEqual([162, 162]);
   });
 
-  test('on a small screen that does not scroll every list gives up some of its lines', () => {
+  test('on a small screen that does not scroll every list is shortened', () => {
     const asked = BUSY.asking.flatMap((one) => [1, 2, 3].map((id) => ({ ...one, ...named(id, 'Ask') })));
     const busy = { ...BUSY, asking: asked };
 
@@ -348,7 +348,7 @@ Needs you (1)
     expect(lines.length).toBeLessThan(renderStatus(busy, frame()).split('\n').length);
   });
 
-  test('every row of what an agent asks stands behind its bar', () => {
+  test('every row of a question has the bar of the question', () => {
     const [asks] = BUSY.asking;
     const question = { id: 'q', kind: 'approval' as const, text: 'Run a command '.repeat(8).trim(), fields: [] };
     const long = stateWith({ asking: asks ? [{ ...asks, questions: [question] }] : [] });
@@ -359,7 +359,7 @@ Needs you (1)
     expect(rows?.every((row) => row.startsWith('          │ '))).toBe(true);
   });
 
-  test('what is wide takes its columns, and a title without end is cut', () => {
+  test('wide characters take two columns, and a very long title is cut', () => {
     const wide = stateWith({
       ready: [
         readyIssue(1, '漢字'.repeat(50)),
@@ -374,7 +374,7 @@ Needs you (1)
     expect(lines.filter((line) => line.endsWith('…'))).toHaveLength(3);
   });
 
-  test('colour only frames the text: without it the words are the same', () => {
+  test('the text is the same with and without colour', () => {
     const coloured = renderStatus(BUSY, frame({ paint: paintOf(true) }));
 
     expect(coloured).toContain('\u001b[33mNeeds you (2)\u001b[0m');
@@ -383,7 +383,7 @@ Needs you (1)
   });
 });
 
-test('every question has the command that answers it alone', () => {
+test('every question has the command that answers only it', () => {
   const field = (id: string) => ({ id, label: id, options: [] });
   const several = stateWith({
     asking: [
@@ -410,10 +410,10 @@ const HOUR = 3_600_000;
 const INSTANT = { wallMs: NOW, awakeMs: 0, day: '2026-11-18', dayEndsAtMs: NOW + 12 * HOUR };
 const NOTHING: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] };
 
-describe('what was stored', () => {
+describe('the stored state', () => {
   const facts = { path: '/home/me/WORKFLOW.md', storedAtMs: NOW - HOUR, start: 'baton' };
 
-  test('is shown with its time and the command that starts the daemon', () => {
+  test('is shown with its age and the command that starts the daemon', () => {
     const durable: Durable = {
       ...NOTHING,
       claims: { ...CLAIMS, D: parked('D') },
@@ -455,7 +455,7 @@ Done since yesterday (2)
 `);
   });
 
-  test('may be nothing at all', () => {
+  test('may be empty', () => {
     const text = renderStored(storedView(NOTHING, INSTANT), { ...facts, storedAtMs: null }, frame());
 
     expect(text).toBe(`/home/me/WORKFLOW.md
@@ -465,7 +465,7 @@ To start it: baton
   });
 });
 
-describe('every daemon of a person', () => {
+describe('the list of daemons of a user', () => {
   const holder = { pid: 4242, since: ago(600), workflow: '/home/me/one/WORKFLOW.md', stateDir: '/state/one' };
 
   test('is shown in a few lines', () => {
@@ -517,17 +517,17 @@ More about a daemon: baton status <workflow>
 `);
   });
 
-  test('may be none', () => {
+  test('may be empty', () => {
     expect(renderDaemons([], frame())).toBe(
       'No daemon of yours is running, and there is no WORKFLOW.md in this folder.\nTo make one: baton init\n',
     );
   });
 });
 
-describe('a change that a person would see', () => {
+describe('a visible change', () => {
   const before = stateWith({ running: [runningRun(1, 'a')], ready: [readyIssue(2, 'b', 'no free slot')] });
 
-  test('is not that time goes on, that the tracker was read, or that tokens are spent', () => {
+  test('is not the time, a poll of the tracker, or spent tokens', () => {
     const later = {
       ...before,
       generated_at: ago(-60),

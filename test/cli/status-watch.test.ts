@@ -17,7 +17,7 @@ function board(whenOver?: Parameters<typeof place>[0]): Place {
   return here;
 }
 
-/** A command on a terminal of its own, as a person has one. */
+/** A command on a new terminal, as a user has it. */
 function onTerminal(here: Place, columns: number, ...args: string[]) {
   const { cwd, env } = ioOf(here);
   const command = `tty; echo pid $$; stty cols ${columns} rows 30; exec '${process.execPath}' '${MAIN}' ${args.join(' ')}`;
@@ -33,13 +33,13 @@ function onTerminal(here: Place, columns: number, ...args: string[]) {
   return {
     ended,
     text,
-    /** What was drawn last. */
+    /** The last drawn screen. */
     screen: () => text().slice(text().lastIndexOf('\u001b[H')),
     interrupt: () => void child.stdin.write('\u0003'),
     suspend: () => void child.stdin.write('\u001a'),
     isStopped: () => / T /.test(readFileSync(`/proc/${pid()}/stat`, 'utf8')),
     goOn() {
-      // `script` stops too, at some time after what it runs.
+      // `script` stops too, some time after its command.
       child.kill('SIGCONT');
       process.kill(pid(), 'SIGCONT');
     },

@@ -5,7 +5,7 @@ import { stateShape } from '../../src/api/schemas.js';
 import { askingWorkflow, demoWorkflow, type LiveDaemon, liveDaemon, untilToldTo } from './client/live-daemon.js';
 import { type Place, place } from './command.js';
 
-/** Two issues, one of which is worked on until the test says `go`. */
+/** Two issues. The first runs until the test writes `go`. */
 function board(settings = 'agent: { max_concurrent_agents: 1 }', whenOver?: Parameters<typeof place>[0]): Place {
   const here = place(whenOver);
   demoWorkflow(here, settings);
@@ -15,7 +15,7 @@ function board(settings = 'agent: { max_concurrent_agents: 1 }', whenOver?: Para
 }
 
 describe('baton status', () => {
-  test('shows what a running daemon does, what comes next, and what is done; exit 0', async () => {
+  test('shows running, queued and finished issues of a running daemon; exit 0', async () => {
     const here = board();
     const daemon = await liveDaemon(here);
     await daemon.state(({ running }) => running[0]?.turn_count === 1);
@@ -56,7 +56,7 @@ describe('baton status', () => {
     expect(stdout).toMatch(/Nothing happens: TASK-1 cannot go on until a person answers\./);
   });
 
-  test('without a daemon shows what was stored and how to start it; exit 1', async () => {
+  test('without a daemon shows the stored state and how to start it; exit 1', async () => {
     const here = board();
     const daemon = await liveDaemon(here);
     await daemon.state(({ running }) => running[0]?.phase === 'agent');

@@ -13,7 +13,7 @@ test.each([
   expect(wantsColour({ stdout: { isTTY }, env })).toBe(wanted);
 });
 
-/** A terminal that remembers what was written to it. */
+/** A terminal that records its output. */
 function terminal(isTTY: boolean, rows = 24) {
   const written: string[] = [];
   const stdout = Object.assign(new EventEmitter(), {
@@ -54,7 +54,7 @@ describe('a text on a terminal', () => {
     expect(draws.at(-1)).toBe('\u001b[H\u001b[Ktext 99\u001b[K\u001b[J');
   });
 
-  test('is drawn again when time alone has changed it, and not when nothing has', () => {
+  test('is redrawn when only the time changes it, and not when nothing changes', () => {
     const { stdout, written } = terminal(true);
     let text = '1 s ago';
     const screen = openScreen(
@@ -112,7 +112,7 @@ describe('a text on a terminal', () => {
     expect(tall).toContain(`\r\n\u001b[K${'y'.repeat(80)}\r\n`);
   });
 
-  test('is gone once the screen is closed, and nothing is written after', () => {
+  test('is removed when the screen is closed, and nothing is written afterwards', () => {
     const { stdout, written, resize } = terminal(true);
     const screen = openScreen(
       { stdout },

@@ -74,7 +74,7 @@ describe('the example that ships', () => {
     expect(boardOf(io)).toEqual(BOARD);
   });
 
-  test('is asked for its states when no issue is in the default ones', async () => {
+  test('is read for its states when no issue is in a default state', async () => {
     const io = world();
     const command = putExample(io, {
       states: ['Ready'],
@@ -141,7 +141,7 @@ describe('a failed check shows request, answer and action', () => {
     expect(io.out()).toMatch(/1 of 14 checks failed, 3 skipped\.\n$/);
   });
 
-  test('for processes that write too much, stay too long or leave others', async () => {
+  test('for processes that write too much, run too long or leave child processes', async () => {
     const io = world();
     const faulty = commandOf('faulty', 'ends badly', io.dir);
 

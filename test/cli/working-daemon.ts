@@ -34,7 +34,7 @@ export function project(
   return here;
 }
 
-/** One in which the agent of each issue asks what `asks` says of it. */
+/** A project in which the agent of each issue asks its question in `asks`. */
 export function askingProject(settings: string, whenOver?: Parameters<typeof place>[0]): Place {
   const here = place(whenOver);
   here.write('WORKFLOW.md', workflowText('sh ../../questions/$(basename "$PWD").sh', settings));
@@ -110,7 +110,7 @@ export async function daemonIn(here: Place, ...args: string[]): Promise<WorkingD
   return { lines, line, said, kill: async () => void (await end('SIGKILL')), stop: () => end('SIGINT') };
 }
 
-/** A person in the folder of the project, who sits at a terminal. */
+/** A user at a terminal in the folder of the project. */
 export function person(here: Place): World {
   return { ...script(here), isTTY: true };
 }
@@ -121,7 +121,7 @@ export function script(here: Place): World {
   return { ...world(), cwd: here.dir, homeDir, env: { HOME: homeDir } };
 }
 
-/** What a command prints, and its exit code. */
+/** The output of a command, and its exit code. */
 export async function told(here: Place, command: (io: World) => Promise<number>): Promise<Result> {
   const io = script(here);
   const code = await command(io);
@@ -134,7 +134,7 @@ export interface Received {
   readonly result?: { readonly decision?: string; readonly answers?: object };
 }
 
-/** What the agent of an issue was sent, over all its runs. */
+/** The messages that the agent of an issue received in all its runs. */
 export function received({ dir }: Place, identifier = 'TASK-1'): Received[] {
   const text = readFileSync(join(dir, 'workspaces', identifier, 'received.jsonl'), 'utf8');
   return text
@@ -143,7 +143,7 @@ export function received({ dir }: Place, identifier = 'TASK-1'): Received[] {
     .map((line) => JSON.parse(line));
 }
 
-/** What an answer of the daemon tells is on its way to the disk; who is to be killed then is given the moment. */
+/** The daemon may respond before its write reaches the disk. Waits for that write before a test kills the daemon. */
 export async function untilStored(here: Place, text: string | RegExp): Promise<void> {
   const exported = async () => (await here.baton('state', 'export')).stdout;
   await expect.poll(exported, { timeout: 15_000 }).toMatch(text);

@@ -5,7 +5,7 @@ import { world } from '../cli-fixture.js';
 import { capability, describeCapability, executor } from './capability-fixture.js';
 
 describe('baton capability list', () => {
-  test('shows who runs what, with inputs and where it comes from, without a WORKFLOW.md', async () => {
+  test('shows every executor with its inputs and its source, without a WORKFLOW.md', async () => {
     const here = world();
     executor(here.dir, 'mine', ['power', 'talent'], '');
     executor(here.homeDir, 'theirs', ['power'], '');
@@ -31,7 +31,7 @@ describe('baton capability list', () => {
     expect(here.out()).not.toContain('Problems');
   });
 
-  test('says what must be built, and what was left out and why', async () => {
+  test('shows which executors must be built, and which were skipped and why', async () => {
     const here = world();
     executor(here.dir, 'unbuilt', ['power'], '');
     rmSync(join(here.dir, '.baton/capabilities/executors/unbuilt/dist'), { recursive: true });
@@ -57,7 +57,7 @@ describe('baton capability list', () => {
     expect(problems).toEqual([]);
   });
 
-  test('takes the folder of the workflow that is named, which must be there', async () => {
+  test('uses the folder of the named workflow, which must exist', async () => {
     const here = world();
     here.write('other/WORKFLOW.md', 'nothing that could be loaded');
     executor(join(here.dir, 'other'), 'elsewhere', ['power'], '');
@@ -84,7 +84,7 @@ describe('baton capability list', () => {
 });
 
 describe('baton capability create', () => {
-  test('S3-71 makes an executor in the project that is found and runs as it is', async () => {
+  test('S3-71 creates an executor in the project that is discovered and runs unchanged', async () => {
     const here = world();
     describeCapability(here.dir, 'power', 'plan');
 
@@ -112,7 +112,7 @@ describe('baton capability create', () => {
     expect(yaml).toContain('Mine');
   });
 
-  test('S3-71 --global makes it in the home folder', async () => {
+  test('S3-71 --global creates it in the home folder', async () => {
     const here = world();
 
     expect(await capability(here, 'create', 'mine', '--type', 'power', '--global')).toBe(0);

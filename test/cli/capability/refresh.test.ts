@@ -17,7 +17,7 @@ async function project(): Promise<{ here: World; stateDir: string }> {
   return { here, stateDir };
 }
 
-/** What a daemon serves; how often it looked. */
+/** The responses of a daemon, and how often it discovered. */
 async function listening(here: World, stateDir: string) {
   const seen = { asked: [] as string[], refreshes: 0 };
   const refresh = async (projectDir: string) => {
@@ -33,7 +33,7 @@ async function listening(here: World, stateDir: string) {
 }
 
 describe('baton capability refresh', () => {
-  test('S3-08 lets the running daemon look again and prints what it found', async () => {
+  test('S3-08 lets the running daemon discover again and prints the result', async () => {
     const { here, stateDir } = await project();
     const { seen } = await listening(here, stateDir);
 
@@ -53,7 +53,7 @@ describe('baton capability refresh', () => {
     expect(seen.refreshes).toBe(1);
   });
 
-  test('without a daemon says that none needs to be told, and what would be found', async () => {
+  test('without a daemon prints that none is running, and what a daemon would discover', async () => {
     const { here } = await project();
 
     expect(await capability(here, 'refresh')).toBe(0);
@@ -62,7 +62,7 @@ describe('baton capability refresh', () => {
     expect(here.out()).toMatch(/power\/plan +by mine/);
   });
 
-  test('of a daemon that does not listen any more is the same as without one', async () => {
+  test('treats a daemon that no longer listens as not running', async () => {
     const { here, stateDir } = await project();
     const { server } = await listening(here, stateDir);
     await new Promise((resolve) => server.close(resolve));
@@ -71,7 +71,7 @@ describe('baton capability refresh', () => {
     expect(here.out()).toMatch(/^No daemon of this workflow is running/);
   });
 
-  test('that the daemon refuses is told with its reason, with exit 1', async () => {
+  test('exits 1 with the reason when the daemon refuses', async () => {
     const { here, stateDir } = await project();
     await answering(stateDir, (_, response) =>
       response.writeHead(503).end('{"error":{"code":"busy","message":"not now\\u001b[2J"}}'),
@@ -87,7 +87,7 @@ describe('baton capability refresh', () => {
     ['no JSON', 'hello'],
     ['other JSON', '{"executors": 5}'],
     ['too much', Buffer.alloc(65 * 1024 * 1024, 32)],
-  ])('that is answered with %s is told, with exit 1', async (_, answer) => {
+  ])('exits 1 when the daemon answers with %s', async (_, answer) => {
     const { here, stateDir } = await project();
     await answering(stateDir, (_request, response) => response.end(answer));
 
@@ -95,7 +95,7 @@ describe('baton capability refresh', () => {
     expect(here.err()).toMatch(/did not refresh: .*daemon/);
   });
 
-  test('of a workflow that is not there is refused with exit 2', async () => {
+  test('exits 2 for a missing workflow', async () => {
     const { here } = await project();
 
     expect(await capability(here, 'refresh', 'none.md')).toBe(2);

@@ -29,7 +29,7 @@ function expectNothingLeft(): void {
 }
 
 describe('baton capability run', () => {
-  test('prints the result on the output, and what the executor prints beside it', async () => {
+  test('prints the result on stdout, and all output of the executor on stderr', async () => {
     power(`console.log('to stdout'); console.error('to stderr'); return { ok: true, said: 'x\\u202ey' };`);
 
     const code = await capability(here, 'run', 'power', 'it');
@@ -87,7 +87,7 @@ describe('baton capability run', () => {
     expect(JSON.parse(here.out())).toEqual(['yes', null, here.dir]);
   });
 
-  test('SEC-9b hides what daemons have stored, where processes can be isolated', async ({ skip }) => {
+  test('SEC-9b hides the state of daemons where processes can be isolated', async ({ skip }) => {
     const clock = { now: () => ({ awakeMs: 0, wallMs: 0, day: '', dayEndsAtMs: 0 }), after: () => () => {} };
     const { kind } = await detectContainment({ isolation: 'auto', hide: [], clock });
     skip(kind === 'none', 'no namespaces here');
@@ -104,7 +104,7 @@ describe('baton capability run', () => {
     expect(readFileSync(join(state, 'http-token'), 'utf8')).toBe('secret');
   });
 
-  test('that fails says why, with exit 1', async () => {
+  test('exits 1 with the reason when the executor fails', async () => {
     power(`throw new Error('no such colour');`);
 
     const code = await capability(here, 'run', 'power', 'it');

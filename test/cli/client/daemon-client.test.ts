@@ -27,7 +27,7 @@ async function failureOf(promise: Promise<unknown>): Promise<ApiError> {
 }
 
 describe('the daemon of a workflow', () => {
-  test('is found by the path of the workflow alone, whatever stands in it', async () => {
+  test('is found by the path of the workflow, whatever the workflow contains', async () => {
     const here = world();
     here.write('WORKFLOW.md', '---\n: [not yaml\n---\n');
     const stateDir = await usualDir(here);
@@ -100,7 +100,7 @@ describe('the daemon of a workflow', () => {
     });
   });
 
-  test('that is not running is told with the command that starts it', async () => {
+  test('that is not running is reported with the command that starts it', async () => {
     const here = world();
     here.write("it's mine.md", '');
 
@@ -115,7 +115,7 @@ describe('the daemon of a workflow', () => {
     );
   });
 
-  test('that ends after it was found is told as one that does not run', async () => {
+  test('that ends after it was found is reported as not running', async () => {
     const here = world();
     const server = await answering(join(here.dir, 's'), (_, response) => response.end('{}'));
     const client = await connectDaemon({ stateDir: 's' }, here);
@@ -129,8 +129,8 @@ describe('the daemon of a workflow', () => {
   });
 });
 
-describe('a question to the daemon', () => {
-  test('is sent as it is meant, and a change as JSON', async () => {
+describe('a request to the daemon', () => {
+  test('is sent with its method and path, and a change as JSON', async () => {
     const here = world();
     const asked: string[] = [];
     await answering(join(here.dir, 's'), async (request, response) => {
@@ -172,7 +172,7 @@ describe('a question to the daemon', () => {
     ['more than was agreed', '{"hello":"you","and":1}', /does not understand/],
     ['bytes that are no UTF-8', Buffer.from('7b2268656c6c6f223a22ff227d', 'hex'), /UTF-8/],
     ['too much', Buffer.alloc(2_000, 32), /more than 1000 bytes/],
-  ])('that is answered with %s fails and says so', async (_, body, message) => {
+  ])('that is answered with %s fails with that reason', async (_, body, message) => {
     const here = world();
     await answering(join(here.dir, 's'), (_request, response) => response.end(body));
     const client = await connectDaemon({ stateDir: 's' }, here, { bodyBytes: 1_000 });
@@ -185,7 +185,7 @@ describe('a question to the daemon', () => {
     client.close();
   });
 
-  test('that is answered with an error of another kind says which status it was', async () => {
+  test('that is answered with another error reports the status', async () => {
     const here = world();
     await answering(join(here.dir, 's'), (_, response) => response.writeHead(502).end('<html>'));
     const client = await connectDaemon({ stateDir: 's' }, here);
@@ -197,7 +197,7 @@ describe('a question to the daemon', () => {
     client.close();
   });
 
-  test('to somebody who does not speak HTTP fails and says so', async () => {
+  test('to a server that does not speak HTTP fails with that reason', async () => {
     const here = world();
     await talking(join(here.dir, 's'), (socket) => socket.end('220 hello\r\n'));
     const client = await connectDaemon({ stateDir: 's' }, here);
@@ -210,7 +210,7 @@ describe('a question to the daemon', () => {
     ['says nothing', ''],
     ['begins and stops', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{'],
     ['drips headers', 'HTTP/1.1 200 OK\r\nx: '],
-  ])('to a daemon that %s fails after its time', async (_, words) => {
+  ])('to a daemon that %s fails after the timeout', async (_, words) => {
     const here = world();
     await talking(join(here.dir, 's'), (socket) => void socket.write(words));
     const client = await connectDaemon({ stateDir: 's' }, here, { bodyMs: 50 });
@@ -237,7 +237,7 @@ describe('a question to the daemon', () => {
     client.close();
   });
 
-  test('that is under way ends when the client is closed', async () => {
+  test('that is pending ends when the client is closed', async () => {
     const here = world();
     await talking(join(here.dir, 's'), () => {});
     const client = await connectDaemon({ stateDir: 's' }, here);
@@ -278,7 +278,7 @@ describe('a stream of the daemon', () => {
     return found;
   }
 
-  test('is told event by event, and ends with the daemon', async () => {
+  test('is passed on event by event, and ends with the daemon', async () => {
     const { client, asked } = await streaming([
       'event: state\nid: 1\ndata: {"a"',
       ':1}\n\n: ping\n\n',
@@ -305,7 +305,7 @@ describe('a stream of the daemon', () => {
     },
   );
 
-  test('that is cut inside a character is read as if it were not', async () => {
+  test('that is cut inside a character is decoded correctly', async () => {
     const [head, tail] = [Buffer.from('data: "ä"\n\n').subarray(0, 8), Buffer.from('data: "ä"\n\n').subarray(8)];
     const { client } = await streaming([head, tail]);
 
@@ -313,7 +313,7 @@ describe('a stream of the daemon', () => {
     client.close();
   });
 
-  test('on which nothing comes any more ends after its time', async () => {
+  test('that is silent ends after the timeout', async () => {
     const { client } = await streaming(['data: 1\n\n'], 'stay', { silenceMs: 50 });
 
     // On a slow machine its time may be over before the first event is there.
@@ -324,14 +324,14 @@ describe('a stream of the daemon', () => {
   test.each<[string, string | Buffer]>([
     ['no JSON', 'data: hello\n\n'],
     ['no UTF-8', Buffer.from([0x64, 0xff, 0x0a])],
-  ])('with %s in it fails and says so', async (_, words) => {
+  ])('with %s in it fails with that reason', async (_, words) => {
     const { client } = await streaming([words], 'stay');
 
     expect(await failureOf(all(client.events('/e')))).toMatchObject({ code: 'bad_answer' });
     client.close();
   });
 
-  test('ends when its client is closed, and when nobody listens any more', async () => {
+  test('ends when its client is closed, and when its last listener is gone', async () => {
     const { client } = await streaming(['data: 1\n\n', 'data: 2\n\n'], 'stay');
 
     for await (const { data } of client.events('/e')) {

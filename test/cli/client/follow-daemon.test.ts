@@ -7,7 +7,7 @@ import { answering } from './scripted-socket.js';
 
 const TARGET = { stateDir: 's' };
 
-/** Follows until it has heard so many things. */
+/** Follows until it has received this many events. */
 async function heard(here: ReturnType<typeof world>, count: number): Promise<FollowEvent[]> {
   const controller = new AbortController();
   const found: FollowEvent[] = [];
@@ -18,7 +18,7 @@ async function heard(here: ReturnType<typeof world>, count: number): Promise<Fol
   return found;
 }
 
-test('a stream that ends is asked for again, with the id of the last event', async () => {
+test('a stream that ends is resumed with the id of the last event', async () => {
   const here = world();
   const asked: unknown[] = [];
   await answering(join(here.dir, 's'), ({ headers }, response) => {
@@ -32,7 +32,7 @@ test('a stream that ends is asked for again, with the id of the last event', asy
   expect(asked).toEqual([undefined, '1', '2']);
 });
 
-test('a daemon that is not there is told once, and waited for', async () => {
+test('a missing daemon is reported once, and the client waits for it', async () => {
   const here = world();
   const controller = new AbortController();
   const stream = followDaemon(TARGET, '/e', here, controller.signal, 1);
@@ -50,7 +50,7 @@ test('a daemon that is not there is told once, and waited for', async () => {
 test.each([
   [503, '{"error":{"code":"too_many_streams","message":"close some"}}', 'too_many_streams'],
   [200, 'data: {\n\n', 'bad_answer'],
-])('one that is there and will not (%i) is not asked for ever', async (status, body, code) => {
+])('an error response (%i) is thrown and not retried', async (status, body, code) => {
   const here = world();
   await answering(join(here.dir, 's'), (_, response) => response.writeHead(status).end(body));
 
@@ -60,7 +60,7 @@ test.each([
   expect(failure).toMatchObject({ code });
 });
 
-test('whoever has seen enough waits for nothing, in whatever state', async () => {
+test('an aborted client ends at once in every state', async () => {
   const here = world();
   const before = new AbortController();
   before.abort();

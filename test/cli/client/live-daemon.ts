@@ -9,7 +9,7 @@ const AGENTS = fileURLToPath(new URL('../../support/agents', import.meta.url));
 
 export interface LiveDaemon {
   readonly client: DaemonClient;
-  /** As soon as it is like that. */
+  /** Resolves when the condition holds. */
   state(isLikeThat?: (view: StateView) => boolean): Promise<StateView>;
   /** In order, as Ctrl-C does. */
   stop(): Promise<Result>;
@@ -57,7 +57,7 @@ export function targetOf(args: readonly string[]): { workflow?: string; stateDir
   };
 }
 
-/** What `look` finds, as soon as it finds something: other processes cannot call us back. */
+/** Polls `look` until it returns a value, because other processes cannot call back. */
 export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
   const endMs = performance.now() + 25_000;
   for (;;) {
@@ -84,7 +84,7 @@ export function askingWorkflow(here: Place): void {
   writeWorkflow(here, codex, 'agent: { input_timeout_ms: 3600000 }');
 }
 
-/** A workflow of the demo agent, in its own hurry. */
+/** A workflow of the demo agent with short intervals. */
 export function demoWorkflow(here: Place, settings = ''): void {
   writeWorkflow(here, `{ command: ${demoAgent()} }`, settings);
 }
@@ -106,7 +106,7 @@ Work on {{ issue.identifier }}
   );
 }
 
-/** What an issue asks for so that its run goes on until the test lets it: `here.write('go', '')`. */
+/** A command that keeps a run going until the test calls `here.write('go', '')`. */
 export function untilToldTo(here: Place, then = '- write `hello.txt`: hello'): string {
   return `- run \`until [ -e ${here.dir}/go ]; do sleep 0.05; done\`\n${then}`;
 }

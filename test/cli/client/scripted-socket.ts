@@ -4,7 +4,7 @@ import { createServer as createPlainServer, type Server, type Socket } from 'nod
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Somebody who listens where the daemon of a state directory would, and says what the test wrote down. */
+/** A server on the socket of the daemon of a state directory, with scripted responses. */
 export function answering(stateDir: string, answer: RequestListener): Promise<Server> {
   return listening(createServer(answer), stateDir);
 }

@@ -113,7 +113,7 @@ describe('one fault is one failed check', () => {
     expect(changesIn(io)).toEqual(expect.arrayContaining([expect.stringMatching(/move Todo$/)]));
   });
 
-  test('the user is told to move an issue back when the program cannot', async () => {
+  test('the user is asked to move an issue back when the program cannot', async () => {
     const [found] = await findings(commandOf('faulty', 'moves only once'), { checks: CHANGE_CHECKS, writeId: '1' });
 
     expect(found?.action).toMatch(/ Move 1 back to "Todo" by hand\.$/);

@@ -5,7 +5,7 @@ import { place, processesIn } from '../command.js';
 
 const START = ['init', '--tracker', 'command', '--agent', 'demo', '-y'];
 
-test('what init writes for a tracker of one’s own passes the check and runs as it is, with the program that ships', async () => {
+test('the files of init for a command tracker pass the check and run unchanged, with the shipped program', async () => {
   const here = place();
 
   const written = await here.baton(...START);
@@ -25,7 +25,7 @@ test('what init writes for a tracker of one’s own passes the check and runs as
   expect(processesIn(here.dir)).toEqual([]);
 });
 
-test('a program and a board that are there are left as they are', async () => {
+test('an existing program and board are not changed', async () => {
   const here = place();
   await here.baton(...START);
   here.write('tracker.mjs', '// mine\n');

@@ -14,7 +14,7 @@ function repository(): Place {
   return here;
 }
 
-test('what init --steps writes passes the check and runs as it is, to the last step, with the agent that ships', async () => {
+test('the files of init --steps pass the check and run unchanged to the last step, with the demo agent', async () => {
   const here = repository();
 
   const written = await here.baton(...START);
@@ -37,7 +37,7 @@ test('what init --steps writes passes the check and runs as it is, to the last s
   expect(processesIn(here.dir)).toEqual([]);
 });
 
-test('init --steps can be run again once WORKFLOW.md is gone, and leaves the skill as it is', async () => {
+test('init --steps can be run again after WORKFLOW.md was deleted, and does not change the skill', async () => {
   const here = repository();
   await here.baton(...START);
   here.write(RUN, '// mine\n');

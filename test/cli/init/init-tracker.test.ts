@@ -22,14 +22,14 @@ describe('which project', () => {
     ['github', 'git@git.example.org:octo/app.git', 'repo: octo/app\n    endpoint: https://git.example.org/api/v3\n'],
     ['gitlab', 'https://gitlab.com/a/b/c.git', 'provider:\n    project: a/b/c\n  #'],
     ['gitlab', 'git@git.example.org:a/b.git', 'project: a/b\n    endpoint: https://git.example.org\n'],
-  ])('for %s the remote tells: %s', async (tracker, remote, section) => {
+  ])('for %s the remote names the project: %s', async (tracker, remote, section) => {
     const io = repository(world(), remote);
 
     expect(await start(io, { yes: true, tracker }), io.err()).toBe(0);
     expect(written(io)).toContain(section);
   });
 
-  test('what is given wins over what the remote tells', async () => {
+  test('flags win over the remote', async () => {
     const io = repository(world(), 'git@github.com:octo/app.git');
 
     await start(io, { yes: true, tracker: 'github', project: 'octo/other' });
@@ -72,7 +72,7 @@ describe('which project', () => {
 });
 
 describe('asking', () => {
-  test('all trackers are listed, a local one is proposed, and what cannot be is asked for again', async () => {
+  test('all trackers are listed, a local one is proposed, and invalid input is asked again', async () => {
     const io = world({ isTTY: true });
     io.stdin.write('gihtub\njira\nABC\n\nhttps://acme.atlassian.net/browse/ABC\n\n\n');
 
@@ -82,7 +82,7 @@ describe('asking', () => {
     expect(written(io)).toContain('endpoint: https://acme.atlassian.net\n    project: ABC\n');
   });
 
-  test('what the remote tells is the proposal', async () => {
+  test('the project of the remote is proposed', async () => {
     const io = repository(world({ isTTY: true }), 'git@github.com:octo/app.git');
     io.stdin.write('github\n\n\n\n');
 
@@ -95,7 +95,7 @@ describe('asking', () => {
 describe('the agent', () => {
   const demo = { yes: true, demoAgentCommand: 'node agent.js' };
 
-  test('one that only plays is not proposed for the issues of a team, even where codex is missing', async () => {
+  test('the demo agent is not proposed for the issues of a team, even without codex', async () => {
     const io = world({ env: { PATH: '/usr/bin:/bin' } });
 
     await start(io, { ...demo, tracker: 'github', project: 'octo/app' });
@@ -104,7 +104,7 @@ describe('the agent', () => {
     expect(io.err()).toContain('npm install -g @openai/codex');
   });
 
-  test('whoever wants it there says so', async () => {
+  test('the demo agent can be chosen explicitly', async () => {
     const io = world();
 
     await start(io, { ...demo, tracker: 'github', project: 'octo/app', agent: 'demo' });

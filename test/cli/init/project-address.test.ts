@@ -3,7 +3,7 @@ import { guessProject, readProject } from '../../../src/cli/init/project-address
 
 const LINEAR = 'https://linear.app/acme';
 
-describe('what people give as a project', () => {
+describe('the project that a user enters', () => {
   test.each([
     ['github', 'octo/app', { repo: 'octo/app', endpoint: null }],
     ['github', 'https://github.com/octo/app/issues/12', { repo: 'octo/app', endpoint: null }],
@@ -57,7 +57,7 @@ describe('what people give as a project', () => {
   });
 });
 
-describe('what the git remote tells', () => {
+describe('the project of a git remote', () => {
   test.each([
     ['github', 'git@github.com:octo/app.git', 'octo/app'],
     ['github', 'https://github.com/octo/app', 'octo/app'],
@@ -79,7 +79,7 @@ describe('what the git remote tells', () => {
     ['too short', 'github', 'git@github.com:app.git'],
     ['for a tracker that has no code', 'jira', 'git@github.com:octo/app.git'],
     ['none', 'github', null],
-  ])('a remote that is %s tells nothing', (_, kind, remote) => {
+  ])('a remote that is %s names no project', (_, kind, remote) => {
     expect(guessProject(kind, remote)).toBeNull();
   });
 });

@@ -14,7 +14,7 @@ import { type World, world } from '../cli-fixture.js';
 
 interface Live {
   readonly fake: FakeTracker;
-  /** What a person would copy from the browser. */
+  /** The address that a user copies from the browser. */
   readonly project: string;
   readonly env?: { readonly [name: string]: string };
 }
@@ -55,7 +55,7 @@ function pointToFake(io: World, { kind, server }: FakeTracker): void {
   io.write('WORKFLOW.md', written(io).replace('  provider:\n', `  provider:\n    endpoint: ${server.url}/graphql\n`));
 }
 
-/** What the check would rather have otherwise, but for what the machine of the test is like. */
+/** The findings of the check, without those that depend on the machine of the test. */
 async function complaints(io: World): Promise<string[]> {
   const before = io.out().length;
   await check({ workflowPath: 'WORKFLOW.md', json: true, schema: false }, io);

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test('a file that appeared meanwhile is left as it is, and all that was made before it goes again', async () => {
+test('a file that appeared meanwhile is not changed, and files created before it are removed', async () => {
   writeFileSync(join(dir, 'last'), 'mine');
   mkdirSync(join(dir, 'there'));
 

@@ -10,7 +10,7 @@ interface Finding {
   readonly line: number | null;
 }
 
-/** What `baton check --json` says about notices, and its exit code. */
+/** The findings of `baton check --json` about notices, and its exit code. */
 async function findings(notify: string, env: NodeJS.ProcessEnv = {}) {
   const io = world({ env });
   io.program('codex', '#!/bin/sh\necho 1\n');
@@ -22,11 +22,11 @@ async function findings(notify: string, env: NodeJS.ProcessEnv = {}) {
 }
 
 describe('baton check', () => {
-  test('says nothing of notices where there are none', async () => {
+  test('prints nothing about notices when none are configured', async () => {
     expect((await findings('')).found).toEqual([]);
   });
 
-  test('says where they go and what about, when all is well', async () => {
+  test('prints the targets and kinds of valid notices', async () => {
     const { code, found } = await findings("notify: { url: $HOOK, command: 'cat > /dev/null', on: [done] }", {
       HOOK: 'https://hooks.example/canary-secret',
     });
@@ -72,7 +72,7 @@ describe('baton check', () => {
     ],
     ['kinds without a target', 'notify: { on: [done] }', {}, 'warning', 'notify_nowhere', 0],
     ['a target without kinds', "notify: { command: 'true', on: [] }", {}, 'warning', 'notify_nothing', 0],
-  ])('tells of %s, without the address', async (_, notify, env, level, code, exitCode) => {
+  ])('reports %s, without the address', async (_, notify, env, level, code, exitCode) => {
     const result = await findings(notify, env);
 
     expect(result.found).toMatchObject([{ level, code, line: 4 }]);
@@ -94,7 +94,7 @@ describe('baton check', () => {
     expect(found).toContainEqual(expect.objectContaining({ level: 'error', code: 'syntax_error', line: 4 }));
   });
 
-  test('a command that only shows when it runs is not guessed at', async () => {
+  test('a command that cannot be checked without running it is not judged', async () => {
     expect((await findings("notify: { command: '$(echo true)' }")).found).toMatchObject([{ code: 'notify_fine' }]);
   });
 });

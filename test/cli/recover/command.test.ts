@@ -35,7 +35,7 @@ test('work that no hook pushed is reported when its workspace is removed, and ca
   expect(git(here.dir, 'branch', '--show-current')).toBe('main');
 });
 
-test('it is there while the daemon runs, and for a workflow that does not load any more', async () => {
+test('recover works while the daemon runs, and for a workflow that no longer loads', async () => {
   const here = project();
   await here.baton('--once');
   const { child, ended } = here.start('--log-level', 'info');

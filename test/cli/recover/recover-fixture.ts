@@ -4,7 +4,7 @@ import { PassThrough, Writable } from 'node:stream';
 import { type RecoverOptions, recover } from '../../../src/cli/recover.js';
 import { savedWorkspace } from '../../support/saved-workspace.js';
 
-/** The workspace AB-1, what is needed to save and to delete it, and `baton recover` in a fresh clone of the remote. */
+/** The workspace AB-1, functions to save and delete it, and `baton recover` in a fresh clone of the remote. */
 export async function recoverSetup() {
   const place = await savedWorkspace();
   const { base, workspace, git, save, fresh } = place;
@@ -18,7 +18,7 @@ export async function recoverSetup() {
     const code = await recover({ ...fixed, ...options }, io);
     return { code, out: out.text(), err: err.text() };
   };
-  /** Saves, deletes, recovers into a fresh clone, and checks out what came back. */
+  /** Saves, deletes, recovers into a fresh clone, and checks out the result. */
   const roundTrip = async (branch = 'recovered/AB-1') => {
     const before = await contentOf(workspace);
     const { folder, notices } = await save();

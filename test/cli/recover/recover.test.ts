@@ -16,7 +16,7 @@ async function savedSetup() {
 }
 
 describe('baton recover', () => {
-  test('says what it made and what to type next', async () => {
+  test('prints what it created and the next command', async () => {
     const { clone, call } = await savedSetup();
 
     const { code, out, err } = await call(clone);
@@ -32,7 +32,7 @@ Next:
 `);
   });
 
-  test('touches neither files nor index nor other branches, and leaves the saved work', async () => {
+  test('changes neither files nor index nor other branches, and keeps the saved work', async () => {
     const { clone, git, folder, call } = await savedSetup();
     await writeFile(join(clone, 'README'), 'mine, half done');
     await writeFile(join(clone, 'staged'), 'mine');
@@ -51,7 +51,7 @@ Next:
     expect(await look()).toEqual(before);
   });
 
-  test('never overwrites: a second time comes beside the first', async () => {
+  test('never overwrites: a second recovery gets another branch', async () => {
     const { clone, git, call, branches } = await savedSetup();
 
     await call(clone);
@@ -126,7 +126,7 @@ Next:
     expect(wrong.err).toContain('contains no repository vendor; it contains ., vendor/a b');
   });
 
-  test('of several repositories in a workspace that is none, one must be chosen; the only one is', async () => {
+  test('one of several repositories in a workspace must be chosen; a single one is chosen by default', async () => {
     const { base, remote, workspace, git, commit, save, fresh, call } = await recoverSetup();
     await rm(join(workspace, '.git'), { recursive: true });
     for (const name of ['a', 'b']) {
@@ -148,7 +148,7 @@ Next:
     expect(only.code).toBe(0);
   });
 
-  test('what came back is whole, as git sees it', async () => {
+  test('the restored repository passes git fsck', async () => {
     const { clone, git, call } = await savedSetup();
 
     await call(clone);
@@ -177,7 +177,7 @@ To restore the newest of an issue: baton recover <issue>; an earlier one: add --
     expect(one.out).toBe(all.out);
   });
 
-  test('unfinished and foreign folders are not shown; an empty list is no failure', async () => {
+  test('unfinished and foreign folders are not shown; an empty list is a success', async () => {
     const { base, saveDir, fresh, call } = await recoverSetup();
     await mkdir(join(saveDir, '.partial-AB-2@2026-01-01T00.00.00.000Z'), { recursive: true });
     await mkdir(join(saveDir, 'notes'));
@@ -191,7 +191,7 @@ To restore the newest of an issue: baton recover <issue>; an earlier one: add --
   });
 });
 
-describe('what an older Baton saved, without saved.json', () => {
+describe('work saved by an older Baton, without saved.json', () => {
   test('HEAD is read from the bundle', async () => {
     const { clone, git, folder, call } = await savedSetup();
     await rm(join(folder, 'saved.json'));
@@ -204,7 +204,7 @@ describe('what an older Baton saved, without saved.json', () => {
     expect(await git(clone, 'ls-tree', '--name-only', 'recovered/AB-1')).toBe('README\nnew\none');
   });
 
-  test('a patch alone is put on a commit that it fits on', async () => {
+  test('a patch alone is applied to a commit that it fits', async () => {
     const { workspace, remote, git, commit, save, fresh, call } = await recoverSetup();
     await writeFile(join(workspace, 'README'), 'changed');
     await rm(join((await save()).folder ?? '', 'saved.json'));
@@ -218,7 +218,7 @@ describe('what an older Baton saved, without saved.json', () => {
     expect(await git(clone, 'rev-parse', 'recovered/AB-1~')).toBe(await git(remote, 'rev-parse', 'main'));
   });
 
-  test('a patch that fits on nothing is left to the person, and what there is besides comes', async () => {
+  test('a patch that fits no commit is left to the user, and the rest is restored', async () => {
     const { clone, folder, call, branches } = await savedSetup();
     await writeFile(join(folder, 'work.patch'), '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-gone\n+new\n');
 

@@ -13,8 +13,8 @@ async function savedSetup() {
   return { ...setup, folder: folder ?? '', clone: await setup.fresh() };
 }
 
-describe('baton recover says what is missing', () => {
-  test('nothing saved of this issue: what there is, or what was meant', async () => {
+describe('baton recover reports missing data', () => {
+  test('an issue without saved work: the saved issues, or a similar one', async () => {
     const { clone, call } = await savedSetup();
 
     const near = await call(clone, { issue: 'AB1' });
@@ -30,7 +30,7 @@ describe('baton recover says what is missing', () => {
     expect(listed).toEqual(far);
   });
 
-  test('nothing saved at all', async () => {
+  test('no saved work', async () => {
     const { base, saveDir, call } = await recoverSetup();
     await mkdir(saveDir, { recursive: true });
 
@@ -49,7 +49,7 @@ describe('baton recover says what is missing', () => {
     expect(err).toContain('nothing was saved as AB-1@2020; there are: AB-1@2026-01-01T00.00.00.000Z');
   });
 
-  test('a workflow that is not there, one without a daemon, and a wrong state directory', async () => {
+  test('a missing workflow, a workflow without a daemon, and a wrong state directory', async () => {
     const { clone, call } = await savedSetup();
 
     const missing = await call(clone, { issue: 'AB-1', stateDir: undefined });
@@ -131,7 +131,7 @@ describe('baton recover says what is missing', () => {
   });
 });
 
-describe('baton recover takes nothing that is damaged', () => {
+describe('baton recover refuses damaged data', () => {
   test.each([
     ['cut off', async (bundle: string) => truncate(bundle, (await readFile(bundle)).length - 30)],
     ['cut off in its header', (bundle: string) => truncate(bundle, 30)],
@@ -156,7 +156,7 @@ describe('baton recover takes nothing that is damaged', () => {
     expect(await branches(clone)).toEqual(['']);
   });
 
-  test('a record that is damaged is no reason to lose the work', async () => {
+  test('saved work with a damaged record can be recovered', async () => {
     const { clone, folder, call } = await savedSetup();
     await writeFile(join(folder, 'saved.json'), '{"version":1,"repositories":[{"prefix":"../../');
 
@@ -164,7 +164,7 @@ describe('baton recover takes nothing that is damaged', () => {
   });
 });
 
-describe('what an agent wrote stays harmless', () => {
+describe('data of an agent is harmless', () => {
   test.each(['../outside', '.git/hooks/post-checkout', '/absolute', 'link/inside'])(
     'a patch to %s is not applied',
     async (path) => {
@@ -181,7 +181,7 @@ describe('what an agent wrote stays harmless', () => {
     },
   );
 
-  test('objects that git would not take over a network are not taken from a bundle', async () => {
+  test('objects that git would reject over a network are rejected from a bundle', async () => {
     const { workspace, git, save, fresh, call } = await recoverSetup();
     const blob = await git(workspace, 'rev-parse', 'HEAD:README');
     const inner = treeOf(workspace, `100755 blob ${blob}\tpost-checkout\n`);

@@ -8,14 +8,14 @@ import { contentOf, recoverSetup } from './recover-fixture.js';
 
 const HOOKS = fileURLToPath(new URL('../../../hooks/scripts/', import.meta.url));
 
-/** One commit on top of what the remote has, one changed and one new file. */
+/** One commit on top of the remote, one changed and one new file. */
 async function work({ workspace, commit }: Awaited<ReturnType<typeof recoverSetup>>) {
   await commit(workspace, 'mine', 'x');
   await writeFile(join(workspace, 'README'), 'changed');
   await writeFile(join(workspace, 'new'), 'x');
 }
 
-describe('workspaces that are no plain clone come back all the same', () => {
+describe('workspaces that are not plain clones are restored', () => {
   test('made by worktree-from-cache.sh', async () => {
     const setup = await recoverSetup();
     const { base, remote, workspace } = setup;
@@ -61,7 +61,7 @@ describe('workspaces that are no plain clone come back all the same', () => {
     expect(after).toEqual({ ...before, 'far/away': 'file x' });
   });
 
-  test('with a submodule and a worktree inside, each on its own', async () => {
+  test('with a submodule and a worktree inside, each separately', async () => {
     const { base, remote, workspace, git, commit, save, fresh, call } = await recoverSetup();
     const allow = ['-c', 'protocol.file.allow=always'];
     await git(workspace, ...allow, 'submodule', '--quiet', 'add', remote, 'sub');

@@ -147,7 +147,7 @@ describe('make work, save it, delete the workspace, recover it: the same content
     expect(after).toEqual(before);
   });
 
-  test('a sparse checkout: what was left out is not deleted', async () => {
+  test('a sparse checkout: excluded files are not deleted', async () => {
     const { workspace, git, commit, roundTrip } = await recoverSetup();
     for (const folder of ['in', 'out']) {
       await mkdir(join(workspace, folder));
@@ -161,7 +161,7 @@ describe('make work, save it, delete the workspace, recover it: the same content
     expect(after).toEqual({ ...before, 'out/file': 'file x' });
   });
 
-  test('a linked worktree of a cache, into a clone that knows nothing of the cache', async () => {
+  test('a linked worktree of a cache, into a clone without the cache', async () => {
     const { base, remote, workspace, git, commit, roundTrip } = await recoverSetup();
     const cache = join(base, 'cache.git');
     await git(base, 'clone', '--quiet', '--bare', remote, cache);
@@ -178,7 +178,7 @@ describe('make work, save it, delete the workspace, recover it: the same content
     expect(await git(clone, 'log', '--format=%s')).toBe('Uncommitted changes of AB-1\nmine\nREADME');
   });
 
-  test('branches, stashes, tags and what was staged before it changed again', async () => {
+  test('branches, stashes, tags and staged versions of files that changed again', async () => {
     const { workspace, git, commit, roundTrip, branches } = await recoverSetup();
     await git(workspace, 'checkout', '--quiet', '-b', 'side/one');
     await commit(workspace, 'side', 'x');

@@ -40,7 +40,7 @@ test('install, status, logs and uninstall, as a person calls them', async () => 
   expect(existsSync(here.unit)).toBe(false);
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)('logs -f goes on until %s, and leaves nothing running', async (signal) => {
+test.each(['SIGINT', 'SIGTERM'] as const)('logs -f runs until %s, and leaves no process behind', async (signal) => {
   const here = project();
   await here.with(here.env, 'service', 'install');
   const { child, ended } = here.startWith(here.env, 'service', 'logs', '-f');
@@ -71,7 +71,7 @@ test.each([
   expect({ code: result.code, text: result.stderr }).toEqual({ code, text: expect.stringMatching(message) });
 });
 
-test('without systemd it ends with 1 and says what to do; --dry-run works all the same', async () => {
+test('without systemd it exits 1 with the remedy; --dry-run still works', async () => {
   const here = project();
   here.program('systemctl', 'echo offline; exit 1');
 

@@ -29,7 +29,7 @@ describe('baton service install', () => {
     expect(statSync(here.unitPath).mode & 0o777).toBe(0o644);
   });
 
-  test('--dry-run shows the same, writes nothing and calls nobody', async () => {
+  test('--dry-run shows the same, writes nothing and runs no command', async () => {
     const here = serviceWorld('*) exit 1 ;;');
 
     expect(await here.install({ dryRun: true })).toBe(0);
@@ -40,7 +40,7 @@ describe('baton service install', () => {
     expect([here.has(here.unitPath), here.has(here.variablesPath)]).toEqual([false, false]);
   });
 
-  test('XDG_CONFIG_HOME is where it goes', async () => {
+  test('the unit is written to XDG_CONFIG_HOME', async () => {
     const here = serviceWorld('', { XDG_CONFIG_HOME: join('/', 'nowhere', 'config') });
 
     await here.install({ dryRun: true });
@@ -49,7 +49,7 @@ describe('baton service install', () => {
     expect(here.out()).toContain('    Environment="XDG_CONFIG_HOME=/nowhere/config"\n');
   });
 
-  test('a second time changes what is different and starts it anew, if it runs', async () => {
+  test('a second install updates the unit and restarts a running service', async () => {
     const here = serviceWorld('*is-active*) echo active ;;');
     await here.install();
     const before = here.acts().length;
@@ -65,7 +65,7 @@ describe('baton service install', () => {
     ).toEqual(['daemon-reload', `enable ${UNIT}`, `restart ${UNIT}`]);
   });
 
-  test('the same once more does not disturb a service that runs', async () => {
+  test('an identical install does not restart a running service', async () => {
     const here = serviceWorld('*is-active*) echo active ;;');
     await here.install();
     const before = here.acts().length;
@@ -76,7 +76,7 @@ describe('baton service install', () => {
     expect(here.out()).toContain('already exists and is up to date.');
   });
 
-  test('lingering is told of where it is off, and only there', async () => {
+  test('lingering is mentioned only when it is off', async () => {
     const [off, on] = [serviceWorld(), serviceWorld()];
     on.program('loginctl', '#!/bin/bash\necho yes\n');
 
@@ -120,7 +120,7 @@ describe('secrets', () => {
     expect(`${here.out()}${here.read(here.unitPath)}${here.read(here.variablesPath)}`).not.toContain('of today');
   });
 
-  test('a file that is there is never touched; one that others can read is told of', async () => {
+  test('an existing file is not changed; a file that other users can read gets a warning', async () => {
     const here = serviceWorld();
     here.workflow(SECRET);
     mkdirSync(dirname(here.variablesPath), { recursive: true });
@@ -136,7 +136,7 @@ describe('secrets', () => {
   });
 });
 
-describe('it is refused', () => {
+describe('baton service install refuses', () => {
   test('to overwrite a unit that Baton did not write, also a link', async () => {
     const here = serviceWorld();
     mkdirSync(dirname(here.unitPath), { recursive: true });
@@ -163,7 +163,7 @@ describe('it is refused', () => {
     expect(here.read(here.unitPath)).toContain(`"${here.dir}/WORKFLOW.md"`);
   });
 
-  test('to make a second service for one workflow, also by another path or for the machine', async () => {
+  test('to create a second service for one workflow, also by another path or as a system service', async () => {
     const here = serviceWorld();
     await here.install();
     symlinkSync(here.dir, join(here.dir, '..', 'link'));
@@ -174,7 +174,7 @@ describe('it is refused', () => {
     await expect(here.install({ scope: 'system', runAs: 'worker', dryRun: true })).rejects.toThrow(failing(again));
   });
 
-  test('with a workflow that does not load, before anything else', async () => {
+  test('a workflow that does not load, before anything else', async () => {
     const here = serviceWorld();
     here.write('WORKFLOW.md', '---\ntracker: { kind: nope }\n---\n');
 
@@ -198,7 +198,7 @@ describe('without systemd', () => {
       '--user*) echo "Failed to connect to bus" >&2; exit 1 ;;',
       /of this user cannot be reached.*enable-linger.*--system --run-as/,
     ],
-  ])('%j it says so, and what to do instead, and writes nothing', async (answers, message) => {
+  ])('%j it prints the reason and the alternative, and writes nothing', async (answers, message) => {
     const here = serviceWorld(answers);
 
     await expect(here.install()).rejects.toThrow(failing(message));
@@ -206,7 +206,7 @@ describe('without systemd', () => {
     expect([here.has(here.unitPath), here.has(here.variablesPath), here.out()]).toEqual([false, false, '']);
   });
 
-  test('degraded is good enough', async () => {
+  test('a degraded systemd is accepted', async () => {
     expect(await serviceWorld('*is-system-running) echo degraded; exit 1 ;;').install()).toBe(0);
   });
 });

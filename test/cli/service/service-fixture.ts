@@ -7,7 +7,7 @@ import { type World, world } from '../cli-fixture.js';
 export const UNIT = 'baton-project.service';
 
 export interface ServiceWorld extends World {
-  /** What was called, without what only asks. */
+  /** The calls that change something. */
   acts(): string[];
   calls(): string[];
   install(options?: Partial<InstallOptions>): Promise<number>;

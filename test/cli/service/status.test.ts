@@ -26,7 +26,7 @@ const target = { scope: 'user', workflowPath: 'WORKFLOW.md' } as const;
 const uninstall = (here: ServiceWorld, options: { name?: string; dryRun?: boolean } = {}) =>
   uninstallService({ ...target, dryRun: false, command: 'baton', ...options }, here);
 
-/** What a call added to the output of an installed service. */
+/** The output that a call added. */
 async function told(here: ServiceWorld, call: () => Promise<number>) {
   const [length, before] = [here.out().length, here.acts().length];
   const code = await call();
@@ -75,7 +75,7 @@ describe('baton service uninstall', () => {
     expect([here.has(here.unitPath), acts]).toEqual([true, []]);
   });
 
-  test('leaves alone what is not ours, and knows what there is', async () => {
+  test('does not touch foreign units, and lists our services', async () => {
     const here = await installed();
     const foreign = join(dirname(here.unitPath), 'baton-foreign.service');
     writeFileSync(foreign, '[Service]\n');
@@ -85,7 +85,7 @@ describe('baton service uninstall', () => {
     expect(here.has(foreign)).toBe(true);
   });
 
-  test('without any service it says where it looked, and not to choose one', async () => {
+  test('without any service it names the searched folders', async () => {
     await expect(uninstall(serviceWorld())).rejects.toThrow(
       failing(/no service for WORKFLOW\.md; there are none in .*--system\)\. `baton service install` creates one$/),
     );
@@ -93,7 +93,7 @@ describe('baton service uninstall', () => {
 });
 
 describe('baton service status', () => {
-  test('tells of all services of ours: state, since when, pid, its own words, the last lines', async () => {
+  test('shows each of our services: state, start time, pid, status text, the last log lines', async () => {
     const here = await installed(ACTIVE);
     writeFileSync(join(dirname(here.unitPath), 'baton-foreign.service'), '[Service]\n');
 
@@ -108,7 +108,7 @@ describe('baton service status', () => {
     expect(out).not.toContain('foreign');
   });
 
-  test('one that is not active, and none at all, end with 1', async () => {
+  test('an inactive service, and no service, exit 1', async () => {
     const here = await installed(
       "*show*) printf 'ActiveState=failed\\nSubState=failed\\nResult=watchdog\\nMainPID=0\\n' ;;",
     );
@@ -123,7 +123,7 @@ describe('baton service status', () => {
     ]);
   });
 
-  test('what a unit says of itself cannot move a cursor', async () => {
+  test('the status text of a unit cannot move the cursor', async () => {
     const here = await installed("*show*) printf 'ActiveState=active\\nStatusText=a\\e[2Jb\\n' ;;");
 
     const { out } = await told(here, () => serviceStatus({ scope: 'user' }, here));
@@ -135,7 +135,7 @@ describe('baton service status', () => {
     expect(parseProperties('StatusText=a=b\nMainPID=\nnonsense\n')).toEqual({ StatusText: 'a=b' });
   });
 
-  test('restarts and a unit that was changed are told', () => {
+  test('restarts and a changed unit are reported', () => {
     const mark = { workflow: '/p/W.md', stateDir: '/s', environmentFile: '/e' };
 
     const text = statusText({ name: 'x', path: '/u', mark }, { NRestarts: '3', NeedDaemonReload: 'yes' }, []);
@@ -160,7 +160,7 @@ describe('baton service logs', () => {
     expect(here.calls().at(-1)).toBe(`journalctl --user --unit ${UNIT} --lines=7 --output=cat --no-pager --quiet`);
   });
 
-  test('-f is handed on, and what is longer than a pipe comes whole', async () => {
+  test('-f is passed on, and output larger than a pipe buffer is complete', async () => {
     const here = await installed();
     here.program('journalctl', '#!/bin/bash\n[[ $* == *--follow ]] && seq 1 50000\n');
 
@@ -169,14 +169,14 @@ describe('baton service logs', () => {
     expect(out.trimEnd().split('\n')).toHaveLength(50_000);
   });
 
-  test('that cannot be read are a failure with the reason', async () => {
+  test('that cannot be read fail with the reason', async () => {
     const here = await installed();
     here.program('journalctl', '#!/bin/bash\necho "No journal files" >&2; exit 1\n');
 
     await expect(logs(here)).rejects.toThrow(failing(/journalctl failed \(1\): No journal files/));
   });
 
-  test('without journalctl it says so', async () => {
+  test('a missing journalctl is reported', async () => {
     const here = await installed();
     const bin = join(here.dir, 'empty');
     mkdirSync(bin);

@@ -8,7 +8,7 @@ const failing = (pattern: RegExp) =>
   expect.objectContaining({ code: 'service_failed', message: expect.stringMatching(pattern) });
 
 describe('baton service install --system', () => {
-  test('runs as the user that is named, with the home and the state of that user', async () => {
+  test('runs as the named user, with the home and the state of that user', async () => {
     const here = serviceWorld('', { XDG_STATE_HOME: join('/', 'not', 'of', 'worker') });
 
     await here.install({ scope: 'system', runAs: 'worker', dryRun: true });
@@ -21,7 +21,7 @@ describe('baton service install --system', () => {
     expect(here.out()).toContain(`    systemctl enable --now ${UNIT}\n`);
   });
 
-  test('runs as whoever called sudo, never as root by chance', async () => {
+  test('runs as the user who called sudo, and as root only when named', async () => {
     const here = serviceWorld('', { SUDO_USER: 'worker' });
     const byRoot = serviceWorld('', { SUDO_USER: 'root' });
 
@@ -33,7 +33,7 @@ describe('baton service install --system', () => {
     await expect(serviceWorld().install({ scope: 'system', dryRun: true })).rejects.toThrow(wanted);
   });
 
-  test('a user that is not there is refused', async () => {
+  test('an unknown user is refused', async () => {
     const here = serviceWorld();
 
     await expect(here.install({ scope: 'system', runAs: 'ghost', dryRun: true })).rejects.toThrow(
@@ -41,7 +41,7 @@ describe('baton service install --system', () => {
     );
   });
 
-  test('root is possible, and told of', async () => {
+  test('root is possible, with a warning', async () => {
     const here = serviceWorld();
     here.program('getent', '#!/bin/bash\necho root:x:0:0::/root:/bin/bash\n');
 
@@ -75,7 +75,7 @@ describe('baton service install --system', () => {
     expect(here.calls().join()).not.toContain('loginctl');
   });
 
-  test.skipIf(IS_ROOT)('is left to root', async () => {
+  test.skipIf(IS_ROOT)('requires root', async () => {
     await expect(serviceWorld().install({ scope: 'system', runAs: 'worker' })).rejects.toThrow(
       failing(/sudo baton service install --system/),
     );

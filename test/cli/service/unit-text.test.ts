@@ -39,7 +39,7 @@ const valuesOf = (unit: string, key: string) =>
     .filter((line) => line.startsWith(`${key}=`))
     .map((line) => line.slice(key.length + 1));
 
-describe('what the unit says', () => {
+describe('the text of the unit', () => {
   const unit = unitText(facts());
   const expectation: [string, string][] = [
     ['Type', 'notify'],
@@ -66,7 +66,7 @@ describe('what the unit says', () => {
     expect(Number(seconds) * 1000).toBeGreaterThan(ms + 45_000);
   });
 
-  test('a unit of the machine runs as somebody, waits for the network and protects the system', () => {
+  test('a system unit runs as a user, waits for the network and protects the system', () => {
     const system = unitText(facts({ scope: 'system', runAs: 'worker' }));
 
     expect(valuesOf(system, 'User')).toEqual(['worker']);
@@ -85,13 +85,13 @@ describe('what the unit says', () => {
     'SystemCallFilter',
     'MemoryDenyWriteExecute',
     'NoNewPrivileges',
-  ])('%s, which takes something from agents and hooks, is not there', (key) => {
+  ])('%s is absent, because it would restrict agents and hooks', (key) => {
     for (const text of [unit, unitText(facts({ scope: 'system', runAs: 'worker' }))]) {
       expect(valuesOf(text, key)).toEqual([]);
     }
   });
 
-  test('it knows its own again, and nothing else', () => {
+  test('our own units are recognised, and no others', () => {
     const mark = { workflow: NASTY, stateDir: `${NASTY}/s`, environmentFile: '/c/x.env' };
 
     expect(readMark(unitText(facts({ mark })))).toEqual(mark);
@@ -102,7 +102,7 @@ describe('what the unit says', () => {
 });
 
 describe('values', () => {
-  test('come out of systemd as they went in', () => {
+  test('are read back from systemd unchanged', () => {
     fc.assert(
       fc.property(pathText(), pathText(), (one, two) => {
         const unit = unitText(
@@ -140,7 +140,7 @@ describe('values', () => {
 const ANALYZE = spawnSync('systemd-analyze', ['--version']).status === 0;
 
 describe.skipIf(!ANALYZE && !process.env.CI)('systemd-analyze verify', () => {
-  /** What it has to say against a unit. */
+  /** Its complaints about a unit. */
   function verify(text: string, scope: 'user' | 'system'): string {
     const base = realpathSync(mkdtempSync(join(tmpdir(), 'baton-unit-')));
     onTestFinished(() => rmSync(base, { recursive: true, force: true }));
@@ -154,7 +154,7 @@ describe.skipIf(!ANALYZE && !process.env.CI)('systemd-analyze verify', () => {
     return status === 0 ? about.join('\n') : `${status}: ${about.join('\n')}`;
   }
 
-  test('has nothing against our units, however things are called', () => {
+  test('accepts our units, whatever the names are', () => {
     const program = execFileSync('bash', ['-c', 'type -P true'], { encoding: 'utf8' }).trim();
     const nasty = {
       ...{ program, args: [NASTY], workingDirectory: `${NASTY}\\`, environment: { PATH: NASTY, LANG: 'C' } },
@@ -165,7 +165,7 @@ describe.skipIf(!ANALYZE && !process.env.CI)('systemd-analyze verify', () => {
     expect(verify(unitText(facts({ ...nasty, scope: 'system', runAs: 'root' })), 'system')).toBe('');
   });
 
-  test('would have said something', () => {
+  test('reports a broken unit', () => {
     const unit = unitText(facts({ program: '/bin/true' }));
 
     expect(verify(unit.replace('"/bin/true"', '"/bin/true'), 'user')).not.toBe('');
@@ -198,9 +198,9 @@ function pathText() {
   return fc.array(odd, { maxLength: 12 }).map((characters) => `/${characters.join('')}`.replace(/\/+/g, '/'));
 }
 
-// What follows reads a unit as systemd.syntax(7) and systemd.service(5) say, and knows nothing of how ours is written.
+// The code below parses a unit by systemd.syntax(7) and systemd.service(5), independently of our writer.
 
-/** A backslash joins the next line to its own; blanks at the end of a line are dropped. */
+/** A backslash joins the next line; blanks at the end of a line are dropped. */
 function logicalLines(unit: string): string {
   return unit.replaceAll('\\\n', ' ').replace(/[ \t]+$/gm, '');
 }

@@ -23,7 +23,7 @@ describe('the variables of a unit', () => {
   });
 });
 
-describe('what is wanted and not there', () => {
+describe('the missing variables', () => {
   const wanted = (file: string | null, env = {}) =>
     wantedVariables({ secretNames: ['A_KEY', 'B_KEY'], allowed: ['MINE'], env, unit: { PATH: '/bin' }, file });
 
@@ -38,11 +38,11 @@ describe('what is wanted and not there', () => {
     expect(wanted(file).missing).toEqual(missing);
   });
 
-  test('of a file that cannot be read nothing is said', () => {
+  test('are not reported for an unreadable file', () => {
     expect(wanted(null, { MINE: 'x' })).toEqual({ missing: [], leftBehind: [] });
   });
 
-  test('what the workflow or an agent uses and is set only here is left behind; secrets are told already', () => {
+  test('of the workflow or an agent are reported when only this shell sets them, except secrets', () => {
     const env = { MINE: '1', OPENAI_API_KEY: '1', HTTPS_PROXY: 'http://a:b@c', OTHER: '1', PATH: '/bin', A_KEY: '1' };
 
     expect(wanted('OPENAI_BASE=x\n', env).leftBehind).toEqual(['MINE', 'OPENAI_API_KEY', 'HTTPS_PROXY']);
