@@ -22,7 +22,7 @@ export function board(): { readonly tracker: MemoryTracker; readonly tools: read
   return { tracker, tools: [updateIssueTool(tracker, config().tracker)] };
 }
 
-/** The tool as a tracker with these states offers it, and what it was called with. */
+/** The tool of a tracker with these states, and the arguments of its calls. */
 export function toolFor(states: string): { readonly tools: readonly HostTool[]; readonly asked: unknown[] } {
   const asked: unknown[] = [];
   const tools = board().tools.map((tool) => ({

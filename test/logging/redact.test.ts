@@ -83,7 +83,7 @@ describe('SEC-20 a secret is masked', () => {
     );
   });
 
-  test('when only an escape in the JSON text completes it, and the rest stays', () => {
+  test('when an escape in the JSON text is part of it, and other text stays', () => {
     const redactor = createRedactor(['nabcdef']);
 
     expect(JSON.parse(redactor.maskJson(JSON.stringify({ text: '\nabcdef', other: 1 })))).toEqual({

@@ -162,7 +162,7 @@ describe('a pipe in place of the log file', () => {
   });
 });
 
-/** What is in the pipe now. */
+/** Reads the current content of the pipe. */
 function available(fd: number): string {
   const buffer = Buffer.alloc(2_000_000);
   let length = 0;

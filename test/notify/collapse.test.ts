@@ -48,7 +48,7 @@ describe('repeats', () => {
     ]);
   });
 
-  test('after ten minutes a notice is no repeat; another issue, reason or code never is', () => {
+  test('a notice is a repeat only within ten minutes and with the same issue, reason and code', () => {
     const { sent } = play([
       [0, parked('A')],
       [1, parked('B')],
@@ -109,7 +109,7 @@ describe('repeats', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('a daemon that ends sends what is held back', () => {
+  test('a daemon that ends sends its delayed notices', () => {
     const { state } = play(
       [
         [0, parked('A')],
@@ -158,7 +158,7 @@ describe('bursts', () => {
   });
 });
 
-test('in any order of notices no count is lost, and nothing is late by more than its window', () => {
+test('in any order of notices no count is lost, and no notice is late by more than its window', () => {
   const id = fc.constantFrom('A', 'B', 'C');
   const notice = fc.oneof(
     id.map((issue) => parked(issue)),

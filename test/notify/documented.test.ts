@@ -26,7 +26,7 @@ const fields = [{ id: 'version', label: 'Which version?', options: ['1.0.0', '1.
 const question = { id: 'q-41', kind: 'input', text: 'Which version shall I publish?', fields } as const;
 const hold = { code: 'agent_unauthorized', message: 'the agent is logged out', sinceMs: AT_MS - 720_000 } as const;
 
-/** What the examples of the document are about. */
+/** The notices of the documented examples. */
 const NOTICES: readonly Notice[] = [
   { kind: 'asking', atMs: AT_MS, issue, question },
   { kind: 'parked', atMs: AT_MS, issue, reason: 'input_required', message: 'no answer in time', question },

@@ -37,7 +37,7 @@ describe('the text of a notice', () => {
       { kind: 'digest', atMs: 0, counts: { parked: 30, done: 7 }, identifiers: ['AB-1', 'AB-2'] },
       ['And 37 more in web: 30 parked, 7 done', '> AB-1, AB-2'],
     ],
-  ])('%s says what happened, to what, and what to do', (_, notice, lines) => {
+  ])('%s names the event, its subject and the next step', (_, notice, lines) => {
     const text = textOf(notice);
 
     for (const line of lines) expect(text).toContain(line);

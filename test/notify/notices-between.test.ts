@@ -9,7 +9,7 @@ import { Core } from '../support/core.js';
 
 const question = (id: string): Question => ({ id, kind: 'approval', text: `May I ${id}?`, fields: [] });
 
-/** What is told of what `act` does. */
+/** The notices that `act` causes. */
 function told(core: Core, act: () => unknown): Notice[] {
   const before = core.state;
   act();
@@ -29,7 +29,7 @@ function restarted(state: State, core: Core): State {
 }
 
 describe('asking', () => {
-  test('each question of a run is one notice, and its answer is none', () => {
+  test('each question of a run is one notice, and its answer causes none', () => {
     const core = running('A');
 
     const first = told(core, () => core.signal('A', { type: 'asked', question: question('q1') }));
@@ -74,7 +74,7 @@ describe('parked', () => {
     expect(parks[0]).toHaveProperty('message', expect.stringContaining('because of turn_failed'));
   });
 
-  test('a parked issue that a person stops is no notice', () => {
+  test('stopping a parked issue causes no notice', () => {
     const core = running('A');
     core.fail('A', 'turn_input_required', { question: question('q1') });
 
@@ -125,7 +125,7 @@ describe('done', () => {
   test.each([
     ['Done', true],
     ['Review', false],
-  ])('an issue that leaves for %s is told once', (state, isTerminal) => {
+  ])('an issue that leaves for %s causes one notice', (state, isTerminal) => {
     const core = running('A');
     core.change('A', { state });
 
@@ -140,7 +140,7 @@ describe('done', () => {
   });
 });
 
-test('an issue that finishes later is a notice of its own, and leaving twice without a run is one notice', () => {
+test('an issue that finishes later causes its own notice, and a later end without a run causes none', () => {
   const core = running('A', 'B');
   const leave = (id: string, state: string) => () => {
     core.change(id, { state });

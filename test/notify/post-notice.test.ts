@@ -35,7 +35,7 @@ describe('a notice over HTTP', () => {
     [400, true],
     [404, true],
     [410, true],
-  ])('HTTP %i is no arrival, and in vain to repeat: %s', async (status, isFinal) => {
+  ])('HTTP %i is a failure, final: %s', async (status, isFinal) => {
     const { url } = await receiver(status);
 
     expect(await send(url)).toMatchObject({ ok: false, code: `http_${status}`, isFinal });
@@ -54,7 +54,7 @@ describe('a notice over HTTP', () => {
     [new Date(Date.UTC(2026, 0, 1, 0, 0, 30)).toUTCString(), 30_000],
     [new Date(Date.UTC(2020, 0, 1)).toUTCString(), null],
     ['soon', null],
-  ])('Retry-After %s is heard', async (header, retryAfterMs) => {
+  ])('Retry-After %s is respected', async (header, retryAfterMs) => {
     const { url } = await receiver((response) => response.writeHead(503, { 'Retry-After': header }).end());
 
     expect(await send(url)).toMatchObject({ code: 'http_503', retryAfterMs });
@@ -126,7 +126,7 @@ describe('a notice over HTTP', () => {
     '',
     'http://',
     'http://x:99999/',
-  ])('%j is not asked at all', async (url) => {
+  ])('no request is sent to %j', async (url) => {
     const sent = await send(url);
 
     expect(sent).toMatchObject({ ok: false, code: 'bad_url', isFinal: true });
@@ -145,7 +145,7 @@ describe('a notice over HTTP', () => {
     expect(await send(url, given.signal)).toMatchObject({ ok: false, code: 'cancelled' });
   });
 
-  test('afterwards nothing keeps the process alive', async () => {
+  test('a finished request does not keep the process alive', async () => {
     const { url } = await receiver(200);
     const clock = createClock();
     const before = process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;

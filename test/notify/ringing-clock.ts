@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/domain/clock.js';
 import { at } from '../support/fake-clock.js';
 
-/** Rings when told to: a test waits for the very timer that it means, so that nothing depends on who is faster. */
+/** A clock whose timers fire on demand. A test waits for a certain timer, so no result depends on speed. */
 export class RingingClock implements Clock {
   readonly #timers = new Set<{ readonly delayMs: number; readonly callback: () => void }>();
   #onSet = (): void => {};

@@ -11,7 +11,7 @@ import type {
 } from '../../src/notify/notice.js';
 import { EPOCH_MS } from '../support/fake-clock.js';
 
-/** Notices of which a test names only what it is about. */
+/** Sample notices. A test sets only the fields it needs. */
 const about = (id: string, more: Partial<NoticeIssue> = {}): NoticeIssue => ({
   id,
   identifier: id,

@@ -13,7 +13,7 @@ interface Violation {
 export async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    // Not as a script element: the page allows none that is not its own.
+    // Not as a script element: the page allows only its own scripts.
     await page.evaluate(`globalThis.axe === undefined && void (() => {${axe.source}})()`);
     const { violations } = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
       violations: Violation[];

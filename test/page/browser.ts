@@ -17,7 +17,7 @@ export interface OpenOptions {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: 'light' | 'dark';
-  /** What the browser may write to its console here, as when a request is refused on purpose. */
+  /** Expected console messages, for example of a request that is refused on purpose. */
   readonly allowed?: RegExp;
   /** Run in the page before anything else. */
   readonly before?: string;
@@ -30,7 +30,7 @@ afterAll(async () => {
   browser = null;
 });
 
-/** A tab of its own. When the test ends, its console must be clean and no other host may have been asked for anything. */
+/** Opens a new tab. At the end of the test its console must be clean, without requests to other hosts. */
 export async function openPage(url: string, options: OpenOptions = {}): Promise<Page> {
   const { width = 1280, height = 900, scheme = 'light', allowed } = options;
   browser ??= launch();
@@ -75,7 +75,7 @@ export async function screenshot(page: Page, name: string, options: ScreenshotOp
 }
 
 interface ScreenshotOptions {
-  /** `false`: only what is seen without scrolling. */
+  /** `false`: only the visible part. */
   readonly whole?: boolean;
   readonly isForReadme?: boolean;
 }
@@ -86,6 +86,6 @@ async function launch(): Promise<Browser> {
       `These tests need Debian's Chromium at ${CHROMIUM}: sudo apt-get install --no-install-recommends chromium`,
     );
   }
-  // A sandbox of its own needs rights that containers and CI often lack; the only site it sees is ours.
+  // Chromium's sandbox needs rights that containers and CI often lack. The browser opens only our page.
   return chromium.launch({ executablePath: CHROMIUM, headless: true, chromiumSandbox: false, args: FLAGS });
 }

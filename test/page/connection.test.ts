@@ -28,7 +28,7 @@ test('without the daemon the page stays readable and marked as old; when the dae
   expect(await page.getByRole('status').allTextContents()).toContain('Connected again.');
 });
 
-test('it comes back by itself, without anybody asking for it', async () => {
+test('the page reconnects without an action of the user', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl, { allowed: REFUSED });
   await page.getByText('Live', { exact: true }).waitFor();
@@ -57,7 +57,7 @@ test('a stream that is cut is resumed from its last event, and nothing is sent t
   expect(asked.at(-1)).toMatch(/^[0-9a-f]{8}-\d+$/);
 });
 
-test('a daemon that is not there yet is waited for', async () => {
+test('the page waits for a daemon that has not started yet', async () => {
   const server = await scriptedServer(emptyState());
   // The page itself is there, and its stream is not.
   const page = await openPage(`${server.url}/assets/nothing`, { allowed: /404|ERR_CONNECTION_REFUSED/ });
@@ -75,7 +75,7 @@ test('a daemon that is not there yet is waited for', async () => {
   await page.getByText('No issues in an active state.').waitFor();
 });
 
-test('the token leaves the address bar at once, and allows changes for as long as the tab is there', async () => {
+test('the token is removed from the address bar at once, and allows changes until the tab is closed', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl);
 

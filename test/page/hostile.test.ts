@@ -12,12 +12,12 @@ const TURNED = 'invoice \u202efdp.exe\u202c \u2066x\u2069 \u200f done';
 const LONG = 'x'.repeat(300);
 const HOSTILE = [IMG, SCRIPT, TURNED, LONG, '{{ 7*7 }} ${7*7}', '\u001b[31mred\u0007', '‮abc'];
 
-/** What turns text round or is not to be seen. */
+/** Bidirectional and invisible characters. */
 const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 const isHacked = (page: Page) => page.evaluate('globalThis.hacked === 1 || document.title === "hacked"');
 
-test('SEC-25 hostile titles, messages, labels and identifiers are text, whatever is in them', async () => {
+test('SEC-25 hostile titles, messages, labels and identifiers are shown as text', async () => {
   const entries = HOSTILE.map((text, at) => ({ ...readyEntry(`H-${at}`, text), state: text, why: text }));
   const state = stateWith({
     why_idle: IMG,
@@ -53,7 +53,7 @@ test('SEC-25 hostile titles, messages, labels and identifiers are text, whatever
   await screenshot(page, 'hostile-phone');
 });
 
-test('SEC-25 an address that is no web page is no link', async () => {
+test('SEC-25 an address that is not http or https is not a link', async () => {
   const urls = [
     'javascript:globalThis.hacked=1',
     'JaVaScRiPt:globalThis.hacked=1',
@@ -90,7 +90,7 @@ test('SEC-25 an address that is no web page is no link', async () => {
   expect(await isHacked(page)).toBe(false);
 });
 
-test('SEC-25 what an agent said and changed is text in the issue view', async () => {
+test('SEC-25 messages and changes of an agent are text in the issue view', async () => {
   const server = await scriptedServer(stateWith({ running: [runningEntry('H-1', IMG)] }));
   server.script.issues.set('H-1', (state) => ({
     ...runningIssue(state),
@@ -120,7 +120,7 @@ test('SEC-25 what an agent said and changed is text in the issue view', async ()
   await screenshot(page, 'hostile-issue-phone');
 });
 
-test('nothing on the page can run or style itself inline, and it may talk to its own daemon only', async () => {
+test('the page allows no inline scripts or styles, and connects only to its daemon', async () => {
   const server = await scriptedServer(stateWith({}));
 
   const answer = await fetch(server.url);

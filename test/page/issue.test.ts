@@ -45,7 +45,7 @@ test('the timeline of a run grows live, with its plan and its changes', async ()
   expect(await page.title()).toBe('(2) SHOP-231 · Baton');
 });
 
-test('how long a run takes counts on by itself', async () => {
+test('the duration of a run is updated without an event', async () => {
   const { page } = await openIssue();
   const took = page.getByRole('region', { name: /^Run 2/ }).getByText(/^6 min \d+ s$/);
   const before = await took.textContent();
@@ -65,7 +65,7 @@ test('an earlier run is chosen from the list, with its outcome and its cost', as
   expect(page.url()).toContain('run=run-231-1');
 });
 
-test('a transcript is saved as a file, also where looking needs the token', async () => {
+test('a transcript is saved as a file, also when reading needs the token', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'baton-page-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'transcript.jsonl');
@@ -99,7 +99,7 @@ test('an issue that changes is updated: its status, its buttons, its question', 
   expect(await page.getByRole('button', { name: 'Retry SHOP-231' }).isVisible()).toBe(true);
 });
 
-test('without a token a question is still read in full, with what there is to choose from', async () => {
+test('without a token a question is shown in full, with its options', async () => {
   const server = await scriptedServer(workingDay());
 
   const page = await openPage(server.url);

@@ -51,7 +51,7 @@ test('a stop needs confirmation with the focus on the harmless choice, and Escap
   expect(await focused(page)).toBe('Stop SHOP-224');
 });
 
-test('everything that Tab reaches shows that it has the focus', async () => {
+test('every element that Tab reaches shows its focus', async () => {
   const server = await scriptedServer(workingDay());
   const page = await openPage(server.openUrl);
   await page.getByText('Last 30 days').waitFor();

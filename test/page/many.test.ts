@@ -6,7 +6,7 @@ import { scriptedServer } from './scripted-server.js';
 const ready = Array.from({ length: 1_000 }, (_, at) => readyEntry(`N-${at}`, `issue number ${at} of a long list`));
 const running = Array.from({ length: 100 }, (_, at) => runningEntry(`R-${at}`, `run number ${at}`));
 
-test('a thousand issues and a hundred runs stay usable: found by a word, and shown in parts', async () => {
+test('a thousand issues and a hundred runs stay usable, with a filter and partial lists', async () => {
   const ineligible = Array.from({ length: 200 }, (_, at) =>
     ineligibleEntry(`I-${at}`, 'x', 'required_labels', 'it lacks the label "baton"'),
   );
@@ -29,7 +29,7 @@ test('a thousand issues and a hundred runs stay usable: found by a word, and sho
   await page.getByText('0 of 1,300').waitFor();
 });
 
-test('a hundred runs that tell something all the time are followed', async () => {
+test('a hundred runs with constant updates are followed', async () => {
   const server = await scriptedServer(stateWith({ ready, running, slots: { taken: 100, limit: 100 } }));
   const page = await openPage(server.openUrl, { allowed: /404/ });
   await page.getByRole('link', { name: /^R-0 / }).waitFor();

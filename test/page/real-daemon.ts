@@ -8,7 +8,7 @@ export interface PageDaemon extends TestDaemon {
   readonly openUrl: string;
 }
 
-/** The whole daemon with its page, and agents that do what `command` says. */
+/** The whole daemon with its page, and agents that run `command`. */
 export async function pageDaemon(command: string, settings = ''): Promise<PageDaemon> {
   const quoted = JSON.stringify(command);
   const daemon = await testDaemon({

@@ -30,7 +30,7 @@ export interface ScriptedServer {
   readonly url: string;
   /** With the token, as `baton open` prints it. */
   readonly openUrl: string;
-  /** What the page sees next. */
+  /** Sets the next state of the page. */
   show(state: StateView): void;
   close(): Promise<void>;
   /** The connections break, and the daemon lives on. */
@@ -39,7 +39,7 @@ export interface ScriptedServer {
   reopen(): Promise<void>;
 }
 
-/** The real server of page and API, telling what the test says. */
+/** The real server of page and API, with scripted data. */
 export async function scriptedServer(state: StateView, options: ScriptOptions = {}): Promise<ScriptedServer> {
   const page = await readPageFiles();
   if (!page.has('/')) throw new Error('The page was not built: npm run build.');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openPage, screenshot } from './browser.js';
 import { asksApproval, asksInput, hangs, pageDaemon, receivedBy } from './real-daemon.js';
 
-test('what happens shows by itself: an issue comes, is run, and is done', async () => {
+test('changes are shown without a reload: an issue appears, runs, and is done', async () => {
   const daemon = await pageDaemon(hangs());
   const page = await openPage(daemon.openUrl);
   await page.getByRole('heading', { name: /No issue of the tracker is in an active state/ }).waitFor();
@@ -35,7 +35,7 @@ test('an approval is answered on its card, and the agent receives the answer', a
   await expect.poll(() => receivedBy(daemon, 'AB-1')).toContain('"decision":"accept"');
 });
 
-test('a question is answered with a choice and with words, and drafts survive what happens meanwhile', async () => {
+test('a question is answered with a choice and with text, and drafts survive updates', async () => {
   const daemon = await pageDaemon(asksInput(), 'agent: { max_turns: 1 }');
   const page = await openPage(daemon.openUrl);
   daemon.tracker.put({ id: '1', identifier: 'AB-1' });
@@ -57,7 +57,7 @@ test('a question is answered with a choice and with words, and drafts survive wh
   await expect.poll(() => receivedBy(daemon, 'AB-1')).toContain(answers);
 });
 
-test('a question that was parked is answered from the page later, and its run goes on', async () => {
+test('a parked question is answered from the page later, and its run continues', async () => {
   const daemon = await pageDaemon(asksApproval(), 'agent: { input_timeout_ms: 100 }');
   const page = await openPage(daemon.openUrl);
 
@@ -71,7 +71,7 @@ test('a question that was parked is answered from the page later, and its run go
   await daemon.until('run 2', (state) => (state.records['1']?.runs ?? 0) >= 2);
 });
 
-test('a run is stopped after one question, and retried', async () => {
+test('a run is stopped after a confirmation, and retried', async () => {
   const daemon = await pageDaemon(hangs());
   const page = await openPage(daemon.openUrl);
   daemon.tracker.put({ id: '1', identifier: 'AB-1', title: 'Paint the shed' });

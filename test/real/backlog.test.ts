@@ -3,7 +3,7 @@ import { expect, inject, test } from 'vitest';
 import { moveIssue, run, say } from './mock-replies.js';
 import { testBed } from './test-bed.js';
 
-test('tasks made with the command line of Backlog.md are worked on, in the order of their dependencies, and it lists them under Done', async () => {
+test('tasks created with the Backlog.md CLI run in the order of their dependencies, and the CLI lists them under Done', async () => {
   const { dir, env, model, start } = await testBed();
   const backlog = (...args: string[]) =>
     execFileSync(process.execPath, [inject('backlog'), ...args], {

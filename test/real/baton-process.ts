@@ -23,7 +23,7 @@ export interface BatonOptions {
   readonly cwd: string;
 }
 
-/** The built product, run as people run it, and seen only through what it shows: its log, its exit code. */
+/** The built product as a user runs it, observed only through its log and exit code. */
 export class BatonProcess {
   readonly exited: Promise<number | NodeJS.Signals>;
   readonly #child: ChildProcess;
@@ -52,7 +52,7 @@ export class BatonProcess {
     return this.#child.pid ?? -1;
   }
 
-  /** What it printed besides the lines of its log: why it could not even open that. */
+  /** Output other than log lines, for example why the log cannot be opened. */
   get plainOutput(): string {
     const lines = this.#output.split('\n').filter((line) => !line.startsWith('{'));
     return lines.join('\n').trim();
@@ -97,7 +97,7 @@ function readLines(path: string): LogLine[] {
   } catch {
     return []; // it has not opened its log yet
   }
-  // What stands after the last line break is a line in the making.
+  // The text after the last line break is an incomplete line.
   return text
     .split('\n')
     .slice(0, -1)

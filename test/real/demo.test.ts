@@ -16,7 +16,7 @@ test('baton demo --agent codex has the real Codex finish every sample issue', as
   mkdirSync(bin);
   writeFileSync(join(bin, 'codex'), `#!/bin/sh\nexec '${process.execPath}' '${inject('codex')}' "$@"\n`);
   chmodSync(join(bin, 'codex'), 0o755);
-  // Where people put it: a login shell sets a PATH of its own.
+  // The usual place: a login shell replaces PATH.
   writeFileSync(join(dir, 'home', '.profile'), `PATH="${bin}:$PATH"\n`);
   // The last one first: a later issue names the one that it waits for.
   for (const { id } of [...SAMPLE_ISSUES].reverse())

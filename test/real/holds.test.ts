@@ -7,7 +7,7 @@ import { until } from './until.js';
 
 const FIRST_BACKOFF_MS = 10_000;
 
-test('HTTP 401 in a turn holds everything; once the model lets it in, a probe lifts the hold and the issue goes on with its thread', async () => {
+test('HTTP 401 in a turn holds all issues; once the model accepts requests, a probe lifts the hold and the issue continues on its thread', async () => {
   const backoffMs = 3_000;
   const { board, model, start } = await testBed({ settings: `agent: { max_retry_backoff_ms: ${backoffMs} }` });
   model.script('TASK-1', say('The first half is done.'), unauthorized, moveIssue('Done'), say('All is done.'));
@@ -36,7 +36,7 @@ test('HTTP 401 in a turn holds everything; once the model lets it in, a probe li
   expect(['TASK-1', 'TASK-2'].map((id) => board.state(id))).toEqual(['Done', 'Done']);
 });
 
-test('a spent quota holds everything until the reset that codex was told, and no longer', async () => {
+test('a spent quota holds all issues until the reset time that codex received, and no longer', async () => {
   const { board, model, start } = await testBed();
   for (const id of ['TASK-1', 'TASK-2']) model.script(id, moveIssue('Done'), say('Done.'));
   let resetsAtS = 0;

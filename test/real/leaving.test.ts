@@ -7,12 +7,12 @@ import { descendantsOf, leftOf } from './processes.js';
 import { testBed } from './test-bed.js';
 import { until } from './until.js';
 
-/** Goes on in the background of the turn: codex waits 250 ms for it, then asks the model what to do. */
+/** Runs in the background of the turn: codex waits 250 ms for it, then asks the model. */
 const LONG_COMMAND = run("setsid bash -c 'sleep 86399' & exec sleep 86400", { yield_time_ms: 250 });
 
-/** In its own sandbox codex takes its commands along when it dies; without one nobody ends them but Baton. */
+/** With its own sandbox codex ends its commands when it dies; without a sandbox only Baton ends them. */
 const SANDBOXES = ['workspace-write', 'danger-full-access'];
-/** Only a PID namespace ends with a daemon that cannot end it any more. */
+/** Only a PID namespace ends together with a killed daemon. */
 const SANDBOXES_TO_KILL = hasNamespaces(USERS[0] ?? 'an ordinary user') ? SANDBOXES : ['workspace-write'];
 
 test.each(SANDBOXES)(

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { type Item, type Reply, respond, say } from './mock-replies.js';
 
-/** What codex asked of its model. */
+/** A request of codex to its model. */
 export interface ModelRequest {
   /** The issue that the thread is about; `null` when no script knows it. */
   readonly issue: string | null;
@@ -19,7 +19,7 @@ export interface ModelRequest {
 export class MockModel {
   readonly requests: ModelRequest[] = [];
   readonly refused: ModelRequest[] = [];
-  /** Requests that no reply was written for: a fault of the test, or of what it tests. */
+  /** Requests without a scripted reply: an error of the test or of the product. */
   readonly unscripted: ModelRequest[] = [];
   refusal: (() => Reply) | null = null;
   readonly #scripts = new Map<string, Reply[]>();
@@ -89,7 +89,7 @@ export function textOf(item: Item): string {
   return item.type === 'message' ? (item.content ?? []).map(({ text }) => text ?? '').join('\n') : '';
 }
 
-/** What came of the model's tool calls, oldest first. */
+/** The results of the model's tool calls, oldest first. */
 export function toolOutputs(request: ModelRequest | undefined): string[] {
   const outputs = (request?.input ?? []).filter(({ type }) => type === 'function_call_output');
   return outputs.map(({ output }) => plainText(output));

@@ -22,7 +22,7 @@ export type Reply =
 
 let calls = 0;
 
-/** The last word of a turn. */
+/** The last message of a turn. */
 export function say(text: string): Reply {
   const content = [{ type: 'output_text', text }];
   return { kind: 'item', item: { type: 'message', role: 'assistant', id: `msg_${++calls}`, content } };
@@ -45,7 +45,7 @@ export function moveIssue(state: string, comment?: string): Reply {
   return call('update_issue', { state, ...(comment === undefined ? {} : { comment }) });
 }
 
-/** Begins to answer and never goes on. */
+/** Starts a response and never finishes it. */
 export const hang: Reply = { kind: 'hang' };
 
 export const unauthorized: Reply = {

@@ -50,7 +50,7 @@ test('a command that codex asks about runs once a person has accepted it over th
   expect(board.state('TASK-1')).toBe('Done');
 });
 
-test('an answer given after kill -9 and a restart goes on on the thread that asked', async () => {
+test('an answer after kill -9 and a restart continues on the thread of the question', async () => {
   const bed = await testBed({ codex: 'on_approval_request: ask' });
   const { board, model, dir, start } = bed;
   board.add('TASK-1', 'Ask for more');

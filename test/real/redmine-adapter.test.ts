@@ -26,7 +26,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     );
   const addIssue = (subject: string, more: object = {}) => redmine.as('ann').addIssue(subject, more);
 
-  test('every field comes from where Redmine has it', async () => {
+  test('every field is read from a real Redmine', async () => {
     const custom_fields = [
       { id: 1, value: ['UI', 'baton'] },
       { id: 2, value: 'some text' },
@@ -52,7 +52,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     ]);
   });
 
-  test('230 issues come to the last one, each once, by state and by number, and again the same', async () => {
+  test('230 issues are read completely, each once, by state and by number, with the same result again', async () => {
     const first = await addIssue('Many');
     await redmine.as('ann').change(first, { status_id: 4 });
     const columns =
@@ -73,7 +73,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     redmine.database('DELETE FROM issues WHERE id > ? AND id < ?', first, first + 230);
   });
 
-  test('other projects are out of reach; include_subprojects takes those along, whatever the lists of people show', async () => {
+  test('other projects are out of reach; include_subprojects includes subprojects, whatever the lists of users show', async () => {
     const ids: string[] = [];
     for (const project_id of ['demo', 'demo-sub', 'other', 'secret'])
       ids.push(String(await addIssue('Where', { project_id })));
@@ -94,7 +94,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     expect(await found(false)).toEqual(ids.slice(0, 1));
   });
 
-  test('what Redmine swallows is refused with what it allows: a move, a comment', async () => {
+  test('a move or comment that Redmine silently ignores is refused with the allowed values', async () => {
     const id = String(await addIssue('Swallow'));
     const tracker = open();
     const { state } = await tracker.update(id, { state: 'in progress', comment: 'Begun ✓' }, NEVER);
@@ -118,7 +118,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     expect(await redmine.as('ann').notes(Number(id))).toEqual(['Begun ✓', 'No.']);
   });
 
-  test('members are trusted, through a group, too, and strangers are not; a list may name logins', async () => {
+  test('members are trusted, also through a group, and others are not; a list may name logins', async () => {
     for (const login of ['ann', 'carl', 'eve'] as const) await redmine.as(login).addIssue('Whose', { category_id: 1 });
     const judged = async (trust: 'members' | 'anyone' | string[]) => {
       const { issues } = await open({ config: { trust } }).issuesByStates(['New'], NEVER);
@@ -142,7 +142,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     expect(await free(redmine.idOf('carl'))).toEqual([expect.any(String), null]);
   });
 
-  test('a wrong key, the REST API off, a project that is missing or hidden, the module off: each is told for what it is', async () => {
+  test('a wrong key, a disabled REST API, a missing or hidden project, a disabled module: each has its own error', async () => {
     const id = String(await addIssue('Still there'));
     const wrong = { env: { REDMINE_API_KEY: 'f'.repeat(40) } };
     const asked = async (overrides: OpenOverrides) => {
@@ -173,7 +173,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     expect(hidden.at(-1)?.message).toContain('Make baton a member');
   });
 
-  test('a blocker that the account may not see is not told by Redmine, which still refuses to close the issue', async () => {
+  test('Redmine hides an invisible blocker, and still refuses to close the issue', async () => {
     redmine.setting('cross_project_issue_relations', '1');
     const unseen = await addIssue('Unseen', { project_id: 'secret' });
     const id = await addIssue('Blocked from afar');
@@ -187,7 +187,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     expect(error.message).toContain('or the issue is blocked');
   });
 
-  test('redmine_api makes, relates and moves issues of the project, and does not reach another one', async () => {
+  test('redmine_api creates, relates and moves issues of the project, and cannot reach another project', async () => {
     const [own, foreign] = [await addIssue('Own'), await addIssue('Foreign', { project_id: 'other' })];
     const tracker = open({ provider: { raw_tool: true } });
     const [issue] = (await tracker.issuesByIds([String(own)], NEVER)).issues;
@@ -227,7 +227,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     expect(await redmine.as('ann').notes(foreign)).toEqual([]);
   });
 
-  test('the fake of the other tests answers as this Redmine does, and tells nothing that it does not tell', async () => {
+  test('the fake of the other tests answers as this Redmine does, without additional fields', async () => {
     const usual = { category_id: 1, assigned_to_id: redmine.idOf('baton') };
     const [own, blocked] = [await addIssue('Own', usual), await addIssue('Blocked', usual)];
     const secret = await addIssue('Secret', { project_id: 'secret' });

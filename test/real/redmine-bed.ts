@@ -25,7 +25,7 @@ const PROMPT = `Work on {{ issue.identifier }}: {{ issue.title }}
 
 let projects = 0;
 
-/** A project of its own, with the key of baton, who is a developer there. ann manages it. */
+/** A new project with the key of `baton`, a developer of the project. `ann` manages it. */
 export async function redmineBed(redmine: RedmineServer, options: RedmineBedOptions = {}): Promise<RedmineBed> {
   const project = `project-${++projects}`;
   const admin = redmine.as('admin');

@@ -13,7 +13,7 @@ interface Asked {
   };
 }
 
-/** Asks both the same questions. A fake may tell less than the real one; what it tells, the real one must tell, too. */
+/** Sends both the same requests. The fake may have fewer fields than the real Redmine, but no other ones. */
 export async function differences(fake: Asked, real: Asked): Promise<string[]> {
   const wrong: string[] = [];
   const [there, here] = [questions(fake.numbers), questions(real.numbers)];
@@ -35,7 +35,7 @@ interface Question {
   readonly isStranger?: boolean;
 }
 
-/** What adapter and tool ask of a Redmine, and what they must not get. */
+/** The requests of adapter and tool, and requests that must be refused. */
 function questions({ own, blocked, secret, relation, ann }: Asked['numbers']): Question[] {
   const get = (path: string) => ({ method: 'GET', path });
   const put = (number: number, issue: object) => ({ method: 'PUT', path: `/issues/${number}.json`, body: { issue } });
@@ -78,7 +78,7 @@ async function answerTo(question: Question, { url, key }: Asked): Promise<{ stat
   return { status: response.status, body: text === '' ? null : JSON.parse(text) };
 }
 
-/** What `told` has and `real` has not, or has as something else, by its path. Lists are compared by their first item; `null` may be anything. */
+/** The paths where `told` differs from `real`. Lists are compared by their first item; `null` matches any value. */
 function inventions(told: unknown, real: unknown, path = ''): string[] {
   if (told === null || real === null) return [];
   if (typeof told !== typeof real || Array.isArray(told) !== Array.isArray(real)) return [path];

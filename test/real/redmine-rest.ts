@@ -1,4 +1,4 @@
-/** What a person does with Redmine's REST API. */
+/** Actions of a user over Redmine's REST API. */
 export class RedmineRest {
   constructor(
     readonly url: string,

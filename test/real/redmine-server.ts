@@ -30,7 +30,7 @@ export class RedmineServer {
     this.#env = {
       ...{ PATH: '/usr/bin:/bin', HOME: dir, LANG: 'C.UTF-8', RAILS_ENV: 'production', VERBOSE: 'false' },
       BUNDLE_GEMFILE: join(dir, 'Gemfile'),
-      // Where migrations tell what they made of the tables; elsewhere they may not write.
+      // Migrations write the schema dump here; other folders are read-only.
       SCHEMA: join(dir, 'schema.rb'),
       PEOPLE_FILE: join(dir, 'people.json'),
       // The name of an instance is a folder below Debian's own; this one leads out of there.
@@ -63,7 +63,7 @@ export class RedmineServer {
     return this.#people?.[login].id ?? 0;
   }
 
-  /** What an administrator can do on pages that have no REST API, done to the database. */
+  /** Administration that has no REST API, done in the database. */
   database(sql: string, ...values: (string | number)[]): void {
     const db = new DatabaseSync(join(this.dir, 'redmine.sqlite3'));
     db.exec('PRAGMA busy_timeout = 5000');
@@ -100,7 +100,7 @@ export class RedmineServer {
     this.url = await Promise.race([listening, failed]);
   }
 
-  /** By its own pid. */
+  /** Ends it by its pid. */
   async stop(): Promise<void> {
     const child = this.#child;
     this.#child = null;

@@ -26,7 +26,7 @@ describe.skipIf(!inject('hasRedmine'))('with a real Redmine', () => {
   }, 180_000);
   afterAll(() => redmine?.close());
 
-  test('issues made over REST are worked on after what blocks them, moved by redmine_api and by update_issue, and cleaned; SEC-20 the key shows nowhere', async () => {
+  test('issues created over REST run after their blockers, are moved by redmine_api and by update_issue, and are cleaned up; SEC-20 the key appears nowhere', async () => {
     const bed = await redmineBed(redmine, { provider: 'raw_tool: true' });
     const { model, dir, project } = bed;
     const ann = redmine.as('ann');
@@ -70,7 +70,7 @@ describe.skipIf(!inject('hasRedmine'))('with a real Redmine', () => {
     expectNoKey(redmine, JSON.stringify([model.requests, model.refused]), bed.everythingWritten());
   });
 
-  test('a person who moves an issue stops its run and keeps its workspace; put back with a note, the next run hears it; closed, the workspace goes', async () => {
+  test('moving an issue stops its run and keeps its workspace; moved back with a note, the next run receives the note; closed, the workspace is deleted', async () => {
     const bed = await redmineBed(redmine, { tracker: 'trust: members' });
     const { model, dir, project } = bed;
     const ann = redmine.as('ann');
@@ -103,7 +103,7 @@ describe.skipIf(!inject('hasRedmine'))('with a real Redmine', () => {
     expect(await ann.state(id)).toBe('Closed');
   });
 
-  test('baton check finds account, project and states, and the state that was meant; of a wrong key it names the variable', async () => {
+  test('baton check finds account, project and states, suggests a similar state, and names the variable of a wrong key', async () => {
     const states = 'active_states: [New, In Progres], terminal_states: [Closed]';
     const bed = await redmineBed(redmine, { tracker: states });
     await redmine.as('ann').addIssue('Look at me', { project_id: bed.project });
@@ -119,7 +119,7 @@ describe.skipIf(!inject('hasRedmine'))('with a real Redmine', () => {
     expect(good.output + bad.output).not.toContain(redmine.keyOf('baton'));
   });
 
-  test('a Redmine that goes down is told and leaves runs alone; when it is back, the work goes on to its end', async () => {
+  test('an unreachable Redmine is reported and stops no run; when it is back, the work is finished', async () => {
     const bed = await redmineBed(redmine, { settings: 'server: { port: 0 }' });
     const { model, dir, project } = bed;
     const id = await redmine.as('ann').addIssue('Wait for me', { project_id: project });
@@ -170,7 +170,7 @@ async function stateOf(baton: BatonProcess): Promise<object> {
   return (await (await fetch(`${url}/api/v1/state`)).json()) as object;
 }
 
-/** Neither as it is nor as base64. */
+/** Neither as plain text nor as base64. */
 function expectNoKey(redmine: RedmineServer, ...texts: string[]): void {
   const key = redmine.keyOf('baton');
   const forms = [key, Buffer.from(key).toString('base64'), Buffer.from(`${key}\n`).toString('base64')];

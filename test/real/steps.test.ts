@@ -5,7 +5,7 @@ import { textOf } from './mock-model.js';
 import { moveIssue, run, say } from './mock-replies.js';
 import { testBed } from './test-bed.js';
 
-test('steps with the real Codex: two agents on threads of their own, a skill between them, a program at the end', async () => {
+test('steps with the real Codex: two agents on separate threads, a skill between them, a program at the end', async () => {
   const { board, model, dir, start } = await testBed({
     settings: `executors:
   journal: { command: sh, args: [-c, 'cat > ../../told.json'], timeout_seconds: 20 }
@@ -46,7 +46,7 @@ steps:
   });
   const review = model.requests[2]?.input.map(textOf).join('\n') ?? '';
   expect(review).toContain('the file has 5 bytes, and its author said five bytes');
-  // A thread of its own: it does not know what the first agent was told.
+  // It has a separate thread, without the prompt of the first agent.
   expect(review).not.toContain('Call update_issue with the state Done');
   expect(board.state('TASK-1')).toBe('Done');
 });

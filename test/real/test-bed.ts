@@ -25,7 +25,7 @@ export interface TestBed {
   readonly model: MockModel;
   readonly board: Board;
   readonly env: NodeJS.ProcessEnv;
-  /** Everything that the runs said and heard, as Baton wrote it down. */
+  /** All messages of the runs, from Baton's transcripts. */
   transcripts(): string;
   /** Another one may be started on the same folders when it is over. */
   start(): BatonProcess;
@@ -39,7 +39,7 @@ export interface TestBedOptions {
   /** Where issues come from, as YAML of one line; the board, where nothing is said. */
   readonly tracker?: string;
   readonly prompt?: string;
-  /** What the daemon is started with besides. */
+  /** Additional arguments of the daemon. */
   readonly env?: { readonly [name: string]: string };
 }
 
@@ -134,7 +134,7 @@ stream_max_retries = 0
 `;
 }
 
-/** What one needs to see when a test on another machine fails. */
+/** Diagnostics for a failure on another machine. */
 function report(name: string, dir: string, model: MockModel, started: readonly BatonProcess[]): string {
   const logs = listed(dir).filter((file) => file.endsWith('.log'));
   // The transcripts hold what codex wrote to stderr, too.

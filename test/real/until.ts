@@ -1,6 +1,6 @@
 const LOOK_EVERY_MS = 25;
 
-/** What `look` finds, as soon as it finds something: other processes cannot call us back. */
+/** Polls `look` until it returns a value, because other processes cannot call back. */
 export async function until<T>(
   what: string,
   limitMs: number,

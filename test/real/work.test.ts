@@ -45,7 +45,7 @@ test('a file made by a shell command in the sandbox is committed and pushed to t
 test('update_issue called by the agent moves its issue, and the turn is allowed to end', async () => {
   const { board, model, dir, start, transcripts } = await testBed({ settings: 'server: { port: 0 }' });
   board.add('TASK-1', 'Move me', 'A text that only the board has.');
-  // It goes on until the test has seen that Baton knows of the move: whoever only looks at the state would stop the run here.
+  // The turn lasts until Baton has logged the move: a check of the state alone would stop the run here.
   const cleanUp = run('mkfifo gate && cat gate');
   model.script('TASK-1', moveIssue('Done', 'All is well.'), cleanUp, say('I am done.'));
 
@@ -78,7 +78,7 @@ test('update_issue called by the agent moves its issue, and the turn is allowed 
   expect(transcripts()).toContain('I am done.');
 });
 
-test('an issue that was not moved gets a second turn on the same thread, with guidance on how to go on', async () => {
+test('an issue that was not moved gets a second turn on the same thread, with guidance to continue', async () => {
   const { board, model, start } = await testBed();
   board.add('TASK-1', 'Take two turns');
   model.script('TASK-1', say('The first half is done.'), moveIssue('Done'), say('The second half is done.'));
@@ -99,7 +99,7 @@ test('an issue that was not moved gets a second turn on the same thread, with gu
   expect(places).toEqual([...places].sort((a, b) => a - b));
 });
 
-test('a command that asks to leave the sandbox is declined, and the turn goes on to its end', async () => {
+test('a command that asks to leave the sandbox is declined, and the turn continues to its end', async () => {
   const { board, model, dir, start, transcripts } = await testBed({ codex: 'approval_policy: on-request' });
   board.add('TASK-1', 'Ask for more');
   const outside = join(dir, 'outside-of-the-workspace');

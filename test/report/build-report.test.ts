@@ -53,7 +53,7 @@ describe('runs', () => {
     expect(totals.timeMs).toBe((5 * HOUR_MS) / 6);
   });
 
-  test('that ended before they started, by a clock that was set back, took no time', () => {
+  test('that ended before they started, because the clock was set back, have the duration 0', () => {
     const odd = run({ end: { atMs: NOON_MS - 5 * HOUR_MS } });
 
     expect(reportOf({ runs: [odd] }).totals.timeMs).toBe(0);
@@ -134,7 +134,7 @@ describe('issues', () => {
       expect(reportOf({ finished: left }).totals.issues).toMatchObject({ done: 1, handedOver: 0 });
   });
 
-  test('that were handed over and came back have not left, whatever the clock says', () => {
+  test('that were handed over and came back have not left, whatever the time', () => {
     const review = finished({ state: 'In Review', isTerminal: false, runs: 1 });
     const back = run({ number: 2, startedAtMs: NOON_MS - 2 * HOUR_MS, end: null });
 

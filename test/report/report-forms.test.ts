@@ -191,7 +191,7 @@ describe('in one paragraph', () => {
     );
   });
 
-  test('it names a few of many issues', () => {
+  test('names a few of many issues', () => {
     const left = Array.from({ length: 100 }, (_, n) => finished({ issueId: `TASK-${n}`, atMs: NOON_MS - n }));
 
     expect(reportSummary(reportOf({ finished: left }))).toContain(
@@ -199,11 +199,11 @@ describe('in one paragraph', () => {
     );
   });
 
-  test('it says when nothing was done', () => {
+  test('states when no work was done', () => {
     expect(reportSummary(reportOf({}))).toMatch(/^Since .{16}: nothing was done\.$/);
   });
 
-  test('it is one line of at most 600 characters, however large the report is', () => {
+  test('is one line of at most 600 characters, however large the report is', () => {
     const name = (n: number) => `${n}`.padStart(60, 'x');
     const codes = ['agent_model_not_found', 'UnwiredHttpTransport', 'AGENT_INVOCATION_FAILED', 'turn_failed'] as const;
     const outcomes = ['success', 'failed', 'timeout', 'cancelled'] as const;
@@ -225,7 +225,7 @@ describe('in one paragraph', () => {
     expect(summary).toContain('at least ');
   });
 
-  test('it is one line without control characters, whatever the names of issues are', () => {
+  test('is one line without control characters, whatever the names of issues are', () => {
     fc.assert(
       fc.property(fc.array(hostile, { maxLength: 20 }), (texts) => {
         const left = texts.map((identifier, n) => finished({ issueId: `${n}`, identifier, isTerminal: n % 2 === 0 }));

@@ -78,7 +78,7 @@ test('an after_run that is due runs once, with the outcome interrupted', async (
   expect(await store.openRuns.all()).toEqual([]);
 });
 
-test('a run that had not come to before_run owes nothing', async () => {
+test('a run that did not reach before_run needs no after_run', async () => {
   const { close, told, store } = await setUp('echo >> calls', { owes: false });
 
   await close();
@@ -87,7 +87,7 @@ test('a run that had not come to before_run owes nothing', async () => {
   expect(await store.openRuns.all()).toEqual([]);
 });
 
-test('an after_run that fails, or whose workspace is gone, closes the run all the same', async () => {
+test('a run is closed even when its after_run fails or its workspace is gone', async () => {
   const failing = await setUp('exit 3', { owes: true });
   const gone = await setUp('echo >> calls', { owes: true });
   await rm(gone.workspace.path, { recursive: true });
@@ -133,7 +133,7 @@ test('a record that could not be removed is removed with a later one', async () 
   expect(await store.openRuns.all()).toEqual([]);
 });
 
-test('a hook that is killed with its daemon is owed still', async () => {
+test('the processes of an after_run are recorded while it is due', async () => {
   const { openRuns, store } = await setUp(null, { owes: true });
 
   openRuns.started('r1', [{ pid: 5, startTime: '7' }]);
@@ -143,7 +143,7 @@ test('a hook that is killed with its daemon is owed still', async () => {
     .toMatchObject([{ marker: 'r1', owesAfterRunIn: 'A', processes: [{ pid: 5, startTime: '7', bootId: 'b' }] }]);
 });
 
-test('a process that is over before it could be noted down costs no write', async () => {
+test('a process that ends before it is recorded causes no write', async () => {
   const { openRuns, store } = await setUp(null, { owes: true });
   const before = await store.openRuns.all();
   const [quick, slow] = [

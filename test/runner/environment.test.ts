@@ -18,7 +18,7 @@ describe('allowlist', () => {
   );
   const unlisted = baseOf('AWS_SECRET_ACCESS_KEY', 'GH_TOKEN', 'MY_VAR', 'PATHX', 'XPATH', 'HOMEPAGE', 'LC', 'EDITOR');
 
-  test.each(['agent', 'hook'] as const)('the %s gets what is on the list and nothing else', (kind) => {
+  test.each(['agent', 'hook'] as const)('the %s gets only the variables on the list', (kind) => {
     expect(environmentFor(kind, request({ base: { ...listed, ...unlisted } })).env).toEqual(listed);
   });
 
@@ -39,7 +39,7 @@ describe('allowlist', () => {
 });
 
 describe('inherit', () => {
-  test('passes what is not on the list too', () => {
+  test('passes variables that are not on the list', () => {
     expect(names('agent', { base: baseOf('MY_VAR'), policy: 'inherit' })).toEqual(['MY_VAR']);
   });
 });

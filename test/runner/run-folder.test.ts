@@ -34,7 +34,7 @@ test('a daemon that is killed while it removes earlier folders leaves them all t
   expect([first, second].filter(existsSync)).toEqual([]);
 });
 
-test('a note that names any other folder removes nothing', async () => {
+test('a record with any other folder removes nothing', async () => {
   const dir = await tempFolder();
   const note = join(dir, 'note');
   const mine = join(dir, 'my work');

@@ -24,7 +24,7 @@ interface Said {
   readonly message?: string;
 }
 
-/** Another process that wants the locks. `said`: what came of it; it is let go at once, unless it has to wait for `go`. */
+/** Another process that takes the locks. `said` is its result. It starts at once, or waits for `go`. */
 async function taker(order: { dir: string; keys?: readonly string[]; drop?: boolean }, go = Promise.resolve()) {
   const json = JSON.stringify({ keys: KEYS, workflow: '/theirs/WORKFLOW.md', ...order });
   const child = spawn(process.execPath, ['--expose-gc', TAKER, DIST, json], {
@@ -41,7 +41,7 @@ async function taker(order: { dir: string; keys?: readonly string[]; drop?: bool
   return { child, said, exited };
 }
 
-/** What comes of it when all of them are let go at the same time. */
+/** The results when all processes start at the same time. */
 async function race(orders: Parameters<typeof taker>[0][]): Promise<Said[]> {
   let letGo = (): void => {};
   const go = new Promise<void>((resolve) => {
@@ -71,7 +71,7 @@ test('the error of the second daemon names the first', async () => {
   });
 });
 
-test('one common key is enough, and locks that were taken before it are released', async () => {
+test('one common key prevents the start, and locks that were taken before it are released', async () => {
   const dir = await tempFolder();
   const first = await taker({ dir, keys: ['b', 'd'] });
   await first.said;
@@ -168,7 +168,7 @@ test.each([
   ['something else', (path: string) => writeFile(path, '{"pid":-1,"since":"then","workflow":"/w"}')],
   ['missing', (path: string) => rm(path)],
   ['those of a dead one', (path: string) => writeFile(path, '{"pid":4194305,"since":"long ago","workflow":"/old"}')],
-])('with details that are %s the message still says what to do', async (_, spoil) => {
+])('with details that are %s the message still names the remedy', async (_, spoil) => {
   const dir = await tempFolder();
   await (await taker({ dir, keys: ['k'] })).said;
   const name = (await readdir(dir)).find((entry) => entry.endsWith('.json')) ?? '';
@@ -220,7 +220,7 @@ test('the folder is created for this user only', async () => {
 test.each([
   ['cannot be made', (parent: string) => chmod(parent, 0o555)],
   ['is a file', (parent: string) => writeFile(join(parent, 'locks'), '')],
-])('a folder that %s is named with what to do', async (_, spoil) => {
+])('a folder that %s is named with the remedy', async (_, spoil) => {
   const parent = await tempFolder();
 
   const failure = await asOrdinaryUser(parent, async () => {
@@ -234,7 +234,7 @@ test.each([
   });
 });
 
-test('a folder of another user is named with what to do', async () => {
+test('a folder of another user is named with the remedy', async () => {
   const failure = await asOrdinaryUser(await tempFolder(), () =>
     takeLocks({ dir: '/usr', keys: KEYS, holder: HOLDER }).catch((error: Error) => error),
   );

@@ -15,7 +15,7 @@ const open = (dir: string, scope = 'board') => {
   return locks;
 };
 
-/** A process that is somebody else, alive until it is ended. */
+/** A foreign process that lives until the test ends it. */
 async function stranger() {
   const child = spawn('bash', ['-c', 'echo; read _'], { stdio: ['pipe', 'pipe', 'ignore'] });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -31,7 +31,7 @@ async function stranger() {
   };
 }
 
-/** What another daemon would have written. */
+/** A lock as another daemon writes it. */
 async function takenBy(dir: string, issueId: string, pid: number, startTime: string) {
   const [file = ''] = (await readdir(dir)).filter((name) => name.endsWith('.issues'));
   const db = new DatabaseSync(join(dir, file));

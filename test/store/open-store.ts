@@ -4,7 +4,7 @@ import type { StoreWarning } from '../../src/store/sqlite-file.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
 
-/** A store on disk that is closed with the test, in a folder of its own unless one is given. */
+/** A store on disk that is closed after the test. Its folder is new unless one is given. */
 export async function openStore(
   given?: string,
 ): Promise<{ readonly dir: string; readonly store: Store; readonly warnings: readonly StoreWarning[] }> {

@@ -30,7 +30,7 @@ test.each([
   ['a torn header', (path: string) => overwrite(path, 0, Buffer.alloc(100, 7))],
   ['a cut end', async (path: string) => truncate(path, Math.floor((await stat(path)).size / 2))],
   ['garbage in the middle', async (path: string) => overwrite(path, 4096 * 8, Buffer.alloc(4096 * 20, 0xa5))],
-])('%s is set aside as it is, told, and a new file begun', async (_, damage) => {
+])('%s is set aside unchanged with a warning, and a new file is created', async (_, damage) => {
   const { dir, path } = await folderWithStore();
   await damage(path);
   const damaged = await readFile(path);
@@ -107,7 +107,7 @@ test('a damaged letter inside a row loses only that row', async () => {
   expect(db.prepare('SELECT * FROM claims').all()).toHaveLength(299);
 });
 
-test('a damaged file that cannot be set aside stays unchanged, and the error says what to do', async () => {
+test('a damaged file that cannot be set aside stays unchanged, and the error names the remedy', async () => {
   const dir = await tempFolder();
   await writeFile(join(dir, 'baton.db'), 'no database'.repeat(999));
 

@@ -16,18 +16,18 @@ test('the whole page is under 60 KB when compressed', () => {
   expect(bytes).toBeLessThan(60_000);
 });
 
-test('nothing in it leads elsewhere: it works without a network', () => {
+test('the page contains no external address, so it works without a network', () => {
   const addresses = FILES.flatMap(
     (file) => readFileSync(file, 'utf8').match(/https?:\/\/[\w.-]+[^\s"'`)]*|["'`(]\/\/[\w.-]+/g) ?? [],
   );
 
-  // The names of two kinds of XML, which nobody opens.
+  // Two XML namespace names, which are never requested.
   expect(
     addresses.filter((address) => !/^http:\/\/www\.w3\.org\/(?:2000\/svg|1998\/Math|1999\/xhtml)/.test(address)),
   ).toEqual([]);
 });
 
-test('nothing in it becomes markup that was not written here', () => {
+test('the page never turns data into markup', () => {
   const source = fileURLToPath(new URL('../../../src/page', import.meta.url));
   const texts = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name))

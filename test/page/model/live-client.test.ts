@@ -12,7 +12,7 @@ const streams: Answer = (_, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).write(STATE);
 };
 
-/** A page's client on a server that answers as the test says, one answer after the other; the last one stays. */
+/** A client of the page with a server that sends the scripted responses in order and repeats the last one. */
 async function followed(answers: Answer[], options: { silenceMs?: number; token?: string } = {}) {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -95,7 +95,7 @@ test('a stream with an invalid event is started again, without an id', async () 
   expect(requests[1]?.headers['last-event-id']).toBeUndefined();
 });
 
-test('a stream that falls silent is given up, though its connection stands', async () => {
+test('a silent stream is given up, although its connection is open', async () => {
   const { client, requests, until, seen } = await followed([streams, streams], { silenceMs: 50 });
 
   client.watch(null);
@@ -106,7 +106,7 @@ test('a stream that falls silent is given up, though its connection stands', asy
   expect(lost).toMatchObject({ why: 'The daemon sent nothing for too long.' });
 });
 
-test('a daemon that has too many readers is tried again, with its own words', async () => {
+test('a daemon with too many readers is tried again, and its message is shown', async () => {
   const full: Answer = (_, response) => {
     response.writeHead(503).end('{"error":{"code":"too_many_streams","message":"Too many readers."}}');
   };
@@ -118,7 +118,7 @@ test('a daemon that has too many readers is tried again, with its own words', as
   expect(seen.map(({ connection }) => ('why' in connection ? connection.why : ''))).toContain('Too many readers.');
 });
 
-test('a refused client does not try again until there is another token', async () => {
+test('a refused client does not try again until it has another token', async () => {
   const refuses: Answer = (request, response) => {
     if (request.headers.authorization === 'Bearer good') return streams(request, response);
     response.writeHead(401).end('{"error":{"code":"unauthorized","message":"no"}}');
@@ -134,7 +134,7 @@ test('a refused client does not try again until there is another token', async (
   await until(isLive);
 });
 
-test('another issue is another stream: the old one ends, the state stays, the old timeline goes', async () => {
+test('another issue has another stream: the old stream ends, the state stays, the old timeline is dropped', async () => {
   const { client, requests, seen, until } = await followed([streams]);
   client.watch(null);
   await until(isLive);

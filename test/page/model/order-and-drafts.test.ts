@@ -32,20 +32,20 @@ describe('question cards', () => {
     expect(ids(cardsAfter(shown, [second], false, never))).toEqual(['question-input']);
   });
 
-  test('a question that comes meanwhile comes behind', () => {
+  test('a new question is appended', () => {
     const shown = cardsAfter([], [second], false, never);
 
     expect(ids(cardsAfter(shown, needs, true, never))).toEqual(['question-input', 'question-approval']);
     expect(ids(cardsAfter(shown, needs, false, never))).toEqual(['question-approval', 'question-input']);
   });
 
-  test('a card with a draft stays in any case', () => {
+  test('a card with a draft always stays', () => {
     const shown = cardsAfter([], needs, false, never);
 
     expect(ids(cardsAfter(shown, [], false, ({ id }) => id === INPUT.id))).toEqual(['question-input closed']);
   });
 
-  test('a run that asks and is parked then has the same card, open all the time', () => {
+  test('a question of a run keeps its open card when the run is parked', () => {
     const shown = cardsAfter([], [first], true, never);
     const parked = { ...first, run: null };
 
@@ -57,7 +57,7 @@ describe('drafts', () => {
   const [field] = INPUT.fields;
   if (!field) throw new Error('no field');
 
-  test('a choice, words of one’s own, or nothing', () => {
+  test('are a choice, free text, or nothing', () => {
     const drafts = new Drafts();
     expect(valuesOf(INPUT, drafts)).toEqual({ keep: '' });
 
@@ -79,7 +79,7 @@ describe('drafts', () => {
     expect(drafts.get(textKey({ ...INPUT, id: 'other' }, field))).toBe('y');
   });
 
-  test('what was deleted again is no draft', () => {
+  test('a deleted text is no draft', () => {
     const drafts = new Drafts();
     drafts.set('a/b', 'x');
 

@@ -4,7 +4,7 @@ import { isSameRoute, issueHref, parseRoute } from '../../../src/page/model/rout
 import { linkAddress, sentenceParts, shownLine, shownLines } from '../../../src/page/model/shown-text.js';
 
 describe('text that may be shown', () => {
-  test('SEC-17 what turns text round or is not to be seen shows as an escape', () => {
+  test('SEC-17 bidirectional and invisible characters are shown as escapes', () => {
     expect(shownLine('a\u202eb \u001b[31m\n c')).toBe('a\\u202eb \\u001b[31m c');
     expect(shownLines('a\tb\r\n\u2066c')).toBe('a\tb\n\\u2066c');
   });
@@ -90,12 +90,12 @@ deleted file mode 100644
     expect(files[1]?.lines[0]).toEqual({ kind: 'meta', text: 'deleted file mode 100644' });
   });
 
-  test('without the lines of git is still one file, and no diff at all is harmless', () => {
+  test('without git headers is one file, and an empty diff is harmless', () => {
     expect(diffFiles('--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b').map(({ path }) => path)).toEqual(['x']);
     expect(diffFiles('')).toEqual([{ path: 'changes', added: 0, removed: 0, lines: [{ kind: 'meta', text: '' }] }]);
   });
 
-  test('a line is known by how it begins', () => {
+  test('the kind of a line depends on its prefix', () => {
     expect(['+a', '-a', '@@ x', ' a', ''].map(lineKind)).toEqual(['added', 'removed', 'hunk', 'same', 'same']);
   });
 });

@@ -21,7 +21,7 @@ describe('the sentence at the top', () => {
 });
 
 describe('issues that need a person', () => {
-  test('is every open question: of runs first, as their time is bounded, then the parked ones', () => {
+  test('are every open question: of runs first, because they time out, then of parked issues', () => {
     const needs = needsOf(workingDay());
 
     expect(needs.map(({ issue, run }) => [issue.issue_identifier, run?.onTimeout ?? null])).toEqual([
@@ -41,7 +41,7 @@ describe('issues that need a person', () => {
     expect(needsOf(state).map(({ issue }) => issue.issue_identifier)).toEqual(['SHOP-218', 'LATER']);
   });
 
-  test('shows in the title of the tab', () => {
+  test('are counted in the title of the tab', () => {
     expect([pageTitle(0, null), pageTitle(2, null), pageTitle(2, 'A-1')]).toEqual([
       'Baton',
       '(2) Baton',
@@ -56,18 +56,18 @@ describe('issues that need a person', () => {
 });
 
 describe('notices', () => {
-  test('a good day has none', () => {
+  test('are empty without a problem', () => {
     expect(noticesOf(workingDay())).toEqual([]);
   });
 
-  test('cannot see is another thing than no work', () => {
+  test('distinguish an unreadable tracker from an empty board', () => {
     const { poll } = emptyState();
     const state = stateWith({ poll: { ...poll, health: 'failed', error: 'refused', failing_since: 'x' } });
 
     expect(noticesOf(state)).toMatchObject([{ id: 'poll', title: 'The tracker cannot be read', text: 'refused' }]);
   });
 
-  test('a hold has its action; one of the tracker is not said twice', () => {
+  test('a hold has its action, and a hold of the tracker is shown once', () => {
     const { poll } = emptyState();
     const hold = {
       source: 'tracker',
@@ -105,7 +105,7 @@ describe('the filter', () => {
     expect(issueCount(filterState(day, 'no such thing'))).toBe(0);
   });
 
-  test('without a word everything is as it was', () => {
+  test('without a query nothing changes', () => {
     const day = workingDay();
 
     expect(filterState(day, '  ')).toBe(day);
@@ -116,8 +116,8 @@ describe('the filter', () => {
   });
 });
 
-describe('where an issue stands', () => {
-  test('numbers that only run up are no reason to read it again; another question is', () => {
+describe('the status of an issue', () => {
+  test('growing counters do not reload the details; a new question does', () => {
     const day = workingDay();
     const busier = { ...day, running: day.running.map((entry) => ({ ...entry, turn_count: 9, last_message: 'x' })) };
 
@@ -126,7 +126,7 @@ describe('where an issue stands', () => {
     expect(standingKey({ ...day, asking: [] }, 'SHOP-231')).toBe(standingKey(day, 'SHOP-231'));
   });
 
-  test('the live state wins over details that were read before', () => {
+  test('the live state wins over older details', () => {
     const day = workingDay();
     const issue = runningIssue(day);
     const [parked] = day.parked;

@@ -53,14 +53,14 @@ describe('times in words', () => {
 });
 
 describe('numbers', () => {
-  test('the share of a cap stays between nothing and all; without a cap there is none', () => {
+  test('the share of a cap is between 0 and 1, and null without a cap', () => {
     expect(shareOf({ spent: 5, limit: 10 })).toBe(0.5);
     expect(shareOf({ spent: 15, limit: 10 })).toBe(1);
     expect(shareOf({ spent: 5, limit: null })).toBeNull();
     expect(shareOf({ spent: 5, limit: 0 })).toBeNull();
   });
 
-  test('a run costs what budgets count: what came from a cache is free', () => {
+  test('the tokens of a run are those that budgets count, without cached tokens', () => {
     const tokens = { input_tokens: 1_000, cached_input_tokens: 400, output_tokens: 50, total_tokens: 1_050 };
 
     expect(runCost({ turns: 1, tokens })).toBe('1 turn, 650 tokens');
@@ -85,7 +85,7 @@ describe('a chart', () => {
 });
 
 describe('codes in words', () => {
-  test('a code that is not known is readable still', () => {
+  test('an unknown code is readable', () => {
     expect([parkedSummary('new_reason'), ruleWords('new_rule')]).toEqual(['new reason', 'New rule']);
   });
 

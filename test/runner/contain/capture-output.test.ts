@@ -84,7 +84,7 @@ describe('HeadAndTail', () => {
     expect(kept(10, `aaa€${'-'.repeat(20)}€bb`)).toBe('aaa\n[… 23 bytes left out …]\n€bb');
   });
 
-  test('a cap of nothing keeps nothing', () => {
+  test('a cap of 0 keeps nothing', () => {
     expect(kept(0, 'abc')).toBe('\n[… 3 bytes left out …]\n');
   });
 });

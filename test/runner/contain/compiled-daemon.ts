@@ -20,7 +20,7 @@ const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 const NOBODY = 65534;
 
 export type User = 'root' | 'an ordinary user';
-/** Whom the daemon can be started as from here: root can become anybody. */
+/** The users that can start the daemon: root can become any user. */
 export const users: readonly User[] = isRoot ? ['root', 'an ordinary user'] : ['an ordinary user'];
 
 export interface DaemonOrder {
@@ -100,7 +100,7 @@ export class CompiledRunner {
       execFileSync('setpriv', [...becomeNobody.slice(1), process.execPath, '--version'], { cwd: '/', stdio: 'ignore' });
       return process.execPath;
     } catch {
-      // A node below root's home, which nobody else may enter.
+      // A node binary below root's home, which other users cannot enter.
       const copy = join(this.folder, 'node');
       copyFileSync(process.execPath, copy);
       chmodSync(copy, 0o755);

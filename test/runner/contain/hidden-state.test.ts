@@ -80,7 +80,7 @@ describe.runIf(forms.includes('pidns')).each(users)('in a namespace of %s', (use
 });
 
 describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', () => {
-  test('the host sees its state directory as ever, and no mount leaks to it', async () => {
+  test('the host still sees its state directory, and no mount leaks to it', async () => {
     const child = await bench.spawn(await bench.containment('pidns'), `echo ready; cat; ls -A ${bench.state}`);
     await nextLine(child, 'ready');
 
@@ -88,7 +88,7 @@ describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', (
     expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(bench.root);
   });
 
-  test('SEC-9b a state directory that was moved away is not taken for hidden: nothing starts', async () => {
+  test('SEC-9b a state directory that was moved away is not treated as hidden: nothing starts', async () => {
     const containment = await bench.containment('pidns');
     renameSync(bench.state, join(bench.root, 'moved'));
     await expect(bench.spawn(containment, 'true')).rejects.toMatchObject({
@@ -111,7 +111,7 @@ describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', (
     });
   });
 
-  test('SEC-9b a tool planted in the PATH of an agent takes no part in building its namespace', async () => {
+  test('SEC-9b a tool planted in the PATH of an agent is not used to build its namespace', async () => {
     const planted = join(bench.workspace, 'mount');
     const containment = await bench.containment('pidns');
     const plant = `for tool in mount setpriv unshare stat env bash; do printf '#!/bin/sh\\ntouch ${bench.workspace}/ran' >$tool; chmod +x $tool; done`;

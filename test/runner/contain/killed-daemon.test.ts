@@ -49,7 +49,7 @@ describe.each(users)('a daemon of %s', (user) => {
     await vi.waitFor(() => expect(bench.living()).toEqual([]), 5_000);
   });
 
-  test('without namespaces leaves its agents behind when killed with -9, and the marker finds those that kept it', async () => {
+  test('without namespaces leaves its agents behind when killed with -9, and the sweep finds those with the marker', async () => {
     await killDaemonOf(user, 'none');
 
     const markers = Array.from({ length: AGENTS }, (_, index) => `${bench.marker}-${index}`);

@@ -19,7 +19,7 @@ afterEach(async () => {
   }
 });
 
-/** A process in a group of its own, once it has printed its first line; that line may be a pid. */
+/** A process in a new group, after it printed its first line. The line may be a pid. */
 async function start(script: string, env: NodeJS.ProcessEnv = {}): Promise<{ pid: number; line: string }> {
   const child = spawn('bash', ['-c', script], {
     env: { PATH: process.env.PATH, ...env },
@@ -42,7 +42,7 @@ test('exactly the processes with this marker are found, and not this one', async
 
 test('a zombie counts as gone', async () => {
   const { line: zombie } = await start(
-    // It ends only once its parent is no shell any more that would reap it.
+    // It ends after its parent stopped being a shell that would reap it.
     'while [ "$(cat /proc/$$/comm)" = bash ]; do :; done & echo $!; exec sleep 1000',
   );
 

@@ -12,7 +12,7 @@ const started: ChildProcess[] = [];
 const strays: number[] = [];
 const bootId = await readBootId();
 const NONE = new Set<string>();
-// Of nobody else: the end of a run looks for its marker on the whole machine.
+// A unique id: the end of a run searches the whole machine for its marker.
 const [RUN, OTHER_RUN] = [randomUUID(), randomUUID()];
 
 afterEach(() => {
@@ -24,7 +24,7 @@ afterEach(() => {
   }
 });
 
-/** A process in a session of its own, once it has printed its first line: pids of children that it left. */
+/** A process in a new session, after it printed its first line: the pids of its children. */
 async function start(script: string, env: NodeJS.ProcessEnv = {}): Promise<{ pid: number; children: number[] }> {
   const child = spawn('bash', ['-c', script], {
     env: { PATH: process.env.PATH, ...env },
@@ -47,7 +47,7 @@ const noted = (marker: string, pid: number, startTime: string, boot = bootId): O
 });
 const marked = (daemon: string, run: string = RUN) => ({ BATON_DAEMON_MARKER: daemon, BATON_RUN_MARKER: run });
 
-test('every process with the marker of the daemon ends, whatever it ignores and wherever it hides, and no other', async () => {
+test('exactly the processes with the marker of the daemon end, whatever signals they ignore and in any session', async () => {
   const daemon = randomUUID();
   const left = await start(
     'trap "" TERM HUP; setsid sleep 1000 & a=$!; env -i setsid sleep 1000 & echo $a $!; wait',
@@ -64,7 +64,7 @@ test('every process with the marker of the daemon ends, whatever it ignores and 
   expect(await Promise.all(identities.map(isStillAlive))).toEqual([false, false, false, true]);
 });
 
-test('a process that was noted down ends with its group, though nothing marks them', async () => {
+test('a recorded process ends with its group, even without a marker', async () => {
   const left = await start('sleep 1000 & echo $!; wait');
   const { startTime } = await identityOf(left.pid);
   const child = await identityOf(left.children[0] ?? 0);
@@ -78,7 +78,7 @@ test('a process that was noted down ends with its group, though nothing marks th
 test.each([
   ['that started at another time', `${1}`, bootId],
   ['of another life of the machine', null, 'another-boot'],
-])('a process %s has only been given the number: it is never touched', async (_, otherStart, boot) => {
+])('a process %s only has the same pid and is never touched', async (_, otherStart, boot) => {
   const bystander = await start('echo; exec sleep 1000');
   const identity = await identityOf(bystander.pid);
 
@@ -110,14 +110,14 @@ test('an ancestor of the daemon is spared, even with the marker', async () => {
   expect(await text(child.stdout)).toBe('1\nalive\n');
 });
 
-test('with nothing left it is one look', async () => {
+test('without survivors it scans the processes once', async () => {
   expect(await reap({ daemonMarker: randomUUID(), runMarkers: NONE, openRuns: [], bootId })).toEqual({
     killed: 0,
     survivors: new Map(),
   });
 });
 
-test('a run of a Baton that knew no marker of the daemon is found by its own', async () => {
+test('a run of an older Baton without the marker of the daemon is found by the marker of the run', async () => {
   const left = await start('echo; exec sleep 1000', { BATON_RUN_MARKER: OTHER_RUN });
   const identity = await identityOf(left.pid);
 

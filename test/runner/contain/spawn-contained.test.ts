@@ -19,7 +19,7 @@ afterEach(() => bench.close());
 const capture = (child: ContainedProcess) =>
   captureOutput(child, { maxBytes: 100_000, clock: realClock, drainMs: 500 });
 
-/** From now on this process can open nothing. What gives it back must be running before. */
+/** This process can open no further descriptor. The process that restores the limit must run before. */
 async function takeDescriptorsAway(): Promise<() => Promise<void>> {
   const limit = `prlimit --pid ${process.pid} --nofile`;
   const script = `old=$(${limit} --noheadings --output SOFT); ${limit}=3: && echo; read -r; ${limit}=$old:`;
@@ -105,7 +105,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect(bench.living()).toEqual([]);
   });
 
-  test('many that cannot start at the same time do not hear of each other', async () => {
+  test('concurrent failed starts do not affect each other', async () => {
     await run('true');
     const warnings: Error[] = [];
     const hear = (warning: Error) => void warnings.push(warning);
@@ -171,7 +171,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect(stdout).toBe('kept 1\n');
   });
 
-  test('a command starts with no signal ignored or blocked, and without the pipe that its start was agreed on', async () => {
+  test('a command starts with no signal ignored or blocked, and without the descriptor of the start pipe', async () => {
     const { stdout } = await run('grep -E "Sig(Ign|Blk)" /proc/self/status; ls /proc/$$/fd/3 || echo closed');
 
     expect(stdout.replace(/\s+/g, ' ')).toBe('SigBlk: 0000000000000000 SigIgn: 0000000000000000 closed ');

@@ -74,7 +74,7 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect(await child.stop()).toBe(await hurried);
   });
 
-  test('a process that forks while it is being ended is gone in the end', async () => {
+  test('a process that forks while it is being ended ends with its children', async () => {
     const child = await bench.spawn(containment, `setsid bash ${childScript('hopper.sh')} ${bench.nonce} & cat`);
     await nextLine(child, 'ready');
 
@@ -100,7 +100,7 @@ describe.runIf(forms.includes('pidns'))('in a namespace', () => {
     expect(bench.living()).toEqual([]);
   });
 
-  test('the end of the command is the end of everything it left behind, without a stop', async () => {
+  test('the end of the command ends all processes it left behind, without a stop', async () => {
     const script = `(bash ${childScript('stubborn.sh')} ${bench.nonce} &) | head -n 1`;
     const child = await bench.spawn(await bench.containment('pidns'), script);
 
@@ -131,7 +131,7 @@ describe('without a namespace', () => {
 });
 
 describe('a tree that outlives KILL', () => {
-  test('is reported with its pids after 30 s, and when it ends after all', async () => {
+  test('is reported with its pids after 30 s, and again when it ends', async () => {
     const clock = new FakeClock();
     const signals: string[] = [];
     let left = [42];
@@ -153,7 +153,7 @@ describe('a tree that outlives KILL', () => {
     await (result.gone ? Promise.reject(new Error('not gone')) : result.whenGone);
   });
 
-  test('is not called gone when /proc cannot be read', async () => {
+  test('is not reported as ended when /proc cannot be read', async () => {
     const clock = new FakeClock();
     const unreadable = () => Promise.reject(new Error('EMFILE'));
     const tree: ProcessTree = { signal: unreadable, survivors: unreadable, swept: 0 };

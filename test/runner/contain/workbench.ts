@@ -50,7 +50,7 @@ export class Bench {
     mkdirSync(this.workspace);
     mkdirSync(this.state);
     writeFileSync(join(this.state, 'token'), 'secret-token');
-    // A home of its own: the tester's profile has no say in the results.
+    // A new home, so that the profile of the user does not change results.
     writeFileSync(join(this.workspace, '.profile'), '');
   }
 
@@ -78,7 +78,7 @@ export class Bench {
     return child;
   }
 
-  /** Runs one of test/support/children and waits until it says `ready`. */
+  /** Runs one of test/support/children and waits until it prints `ready`. */
   async spawnChild(containment: Containment, name: string): Promise<ContainedProcess> {
     const child = await this.spawn(containment, `bash ${childScript(name)} ${this.nonce}`);
     await nextLine(child, 'ready');
@@ -97,7 +97,7 @@ export class Bench {
   }
 }
 
-/** Resolves once the child printed this line. Reading goes on. */
+/** Resolves after the child printed this line. Reading continues. */
 export function nextLine(child: ContainedProcess, line: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let text = '';

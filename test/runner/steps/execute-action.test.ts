@@ -41,7 +41,7 @@ describe('retries of a step', () => {
     ['a non-zero exit', 'AGENT_INVOCATION_FAILED'],
     ['a failed turn', 'turn_failed'],
     ['failed code', 'CODE_FAILED'],
-  ])('%s is not tried again, whatever `retry` says', async (_, code) => {
+  ])('%s is not tried again, whatever `retry` is', async (_, code) => {
     const steps = testSteps(() => failure(code, 'no'));
 
     const outcome = await steps.run([step('a', { retry: retry() })]);
@@ -139,7 +139,7 @@ describe('the time limit of a step', () => {
     expect(await done).toMatchObject({ state: 'timeout', error: { code, message: expect.stringContaining('5 s') } });
   });
 
-  test('S3-49 without one nothing is aborted, and the stall clock is the bound', async () => {
+  test('S3-49 without a limit nothing is aborted, and the stall clock applies', async () => {
     const steps = testSteps();
     const done = steps.run([step('a', { action: capability })]);
     const call = await steps.next();
@@ -152,7 +152,7 @@ describe('the time limit of a step', () => {
     await done;
   });
 
-  test('each try has the whole of it', async () => {
+  test('each try has the full limit', async () => {
     const steps = testSteps();
     const done = steps.run([step('a', { timeoutMs: 5_000, retry: retry() })]);
     steps.clock.advance(5_000);
@@ -212,7 +212,7 @@ describe('equal idempotency keys in one run', () => {
     expect(outcome).toMatchObject({ state: 'success', output: 2 });
   });
 
-  test('a key that is empty once it is filled in is an error', async () => {
+  test('a rendered key that is empty is an error', async () => {
     const steps = testSteps(() => success(null));
 
     expect(await steps.run([step('a', { idempotencyKey: '${issue.description}' })])).toMatchObject({

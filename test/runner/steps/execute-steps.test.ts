@@ -60,7 +60,7 @@ test('the additional context of a capability is the context of its step', async 
   expect(steps.calls[1]?.action).toMatchObject({ args: { hint: 'x' } });
 });
 
-test('a token that names nothing fails the step before its executor is asked, and names step and place', async () => {
+test('an unresolved token fails the step before its executor runs, and the error names step and place', async () => {
   const steps = testSteps(echo);
 
   const outcome = await steps.run([step('a'), step('b', { args: { x: '${steps.a.output.nothing}' } })]);
@@ -123,7 +123,7 @@ test('S1-42 a guard is asked once, before the retries', async () => {
   expect(steps.started).toHaveLength(1);
 });
 
-test('a guard that is neither true nor false fails the run and is never "no"', async () => {
+test('a guard that is neither true nor false fails the run and is never false', async () => {
   const steps = testSteps(echo);
 
   const outcome = await steps.run([step('a', { args: { n: 1 } }), step('b', { when: '${steps.a.output.n}' })]);
@@ -161,7 +161,7 @@ test('a run that is stopped starts no further step', async () => {
   expect(ids(steps.calls)).toEqual(['a']);
 });
 
-test('an executor that throws all the same fails its step', async () => {
+test('an executor that throws fails its step', async () => {
   const steps = testSteps(() => {
     throw new Error('oops');
   });
@@ -246,7 +246,7 @@ describe('parallel', () => {
     expect(outcome.state).toBe(state);
   });
 
-  test('S1-39 where the join fails, the first structural error is the one to show', async () => {
+  test('S1-39 when the join fails, the first structural error is reported', async () => {
     const steps = testSteps();
     const done = steps.run([parallel([[step('a')], [step('b')], [step('c')]], { join: 2 })]);
     const [a, b, c] = [await steps.next(), await steps.next(), await steps.next()];
@@ -336,7 +336,7 @@ describe('fan_out', () => {
     expect(steps.calls).toHaveLength(1);
   });
 
-  test('S1-33 workers do not see each other, and leave only their result behind', async () => {
+  test('S1-33 workers do not see each other, and share only their results', async () => {
     const steps = testSteps(echo);
 
     const outcome = await steps.run([
@@ -413,7 +413,7 @@ describe('loop', () => {
     expect(steps.warnings).toEqual([]);
   });
 
-  test('S1-37 more items than max_iterations fail, and nothing is begun', async () => {
+  test('S1-37 more items than max_iterations fail, and no iteration starts', async () => {
     const steps = testSteps(echo);
 
     const outcome = await steps.run([loop([step('each')], { items: [1, 2, 3, 4] })]);

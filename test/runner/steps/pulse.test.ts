@@ -29,7 +29,7 @@ test('the progress of one watched step is reported as it comes', () => {
   expect(told).toEqual([phase('agent'), open(0), open(2), open(2), open(0), phase('finishing')]);
 });
 
-test('a step with a time limit of its own stops the stall clock: it looks like an open item', () => {
+test('a step with its own time limit stops the stall clock, like an open item', () => {
   const { told, pulse: beat } = pulse();
 
   beat.begin(A, false);
@@ -99,7 +99,7 @@ test('the next step starts a new phase', () => {
   expect(told).toEqual([phase('agent')]);
 });
 
-test('a step that is over reports nothing any more', () => {
+test('a finished step reports nothing', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.end(A);
@@ -124,7 +124,7 @@ test('a step that begins while the only other one is being ended starts the stal
   expect(told).toEqual([phase('agent'), open(0)]);
 });
 
-test('a step that is only being ended does not count as silent, even when it is the last one', () => {
+test('a step that is being ended does not count as stalled, even as the last step', () => {
   const { told, pulse: beat } = pulse();
   beat.begin(A, true);
   beat.begin(B, true);

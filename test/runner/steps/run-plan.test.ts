@@ -18,7 +18,7 @@ import { allExecutors } from '../../support/all-executors.js';
 import { IMPLIED_PLAN, issue, workflow } from '../../support/builders.js';
 import { parallel, step } from './step-fixture.js';
 
-/** Real processes under a clock for which each limit is over at once, until somebody says that something cannot be killed. */
+/** Real processes with a clock that ends every limit at once, until a process is reported as unkillable. */
 function planned(
   steps: readonly Step[],
   execute: (id: string, context: StepContext) => Promise<Outcome>,
@@ -57,7 +57,7 @@ function planned(
   return { told, outcome: runPlan(new RunContext(run, order, services, workspace, folder)) };
 }
 
-test('once something cannot be killed the steps beside it are ended, and no other is begun', async () => {
+test('when a process cannot be killed, parallel steps are ended and no further step starts', async () => {
   const begun: string[] = [];
   const { outcome, told } = planned(
     [parallel([[step('stuck')], [step('other')]], { join: 'any' }), step('next')],

@@ -15,7 +15,7 @@ test('the conversation is the prompt, then the output of each step', () => {
   ]);
 });
 
-test('a conversation that becomes too long loses the oldest of its steps, and no two have one id', () => {
+test('a conversation that becomes too long loses its oldest steps, and every message id is unique', () => {
   const conversation = new Conversation('r', new FakeClock());
   conversation.addPrompt('Do it');
   for (let index = 0; index < 100; index += 1) conversation.addOutput('fix', `${index} ${'x'.repeat(50_000)}`);

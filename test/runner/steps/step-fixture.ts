@@ -24,7 +24,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 
 const BASE = { place: 'WORKFLOW.md:9:5', when: null, outputTo: null } as const;
 
-/** A step of kind `tool` (whatever the test does in its place), of which a test names only what it is about. */
+/** A step of kind `tool`. The test replaces its executor and sets only the fields it needs. */
 export function step(id: string, changes: Partial<ActionStep> & { readonly args?: JsonObject } = {}): ActionStep {
   const { args = {}, ...rest } = changes;
   const action: ToolAction = { kind: 'tool', tool: id, args };
@@ -43,7 +43,7 @@ export function loop(steps: readonly Step[], changes: Partial<LoopStep> = {}): L
   return { ...BASE, shape: 'loop', id: 'again', maxIterations: 3, breakWhen: null, items: null, steps, ...changes };
 }
 
-/** One execution that waits for the test to say how it ends. */
+/** One execution that ends when the test resolves it. */
 export interface Call {
   readonly id: string;
   readonly action: RenderedAction;
@@ -53,7 +53,7 @@ export interface Call {
 
 export interface TestSteps {
   readonly clock: FakeClock;
-  /** What executors were asked, in order. */
+  /** The calls of executors, in order. */
   readonly calls: readonly Call[];
   readonly started: readonly StepStart[];
   readonly finished: readonly StepEnd[];

@@ -47,7 +47,7 @@ describe('the part of an output that later steps see', () => {
     expect(cutOutput(1n, 1_000)).toBeNull();
   });
 
-  test('S4-17 whatever it is given, the result survives a round trip and is not much larger than the limit', () => {
+  test('S4-17 for every input the result survives a round trip and is not much larger than the limit', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.integer({ min: 20, max: 2_000 }), (value, maxBytes) => {
         const output = cutOutput(value, maxBytes);

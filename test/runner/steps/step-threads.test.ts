@@ -55,12 +55,12 @@ describe('a plan with several agent steps', () => {
     expect(new StepThreads(two, null).translate('review', usage)).toMatchObject([{ threadId: 'review#abc' }]);
   });
 
-  test('a thread whose step is gone goes to the first agent, with the answer that it may hold', () => {
+  test('a thread whose step was removed goes to the first agent, with its pending answer', () => {
     expect(new StepThreads(two, resume('gone#abc')).resumeFor('work')).toEqual(resume('abc'));
     expect(new StepThreads(two, resume('abc')).resumeFor('work')).toEqual(resume('abc'));
   });
 
-  test('turns are counted on from step to step', () => {
+  test('turns are counted across steps', () => {
     const threads = new StepThreads(two, null);
     threads.resumeFor('work');
     threads.translate('work', session('a', 1));
@@ -71,7 +71,7 @@ describe('a plan with several agent steps', () => {
     expect(threads.turns).toBe(3);
   });
 
-  test('a thread that is gone on with keeps the name its tokens are counted under, however the steps have changed since', () => {
+  test('a resumed thread keeps its name in the token totals, even when the steps have changed', () => {
     const named = (name: string) => {
       const threads = new StepThreads(two, resume(name));
       threads.resumeFor('work');
@@ -88,7 +88,7 @@ describe('the answer of a person to a later step', () => {
   const question = { id: 'q', kind: 'approval', text: 'May I?', fields: [] } as const;
   const answered = { threadId: 'review#abc', answer: { question, answer: { kind: 'accept' } } } as const;
 
-  test('is not used up by the steps before it: until it is taken, the run has no other thread', () => {
+  test('is not used by earlier steps: until it is used, the run has no other thread', () => {
     const threads = new StepThreads(two, answered);
     expect(threads.resumeFor('work')).toBeNull();
 

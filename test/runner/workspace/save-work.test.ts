@@ -121,7 +121,7 @@ describe('saveWork', () => {
     expect(await readdir((await save()).folder ?? '')).toEqual(['saved.json', 'work.bundle']);
   });
 
-  test('a linked worktree saves where it stands, not the branches of the others', async () => {
+  test('a linked worktree saves its own HEAD, not the branches of other worktrees', async () => {
     const { base, workspace, git, commit, save } = await savedWorkspace();
     const cache = join(base, 'cache');
     await git(base, 'clone', '--quiet', workspace, cache);
@@ -182,14 +182,14 @@ describe('saveWork', () => {
     expect(await readdir(saveDir).catch(() => [])).toEqual([]);
   });
 
-  test('a broken repository is a failure to save, never a silent nothing', async () => {
+  test('a broken repository fails the save and is never skipped silently', async () => {
     const { workspace, save } = await savedWorkspace();
     await writeFile(join(workspace, '.git/HEAD'), 'garbage');
 
     await expect(save()).rejects.toThrow(expect.objectContaining({ code: 'workspace_failed' }));
   });
 
-  test('a folder that cannot be looked into may hide a repository: an error, never a silent nothing', async () => {
+  test('an unreadable folder may hide a repository, so it is an error', async () => {
     const { base, workspace } = await savedWorkspace();
     await mkdir(join(workspace, 'closed'));
     await chmod(join(workspace, 'closed'), 0o644);
@@ -203,7 +203,7 @@ describe('saveWork', () => {
     await expect(save({ run: () => Promise.reject(new Error('no bash')) })).rejects.toThrow(/is kept: no bash/);
   });
 
-  test('the configuration of the repository runs nothing and hides nothing', async () => {
+  test('the configuration of the repository runs no program and hides no work', async () => {
     const { base, workspace, git, save } = await savedWorkspace();
     const trap = join(base, 'trap');
     await writeFile(trap, `#!/bin/sh\ntouch ${base}/pwned\ncat\n`);
@@ -252,7 +252,7 @@ describe('pruneSaved', () => {
     expect((await readdir(saveDir)).sort()).toEqual(['me@home', 'notes']);
   });
 
-  test('a folder that was never made has nothing to prune', async () => {
+  test('a missing folder has nothing to prune', async () => {
     await pruneSaved(join(await tempFolder(), 'saved'), 14, EPOCH_MS);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A folder of its own for one test, gone afterwards. Its path is real. */
+/** A new folder for one test, deleted afterwards. Its path has no links. */
 export async function tempFolder(): Promise<string> {
   const path = await realpath(await mkdtemp(join(tmpdir(), 'baton-test-')));
   onTestFinished(() => rm(path, { recursive: true, force: true }));

@@ -43,7 +43,7 @@ describe('workspaceKey', () => {
     expect(one).not.toBe(other);
   });
 
-  test.each(['.baton', '.Baton'])('%s cannot take the folder of our own notes', (id) => {
+  test.each(['.baton', '.Baton'])('the identifier %s cannot use the folder of our records', (id) => {
     expect(workspaceKey(id).toLowerCase()).toMatch(/^\.baton-[0-9a-f]{16}$/);
   });
 

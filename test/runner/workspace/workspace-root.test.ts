@@ -30,7 +30,7 @@ describe('SEC-6 openWorkspaceRoot', () => {
     }
   });
 
-  test('an existing folder is used as it is, and a second start changes nothing', async () => {
+  test('an existing folder is used unchanged, and a second start changes nothing', async () => {
     const { home, open } = await places();
     await mkdir(join(home, 'ws'), { mode: 0o755 });
     await writeFile(join(home, 'ws/file'), 'kept');
@@ -78,7 +78,7 @@ describe('SEC-6 openWorkspaceRoot', () => {
     }
   });
 
-  test('refuses a symlink to a refused place, and makes nothing there', async () => {
+  test('refuses a symlink to a refused place, and creates nothing there', async () => {
     const { base, home, workflowDir, open } = await places();
     await symlink('/', join(base, 'slash'));
     await symlink(home, join(base, 'h'));

@@ -73,7 +73,7 @@ describe('prepare', () => {
     expect(await entries(workspace.path)).toEqual(['precious']);
   });
 
-  test('SEC-1 nothing is ever made outside the root', async () => {
+  test('SEC-1 nothing is ever created outside the root', async () => {
     const { base, root, workspaces } = await setUp();
     const before = await readdir(base);
 
@@ -223,7 +223,7 @@ describe('half-made folders', () => {
     expect(await readdir(path)).toEqual(files);
   });
 
-  test('the marker is there before the folder, and a folder that appears in between is not ours', async () => {
+  test('the marker is written before the folder, and a folder that appears in between is not ours', async () => {
     const owners = memoryOwners();
     const { root, restart, workspaces } = await setUp({
       ...owners,
@@ -278,7 +278,7 @@ describe('half-made folders', () => {
 });
 
 describe('verify', () => {
-  test('passes while nothing changed, as often as asked', async () => {
+  test('passes repeatedly while nothing changes', async () => {
     const { workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
 
@@ -304,7 +304,7 @@ describe('verify', () => {
     await expect(workspaces.verify(workspace)).rejects.toThrow(failsWith('workspace_changed'));
   });
 
-  test('SEC-4 S2-25 a symlink in its place is refused, wherever it leads', async () => {
+  test('SEC-4 S2-25 a symlink in its place is refused, whatever its target is', async () => {
     const { base, workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
     const other = await workspaces.prepare({ id: 'b', identifier: 'AB-2' });

@@ -6,7 +6,7 @@ import { removeTree } from '../../../../runner/executors/capability/api/workspac
 import type { Fields } from '../../../../src/domain/json.js';
 import { capabilityBench, handler, outputOf, write } from './harness.js';
 
-/** What becomes of each of these calls: its value, or the message of its error. */
+/** The result of each call: its value, or the message of its error. */
 const tryAll = (...calls: readonly string[]) =>
   handler(`
     const { fs, terminal, project, chat, capability } = codebolt;
@@ -258,7 +258,7 @@ describe('terminal', () => {
   });
 });
 
-describe('what an executor cannot do', () => {
+describe('forbidden calls of an executor', () => {
   test('S3-67 S3-68 it cannot receive messages or start agents; its own messages go to the transcript', async () => {
     const bench = await capabilityBench(
       tryAll(

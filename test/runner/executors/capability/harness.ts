@@ -22,7 +22,7 @@ export interface CapabilityBench extends TestStep {
   execute(name: string, params?: JsonObject, type?: string): Promise<Outcome>;
   /** Events of the transcript: `capabilityStarted`, … */
   events(): readonly JsonObject[];
-  /** What the children printed. */
+  /** The output of the children. */
   printed(): readonly string[];
   /** Settles once a child has printed this line. */
   untilPrinted(line: string): Promise<void>;

@@ -120,7 +120,7 @@ test('a child that holds stdout does not hide the end of the agent', async () =>
   expect(failureOf(await started.done).code).toBe('port_exit');
 });
 
-test('a turn is ended only by its own end on its own thread, even when that arrives before the reply to turn/start', async () => {
+test('a turn ends only with its turn/completed on its thread, even before the reply to turn/start', async () => {
   const { outcome, events } = await run({ command: agent('confused') });
 
   expect(outcome).toMatchObject({ state: 'success', output: { turns: 1, last_message: '' } });

@@ -86,7 +86,7 @@ describe.each(forms)('with isolation %s', (form) => {
 
     const states = outcomes.map(({ state }) => state);
     expect(states).toEqual(['failed', 'success', 'failed', 'success', 'failed', 'failed']);
-    // What the tests before it had open may be closed meanwhile.
+    // Descriptors of earlier tests may be closed meanwhile.
     await vi.waitFor(() => expect(pipes()).toBeLessThanOrEqual(before));
   });
 
@@ -225,7 +225,7 @@ describe('refused before the start', () => {
   });
 });
 
-/** What the step loop does with a step that is past its time. */
+/** Stops a step at its time limit, as the step loop does. */
 async function pastItsTime(step: ExternalStep, running: Promise<Outcome>): Promise<Outcome> {
   step.abort('step_timeout');
   const outcome = await running;

@@ -61,7 +61,7 @@ export interface ExternalStep extends TestStep {
   /** Resolves with the process once it is started. */
   readonly firstStart: Promise<ContainedProcess>;
   run(action?: Partial<ExternalAction>): Promise<Outcome>;
-  /** What `keeps-all.sh` kept. */
+  /** The files of `keeps-all.sh`. */
   kept(): Kept;
 }
 
@@ -71,7 +71,7 @@ interface Kept {
   readonly env: { readonly [name: string]: string };
 }
 
-/** A step of `kind: external` with one executor. Its processes are marked as its own, whatever runs beside it. */
+/** A step of `kind: external` with one executor. Its processes have a unique marker. */
 export async function externalStep(options: ExternalStepOptions = {}): Promise<ExternalStep> {
   const { definition: changes, ...rest } = options;
   const containment = await detectContainment({ isolation: options.isolation ?? 'auto', hide: [], clock: realClock });

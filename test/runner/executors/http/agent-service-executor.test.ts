@@ -205,7 +205,7 @@ test('S4-49 two polls are poll_interval_ms apart', async () => {
 test.each([
   ['runs/9', '/api/v1/agents/reviewer/runs/9'],
   ['/api/jobs/9?view=short', '/api/jobs/9?view=short'],
-])('S4-49 a Location below base_url is where to look: %s', async (location, path) => {
+])('S4-49 a Location below base_url is polled: %s', async (location, path) => {
   const first = { status: 202, json: { run_id: 'r-1' }, headers: { location } };
   const { server, step } = await startAgentPolling(polled(first, ended), {}, '/api');
 
@@ -239,7 +239,7 @@ test.each([
   '/api/%zz',
   'http://',
   'javascript:alert(1)',
-])('S4-49 a Location outside base_url is SERVICE_REJECTED, and nobody goes there: %s', async (location) => {
+])('S4-49 a Location outside base_url is SERVICE_REJECTED and never requested: %s', async (location) => {
   const { server, step } = await startAgentPolling(polled({ ...started, headers: { location } }, ended), {}, '/api');
 
   const error = failed(await runAgent(step));
@@ -310,7 +310,7 @@ test.each([
   [{ text: 'oops' }],
   [{ json: {} }],
   [{ json: { status: 'completed' } }],
-])('S4-07 S4-22 a look that is refused or tells nothing is SERVICE_REJECTED at once: %j', async (look) => {
+])('S4-07 S4-22 a poll that is refused or has no status is SERVICE_REJECTED at once: %j', async (look) => {
   const { server, step } = await startAgentPolling(polled(started, look));
 
   expect(failed(await runAgent(step)).code).toBe('SERVICE_REJECTED');

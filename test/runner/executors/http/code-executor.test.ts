@@ -230,7 +230,7 @@ test.each([404, 410])('S4-41 a shared session that is gone (%i) fails the step a
   ]);
 });
 
-test('S4-41 two steps that find the same session gone replace it once', async () => {
+test('S4-41 two steps that lose the same session replace it once', async () => {
   const waiting: (() => void)[] = [];
   const normal = sandbox();
   const { server, step } = await startSandboxSessions((heard, response) => {
@@ -261,7 +261,7 @@ test('S4-41 a session whose creation failed is created again by the next step', 
   output(await runCode(step));
 });
 
-test('S4-41 a creation goes on while one step waits for it, and is aborted with the last one', async () => {
+test('S4-41 a creation continues while a step waits for it, and is aborted with the last waiting step', async () => {
   let finish = () => {};
   const normal = sandbox();
   const { server, step } = await startSandboxSessions((heard, response, index) => {

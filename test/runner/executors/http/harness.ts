@@ -126,7 +126,7 @@ interface Kind {
   readonly kind: string;
   readonly service: ServiceName;
   run(step: TestStep): Promise<Outcome>;
-  /** What a service that works answers. */
+  /** The response of a working service. */
   good(heard: Heard): Reply;
   /** The path of the request that does the work. */
   readonly path: string;

@@ -5,7 +5,7 @@ import type { TestStep } from '../../../support/step-context.js';
 import { completion, failed, KINDS, output, runLlm, runTool, stepOn, TOKEN } from './harness.js';
 import { scriptedServer } from './scripted-server.js';
 
-/** A server that knows nothing of HTTP: it says what it likes to whoever has sent something. */
+/** A server without HTTP: it sends its bytes to every client that sends data. */
 async function rawServer(speak: (socket: Socket) => void): Promise<{ url: string; asked: Promise<Socket> }> {
   const sockets = new Set<Socket>();
   let told: (socket: Socket) => void = () => {};

@@ -22,7 +22,7 @@ export interface Reply {
   readonly headers?: { readonly [name: string]: string };
 }
 
-/** What a service says to its requests. Whoever answers by hand returns `null`. */
+/** Responses of a service. `null`: the test responds itself. */
 export type Script = (heard: Heard, response: ServerResponse, index: number) => Reply | null;
 
 export interface ScriptedServer {
