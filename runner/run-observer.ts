@@ -60,7 +60,7 @@ export interface StepStart {
   readonly kind: string;
   /** The numbers of the loop iterations and fan-out workers around it, outermost first. */
   readonly within: readonly number[];
-  /** The guard says no, so the end follows at once. */
+  /** The guard is false, so the step ends at once. */
   readonly isSkipped: boolean;
 }
 

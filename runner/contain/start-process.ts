@@ -7,7 +7,7 @@ import type { execa } from 'execa';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import type { ExitStatus, HiddenDirectory } from './process.js';
 
-/** A started process, in a session of its own. */
+/** A started process, in a separate session. */
 export interface StartedProcess {
   readonly pid: number;
   readonly stdin: Writable | null;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import { withoutBrackets } from '../domain/host.js';
 
-/** What a request may do: everything, read, or only read what is public (the page itself, health). */
+/** The rights of a request: all, read, or only public reads (the page itself, health). */
 export type Access = 'full' | 'read' | 'public';
 
 /** Decides the access of a request, or refuses it before routing. */

@@ -24,7 +24,7 @@ export function explainRules(state: State, now: Instant, issue: Issue, claim: Cl
   const own = [...issueRules(state, issue, claim), ...claimRules(claim, next, now)];
   const isRunning = claim?.status.kind === 'running';
   const start = startRules(state, now, issue);
-  // An issue that runs has its slot. Before one that starts, the last reading is named only when nothing else keeps it.
+  // A running issue has its slot. An issue that is about to start names the last read only when nothing else blocks it.
   const isStarting = !isRunning && state.read !== null && [...own, ...start].every(({ failed }) => failed === null);
   const read: Checked = { rule: 'read_answered', failed: isStarting ? { rule: 'read_answered', params: {} } : null };
   return [...own, ...[...start, read].map((one) => (isRunning ? { ...one, failed: null } : one))].map(ruleView);

@@ -212,7 +212,7 @@ interface ControlSource {
   waitUntilPersisted(): Promise<boolean>;
 }
 
-/** Requests of people. Each is judged against the current state, and accepted only after it is stored. */
+/** Requests of users. Each is checked against the current state, and accepted only after it is stored. */
 function controlRoutes(source: ControlSource): readonly Route[] {
   const changes = (path: string, answer: Route['answer']): Route => ({ method: 'POST', path, answer });
   const accept = async (event: OrchestratorEvent, message: string): Promise<ApiResponse> => {

@@ -17,7 +17,7 @@ export interface TranscriptLine {
 const MAX_DETAIL = 8_000;
 const EVENT_TYPES: ReadonlySet<string> = new Set(RUNTIME_EVENT_TYPES);
 
-/** The entry of a line; `null` for a line that people do not need to read. */
+/** The entry of a line; null for a line that users do not need to read. */
 export function timelineEntry({ time, kind, data }: TranscriptLine): TimelineEntry | null {
   const entry = EVENT_TYPES.has(kind)
     ? eventEntry({ ...fieldsOf(data), type: kind } as RuntimeEvent)
@@ -54,7 +54,7 @@ const PROBLEMS: ReadonlySet<string> = new Set([
 ]);
 
 function eventEntry(event: RuntimeEvent): EntryText | null {
-  // A question to a person has a record of its own: `asked`.
+  // A question to a person has a separate record: `asked`.
   if (isPassing(event) || isAskedOfPerson(event)) return null;
   const text = sentenceOf(event);
   if (text === null) return null;

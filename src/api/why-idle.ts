@@ -41,7 +41,7 @@ export function lineUp(state: State, now: Instant): InLine[] {
 /** Why no issue is started at the moment. */
 export function obstacleToAll(state: State, now: Instant): FailedRule | null {
   const blocker = startBlocker(state, now);
-  // A hold says more about a tracker that refuses us than the failed poll does.
+  // A hold has more details about a tracker that rejects us than the failed poll.
   const isWeak = blocker === null || blocker === 'poll_failed' || blocker === 'not_polled_yet';
   const main = isWeak && permitOf(state, now) === 'none' ? mainHold(state) : null;
   if (main !== null) return failedHold(main.source, main.hold, now);

@@ -119,7 +119,7 @@ export function isGiven({ text, accept, decline, fields }: GivenAnswer): boolean
   return text !== undefined || accept || decline || fields.length > 0;
 }
 
-/** The request to the daemon, or what is wrong with the answer and what to type instead. Pure. */
+/** The request to the daemon, or the problem with the answer and a correct example. Pure. */
 export function requestOf(given: GivenAnswer, question: QuestionView): AnswerRequest | Problem {
   const { text, accept, decline, fields } = given;
   const id = { question_id: question.id };

@@ -24,7 +24,7 @@ export interface DaemonClient {
   text(path: string): Promise<string>;
   /** Ends with the connection, and after 45 seconds of silence. Throws only when it cannot start or an event is invalid. */
   events(path: string, lastEventId?: string): AsyncIterable<StreamEvent>;
-  /** Aborts what is in progress. */
+  /** Aborts the requests in progress. */
   close(): void;
 }
 

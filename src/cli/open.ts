@@ -73,7 +73,7 @@ export async function openInBrowser(program: string, url: string, { env }: Pick<
 
 /**
  * A new browser must outlive this process, so it leaves our process group and our markers. The script waits two seconds for the program to
- * fail; one that still runs is the browser.
+ * fail; a process that still runs is the browser.
  */
 const SCRIPT = `
 unset ${MARKER_NAME} ${TREE_MARKER_NAME} ${DAEMON_MARKER_NAME}

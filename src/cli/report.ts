@@ -46,7 +46,7 @@ export async function report(options: ReportOptions, io: Io, nowMs: number): Pro
 
 const NOTHING: Pick<Past, 'runs' | 'finished'> = { runs: [], finished: [] };
 
-/** An empty report says where the state was read, and when the last run was. */
+/** An empty report names the state directory and the time of the last run. */
 function emptyNotes({ groups }: Report, past: Past | null, dir: string): ReportNote[] {
   if (groups.length > 0) return [];
   return past === null ? [{ kind: 'no_state', dir }] : [{ kind: 'nothing_found', dir, last: past.last }];

@@ -174,7 +174,7 @@ function doing(run: RunningView, ago: string | null): string {
   if (run.stopping !== null) return `is being stopped (${run.stopping})${age}`;
   if (run.asking) return `waits for an answer, see above${age}`;
   const probe = run.probe ? 'probes whether the hold is over, ' : '';
-  // The start of the turn needs no sentence of its own.
+  // The start of the turn needs no separate sentence.
   if (run.last_message_event === 'session_started')
     return `${probe}${where(run)} began${ago === null ? '' : ` ${ago}`}, no event since`;
   const activity = run.last_message === null ? '' : `: ${run.last_message}`;
@@ -312,7 +312,7 @@ function parkedQuestionEntry({ question, ...one }: ParkedView, frame: Frame, has
   return [{ identifier: one.issue_identifier, title: one.title, right, below: [...quoted(question, frame), ...hint] }];
 }
 
-/** The command that answers; the person replaces what is in angle brackets. */
+/** The command that answers; the user replaces the parts in angle brackets. */
 function howToAnswer(identifier: string, question: QuestionView, isOneOfSeveral: boolean, frame: Frame): Line {
   const { kind, fields, id } = question;
   const which = isOneOfSeveral ? ` --question ${shellWord(id)}` : '';

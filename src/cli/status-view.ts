@@ -20,7 +20,7 @@ import {
   waitingList,
 } from './status-lists.js';
 
-/** The state of a daemon: first what needs a person, then what runs, what is next and what is done. Pure. */
+/** The state of a daemon: issues that need a person first, then running, next and finished ones. Pure. */
 export function renderStatus(view: StateView, frame: Frame): string {
   const blocks = [
     statusHeader(view, frame),

@@ -9,9 +9,9 @@ import {
 import type { Agent as HttpsAgent } from 'node:https';
 
 export interface ClientOptions {
-  /** Keep idle connections open for that long, at most eight to a server. 0: every request has a connection of its own. */
+  /** Keep idle connections open for that long, at most eight to a server. 0: every request uses a new connection. */
   readonly keepAliveMs?: number;
-  /** Connect to this Unix socket, whatever the URL says. */
+  /** Connect to this Unix socket, whatever host the URL names. */
   readonly socketPath?: string;
 }
 

@@ -44,7 +44,7 @@ export interface HoldNotice extends NoticeBase {
 export interface DoneNotice extends NoticeBase {
   readonly kind: 'done';
   readonly issue: NoticeIssue;
-  /** False when it was handed over to people, such as for a review. */
+  /** False when it was handed over, such as for a review. */
   readonly isTerminal: boolean;
   readonly runs: number;
   readonly tokens: number;

@@ -13,7 +13,7 @@ export interface PostOrder {
   readonly signal: AbortSignal;
 }
 
-/** Every notice has a connection of its own. */
+/** Every notice uses a new connection. */
 const CLIENT = new HttpClient();
 
 /**
@@ -64,7 +64,7 @@ function retryAfter(header: string | undefined, wallMs: number): number | null {
 function failureOf(error: unknown): SendResult {
   const fault = error instanceof HttpFault ? error : null;
   if (fault?.kind === 'aborted') return notSent('cancelled', 'it was given up');
-  // The message of the cause names the host; its code says enough.
+  // The message of the cause names the host, so only its code is used.
   const code = fault?.code ?? 'closed';
   return notSent(code, `the receiver could not be reached (${code})`);
 }

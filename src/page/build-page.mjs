@@ -1,5 +1,5 @@
 // Builds the page into <root>/dist/src/page: index.html, and what it needs under assets/, named by its content so that it may be
-// cached for ever. Everything is a file of its own: the page may neither run nor style itself inline.
+// cached for ever. Everything is a separate file, because the page allows no inline scripts or styles.
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 

@@ -2,7 +2,7 @@
  * The steps that make the schema. The version of a file (`PRAGMA user_version`) is the number of steps that ran on it. A released step
  * is never edited: add another.
  *
- * The columns besides `json` are generated from it, for queries and people with `sqlite3`, so that they cannot disagree. Times are
+ * The columns besides `json` are generated from it, for queries and for users of `sqlite3`, so that they cannot disagree. Times are
  * milliseconds since 1970, UTC.
  */
 export const MIGRATIONS: readonly string[] = [

@@ -97,7 +97,7 @@ interface LabelsOrder {
   readonly requiredLabels: readonly string[];
   /** The labels of the project. */
   readonly existing: readonly (string | null)[];
-  /** The project, as people call it. */
+  /** The display name of the project. */
   readonly target: string;
 }
 

@@ -339,7 +339,7 @@ interface RestPath {
   readonly query: string;
 }
 
-/** The path, or what is wrong with it. Refuses all that another parser could read as a way out of the scope. */
+/** The path, or the problem with it. Refuses every path that another parser could resolve outside the scope. */
 export function parseRestPath(written: string): RestPath | string {
   if (!written.startsWith('/') || written.startsWith('//')) return 'path must begin with one slash';
   if (written.length > 2_000) return 'path is too long';

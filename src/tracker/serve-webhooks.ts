@@ -33,7 +33,7 @@ const MAX_DELIVERIES = 10_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Listens for webhooks on a port of its own, without page and API, since that port is open to the internet. A body with a good signature only asks for an early poll.
+ * Listens for webhooks on a separate port, without page and API, because that port is open to the internet. A body with a good signature only asks for an early poll.
  * Throws `BatonError` when it cannot listen.
  */
 export async function serveWebhooks(options: WebhookOptions): Promise<WebhookServer> {

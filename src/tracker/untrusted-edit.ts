@@ -20,7 +20,7 @@ export interface EditRules {
   stateLabelOf(labels: readonly string[]): string | null;
 }
 
-/** The labels by which a member approves an issue: the required labels or, where there are none, the one that makes its state. */
+/** The labels by which a member approves an issue: the required labels or, without them, the label of its state. */
 export function approvalLabels(
   { labels }: Pick<ForgeIssue, 'labels'>,
   { requiredLabels, stateLabelOf }: Pick<EditRules, 'requiredLabels' | 'stateLabelOf'>,

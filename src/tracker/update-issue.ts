@@ -64,7 +64,7 @@ function descriptionOf(mayMove: boolean, mayComment: boolean): string {
   return 'Does nothing: in this tracker only people move issues and comment on them.';
 }
 
-/** The change, or what is wrong with the call, for the agent. */
+/** The change, or the problem with the call as a text for the agent. */
 function parseChange(input: unknown): IssueChange | string {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return `${NAME} takes an object.`;
   const { state, comment, ...rest } = input as { readonly [key: string]: unknown };

@@ -88,7 +88,7 @@ export interface TrackerDefaults {
   readonly terminalStates: readonly string[];
 }
 
-/** Turns validated settings into the typed config. `warn` gets what is odd but harmless. */
+/** Turns validated settings into the typed config. `warn` receives harmless oddities. */
 export function buildConfig(
   settings: Settings,
   root: string,

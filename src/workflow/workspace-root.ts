@@ -12,7 +12,7 @@ export interface RootContext {
 
 export type RootResult = { readonly root: string; readonly warning: string | null } | { readonly problem: string };
 
-/** The absolute `workspace.root`, or what is wrong with it. `written` is the value in the file, or null. */
+/** The absolute `workspace.root`, or the problem with it. `written` is the value in the file, or null. */
 export async function resolveWorkspaceRoot(written: string | null, context: RootContext): Promise<RootResult> {
   if (written === null) return { root: await defaultRoot(context), warning: null };
   const value = expandVariable(written.trim(), context.env);

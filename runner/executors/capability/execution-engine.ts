@@ -67,7 +67,7 @@ export class ExecutionEngine implements ExecutionStarter {
     return this.#endOf(async () => {
       const dir = await mkdtemp(join(position.context.tmpDir, 'capability-'));
       try {
-        // A package of its own: otherwise a package.json further up decides whether the code is a module.
+        // A separate package: otherwise a package.json further up decides whether the code is a module.
         await writeFile(join(dir, 'package.json'), '{ "private": true }\n');
         await writeFile(join(dir, 'index.js'), order.code);
         const executor = { name: 'code', dir, entryPoint: 'index.js' };

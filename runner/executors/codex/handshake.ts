@@ -97,7 +97,7 @@ function unlessNull(key: string, value: Json): object {
   return value === null ? {} : { [key]: value };
 }
 
-/** Names the thread for people who see it in another client. A failure is only a warning. */
+/** Names the thread for users of another client. A failure is only a warning. */
 async function nameThread(
   client: AppServerClient,
   threadId: string,

@@ -3,7 +3,7 @@ import type { Answer, Question } from '../../../src/domain/run-signal.js';
 import type { RenderedAgentCli } from '../../../src/domain/steps/plan.js';
 import type { StepContext } from '../executor.js';
 
-/** The text of the first turn. When a thread is `resumed`, the agent already knows its issue and gets only what is new. */
+/** The text of the first turn. When a thread is `resumed`, the agent already knows its issue and gets only the news. */
 export function openingText({ prompt }: RenderedAgentCli, context: StepContext, resumed: boolean): string {
   const given = context.resume?.answer ?? null;
   const answer = given ? answerText(given.question, given.answer) : null;

@@ -27,7 +27,7 @@ interface RawAnswer extends HttpBody {
   readonly location: string | null;
 }
 
-/** Every call has a connection of its own. */
+/** Every call uses a new connection. */
 const CLIENT = new HttpClient();
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;

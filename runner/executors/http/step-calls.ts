@@ -112,7 +112,7 @@ class SharedCall<T> {
 const LIMIT_MS = 2_000;
 
 /**
- * Asks a service to delete or cancel something of a run. It has two seconds and a signal of its own, since the step may be stopped
+ * Asks a service to delete or cancel something of a run. It has two seconds and a separate signal, because the step may be stopped
  * already. A failure is only a warning. Never throws.
  */
 export async function cleanUp(

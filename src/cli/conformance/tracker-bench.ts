@@ -50,7 +50,7 @@ export class TrackerBench {
     return { exchange, records: listIn(resultIn(exchange), 'issues', exchange) };
   }
 
-  /** Runs a process of its own. Its limit is that of all answers unless the request has one. */
+  /** Runs a separate process. Uses the common time limit unless the request has one. */
   async runProcess(request: ProcessRequest): Promise<ProcessRun> {
     const { limitMs, signal } = this.options;
     const { process, living } = await this.options.start('countable');

@@ -8,7 +8,7 @@ const NOT_ALLOWED = 'it changes an issue; name one that may be changed with --wr
 const MARK = 'baton tracker test';
 const COMMENT = `Written by \`${MARK}\`; it can be deleted.\n\nWith "quotes", $(true), \\ and Ünïcödé 🧪.`;
 
-/** Run only with `--write`, because people see the changes. */
+/** Run only with `--write`, because the changes are visible in the tracker. */
 export const CHANGE_CHECKS: readonly Check<TrackerBench>[] = [
   {
     name: 'comment',

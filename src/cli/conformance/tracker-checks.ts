@@ -16,7 +16,7 @@ const STDERR_ONLY = 'Write nothing but answers to stdout, one line for each requ
 const request = (id: number, ids: readonly string[] = []) =>
   requestLine(id, { method: 'issues_by_ids', params: { ids } });
 
-/** Each looks at a process of its own. */
+/** Each starts a separate process. */
 const PROCESS_CHECKS: readonly Check<TrackerBench>[] = [
   {
     name: 'pieces',

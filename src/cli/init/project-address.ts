@@ -10,7 +10,7 @@ interface Address {
 export interface TrackerProject {
   /** Keys of `tracker.provider`; null leaves a key out. */
   readonly provider: { readonly [key: string]: string | null };
-  /** For people. */
+  /** For output. */
   readonly name: string;
 }
 

@@ -8,7 +8,7 @@ import type { TrackerProject } from './project-address.js';
 /** What `init` knows about a kind of tracker, besides its section of the workflow. */
 export interface StarterKind {
   readonly kind: string;
-  /** The name for people. */
+  /** The display name. */
   readonly name: string;
   /** The state of a finished issue. */
   readonly done: string;

@@ -14,7 +14,7 @@ export interface AgentChoice {
   readonly isInstalled: boolean;
 }
 
-/** The choices, the first of which is the proposal, and the facts of git. */
+/** The choices, with the proposal first, and the facts of git. */
 export interface Surroundings {
   readonly git: GitFacts;
   readonly agents: readonly AgentChoice[];

@@ -17,7 +17,7 @@ export interface UnitFacts {
 /** The time for killing processes and closing resources after `runtime.shutdown_timeout_ms`. */
 const CLOSING_S = 60;
 
-/** The text of a unit. docs/service.md explains what is left out on purpose, above all hardening. */
+/** The text of a unit. docs/service.md explains the deliberate omissions, above all hardening. */
 export function unitText(facts: UnitFacts): string {
   const { scope, name, mark } = facts;
   const isUser = scope === 'user';

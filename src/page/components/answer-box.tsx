@@ -249,7 +249,7 @@ function OwnWords({ question, field, label }: FieldProps & { readonly label: str
   );
 }
 
-/** The whole text of a question. Long text scrolls and is never cut, because people approve it. */
+/** The whole text of a question. Long text scrolls and is never cut, because users approve it. */
 function QuestionText({ text, isCode }: { readonly text: string; readonly isCode: boolean }) {
   const lines = shownLines(text).split('\n');
   const mayScroll = lines.length > 12 || text.length > 600;

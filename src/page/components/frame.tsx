@@ -67,7 +67,7 @@ export function Header({ state, connection, onHelp }: HeaderProps) {
   );
 }
 
-/** The folder of the workflow, which people know as the project. */
+/** The folder of the workflow, which users know as the project. */
 function folderOf(path: string): string {
   return path.split(/[\\/]/).slice(-2, -1)[0] ?? '';
 }

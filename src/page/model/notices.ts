@@ -55,7 +55,7 @@ function workflowError({ workflow }: StateView): Notice[] {
 }
 
 function poll({ poll, holds }: StateView): Notice[] {
-  // A hold because of the tracker says more.
+  // A hold because of the tracker has more details.
   if (poll.health !== 'failed' || holds.some(({ source }) => source === 'tracker')) return [];
   return [
     {

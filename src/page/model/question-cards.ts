@@ -67,7 +67,7 @@ export function introOf({ text, fields }: QuestionView): string {
     .trim();
 }
 
-/** The question with its options, for people without a token. */
+/** The question with its options, for users without a token. */
 export function wholeText({ text, fields }: QuestionView): string {
   const choices = fields.filter(({ options }) => options.length > 0);
   return [text, ...choices.map(({ label, options }) => `${label} ${options.join(' / ')}`)].join('\n');

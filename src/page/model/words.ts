@@ -77,7 +77,7 @@ function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** The headline: what is going on, or why nothing is. */
+/** The headline: the current activity, or the reason why there is none. */
 export function headlineOf(state: StateView): string {
   if (state.shutting_down) return 'Baton is shutting down: it exits when its runs have ended.';
   if (state.why_idle !== null) return state.why_idle;

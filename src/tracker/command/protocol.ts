@@ -44,7 +44,7 @@ export interface ProgramError {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Returns the reply in a line, or as a text what is wrong with the line, continuing "it …". */
+/** Returns the reply in a line, or the problem with the line as a text that continues "it …". */
 export function parseReply(line: Buffer): ProgramReply | string {
   let text: string;
   try {

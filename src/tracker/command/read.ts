@@ -48,7 +48,7 @@ export function commentsOf(result: Fields, trust: Trust | null): Issue['comments
   return commentsIn(requiredList(result, 'comments', 'comments'), trust);
 }
 
-/** What a program says about itself. */
+/** The description that a program gives of itself. */
 export interface Description {
   readonly user: string | null;
   readonly target: string | null;

@@ -21,7 +21,7 @@ const MAX_QUOTED_BYTES = 4_000;
  * as soon as the old one is gone. Changes overtake reads, so that a slow list delays an agent by one timeout at most; but only
  * some of them, so that agents cannot keep the daemon from polling.
  *
- * `#staysAlive` says whether the program stays after an answer; it is null until that is known. A request may be sent while the
+ * `#staysAlive` is whether the program stays after an answer; it is null until that is known. A request may be sent while the
  * process is about to exit: a read is then sent again, once. A change is never sent twice, so it goes only to a new process or
  * to one that is known to stay.
  */

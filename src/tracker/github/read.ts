@@ -131,7 +131,7 @@ interface ListOrder<Item, Record = unknown> {
   /** Below the repository. */
   readonly segments: readonly (string | number)[];
   readonly query?: { readonly [name: string]: string };
-  /** Reduces a record to what is cached as long as GitHub does not send it again. Absent: all of it is cached. */
+  /** Reduces a record for the cache. Absent: the whole record is cached. */
   parse?(value: unknown): Record;
   /** Called page by page, so that a long list does not block the daemon. */
   read(record: Record): Item;
@@ -249,7 +249,7 @@ function blockerIn(value: unknown, { fullName }: GithubApi, states: LabelStates)
   return { id: name, identifier: name, state: isOpen === null ? null : isOpen ? OPEN : CLOSED };
 }
 
-/** How far back comments of trusted people are searched: strangers may have written many since. */
+/** Limits the search for comments of trusted users, because strangers may have written many newer ones. */
 const MAX_PAGES = 10;
 
 /** GitHub lists comments oldest first only, so the count of the issue leads to the last page. */

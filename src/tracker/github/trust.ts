@@ -212,7 +212,7 @@ type EditedIssue = Pick<GithubIssue, 'author' | 'isAuthorMember' | 'labels' | 'c
 export function needsHistory(issue: EditedIssue, rules: EditRules): boolean {
   const { author, isAuthorMember } = issue;
   const { trust, requiredLabels } = rules;
-  // Without its labels it cannot start, whatever its history says.
+  // Without its labels it cannot start, so its history does not matter.
   if (trust === 'members' || !hasLabels(issue, requiredLabels)) return false;
   if (trust === 'anyone') return approvalLabels(issue, rules).length > 0 && !isAuthorMember;
   return isTrustedWriter({ login: author, isMember: isAuthorMember }, trust) === true;

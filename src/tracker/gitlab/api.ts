@@ -147,7 +147,7 @@ interface PageOrder<Record = unknown> {
   /** Below the project. */
   readonly segments: readonly (string | number)[];
   readonly query?: readonly (readonly [name: string, value: string])[];
-  /** Reduces a record to what is cached as long as GitLab does not send it again. Absent: all of it is cached. */
+  /** Reduces a record for the cache. Absent: the whole record is cached. */
   parse?(value: unknown): Record;
 }
 

@@ -3,7 +3,7 @@ import { type ForgeIssue, IssueNumbers, isNumber, namesOfLabels } from '../forge
 
 export const NUMBERS = new IssueNumbers('GL-');
 
-/** GitLab lists them like issues, but people do not work on them. */
+/** GitLab lists them like issues, but they are not work. */
 const NO_WORK = new Set(['test_case', 'requirement']);
 
 export function readGitlabIssue(value: unknown): ForgeIssue {

@@ -151,7 +151,7 @@ export class EditHistories {
     return edits === null ? 'unreadable' : { edits, labelled };
   }
 
-  /** The newest first, as far back as `isEnough` says; `null`: there are too many. */
+  /** Newest first, until `isEnough` returns true; null when there are too many. */
   async #readEdits(
     number: number,
     reading: HttpReading,
@@ -206,7 +206,7 @@ function ageMs({ updatedAt }: ForgeIssue): number {
  */
 export function needsHistory(issue: ForgeIssue, rules: GitlabRules): boolean {
   const { trust, requiredLabels, isMember } = rules;
-  // Without its labels it cannot start, whatever its history says.
+  // Without its labels it cannot start, so its history does not matter.
   if (!hasLabels(issue, requiredLabels)) return false;
   if (trust === 'members') return isMember(issue.author);
   if (trust === 'anyone') return approvalLabels(issue, rules).length > 0;
@@ -322,7 +322,7 @@ export class Members {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Looks these people up. */
+  /** Looks up these users. */
   async among(people: Iterable<string | null>, reading: HttpReading): Promise<IsMember> {
     const lookedUp = new Set([...people].flatMap((login) => login?.toLowerCase() ?? []));
     if (lookedUp.size > 0 && (this.#isOld() || this.#hasNewLogin(lookedUp))) await this.#read(lookedUp, reading);

@@ -14,7 +14,7 @@ export interface GraphqlRequest {
   mask(text: string): string;
   /** Maps a known error of the tracker to one of ours; null for any other. */
   classify?(error: Fields, headers: IncomingHttpHeaders): BatonError | null;
-  /** The data show the same problem by what is missing in them, so that the error is ignored. */
+  /** True when missing data show the same problem, so that the error can be ignored. */
   isShownInData?(error: Fields): boolean;
 }
 

@@ -176,7 +176,7 @@ function indented(text: string, first: string, others: string): string {
     .join('\n');
 }
 
-/** Documents by people stay below this depth, although a nested list counts three levels. */
+/** Hand-written documents stay below this depth, although a nested list counts three levels. */
 const MAX_DEPTH = 40;
 
 /** The nodes within a line, as Markdown. */
@@ -294,7 +294,7 @@ function nodeOf(value: unknown): AdfNode {
   };
 }
 
-/** Documents by people have at most some thousand nodes; programs may send any number. */
+/** Hand-written documents have at most some thousand nodes; programs may send any number. */
 const MAX_NODES = 20_000;
 const MAX_CHARS = 100_000;
 

@@ -137,7 +137,7 @@ export function scopeClauses({ project }: ProjectFacts, ownClause: string | null
 export interface IssueContext {
   readonly trust: Trust;
   readonly assignee: WantedAssignee | null;
-  /** The address under which people open issues; `null`: unknown. */
+  /** The base address of issue pages; null when unknown. */
   readonly site: string | null;
 }
 
@@ -218,7 +218,7 @@ function assigneeReason(wanted: WantedAssignee, assignee: Person | null): string
 /** Untrusted comments may fill whole pages. After this many pages, older trusted comments are not looked for. */
 const MAX_COMMENT_PAGES = 5;
 
-/** The newest comments of trusted people, oldest first. */
+/** The newest comments of trusted users, oldest first. */
 export async function readComments(calls: JiraCalls, issueId: string, trust: Trust): Promise<readonly Comment[]> {
   if (!ISSUE_REF.test(issueId))
     throw invalidAnswer(`an issue with the id ${JSON.stringify(issueId)}`, 'has no comments');
@@ -277,7 +277,7 @@ function writersOf(person: Person | null): readonly Writer[] {
   return names.map((login) => ({ login, isMember }));
 }
 
-/** Shows the display name, and for untrusted people beside a list also the id to write into `tracker.trust`. */
+/** Shows the display name, and for untrusted users outside a list also the id to write into `tracker.trust`. */
 function jiraAuthor(person: Person | null, trust: Trust): Issue['author'] {
   const trusted = isTrusted(person, trust);
   const name = person?.displayName ?? null;

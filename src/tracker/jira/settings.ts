@@ -10,7 +10,7 @@ const KEYS = ['endpoint', 'site', 'email', 'api_token', 'auth', 'project', 'jql'
 
 export interface JiraSettings {
   readonly base: URL;
-  /** The address under which people open issues, without a trailing slash; `null`: unknown. */
+  /** The base address of issue pages, without a trailing slash; null when unknown. */
   readonly site: string | null;
   /** The `Authorization` header. */
   readonly authorization: string;
@@ -68,7 +68,7 @@ function authIn(settings: ProviderSettings): 'basic' | 'bearer' {
   throw settings.wrong('auth', 'must be basic or bearer');
 }
 
-/** Tokens with scopes use Atlassian's API gateway, which has no pages for people. */
+/** Tokens with scopes use Atlassian's API gateway, which has no issue pages. */
 const GATEWAY = 'api.atlassian.com';
 
 function siteOf(settings: ProviderSettings, base: URL): string | null {

@@ -30,7 +30,7 @@ interface ReadOptions {
 /** What the settings say about the author and the assignee of an issue. */
 export interface IssueContext {
   readonly trust: Trust;
-  /** The required assignee, and its name for people; `null`: any. */
+  /** The required assignee and its display name; null when any is accepted. */
   readonly assignee: { readonly wanted: string; readonly shownAs: string } | null;
 }
 

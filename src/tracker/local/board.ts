@@ -31,7 +31,7 @@ export interface BoardEntry {
   readonly path: string;
   readonly isCompleted: boolean;
   readonly task: NonNullable<TaskFile['task']>;
-  /** What its file alone says; its folder and other files decide state and blockers. */
+  /** Only the data of its file; its folder and other files decide state and blockers. */
   readonly issue: Issue;
   /** Canonical ids of its dependencies. */
   readonly needs: readonly string[];

@@ -68,7 +68,7 @@ async function readIssues(
 }
 
 export interface IssueContext {
-  /** The address under which people open issues, without a trailing slash. */
+  /** The base address of issue pages, without a trailing slash. */
   readonly site: string;
   /** Custom fields whose values are labels, in lower case; empty: all fields with several values. */
   readonly labelFields: ReadonlySet<string>;

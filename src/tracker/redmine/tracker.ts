@@ -149,7 +149,7 @@ function* converted(records: readonly Fields[], toRaw: (record: Fields) => RawIs
   for (const record of records) yield toRaw(record);
 }
 
-/** The returned function says why an issue is not ours, continuing "it …", or returns null. */
+/** The returned function gives the reason why an issue is not ours, continuing "it …", or null. */
 async function assigneeCheck(
   wanted: string | null,
   assignees: readonly Person[],

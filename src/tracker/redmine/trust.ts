@@ -31,7 +31,7 @@ export class People {
     private readonly nowMs: () => number,
   ) {}
 
-  /** The returned function knows these people and no others. */
+  /** The returned function knows only these users. */
   async trustCheck(people: readonly Person[], trust: Trust, reading: HttpReading): Promise<IsTrusted> {
     if (trust === 'anyone') return () => true;
     if (trust === 'members') {

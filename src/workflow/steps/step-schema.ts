@@ -121,7 +121,7 @@ export const KIND_SHAPES = {
 export type StepKind = keyof typeof KIND_SHAPES;
 export const STEP_KINDS = Object.keys(KIND_SHAPES) as StepKind[];
 
-/** The schema of each kind, as a step of its own. */
+/** The schema of each kind, as a single step. */
 export const KINDS = {
   agent: z.strictObject(KIND_SHAPES.agent),
   external: z.strictObject(KIND_SHAPES.external),

@@ -54,7 +54,7 @@ function findAction({ type, action }: Fields): RequestedAction | null {
   return null;
 }
 
-/** Reads own properties only, never one that every object inherits. */
+/** Reads own properties only, no inherited ones. */
 function own<T>(table: { readonly [name: string]: T } | undefined, name: string): T | undefined {
   return table && Object.hasOwn(table, name) ? table[name] : undefined;
 }
