@@ -103,7 +103,7 @@ describe('invalid input', () => {
   );
 
   test.each([['report'], ['notify', 'test'], ['logs'], ['open'], ['refresh'], ['status'], ['answer']])(
-    'the help of %s tells its exit codes',
+    'the help of %s lists its exit codes',
     async (...command) => {
       expect((await baton(...command, '--help')).stdout).toContain('Exit codes: 0 ');
     },

@@ -170,7 +170,7 @@ describe('a broken log sink', () => {
   });
 
   test.skipIf(!existsSync('/dev/full'))(
-    'leaves the daemon alone when the disk is full, and the log goes on after it',
+    'does not stop the daemon when the disk is full, and continues afterwards',
     () => {
       const records = new LogMonitor();
       const path = join(dir, 'baton.log');

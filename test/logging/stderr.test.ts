@@ -84,7 +84,7 @@ describe('standard error of a real process', () => {
   });
 
   test('may have a reader that never reads: the process continues', async () => {
-    // A pipe as a shell makes it: what Node itself gives its children is a socket.
+    // A pipe as a shell creates it; Node itself gives its children a socket.
     const dir = mkdtempSync(join(tmpdir(), 'baton-stderr-'));
     const path = join(dir, 'pipe');
     execFileSync('mkfifo', [path]);

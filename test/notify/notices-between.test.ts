@@ -202,7 +202,7 @@ describe('whatever happens', () => {
           const next = restarted(core.state, core);
           expect(noticesBetween(next, next, core.now.wallMs)).toEqual([]);
           core.state = next;
-          // What was left is closed before anything else; that a question is parked with it is the only news.
+          // Leftover runs are closed first; only a parked question among them causes a notice.
           const closing = told(core, () => core.begin());
           expect(closing.filter(({ kind }) => kind !== 'parked')).toEqual([]);
           all.push(...closing);

@@ -18,7 +18,7 @@ test('baton demo --agent codex has the real Codex finish every sample issue', as
   chmodSync(join(bin, 'codex'), 0o755);
   // The usual place: a login shell replaces PATH.
   writeFileSync(join(dir, 'home', '.profile'), `PATH="${bin}:$PATH"\n`);
-  // The last one first: a later issue names the one that it waits for.
+  // In reverse order: a later issue names its blocker.
   for (const { id } of [...SAMPLE_ISSUES].reverse())
     model.script(id, run(`echo ${id} > made-by-codex.txt`), moveIssue('Done', 'Made it.'), say('Done.'));
 

@@ -12,7 +12,7 @@ export interface ModelRequest {
 }
 
 /**
- * A model service on loopback that says what the test wrote down. Each issue has its own script, one reply per request, and
+ * A model service on loopback with scripted replies. Each issue has its own script, one reply per request, and
  * is known by its identifier in the text, so that several issues can run at once. A `refusal` comes before all scripts and uses
  * up none of their replies, as a service does that lets nobody in.
  */

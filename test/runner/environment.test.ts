@@ -106,7 +106,7 @@ describe('logins of agents', () => {
     expect(names('hook', { base, policy, allow: ['OPENAI_API_KEY', '*'], hookAllow: ['*'] })).toEqual([]);
   });
 
-  test('a hook gets the one that hooks.env_allow names exactly', () => {
+  test('a hook gets a variable that hooks.env_allow names exactly', () => {
     expect(names('hook', { base, hookAllow: ['OPENAI_API_KEY'] })).toEqual(['OPENAI_API_KEY']);
   });
 });

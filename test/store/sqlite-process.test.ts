@@ -40,7 +40,7 @@ const [unshare = '', ...options] = OWN_MOUNTS;
 const canMount = spawnSync(unshare, [...options, 'bash', '-c', 'mount -t tmpfs baton-test /mnt']).status === 0;
 
 test.runIf(canMount)(
-  'a full disk is told, costs nothing that was stored, and is over when there is space',
+  'a full disk is reported, loses no stored data, and writes succeed again when there is space',
   async () => {
     const dir = await tempFolder();
     const node = [process.execPath, CHILD('store-on-full-disk'), DIST, dir];

@@ -39,7 +39,7 @@ describe('which project', () => {
   });
 
   test.each(['linear', 'github', 'gitlab', 'jira', 'redmine'])(
-    '%s without a project, where nobody can be asked: exit 2, the flag is named, nothing is written',
+    '%s without a project and without a terminal: exit 2, the flag is named, nothing is written',
     async (tracker) => {
       const io = world();
 

@@ -69,7 +69,7 @@ async function complaints(io: World): Promise<string[]> {
 const CASES = [...Object.keys(LIVE).map((kind) => ({ kind, steps: false })), { kind: 'github', steps: true }];
 
 test.each(CASES)(
-  'what init writes for $kind passes the check once the token is set, and its issue would start (steps: $steps)',
+  'the files of init for $kind pass the check with a token, and the first issue would start (steps: $steps)',
   async ({ kind, steps }) => {
     const { fake, project, env } = await (LIVE[kind] as () => Promise<Live>)();
     fake.add({ labels: ['baton'] });

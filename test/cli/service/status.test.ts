@@ -35,7 +35,7 @@ async function told(here: ServiceWorld, call: () => Promise<number>) {
 
 describe('baton service uninstall', () => {
   test.each([{}, { name: 'project' }])(
-    '%j stops, disables and removes the unit, and says what it keeps',
+    '%j stops, disables and removes the unit, and lists the kept files',
     async (choice) => {
       const here = await installed();
 

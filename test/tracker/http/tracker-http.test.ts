@@ -232,6 +232,6 @@ test.each([
   ['a page', Buffer.from('<html>')],
   ['not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
   ['cut inside a character', Buffer.from('"ü"').subarray(0, 2)],
-])('what is %s is no JSON', (_what, body) => {
+])('a response that is %s is not JSON', (_what, body) => {
   expect(() => readJsonBody(body, fault)).toThrow(BatonError);
 });

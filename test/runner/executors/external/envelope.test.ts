@@ -139,7 +139,7 @@ describe.each(forms)('with isolation %s', (form) => {
   describe.each([
     ['small', 10],
     ['large', 300_000],
-  ])('S0-32 S0-34 a program that reads all of a %s envelope is never treated as one that did not', (_, bytes) => {
+  ])('S0-32 S0-34 a program that reads a %s envelope completely is never reported as not reading it', (_, bytes) => {
     test.each([
       ['to its end', bash('exec cat >/dev/null')],
       ['and exits with the last byte, before the end', node(EXITS_EARLY)],

@@ -21,7 +21,7 @@ test('S4-03 S4-06 S4-47 input and tenant go in the body, and no setting without 
   expect(server.requests[0]?.headers).not.toHaveProperty('idempotency-key');
 });
 
-test('the prompt reaches the transcript as it is sent, and only when one is sent', async () => {
+test('the transcript has the sent prompt, and none without a prompt', async () => {
   const { server, step } = await start(() => done);
 
   await runAgent(step, { input: { prompt: 'Review AB-1' } });
