@@ -14,7 +14,7 @@ export interface OpenRunsOptions {
 
 /**
  * Records what runs and removals have in progress outside of the daemon: their processes, and an `after_run` that is due because
- * `before_run` may have started. The records of a killed daemon tell the next one which processes to end and which hooks to run. A record
+ * `before_run` may have started. The next daemon ends the processes and runs the hooks that a killed daemon has recorded. A record
  * is removed when nothing of its run is left.
  */
 export class OpenRuns implements ProcessTrace {

@@ -25,7 +25,7 @@ export const CHANGE_CHECKS: readonly Check<TrackerBench>[] = [
         return passed('but the comment cannot be read back, because it does not know `comments`');
       const bodies = listIn(resultIn(read), 'comments', read).map(({ body }) => String(body));
       if (bodies.some((body) => body.includes(MARK))) return passed();
-      return fail('said that it had commented, but the comment is not there', 'Write it before you answer.', read);
+      return fail('reported that it had commented, but the comment is not there', 'Write it before you answer.', read);
     },
   },
   {
@@ -51,7 +51,7 @@ export const CHANGE_CHECKS: readonly Check<TrackerBench>[] = [
       if (code === 'unsupported') return skipped('it does not know `comment`');
       if (code === 'not_found' || code === 'refused') return passed();
       const problem = code === null ? 'did not' : `answered with the error ${code}`;
-      const action = 'Answer {"id": …, "error": {"code": "not_found", "message": "…"}}: the agent is told.';
+      const action = 'Answer {"id": …, "error": {"code": "not_found", "message": "…"}}: the agent gets the message.';
       return fail(problem, action, exchange);
     },
   },
@@ -91,7 +91,11 @@ async function expectState(bench: TrackerBench, id: string, state: string): Prom
   const { exchange, records } = await bench.readIssues('issues_by_ids', { ids: [id] });
   const actual = fieldText(records[0] ?? {}, 'state');
   if (stateKey(actual) === stateKey(state)) return;
-  fail(`said that it had moved ${id} to "${state}", but it is in "${actual}"`, 'Move it before you answer.', exchange);
+  fail(
+    `reported that it had moved ${id} to "${state}", but it is in "${actual}"`,
+    'Move it before you answer.',
+    exchange,
+  );
 }
 
 /** After a failed move, moves the issue back, or asks the user to do so. */

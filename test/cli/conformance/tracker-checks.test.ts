@@ -78,8 +78,8 @@ describe('one fault is one failed check', () => {
   });
 
   test.each([
-    ['does not write comments', 'comment', 'it said that it had commented, but the comment is not there'],
-    ['does not move', 'move', 'it said that it had moved 1 to "Done", but it is in "Todo"'],
+    ['does not write comments', 'comment', 'it reported that it had commented, but the comment is not there'],
+    ['does not move', 'move', 'it reported that it had moved 1 to "Done", but it is in "Todo"'],
     ['moves only once', 'move', 'it could not move it back from "Done"'],
     ['comments on missing issues', 'change_missing', 'it did not'],
   ])('a program that %s, with --write', async (fault, name, reason) => {
@@ -108,7 +108,7 @@ describe('one fault is one failed check', () => {
 
     const [found] = await findings(commandOf('faulty', 'moves elsewhere'), { checks: CHANGE_CHECKS, writeId: '1', io });
 
-    expect(found?.reason).toBe('it said that it had moved 1 to "Done", but it is in "Doing"');
+    expect(found?.reason).toBe('it reported that it had moved 1 to "Done", but it is in "Doing"');
     expect(found?.action).toBe('Move it before you answer.');
     expect(changesIn(io)).toEqual(expect.arrayContaining([expect.stringMatching(/move Todo$/)]));
   });
