@@ -44,7 +44,7 @@ const CHECKS: { readonly [R in EligibilityRule]: Rule<EligibilityParams[R]> } = 
     params: (issue, { config }) => ({ blockers: openBlockers(issue, config.tracker).map(nameBlocker) }),
   },
   blockers_at_rest: {
-    // The agent of a blocker moves its issue to done before the work is pushed: an issue that builds on it would not find that work yet.
+    // An agent marks its issue as done before its work is pushed, so a dependent issue must wait for the end of that run.
     passes: (issue, state) => runningBlockers(issue, state).length === 0,
     params: (issue, state) => ({ blockers: runningBlockers(issue, state).map(nameBlocker) }),
   },
@@ -116,7 +116,7 @@ export function openStates({ tracker }: Config): string[] {
 }
 
 function runningBlockers(issue: Issue, { claims }: State): Blocker[] {
-  // `constructor` and the like are there on every object.
+  // Issue ids may equal inherited names such as `constructor`.
   return issue.blocked_by.filter(
     ({ id }) => id !== null && Object.hasOwn(claims, id) && claims[id]?.status.kind === 'running',
   );

@@ -7,13 +7,13 @@ import type { Question } from '../src/domain/run-signal.js';
 import { failedRules, hasBudget } from './eligibility.js';
 import type { State } from './state.js';
 
-/** What a person asks for about one issue. `questionId: null`: the only question that is open. */
+/** A person's request about one issue. `questionId: null` means the only open question. */
 export type IssueRequest =
   | { readonly kind: 'stop' | 'retry' | 'message' }
   | { readonly kind: 'answer'; readonly questionId: string | null };
 
 export type Verdict =
-  /** `question`: the one that an answer is for. */
+  /** `question`: the question that an answer belongs to. */
   | ({ readonly isAccepted: true; readonly question: Question | null } & Acceptance)
   | ({ readonly isAccepted: false } & Refusal);
 

@@ -13,7 +13,7 @@ import { requestStop } from './run-end.js';
 import { closeQuestion } from './run-signals.js';
 import { recordOf } from './state.js';
 
-/** What people and the workflow file ask for. Each is safe at any moment and when asked twice. */
+// Requests of people and of the workflow file. Each is safe at any time and may be repeated.
 
 /** Stops the run, or parks the issue. */
 export function stopRequested(draft: Draft, issueId: string, now: Instant): void {
@@ -33,7 +33,7 @@ export function retryRequested(draft: Draft, issueId: string, now: Instant): voi
   if (isAccepted(draft, issueId, { kind: 'retry' })) retryNow(draft, issueId, now);
 }
 
-/** The same when nobody waits for a verdict: at the start of a daemon for one issue, and after a run that is to be repeated. */
+/** Like `retryRequested`, without judging the request: at the start of `--issue`, and after a run that a person wanted to repeat. */
 export function retryNow(draft: Draft, issueId: string, now: Instant): void {
   const record = recordOf(draft.state, issueId);
   if (record.tokens > 0) draft.put('records', issueId, { ...record, budgetFrom: record.tokens });
@@ -109,7 +109,7 @@ export function refreshRequested(draft: Draft, now: Instant): void {
   pollSoon(draft, 'person', now);
 }
 
-/** The tracker says that something changed. Whoever must save its quota hears it at the next poll. */
+/** A webhook announced a change. While the quota is low, the next poll finds it. */
 export function changeAnnounced(draft: Draft, now: Instant): void {
   const { poll } = draft.state;
   if (poll.slowMs === null && !isRateLimited(draft.state, now)) pollSoon(draft, poll.again ?? 'tracker', now);
@@ -120,7 +120,7 @@ function pollSoon(draft: Draft, again: 'person' | 'tracker', now: Instant): void
   draft.set({ poll: poll.inFlightSeq === null ? { ...poll, nextAtMs: now.wallMs } : { ...poll, again } });
 }
 
-/** New settings apply to what starts next; a shorter interval at once, as far as the quota allows. */
+/** New settings apply to the next starts; a shorter poll interval applies at once, as far as the quota allows. */
 export function configChanged(draft: Draft, config: Config, workflowHash: string, now: Instant): void {
   const { poll } = draft.state;
   const paceMs = cadenceMs(config.polling.intervalMs, poll.rateLimit, now);
@@ -136,7 +136,7 @@ export function configChanged(draft: Draft, config: Config, workflowHash: string
   }
 }
 
-/** Adapters judge by these when they read. */
+/** The settings by which adapters decide about trust when they read. */
 function isSameTrust({ tracker: before }: Config, { tracker: after }: Config): boolean {
   const rule = ({ trust, requiredLabels }: Config['tracker']) => JSON.stringify([trust, requiredLabels]);
   return rule(before) === rule(after);
@@ -154,7 +154,7 @@ export function shutdownRequested(draft: Draft, now: Instant): void {
   for (const issueId of Object.values(draft.state.runs)) requestStop(draft, issueId, 'shutdown', now);
 }
 
-/** Stopping an issue that has not been started yet keeps it from being started. */
+/** Claims an issue that has not started, so that it can be parked before its first run. */
 function claimCandidate(draft: Draft, issueId: string): Claim | undefined {
   if (!Object.hasOwn(draft.state.candidates, issueId)) return undefined;
   const issue = draft.state.candidates[issueId];
