@@ -57,6 +57,37 @@ describe.each(KINDS)('$name', (kind) => {
     { state: 'closed', labels: ['Review'] },
   ];
 
+  describe('names of issues', () => {
+    test.each(['7', '#7', `${prefix}7`, `${prefix.toLowerCase()}7`, ' 7 '])('%j is issue 7', async (identifier) => {
+      const { tracker } = await opened(Array(7).fill({}));
+
+      const { issues } = await tracker.issuesByIds([identifier], NEVER);
+
+      expect(issues.map((issue) => issue.identifier)).toEqual([`${prefix}7`]);
+    });
+
+    test('an issue under several names is read once', async () => {
+      const { fake, tracker } = await opened([{}]);
+
+      const { issues } = await tracker.issuesByIds(['1', '#1', `${prefix}1`, '01'], NEVER);
+
+      expect(issues).toHaveLength(1);
+      expect(fake.server.requests.filter(({ url }) => url.pathname.includes('/issues'))).toHaveLength(1);
+    });
+
+    test.each(['', '0', 'ABC-1', '../1', `1/${kind.comments}`, '-1', '1e3', '9999999999999999'])(
+      '%j names no issue and causes no request',
+      async (identifier) => {
+        const { fake, tracker } = await opened([{}]);
+
+        const { issues, unknown } = await tracker.issuesByIds([identifier], NEVER);
+
+        expect([issues, unknown]).toEqual([[], []]);
+        expect(fake.server.requests).toEqual([]);
+      },
+    );
+  });
+
   describe('states of labels', () => {
     test('an open issue is in the state of its label, a closed one is closed whatever its labels', async () => {
       const { tracker } = await opened(BOARD, { provider: LABELS });

@@ -68,40 +68,6 @@ test.each([
   expect((await mapped({ labels })).priority).toBe(priority);
 });
 
-describe('names of issues', () => {
-  test.each(['7', '#7', 'GH-7', 'gh-7', ' 7 '])('%j is issue 7', async (name) => {
-    const fake = await startFakeGithub();
-    for (let n = 0; n < 7; n++) fake.add();
-
-    const { issues } = await openFake(fake).issuesByIds([name], NEVER);
-
-    expect(issues.map(({ identifier }) => identifier)).toEqual(['GH-7']);
-  });
-
-  test('an issue under several names is read once', async () => {
-    const fake = await startFakeGithub();
-    fake.add();
-
-    const { issues } = await openFake(fake).issuesByIds(['1', '#1', 'GH-1', '01'], NEVER);
-
-    expect(issues).toHaveLength(1);
-    expect(fake.server.requests).toHaveLength(1);
-  });
-
-  test.each(['', '0', 'ABC-1', '../1', '1/labels', '-1', '1e3', '9999999999999999'])(
-    '%j names nothing and is not asked for',
-    async (name) => {
-      const fake = await startFakeGithub();
-      fake.add();
-
-      const { issues, unknown } = await openFake(fake).issuesByIds([name], NEVER);
-
-      expect([issues, unknown]).toEqual([[], []]);
-      expect(fake.server.requests).toEqual([]);
-    },
-  );
-});
-
 test('a pull request is no issue: in lists, by its number, and for changes', async () => {
   const fake = await startFakeGithub();
   const issue = fake.add();

@@ -71,30 +71,6 @@ test('an invalid optional field is absent', async () => {
   expect(issues[0]?.author?.trusted).toBe(false);
 });
 
-describe('names of issues', () => {
-  test.each(['7', '#7', 'GL-7', 'gl-7', ' 7 '])('%j is issue 7', async (name) => {
-    const fake = await startFakeGitlab();
-    for (let n = 0; n < 7; n++) fake.add();
-
-    const { issues } = await openFake(fake).issuesByIds([name], NEVER);
-
-    expect(issues.map(({ identifier }) => identifier)).toEqual(['GL-7']);
-  });
-
-  test.each(['', '0', 'ABC-1', '../1', '1/notes', '-1', '1e3', '9999999999999999'])(
-    '%j names nothing and is not asked for',
-    async (name) => {
-      const fake = await startFakeGitlab();
-      fake.add();
-
-      const { issues, unknown } = await openFake(fake).issuesByIds([name], NEVER);
-
-      expect([issues, unknown]).toEqual([[], []]);
-      expect(fake.server.requests).toEqual([]);
-    },
-  );
-});
-
 test.each([
   ['task', true],
   ['incident', true],
