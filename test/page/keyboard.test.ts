@@ -97,6 +97,16 @@ test('? shows the shortcuts, and they can be turned off', async () => {
   expect(await dialog.isVisible()).toBe(false);
 });
 
+test('shortcuts work while a radio button has the focus', async () => {
+  const server = await scriptedServer(workingDay());
+  const page = await openPage(server.openUrl);
+  await page.getByRole('radio').first().focus();
+
+  await page.keyboard.press('/');
+
+  expect(await page.evaluate('document.activeElement.id')).toBe('filter');
+});
+
 test('returning from an issue restores the scroll position and the focus', async () => {
   const state = stateWith({
     ready: Array.from({ length: 49 }, (_, at) => readyEntry(`N-${at}`, `issue number ${at}`)),

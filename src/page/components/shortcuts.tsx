@@ -53,8 +53,11 @@ function toNextQuestion(): void {
   else location.hash = boardHref();
 }
 
+/** A checkbox takes no letters. The one in the help keeps the focus for a moment after the dialog has closed. */
 function isWriting(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+  return (
+    target instanceof HTMLElement && target.matches('input:not([type="checkbox"], [type="radio"]), textarea, select')
+  );
 }
 
 function isOff(): boolean {
