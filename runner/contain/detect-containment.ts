@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { access, constants, lstat, realpath } from 'node:fs/promises';
+import { access, constants, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../src/domain/clock.js';
 import type { RuntimeConfig } from '../../src/domain/config.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { captureOutput } from './capture-output.js';
+import { pinDirectory } from './hidden-directories.js';
 import type { Containment, HiddenDirectory, NamespaceContainment } from './process.js';
 import { spawnContained } from './spawn-contained.js';
 import { SYSTEM_PATH } from './start-process.js';
@@ -80,9 +81,7 @@ done
 
 async function pin(path: string): Promise<HiddenDirectory> {
   try {
-    const real = await realpath(path);
-    const { dev, ino } = await lstat(real, { bigint: true });
-    return { path: real, dev, ino };
+    return await pinDirectory(path);
   } catch (cause) {
     throw new BatonError(
       'internal_error',

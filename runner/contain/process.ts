@@ -14,6 +14,8 @@ export interface SpawnOptions {
   /** The whole environment of the process; nothing is inherited. */
   readonly env: { readonly [name: string]: string };
   readonly stdin: 'pipe' | 'ignore';
+  /** Hidden from this process in addition to the directories that are hidden from every run. Without a namespace nothing is hidden. */
+  readonly hide?: readonly HiddenDirectory[];
   /** Opens the channel that Node.js programs know as `process.send`. */
   readonly channel?: boolean;
   /**

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
-import { sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { GroupTree } from './group-tree.js';
+import { checkNotHidden, outermost } from './hidden-directories.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './marker-sweep.js';
 import { commandStatus, enterNamespace, NamespaceTree } from './namespace-tree.js';
 import { identifyNow, type ProcessIdentity } from './proc-table.js';
@@ -13,7 +13,6 @@ import type {
   ContainedProcess,
   Containment,
   DirectoryIdentity,
-  HiddenDirectory,
   NamespaceContainment,
   ProgramCommand,
   SpawnOptions,
@@ -48,11 +47,12 @@ interface MarkedCommand extends SpawnOptions, ProgramCommand {
 
 async function spawnInNamespace(command: MarkedCommand, containment: NamespaceContainment): Promise<ContainedProcess> {
   const { cwd, stdin, marker } = command;
-  checkNotHidden(cwd, containment.hide);
+  const hide = outermost([...containment.hide, ...(command.hide ?? [])]);
+  checkNotHidden(cwd, hide);
   // Loading execa takes 150 ms. Commands that start no process do not need it.
   const { execa } = await import('execa');
   const workspace = await checkWorkspace(cwd, command.identity);
-  const child = await startProcess(execa, namespaceCommand(command, { ...containment, workspace }), {
+  const child = await startProcess(execa, namespaceCommand(command, { ...containment, hide, workspace }), {
     cwd,
     stdin,
     report: true,
@@ -185,12 +185,4 @@ async function checkWorkspace(cwd: string, expected: DirectoryIdentity): Promise
   if (Number(found.dev) !== expected.dev || Number(found.ino) !== expected.ino)
     throw changed('is another directory now');
   return { dev: found.dev, ino: found.ino };
-}
-
-/** Throws `spawn_failed` when the working directory lies inside a directory that is to be hidden. */
-function checkNotHidden(cwd: string, hide: readonly HiddenDirectory[]): void {
-  const around = hide.find(({ path }) => cwd === path || cwd.startsWith(path.endsWith(sep) ? path : path + sep));
-  if (around === undefined) return;
-  const message = `${cwd} lies inside ${around.path}, which is hidden from every run; move workspace.root out of it`;
-  throw new BatonError('spawn_failed', message, { cwd, hidden: around.path });
 }

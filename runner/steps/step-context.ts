@@ -30,6 +30,11 @@ export function createStepContext(run: RunContext, { facts, action, signal, emit
     });
   const onUnkillable = () => run.reportUnkillable(facts.id);
   const workspaceFolder = { cwd: workspace.path, identity: workspace.identity };
+  /** Called right before each spawn. */
+  const place = async () => {
+    await workspaces.verify(workspace);
+    return { marker: runId, onUnkillable, hide: [await workspaces.ownFolder()] };
+  };
   return {
     runId,
     attempt: order.attempt,
@@ -47,15 +52,14 @@ export function createStepContext(run: RunContext, { facts, action, signal, emit
     warn: (message, fields) => run.warn(message, { step: facts.id, ...fields }),
     environment,
     async start({ file, args, env, cwd, stdin, channel }) {
-      await workspaces.verify(workspace);
+      const common = await place();
       const folder = cwd === null ? workspaceFolder : await currentFolder(cwd);
-      return spawnContained({ marker: runId, file, args, env, stdin, channel, onUnkillable, ...folder }, containment);
+      return spawnContained({ ...common, file, args, env, stdin, channel, ...folder }, containment);
     },
     async launch(command) {
       const { env, unset } = environment({});
-      await workspaces.verify(workspace);
       const shell = { script: command, env, unset, stdin: 'pipe' } as const;
-      return spawnContained({ marker: runId, ...shell, onUnkillable, ...workspaceFolder }, containment);
+      return spawnContained({ ...(await place()), ...shell, ...workspaceFolder }, containment);
     },
     secret: services.secret,
     resources: run.resources,

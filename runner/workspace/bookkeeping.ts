@@ -11,6 +11,8 @@ import { BOOKKEEPING_FOLDER } from './workspace-path.js';
  * are moved to `trash/` first: a move is atomic, so a half-deleted workspace never looks like a whole one.
  */
 export interface Bookkeeping {
+  /** The path of `.baton`. Makes the folder when it is missing. */
+  folder(): Promise<string>;
   /** Returns null when the workspace is not being made. `identity` is null when the crash came before the folder was used. */
   creating(key: string): Promise<{ readonly identity: FolderIdentity | null } | null>;
   markCreating(key: string, identity: FolderIdentity | null): Promise<void>;
@@ -29,6 +31,10 @@ export function createBookkeeping(root: string): Bookkeeping {
     return join(base, name);
   };
   return {
+    async folder() {
+      await ensureFolder(base);
+      return base;
+    },
     async creating(key) {
       const text = await readFile(join(await folder('creating'), key), 'utf8').catch(ignoreMissing);
       return text === undefined ? null : { identity: parseIdentity(text) };

@@ -3,6 +3,8 @@ import { join, resolve } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { WorkspaceOwner, WorkspaceOwners } from '../../src/domain/ports.js';
+import { pinDirectory } from '../contain/hidden-directories.js';
+import type { HiddenDirectory } from '../contain/process.js';
 import { createBookkeeping, deleteTrash } from './bookkeeping.js';
 import { folderAt, isSameDirectory, settleFolder, type Workspace, workspaceChanged } from './workspace-folder.js';
 import { caseTwins, clashingTwin, isOwner, ownershipOf } from './workspace-owner.js';
@@ -22,6 +24,8 @@ export interface Workspaces {
   abandon(workspace: Workspace): Promise<void>;
   /** Called right before each spawn: the folder must be the same one, inside the root, and the working directory of the process. */
   verify(workspace: Workspace, cwd?: string): Promise<void>;
+  /** Baton's own folder beside the workspaces. Hooks see it, agents and steps do not. */
+  ownFolder(): Promise<HiddenDirectory>;
   /** The existing folders of an issue, also under its earlier identifiers. Removes records whose folder is gone. */
   ownedBy(issueId: string): Promise<readonly Workspace[]>;
   /** Deletes the folder and its record. The caller has stopped the run and saved its work. */
@@ -112,6 +116,8 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
       }
       if (!isSameDirectory(await folderAt(path), identity)) throw workspaceChanged(path);
     },
+
+    ownFolder: () => orFailed(`${root} could not be read`, async () => pinDirectory(await bookkeeping.folder())),
 
     ownedBy: (issueId) =>
       orFailed(`the workspaces of issue ${issueId} could not be read`, () =>

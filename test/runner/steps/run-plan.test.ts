@@ -45,7 +45,7 @@ function planned(
   const services = {
     clock: realClock,
     containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: hurried },
-    workspaces: { verify: async () => {} },
+    workspaces: { verify: async () => {}, ownFolder: async () => ({ path: folder, dev: 0n, ino: 0n }) },
     tools: () => [],
     executors: allExecutors((_, context) => execute(context.step.id, context)),
     baseEnv: { PATH: process.env.PATH },
