@@ -12,7 +12,7 @@ import { environmentFor } from '../environment.js';
 import type { RunObserver } from '../run-observer.js';
 import { keepSaved, pruneSaved, type RepositoryFiles, removePartials, savedName } from './saved-work.js';
 import type { Workspace } from './workspace-folder.js';
-import { workspaceKey } from './workspace-path.js';
+import { distinctName } from './workspace-path.js';
 
 const MAX_OUTPUT_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
@@ -168,7 +168,7 @@ export async function saveWork(request: SaveRequest): Promise<SavedWork> {
 }
 
 function factsOf(path: string): Pick<RepositoryFiles, 'path' | 'prefix'> {
-  return { path, prefix: path === '' ? '' : `${workspaceKey(path)}.` };
+  return { path, prefix: path === '' ? '' : `${distinctName(path)}.` };
 }
 
 async function readHead(folder: string): Promise<Pick<RepositoryFiles, 'head' | 'branch'>> {

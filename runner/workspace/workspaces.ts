@@ -2,13 +2,12 @@ import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
-import type { WorkspaceOwner, WorkspaceOwners } from '../../src/domain/ports.js';
+import type { WorkspaceOwner } from '../../src/domain/ports.js';
 import { pinDirectory } from '../contain/hidden-directories.js';
 import type { HiddenDirectory } from '../contain/process.js';
 import { createBookkeeping, deleteTrash } from './bookkeeping.js';
 import { folderAt, isSameDirectory, settleFolder, type Workspace, workspaceChanged } from './workspace-folder.js';
-import { caseTwins, clashingTwin, isOwner, ownershipOf } from './workspace-owner.js';
-import { isInside, workspaceKey } from './workspace-path.js';
+import { isInside, workspaceKeys } from './workspace-path.js';
 
 /**
  * One folder per issue below the root. A workspace is made in the order owner record → mark → folder and removed in the order
@@ -18,6 +17,8 @@ import { isInside, workspaceKey } from './workspace-path.js';
 export interface Workspaces {
   /** Finds or makes the folder of an issue. */
   prepare(issue: Pick<Issue, 'id' | 'identifier'>): Promise<Workspace>;
+  /** The folder that an issue has, or would get now. Makes nothing. */
+  pathOf(issue: Pick<Issue, 'id' | 'identifier'>): Promise<string>;
   /** `after_create` has ended well: from now on the folder is reused. */
   confirmCreated(workspace: Workspace): Promise<void>;
   /** `after_create` has failed: removes the half-made folder, so that the next attempt runs the hook again. */
@@ -26,6 +27,10 @@ export interface Workspaces {
   verify(workspace: Workspace, cwd?: string): Promise<void>;
   /** Baton's own folder beside the workspaces. Hooks see it, agents and steps do not. */
   ownFolder(): Promise<HiddenDirectory>;
+  /** The owners of all folders that belong to issues of this tracker. */
+  owners(): Promise<readonly WorkspaceOwner[]>;
+  /** Adds records that an earlier version kept in the store, of folders that still exist. */
+  takeOver(records: readonly WorkspaceOwner[]): Promise<void>;
   /** The existing folders of an issue, also under its earlier identifiers. Removes records whose folder is gone. */
   ownedBy(issueId: string): Promise<readonly Workspace[]>;
   /** Deletes the folder and its record. The caller has stopped the run and saved its work. */
@@ -39,36 +44,42 @@ export interface WorkspacesOptions {
   readonly root: string;
   /** `Tracker.scope`. */
   readonly scope: string;
-  readonly owners: WorkspaceOwners;
 }
 
-export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Workspaces {
+export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces {
   const bookkeeping = createBookkeeping(root);
   const oneAtATime = createQueue();
 
-  const claim = async (issue: Pick<Issue, 'id' | 'identifier'>, key: string, path: string) => {
-    const claimant = { scope, issueId: issue.id };
-    const recorded = await owners.all();
-    const ownership = ownershipOf(key, claimant, recorded);
-    if (ownership.kind === 'other') throw ownedByAnother(path, ownership.owner);
+  /** The same id in another scope (another project or tracker) is another issue. */
+  const isOwn = (owner: WorkspaceOwner | null, issueId: string) => owner?.scope === scope && owner.issueId === issueId;
+
+  /** The folder that the issue owns already, else a free one. */
+  const choose = async ({ id, identifier }: Pick<Issue, 'id' | 'identifier'>) => {
+    const { plain, hashed } = workspaceKeys({ scope, issueId: id, identifier });
+    const owners = new Map<string, WorkspaceOwner | null>();
+    for (const key of plain === null ? hashed : [plain, ...hashed]) owners.set(key, await bookkeeping.owner(key));
+    for (const [key, owner] of owners) if (isOwn(owner, id)) return { key, path: join(root, key), recorded: true };
+    const isFree = (key: string | null) => key !== null && owners.get(key) === null;
+    const exists = async (key: string) => (await folderAt(join(root, key)).catch(() => null)) !== null;
+    // Without records, a folder with a hash of this identifier in its name most probably belongs to this issue.
+    for (const key of hashed)
+      if (isFree(key) && (await exists(key))) return { key, path: join(root, key), recorded: false };
+    for (const [key] of owners) if (isFree(key)) return { key, path: join(root, key), recorded: false };
+    throw ownedByAnother(root, [...owners.values()]);
+  };
+
+  const claim = async (issue: Pick<Issue, 'id' | 'identifier'>) => {
+    const { key, path, recorded } = await choose(issue);
     const found = await folderAt(path);
-    const twins = caseTwins(key, claimant, recorded).map(async (owner) => ({
-      owner,
-      identity: await folderAt(join(root, owner.key)).catch(() => null), // not a folder, so not the folder that was found
-    }));
-    const twin = clashingTwin(found, await Promise.all(twins));
-    if (twin !== null) throw ownedByAnother(path, twin);
-    if (ownership.kind === 'unrecorded') {
-      await owners.put({ key, scope, issueId: issue.id, identifier: issue.identifier });
-    }
-    return { found, recorded: ownership.kind === 'ours' };
+    if (!recorded) await bookkeeping.putOwner({ key, scope, issueId: issue.id, identifier: issue.identifier });
+    return { key, path, found, recorded };
   };
 
   const detach = async (workspace: Workspace): Promise<string | null> => {
     const found = await folderAt(workspace.path);
     if (found !== null && !isSameDirectory(found, workspace.identity)) throw workspaceChanged(workspace.path);
     const trashed = found === null ? null : await bookkeeping.toTrash(workspace.path, workspace.key);
-    await owners.remove(workspace.key);
+    await bookkeeping.removeOwner(workspace.key);
     await bookkeeping.clearCreating(workspace.key);
     return trashed;
   };
@@ -80,18 +91,15 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
     });
 
   return {
-    async prepare(issue) {
-      const key = workspaceKey(issue.identifier);
-      const path = join(root, key);
-      return orFailed(`workspace ${path} could not be made`, async () => {
-        const { workspace, trashed } = await oneAtATime(async () => {
-          const { found, recorded } = await claim(issue, key, path);
-          return settleFolder(bookkeeping, { key, path, found, recorded });
-        });
+    prepare: (issue) =>
+      orFailed(`the workspace of ${issue.identifier} below ${root} could not be made`, async () => {
+        const { workspace, trashed } = await oneAtATime(async () => settleFolder(bookkeeping, await claim(issue)));
         if (trashed !== null) await deleteTrash(trashed);
         return workspace;
-      });
-    },
+      }),
+
+    pathOf: (issue) =>
+      orFailed(`the workspace of ${issue.identifier} could not be looked up`, async () => (await choose(issue)).path),
 
     confirmCreated: ({ key, path }) =>
       orFailed(`workspace ${path} could not be confirmed`, () => oneAtATime(() => bookkeeping.clearCreating(key))),
@@ -119,15 +127,30 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
 
     ownFolder: () => orFailed(`${root} could not be read`, async () => pinDirectory(await bookkeeping.folder())),
 
+    owners: () =>
+      orFailed(`the owners of the workspaces below ${root} could not be read`, async () =>
+        (await bookkeeping.owners()).filter((owner) => owner.scope === scope),
+      ),
+
+    takeOver: (records) =>
+      orFailed(`the owners of the workspaces below ${root} could not be recorded`, () =>
+        oneAtATime(async () => {
+          for (const record of records) {
+            const exists = await folderAt(join(root, record.key)).catch(() => null);
+            if (exists && (await bookkeeping.owner(record.key)) === null) await bookkeeping.putOwner(record);
+          }
+        }),
+      ),
+
     ownedBy: (issueId) =>
       orFailed(`the workspaces of issue ${issueId} could not be read`, () =>
         oneAtATime(async () => {
           const workspaces: Workspace[] = [];
-          for (const { key } of (await owners.all()).filter((owner) => isOwner({ scope, issueId }, owner))) {
+          for (const { key } of (await bookkeeping.owners()).filter((owner) => isOwn(owner, issueId))) {
             const path = join(root, key);
             const identity = await folderAt(path);
             if (identity === null) {
-              await owners.remove(key);
+              await bookkeeping.removeOwner(key);
               continue;
             }
             const createdNow = (await bookkeeping.creating(key)) !== null;
@@ -147,10 +170,11 @@ export function createWorkspaces({ root, scope, owners }: WorkspacesOptions): Wo
   };
 }
 
-function ownedByAnother(path: string, owner: WorkspaceOwner): BatonError {
+function ownedByAnother(root: string, owners: readonly (WorkspaceOwner | null)[]): BatonError {
+  const [owner] = owners;
   return new BatonError(
     'workspace_owned_by_another',
-    `workspace ${path} belongs to issue ${owner.identifier} (id ${owner.issueId} of ${owner.scope}): rename one of the two issues, or remove the folder`,
+    `every folder below ${root} that this issue can have belongs to another one, the first to issue ${owner?.identifier} (id ${owner?.issueId} of ${owner?.scope}): rename one of the issues, or remove the folder`,
     { owner },
   );
 }

@@ -1,7 +1,7 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { promptValues } from '../../runner/run-prompts.js';
-import { workspaceKey } from '../../runner/workspace/workspace-path.js';
 import { checkWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
+import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { compilePrompt } from '../../templates/render-prompt.js';
 import { createClock, type SystemClock } from '../clock.js';
 import { commandHost, openTracker } from '../daemon/tracker.js';
@@ -52,7 +52,7 @@ export async function render(
       io.stderr.write(`baton: ${neutralise(redactor.mask(unknownIssueMessage(options.issue, found, loaded)))}\n`);
       return 1;
     }
-    const text = prompt.render(await valuesOf(found, loaded, io));
+    const text = prompt.render(await valuesOf(found, loaded, tracker, io));
     // A terminal would obey control characters in the text of an issue.
     io.stdout.write(`${io.isTTY ? neutraliseLines(text) : text}\n`);
     return 0;
@@ -106,11 +106,11 @@ function isIssue(found: Issue | readonly string[]): found is Issue {
 }
 
 /** The values of the first run; only its id is a placeholder. */
-async function valuesOf(issue: Issue, { workflow }: LoadedWorkflow, io: Io) {
+async function valuesOf(issue: Issue, { workflow }: LoadedWorkflow, { scope }: Tracker, io: Io) {
   const { root } = workflow.config.workspace;
   const real = await checkWorkspaceRoot({ root, workflowDir: workflow.dir, home: io.homeDir });
   const order = { issue, attempt: null, runId: 'render-1', number: 1, reason: 'first' } as const;
-  const values = promptValues(order, workflow, join(real, workspaceKey(issue.identifier)));
+  const values = promptValues(order, workflow, await createWorkspaces({ root: real, scope }).pathOf(issue));
   const run = { ...values.run, step_index: 0 };
   const inputs = renderValue(workflow.plan.inputs, { issue: issue as unknown as Json, attempt: null, run });
   return { ...values, run, inputs };

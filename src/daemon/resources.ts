@@ -22,7 +22,7 @@ import { RunPool } from '../../runner/run-pool.js';
 import { assertRunnable } from '../../runner/steps/run-plan.js';
 import { createWorkSaver } from '../../runner/workspace/save-work.js';
 import { openWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
-import { createWorkspaces } from '../../runner/workspace/workspaces.js';
+import { createWorkspaces, type Workspaces } from '../../runner/workspace/workspaces.js';
 import { loadContinuation } from '../../templates/prompts.js';
 import { Activity } from '../api/activity.js';
 import type { SystemClock } from '../clock.js';
@@ -61,6 +61,7 @@ export interface DaemonResources {
   readonly containment: Containment;
   readonly capabilities: CapabilityManager;
   readonly openRuns: OpenRuns;
+  readonly workspaces: Workspaces;
 }
 
 interface ResourceLinks {
@@ -127,7 +128,9 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
   folder.removeEarlier();
   containment = { ...detected, trace: openRuns };
-  const workspaces = createWorkspaces({ root, scope: tracker.scope, owners: store.owners });
+  const workspaces = createWorkspaces({ root, scope: tracker.scope });
+  await workspaces.takeOver(await store.formerOwners.all());
+  await store.formerOwners.clear();
   const observer = combineObservers([runLog, options.observer ?? {}]);
   const { capabilities, ...executors } = createExecutors(options);
   stack.add('capabilities', () => capabilities.close());
@@ -146,7 +149,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     .catch(({ message }: Error) => log.warn({ detail: message }, 'half-deleted workspaces could not be removed'));
   return {
     ...{ clock, store, durable, tracker, root, activity, tmpRoot: folder.path },
-    ...{ pool, containment, capabilities, openRuns },
+    ...{ pool, containment, capabilities, openRuns, workspaces },
   };
 }
 

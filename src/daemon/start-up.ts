@@ -18,14 +18,14 @@ export async function startUp(
   { loop, earlyEvents, status }: StartUp,
 ): Promise<void> {
   const { log, loaded, redactor, stateDir } = options;
-  const { store, tracker, clock, openRuns, root } = resources;
+  const { workspaces, tracker, clock, openRuns, root } = resources;
   const { config, path } = loaded.workflow;
   const port = options.port ?? config.server.port;
   if (port !== null) await status.listenHttp(port);
   for (const detail of redactor.ignored) log.warn({ detail }, 'a secret is not masked');
   const prepared = await prepareTracker({ tracker, clock, log, signal: options.signal });
   await openRuns.keepOnly(new Set(Object.keys(loop.state.runs)));
-  const leftovers = (await store.owners.all()).filter((owner) => owner.scope === tracker.scope);
+  const leftovers = await workspaces.owners();
   const facts = { workflow: path, tracker: tracker.kind, workspaces: root, state_dir: stateDir.path };
   log.info({ version: options.version, ...facts }, 'started');
   loop.dispatch({ type: 'started', leftovers, ...(options.once ? { once: options.once } : {}), ...prepared });

@@ -129,8 +129,8 @@ const SETUP_ERRORS = {
   workspace_owned_by_another: facts(
     'issue',
     false,
-    'The workspace folder belongs to another issue',
-    'Rename one of the two issues, or remove the folder.',
+    'Every folder name that the issue can have belongs to another issue',
+    'Rename one of the issues, or remove the folder.',
   ),
   workspace_outside_root: facts(
     'issue',

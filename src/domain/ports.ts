@@ -101,7 +101,8 @@ export interface HostToolResult {
 export interface Store {
   load(): Promise<Durable>;
   write(change: DurableChange): Promise<void>;
-  readonly owners: WorkspaceOwners;
+  /** Owner records of versions before 2026-11-18, which kept them here and not beside the workspaces. */
+  readonly formerOwners: { all(): Promise<readonly WorkspaceOwner[]>; clear(): Promise<void> };
   readonly openRuns: OpenRunStore;
   readonly past: StoredPast;
   /** Stores an event; only the latest are kept. Never throws. The event is on disk with the next write, or a second later. */
@@ -158,13 +159,7 @@ export interface RecordedProcess {
   readonly bootId: string;
 }
 
-/** Which issue a workspace folder belongs to. */
-export interface WorkspaceOwners {
-  all(): Promise<readonly WorkspaceOwner[]>;
-  put(owner: WorkspaceOwner): Promise<void>;
-  remove(key: string): Promise<void>;
-}
-
+/** The issue that a workspace folder belongs to. */
 export interface WorkspaceOwner {
   readonly key: string;
   readonly scope: string;

@@ -69,7 +69,6 @@ const KEYED = {
   records: 'issue_id',
   holds: 'source',
   meta: 'name',
-  owners: 'workspace_key',
   open_runs: 'marker',
   finished: 'finished_key',
 } as const;

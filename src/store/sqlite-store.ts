@@ -103,15 +103,12 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
         events.settled();
       });
     },
-    owners: {
+    formerOwners: {
       async all() {
         return guarded('read', () => owners.read(warnUnreadable).map(([, owner]) => owner));
       },
-      async put(owner) {
-        guarded('written', () => owners.put(owner.key, owner));
-      },
-      async remove(key) {
-        guarded('written', () => owners.remove(key));
+      async clear() {
+        guarded('written', () => db.exec('DELETE FROM owners'));
       },
     },
     openRuns: {

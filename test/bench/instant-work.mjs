@@ -88,12 +88,6 @@ export class InstantWork {
     const tell = (signal) => this.loop.dispatch({ type: 'run_signalled', runId, signal });
     const spawned = (pid) => this.openRuns.started(runId, [{ pid, startTime: '1' }]);
     await this.openRuns.begin(runId, issue.id);
-    await this.store.owners.put({
-      key: issue.identifier,
-      scope: 'bench',
-      issueId: issue.id,
-      identifier: issue.identifier,
-    });
     tell({ type: 'phase', phase: 'preparing' });
     await spawned(1);
     await this.openRuns.owe(runId, issue.identifier);
@@ -123,7 +117,6 @@ export class InstantWork {
     const marker = `remove-${issue.id}`;
     await this.openRuns.begin(marker, issue.id);
     await this.openRuns.started(marker, [{ pid: 5, startTime: '1' }]);
-    await this.store.owners.remove(issue.identifier);
     await this.openRuns.end(marker);
     this.#left -= 1;
     // After the result is stored, too.

@@ -17,7 +17,7 @@ const BYTES = 1_000;
 const dir = mkdtempSync(join(tmpdir(), 'baton-bench-'));
 const bare = openSync(join(dir, 'bare'), 'a');
 const text = Buffer.alloc(BYTES, 'x');
-const times = { write: [], openRuns: [], owners: [], bare: [] };
+const times = { write: [], openRuns: [], bare: [] };
 let writes = 0;
 try {
   const store = openSqliteStore({ dir, onWarning: ({ message }) => console.error(message) });
@@ -48,7 +48,6 @@ function measured(store) {
   return {
     load: () => store.load(),
     write: timed('write', (change) => store.write(change)),
-    owners: table('owners'),
     openRuns: table('openRuns'),
     addEvent: (event) => store.addEvent(event),
     close: () => store.close(),
@@ -71,7 +70,6 @@ function report(bytes) {
   const titles = {
     write: 'changes of the state',
     openRuns: 'what runs have under way',
-    owners: 'owners of workspaces',
   };
   const flush = median(times.bare);
   console.log(`${RUNS} runs, ${writes} writes, median (and the slowest of a hundred) of each`);

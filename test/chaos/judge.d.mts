@@ -37,7 +37,6 @@ export interface Claim {
 export interface StoreFacts {
   readonly claims: { readonly [issue: string]: Claim };
   readonly records: { readonly [issue: string]: { readonly runs: number } };
-  readonly owners: readonly string[];
   readonly openRuns: { readonly [marker: string]: unknown };
   readonly unreadable: number;
   readonly integrity: string;
@@ -50,6 +49,7 @@ export interface End {
   readonly workspaces: readonly string[];
   readonly creating: readonly string[];
   readonly trash: readonly string[];
+  readonly owners: readonly string[];
   readonly tmp: readonly string[];
   readonly saved: readonly string[];
 }

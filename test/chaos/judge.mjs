@@ -89,7 +89,7 @@ function cleanedUp({ end }) {
   const kept = { workspace: end.workspaces, 'note of a half-made workspace': end.creating, trash: end.trash };
   const others = {
     'temporary folder': end.tmp,
-    'owner record': end.store?.owners ?? [],
+    'owner record': end.owners,
     'open run in the store': Object.keys(end.store?.openRuns ?? {}),
   };
   return Object.entries({ ...kept, ...others }).flatMap(([what, names]) =>

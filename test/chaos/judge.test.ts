@@ -9,7 +9,6 @@ import { processesWith } from './processes.mjs';
 const EMPTY = {
   claims: {},
   records: { 'TASK-1': { runs: 2 } },
-  owners: [],
   openRuns: {},
   unreadable: 0,
   integrity: 'ok',
@@ -67,6 +66,7 @@ const GOOD: Evidence = {
     workspaces: [],
     creating: [],
     trash: [],
+    owners: [],
     tmp: [],
     saved: [],
   },

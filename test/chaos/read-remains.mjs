@@ -41,6 +41,7 @@ export function foldersOf({ root }) {
     workspaces: names(root).filter((name) => name !== '.baton'),
     creating: names(join(root, '.baton/creating')),
     trash: names(join(root, '.baton/trash')),
+    owners: names(join(root, '.baton/owners')),
   };
 }
 
@@ -57,7 +58,6 @@ function readStore(path) {
     return {
       claims: json('claims', 'issue_id'),
       records: json('records', 'issue_id'),
-      owners: Object.keys(json('owners', 'workspace_key')),
       openRuns: json('open_runs', 'marker'),
       unreadable: tables.has('unreadable') ? rows(db, 'SELECT * FROM unreadable').length : 0,
       integrity: rows(db, 'PRAGMA integrity_check')

@@ -106,7 +106,7 @@ class Trial {
     if (this.expectParked !== null) await this.#freeParked(life, this.expectParked);
     await this.finishedOrEnded(life);
     // A kill may have come between a folder and its record: the first poll of this life tidies up after it.
-    await life.reaches(() => storeNow(this.world)?.owners.length === 0, 'no workspace on record');
+    await life.reaches(() => foldersOf(this.world).owners.length === 0, 'no workspace on record');
     await this.stop(life);
   }
 

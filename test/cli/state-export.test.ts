@@ -20,7 +20,6 @@ describe('baton state export', () => {
     mkdirSync(dir);
     const store = openSqliteStore({ dir, onWarning: () => {} });
     await store.write(change({ claims: CLAIMS, records: { A: record(4) }, pausedSinceMs: 5 }));
-    await store.owners.put({ key: 'K', scope: 's', issueId: 'A', identifier: 'A' });
     const title = 'red \u001b[31m text';
     store.addEvent({
       atMs: 1,
@@ -46,7 +45,6 @@ describe('baton state export', () => {
       ),
       records: { A: { runs: 4 } },
       meta: { daemon: { pausedSinceMs: 5 } },
-      owners: { K: { issueId: 'A' } },
       open_runs: {},
       spending: [],
       runs: [],

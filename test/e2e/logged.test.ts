@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { createMemoryStore } from '../support/memory-store.js';
+import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { agentCommand, type TestDaemon, testDaemon, workflowText } from '../support/test-daemon.js';
 
@@ -127,28 +127,23 @@ describe('faults in WORKFLOW.md', () => {
 
 describe('at start the daemon', () => {
   test('removes leftover workspaces whose issues are terminal, and keeps the others', async () => {
-    const store = createMemoryStore();
     const tracker = new MemoryTracker();
-    for (const [issueId, identifier] of [
-      ['1', 'AB-1'],
-      ['2', 'AB-2'],
-    ] as const) {
-      await store.owners.put({ key: identifier, scope: tracker.scope, issueId, identifier });
-    }
     tracker.put({ id: '1', identifier: 'AB-1', state: 'Done' });
     tracker.put({ id: '2', identifier: 'AB-2', state: 'Backlog' });
 
     const daemon = await testDaemon({
-      store,
       tracker,
       before: async (dir) => {
-        for (const key of ['AB-1', 'AB-2']) await mkdir(join(dir, 'workspaces', key), { recursive: true });
+        const workspaces = createWorkspaces({ root: join(dir, 'workspaces'), scope: tracker.scope });
+        await mkdir(join(dir, 'workspaces'));
+        for (const id of ['1', '2'])
+          await workspaces.confirmCreated(await workspaces.prepare({ id, identifier: `AB-${id}` }));
       },
     });
     await expect.poll(() => readdir(daemon.workspaces), { timeout: 10_000 }).not.toContain('AB-1');
 
     expect(await readdir(daemon.workspaces)).toContain('AB-2');
-    expect((await store.owners.all()).map((owner) => owner.key)).toEqual(['AB-2']);
+    expect(await readdir(join(daemon.workspaces, '.baton/owners'))).toEqual(['AB-2.json']);
   });
 
   test('removes half-deleted workspaces of an earlier daemon', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newAccount } from '../../orchestrator/run-record.js';
 import { initialState } from '../../orchestrator/state.js';
+import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { config, issue } from '../support/builders.js';
 import { createMemoryStore } from '../support/memory-store.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
@@ -45,7 +46,6 @@ async function left() {
     ledger: {},
     finished: [],
   });
-  await store.owners.put({ key: 'AB-1', scope: tracker.scope, issueId: one.id, identifier: one.identifier });
   await store.openRuns.put({ marker: 'before-7', issueId: one.id, owesAfterRunIn: 'AB-1', processes: [] });
   return { tracker, store };
 }
@@ -61,7 +61,11 @@ hooks:
   after_run: echo "after_run $BATON_RUN_ID $BATON_RUN_OUTCOME" >> ../calls
 codex: { command: "${agentCommand('obedient')}" }
 agent: { max_turns: 1 }`,
-    before: (dir) => mkdir(join(dir, 'workspaces/AB-1'), { recursive: true }).then(() => {}),
+    before: async (dir) => {
+      await mkdir(join(dir, 'workspaces'));
+      const workspaces = createWorkspaces({ root: join(dir, 'workspaces'), scope: tracker.scope });
+      await workspaces.confirmCreated(await workspaces.prepare({ id: 'AB-1', identifier: 'AB-1' }));
+    },
   });
 
   await daemon.until('the next run is over', (_, event) => event?.type === 'run_exited' && event.runId !== 'before-7');

@@ -32,14 +32,14 @@ test('a failed start closes the opened resources and leaves no folder', async ()
 test('a workflow that changes during the start is used and is no fault', async () => {
   let path = '';
   const store = createMemoryStore();
-  const { owners } = store;
+  const { formerOwners } = store;
   const editing = {
     ...store,
     // Called after the workflow was read and before it is watched.
-    get owners() {
+    get formerOwners() {
       const text = readFileSync(path, 'utf8');
       if (!text.includes('max_turns')) writeFileSync(path, text.replace('---\n', '---\nagent: { max_turns: 7 }\n'));
-      return owners;
+      return formerOwners;
     },
   };
   const daemon = await testDaemon({

@@ -32,7 +32,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
   const clock = createClock();
   onTestFinished(() => clock.close());
   const store = createMemoryStore();
-  const workspaces = createWorkspaces({ root: dir, scope: 'test', owners: store.owners });
+  const workspaces = createWorkspaces({ root: dir, scope: 'test' });
   const workspace = await workspaces.prepare(order.issue);
   await workspaces.confirmCreated(workspace);
   const trace = { store: store.openRuns, daemonMarker: 'd', bootId: 'b', onError: () => {} };

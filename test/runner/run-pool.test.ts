@@ -34,7 +34,7 @@ async function setUp() {
   const { path: tmpRoot } = await makeDaemonFolder(join(root, 'tmp-folder'));
   onTestFinished(() => rm(tmpRoot, { recursive: true, force: true }));
   const store = createMemoryStore();
-  const workspaces = createWorkspaces({ root, scope: 'test', owners: store.owners });
+  const workspaces = createWorkspaces({ root, scope: 'test' });
   const openRuns = new OpenRuns({ store: store.openRuns, daemonMarker: 'd', bootId: 'b', onError: () => {} }, []);
   const events: OrchestratorEvent[] = [];
   const working: { emit(signal: RunSignal): void; finish(outcome: Outcome): void }[] = [];

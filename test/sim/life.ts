@@ -48,7 +48,7 @@ export class Life {
     const store = plant.store?.(plainStore, this) ?? plainStore;
     if (this.reaches('reaped')) return;
     const durable = await store.load();
-    const owners = await store.owners.all();
+    const owners = [...world.disk.owners.values()];
     if (this.isDead) return;
 
     const clock = plant.clock?.(plainClock, this) ?? plainClock;

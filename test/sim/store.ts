@@ -44,11 +44,7 @@ export function simStore(world: World, life: Life): Store {
   return {
     load: async () => disk.load(),
     write,
-    owners: {
-      all: async () => [...disk.owners.values()],
-      put: async (owner) => void disk.owners.set(owner.key, owner),
-      remove: async (key) => void disk.owners.delete(key),
-    },
+    formerOwners: { all: async () => [], clear: async () => {} },
     // The runner itself knows which runs need an after_run, see Disk.owing.
     openRuns: { all: async () => [], put: async () => {}, remove: async () => {} },
     past: { runs: async () => [], finished: async () => [], days: async () => [], events: async () => [] },

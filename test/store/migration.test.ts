@@ -69,6 +69,8 @@ test('a file of version 1 is migrated to the current version without loss', asyn
   expect(records.A?.runs).toBe(3);
   expect(pausedSinceMs).toBe(4);
   expect(ledger['2026-03-04']?.tokens).toBe(70);
-  expect(await store.owners.all()).toHaveLength(1);
+  expect(await store.formerOwners.all()).toEqual([{ key: 'A', scope: 's', issueId: 'A', identifier: 'A' }]);
+  await store.formerOwners.clear();
+  expect(await store.formerOwners.all()).toEqual([]);
   expect(await store.openRuns.all()).toEqual([]);
 });

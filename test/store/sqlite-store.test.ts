@@ -12,16 +12,13 @@ describeStore('the store on disk', async () => (await openStore()).store);
 
 test('the state is there after closing and opening again', async () => {
   const { dir, store } = await openStore();
-  const owner = { key: 'AB-1', scope: 's', issueId: 'i', identifier: 'AB-1' };
   await store.write(change({ claims: CLAIMS, records: { A: record(4) }, pausedSinceMs: 5 }));
-  await store.owners.put(owner);
   const before = await store.load();
   await store.close();
 
   const again = await openStore(dir);
 
   expect(await again.store.load()).toEqual(before);
-  expect(await again.store.owners.all()).toEqual([owner]);
   expect(again.warnings).toEqual([]);
 });
 
@@ -88,21 +85,20 @@ test('a row that cannot be read is set aside with a warning, and the others are 
   await store.write(
     change({ claims: { A: parked('A'), B: parked('B') }, records: { A: record(1) }, holds: { disk: hold } }),
   );
-  await store.owners.put({ key: 'K', scope: 's', issueId: 'i', identifier: 'I' });
   const db = new DatabaseSync(join(dir, 'baton.db'));
   db.exec(`UPDATE claims SET json = '{"half' WHERE issue_id = 'A'`);
   db.exec(`UPDATE claims SET issue_id = 'Z' WHERE issue_id = 'B'`);
   db.exec(`UPDATE records SET json = '{"runs":"many"}'`);
   db.exec(`UPDATE holds SET source = 'moon'`);
   db.exec(`UPDATE meta SET json = 'null'`);
-  db.exec(`UPDATE owners SET json = '[]'`);
+  db.exec(`INSERT INTO owners (workspace_key, json) VALUES ('K', '[]')`);
   db.close();
   await store.close();
 
   const again = await openStore(dir);
   const loaded = await again.store.load();
 
-  expect(await again.store.owners.all()).toEqual([]);
+  expect(await again.store.formerOwners.all()).toEqual([]);
   expect(loaded).toEqual({ claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] });
   expect(again.warnings.map(({ message }) => /forgotten: (\w+ \w+) \(/.exec(message)?.[1])).toEqual([
     'meta daemon',

@@ -16,7 +16,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         ledger: {},
         finished: [],
       });
-      expect(await store.owners.all()).toEqual([]);
+      expect(await store.formerOwners.all()).toEqual([]);
     });
 
     test('returns every field that was written', async () => {
@@ -202,27 +202,14 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(({} as { runs?: number }).runs).toBeUndefined();
     });
 
-    test('remembers the owner of a workspace', async () => {
-      const { owners } = await open();
-      const owner = { key: 'AB-1', scope: 's', issueId: 'i', identifier: 'AB-1' };
-
-      await owners.put(owner);
-      await owners.put({ ...owner, issueId: 'j' });
-      await owners.put({ ...owner, key: 'AB-2' });
-      await owners.remove('AB-2');
-      await owners.remove('unheard of');
-
-      expect(await owners.all()).toEqual([{ ...owner, issueId: 'j' }]);
-    });
-
     test('refuses every call after closing, except closing again', async () => {
       const store = await open();
       await store.close();
 
       await expect(store.write(change({}))).rejects.toMatchObject({ code: 'store_failed' });
       await expect(store.load()).rejects.toMatchObject({ code: 'store_failed' });
-      await expect(store.owners.all()).rejects.toMatchObject({ code: 'store_failed' });
-      await expect(store.owners.remove('AB-1')).rejects.toMatchObject({ code: 'store_failed' });
+      await expect(store.openRuns.all()).rejects.toMatchObject({ code: 'store_failed' });
+      await expect(store.openRuns.remove('r1')).rejects.toMatchObject({ code: 'store_failed' });
       await store.close();
     });
   });

@@ -11,7 +11,7 @@ import {
 } from '../../src/domain/durable.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { HistoryEvent } from '../../src/domain/note.js';
-import type { DayRecord, OpenRun, Store, StoredPast, WorkspaceOwner } from '../../src/domain/ports.js';
+import type { DayRecord, OpenRun, Store, StoredPast } from '../../src/domain/ports.js';
 import { mergeDays } from '../../src/store/stored-past.js';
 
 const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] };
@@ -22,7 +22,6 @@ const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null
  */
 export function createMemoryStore(initial: Durable = EMPTY): Store {
   let stored = copy(initial);
-  const owners = new Map<string, WorkspaceOwner>();
   const openRuns = new Map<string, OpenRun>();
   const past = new MemoryPast(() =>
     Object.entries(stored.ledger).map(([day, { tokens, issues }]) => {
@@ -48,20 +47,7 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
       stored = copy(apply(stored, change));
       past.add(copy(change.runs), copy(change.finished));
     },
-    owners: {
-      async all() {
-        checkOpen();
-        return [...owners.values()].map((owner) => ({ ...owner }));
-      },
-      async put(owner) {
-        checkOpen();
-        owners.set(owner.key, { ...owner });
-      },
-      async remove(key) {
-        checkOpen();
-        owners.delete(key);
-      },
-    },
+    formerOwners: { all: async () => [], clear: async () => {} },
     openRuns: {
       async all() {
         checkOpen();

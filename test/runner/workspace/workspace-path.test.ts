@@ -1,50 +1,51 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isInside, workspaceKey } from '../../../runner/workspace/workspace-path.js';
+import { distinctName, isInside, isWorkspaceKey, workspaceKeys } from '../../../runner/workspace/workspace-path.js';
 
-describe('workspaceKey', () => {
-  test.each(['ABC-1', 'a', 'a.b_c-1', '...', '-rf', 'x'.repeat(100)])(
-    'S2-05 a safe identifier %s is its own key',
-    (id) => {
-      expect(workspaceKey(id)).toBe(id);
-    },
-  );
+const keysOf = (identifier: string, issueId = 'i', scope = 's') => workspaceKeys({ scope, issueId, identifier });
+const HASHED = /^[A-Za-z0-9._-]+-[0-9a-f]{16}$/;
 
+describe('workspaceKeys', () => {
   test.each([
-    ['A/B', 'A_B-'],
-    ['../../x', '.._.._x-'],
-    ['/abs', '_abs-'],
-    ['a b\n', 'a_b_-'],
-    ['ünï', '_n_-'],
-    ['😀', '__-'],
-    [' ', '_-'],
-  ])('S2-26 SEC-1 %j keeps only safe characters and gets a hash', (id, start) => {
-    expect(workspaceKey(id)).toMatch(/^[A-Za-z0-9._-]+-[0-9a-f]{16}$/);
-    expect(workspaceKey(id).slice(0, -16)).toBe(start);
+    ...['ABC-1', 'a', 'a.b_c-1', '...', '-rf', 'x'.repeat(100)].map((id) => [id, id]),
+    ['A/B', 'A_B'],
+    ['../../x', '.._.._x'],
+    ['/abs', '_abs'],
+    ['a b\n', 'a_b_'],
+    ['ünï', '_n_'],
+    ['😀', '__'],
+    [' ', '_'],
+  ])('S2-05 S2-26 SEC-1 %j has the plain name %s', (identifier, plain) => {
+    expect(keysOf(identifier).plain).toBe(plain);
   });
 
-  test('the hash is the start of the SHA-256 of the identifier', () => {
-    expect(workspaceKey('A/B')).toBe('A_B-998d3ed8983acf39');
+  test('the first hash is the start of the SHA-256 of the identifier', () => {
+    expect(keysOf('A/B').hashed[0]).toBe('A_B-998d3ed8983acf39');
+  });
+
+  test('the second hash belongs to one issue of one tracker', () => {
+    const last = (...about: Parameters<typeof keysOf>) => keysOf(...about).hashed[1];
+
+    expect(new Set([last('A', '1', 's'), last('A', '2', 's'), last('A', '1', 't'), last('B', '1', 's')]).size).toBe(4);
+    expect(last('A', '1', 's')).toBe(last('A', '1', 's'));
   });
 
   test.each(['', '.', '..', 'a\0b', '\0', 'a\ud800'])('S2-27 SEC-1 %j is refused', (id) => {
-    expect(() => workspaceKey(id)).toThrow(expect.objectContaining({ code: 'unsafe_identifier' }));
+    expect(() => keysOf(id)).toThrow(expect.objectContaining({ code: 'unsafe_identifier' }));
   });
 
-  test('S2-28 SEC-2 A/B and A_B get different keys', () => {
-    expect(workspaceKey('A/B')).not.toBe(workspaceKey('A_B'));
-  });
+  test('SEC-3 300 characters are cut, and only names with a hash remain', () => {
+    const one = keysOf(`${'x'.repeat(300)}1`);
+    const other = keysOf(`${'x'.repeat(300)}2`);
 
-  test('SEC-3 300 characters are capped with a hash that distinguishes them', () => {
-    const one = workspaceKey(`${'x'.repeat(300)}1`);
-    const other = workspaceKey(`${'x'.repeat(300)}2`);
-
-    expect(one).toHaveLength(117);
-    expect(one).not.toBe(other);
+    expect(one.plain).toBeNull();
+    expect(one.hashed[0]).toHaveLength(117);
+    expect(one.hashed[0]).not.toBe(other.hashed[0]);
   });
 
   test.each(['.baton', '.Baton'])('the identifier %s cannot use the folder of our records', (id) => {
-    expect(workspaceKey(id).toLowerCase()).toMatch(/^\.baton-[0-9a-f]{16}$/);
+    expect(keysOf(id).plain).toBeNull();
+    for (const key of keysOf(id).hashed) expect(key).toMatch(HASHED);
   });
 
   const identifiers = fc.oneof(
@@ -53,17 +54,20 @@ describe('workspaceKey', () => {
   );
   const accepted = identifiers.filter((id) => !['.', '..'].includes(id) && !id.includes('\0'));
 
-  test('a key is always one short, safe name below the root', () => {
+  test('every name is short, safe and below the root', () => {
     fc.assert(
       fc.property(accepted, (id) => {
-        const key = workspaceKey(id);
-        expect(key).toMatch(/^[A-Za-z0-9._-]{1,117}$/);
-        expect(isInside('/root', `/root/${key}`)).toBe(true);
+        const { plain, hashed } = keysOf(id);
+        for (const key of plain === null ? hashed : [plain, ...hashed]) {
+          expect(key).toMatch(/^[A-Za-z0-9._-]{1,117}$/);
+          expect(isWorkspaceKey(key)).toBe(true);
+          expect(isInside('/root', `/root/${key}`)).toBe(true);
+        }
       }),
     );
   });
 
-  test('the same identifier always gets the same key, two identifiers never share one unless one spells the key of the other', () => {
+  test('two different texts never have the same distinct name', () => {
     const near = fc
       .tuple(accepted, accepted)
       .chain(([a, b]) =>
@@ -71,9 +75,7 @@ describe('workspaceKey', () => {
       );
     fc.assert(
       fc.property(near, ([a = 'x', b = 'x']) => {
-        fc.pre(b !== '.' && b !== '..');
-        const [one, other] = [workspaceKey(a), workspaceKey(b)];
-        expect(one === other).toBe(a === b || one === b || other === a);
+        expect(distinctName(a) === distinctName(b)).toBe(a === b);
       }),
     );
   });

@@ -1,48 +1,48 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, link, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { workspaceKey } from '../../../runner/workspace/workspace-path.js';
+import { createBookkeeping } from '../../../runner/workspace/bookkeeping.js';
+import { settleFolder } from '../../../runner/workspace/workspace-folder.js';
+import { distinctName } from '../../../runner/workspace/workspace-path.js';
 import { openWorkspaceRoot } from '../../../runner/workspace/workspace-root.js';
 import { createWorkspaces } from '../../../runner/workspace/workspaces.js';
-import type { WorkspaceOwner, WorkspaceOwners } from '../../../src/domain/ports.js';
 import { tempFolder } from './temp-folder.js';
 
 const A = { id: 'a', identifier: 'AB-1' };
 const failsWith = (code: string) => expect.objectContaining({ code });
 
-function memoryOwners(records: readonly WorkspaceOwner[] = []): WorkspaceOwners {
-  const byKey = new Map(records.map((record) => [record.key, record]));
-  return {
-    all: async () => [...byKey.values()],
-    put: async (owner) => void byKey.set(owner.key, owner),
-    remove: async (key) => void byKey.delete(key),
-  };
-}
+const SCOPE = 'tracker/project';
+const identity = (id: string, identifier: string) => ({ id, identifier });
+const hashed = (identifier: string) => distinctName(identifier);
 
-/** `restart()` is a new daemon on the same disk and store. */
-async function setUp(owners = memoryOwners()) {
+/** `restart()` is a new daemon on the same disk, with whatever store. */
+async function setUp() {
   const base = await tempFolder();
   const root = await openWorkspaceRoot({
     root: join(base, 'ws'),
     workflowDir: join(base, 'repo'),
     home: join(base, 'home'),
   });
-  const restart = () => createWorkspaces({ root, scope: 'tracker/project', owners });
-  return { base, root, owners, restart, workspaces: restart() };
+  const restart = (scope = SCOPE) => createWorkspaces({ root, scope });
+  const records = createBookkeeping(root);
+  const forget = () => rm(join(root, '.baton'), { recursive: true });
+  return { base, root, records, forget, restart, workspaces: restart() };
 }
 
 const entries = async (root: string) => (await readdir(root)).filter((name) => name !== '.baton').sort();
 
 describe('prepare', () => {
   test('S2-05 S2-07 makes a missing folder for the owner only and records whose it is', async () => {
-    const { root, owners, workspaces } = await setUp();
+    const { root, records, workspaces } = await setUp();
 
     const workspace = await workspaces.prepare(A);
 
     expect(workspace).toMatchObject({ key: 'AB-1', path: join(root, 'AB-1'), createdNow: true, adopted: false });
     expect((await lstat(workspace.path)).mode & 0o777).toBe(0o700);
-    expect(await owners.all()).toEqual([{ key: 'AB-1', scope: 'tracker/project', issueId: 'a', identifier: 'AB-1' }]);
+    expect(await records.owners()).toEqual([
+      { key: 'AB-1', scope: 'tracker/project', issueId: 'a', identifier: 'AB-1' },
+    ]);
   });
 
   test('S2-03 S2-04 S2-08 a confirmed folder is reused with its content', async () => {
@@ -88,49 +88,160 @@ describe('prepare', () => {
     expect(await entries(root)).toHaveLength(4);
   });
 
-  test('S2-28 SEC-2 A/B and A_B work in different folders', async () => {
-    const { workspaces } = await setUp();
+  test('S2-05 S2-26 the folder has the identifier as its name, with every unsafe character replaced by _', async () => {
+    const { root, workspaces } = await setUp();
 
-    const slash = await workspaces.prepare({ id: '1', identifier: 'A/B' });
-    const underscore = await workspaces.prepare({ id: '2', identifier: 'A_B' });
+    await workspaces.prepare(identity('1', 'acme/app#7'));
+    await workspaces.prepare(identity('2', 'ünï'));
 
-    expect(slash.path).not.toBe(underscore.path);
+    expect(await entries(root)).toEqual(['_n_', 'acme_app_7']);
   });
 
-  test('SEC-2 an identifier that spells the hashed key of another is refused by the owner record', async () => {
-    const { workspaces } = await setUp();
-    await workspaces.prepare({ id: '1', identifier: 'A/B' });
+  test.each([
+    ['A/B', 'A_B'],
+    ['A_B', 'A/B'],
+  ])('S2-28 SEC-2 %s works in the plain folder, and %s, which came later, in one with a hash', async (one, other) => {
+    const { root, restart, workspaces } = await setUp();
 
-    const attempt = workspaces.prepare({ id: '2', identifier: workspaceKey('A/B') });
+    await workspaces.prepare(identity('1', one));
+    const second = await workspaces.prepare(identity('2', other));
 
-    await expect(attempt).rejects.toThrow(failsWith('workspace_owned_by_another'));
-    await expect(attempt).rejects.toThrow(/belongs to issue A\/B/);
+    expect(await entries(root)).toEqual(['A_B', hashed(other)]);
+    expect((await restart().prepare(identity('2', other))).path).toBe(second.path);
   });
 
-  test('two issues that want one key at the same time: exactly one gets it', async () => {
-    const { workspaces } = await setUp();
+  test('SEC-2 an identifier that spells the hashed name of another gets a folder of its own', async () => {
+    const { root, workspaces } = await setUp();
+    await workspaces.prepare(identity('1', 'A_B'));
+    await workspaces.prepare(identity('2', 'A/B'));
 
-    const results = await Promise.allSettled([
-      workspaces.prepare({ id: '1', identifier: 'A/B' }),
-      workspaces.prepare({ id: '2', identifier: workspaceKey('A/B') }),
-    ]);
+    await workspaces.prepare(identity('3', hashed('A/B')));
 
-    expect(results).toMatchObject([
-      { status: 'fulfilled' },
-      { status: 'rejected', reason: { code: 'workspace_owned_by_another' } },
-    ]);
+    expect(await entries(root)).toEqual(['A_B', hashed('A/B'), hashed(hashed('A/B'))].sort());
   });
 
-  test('the same id and identifier in another tracker scope is another issue', async () => {
-    const { workspaces } = await setUp(
-      memoryOwners([{ key: 'AB-1', scope: 'other', issueId: 'a', identifier: 'AB-1' }]),
-    );
+  test('SEC-2 an issue whose names were all taken on purpose beforehand still gets a folder of its own', async () => {
+    const { root, workspaces } = await setUp();
+    await workspaces.prepare(identity('1', 'A_B'));
+    await workspaces.prepare(identity('2', hashed('A/B')));
 
-    await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_owned_by_another'));
+    await workspaces.prepare(identity('3', 'A/B'));
+
+    expect(await entries(root)).toHaveLength(3);
+  });
+
+  test('issues that want one name at the same time get different folders', async () => {
+    const { root, workspaces } = await setUp();
+
+    await Promise.all(['A/B', 'A_B', 'A B', 'A:B'].map((one) => workspaces.prepare(identity(one, one))));
+
+    expect(await entries(root)).toHaveLength(4);
+  });
+
+  test('the same id and identifier in another tracker is another issue, for any number of trackers', async () => {
+    const { root, restart } = await setUp();
+
+    for (const scope of ['one', 'two', 'three', 'four', 'one', 'three']) await restart(scope).prepare(A);
+
+    expect(await entries(root)).toHaveLength(4);
+    expect((await restart('two').ownedBy('a')).map(({ key }) => key)).toEqual([hashed('AB-1')]);
+    expect((await restart('two').owners()).map(({ issueId }) => issueId)).toEqual(['a']);
+  });
+
+  test('SEC-3 on a disk that ignores case, AB-1 and ab-1 have one record, so the later one gets a hash', async () => {
+    const { root, workspaces } = await setUp();
+    await workspaces.prepare(A);
+    await link(join(root, '.baton/owners/AB-1.json'), join(root, '.baton/owners/ab-1.json')); // as such a disk shows it
+
+    await workspaces.prepare(identity('b', 'ab-1'));
+
+    expect(await entries(root)).toEqual(['AB-1', hashed('ab-1')]);
+  });
+
+  test('an issue that is renamed gets a new folder, and its old one again when it is renamed back', async () => {
+    const { workspaces } = await setUp();
+
+    const old = await workspaces.prepare(A);
+    const renamed = await workspaces.prepare(identity('a', 'NEW-7'));
+    const other = await workspaces.prepare(identity('b', 'AB-1'));
+
+    expect([renamed.key, other.key]).toEqual(['NEW-7', hashed('AB-1')]);
+    expect((await workspaces.prepare(A)).path).toBe(old.path);
+  });
+
+  test('a folder that an earlier version named with a hash is found again', async () => {
+    const { root, workspaces } = await setUp();
+    const key = hashed('A/B');
+    await mkdir(join(root, key, 'work'), { recursive: true });
+    const record = { key, scope: SCOPE, issueId: '1', identifier: 'A/B' };
+    await workspaces.takeOver([record, { ...record, key: 'gone' }]);
+
+    expect(await workspaces.prepare(identity('1', 'A/B'))).toMatchObject({ key, createdNow: false, adopted: false });
+    expect(await workspaces.owners()).toEqual([record]);
+  });
+
+  test('records of an earlier version never replace those beside the workspaces', async () => {
+    const { workspaces } = await setUp();
+    await workspaces.prepare(A);
+
+    await workspaces.takeOver([{ key: 'AB-1', scope: SCOPE, issueId: 'other', identifier: 'AB-1' }]);
+
+    expect(await workspaces.owners()).toMatchObject([{ issueId: 'a' }]);
+  });
+
+  test.each([
+    ['A/B', 'A_B'],
+    ['A_B', 'A/B'],
+  ])('when all records are lost, %s and %s still find their own folders', async (one, other) => {
+    const { forget, restart, workspaces } = await setUp();
+    const made = [await workspaces.prepare(identity('1', one)), await workspaces.prepare(identity('2', other))];
+    for (const workspace of made) await workspaces.confirmCreated(workspace);
+    await forget();
+
+    const again = restart();
+    const found = [await again.prepare(identity('2', other)), await again.prepare(identity('1', one))];
+
+    expect(found.map(({ key, adopted }) => [key, adopted])).toEqual(made.toReversed().map(({ key }) => [key, true]));
+  });
+
+  test('pathOf names the folder of an issue and makes nothing', async () => {
+    const { root, workspaces } = await setUp();
+
+    expect(await workspaces.pathOf(A)).toBe(join(root, 'AB-1'));
+    expect(await readdir(root)).toEqual([]);
+    await workspaces.prepare(identity('b', 'AB-1'));
+    expect(await workspaces.pathOf(A)).toBe(join(root, hashed('AB-1')));
+  });
+
+  test.each([
+    ['is damaged', (path: string) => writeFile(path, '{"scope":')],
+    ['lacks a field', (path: string) => writeFile(path, '{"scope":"s","issueId":1}')],
+    ['is a link', (path: string) => symlink('/dev/zero', path)],
+    ['is a named pipe', async (path: string) => void execFileSync('mkfifo', [path])],
+    ['is far too large', (path: string) => writeFile(path, ' '.repeat(2_000_000))],
+  ])('a record that %s counts as missing: the folder is adopted with a warning', async (_, damage) => {
+    const { root, workspaces } = await setUp();
+    await workspaces.confirmCreated(await workspaces.prepare(A));
+    const record = join(root, '.baton/owners/AB-1.json');
+    await rm(record);
+    await damage(record);
+
+    expect(await workspaces.owners()).toEqual([]);
+    expect(await workspaces.prepare(A)).toMatchObject({ createdNow: false, adopted: true });
+    expect(await workspaces.owners()).toHaveLength(1);
+  });
+
+  test('SEC-1 a record never names a folder outside of the root', async () => {
+    const { root, workspaces } = await setUp();
+    await workspaces.prepare(A);
+    const record = await readFile(join(root, '.baton/owners/AB-1.json'));
+    for (const name of ['..', '.', '.baton', 'a b']) await writeFile(join(root, `.baton/owners/${name}.json`), record);
+
+    expect((await workspaces.ownedBy('a')).map(({ key }) => key)).toEqual(['AB-1']);
   });
 
   test('S2-09 SEC-4 a symlink or a file in its place is refused, untouched and unrecorded', async () => {
-    const { base, root, owners, workspaces } = await setUp();
+    const { base, root, records, workspaces } = await setUp();
     await mkdir(join(base, 'outside'));
     await symlink(join(base, 'outside'), join(root, 'AB-1'));
     await writeFile(join(root, 'AB-2'), 'mine');
@@ -140,7 +251,7 @@ describe('prepare', () => {
 
     expect((await lstat(join(root, 'AB-1'))).isSymbolicLink()).toBe(true);
     expect(await readFile(join(root, 'AB-2'), 'utf8')).toBe('mine');
-    expect(await owners.all()).toEqual([]);
+    expect(await records.owners()).toEqual([]);
   });
 
   test('an unrecorded folder is adopted once, with its content, and after_create does not run', async () => {
@@ -159,11 +270,12 @@ describe('prepare', () => {
     await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_failed'));
   });
 
-  test('a store that fails makes no folder', async () => {
-    const owners = memoryOwners();
-    const { root, workspaces } = await setUp({ ...owners, put: () => Promise.reject(new Error('disk full')) });
+  test('when the owner cannot be recorded, no folder is made', async () => {
+    const { root, workspaces } = await setUp();
+    await mkdir(join(root, '.baton'));
+    await writeFile(join(root, '.baton/owners'), 'in the way');
 
-    await expect(workspaces.prepare(A)).rejects.toThrow(/disk full/);
+    await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_failed'));
     expect(await entries(root)).toEqual([]);
   });
 
@@ -191,19 +303,17 @@ describe('half-made folders', () => {
     expect(await readdir(second.path)).toEqual([]);
   });
 
-  test('the crash is seen even when the store forgot everything', async () => {
-    const { root, workspaces } = await setUp();
+  test('the crash is seen even when the record of the owner is lost', async () => {
+    const { records, restart, workspaces } = await setUp();
     await writeFile(join((await workspaces.prepare(A)).path, 'half'), '');
+    await records.removeOwner('AB-1');
 
-    const again = await createWorkspaces({ root, scope: 'tracker/project', owners: memoryOwners() }).prepare(A);
-
-    expect(again).toMatchObject({ createdNow: true, adopted: false });
+    expect(await restart().prepare(A)).toMatchObject({ createdNow: true, adopted: false });
   });
 
   test('a crash between record and folder: the folder is simply made', async () => {
-    const { workspaces } = await setUp(
-      memoryOwners([{ key: 'AB-1', scope: 'tracker/project', issueId: 'a', identifier: 'AB-1' }]),
-    );
+    const { records, workspaces } = await setUp();
+    await records.putOwner({ key: 'AB-1', scope: SCOPE, issueId: 'a', identifier: 'AB-1' });
 
     expect(await workspaces.prepare(A)).toMatchObject({ createdNow: true, adopted: false });
   });
@@ -223,21 +333,23 @@ describe('half-made folders', () => {
     expect(await readdir(path)).toEqual(files);
   });
 
-  test('the marker is written before the folder, and a folder that appears in between is not ours', async () => {
-    const owners = memoryOwners();
-    const { root, restart, workspaces } = await setUp({
-      ...owners,
-      put: async (owner) => {
-        await owners.put(owner);
-        await mkdir(join(root, 'AB-1/precious'), { recursive: true });
-      },
-    });
-
+  test('the record is written before the mark, the mark before the folder, and a folder that appears in between is not ours', async () => {
+    const { root, records, restart, workspaces } = await setUp();
+    await mkdir(join(root, '.baton'));
+    await writeFile(join(root, '.baton/creating'), 'in the way');
     await expect(workspaces.prepare(A)).rejects.toThrow(failsWith('workspace_failed'));
+    expect(await records.owner('AB-1')).toMatchObject({ issueId: 'a' });
+    expect(await entries(root)).toEqual([]);
+
+    await rm(join(root, '.baton/creating'));
+    const path = join(root, 'AB-1');
+    await mkdir(join(path, 'precious'), { recursive: true });
+    const made = settleFolder(records, { key: 'AB-1', path, found: null, recorded: true });
+    await expect(made).rejects.toThrow(/EEXIST/);
 
     expect(await readdir(join(root, '.baton/creating'))).toEqual(['AB-1']);
     expect(await restart().prepare(A)).toMatchObject({ createdNow: false, adopted: true });
-    expect(await readdir(join(root, 'AB-1'))).toEqual(['precious']);
+    expect(await readdir(path)).toEqual(['precious']);
   });
 
   test('the folder of a user in place of a half-made one is adopted, not deleted', async () => {
@@ -253,14 +365,14 @@ describe('half-made folders', () => {
   });
 
   test('S2-12 a failed after_create removes the half-made folder and its record, and the next attempt runs it again', async () => {
-    const { root, owners, workspaces } = await setUp();
+    const { root, records, workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
     await writeFile(join(workspace.path, 'half'), '');
 
     await workspaces.abandon(workspace);
 
     expect(await entries(root)).toEqual([]);
-    expect(await owners.all()).toEqual([]);
+    expect(await records.owners()).toEqual([]);
     expect(await workspaces.prepare(A)).toMatchObject({ createdNow: true, adopted: false });
   });
 
@@ -337,7 +449,7 @@ describe('verify', () => {
 
 describe('remove', () => {
   test('SEC-5 deletes the folder and its record; the targets of its symlinks stay', async () => {
-    const { base, root, owners, workspaces } = await setUp();
+    const { base, root, records, workspaces } = await setUp();
     await mkdir(join(base, 'outside/deep'), { recursive: true });
     const workspace = await workspaces.prepare(A);
     await symlink(join(base, 'outside'), join(workspace.path, 'link'));
@@ -349,7 +461,7 @@ describe('remove', () => {
     expect(await entries(root)).toEqual([]);
     expect(await readdir(join(root, '.baton/trash'))).toEqual([]);
     expect(await readdir(join(base, 'outside'))).toEqual(['deep']);
-    expect(await owners.all()).toEqual([]);
+    expect(await records.owners()).toEqual([]);
   });
 
   test('folders too deep to be named by a path are deleted too', async () => {
@@ -388,25 +500,24 @@ describe('remove', () => {
   });
 
   test('a folder that is already gone only loses its record', async () => {
-    const { owners, workspaces } = await setUp();
+    const { records, workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
     await rm(workspace.path, { recursive: true });
 
     await workspaces.remove(workspace);
 
-    expect(await owners.all()).toEqual([]);
+    expect(await records.owners()).toEqual([]);
   });
 
   test('a failed removal throws and keeps folder and record', async () => {
-    const { root, owners, workspaces } = await setUp();
+    const { root, records, workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
-    await rm(join(root, '.baton'), { recursive: true });
-    await writeFile(join(root, '.baton'), 'in the way');
+    await writeFile(join(root, '.baton/trash'), 'in the way');
 
     await expect(workspaces.remove(workspace)).rejects.toThrow(failsWith('workspace_failed'));
 
     expect(await entries(root)).toEqual(['AB-1']);
-    expect(await owners.all()).toHaveLength(1);
+    expect(await records.owners()).toHaveLength(1);
   });
 
   test('a folder that a crash has left half deleted is never used as a workspace and is deleted at the next start', async () => {
@@ -446,10 +557,10 @@ describe('ownedBy', () => {
   });
 
   test('a record whose folder is gone is forgotten', async () => {
-    const { owners, workspaces } = await setUp();
+    const { records, workspaces } = await setUp();
     await rm((await workspaces.prepare(A)).path, { recursive: true });
 
     expect(await workspaces.ownedBy('a')).toEqual([]);
-    expect(await owners.all()).toEqual([]);
+    expect(await records.owners()).toEqual([]);
   });
 });
