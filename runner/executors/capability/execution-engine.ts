@@ -27,6 +27,8 @@ export class ExecutionEngine implements ExecutionStarter {
   readonly #hub = new CapabilityHub();
   readonly #scheduler = new FairScheduler();
   readonly #running = new Map<AbortController, Promise<unknown>>();
+  /** Processes whose executions are over and that have not exited yet. */
+  readonly #leaving = new Set<Promise<void>>();
   #isClosed = false;
 
   constructor(
@@ -82,6 +84,7 @@ export class ExecutionEngine implements ExecutionStarter {
     this.#isClosed = true;
     for (const controller of this.#running.keys()) controller.abort('shutdown');
     await Promise.all(this.#running.values());
+    await Promise.all(this.#leaving);
     await this.#hub.close();
   }
 
@@ -119,7 +122,7 @@ export class ExecutionEngine implements ExecutionStarter {
     const searches = { last: Promise.resolve() };
     this.registry.begin({ id, sideExecutionId: sideId, type, name, executor: executor.name, parentId, depth }, context);
     const spec: SideExecutionSpec = { id: sideId, executionId: id, executor, params, context, signal, timeoutMs };
-    const end = await runSideExecution(spec, {
+    const { end, gone } = await runSideExecution(spec, {
       hub: this.#hub,
       scheduler: this.#scheduler,
       clientPath: this.clientPath,
@@ -131,8 +134,27 @@ export class ExecutionEngine implements ExecutionStarter {
           executions: children.api(ended),
         }),
     });
+    this.#awaitExit(gone, spec);
     await children.idle();
     this.registry.end(id, end, context);
     return end;
+  }
+
+  /** The run does not end, and the engine does not close, before the process is gone. */
+  #awaitExit(gone: Promise<void>, { context, executor }: SideExecutionSpec): void {
+    const leaving = gone
+      .catch((error: Error) =>
+        context.warn('an executor could not be stopped', { executor: executor.name, detail: error.message }),
+      )
+      .finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+    const { resources } = context;
+    const ofRun = resources.get('capability_processes', () => {
+      const processes = new Set<Promise<void>>();
+      resources.atEnd(async () => void (await Promise.all(processes)));
+      return processes;
+    });
+    ofRun.add(leaving);
+    void leaving.then(() => ofRun.delete(leaving));
   }
 }

@@ -10,6 +10,7 @@ const MAX_INVALID = 20;
 const MAX_BUFFERED_FOR_PONG = 64 * 1024;
 const POLICY_VIOLATION = 1008;
 const EMPTY = Buffer.alloc(0);
+const PING = Buffer.from('baton');
 
 export interface PeerListener {
   /** Never rejects. */
@@ -50,6 +51,20 @@ export class Peer {
     socket.on('close', () => {
       this.#isClosed = true;
       this.#pump();
+    });
+  }
+
+  /**
+   * Resolves when the executor has answered a ping, and never when it does not. A message that arrives together with the answer to the
+   * upgrade reaches a client before its program could attach a listener, and is lost. A pong shows that this moment is over.
+   */
+  untilReading(): Promise<void> {
+    return new Promise((resolve) => {
+      this.socket.on('pong', (data) => {
+        if (data.equals(PING)) resolve();
+      });
+      // The callback receives the error of a connection that is already closed.
+      this.socket.ping(PING, undefined, () => {});
     });
   }
 

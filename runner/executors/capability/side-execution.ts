@@ -11,8 +11,11 @@ import { ExecutorChild, invocationMessage, parentOf } from './executor-child.js'
 import type { CapabilityHub, Ticket } from './hub.js';
 import { Peer } from './peer.js';
 
-/** Time for a child to exit after its answer, and for the last messages of a child that has exited. */
+/** Time for the last messages of a child that has exited. */
 const DRAIN_MS = 1_000;
+/** An executor that sends nothing for this long after its invocation probably has no handler. */
+const SILENT_MS = 10_000;
+const SILENT = `an executor was invoked and has sent nothing for ${SILENT_MS / 1_000} s; it may have registered no handler`;
 const MAX_WARNINGS = 5;
 
 export interface SideExecutionSpec {
@@ -38,22 +41,28 @@ interface SideExecutionDeps {
   answer(request: Fields, ended: AbortSignal): Promise<JsonObject>;
 }
 
+export interface EndedExecution {
+  readonly end: ExecutionEnd;
+  /** Settles when the process is gone, which can be later: an executor that has answered may take its time to exit. May reject. */
+  readonly gone: Promise<void>;
+}
+
 /** Runs an executor to its end. Never rejects. */
-export function runSideExecution(spec: SideExecutionSpec, deps: SideExecutionDeps): Promise<ExecutionEnd> {
+export function runSideExecution(spec: SideExecutionSpec, deps: SideExecutionDeps): Promise<EndedExecution> {
   return new SideExecution(spec, deps).run();
 }
 
 /**
  * One child process that runs an executor.
  *
- *   starting ── connects ──▶ running ── answers ──▶ completed, failed
- *       │                       ├── exits without an answer ──▶ failed
- *       │                       └── time is over ──▶ stopping ──▶ timeout
- *       ├── does not connect, exits ──▶ failed
+ *   starting ── connects ──▶ connected ── answers a ping ──▶ running ── answers ──▶ completed, failed
+ *       │                        │                              ├── exits without an answer ──▶ failed
+ *       ├────────────────────────┴── time is over, exits ──▶ failed
+ *       │                                                       └── time is over ──▶ stopping ──▶ timeout
  *       └── aborted, at any time ──▶ stopping ──▶ stopped
  *
- * Only the first end counts. It is returned when the process and all of its open requests are gone. An answer may come over the socket
- * or the IPC channel.
+ * Only the first end counts. It is returned when all open requests of the child are over, and, unless the child has answered, when its
+ * process is gone. A child that has answered gets SIGTERM at once. An answer may come over the socket or the IPC channel.
  */
 class SideExecution {
   readonly #ended: Promise<ExecutionEnd>;
@@ -66,6 +75,8 @@ class SideExecution {
   #ticket: Ticket | null = null;
   #child: ExecutorChild | null = null;
   #peer: Peer | null = null;
+  #isReading = false;
+  #hasSent = false;
   #warnings = 0;
 
   constructor(
@@ -79,7 +90,7 @@ class SideExecution {
     setMaxListeners(0, this.#calls.signal);
   }
 
-  async run(): Promise<ExecutionEnd> {
+  async run(): Promise<EndedExecution> {
     const { signal } = this.spec;
     const onAbort = () => this.#settle(endOfAbort(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });
@@ -92,8 +103,14 @@ class SideExecution {
     }
     const end = await this.#ended;
     signal.removeEventListener('abort', onAbort);
-    await this.#finish();
-    return end;
+    for (const cancel of this.#timers) cancel();
+    this.#ticket?.close();
+    this.#calls.abort();
+    if (!this.#hasAnswered) this.deps.onStopping();
+    const gone = this.#stopChild();
+    if (!this.#hasAnswered) await gone;
+    await Promise.all(this.#open);
+    return { end, gone };
   }
 
   async #start(): Promise<void> {
@@ -120,14 +137,14 @@ class SideExecution {
     this.#progress();
     void this.#settleOnExit(child); // Never rejects; ends before the execution does.
     if (timeoutMs !== null) this.#after(timeoutMs, () => timedOut(`it took longer than ${timeoutMs} ms`));
-    this.#after(connectTimeoutMs, () =>
-      this.#peer === null
-        ? failExecution(
-            'CONNECTION_FAILED',
-            `the executor ${executor.name} did not connect within ${connectTimeoutMs} ms`,
-          )
-        : null,
-    );
+    this.#after(connectTimeoutMs, () => {
+      if (this.#isReading) return null;
+      const missing = this.#peer === null ? 'did not connect' : 'connected, but answered no ping';
+      return failExecution(
+        'CONNECTION_FAILED',
+        `the executor ${executor.name} ${missing} within ${connectTimeoutMs} ms`,
+      );
+    });
   }
 
   async #admit(validForMs: number): Promise<Ticket> {
@@ -141,23 +158,33 @@ class SideExecution {
           onMessage: (message) => this.#receive(message),
           onDisconnect: () => this.#warn('an executor was disconnected because its messages are not JSON objects'),
         });
-        if (this.#end === null) this.#connected(peer);
+        if (this.#end === null)
+          void this.#invoke(peer); // Never rejects.
         else peer.end();
       },
     });
     return this.#ticket;
   }
 
-  #connected(peer: Peer): void {
+  async #invoke(peer: Peer): Promise<void> {
     const { id, executor, params, context } = this.spec;
     this.#peer = peer;
+    this.#progress();
+    await peer.untilReading();
+    if (this.#end !== null) return;
+    this.#isReading = true;
     this.deps.onRunning();
     this.#progress();
-    void peer.send(invocationMessage({ sideExecutionId: id, name: executor.name, params }, context)); // Never rejects.
+    await peer.send(invocationMessage({ sideExecutionId: id, name: executor.name, params }, context));
+    this.#after(SILENT_MS, () => {
+      if (!this.#hasSent) this.#warn(SILENT, { executor: executor.name });
+      return null;
+    });
   }
 
   async #receive(message: Fields): Promise<void> {
     this.#progress();
+    this.#hasSent = true;
     if (this.#complete(message) || this.#end !== null) return;
     const answered = this.deps.answer(message, this.#calls.signal).then((reply) => this.#peer?.send(reply));
     this.#open.add(answered);
@@ -187,18 +214,13 @@ class SideExecution {
     this.#settle(endOfExit(status, child.stderrTail, this.#peer !== null));
   }
 
-  async #finish(): Promise<void> {
-    for (const cancel of this.#timers) cancel();
-    this.#ticket?.close();
-    this.#calls.abort();
-    if (this.#child !== null) {
-      if (this.#hasAnswered) await this.#within(this.#child.exited);
-      else this.deps.onStopping();
-      await this.#child.stop();
-      await this.#within(this.#child.quiet);
+  async #stopChild(): Promise<void> {
+    try {
+      await this.#child?.stop();
+      if (this.#child !== null) await this.#within(Promise.all([this.#child.quiet, this.#peer?.closed]));
+    } finally {
+      this.#peer?.end();
     }
-    this.#peer?.end();
-    await Promise.all(this.#open);
   }
 
   #settle(end: ExecutionEnd): void {
@@ -207,7 +229,9 @@ class SideExecution {
     this.#resolveEnded(end);
   }
 
+  /** Calls `end` after `ms`, unless the execution ends first. An end that it returns is the end of the execution. */
   #after(ms: number, end: () => ExecutionEnd | null): void {
+    if (this.#end !== null) return;
     const onTimeout = () => {
       const reached = end();
       if (reached !== null) this.#settle(reached);
@@ -225,9 +249,10 @@ class SideExecution {
     if (this.#end === null) this.spec.context.emit({ type: 'progress', openItems: 0 });
   }
 
-  #warn(message: string): void {
+  #warn(message: string, fields: { readonly [name: string]: string } = {}): void {
     this.#warnings += 1;
     if (this.#warnings > MAX_WARNINGS) return;
-    this.spec.context.warn(message, { execution_id: this.spec.executionId, side_execution_id: this.spec.id });
+    const ids = { execution_id: this.spec.executionId, side_execution_id: this.spec.id };
+    this.spec.context.warn(message, { ...ids, ...fields });
   }
 }

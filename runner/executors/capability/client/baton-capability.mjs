@@ -77,6 +77,8 @@ async function complete(answer) {
   if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
     throw new Error(`the result is larger than ${MAX_MESSAGE_BYTES} bytes`);
   const socket = await connecting?.catch(() => null);
+  // The daemon sends SIGTERM as soon as it has the answer. Write the rest of the output first.
+  process.once('SIGTERM', () => {});
   const isSent = await new Promise((resolve) => {
     if (socket?.readyState === WebSocket.OPEN) socket.send(text, (error) => resolve(!error));
     else resolve(false);

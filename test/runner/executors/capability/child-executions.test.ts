@@ -129,6 +129,7 @@ describe('nested capabilities', () => {
     expect(output.begun).toBe(8);
     expect(output.errors[0]?.error).toMatch(/more than 8/);
     expect(bench.manager.getActiveExecutions()).toEqual([]);
+    await bench.endRun();
     expect(bench.processes.filter(({ pid }) => isAlive(pid))).toEqual([]);
     expect(bench.manager.stats()).toMatchObject({ totals: { completed: 1, stopped: 8 } });
   });

@@ -78,6 +78,7 @@ describe('the protocol, without the client', () => {
 
   test('S3-45 answers for other executions and late answers are ignored and logged', async () => {
     const body = `
+      process.on('SIGTERM', () => {});
       send({ type: 'actionBlockComplete', sideExecutionId: 'side_1_00000000', result: 'forged' });
       send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: 'first' });
       send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: 'second' });
@@ -85,6 +86,7 @@ describe('the protocol, without the client', () => {
     const bench = await capabilityBench(bare(body));
 
     expect(outputOf(await bench.execute('try'))).toBe('first');
+    await bench.endRun();
     expect(bench.warnings.map(({ message }) => message)).toEqual(Array(2).fill(expect.stringMatching(/was ignored$/)));
   });
 
@@ -205,6 +207,67 @@ describe('the protocol, without the client', () => {
     const bench = await capabilityBench(bare(body));
 
     expect(outputOf(await bench.execute('try'))).toEqual({ code: 1009 });
+  });
+});
+
+describe('the invocation', () => {
+  /** An executor that is busy while its connection is made, and that attaches its listener some promises after the connection is open. */
+  const late = `
+    const { once } = require('node:events');
+    const { WebSocket } = require(${JSON.stringify(require.resolve('ws'))});
+    const { env } = process;
+    const names = ['IS_SIDE_EXECUTION', 'SIDE_EXECUTION_ID', 'THREAD_ID', 'PARENT_AGENT_ID', 'threadToken'];
+    const query = new URLSearchParams(names.map((name) => [name, env[name]]));
+    const socket = new WebSocket(\`ws://127.0.0.1:\${env.SOCKET_PORT}/codebolt?\${query}\`);
+    socket._req.once('socket', (tcp) => tcp.once('connect', () => setImmediate(() => {
+      for (const until = Date.now() + 400; Date.now() < until; );
+    })));
+    const ready = (async () => { await once(socket, 'open'); })();
+    ready.then(async () => {}).then(() => {
+      socket.on('message', (data) => {
+        const { type, sideExecutionId } = JSON.parse(data);
+        socket.send(JSON.stringify({ type: 'actionBlockComplete', sideExecutionId, result: type }));
+      });
+    });`;
+
+  test.each(['auto', 'none'] as const)(
+    'reaches an executor that attaches its listener late (isolation %s)',
+    async (isolation) => {
+      const bench = await capabilityBench(late, { isolation });
+      const order = { type: 'power', name: 'try', params: {}, timeoutMs: 10_000 };
+
+      expect(await bench.manager.startCapability(order, bench.context)).toMatchObject({
+        state: 'completed',
+        result: 'actionBlockInvocation',
+      });
+    },
+  );
+
+  test('is not sent to an executor that answers no ping, and its execution is CONNECTION_FAILED', async () => {
+    const clock = new FakeClock();
+    const code = bare('').replace('new WebSocket(address)', 'new WebSocket(address, { autoPong: false })');
+    const bench = await capabilityBench(`${code} socket.on('ping', () => console.log('pinged'));`, { clock });
+    const running = bench.execute('try');
+    await bench.untilPrinted('pinged');
+
+    clock.advance(30_000);
+
+    expect(errorOf(await running)).toMatchObject({ code: 'CONNECTION_FAILED', retryable: true, message: /no ping/ });
+  });
+
+  test('is followed by one warning when the executor sends nothing', async () => {
+    const clock = new FakeClock();
+    const bench = await capabilityBench(bare("console.log('invoked');"), { clock });
+    const running = bench.execute('try');
+    await bench.untilPrinted('invoked');
+
+    clock.advance(9_999);
+    expect(bench.warnings).toEqual([]);
+    clock.advance(1_000_000);
+
+    expect(bench.warnings).toMatchObject([{ message: /has sent nothing/, fields: { executor: 'test' } }]);
+    bench.abort('operator');
+    await running;
   });
 });
 

@@ -154,16 +154,34 @@ describe('a stop', () => {
     expect(bench.processes).toEqual([]);
   });
 
-  test('a child that answered and does not exit is stopped', async () => {
-    const clock = new FakeClock();
-    const code = "setInterval(() => {}, 1000); process.exit = () => console.log('stays'); return 1;";
-    const bench = await capabilityBench(handler(code), { clock });
-    const running = bench.execute('try');
-    await bench.untilPrinted('stays');
+  test('the result of a child that does not exit is handed on at once, while the child is stopped', async () => {
+    const code = handler(`
+      process.on('SIGTERM', () => console.log('told to end'));
+      process.exit = () => {};
+      setInterval(() => {}, 1000);
+      return 1;`);
+    // With this clock a wait of any length would be for ever.
+    const bench = await capabilityBench(code, { clock: new FakeClock() });
 
-    clock.advance(1_000);
+    expect(outputOf(await bench.execute('try'))).toBe(1);
+    await bench.untilPrinted('told to end');
+    expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(true);
+    expect(bench.manager.getActiveExecutions()).toEqual([]);
 
-    expect(outputOf(await running)).toBe(1);
+    await bench.manager.close();
+    expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(false);
+  });
+
+  test('the run does not end before the process of an answered execution is gone', async () => {
+    const code = handler(`
+      process.on('SIGTERM', () => {});
+      process.exit = () => {};
+      setInterval(() => {}, 1000);`);
+    const bench = await capabilityBench(code);
+    outputOf(await bench.execute('try').then((outcome) => ({ ...outcome, output: {} })));
+
+    await bench.endRun();
+
     expect(isAlive(bench.processes[0]?.pid ?? 0)).toBe(false);
   });
 });
@@ -174,6 +192,7 @@ describe('without namespaces', () => {
     const bench = await capabilityBench(handler(body), { isolation: 'none' });
 
     expect(outputOf(await bench.execute('try'))).toMatchObject({ exitCode: 0, stdout: 'hi\n', sent: 'function' });
+    await bench.endRun();
     expect(bench.processes.filter(({ pid }) => isAlive(pid))).toEqual([]);
   });
 });
@@ -237,6 +256,7 @@ describe('reports', () => {
 
     const id = outputOf(await bench.execute('try'));
 
+    await bench.endRun();
     const lines = bench.audits.filter(({ kind }) => kind === 'capability_output').map(({ data }) => data);
     expect(lines).toEqual(
       expect.arrayContaining([
@@ -255,6 +275,7 @@ describe('reports', () => {
     const bench = await capabilityBench(handler(`process.stdout.write(${text}); return 1;`));
 
     expect(outputOf(await bench.execute('try'))).toBe(1);
+    await bench.endRun();
     const total = bench.printed().reduce((sum, line) => sum + line.length, 0);
     expect(total).toBeLessThan(1_010_000);
     expect(bench.printed().length).toBeLessThan(10_000);
