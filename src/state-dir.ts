@@ -74,6 +74,7 @@ export function configBase(env: NodeJS.ProcessEnv, homeDir: string): string {
   return env.XDG_CONFIG_HOME?.startsWith('/') ? env.XDG_CONFIG_HOME : join(homeDir, '.config');
 }
 
-function stateBase(env: NodeJS.ProcessEnv, homeDir: string): string {
+/** The folder of all state directories and locks of a user, unless they were chosen otherwise. */
+export function stateBase(env: NodeJS.ProcessEnv, homeDir: string): string {
   return join(env.XDG_STATE_HOME?.startsWith('/') ? env.XDG_STATE_HOME : join(homeDir, '.local', 'state'), 'baton');
 }

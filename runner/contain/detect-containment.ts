@@ -14,11 +14,13 @@ export interface DetectOptions {
   readonly isolation: RuntimeConfig['isolation'];
   /** Directories that are hidden from runs: the state of the daemon. They must exist. */
   readonly hide: readonly string[];
+  /** Paths that are hidden as well, if they exist. Asked before every spawn. */
+  readonly hideMore?: () => Promise<readonly string[]>;
   readonly clock: Clock;
 }
 
 /** Tries out how processes can be contained on this machine. Throws `isolation_unavailable` when `pidns` is required and does not work. */
-export async function detectContainment({ isolation, hide, clock }: DetectOptions): Promise<Containment> {
+export async function detectContainment({ isolation, hide, hideMore, clock }: DetectOptions): Promise<Containment> {
   const bash = await findBash();
   const none = (why: string): Containment => ({ kind: 'none', reason: `${why} ${WEAK_CONTAINMENT}`, bash, clock });
   if (isolation === 'none') return none('runtime.isolation is none.');
@@ -31,6 +33,7 @@ export async function detectContainment({ isolation, hide, clock }: DetectOption
     clock,
     userNamespace,
     hide: await Promise.all(hide.map(pin)),
+    ...(hideMore ? { hideMore } : {}),
   };
   const obstacle = process.platform === 'linux' ? await tryOut(form) : `${process.platform} has no PID namespaces`;
   if (obstacle === null) return form;

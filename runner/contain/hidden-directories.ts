@@ -10,6 +10,17 @@ export async function pinDirectory(path: string): Promise<HiddenDirectory> {
   return { path: real, dev, ino };
 }
 
+/** Pins those that exist. A missing directory of another daemon holds nothing to hide. */
+export async function pinExisting(paths: readonly string[]): Promise<readonly HiddenDirectory[]> {
+  const pinned = await Promise.all([...new Set(paths)].map((path) => pinDirectory(path).catch(ignoreMissing)));
+  return pinned.filter((directory) => directory !== null).map((directory) => ({ ...directory, mayVanish: true }));
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): null {
+  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
+  return null;
+}
+
 /** The directories without those that lie inside another one: they are hidden with it, and their paths no longer exist then. */
 export function outermost(directories: readonly HiddenDirectory[]): readonly HiddenDirectory[] {
   const byPath = new Map(directories.map((directory) => [directory.path, directory]));
@@ -25,6 +36,6 @@ export function checkNotHidden(cwd: string, hide: readonly HiddenDirectory[]): v
   throw new BatonError('spawn_failed', message, { cwd, hidden: around.path });
 }
 
-function isAtOrBelow(path: string, folder: string): boolean {
+export function isAtOrBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }

@@ -1,7 +1,7 @@
 # PID 1 of a command's namespace: hides directories, starts the command, reaps, passes TERM on, exits with the command's status.
 # When this process ends, the kernel kills all other processes of the namespace.
 #
-#   bash -p init.sh <dev:ino of the working directory> [<directory to hide> <its dev:ino>]... -- <command>...
+#   bash -p init.sh <dev:ino of the working directory> [<directory to hide> <its dev:ino> required|optional]... -- <command>...
 #
 # Descriptor 3 is connected to the daemon: this script writes "ready" or "refused <reason>", the daemon answers "go".
 
@@ -28,8 +28,8 @@ hide() {
 [[ $(identity) == "$1" ]] || refuse workspace_changed
 shift
 while [[ $1 != -- ]]; do
-  (hide "$1" "$2") || refuse "cannot hide $1"
-  shift 2
+  (hide "$1" "$2") || [[ $3 == optional && ! -e $1 ]] || refuse "cannot hide $1"
+  shift 3
 done
 shift
 

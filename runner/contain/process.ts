@@ -93,6 +93,8 @@ export interface NamespaceContainment extends ContainmentBase {
   /** An ordinary user needs a user namespace around it; root does not. */
   readonly userNamespace: boolean;
   readonly hide: readonly HiddenDirectory[];
+  /** Paths that are hidden as well, if they exist. Asked before every spawn. */
+  hideMore?(): Promise<readonly string[]>;
 }
 
 /** Kills the process group and sweeps for the marker: best effort, and nothing is hidden. */
@@ -123,4 +125,6 @@ export interface HiddenDirectory {
   readonly path: string;
   readonly dev: bigint;
   readonly ino: bigint;
+  /** Its owner may remove it at any time. A directory that is gone then does not prevent a start. */
+  readonly mayVanish?: boolean;
 }

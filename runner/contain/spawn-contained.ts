@@ -3,9 +3,9 @@ import { lstat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Clock, TimeLimit } from '../../src/domain/clock.js';
-import { BatonError } from '../../src/domain/errors.js';
+import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { GroupTree } from './group-tree.js';
-import { checkNotHidden, outermost } from './hidden-directories.js';
+import { checkNotHidden, outermost, pinExisting } from './hidden-directories.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './marker-sweep.js';
 import { commandStatus, enterNamespace, NamespaceTree } from './namespace-tree.js';
 import { identifyNow, type ProcessIdentity } from './proc-table.js';
@@ -13,6 +13,7 @@ import type {
   ContainedProcess,
   Containment,
   DirectoryIdentity,
+  HiddenDirectory,
   NamespaceContainment,
   ProgramCommand,
   SpawnOptions,
@@ -47,7 +48,7 @@ interface MarkedCommand extends SpawnOptions, ProgramCommand {
 
 async function spawnInNamespace(command: MarkedCommand, containment: NamespaceContainment): Promise<ContainedProcess> {
   const { cwd, stdin, marker } = command;
-  const hide = outermost([...containment.hide, ...(command.hide ?? [])]);
+  const hide = outermost([...(await moreToHide(containment)), ...containment.hide, ...(command.hide ?? [])]);
   checkNotHidden(cwd, hide);
   // Loading execa takes 150 ms. Commands that start no process do not need it.
   const { execa } = await import('execa');
@@ -64,6 +65,15 @@ async function spawnInNamespace(command: MarkedCommand, containment: NamespaceCo
   const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
   const onGone = () => containment.trace?.ended(marker, holders);
   return contained({ ...child, exited }, tree, containment.clock, { ...command, onGone });
+}
+
+async function moreToHide({ hideMore }: NamespaceContainment): Promise<readonly HiddenDirectory[]> {
+  try {
+    return hideMore ? await pinExisting(await hideMore()) : [];
+  } catch (cause) {
+    const message = `what must be hidden from runs cannot be read: ${toBatonError(cause).message}`;
+    throw new BatonError('spawn_failed', message, {}, { cause });
+  }
 }
 
 async function spawnInGroup(command: MarkedCommand, containment: Containment): Promise<ContainedProcess> {

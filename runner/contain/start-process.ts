@@ -144,7 +144,11 @@ interface NamespaceOptions {
  */
 export function namespaceCommand(command: CommandLine, options: NamespaceOptions): CommandLine {
   const { early, late } = splitEnvironment(command.env);
-  const hidden = options.hide.flatMap(({ path, dev, ino }) => [path, `${dev}:${ino}`]);
+  const hidden = options.hide.flatMap(({ path, dev, ino, mayVanish }) => [
+    path,
+    `${dev}:${ino}`,
+    mayVanish ? 'optional' : 'required',
+  ]);
   return {
     file: 'setpriv',
     args: [

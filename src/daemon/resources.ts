@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { runOf } from '../../orchestrator/state.js';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
-import type { Containment } from '../../runner/contain/process.js';
+import { isAtOrBelow } from '../../runner/contain/hidden-directories.js';
+import type { Containment, HiddenDirectory } from '../../runner/contain/process.js';
 import { readBootId, reap, stillAlive } from '../../runner/contain/reap.js';
 import { CapabilityManager, createCapabilityExecutor } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
@@ -32,13 +32,13 @@ import { BatonError } from '../domain/errors.js';
 import type { Dispatch } from '../domain/events.js';
 import { labelKey } from '../domain/issue.js';
 import type { Store, Tracker } from '../domain/ports.js';
-import { defaultConfigDir } from '../state-dir.js';
 import { takeLocks } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
+import { openHiddenFolders } from './hidden-folders.js';
 import type { DaemonOptions } from './options.js';
 import type { ResourceStack } from './resource-stack.js';
 import { RunLog } from './run-log.js';
@@ -120,9 +120,10 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
 
   const detected = await detectContainment({
     isolation: workflow.config.runtime.isolation,
-    hide: [stateDir.path, options.lockDir, ...(await serviceSecrets(options))],
+    ...(await openHiddenFolders({ ...options, stateDir: stateDir.path })),
     clock,
   });
+  if (detected.kind === 'pidns') refuseHiddenRoot(root, detected.hide);
   logIsolation(log, detected);
   const durable = await store.load();
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
@@ -170,14 +171,12 @@ async function lock(
   stack.add('locks', () => locks.release());
 }
 
-/** The folder with the variables of services, which may hold secrets. Agents must not read it. */
-async function serviceSecrets({ env, homeDir }: DaemonOptions): Promise<string[]> {
-  const dir = defaultConfigDir(env, homeDir);
-  const isFolder = await stat(dir).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  return isFolder ? [dir] : [];
+/** Such a workspace would be hidden from its own runs. Throws `invalid_workspace_root`. */
+function refuseHiddenRoot(root: string, hide: readonly HiddenDirectory[]): void {
+  const around = hide.find(({ path }) => isAtOrBelow(root, path));
+  if (around === undefined) return;
+  const message = `workspace.root ${root} lies in ${around.path}, which no run may see: choose a folder elsewhere`;
+  throw new BatonError('invalid_workspace_root', message, { root });
 }
 
 /** Two daemons may use one tracker when their labels or assignees differ. */

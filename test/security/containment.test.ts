@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { forms } from '../runner/contain/workbench.js';
 import { type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
@@ -26,4 +27,83 @@ codex: { command: "${look('agent')}; exit 1" }`,
     expect(await read(daemon, 'hook')).toContain(CANARY);
     expect(await read(daemon, 'agent')).toBe('');
   });
+
+  describe('of the other daemons of this user', () => {
+    /** What the agent of a daemon finds at these paths, beside those that every daemon has. */
+    const found = async (home: string, paths: readonly string[], others: () => Promise<unknown>) => {
+      const commands = paths.map((path) => `find ${path} -type f -o -type s; cat ${path}/canary`).join('; ');
+      const daemon = await testDaemon({
+        home,
+        settings: `codex: { command: "{ ${commands}; } > ../../found; exit 1" }`,
+      });
+      await others();
+      await firstRun(daemon);
+      return read(daemon, 'found');
+    };
+
+    test.each(['before', 'after'])(
+      'SEC-34 an agent sees no state of a daemon that started %s its own',
+      async (when) => {
+        const dir = await tempFolder();
+        const home = join(dir, 'home');
+        const usual = join(home, '.local/state/baton');
+        const [inside, elsewhere, ended] = [join(usual, 'one'), join(dir, 'elsewhere'), join(dir, 'ended')] as const;
+        const start = async () => {
+          const [, , last] = await Promise.all(
+            [inside, elsewhere, ended].map((stateDir, index) =>
+              testDaemon({ home, stateDir, provider: `{ assignee: other-${index} }` }),
+            ),
+          );
+          await last?.stop();
+          for (const folder of [usual, inside, elsewhere, ended]) await writeFile(join(folder, 'canary'), CANARY);
+        };
+        if (when === 'before') await start();
+
+        const seen = await found(home, [usual, elsewhere, ended], when === 'after' ? start : async () => {});
+
+        expect(seen).toBe('');
+      },
+    );
+
+    test('SEC-34 no process of a run sees the variables of services, even if they were written after the start', async () => {
+      const dir = await tempFolder();
+      const home = join(dir, 'home');
+      const config = join(home, '.config/baton');
+
+      const seen = await found(home, [config], async () => {
+        await mkdir(config, { recursive: true });
+        await writeFile(join(config, 'canary'), CANARY);
+      });
+
+      expect(seen).toBe('');
+    });
+
+    test('a state directory of another daemon that is gone does not prevent a run', async () => {
+      const dir = await tempFolder();
+      const home = join(dir, 'home');
+      const stateDir = join(dir, 'gone');
+      await (await testDaemon({ home, stateDir })).stop();
+      await rm(stateDir, { recursive: true });
+      const daemon = await testDaemon({ home, settings: 'codex: { command: "echo ran > ../../ran; exit 1" }' });
+
+      await firstRun(daemon);
+
+      expect(await read(daemon, 'ran')).toBe('ran\n');
+    });
+
+    test('a workspace root that no run may see is refused at the start', async () => {
+      const home = join(await tempFolder(), 'home');
+      const root = join(home, '.local/state/baton/work');
+
+      const start = testDaemon({ home, settings: '', root });
+
+      await expect(start).rejects.toMatchObject({ code: 'invalid_workspace_root' });
+    });
+  });
 });
+
+async function tempFolder(): Promise<string> {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'baton-security-')));
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}

@@ -12,7 +12,7 @@ import type { JsonObject } from '../../src/domain/json.js';
 import type { Store } from '../../src/domain/ports.js';
 import { createLogger } from '../../src/logging/logger.js';
 import { createRedactor } from '../../src/logging/redact.js';
-import { openStateDir } from '../../src/state-dir.js';
+import { defaultLockDir, openStateDir } from '../../src/state-dir.js';
 import { createTrackerRegistry, type TrackerEntry } from '../../src/tracker/registry.js';
 import { loadWorkflow } from '../../src/workflow/load-workflow.js';
 import { MemoryTracker } from './memory-tracker.js';
@@ -43,6 +43,11 @@ export interface TestDaemonOptions {
     readonly section: JsonObject;
   };
   readonly store?: Store;
+  /** The home of the user. Daemons of the same user share it, and their locks. By default each daemon has its own. */
+  readonly home?: string;
+  readonly stateDir?: string;
+  /** `workspace.root` */
+  readonly root?: string;
   /** Called with the folder of the test before the daemon starts. */
   before?(dir: string): Promise<void>;
 }
@@ -56,8 +61,8 @@ export const agentCommand = (script: string, ...args: string[]): string => {
 export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestDaemon> {
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'baton-e2e-')));
   onTestFinished(() => rm(dir, { recursive: true, force: true }));
-  const home = join(dir, 'home');
-  await mkdir(home);
+  const home = options.home ?? join(dir, 'home');
+  await mkdir(home, { recursive: true });
   const workflowPath = join(dir, 'WORKFLOW.md');
   await writeFile(workflowPath, workflowText(options));
   await options.before?.(dir);
@@ -68,7 +73,7 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
   const trackerKinds = new Map([[entry.kind, entry.defaults]]);
   const capabilities = (projectDir: string) => discoverCapabilities({ projectDir, homeDir: home });
   const loaded = await loadWorkflow(workflowPath, { env, homeDir: home, trackerKinds, capabilities });
-  const stateDir = await openStateDir(join(dir, 'state'));
+  const stateDir = await openStateDir(options.stateDir ?? join(dir, 'state'));
   const redactor = createRedactor();
   const logLines: { [key: string]: unknown }[] = [];
   const stream = { write: (line: string) => logLines.push(JSON.parse(line)) };
@@ -78,7 +83,7 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
   const daemon = await startDaemon({
     loaded,
     stateDir,
-    lockDir: join(dir, 'locks'),
+    lockDir: options.home === undefined ? join(dir, 'locks') : defaultLockDir({}, home),
     trackers,
     log,
     redactor,
@@ -132,13 +137,14 @@ export function workflowText({
   settings = '',
   body = 'Work on {{ issue.identifier }}',
   provider = '{}',
+  root = 'workspaces',
   adapter,
 }: TestDaemonOptions): string {
   const tracker = adapter ? JSON.stringify(adapter.section) : `{ kind: memory, provider: ${provider} }`;
   return `---
 tracker: ${tracker}
 polling: { interval_ms: 50 }
-workspace: { root: workspaces, min_free_mb: 1 }
+workspace: { root: ${root}, min_free_mb: 1 }
 ${settings}
 ---
 ${body}
