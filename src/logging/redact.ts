@@ -1,3 +1,4 @@
+import { base64Cores, piecesOf } from '../domain/secret-spellings.js';
 import { neutraliseJson } from '../text/neutralise.js';
 
 /**
@@ -91,23 +92,6 @@ export function safeLine(json: string, redactor: Redactor): string {
   return `${neutraliseJson(redactor.maskJson(json))}\n`;
 }
 
-const MIN_LINE_LENGTH = 16;
-const MAX_PIECE_LENGTH = 128;
-
-/** Splits a secret into the pieces to mask: a key of many lines may be printed line by line, and a long pattern is slow. */
-function piecesOf(secret: string): string[] {
-  const lines = secret.split(/\r?\n/).filter((line) => line.trim().length >= MIN_LINE_LENGTH);
-  const whole = secret.length <= MAX_PIECE_LENGTH || lines.length === 0 ? [secret] : [];
-  return [...whole, ...lines.map((line) => line.trim())].flatMap(splitEvenly);
-}
-
-function splitEvenly(text: string): string[] {
-  const characters = Array.from(text);
-  const parts = Math.ceil(characters.length / MAX_PIECE_LENGTH);
-  const size = Math.ceil(characters.length / parts);
-  return Array.from({ length: parts }, (_, part) => characters.slice(part * size, (part + 1) * size).join(''));
-}
-
 /**
  * All spellings of a secret inside other text, as sources of a regular expression: plain, JSON-escaped (up to three times),
  * URI-encoded, in base64 or base64url of a larger text, and mixtures of these. All repeats are bounded, so that a megabyte of
@@ -115,18 +99,6 @@ function splitEvenly(text: string): string[] {
  */
 function spellings(secret: string): string[] {
   return [secret, ...base64Cores(secret)].map(spellText);
-}
-
-/**
- * The base64 characters that depend on the secret alone, for each of its three alignments in the encoded bytes. The characters at
- * both ends also contain bits of the neighbouring bytes and are not known.
- */
-function base64Cores(secret: string): string[] {
-  const bytes = Buffer.from(secret, 'utf8');
-  return [0, 1, 2].map((offset) => {
-    const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
-    return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
-  });
 }
 
 function spellText(text: string): string {
