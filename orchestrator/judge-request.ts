@@ -10,7 +10,7 @@ import type { State } from './state.js';
 /** A person's request about one issue. `questionId: null` means the only open question. */
 export type IssueRequest =
   | { readonly kind: 'stop' | 'retry' | 'message' }
-  | { readonly kind: 'answer'; readonly questionId: string | null };
+  | { readonly kind: 'answer'; readonly questionId: string | null; readonly isDecline: boolean };
 
 export type Verdict =
   /** `question`: the question that an answer belongs to. */
@@ -33,7 +33,7 @@ export function judgeRequest(state: State, issueId: string, request: IssueReques
     case 'message':
       return judgeMessage(issue, claim);
     case 'answer':
-      return judgeAnswer(issue, claim, request.questionId);
+      return judgeAnswer(issue, claim, request);
     default:
       return assertNever(request);
   }
@@ -126,7 +126,11 @@ function judgeMessage(issue: Issue, claim: Claim | undefined): Verdict {
   return accept({ code: 'message_sent', params: { identifier, is_agent_running: live.phase === 'agent' } });
 }
 
-function judgeAnswer(issue: Issue, claim: Claim | undefined, questionId: string | null): Verdict {
+function judgeAnswer(
+  issue: Issue,
+  claim: Claim | undefined,
+  { questionId, isDecline }: Extract<IssueRequest, { kind: 'answer' }>,
+): Verdict {
   const { identifier } = issue;
   const open = openQuestions(claim);
   const ids = open.map(({ id }) => id);
@@ -139,6 +143,8 @@ function judgeAnswer(issue: Issue, claim: Claim | undefined, questionId: string 
   const question = questionId === null ? first : open.find(({ id }) => id === questionId);
   if (!question)
     return refuse({ code: 'question_unknown', params: { identifier, question_id: questionId ?? '', open: ids } });
+  if (question.isCut && !isDecline)
+    return refuse({ code: 'question_cut', params: { identifier, question_id: question.id } });
   return claim.status.kind === 'parked'
     ? accept({ code: 'resumes', params: { identifier, has_thread: claim.status.threadId !== null } }, question)
     : accept({ code: 'answered', params: { identifier, open: open.length - 1 } }, question);

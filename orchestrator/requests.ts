@@ -58,7 +58,8 @@ export function retryNow(draft: Draft, issueId: string, now: Instant): void {
 
 export function answerGiven(draft: Draft, issueId: string, questionId: string, answer: Answer, now: Instant): void {
   const claim = draft.claim(issueId);
-  if (!claim || !isAccepted(draft, issueId, { kind: 'answer', questionId })) return;
+  if (!claim || !isAccepted(draft, issueId, { kind: 'answer', questionId, isDecline: answer.kind === 'decline' }))
+    return;
   if (claim.status.kind === 'running' && claim.live.run) {
     const { run } = claim.status;
     draft.order({ type: 'answer_run', runId: run.runId, questionId, answer });

@@ -85,8 +85,14 @@ export interface HookReport {
 }
 
 /** A question of an agent, for the transcript. */
-export function questionEntry({ id, kind, text, fields }: Question): Json {
-  return { question_id: id, kind, text, fields: fields.map((field) => ({ ...field, options: [...field.options] })) };
+export function questionEntry({ id, kind, text, fields, isCut }: Question, wholeText = text): Json {
+  return {
+    question_id: id,
+    kind,
+    text: wholeText,
+    ...(isCut ? { is_cut: true } : {}),
+    fields: fields.map((field) => ({ ...field, options: [...field.options] })),
+  };
 }
 
 /** An answer with its question, for the transcript. */

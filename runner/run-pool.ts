@@ -104,7 +104,7 @@ export class RunPool implements Runner {
     if (signal.type === 'event') return observer.runtimeEvent(runId, signal.event);
     if (signal.type === 'asked') {
       questions.set(signal.question.id, signal.question);
-      observer.audited(runId, 'asked', questionEntry(signal.question));
+      observer.audited(runId, 'asked', questionEntry(signal.question, signal.wholeText));
     }
     if (signal.type === 'question_closed') questions.delete(signal.questionId);
     dispatch({ type: 'run_signalled', runId, signal });

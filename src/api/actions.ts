@@ -57,8 +57,12 @@ const EVENTS = { stop: 'stop_requested', retry: 'retry_requested' } as const;
 
 function requestOf(action: Action): IssueRequest {
   return action.kind === 'answer'
-    ? { kind: 'answer', questionId: action.request.question_id ?? null }
+    ? { kind: 'answer', questionId: action.request.question_id ?? null, isDecline: isDecline(action.request) }
     : { kind: action.kind };
+}
+
+function isDecline(request: AnswerRequest): boolean {
+  return 'decision' in request && request.decision === 'decline';
 }
 
 /** The issue was finished, or there is none of that name. */

@@ -36,6 +36,8 @@ const questionShape = z.strictObject({
   kind: z.enum(['approval', 'input']),
   text,
   fields: z.array(z.strictObject({ id: text, label: text, options: z.array(text) })),
+  /** Something was left out: the question can only be declined. Absent: it is whole. */
+  is_cut: z.exactOptional(z.literal(true)),
 });
 
 const runningShape = z.strictObject({

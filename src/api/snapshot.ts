@@ -332,10 +332,11 @@ export function tokensView({ input, cached, output }: TokenTotals): RunningView[
   };
 }
 
-function questionEntry({ id, kind, text, fields }: Question): QuestionView {
+export function questionEntry({ id, kind, text, fields, isCut }: Question): QuestionView {
   return {
     ...{ id, kind, text },
     fields: fields.map((field) => ({ id: field.id, label: field.label, options: [...field.options] })),
+    ...(isCut ? { is_cut: true } : {}),
   };
 }
 

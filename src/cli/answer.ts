@@ -126,7 +126,8 @@ export function requestOf(given: GivenAnswer, question: QuestionView): AnswerReq
   if (text !== undefined && (accept || decline || fields.length > 0))
     return { problem: `give "${text}" or a flag, not both` };
   // Declining is always possible: the agent continues without an answer.
-  if (decline) return { ...id, decision: 'decline' };
+  if (decline || isNo(text, question)) return { ...id, decision: 'decline' };
+  if (question.is_cut) return { problem: `${CUT}; give --decline` };
   if (question.kind === 'approval')
     return fields.length > 0 ? needsOther(question) : decisionOf(text, accept, question);
   if (accept && question.fields.length === 0) return { ...id, values: {} };
@@ -134,15 +135,20 @@ export function requestOf(given: GivenAnswer, question: QuestionView): AnswerReq
   return text === undefined ? fromPairs(fields, question) : fromText(text, question);
 }
 
+const CUT =
+  'this question is too long to be shown whole, so it can only be declined; the transcript of the run has all of it (baton logs)';
 const YES = ['yes', 'y', 'accept', 'ok'];
 const NO = ['no', 'n', 'decline'];
 
+/** The answer to an approval, in words. */
+function isNo(text: string | undefined, { kind }: QuestionView): boolean {
+  return kind === 'approval' && text !== undefined && NO.includes(text.trim().toLowerCase());
+}
+
 function decisionOf(text: string | undefined, accept: boolean, question: QuestionView): AnswerRequest | Problem {
   const word = text?.trim().toLowerCase();
-  if (accept || (word !== undefined && YES.includes(word))) return { question_id: question.id, decision: 'accept' };
-  return word !== undefined && NO.includes(word)
-    ? { question_id: question.id, decision: 'decline' }
-    : needsOther(question);
+  const isYes = accept || (word !== undefined && YES.includes(word));
+  return isYes ? { question_id: question.id, decision: 'accept' } : needsOther(question);
 }
 
 function fromText(text: string, question: QuestionView): AnswerRequest | Problem {
@@ -188,7 +194,7 @@ const HOW_TO_LEAVE = 'Ctrl-D leaves all of it open';
 async function promptForAnswer(question: QuestionView, io: Io): Promise<AnswerRequest | null> {
   const prompt = openPrompt(io);
   try {
-    const isYesOrNo = question.kind === 'approval' || question.fields.length === 0;
+    const isYesOrNo = question.kind === 'approval' || question.fields.length === 0 || question.is_cut;
     return isYesOrNo ? await promptForDecision(question, prompt, io) : await promptForFields(question, prompt, io);
   } catch (error) {
     if (!(error instanceof PromptClosed)) throw error;
@@ -200,15 +206,19 @@ async function promptForAnswer(question: QuestionView, io: Io): Promise<AnswerRe
   }
 }
 
-async function promptForDecision({ id, kind }: QuestionView, prompt: Prompt, io: Io): Promise<AnswerRequest | null> {
+async function promptForDecision(question: QuestionView, prompt: Prompt, io: Io): Promise<AnswerRequest | null> {
+  const { id, kind, is_cut: isCut = false } = question;
+  if (isCut) io.stdout.write(`  ${CUT}\n`);
   const yes: AnswerRequest =
     kind === 'approval' ? { question_id: id, decision: 'accept' } : { question_id: id, values: {} };
   for (;;) {
-    const word = await prompt.ask('Accept or decline?', LATER);
+    const word = await prompt.ask(isCut ? 'd declines' : 'Accept or decline?', LATER);
     if (word === LATER) return null;
-    if (/^(a|accept|y|yes)$/i.test(word)) return yes;
+    if (!isCut && /^(a|accept|y|yes)$/i.test(word)) return yes;
     if (/^(d|decline|n|no)$/i.test(word)) return { question_id: id, decision: 'decline' };
-    io.stdout.write(`  "${neutralise(word)}" is neither a(ccept) nor d(ecline); Enter leaves the question open\n`);
+    io.stdout.write(
+      `  "${neutralise(word)}" is ${isCut ? 'not d(ecline)' : 'neither a(ccept) nor d(ecline)'}; Enter leaves the question open\n`,
+    );
   }
 }
 
@@ -279,7 +289,8 @@ export function questionText(question: QuestionView, columns: number | undefined
 }
 
 /** The flags that answer a question. */
-export function waysToAnswer({ kind, fields }: QuestionView): string {
+export function waysToAnswer({ kind, fields, is_cut: isCut }: QuestionView): string {
+  if (isCut) return `--decline: ${CUT}`;
   if (kind === 'approval' || fields.length === 0) return '--accept or --decline';
   const flags = fields.map(({ id }) => `--field ${neutralise(id)}=…`).join(' ');
   return fields.length === 1 ? `the answer in words, ${flags}, or --decline` : `${flags}, or --decline`;

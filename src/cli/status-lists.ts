@@ -317,6 +317,7 @@ function howToAnswer(identifier: string, question: QuestionView, isOneOfSeveral:
   const { kind, fields, id } = question;
   const which = isOneOfSeveral ? ` --question ${shellWord(id)}` : '';
   const command = (answer: string) => commandFor(frame, 'answer', identifier, `${answer}${which}`);
+  if (question.is_cut) return { text: command(' --decline'), style: 'cyan', isCommand: true };
   if (kind === 'approval' || fields.length === 0)
     return { text: `${command(' --accept')}  (or --decline)`, style: 'cyan', isCommand: true };
   const flags = fields.map((field) => ` --field ${shellWord(field.id)}='<answer>'`).join('');

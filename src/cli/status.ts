@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type AskingView, type StateView, stateShape } from '../api/schemas.js';
-import { doneEntry, issueFields, parkedEntry, retryingEntry } from '../api/snapshot.js';
+import { doneEntry, issueFields, parkedEntry, questionEntry, retryingEntry } from '../api/snapshot.js';
 import { createClock } from '../clock.js';
 import type { Claim } from '../domain/claim.js';
 import { DAY_MS, type Instant } from '../domain/clock.js';
@@ -189,12 +189,8 @@ export function storedView(durable: Durable, now: Instant): StoredView {
     asking: running
       .filter(({ run }) => run.questions.length > 0)
       .map(({ issue, run }): AskingView => {
-        const questions = run.questions.map(({ fields, ...one }) => ({
-          ...one,
-          fields: fields.map((field) => ({ ...field, options: [...field.options] })),
-        }));
         const times = { asked_at: null, answer_until: null, on_timeout: 'park' } as const;
-        return { ...issueFields(issue), run_id: run.runId, ...times, questions };
+        return { ...issueFields(issue), run_id: run.runId, ...times, questions: run.questions.map(questionEntry) };
       }),
     retrying: claims.flatMap((claim) =>
       claim.status.kind === 'waiting' ? [retryingEntry(claim, claim.status, now)] : [],

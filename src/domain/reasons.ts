@@ -144,6 +144,7 @@ export type RefusalParams = {
   readonly agent_finished: { readonly identifier: string };
   readonly nothing_to_answer: { readonly identifier: string };
   readonly question_ambiguous: { readonly identifier: string; readonly open: readonly string[] };
+  readonly question_cut: { readonly identifier: string; readonly question_id: string };
   readonly question_unknown: {
     readonly identifier: string;
     readonly question_id: string;

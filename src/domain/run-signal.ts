@@ -18,7 +18,8 @@ export type RunSignal =
   | { readonly type: 'agent_known'; readonly version: string | null; readonly model: string | null }
   | { readonly type: 'session'; readonly threadId: string; readonly turnId: string; readonly turn: number }
   | { readonly type: 'usage'; readonly threadId: string; readonly totals: TokenTotals }
-  | { readonly type: 'asked'; readonly question: Question }
+  /** `wholeText`: the text of a question that was cut, for the transcript. */
+  | { readonly type: 'asked'; readonly question: Question; readonly wholeText?: string }
   | { readonly type: 'question_closed'; readonly questionId: string }
   /** Host tool calls in progress. Each may be moving the issue, and the tracker may show that before the call returns. */
   | { readonly type: 'host_calls'; readonly open: number }
@@ -35,6 +36,8 @@ export interface Question {
   /** The command, the diff or the text of the question. */
   readonly text: string;
   readonly fields: readonly QuestionField[];
+  /** Something was left out. A person who has not seen all of it can only decline. */
+  readonly isCut?: true;
 }
 
 /** One field of an `input` question; an `approval` has none. */

@@ -67,7 +67,7 @@ function issueJson({ id, identifier, title, url, state }: NoticeIssue, cleaner: 
   };
 }
 
-function questionJson({ id, kind, text, fields }: Question, cleaner: Cleaner): JsonObject {
+function questionJson({ id, kind, text, fields, isCut }: Question, cleaner: Cleaner): JsonObject {
   const line = (given: string) => plainLine(given, MAX_LINE_LENGTH, cleaner);
   return {
     id: line(id),
@@ -78,6 +78,7 @@ function questionJson({ id, kind, text, fields }: Question, cleaner: Cleaner): J
       label: line(field.label),
       options: field.options.slice(0, MAX_OPTIONS).map(line),
     })),
+    ...(isCut ? { is_cut: true } : {}),
   };
 }
 

@@ -64,6 +64,7 @@ const question = z.looseObject({
   kind: z.enum(['approval', 'input']),
   text,
   fields: z.array(z.looseObject({ id: text, label: text, options: z.array(text) })),
+  isCut: z.exactOptional(z.literal(true)),
 });
 
 const answer = z.discriminatedUnion('kind', [

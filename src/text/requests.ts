@@ -44,6 +44,8 @@ const REFUSALS: { readonly [Code in keyof RefusalParams]: (params: RefusalParams
   nothing_to_answer: ({ identifier }) => `${identifier} has no open question.`,
   question_ambiguous: ({ identifier, open }) =>
     `${identifier} has ${open.length} open questions. Name one: ${open.join(', ')}.`,
+  question_cut: ({ identifier }) =>
+    `The question of ${identifier} is too long to be shown whole, so it can only be declined. The transcript of the run has all of it: ${batonCommand('logs', identifier)}.`,
   question_unknown: ({ identifier, question_id, open }) =>
     `${identifier} has no open question ${question_id}. Open: ${open.join(', ')}.`,
 };

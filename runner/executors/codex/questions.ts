@@ -1,13 +1,16 @@
-import { type Fields, fieldsOf, listOf, textOf } from '../../../src/domain/json.js';
+import { type Fields, fieldsOf, isAbsent, listOf, textOf } from '../../../src/domain/json.js';
 import type { Answer, Question, QuestionField } from '../../../src/domain/run-signal.js';
+import { shellWord } from '../../../src/domain/shell-word.js';
 import { REQUESTS, type RpcId } from './protocol.js';
-import { boundData, cutText, type Reporter } from './reporter.js';
+import { cutText, type Reporter } from './reporter.js';
 
 /** A request of the agent that a person can answer. */
-export interface AgentQuestion {
+export interface AgentQuestion<Reply = unknown> {
   readonly draft: Omit<Question, 'id'>;
+  /** The text before it was cut, for the transcript. */
+  readonly wholeText?: string;
   /** The reply to the agent. Without an answer (`null`) it grants nothing. */
-  reply(answer: Answer | null): unknown;
+  reply(answer: Answer | null): Reply;
 }
 
 const MAX_OPEN_QUESTIONS = 20;
@@ -38,7 +41,7 @@ export class OpenQuestions {
   }
 
   /** Resolves to the reply for the agent. */
-  async ask(rpcId: RpcId, asked: AgentQuestion): Promise<unknown> {
+  async ask<Reply>(rpcId: RpcId, asked: AgentQuestion<Reply>): Promise<Reply> {
     if (this.#open.size >= MAX_OPEN_QUESTIONS) {
       this.reporter.warning(`declined: more than ${MAX_OPEN_QUESTIONS} questions at once`);
       return asked.reply(null);
@@ -46,7 +49,8 @@ export class OpenQuestions {
     const question = this.withId(asked);
     return new Promise((resolve) => {
       this.#open.set(question.id, { rpcId, question, settle: (answer) => resolve(asked.reply(answer)) });
-      this.reporter.signal({ type: 'asked', question });
+      const { wholeText } = asked;
+      this.reporter.signal({ type: 'asked', question, ...(wholeText === undefined ? {} : { wholeText }) });
       this.onChange(true);
     });
   }
@@ -84,39 +88,52 @@ interface OpenQuestion {
   settle(answer: Answer | null): void;
 }
 
-const MAX_QUESTION_CHARS = 20_000;
+/** What a person can review. A longer question can only be declined. */
+const MAX_QUESTION_CHARS = 60_000;
+/** The transcript of a run is bounded, too. */
+const MAX_WHOLE_CHARS = 1_000_000;
 const MAX_FIELDS = 50;
+const MAX_LABEL_CHARS = 2_000;
+const MAX_OPTIONS = 100;
+const MAX_OPTION_CHARS = 500;
 
 /** Returns `null` when the request is not an approval. `changes` are the file changes of the item in question. */
 export function approvalOf(method: string, params: Fields, changes: readonly unknown[]): AgentQuestion | null {
   switch (method) {
     case REQUESTS.commandApproval:
-      return approval(commandText(params), { decision: 'accept' }, { decision: 'decline' });
+      return approval(commandParts(params), { decision: 'accept' }, { decision: 'decline' });
     case REQUESTS.fileApproval:
-      return approval(fileText(params, changes), { decision: 'accept' }, { decision: 'decline' });
+      return approval(fileParts(params, changes), { decision: 'accept' }, { decision: 'decline' });
     case REQUESTS.permissionsApproval:
-      return approval(permissionsText(params), granted(params), { permissions: {}, scope: 'turn' });
+      return approval(permissionsParts(params), granted(params), { permissions: {}, scope: 'turn' });
     case REQUESTS.elicitation:
-      return isToolApproval(params) ? approval(toolText(params), elicited('accept', {}), elicited('decline')) : null;
+      return isToolApproval(params) ? approval(toolParts(params), elicited('accept', {}), elicited('decline')) : null;
     default:
       return null;
   }
 }
 
-function approval(text: string, accept: object, decline: object): AgentQuestion {
+/** Parts of the text; null parts are left out. */
+type Parts = readonly (string | null)[];
+
+/** A part of an approval is missing, so nobody can see what it grants. */
+const NOT_SHOWN = 'The agent did not say what it wants to change.';
+
+function approval(parts: Parts, accept: object, decline: object): AgentQuestion {
   return {
-    draft: { kind: 'approval', text, fields: [] },
+    ...draftOf('approval', parts, [], parts.includes(NOT_SHOWN)),
     reply: (answer) => (answer?.kind === 'accept' ? accept : decline),
   };
 }
 
-function commandText(params: Fields): string {
-  return questionText([
+function commandParts(params: Fields): Parts {
+  return [
     commandHeading(params),
     line('Command', params.command),
     line('Folder', params.cwd),
     line('Reason', params.reason),
-  ]);
+    isAbsent(params.additionalPermissions) ? null : `With more rights: ${json(params.additionalPermissions)}`,
+  ];
 }
 
 function commandHeading(params: Fields): string {
@@ -125,35 +142,38 @@ function commandHeading(params: Fields): string {
   return params.kind === 'writeStdin' ? 'Type into a running command' : 'Run a command';
 }
 
-function fileText(params: Fields, changes: readonly unknown[]): string {
+function fileParts(params: Fields, changes: readonly unknown[]): Parts {
   const diffs = changes.map((change) => {
-    const { path, diff } = fieldsOf(change);
-    return `${textOf(path) ?? '(no path)'}\n${textOf(diff) ?? ''}`;
+    const { path, diff, kind } = fieldsOf(change);
+    const target = textOf(fieldsOf(kind).move_path);
+    const name = `${textOf(path) ?? '(no path)'}${target === null ? '' : `, moved to ${target}`}`;
+    return `${name}${fieldsOf(kind).type === 'delete' ? ', deleted' : ''}\n${textOf(diff) ?? ''}`;
   });
-  return questionText([
+  return [
     'Change files',
     line('Reason', params.reason),
     line('Writable from now on', params.grantRoot),
-    ...diffs,
-  ]);
+    ...(diffs.length === 0 && isAbsent(params.grantRoot) ? [NOT_SHOWN] : diffs),
+  ];
 }
 
-function permissionsText(params: Fields): string {
-  return questionText([
-    'Grant more rights for this turn',
-    line('Reason', params.reason),
-    JSON.stringify(boundData(params.permissions), null, 2),
-  ]);
+function permissionsParts(params: Fields): Parts {
+  return ['Grant more rights for this turn', line('Reason', params.reason), json(params.permissions, 2)];
 }
 
-function toolText(params: Fields): string {
+function toolParts(params: Fields): Parts {
   const { tool_description: description, tool_params: input } = fieldsOf(params._meta);
-  return questionText([
+  return [
     `Use a tool of the MCP server ${textOf(params.serverName) ?? '(unnamed)'}`,
     textOf(params.message),
     line('What it does', description),
-    input === undefined ? null : `Input: ${JSON.stringify(boundData(input))}`,
-  ]);
+    input === undefined ? null : `Input: ${json(input)}`,
+  ];
+}
+
+/** Whole, because it is what a person approves. */
+function json(value: unknown, indent?: number): string {
+  return JSON.stringify(value ?? null, null, indent);
 }
 
 /** Grants exactly the requested permissions, for this turn only. */
@@ -167,16 +187,19 @@ function isToolApproval(params: Fields): boolean {
 }
 
 function line(label: string, value: unknown): string | null {
-  const text = Array.isArray(value) ? value.filter((part) => typeof part === 'string').join(' ') : textOf(value);
-  return text === null ? null : `${label}: ${text}`;
+  if (isAbsent(value)) return null;
+  // Words of a command are quoted: joined by blanks, two commands would look the same.
+  const isWords = Array.isArray(value) && value.every((part) => typeof part === 'string');
+  return `${label}: ${isWords ? value.map(shellWord).join(' ') : (textOf(value) ?? json(value))}`;
 }
 
 /** Requests that need text: questions of the agent, and forms of MCP servers. Returns `null` for any other request. */
 export function inputRequestOf(method: string, params: Fields): AgentQuestion | null {
   if (method === REQUESTS.userInput) return userInput(params);
   if (method !== REQUESTS.elicitation) return null;
-  const properties = Object.entries(fieldsOf(fieldsOf(params.requestedSchema).properties)).slice(0, MAX_FIELDS);
-  return properties.length === 0 ? plainElicitation(params) : form(params, properties);
+  const properties = Object.entries(fieldsOf(fieldsOf(params.requestedSchema).properties));
+  if (properties.length === 0) return plainElicitation(params);
+  return form(params, properties.slice(0, MAX_FIELDS), properties.length > MAX_FIELDS);
 }
 
 function userInput(params: Fields): AgentQuestion {
@@ -188,11 +211,15 @@ function userInput(params: Fields): AgentQuestion {
       options: listOf(question.options).flatMap((option) => textOf(fieldsOf(option).label) ?? []),
     }),
   );
-  const text = questionText(
-    questions.flatMap((question) => [textOf(question.header), textOf(question.question), ...optionLines(question)]),
-  );
+  const parts = questions.flatMap((question) => [
+    textOf(question.header),
+    textOf(question.question),
+    ...optionLines(question),
+  ]);
+  const isShown = parts.some((part) => part !== null && part !== '');
+  const isCut = listOf(params.questions).length > MAX_FIELDS;
   return {
-    draft: { kind: 'input', text: text === '' ? 'The agent asks for input' : text, fields },
+    ...draftOf('input', isShown ? parts : ['The agent asks for input'], fields, isCut),
     reply: (answer) => {
       const given = valuesOf(answer);
       const answered = fields.filter((field) => Object.hasOwn(given, field.id));
@@ -209,11 +236,11 @@ function optionLines(question: Fields): string[] {
 }
 
 function plainElicitation(params: Fields): AgentQuestion {
-  const text = questionText([origin(params), textOf(params.message), textOf(params.url)]);
-  return approval(text, elicited('accept', textOf(params.url) ? null : {}), elicited('decline'));
+  const parts = [origin(params), textOf(params.message), textOf(params.url)];
+  return approval(parts, elicited('accept', textOf(params.url) ? null : {}), elicited('decline'));
 }
 
-function form(params: Fields, properties: readonly (readonly [string, unknown])[]): AgentQuestion {
+function form(params: Fields, properties: readonly (readonly [string, unknown])[], isCut: boolean): AgentQuestion {
   const schemas = new Map(properties.map(([id, schema]) => [id, fieldsOf(schema)] as const));
   const fields = [...schemas].map(
     ([id, schema]): QuestionField => ({
@@ -223,7 +250,7 @@ function form(params: Fields, properties: readonly (readonly [string, unknown])[
     }),
   );
   return {
-    draft: { kind: 'input', text: questionText([origin(params), textOf(params.message)]), fields },
+    ...draftOf('input', [origin(params), textOf(params.message)], fields, isCut),
     reply: (answer) => {
       if (answer?.kind !== 'input') return elicited('decline');
       const given = Object.entries(answer.values).flatMap(([id, value]) => {
@@ -264,6 +291,27 @@ function elicited(action: 'accept' | 'decline', content: object | null = null): 
   return { action, content, _meta: null };
 }
 
-function questionText(parts: readonly (string | null)[]): string {
-  return cutText(parts.filter((part) => part !== null).join('\n'), MAX_QUESTION_CHARS);
+/** Bounds a question. When that leaves something out, the question is cut, and its whole text goes to the transcript. */
+function draftOf(
+  kind: Question['kind'],
+  parts: Parts,
+  fields: readonly QuestionField[] = [],
+  isCut = false,
+): Pick<AgentQuestion, 'draft' | 'wholeText'> {
+  const whole = parts.filter((part) => part !== null).join('\n');
+  const text = cutText(whole, MAX_QUESTION_CHARS);
+  const bounded = fields.map(boundField);
+  const isShort = text === whole && JSON.stringify(bounded) === JSON.stringify(fields);
+  return {
+    draft: { kind, text, fields: bounded, ...(isShort && !isCut ? {} : { isCut: true }) },
+    ...(text === whole ? {} : { wholeText: cutText(whole, MAX_WHOLE_CHARS) }),
+  };
+}
+
+function boundField({ id, label, options }: QuestionField): QuestionField {
+  return {
+    id,
+    label: cutText(label, MAX_LABEL_CHARS),
+    options: options.slice(0, MAX_OPTIONS).map((option) => cutText(option, MAX_OPTION_CHARS)),
+  };
 }
