@@ -1,4 +1,5 @@
 import type { TrackerConfig } from './config.js';
+import type { JsonObject } from './json.js';
 
 /** A work item of the tracker, normalised. Every field is always present: absent is `null` or `[]`. */
 export interface Issue {
@@ -22,7 +23,8 @@ export interface Issue {
   readonly dispatchable: boolean;
   /** Why `dispatchable` is false, as the end of a sentence "it …"; null without a reason. */
   readonly held_back: string | null;
-  readonly native_ref: string | null;
+  /** The tracker's own ids of the issue, for templates and tools; their names differ by tracker. */
+  readonly native_ref: JsonObject | null;
   readonly created_at: string | null;
   readonly updated_at: string | null;
 }

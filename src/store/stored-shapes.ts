@@ -54,7 +54,8 @@ const issue = z.looseObject({
   dispatchable: z.boolean(),
   // Older versions did not store it.
   held_back: z.string().nullable().default(null),
-  native_ref: textOrNull,
+  // Older versions stored a text.
+  native_ref: z.union([text.transform((ref) => ({ ref })), z.record(z.string(), z.json())]).nullable(),
   created_at: textOrNull,
   updated_at: textOrNull,
 });

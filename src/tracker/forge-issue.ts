@@ -1,6 +1,6 @@
 import { BatonError } from '../domain/errors.js';
 import { type Issue, labelKey, stateKey } from '../domain/issue.js';
-import { fieldsOf, foundIn, textOf } from '../domain/json.js';
+import { fieldsOf, foundIn, type JsonObject, textOf } from '../domain/json.js';
 import { assignedElsewhere, type LabelStates, priorityOf } from './label-states.js';
 import { normaliseIssue } from './normalise-issue.js';
 
@@ -23,7 +23,7 @@ export interface ForgeIssue {
   readonly title: unknown;
   readonly description: unknown;
   readonly url: unknown;
-  readonly nativeRef: unknown;
+  readonly nativeRef: JsonObject;
 }
 
 /** The names of issues: `12`, `#12` and `GH-12` are one issue. Both forges link the form with a prefix, which is also good for folders and branches. */

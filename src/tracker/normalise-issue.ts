@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { BatonError } from '../domain/errors.js';
 import type { Blocker, Comment, Issue } from '../domain/issue.js';
-import { foundIn, listOf } from '../domain/json.js';
+import { foundIn, isMap, type JsonObject, listOf } from '../domain/json.js';
 
 /** The fields of an issue as an adapter found them, unchecked. */
 export type RawIssue = { readonly [field in keyof Issue]?: unknown };
@@ -25,7 +25,7 @@ export function normaliseIssue(raw: RawIssue): Issue {
     // Absent means true. Any other value must not start a run.
     dispatchable: raw.dispatchable === undefined || raw.dispatchable === null || raw.dispatchable === true,
     held_back: text(raw.held_back),
-    native_ref: text(raw.native_ref),
+    native_ref: nativeRef(raw.native_ref),
     created_at: time(raw.created_at),
     updated_at: time(raw.updated_at),
   };
@@ -49,6 +49,15 @@ function text(value: unknown): string | null {
 /** Not trimmed: leading blanks have a meaning in Markdown. */
 function body(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value : null;
+}
+
+const MAX_NATIVE_REF_CHARACTERS = 4_000;
+
+/** The tracker's own names of an issue. A text, as programs for an earlier version send it, becomes the member `ref`. */
+function nativeRef(value: unknown): JsonObject | null {
+  const ref = text(value);
+  if (ref !== null) return { ref };
+  return isMap(value) && JSON.stringify(value).length <= MAX_NATIVE_REF_CHARACTERS ? value : null;
 }
 
 /** Only http and https: the page makes links of addresses, and other schemes can run code. */

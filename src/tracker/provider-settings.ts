@@ -16,11 +16,28 @@ export type RawToolMode = 'off' | 'read_only' | 'on';
 /** The keys of `tracker.provider`. Throws `invalid_tracker_config` for invalid values, and `missing_tracker_secret` for a missing variable. */
 export class ProviderSettings {
   readonly #options: Pick<TrackerOptions, 'config' | 'secret'>;
+  /** The name under which each key is written. */
+  readonly #names = new Map<string, string>();
 
-  constructor(options: Pick<TrackerOptions, 'config' | 'secret'>, keys: readonly string[]) {
+  /** `aliases`: the names of OpenAI's Symphony for some of the keys. Everything below uses our own names. */
+  constructor(
+    options: Pick<TrackerOptions, 'config' | 'secret'>,
+    keys: readonly string[],
+    aliases: { readonly [alias: string]: string } = {},
+  ) {
     this.#options = options;
     const { kind, provider } = options.config;
-    const unknown = Object.keys(provider).find((key) => !keys.includes(key));
+    for (const name of Object.keys(provider)) {
+      const key = Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
+      const other = this.#names.get(key);
+      if (other !== undefined && provider[name] === null) continue;
+      if (other !== undefined && provider[other] !== null) {
+        const message = `tracker.provider.${other} and tracker.provider.${name} are the same setting. Remove one of them.`;
+        throw new BatonError('invalid_tracker_config', message);
+      }
+      this.#names.set(key, name);
+    }
+    const unknown = [...this.#names.keys()].find((key) => !keys.includes(key));
     if (unknown === undefined) return;
     const near = nearestWord(unknown, keys);
     const hint = near === null ? `It takes: ${keys.join(', ')}.` : `Did you mean tracker.provider.${near}?`;
@@ -41,15 +58,26 @@ export class ProviderSettings {
     const value = (named?.trim() || (variable === null ? '' : instead)).trim();
     if (/\p{Cc}/u.test(value)) throw this.wrong(key, 'holds control characters');
     if (value === '' && variable !== null) {
-      const unset = `tracker.provider.${key} stands for ${variable}, which is not set or empty. Set ${variable} where the daemon is started, or remove the key.`;
+      const unset = `${this.nameOf(key)} stands for ${variable}, which is not set or empty. Set ${variable} where the daemon is started, or remove the key.`;
       throw new BatonError('missing_tracker_secret', unset, { variable });
     }
     return value === '' ? null : value;
   }
 
-  needText(key: string, example: string): string {
-    const value = this.text(key);
-    if (value !== null) return value;
+  /** The base address under `key`, or else `instead`. */
+  endpoint(key: string, instead: string): URL {
+    return endpointOf(this.text(key) ?? instead, this.nameOf(key));
+  }
+
+  /** The full name of a key, as the user wrote it. */
+  nameOf(key: string): string {
+    return `tracker.provider.${this.#names.get(key) ?? key}`;
+  }
+
+  /** `instead`: the value when the key, or the variable that it names, is not set; blank: none. */
+  needText(key: string, example: string, instead = ''): string {
+    const value = this.text(key, instead) ?? instead.trim();
+    if (value !== '') return value;
     const { kind } = this.#options.config;
     const message = `${kind} needs tracker.provider.${key}: write for instance \`${key}: ${example}\`.`;
     throw new BatonError('invalid_tracker_config', message);
@@ -103,7 +131,7 @@ export class ProviderSettings {
       if (value) return this.#checked({ value, from: name });
     }
     if (given !== '' && variable === null) {
-      return this.#checked({ value: given, from: `tracker.provider.${key}` });
+      return this.#checked({ value: given, from: this.nameOf(key) });
     }
     const { kind } = this.#options.config;
     const [name = key] = names;
@@ -115,7 +143,7 @@ export class ProviderSettings {
   wrong(key: string, problem: string): BatonError {
     const written = this.#written(key);
     const got = written === null || /token|key|secret|password/i.test(key) ? '' : `, got ${JSON.stringify(written)}`;
-    return new BatonError('invalid_tracker_config', `tracker.provider.${key} ${problem}${got}.`);
+    return new BatonError('invalid_tracker_config', `${this.nameOf(key)} ${problem}${got}.`);
   }
 
   #checked(token: Token): Token {
@@ -126,7 +154,8 @@ export class ProviderSettings {
 
   #written(key: string): Json {
     const { provider } = this.#options.config;
-    return Object.hasOwn(provider, key) ? (provider[key] ?? null) : null;
+    const name = this.#names.get(key);
+    return name === undefined ? null : (provider[name] ?? null);
   }
 }
 

@@ -41,7 +41,7 @@ describe.skipIf(!inject('hasRedmine'))('the adapter and a real Redmine', () => {
     expect(unknown).toEqual([]);
     expect(issues).toEqual([
       {
-        ...{ id: String(id), identifier: `RM-${id}`, native_ref: `#${id}`, url: `${redmine.url}/issues/${id}` },
+        ...{ id: String(id), identifier: `RM-${id}`, native_ref: { issue_id: id }, url: `${redmine.url}/issues/${id}` },
         ...{ title: 'One', description: '*Textile* {{ as }} it is', priority: 2, state: 'New', branch_name: null },
         ...{ assignee_id: String(redmine.idOf('baton')), author: { login: 'Ann Test', trusted: true } },
         labels: ['bug', 'front end', 'ui', 'baton'],

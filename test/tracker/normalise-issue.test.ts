@@ -45,6 +45,21 @@ describe('a normalised issue', () => {
     expect(normaliseIssue(normaliseIssue(whole))).toEqual(whole);
   });
 
+  test.each([
+    [
+      { node_id: 'I_1', number: 7 },
+      { node_id: 'I_1', number: 7 },
+    ],
+    [' I_1 ', { ref: 'I_1' }],
+    [12, { ref: '12' }],
+    ['', null],
+    [['I_1'], null],
+    [true, null],
+    [{ much: 'x'.repeat(5_000) }, null],
+  ])('native_ref %j is an object of ordinary size, or null', (given, found) => {
+    expect(normalised({ native_ref: given }).native_ref).toEqual(found);
+  });
+
   test('has trimmed names, and whole numbers as ids', () => {
     expect(normalised({ id: 42, identifier: ' AB-1 ', title: '\tTitle\n', state: ' Todo ' })).toMatchObject({
       id: '42',

@@ -9,7 +9,18 @@ const settings = (provider: JsonObject, env: { readonly [name: string]: string }
       secret: (name) => env[name] ?? null,
     },
     ['repo', 'token', 'raw_tool', 'labels', 'map'],
+    { repository: 'repo' },
   );
+
+test('an alias is another name of its key, in values and in messages', () => {
+  expect(settings({ repository: 'a/b' }).text('repo')).toBe('a/b');
+  expect(settings({ repository: 'a/b', repo: null }).text('repo')).toBe('a/b');
+  expect(settings({ repo: null, repository: 'a/b' }).text('repo')).toBe('a/b');
+  expect(() => settings({ repository: ['x'] }).text('repo')).toThrow('tracker.provider.repository must be a text');
+  expect(() => settings({ repository: 'a/b', repo: 'a/b' })).toThrow(
+    'tracker.provider.repository and tracker.provider.repo are the same setting',
+  );
+});
 
 test('a text is trimmed, a number is its digits, a variable is its value', () => {
   expect(settings({ repo: ' a/b ' }).text('repo')).toBe('a/b');

@@ -240,7 +240,7 @@ export const SAMPLE_ISSUE: Issue = {
   labels: ['baton'],
   blocked_by: [{ id: '2', identifier: 'AB-2', state: 'Done' }],
   comments: [{ author: 'someone', body: 'A remark.', created_at: '2026-01-01T00:00:00.000Z' }],
-  native_ref: 'AB-1',
+  native_ref: { ref: 'AB-1' },
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',
 };

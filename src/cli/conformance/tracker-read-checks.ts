@@ -1,5 +1,5 @@
 import { stateKey } from '../../domain/issue.js';
-import { type Fields, fieldsOf, isAbsent, listOf } from '../../domain/json.js';
+import { type Fields, fieldsOf, isAbsent, isMap, listOf } from '../../domain/json.js';
 import { type Description, descriptionIn } from '../../tracker/command/read.js';
 import { type Check, fail, info, passed, skipped } from './checks.js';
 import {
@@ -225,7 +225,7 @@ const OPTIONAL: readonly (readonly [field: string, isValid: (value: unknown) => 
   ],
   ['dispatchable', isBoolean, 'true or false'],
   ['held_back', isText, 'a text'],
-  ['native_ref', (value) => value === '' || isName(value), 'a text'],
+  ['native_ref', (value) => value === '' || isName(value) || isMap(value), 'an object'],
   ['created_at', isTime, 'a time such as 2026-01-31T12:00:00Z'],
   ['updated_at', isTime, 'a time such as 2026-01-31T12:00:00Z'],
 ];

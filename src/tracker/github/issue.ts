@@ -33,7 +33,7 @@ export function readGithubIssue(value: unknown): GithubIssue {
     title: fields.title,
     description: fields.body,
     url: fields.html_url,
-    nativeRef: textOf(fields.node_id),
+    nativeRef: { node_id: textOf(fields.node_id) },
     nodeId: textOf(fields.node_id),
     isAuthorMember: isMember,
     blockers: Math.max(count(total), count(open)),

@@ -1,6 +1,6 @@
 import { BatonError } from '../../domain/errors.js';
 import { LabelStates, labelStatesOf, type OwnStates } from '../label-states.js';
-import { endpointOf, ProviderSettings, type RawToolMode, type Token } from '../provider-settings.js';
+import { ProviderSettings, type RawToolMode, type Token } from '../provider-settings.js';
 import type { TrackerOptions } from '../registry.js';
 
 export const KIND = 'github';
@@ -9,6 +9,7 @@ export const CLOSED = 'closed';
 export const DEFAULTS = { activeStates: [OPEN], terminalStates: [CLOSED] };
 const OWN_STATES: OwnStates = { tracker: 'GitHub', open: OPEN, closed: CLOSED };
 const KEYS = ['repo', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_tool'];
+const ALIASES = { api_url: 'endpoint' };
 const DEFAULT_ENDPOINT = 'https://api.github.com';
 const VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
 
@@ -30,7 +31,7 @@ export interface RepoName {
 
 /** Throws `invalid_tracker_config` and `missing_tracker_secret`. */
 export function readGithubSettings(options: Pick<TrackerOptions, 'config' | 'secret'>): GithubSettings {
-  const settings = new ProviderSettings(options, KEYS);
+  const settings = new ProviderSettings(options, KEYS, ALIASES);
   return {
     repo: repoOf(settings),
     endpoint: apiOf(settings),
@@ -51,8 +52,8 @@ function repoOf(settings: ProviderSettings): RepoName {
 }
 
 function apiOf(settings: ProviderSettings): URL {
-  const endpoint = endpointOf(settings.text('endpoint') ?? DEFAULT_ENDPOINT, 'tracker.provider.endpoint');
+  const endpoint = settings.endpoint('endpoint', DEFAULT_ENDPOINT);
   if (!/^(?:www\.)?github\.com$/.test(endpoint.hostname)) return endpoint;
-  const message = `tracker.provider.endpoint is the address of GitHub's pages. Remove it, or write ${DEFAULT_ENDPOINT}, the address of its API.`;
+  const message = `${settings.nameOf('endpoint')} is the address of GitHub's pages. Remove it, or write ${DEFAULT_ENDPOINT}, the address of its API.`;
   throw new BatonError('invalid_tracker_config', message);
 }

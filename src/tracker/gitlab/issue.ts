@@ -23,7 +23,7 @@ export function readGitlabIssue(value: unknown): ForgeIssue {
     title: fields.title,
     description: fields.description,
     url: fields.web_url,
-    nativeRef: fieldsOf(fields.references).full,
+    nativeRef: { reference: textOf(fieldsOf(fields.references).full) },
   };
 }
 

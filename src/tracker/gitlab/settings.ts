@@ -1,5 +1,5 @@
 import { LabelStates, labelStatesOf, type OwnStates } from '../label-states.js';
-import { endpointOf, ProviderSettings, type RawToolMode, type Token } from '../provider-settings.js';
+import { ProviderSettings, type RawToolMode, type Token } from '../provider-settings.js';
 import type { TrackerOptions } from '../registry.js';
 
 export const KIND = 'gitlab';
@@ -8,6 +8,7 @@ export const CLOSED = 'closed';
 export const DEFAULTS = { activeStates: [OPENED], terminalStates: [CLOSED] };
 const OWN_STATES: OwnStates = { tracker: 'GitLab', open: OPENED, closed: CLOSED };
 const KEYS = ['project', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_tool'];
+const ALIASES = { api_url: 'endpoint', project_path: 'project' };
 const DEFAULT_ENDPOINT = 'https://gitlab.com';
 const VARIABLES = ['GITLAB_TOKEN'];
 
@@ -25,7 +26,7 @@ export interface GitlabSettings {
 
 /** Throws `invalid_tracker_config` and `missing_tracker_secret`. */
 export function readGitlabSettings(options: Pick<TrackerOptions, 'config' | 'secret'>): GitlabSettings {
-  const settings = new ProviderSettings(options, KEYS);
+  const settings = new ProviderSettings(options, KEYS, ALIASES);
   return {
     project: projectOf(settings),
     endpoint: instanceOf(settings),
@@ -47,7 +48,7 @@ function projectOf(settings: ProviderSettings): string {
 
 /** Accepts the address of the API, too. */
 function instanceOf(settings: ProviderSettings): URL {
-  const endpoint = endpointOf(settings.text('endpoint') ?? DEFAULT_ENDPOINT, 'tracker.provider.endpoint');
+  const endpoint = settings.endpoint('endpoint', DEFAULT_ENDPOINT);
   endpoint.pathname = endpoint.pathname.replace(/\/api\/v4$/, '');
   return endpoint;
 }

@@ -7,6 +7,10 @@ export const KIND = 'jira';
 export const DEFAULTS = { activeStates: ['To Do', 'In Progress'], terminalStates: ['Done'] };
 export const DEFAULT_TRUST: Trust = 'anyone';
 const KEYS = ['endpoint', 'site', 'email', 'api_token', 'auth', 'project', 'jql', 'assignee', 'raw_tool'];
+const ALIASES = { base_url: 'endpoint', project_key: 'project' };
+/** OpenAI's Symphony reads these when WORKFLOW.md names no address or account. */
+const ENDPOINT_VARIABLE = 'JIRA_BASE_URL';
+const EMAIL_VARIABLE = 'JIRA_EMAIL';
 
 export interface JiraSettings {
   readonly base: URL;
@@ -25,9 +29,11 @@ export interface JiraSettings {
 }
 
 /** Throws `invalid_tracker_config` and `missing_tracker_secret`. */
-export function readJiraSettings(options: Pick<TrackerOptions, 'config' | 'secret'>): JiraSettings {
-  const settings = new ProviderSettings(options, KEYS);
-  const base = endpointOf(settings.needText('endpoint', 'https://yourteam.atlassian.net'), 'tracker.provider.endpoint');
+export function readJiraSettings(options: Pick<TrackerOptions, 'config' | 'secret' | 'env'>): JiraSettings {
+  const settings = new ProviderSettings(options, KEYS, ALIASES);
+  const inherited = options.env[ENDPOINT_VARIABLE];
+  const endpoint = settings.needText('endpoint', 'https://yourteam.atlassian.net', inherited);
+  const base = endpointOf(endpoint, settings.nameOf('endpoint'));
   const project = projectIn(settings);
   const jql = settings.text('jql');
   if (project === null && jql === null) {
@@ -41,7 +47,9 @@ export function readJiraSettings(options: Pick<TrackerOptions, 'config' | 'secre
     throw new BatonError('invalid_tracker_config', message);
   }
   const isBearer = authIn(settings) === 'bearer';
-  const email = isBearer ? settings.text('email') : settings.needText('email', 'baton@example.org');
+  const email = isBearer
+    ? settings.text('email')
+    : settings.needText('email', 'baton@example.org', options.env[EMAIL_VARIABLE]);
   if (!isBearer && email?.includes(':')) throw settings.wrong('email', 'must be the address of an account');
   const token = settings.token('api_token', ['JIRA_API_TOKEN']);
   const basic = () => `Basic ${Buffer.from(`${email}:${token.value}`).toString('base64')}`;

@@ -114,7 +114,7 @@ function issueOf(task: Task, file: string): Issue {
     assignee_id: task.assignee,
     labels: task.labels,
     comments: task.comments,
-    native_ref: file,
+    native_ref: { file },
     created_at: task.createdAt,
     updated_at: task.updatedAt,
   });

@@ -99,7 +99,7 @@ export function toIssue(record: Fields, context: IssueContext): RawIssue {
     blocked_by: context.blockersOf(record),
     dispatchable: heldBack === null,
     held_back: heldBack,
-    native_ref: number === null ? null : `#${number}`,
+    native_ref: number === null ? null : { issue_id: number },
     created_at: record.created_on,
     updated_at: record.updated_on,
   };

@@ -48,7 +48,7 @@ describe('an issue', () => {
       ...{ id: '7', identifier: 'X-7', title: 'Seven', state: 'Todo', description: '  indented', priority: 2 },
       ...{ branch_name: 'b', url: 'https://example.org/7', assignee_id: '12', author: null, labels: ['baton'] },
       ...{ blocked_by: [{ id: '8', identifier: 'X-8', state: 'Done' }], dispatchable: false, held_back: 'is not ours' },
-      ...{ native_ref: 'n', created_at: '2026-01-31T12:00:00.000Z', updated_at: null },
+      ...{ native_ref: { ref: 'n' }, created_at: '2026-01-31T12:00:00.000Z', updated_at: null },
       comments: [{ author: 'ann', body: 'Hi', created_at: '2026-01-31T12:00:00.000Z' }],
     });
   });

@@ -40,7 +40,7 @@ test('every field of an issue is mapped', async () => {
     comments: [],
     dispatchable: true,
     held_back: null,
-    native_ref: 'acme/tools/widgets#1',
+    native_ref: { reference: 'acme/tools/widgets#1' },
     created_at: '2026-01-01T00:01:00.000Z',
     updated_at: '2026-01-01T00:01:00.000Z',
   });

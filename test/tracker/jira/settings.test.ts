@@ -73,7 +73,7 @@ test('issues behind the gateway have no links without a site', () => {
 function optionsFor(provider: JsonObject) {
   const all = { email: 'baton@example.org', project: 'ABC', ...provider };
   const config = { kind: 'jira', provider: all, ...DEFAULTS, requiredLabels: [], trust: null };
-  return { config, secret: () => 'secret-token' };
+  return { config, secret: () => 'secret-token', env: {} };
 }
 
 describe('inspect', () => {

@@ -35,7 +35,7 @@ describe('files of Backlog.md', () => {
       ],
       dispatchable: true,
       held_back: null,
-      native_ref: path.join(folder, 'tasks/task-1 - First.md'),
+      native_ref: { file: path.join(folder, 'tasks/task-1 - First.md') },
       created_at: '2026-11-16T04:25:00.000Z',
       updated_at: '2026-11-16T04:26:00.000Z',
     });

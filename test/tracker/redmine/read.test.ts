@@ -32,7 +32,7 @@ test('every field is read', async () => {
       comments: [],
       dispatchable: true,
       held_back: null,
-      native_ref: '#1',
+      native_ref: { issue_id: 1 },
       created_at: '2026-01-02T03:04:05.000Z',
       updated_at: '2026-01-03T03:04:05.000Z',
     },
