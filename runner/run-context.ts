@@ -2,6 +2,7 @@ import type { Clock } from '../src/domain/clock.js';
 import type { Config } from '../src/domain/config.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import type { Dispatch } from '../src/domain/events.js';
+import type { KnownSecrets } from '../src/domain/find-secrets.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { Outcome } from '../src/domain/outcome.js';
 import type { HostTool, IssueLocks, Tracker } from '../src/domain/ports.js';
@@ -36,6 +37,8 @@ export interface RunServices {
   checkPlan(workflow: Workflow): Promise<void>;
   /** The value of a `$NAME`, or the text itself. Masked from then on. Returns null when it is unset or empty. */
   secret(written: string): string | null;
+  /** The secrets to look for in what leaves this machine. */
+  knownSecrets(): Promise<KnownSecrets>;
   /** The daemon's temporary folder. Each run has its own folder in it. */
   readonly tmpRoot: string;
   readonly continuation: Prompt<ContinuationValues>;

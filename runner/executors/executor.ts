@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/domain/clock.js';
 import type { Config } from '../../src/domain/config.js';
 import type { ResumeOrder } from '../../src/domain/effects.js';
+import type { KnownSecrets } from '../../src/domain/find-secrets.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { Json } from '../../src/domain/json.js';
 import type { Outcome } from '../../src/domain/outcome.js';
@@ -53,6 +54,8 @@ export interface StepContext {
   start(program: Program): Promise<ContainedProcess>;
   /** The value of a `$NAME` of the settings, or the text itself. Masked from then on. Returns null when it is unset or empty. */
   secret(written: string): string | null;
+  /** The secrets to look for in what leaves this machine. */
+  knownSecrets(): Promise<KnownSecrets>;
   /** Values that live as long as the run and are shared by its steps. */
   readonly resources: RunResources;
   /** The conversation so far: the prompt of the workflow, then the output of each finished step. */

@@ -62,6 +62,7 @@ export function createStepContext(run: RunContext, { facts, action, signal, emit
       return spawnContained({ ...(await place()), ...shell, ...workspaceFolder }, containment);
     },
     secret: services.secret,
+    knownSecrets: services.knownSecrets,
     resources: run.resources,
     messages: () => run.conversation.messages,
     resume: action.kind === 'agent' && action.backend === 'cli' ? run.threads.resumeFor(facts.id) : null,

@@ -16,6 +16,7 @@ import { createClock } from '../clock.js';
 import { type CapabilityInput, findCapability } from '../domain/capabilities.js';
 import type { Clock } from '../domain/clock.js';
 import { BatonError, type ErrorCode, scopeOf } from '../domain/errors.js';
+import { secretPrints } from '../domain/find-secrets.js';
 import { fieldsOf, type Json, type JsonObject } from '../domain/json.js';
 import type { Workflow } from '../domain/workflow.js';
 import { defaultLockDir } from '../state-dir.js';
@@ -144,6 +145,8 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, stepEnvironm
       return spawnContained({ ...shell, cwd: workspace, identity: await lstat(workspace) }, containment);
     },
     secret: (written) => resolveSecret(written, io.env),
+    // Nothing leaves this machine: there is no tracker.
+    knownSecrets: async () => secretPrints([], ''),
     messages: () => [],
     resume: null,
     refreshIssue: async () => null,

@@ -39,6 +39,7 @@ import { updateIssueTool } from '../tracker/update-issue.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import { openHiddenFolders } from './hidden-folders.js';
+import { knownSecretsOf } from './known-secrets.js';
 import type { DaemonOptions } from './options.js';
 import type { ResourceStack } from './resource-stack.js';
 import { RunLog } from './run-log.js';
@@ -141,6 +142,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     tmpRoot: folder.path,
     tools: ({ config }) => [updateIssueTool(tracker, config.tracker), ...tracker.tools()],
     continuation: loadContinuation(),
+    knownSecrets: knownSecretsOf(options),
     saveWork: createWorkSaver({ ...shared, saveDir: stateDir.saved }),
     ...executors,
   });

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { type KnownSecrets, secretPrints } from '../domain/find-secrets.js';
 import { base64Cores, piecesOf } from '../domain/secret-spellings.js';
 import { neutraliseJson } from '../text/neutralise.js';
 
@@ -13,6 +15,8 @@ export interface Redactor {
   mask(text: string): string;
   /** Masks a JSON text, which stays valid JSON. */
   maskJson(json: string): string;
+  /** Prints of the secrets, for `findSecrets`. */
+  prints(): KnownSecrets;
 }
 
 const MIN_SECRET_LENGTH = 6;
@@ -24,6 +28,7 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
   const added = new Map<string, boolean>();
   const ignored: string[] = [];
   let pattern: RegExp | null = null;
+  let prints: KnownSecrets | null = null;
 
   const matches = (text: string): boolean => pattern !== null && text.search(pattern) !== -1;
 
@@ -64,6 +69,7 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
       return false;
     }
     for (const piece of piecesOf(trimmed)) known.add(piece);
+    prints = null;
     const longestFirst = [...known].sort((a, b) => b.length - a.length);
     pattern = new RegExp(longestFirst.flatMap(spellings).join('|'), 'g');
     return true;
@@ -74,6 +80,11 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
     add,
     ignored,
     mask,
+    prints: () => {
+      const masked = [...added].flatMap(([secret, isMasked]) => (isMasked ? [secret] : []));
+      prints ??= secretPrints(masked, randomBytes(16).toString('hex'));
+      return prints;
+    },
     maskJson: (json) => {
       if (!matches(json)) return json;
       try {

@@ -38,6 +38,11 @@ export function resolveSecret(value: Json | undefined, env: NodeJS.ProcessEnv): 
   return resolved === undefined || resolved.trim() === '' ? null : resolved;
 }
 
+/** Does the name of a variable of this machine suggest a secret? Wider than `isSecretKey`, which is about keys of settings. */
+export function isSecretName(name: string): boolean {
+  return SECRET_KEY.test(name) || SECRET_VARIABLE.test(name);
+}
+
 /** Does the name of a variable suggest a secret? */
 export function isSecretKey(key: string): boolean {
   return SECRET_KEY.test(key);

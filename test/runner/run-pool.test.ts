@@ -10,6 +10,7 @@ import { RunPool } from '../../runner/run-pool.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import type { StartOrder } from '../../src/domain/effects.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
+import { secretPrints } from '../../src/domain/find-secrets.js';
 import { type Outcome, success } from '../../src/domain/outcome.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { allExecutors } from '../support/all-executors.js';
@@ -56,6 +57,7 @@ async function setUp() {
     ),
     checkPlan: async () => {},
     secret: () => null,
+    knownSecrets: async () => secretPrints([], ''),
     continuation: { render: () => '' },
     baseEnv: {},
     observer: combineObservers([]),

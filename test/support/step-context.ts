@@ -8,6 +8,7 @@ import { spawnContained } from '../../runner/contain/spawn-contained.js';
 import { agentEnvironment } from '../../runner/environment.js';
 import type { StepContext } from '../../runner/executors/executor.js';
 import type { Clock } from '../../src/domain/clock.js';
+import { secretPrints } from '../../src/domain/find-secrets.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { Json } from '../../src/domain/json.js';
 import type { AbortReason } from '../../src/domain/outcome.js';
@@ -123,6 +124,7 @@ export async function testStep(options: TestStepOptions = {}): Promise<TestStep>
       const command = { marker: 'run-1', file, args, env, cwd: folder, identity: identityOf(folder), stdin, channel };
       return keep(await spawnContained(command, containment));
     },
+    knownSecrets: async () => secretPrints([], ''),
     secret(written) {
       secretsRead.push(written);
       const name = /^\$([A-Za-z_]\w*)$/.exec(written)?.[1];

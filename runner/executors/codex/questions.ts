@@ -126,6 +126,11 @@ function approval(parts: Parts, accept: object, decline: object): AgentQuestion 
   };
 }
 
+/** A question to a person that waits for an approval of `parts`, and its answer as yes or no. */
+export function yesOrNo(parts: Parts): AgentQuestion<boolean> {
+  return { ...draftOf('approval', parts), reply: (answer) => answer?.kind === 'accept' };
+}
+
 function commandParts(params: Fields): Parts {
   return [
     commandHeading(params),

@@ -2,11 +2,12 @@ import type { ApprovalAnswer } from '../../../src/domain/config.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { Issue } from '../../../src/domain/issue.js';
 import { type Fields, fieldsOf, textOf } from '../../../src/domain/json.js';
-import type { HostTool } from '../../../src/domain/ports.js';
 import type { Question } from '../../../src/domain/run-signal.js';
+import type { StepContext } from '../executor.js';
 import { isKnownRequest, REQUESTS, type RpcId } from './protocol.js';
 import { type AgentQuestion, approvalOf, inputRequestOf, type OpenQuestions } from './questions.js';
 import { cutText, type Reporter } from './reporter.js';
+import { type HeldCall, holdOf } from './secret-hold.js';
 
 interface RequestDeps {
   readonly policy: ApprovalAnswer;
@@ -33,7 +34,7 @@ export class ServerRequests {
       this.deps.reporter.event('other_message', { method, data: { warning: 'refused an unknown request', params } });
       return undefined;
     }
-    if (method === REQUESTS.toolCall) return this.deps.tools.call(method, params);
+    if (method === REQUESTS.toolCall) return this.deps.tools.call(method, id, params);
     const approval = approvalOf(method, params, this.deps.changesOf(params.itemId));
     if (approval) return this.#approve(method, id, params, approval);
     const input = inputRequestOf(method, params);
@@ -69,36 +70,44 @@ export class ServerRequests {
   }
 }
 
-/** Runs the tools that Baton offers to the agent. A tool acts on the issue of the run only. Its failure is an answer to the agent and does not end the run. */
+interface ToolDeps {
+  readonly context: Pick<StepContext, 'tools' | 'runId' | 'knownSecrets' | 'resume'>;
+  readonly reporter: Reporter;
+  readonly questions: OpenQuestions;
+  currentIssue(): Issue;
+}
+
+/**
+ * Runs the tools that Baton offers to the agent. A tool acts on the issue of the run only. Its failure is an answer to the agent and does not end the run. A call
+ * that contains a secret waits for a person, whatever `codex.on_approval_request` says: that setting is about what agents do on this machine.
+ */
 export class HostTools {
   #open = 0;
   #limitedUntilMs: number | null = null;
 
-  constructor(
-    private readonly tools: readonly HostTool[],
-    private readonly runId: string,
-    private readonly reporter: Reporter,
-    private readonly currentIssue: () => Issue,
-  ) {}
+  constructor(private readonly deps: ToolDeps) {}
 
-  async call(method: string, params: Fields): Promise<object> {
+  async call(method: string, id: RpcId, params: Fields): Promise<object> {
+    const { context, reporter } = this.deps;
     const name = textOf(params.tool) ?? '';
-    const tool = this.tools.find((candidate) => candidate.name === name);
+    const tool = context.tools.find((candidate) => candidate.name === name);
     if (!tool) {
-      this.reporter.event('unsupported_tool_call', { method, data: { tool: name } });
+      reporter.event('unsupported_tool_call', { method, data: { tool: name } });
       return toolReply(false, `There is no tool ${cutText(name, 100)}. Tools of this session: ${this.#names()}.`);
     }
-    this.reporter.event('notification', { method, data: params });
+    reporter.event('notification', { method, data: params });
+    const held = holdOf(name, params.arguments, await context.knownSecrets());
+    if (held !== null && !(await this.#isAllowed(id, held))) return toolReply(false, held.refusal);
     this.#countOpen(+1);
     try {
-      const result = await tool.call(params.arguments, { issue: this.currentIssue(), runId: this.runId });
-      if (result.movedTo !== undefined) this.reporter.signal({ type: 'moved_issue', state: result.movedTo });
+      const result = await tool.call(params.arguments, { issue: this.deps.currentIssue(), runId: context.runId });
+      if (result.movedTo !== undefined) reporter.signal({ type: 'moved_issue', state: result.movedTo });
       if (result.limitedUntilMs !== undefined) this.#limitedUntilMs = result.limitedUntilMs;
       else if (result.success) this.#limitedUntilMs = null;
       return toolReply(result.success, result.text);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      this.reporter.warning('a host tool failed', { tool: name, message });
+      reporter.warning('a host tool failed', { tool: name, message });
       return toolReply(false, `${name} failed: ${message}`);
     } finally {
       this.#countOpen(-1);
@@ -116,14 +125,23 @@ export class HostTools {
     throw new BatonError('tracker_rate_limited', message, { resetAtMs });
   }
 
+  /** A person allows it now, or did so when the run had already ended, which resumed the thread of the agent. */
+  async #isAllowed(id: RpcId, { question }: HeldCall): Promise<boolean> {
+    const { context, questions } = this.deps;
+    const late = context.resume?.answer;
+    if (late?.answer.kind === 'accept' && late.question.text === question.draft.text) return true;
+    return questions.ask(id, question);
+  }
+
   /** Reported before and after each call: the moved issue may be observed before the tool returns. */
   #countOpen(difference: number): void {
     this.#open += difference;
-    this.reporter.signal({ type: 'host_calls', open: this.#open });
+    this.deps.reporter.signal({ type: 'host_calls', open: this.#open });
   }
 
   #names(): string {
-    return this.tools.length === 0 ? 'none' : this.tools.map((tool) => tool.name).join(', ');
+    const { tools } = this.deps.context;
+    return tools.length === 0 ? 'none' : tools.map((tool) => tool.name).join(', ');
   }
 }
 

@@ -55,7 +55,10 @@ export class CodexSession {
       turnEnded: (turn) => this.#turn?.end(turn),
       requestResolved: (requestId) => this.questions.withdraw(requestId),
     });
-    this.tools = new HostTools(context.tools, context.runId, reporter, deps.currentIssue);
+    this.tools = new HostTools({
+      ...{ context, reporter, questions: this.questions },
+      currentIssue: deps.currentIssue,
+    });
     const requests = new ServerRequests({
       policy: context.config.codex.onApprovalRequest,
       questions: this.questions,

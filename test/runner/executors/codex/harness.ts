@@ -8,6 +8,7 @@ import type { ContainedProcess } from '../../../../runner/contain/process.js';
 import { type CodexExecutorDeps, createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
 import type { Executor, StepContext } from '../../../../runner/executors/executor.js';
 import type { Config } from '../../../../src/domain/config.js';
+import { secretPrints } from '../../../../src/domain/find-secrets.js';
 import type { Issue } from '../../../../src/domain/issue.js';
 import type { Outcome } from '../../../../src/domain/outcome.js';
 import type { StopReason } from '../../../../src/domain/run.js';
@@ -107,6 +108,7 @@ export function start(options: RunOptions): TestRun {
       environment: notHere,
       start: notHere,
       secret: notHere,
+      knownSecrets: async () => secretPrints([], ''),
       resources: { get: notHere, atEnd: notHere },
       messages: notHere,
       workspace,
