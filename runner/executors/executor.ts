@@ -14,9 +14,9 @@ import type { Environment } from '../environment.js';
 
 /**
  * Runs a step; every kind of step has one. `execute` never throws, ends with `cancelled(signal.reason)` soon after `context.signal` is
- * aborted, and returns only once every process that it started is gone, or is stopping and awaited by the run (`resources.atEnd`). It enforces no time limit: the step loop aborts it when the
- * limit is over and gives the outcome the right code. It reports progress by `context.emit` and writes the transcript by
- * `context.audit`. Starts, ends and durations are recorded by the step loop.
+ * aborted, and returns only once every process that it started is gone, or is stopping and awaited by the run (`resources.atEnd`). It
+ * enforces no time limit: the step loop aborts it when the limit is over and gives the outcome the right code. It reports progress by
+ * `context.emit` and writes the transcript by `context.audit`. Starts, ends and durations are recorded by the step loop.
  */
 export interface Executor<A extends RenderedAction = RenderedAction> {
   execute(action: A, context: StepContext): Promise<Outcome>;

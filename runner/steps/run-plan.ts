@@ -1,4 +1,4 @@
-import { type CapabilityIndex, executorFor, findCapability } from '../../src/domain/capabilities.js';
+import { brokenExecutorFor, type CapabilityIndex, executorFor, findCapability } from '../../src/domain/capabilities.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import type { Json, JsonObject } from '../../src/domain/json.js';
 import { failure, failureOf, type Outcome } from '../../src/domain/outcome.js';
@@ -41,7 +41,8 @@ function planFacts(plan: Plan): Json {
 
 /**
  * Checks that the capabilities of a plan still exist: their folder can change without WORKFLOW.md. Called before anything of a run is
- * made. Throws `EXECUTOR_NOT_FOUND` or `CAPABILITY_NOT_FOUND`, which hold the daemon and count against no issue.
+ * made. Throws `EXECUTOR_NOT_FOUND` or `CAPABILITY_NOT_FOUND`, which hold the daemon and count against no issue, or
+ * `INVALID_ACTION_BLOCK`.
  */
 export async function assertRunnable(plan: Plan, find: () => Promise<CapabilityIndex>): Promise<void> {
   const wanted = [...allSteps(plan.steps)].flatMap((step): { id: string; action: CapabilityAction }[] =>
@@ -51,7 +52,11 @@ export async function assertRunnable(plan: Plan, find: () => Promise<CapabilityI
   const index = await find();
   for (const { id, action } of wanted) {
     const capability = findCapability(index, action.type, action.name);
-    if (executorFor(index, action.type, capability?.executor ?? null) === null) {
+    const pinned = capability?.executor ?? null;
+    if (executorFor(index, action.type, pinned) === null) {
+      const broken = brokenExecutorFor(index, action.type, pinned);
+      if (broken !== null)
+        throw new BatonError('INVALID_ACTION_BLOCK', `step "${id}" needs an executor that is invalid: ${broken.text}`);
       const what = capability?.executor ? `the executor ${capability.executor}` : `an executor for ${action.type}`;
       throw new BatonError('EXECUTOR_NOT_FOUND', `step "${id}" needs ${what}, which does not exist (any more)`);
     }

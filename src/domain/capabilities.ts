@@ -8,6 +8,18 @@ export interface CapabilityIndex {
   readonly capabilities: readonly Capability[];
   /** Skipped or unusual entries. */
   readonly problems: readonly CapabilityProblem[];
+  /** The executors among the problems of level `error`. */
+  readonly brokenExecutors: readonly BrokenExecutor[];
+}
+
+/** A definition of an executor that cannot be used. */
+export interface BrokenExecutor {
+  /** The name of its folder, and the one in the file if it can be read. */
+  readonly names: readonly string[];
+  /** Null when the file cannot be read. */
+  readonly types: readonly string[] | null;
+  /** The file and its problem. */
+  readonly text: string;
 }
 
 export type CapabilitySource = 'project' | 'global' | 'built-in';
@@ -61,4 +73,15 @@ export function executorFor(index: CapabilityIndex, type: string, pinned: string
   const suits = ({ name, supportedTypes }: CapabilityExecutor) =>
     pinned === null ? supportedTypes.includes(type) : name === pinned;
   return index.executors.findLast(suits) ?? null;
+}
+
+/** A definition that would be the missing executor of a capability if it were valid. A file that cannot be read may be for any type. */
+export function brokenExecutorFor(
+  { brokenExecutors }: CapabilityIndex,
+  type: string,
+  pinned: string | null,
+): BrokenExecutor | null {
+  const suits = ({ names, types }: BrokenExecutor) =>
+    pinned === null ? types === null || types.includes(type) : names.includes(pinned);
+  return brokenExecutors.findLast(suits) ?? null;
 }

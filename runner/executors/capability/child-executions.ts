@@ -1,11 +1,13 @@
 import { BoundedMap } from '../../../src/domain/bounded-map.js';
-import type { CapabilityIndex } from '../../../src/domain/capabilities.js';
-import type { Json, JsonObject } from '../../../src/domain/json.js';
+import type { Capability, CapabilityIndex } from '../../../src/domain/capabilities.js';
+import { BatonError } from '../../../src/domain/errors.js';
+import { type Json, type JsonObject, listOf, textOf } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
-import { badRequest, type ChildOrder, type ExecutionApi } from './api/api.js';
+import { badRequest, type CapabilityFilter, type ChildOrder, type ExecutionApi } from './api/api.js';
 import type { CapabilityOrder, ExecutorOrder } from './capability-order.js';
 import type { ExecutionEnd } from './execution-end.js';
 import { type ExecutionRegistry, newExecutionId } from './execution-registry.js';
+import { parentOf } from './executor-child.js';
 
 const MAX_DEPTH = 5;
 const MAX_RUNNING_IN_TREE = 8;
@@ -76,7 +78,9 @@ export class ChildExecutions {
       stop: (id) => this.#stop(id),
       status: (id) => this.#status(id),
       active: () => this.#active(),
-      list: (type) => this.#list(type),
+      list: (filter) => this.#list(filter),
+      detail: (name, type) => this.#detail(name, type),
+      executors: () => this.#executors(),
     };
   }
 
@@ -118,29 +122,74 @@ export class ChildExecutions {
   }
 
   #status(id: string): JsonObject {
-    const end = this.#ends.get(id);
-    if (end) return { ...endToJson(id, end), success: true };
     const execution = this.starter.registry.find(id);
     if (execution?.run_id !== this.position.context.runId) throw badRequest(`there is no execution ${id}`);
-    return { ...idMembers(id), ...execution };
+    const end = this.#ends.get(id);
+    const facts = end ? { ...endToJson(id, end), success: true } : { ...idMembers(id), ...execution };
+    return { ...facts, ...publishedStatus(execution, this.position.context) };
   }
 
   #active(): Json {
     return this.starter.registry.active().filter(({ run_id }) => run_id === this.position.context.runId);
   }
 
-  async #list(type: string | null): Promise<Json> {
+  async #list({ type, tags, author }: CapabilityFilter): Promise<Json> {
     const { capabilities } = await this.starter.indexFor(this.position.context);
     return capabilities
       .filter((capability) => type === null || capability.type === type)
-      .map(({ name, type, version, description, inputs }) => ({
-        name,
-        type,
-        version,
-        description,
-        inputs: [...inputs].map((input) => ({ ...input })),
-      }));
+      .filter(({ config }) => tags === null || listOf(config.tags).some((tag) => tags.includes(tag as string)))
+      .filter(({ config }) => author === null || textOf(config.author) === author)
+      .map(describeCapability);
   }
+
+  async #detail(name: string, type: string | null): Promise<JsonObject> {
+    const { capabilities } = await this.starter.indexFor(this.position.context);
+    const found = capabilities.find((one) => one.name === name && (type === null || one.type === type));
+    if (found) return { capability: describeCapability(found) };
+    throw new BatonError('CAPABILITY_NOT_FOUND', `there is no ${type ?? 'capability'} named ${name}`, { name });
+  }
+
+  async #executors(): Promise<Json> {
+    const { executors } = await this.starter.indexFor(this.position.context);
+    return executors.map(({ name, version, description, supportedTypes, entryPoint, dir }) => ({
+      ...{ id: name, name, version, description, supportedTypes: [...supportedTypes], entryPoint, path: dir },
+    }));
+  }
+}
+
+/** As the types of the published SDK describe a capability. */
+function describeCapability({ name, type, version, description, inputs, dir, config }: Capability): JsonObject {
+  const shown = inputs.map((input) => ({ ...input }));
+  const author = textOf(config.author);
+  const metadata = {
+    ...(author === null ? {} : { author }),
+    tags: listOf(config.tags) as Json[],
+    inputs: shown,
+    outputs: listOf(config.outputs) as Json[],
+  };
+  return { id: `${type}/${name}`, name, type, version, description, path: dir, inputs: shown, metadata };
+}
+
+/** As the types of the published SDK describe an execution: under `execution`, and for side executions beside it. */
+function publishedStatus(execution: JsonObject, context: StepContext): JsonObject {
+  const { threadId, agentId, agentInstanceId } = parentOf(context);
+  const { execution_id, side_execution_id, name, type, executor, status, started_at } = execution;
+  const startTime = Date.parse(String(started_at));
+  const side =
+    type === null ? { name: name ?? null, threadId, startTime, isRuntimeCode: execution.executor === 'code' } : {};
+  const described = {
+    id: execution_id ?? null,
+    capabilityName: name ?? null,
+    capabilityType: type ?? null,
+    executorName: executor ?? null,
+    sideExecutionId: side_execution_id ?? null,
+    threadId,
+    parentAgentId: agentId,
+    parentAgentInstanceId: agentInstanceId,
+    startTime,
+    status: status ?? null,
+  };
+  return { ...side, execution: described };
 }
 
 function endToJson(id: string, end: ExecutionEnd): JsonObject {

@@ -19,17 +19,21 @@ const MAX_NAME_CHARACTERS = 200;
 const MAX_LIST_ITEMS = 200;
 
 /** The content of `<stem>.yaml` or `<stem>.yml` in a folder. */
-type Definition =
+export type Definition =
   | { readonly kind: 'read'; readonly file: string; readonly content: Json }
   | { readonly kind: 'missing' }
   | { readonly kind: 'broken'; readonly file: string; readonly reason: string };
 
 /** Never throws, and never blocks on a FIFO. */
-export async function readDefinition(folder: string, stem: 'executor' | 'capability'): Promise<Definition> {
+export async function readDefinition(
+  folder: string,
+  stem: 'executor' | 'capability',
+  openFile: (path: string) => Promise<FileHandle> = openUnblocked,
+): Promise<Definition> {
   for (const ending of ['yaml', 'yml']) {
     const file = join(folder, `${stem}.${ending}`);
     try {
-      return { kind: 'read', file, content: parseYaml(await readSmallFile(file)) };
+      return { kind: 'read', file, content: parseYaml(await readSmallFile(await openFile(file))) };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;
       return { kind: 'broken', file, reason: error instanceof Error ? error.message : String(error) };
@@ -38,9 +42,12 @@ export async function readDefinition(folder: string, stem: 'executor' | 'capabil
   return { kind: 'missing' };
 }
 
-async function readSmallFile(path: string): Promise<string> {
-  // Without O_NONBLOCK opening a FIFO would block until it has a writer.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+/** Without O_NONBLOCK opening a FIFO would block until it has a writer. */
+function openUnblocked(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+}
+
+async function readSmallFile(file: FileHandle): Promise<string> {
   try {
     if (!(await file.stat()).isFile()) throw new Error('is not a regular file');
     return await readUpTo(file, MAX_BYTES);

@@ -1,7 +1,9 @@
-import { readdir, realpath, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type FileHandle, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
+  type BrokenExecutor,
+  brokenExecutorFor,
   type Capability,
   type CapabilityExecutor,
   type CapabilityIndex,
@@ -11,7 +13,8 @@ import {
   findCapability,
 } from '../../../src/domain/capabilities.js';
 import { BatonError } from '../../../src/domain/errors.js';
-import { readDefinition, validateCapability, validateExecutor } from './definition-file.js';
+import { fieldsOf } from '../../../src/domain/json.js';
+import { type Definition, readDefinition, validateCapability, validateExecutor } from './definition-file.js';
 
 const BUILT_IN = fileURLToPath(new URL('built-in', import.meta.url));
 const EXECUTORS = 'executors';
@@ -57,13 +60,21 @@ async function readTree(source: CapabilitySource, tree: string, builder: IndexBu
 async function readExecutor(source: CapabilitySource, folder: string, builder: IndexBuilder): Promise<void> {
   const definition = await readDefinition(folder, 'executor');
   if (definition.kind === 'missing') return builder.error(`${folder} has no executor.yaml`);
-  if (definition.kind === 'broken') return builder.error(`${definition.file} ${definition.reason}`);
-  const checked = validateExecutor(definition.content, { dir: await realFolder(folder), source });
-  if ('problem' in checked) return builder.error(`${definition.file} ${checked.problem}`);
+  const broken = { names: [basename(folder)], types: null };
+  if (definition.kind === 'broken')
+    return builder.addBroken({ ...broken, text: `${definition.file} ${definition.reason}` });
+  const { content, file } = definition;
+  const checked = validateExecutor(content, { dir: await realFolder(folder), source });
+  if ('problem' in checked) {
+    const { name, supportedTypes } = fieldsOf(content);
+    const names = [...broken.names, name].filter((text) => typeof text === 'string');
+    const written = typeof supportedTypes === 'string' ? [supportedTypes] : supportedTypes;
+    const types = Array.isArray(written) ? written.filter((type) => typeof type === 'string') : null;
+    return builder.addBroken({ names, types, text: `${file} ${checked.problem}` });
+  }
   const executor = checked.value;
   const entry = join(executor.dir, executor.entryPoint);
-  if (!(await isFile(entry)))
-    builder.warning(`${definition.file} names ${entry}, which does not exist; build the executor`);
+  if (!(await isFile(entry))) builder.warning(`${file} names ${entry}, which does not exist; build the executor`);
   builder.addExecutor(executor);
 }
 
@@ -131,6 +142,7 @@ class IndexBuilder {
   readonly #executors: CapabilityExecutor[] = [];
   readonly #capabilities = new Map<string, Capability>();
   readonly #problems: CapabilityProblem[] = [];
+  readonly #broken: BrokenExecutor[] = [];
 
   addExecutor(executor: CapabilityExecutor): void {
     for (const type of executor.supportedTypes) {
@@ -140,6 +152,11 @@ class IndexBuilder {
       }
     }
     this.#executors.push(executor);
+  }
+
+  addBroken(executor: BrokenExecutor): void {
+    if (this.#broken.length < MAX_PROBLEMS) this.#broken.push(executor);
+    this.error(executor.text);
   }
 
   addCapability(capability: Capability): void {
@@ -162,7 +179,12 @@ class IndexBuilder {
 
   index(): CapabilityIndex {
     const capabilities = [...this.#capabilities.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
-    return { executors: this.#executors, capabilities, problems: this.#problems };
+    return {
+      executors: this.#executors,
+      capabilities,
+      problems: this.#problems,
+      brokenExecutors: this.#broken,
+    };
   }
 
   #note(problem: CapabilityProblem): void {
@@ -170,20 +192,18 @@ class IndexBuilder {
   }
 }
 
-/** Returns a capability and its executor. Throws `CAPABILITY_NOT_FOUND` or `EXECUTOR_NOT_FOUND`. */
+/** Returns a capability and its executor. Throws `CAPABILITY_NOT_FOUND`, `EXECUTOR_NOT_FOUND` or `INVALID_ACTION_BLOCK`. */
 export function chooseCapability(
   index: CapabilityIndex,
   type: string,
   name: string,
 ): { readonly capability: Capability; readonly executor: CapabilityExecutor } {
   const capability = findCapability(index, type, name);
-  const executor = executorFor(index, type, capability?.executor ?? null);
+  const pinned = capability?.executor ?? null;
+  const executor = executorFor(index, type, pinned);
   if (executor === null) {
-    const required = capability?.executor;
-    const which = required
-      ? `named ${required}, which the ${type} ${name} requires`
-      : `for capabilities of type ${type}`;
-    throw new BatonError('EXECUTOR_NOT_FOUND', `there is no executor ${which}${skipped(index)}`, { type, name });
+    const which = pinned ? `named ${pinned}, which the ${type} ${name} requires` : `for capabilities of type ${type}`;
+    throw missingExecutor(index, type, pinned, which);
   }
   if (capability === null) {
     throw new BatonError('CAPABILITY_NOT_FOUND', `there is no ${type} named ${name}${skipped(index)}`, { type, name });
@@ -191,15 +211,41 @@ export function chooseCapability(
   return { capability, executor };
 }
 
+/** Throws `EXECUTOR_NOT_FOUND` or `INVALID_ACTION_BLOCK`. */
 export function chooseExecutor(index: CapabilityIndex, name: string): CapabilityExecutor {
   const executor = executorFor(index, '', name);
-  if (executor !== null) return executor;
-  throw new BatonError('EXECUTOR_NOT_FOUND', `there is no executor named ${name}${skipped(index)}`, { name });
+  if (executor === null) throw missingExecutor(index, '', name, `named ${name}`);
+  return executor;
+}
+
+function missingExecutor(index: CapabilityIndex, type: string, pinned: string | null, which: string): BatonError {
+  const broken = brokenExecutorFor(index, type, pinned);
+  if (broken !== null)
+    return new BatonError('INVALID_ACTION_BLOCK', `there is no valid executor ${which}: ${broken.text}`);
+  return new BatonError('EXECUTOR_NOT_FOUND', `there is no executor ${which}${skipped(index)}`);
 }
 
 /** Reads the definition of an executor again, because it may have changed. Throws `INVALID_ACTION_BLOCK`. */
 export async function freshExecutor({ dir, source }: CapabilityExecutor): Promise<CapabilityExecutor> {
-  const definition = await readDefinition(dir, 'executor');
+  return validated(await readDefinition(dir, 'executor'), dir, source);
+}
+
+const NO_DEFINITION = { version: '', description: '', supportedTypes: [], author: '' };
+
+/**
+ * The executor in a folder of the workspace. Without an executor.yaml its entry point is dist/index.js. The agent can write to the
+ * folder, so its files are opened by `open`, which confines them to the workspace. Throws `INVALID_ACTION_BLOCK`.
+ */
+export async function executorInFolder(
+  dir: string,
+  open: (path: string) => Promise<FileHandle>,
+): Promise<CapabilityExecutor> {
+  const definition = await readDefinition(dir, 'executor', open);
+  if (definition.kind !== 'missing') return validated(definition, dir, 'project');
+  return { ...NO_DEFINITION, name: basename(dir), entryPoint: 'dist/index.js', dir, source: 'project' };
+}
+
+function validated(definition: Definition, dir: string, source: CapabilitySource): CapabilityExecutor {
   if (definition.kind === 'missing') throw new BatonError('INVALID_ACTION_BLOCK', `${dir} has no executor.yaml`);
   if (definition.kind === 'broken')
     throw new BatonError('INVALID_ACTION_BLOCK', `${definition.file} ${definition.reason}`);

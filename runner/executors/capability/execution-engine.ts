@@ -1,18 +1,21 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { CapabilityIndex } from '../../../src/domain/capabilities.js';
-import { toBatonError } from '../../../src/domain/errors.js';
+import { join, resolve } from 'node:path';
+import { type CapabilityExecutor, type CapabilityIndex, executorFor } from '../../../src/domain/capabilities.js';
+import { BatonError, toBatonError } from '../../../src/domain/errors.js';
 import type { ContainedProcess } from '../../contain/process.js';
 import type { StepContext } from '../executor.js';
 import { FairScheduler } from '../read-lines.js';
 import { answerRequest } from './api/dispatch.js';
+import { openToRead, realInside } from './api/workspace-files.js';
 import { type CapabilityOrder, capabilityParams, checkOrder, type ExecutorOrder } from './capability-order.js';
 import { ChildExecutions, type ExecutionPosition, type ExecutionStarter } from './child-executions.js';
-import { chooseCapability, chooseExecutor, freshExecutor } from './definitions.js';
+import { chooseCapability, chooseExecutor, executorInFolder, freshExecutor } from './definitions.js';
 import { type ExecutionEnd, failExecution } from './execution-end.js';
 import { ExecutionRegistry, newExecutionId } from './execution-registry.js';
 import { CapabilityHub } from './hub.js';
 import { runSideExecution, type SideExecutionSpec } from './side-execution.js';
+
+const MAX_REPORTS = 20;
 
 interface Launch extends ExecutorOrder {
   readonly id: string;
@@ -48,14 +51,14 @@ export class ExecutionEngine implements ExecutionStarter {
     });
   }
 
-  /** Starts an executor without a capability. Never rejects. */
+  /** Starts an executor without a capability, by its name or its folder. Never rejects. */
   startExecutor(
     id: string,
     order: ExecutorOrder & { readonly name: string },
     position: ExecutionPosition,
   ): Promise<ExecutionEnd> {
     return this.#endOf(async () => {
-      const executor = await freshExecutor(chooseExecutor(await this.indexFor(position.context), order.name));
+      const executor = await this.#executorOf(order.name, position.context);
       return await this.#launch({ id, type: null, executor, ...order }, position);
     });
   }
@@ -86,6 +89,21 @@ export class ExecutionEngine implements ExecutionStarter {
     await Promise.all(this.#running.values());
     await Promise.all(this.#leaving);
     await this.#hub.close();
+  }
+
+  /** The name of an executor, the folder of one, or a folder of the workspace. A name may contain a slash. Throws `BatonError`. */
+  async #executorOf(name: string, context: StepContext): Promise<CapabilityExecutor> {
+    const index = await this.indexFor(context);
+    const known = executorFor(index, '', name);
+    if (known !== null || !name.includes('/')) return freshExecutor(known ?? chooseExecutor(index, name));
+    const { workspace } = context;
+    const defined = index.executors.findLast(({ dir }) => dir === resolve(workspace, name));
+    if (defined !== undefined) return freshExecutor(defined);
+    const folder = await realInside(workspace, name).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') throw new BatonError('ACTION_BLOCK_NOT_FOUND', `${name} does not exist`);
+      throw error;
+    });
+    return executorInFolder(folder, (path) => openToRead(workspace, path));
   }
 
   async #endOf(execution: () => Promise<ExecutionEnd>): Promise<ExecutionEnd> {
@@ -120,6 +138,12 @@ export class ExecutionEngine implements ExecutionStarter {
     const children = new ChildExecutions(this, id, position);
     const commands = new Set<Promise<ContainedProcess>>();
     const searches = { last: Promise.resolve() };
+    const reported = new Set<string>();
+    const report = (problem: string) => {
+      if (reported.has(problem) || reported.size >= MAX_REPORTS) return;
+      reported.add(problem);
+      context.warn('an executor used what is not offered', { execution_id: id, executor: executor.name, problem });
+    };
     this.registry.begin({ id, sideExecutionId: sideId, type, name, executor: executor.name, parentId, depth }, context);
     const spec: SideExecutionSpec = { id: sideId, executionId: id, executor, params, context, signal, timeoutMs };
     const { end, gone } = await runSideExecution(spec, {
@@ -130,7 +154,7 @@ export class ExecutionEngine implements ExecutionStarter {
       onStopping: () => this.registry.changeStatus(id, 'stopping'),
       answer: (request, ended) =>
         answerRequest(request, {
-          ...{ executionId: id, context, commands, searches, signal: ended },
+          ...{ executionId: id, context, commands, searches, report, signal: ended },
           executions: children.api(ended),
         }),
     });

@@ -1,4 +1,10 @@
-import { type Capability, type CapabilityIndex, executorFor, findCapability } from '../../domain/capabilities.js';
+import {
+  brokenExecutorFor,
+  type Capability,
+  type CapabilityIndex,
+  executorFor,
+  findCapability,
+} from '../../domain/capabilities.js';
 import { isMap } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import { suggestName } from '../problems.js';
@@ -72,6 +78,13 @@ function checkExecutor(
 ): void {
   const pinned = capability?.executor ?? null;
   if (executorFor(index, type, pinned) !== null) return;
+  const broken = brokenExecutorFor(index, type, pinned);
+  if (broken !== null) {
+    const which = pinned === null ? `for capabilities of type ${quoted(type)}` : quoted(pinned);
+    const problem = `${nameOf(node)}: the executor ${which} is invalid: ${broken.text}`;
+    faults.add(valuePosition(node.keys, ['type']), problem, 'INVALID_ACTION_BLOCK');
+    return;
+  }
   const known =
     pinned === null ? index.executors.flatMap((one) => one.supportedTypes) : index.executors.map((one) => one.name);
   const near = nearestWord(pinned ?? type, known);

@@ -38,6 +38,7 @@ const INDEX: CapabilityIndex = {
     { level: 'warning', text: 'power is odd' },
     { level: 'error', text: 'something about talents' },
   ],
+  brokenExecutors: [],
 };
 const capabilities = async () => INDEX;
 const step = (keys: string) => `steps: [{id: a, kind: capability, ${keys}}]`;
@@ -70,6 +71,26 @@ test('a type without an executor is EXECUTOR_NOT_FOUND with the executors that a
   expect(error.message).toContain('no executor runs capabilities of type "power"');
   expect(error.message).toContain('/p/executors/powers/executor.yaml has no entryPoint for power');
   expect(error.message).not.toMatch(/odd|talents/);
+});
+
+test.each([
+  ['of its type', 'type: power, name: orphan', { names: ['p'], types: ['power'] }],
+  ['that nothing can be read of', 'type: power, name: orphan', { names: ['p'], types: null }],
+  ['that the capability names', 'type: skill, name: pinned', { names: ['skils'], types: null }],
+])('a malformed executor %s is INVALID_ACTION_BLOCK', async (_, keys, broken) => {
+  const index = { ...INDEX, brokenExecutors: [{ ...broken, text: '/p/executor.yaml is not valid YAML' }] };
+
+  const error = await faultOf(step(keys), { capabilities: async () => index });
+
+  expect(error.code).toBe('INVALID_ACTION_BLOCK');
+  expect(error.message).toContain('/p/executor.yaml is not valid YAML');
+});
+
+test('a malformed executor of another type changes nothing', async () => {
+  const broken = { names: ['p'], types: ['talent'], text: '/p/executor.yaml has no `name`' };
+  const capabilities = async () => ({ ...INDEX, brokenExecutors: [broken] });
+
+  expect((await faultOf(step('type: power, name: orphan'), { capabilities })).code).toBe('EXECUTOR_NOT_FOUND');
 });
 
 test('a missing pinned executor is EXECUTOR_NOT_FOUND with the nearest name', async () => {

@@ -13,6 +13,8 @@ export interface ApiSession {
   readonly executions: ExecutionApi;
   /** Its shell commands that run or are being started. */
   readonly commands: Set<Promise<ContainedProcess>>;
+  /** Writes to the log, once for each text: what the executor asked for and did not get. */
+  report(problem: string): void;
   /** Its last search. Searches run one after the other, because each is a process. Never rejects. */
   readonly searches: { last: Promise<unknown> };
 }
@@ -20,14 +22,24 @@ export interface ApiSession {
 /** The executions that an execution may start and watch. */
 export interface ExecutionApi {
   startCapability(order: ChildCapabilityOrder): Promise<JsonObject>;
-  /** By the name of an executor. */
+  /** By the name of an executor, or by its folder. */
   startExecutor(order: ChildOrder & { readonly name: string }): Promise<JsonObject>;
   startCode(order: ChildOrder & { readonly code: string }): Promise<JsonObject>;
   /** Stops an execution that this execution started itself. */
   stop(executionId: string): Promise<JsonObject>;
   status(executionId: string): JsonObject;
   active(): Json;
-  list(type: string | null): Promise<Json>;
+  list(filter: CapabilityFilter): Promise<Json>;
+  /** Without a type, the first capability of this name. */
+  detail(name: string, type: string | null): Promise<JsonObject>;
+  executors(): Promise<Json>;
+}
+
+export interface CapabilityFilter {
+  readonly type: string | null;
+  /** At least one of them. */
+  readonly tags: readonly string[] | null;
+  readonly author: string | null;
 }
 
 export interface ChildOrder {
@@ -58,6 +70,8 @@ export interface ApiModule {
   readonly types: readonly string[];
   /** By action. An action name is also accepted as `type`, which is how terminal and chat are called. */
   readonly actions: { readonly [action: string]: ApiAction };
+  /** The arguments of each action. Others are reported and ignored. */
+  readonly takes: { readonly [action: string]: readonly string[] };
   /** Other names of actions on the wire. */
   readonly aliases?: { readonly [action: string]: string };
   /** The `type` of an answer that is not `<action>Response`. */

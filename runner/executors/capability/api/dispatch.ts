@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { type Fields, fieldsOf, type Json, type JsonObject } from '../../../../src/domain/json.js';
+import { type Fields, fieldsOf, type Json, type JsonObject, listOf } from '../../../../src/domain/json.js';
 import {
   type ApiAction,
   type ApiModule,
@@ -21,13 +21,21 @@ export async function answerRequest(request: Fields, session: ApiSession): Promi
   const action = findAction(request);
   const head = { type: action?.answerType ?? 'errorResponse', requestId: requestIdOf(request.requestId) };
   const refuse = (error: string, code?: string) => ({ ...head, success: false, error, ...(code ? { code } : {}) });
-  if (action === null) return refuse(`unsupported: ${nameOf(request)} is not offered here`);
+  const refuseCall = (reason: string) => {
+    // The published SDK expects no answer to some of its calls, so the answer alone would reach nobody.
+    session.report(`${nameOf(request)}: ${reason}`);
+    return refuse(`unsupported: ${reason}`);
+  };
+  if (action === null) return refuseCall(`${nameOf(request)} is not offered here`);
   const { module } = action.module;
   if (!session.context.config.capabilities.modules.includes(module)) {
-    return refuse(`unsupported: ${module} is not in capabilities.modules`);
+    return refuseCall(`${module} is not in capabilities.modules`);
   }
+  const ignored = ignoredArguments(request, action);
+  if (ignored !== '') session.report(`${nameOf(request)}: these arguments have no effect here: ${ignored}`);
+  const note = ignored === '' ? {} : { message: `these arguments have no effect here: ${ignored}` };
   try {
-    return { success: true, ...(await action.run(contentOf(request), session)), ...head };
+    return { success: true, ...note, ...(await action.run(contentOf(request), session)), ...head };
   } catch (error) {
     const { message, code } = fieldsOf(error);
     const text = typeof message === 'string' ? message : String(error);
@@ -36,6 +44,7 @@ export async function answerRequest(request: Fields, session: ApiSession): Promi
 }
 
 interface RequestedAction {
+  readonly name: string;
   readonly module: ApiModule;
   readonly run: ApiAction;
   readonly answerType: string;
@@ -49,7 +58,7 @@ function findAction({ type, action }: Fields): RequestedAction | null {
     const written = isOfModule ? action : type;
     const name = typeof written === 'string' ? (own(module.aliases, written) ?? written) : '';
     const run = own(module.actions, name);
-    if (run) return { module, run, answerType: own(module.answers, name) ?? `${name}Response` };
+    if (run) return { name, module, run, answerType: own(module.answers, name) ?? `${name}Response` };
   }
   return null;
 }
@@ -64,6 +73,21 @@ function contentOf({ type: _, action: __, ...fields }: Fields): ApiRequest {
   const { message } = fields;
   if (typeof message === 'string') return { fields, text: message };
   return { fields: message === undefined || message === null ? fields : fieldsOf(message), text: null };
+}
+
+const MAX_SHOWN = 10;
+
+/** The names of arguments that the action does not know. The SDK sends some with the values that mean nothing. */
+function ignoredArguments(request: Fields, { name, module }: RequestedAction): string {
+  const { message, type: _, action: __, requestId: ___, ...others } = request;
+  const given = { ...others, ...fieldsOf(message) };
+  const known = own(module.takes, name) ?? [];
+  const hasValue = (value: unknown) => value !== undefined && value !== null && value !== false && value !== '';
+  const names = Object.keys(given).filter((key) => !known.includes(key) && hasValue(given[key]));
+  return names
+    .slice(0, MAX_SHOWN)
+    .map((key) => key.slice(0, 100))
+    .join(', ');
 }
 
 function requestIdOf(id: unknown): Json {
@@ -81,7 +105,11 @@ const MAX_TEXT_CHARACTERS = 8_000;
 const sendMessage: ApiAction = async ({ fields, text }, { context, executionId }) => {
   const message = text ?? fields.text ?? fields.message;
   if (typeof message !== 'string') throw badRequest('message must be text');
-  context.audit('capability_message', { execution_id: executionId, text: message.slice(0, MAX_TEXT_CHARACTERS) });
+  const payload = fields.payload === undefined ? '{}' : (JSON.stringify(fields.payload) ?? '{}');
+  context.audit('capability_message', {
+    ...{ execution_id: executionId, text: message.slice(0, MAX_TEXT_CHARACTERS) },
+    ...(payload === '{}' || payload === 'null' ? {} : { payload: payload.slice(0, MAX_TEXT_CHARACTERS) }),
+  });
   return {};
 };
 
@@ -101,6 +129,7 @@ const CHAT_API: ApiModule = {
     askQuestion: refuseMessages,
   },
   aliases: { waitforReply: 'waitForReply', confirmationRequest: 'askQuestion' },
+  takes: { sendMessage: ['text', 'payload'] },
 };
 
 const PROJECT_API: ApiModule = {
@@ -112,10 +141,11 @@ const PROJECT_API: ApiModule = {
       projectName: basename(context.workspace),
     }),
     getProjectFiles: async (_, session) => {
-      const { results, truncated } = await searchWorkspace({ mode: 'list', pattern: '', path: '.' }, session);
+      const { results, truncated } = await searchWorkspace({ mode: 'list', path: '.' }, session);
       return { files: results.map(({ path }) => path), truncated };
     },
   },
+  takes: {},
 };
 
 const start =
@@ -128,9 +158,17 @@ const start =
 
 const list =
   (fixedType: string | null): ApiAction =>
-  async ({ fields }, { executions }) => ({
-    capabilities: await executions.list(fixedType ?? typeOf(fields)),
-  });
+  async ({ fields }, { executions }) => {
+    const { type: _, tags, author, ...others } = fieldsOf(fields.filter);
+    const unknown = Object.keys(others);
+    if (unknown.length > 0) throw badRequest(`the filter may have type, tags and author, not ${unknown.join(', ')}`);
+    const filter = {
+      type: fixedType ?? typeOf(fields),
+      tags: tags === undefined || tags === null ? null : listOf(tags).filter((tag) => typeof tag === 'string'),
+      author: typeof author === 'string' ? author : null,
+    };
+    return { capabilities: await executions.list(filter) };
+  };
 
 function typeOf(fields: Fields): string | null {
   return optionalText(fields, 'capabilityType', 'type') ?? optionalText(fieldsOf(fields.filter), 'type');
@@ -140,6 +178,10 @@ function typeOf(fields: Fields): string | null {
 const refuseAgents: ApiAction = async () => {
   throw badRequest('an executor cannot start agents; let a step of the workflow do that');
 };
+
+const CAPABILITY = ['capabilityName', 'name', 'capabilityType', 'type'];
+const START = ['params', 'timeout', 'wait'];
+const SIDE_EXECUTION = ['sideExecutionId', 'executionId'];
 
 const CAPABILITY_API: ApiModule = {
   module: 'capability',
@@ -151,11 +193,25 @@ const CAPABILITY_API: ApiModule = {
     startTalent: start('talent'),
     listCapabilities: list(null),
     listSkills: list('skill'),
+    getCapabilityDetail: async (request, { executions }) =>
+      executions.detail(requiredText(request, 'capabilityName', 'name'), typeOf(request.fields)),
+    listExecutors: async (_, { executions }) => ({ executors: await executions.executors() }),
     stopCapability: (request, { executions }) => executions.stop(requiredText(request, 'executionId')),
     getExecutionStatus: async (request, { executions }) => executions.status(requiredText(request, 'executionId')),
     getActiveExecutions: async (_, { executions }) => ({ executions: executions.active() }),
     startAgent: refuseAgents,
     agentEvent: refuseAgents,
+  },
+  takes: {
+    startCapability: [...CAPABILITY, ...START],
+    startSkill: [...CAPABILITY, ...START],
+    startPower: [...CAPABILITY, ...START],
+    startTalent: [...CAPABILITY, ...START],
+    listCapabilities: ['capabilityType', 'type', 'filter'],
+    listSkills: ['filter'],
+    getCapabilityDetail: CAPABILITY,
+    stopCapability: ['executionId'],
+    getExecutionStatus: ['executionId'],
   },
 };
 
@@ -172,6 +228,9 @@ const startCode: ApiAction = (request, { executions }) => {
   return executions.startCode({ ...childOrder(request), code });
 };
 
+const ACTION_BLOCK = ['actionBlockName', 'actionBlockPath', 'name'];
+const CODE = ['code', 'inlineCode'];
+
 const SIDE_EXECUTION_API: ApiModule = {
   module: 'sideExecution',
   types: ['sideExecutionEvent', 'sideExecution'],
@@ -187,6 +246,13 @@ const SIDE_EXECUTION_API: ApiModule = {
       executions.status(requiredText(request, 'sideExecutionId', 'executionId')),
   },
   aliases: { stop: 'stopSideExecution', getStatus: 'getSideExecutionStatus' },
+  takes: {
+    startWithActionBlock: [...ACTION_BLOCK, ...START],
+    startWithCode: [...CODE, ...START],
+    startSideExecution: [...ACTION_BLOCK, ...CODE, ...START],
+    stopSideExecution: SIDE_EXECUTION,
+    getSideExecutionStatus: SIDE_EXECUTION,
+  },
 };
 
 const MODULES: readonly ApiModule[] = [FS_API, TERMINAL_API, PROJECT_API, CAPABILITY_API, SIDE_EXECUTION_API, CHAT_API];

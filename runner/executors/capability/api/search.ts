@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TimeLimit } from '../../../../src/domain/clock.js';
-import { fieldsOf, listOf } from '../../../../src/domain/json.js';
+import { globSource } from '../../../../src/domain/glob.js';
+import { fieldsOf, type JsonObject, listOf } from '../../../../src/domain/json.js';
 import { captureOutput } from '../../../contain/capture-output.js';
 import type { ContainedProcess } from '../../../contain/process.js';
 import { type ApiSession, badRequest } from './api.js';
@@ -12,24 +13,55 @@ const PROGRAM = fileURLToPath(new URL('search-child.mjs', import.meta.url));
 const LIMIT_MS = 20_000;
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 const MAX_PATTERN_CHARACTERS = 2_000;
+const MAX_GLOBS = 200;
+const DEFAULT_ENTRIES = 1_000;
 
 export interface SearchOrder {
-  readonly mode: 'list' | 'text' | 'regex';
-  readonly pattern: string;
+  /** `entries`: the entries of one folder, not those below. The other modes look at files. */
+  readonly mode: 'list' | 'text' | 'regex' | 'entries';
   readonly path: string;
+  readonly pattern?: string;
+  readonly ignoreCase?: boolean;
+  /** Globs. Absent or empty: all files, and none. */
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  /** A glob from the workspace that every file must match exactly. */
+  readonly within?: string | null;
+  /** Also in folders below; true by default. */
+  readonly recursive?: boolean;
+  /** Leaves out .git and node_modules below the folder; true by default. */
+  readonly defaultExcludes?: boolean;
+  /** For `entries`. */
+  readonly showHidden?: boolean;
+  readonly detailed?: boolean;
+  readonly limit?: number;
 }
 
 export interface SearchResults {
   readonly results: readonly Match[];
   /** More matches exist. */
   readonly truncated: boolean;
+  /** For `entries`. */
+  readonly totalCount: number;
+  readonly stats: JsonObject;
 }
 
-/** `path` is relative to the workspace. A match in the name of a file has no line. */
+/** `path` is relative to the workspace. A match in the name of a file has no line, and entries of folders have other members. */
 interface Match {
   readonly path: string;
   readonly line: number | null;
   readonly text: string | null;
+}
+
+/** Groups matches by file. A file of which only the name matches has no matches. Pure. */
+export function groupByFile(matches: readonly Match[]): JsonObject[] {
+  const files = new Map<string, JsonObject[]>();
+  for (const { path, line, text } of matches) {
+    const lines = files.get(path) ?? [];
+    files.set(path, lines);
+    if (line !== null) lines.push({ line, lineNumber: line, content: text ?? '' });
+  }
+  return [...files].map(([path, lines]) => ({ path, matches: lines }));
 }
 
 /**
@@ -46,15 +78,27 @@ export function searchWorkspace(order: SearchOrder, session: ApiSession): Promis
 async function search(order: SearchOrder, session: ApiSession): Promise<SearchResults> {
   const { context, signal } = session;
   if (signal.aborted) throw badRequest('the execution is over');
-  if (order.pattern.length > MAX_PATTERN_CHARACTERS) {
+  const { mode, pattern = '', include = [], exclude = [], within = null } = order;
+  if ([pattern, within ?? '', ...include, ...exclude].some((text) => text.length > MAX_PATTERN_CHARACTERS)) {
     throw badRequest(`a pattern may have at most ${MAX_PATTERN_CHARACTERS} characters`);
   }
+  if (include.length + exclude.length > MAX_GLOBS) throw badRequest(`a call may have at most ${MAX_GLOBS} globs`);
   const real = await realInside(context.workspace, order.path);
   const isFolder = (await stat(real)).isDirectory();
+  if (mode === 'entries' && !isFolder) throw badRequest(`${order.path} is not a folder`);
   const cwd = isFolder ? real : dirname(real);
   const task = {
-    mode: order.mode,
-    pattern: order.pattern,
+    mode,
+    pattern,
+    ignoreCase: order.ignoreCase ?? false,
+    include: include.map((glob) => globSource(glob)),
+    exclude: exclude.map((glob) => globSource(glob)),
+    within: within === null ? null : globSource(within, true),
+    recursive: order.recursive ?? true,
+    defaultExcludes: order.defaultExcludes ?? true,
+    showHidden: order.showHidden ?? false,
+    detailed: order.detailed ?? false,
+    limit: order.limit ?? DEFAULT_ENTRIES,
     only: isFolder ? null : basename(real),
     prefix: relative(context.workspace, cwd),
   };
@@ -88,7 +132,12 @@ async function outputOf(
 }
 
 function resultsOf(output: string): SearchResults {
-  const { error, results, truncated } = fieldsOf(JSON.parse(output));
+  const { error, results, truncated, totalCount, stats } = fieldsOf(JSON.parse(output));
   if (typeof error === 'string') throw badRequest(error);
-  return { results: listOf(results) as readonly Match[], truncated: truncated === true };
+  return {
+    results: listOf(results) as readonly Match[],
+    truncated: truncated === true,
+    totalCount: typeof totalCount === 'number' ? totalCount : listOf(results).length,
+    stats: fieldsOf(stats) as JsonObject,
+  };
 }

@@ -19,7 +19,9 @@ const runCommand: ApiAction = async ({ fields, text }, session) => {
   const starting = context.launch(command);
   commands.add(starting);
   try {
-    return await untilEnd(await starting, command, session);
+    const end = await untilEnd(await starting, command, session);
+    const isQuiet = fields.returnEmptyStringOnSuccess === true && end.exitCode === 0;
+    return isQuiet ? { ...end, stdout: '' } : end;
   } finally {
     commands.delete(starting);
   }
@@ -67,6 +69,7 @@ export const TERMINAL_API: ApiModule = {
   types: ['terminalEvent'],
   actions: { executeCommand: runCommand, executeCommandRunUntilError: runCommand, sendManualInterrupt: interrupt },
   aliases: { sendInterruptToTerminal: 'sendManualInterrupt' },
+  takes: { executeCommand: ['command', 'returnEmptyStringOnSuccess'], executeCommandRunUntilError: ['command'] },
   answers: {
     executeCommand: 'commandFinish',
     executeCommandRunUntilError: 'commandError',

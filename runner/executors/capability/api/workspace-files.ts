@@ -104,6 +104,18 @@ async function inFolder<T>(
   }
 }
 
+/** Makes a folder. Returns false when it exists already. Throws, also for anything else of this name. */
+export async function makeFolder(path: string, written: string): Promise<boolean> {
+  try {
+    await mkdir(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if ((await lstat(path)).isDirectory()) return false;
+    throw badRequest(`${written} exists and is not a folder`);
+  }
+}
+
 function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
 }

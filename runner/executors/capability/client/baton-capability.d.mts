@@ -55,6 +55,60 @@ export interface SearchMatch {
   readonly text: string | null;
 }
 
+/** Globs: a pattern without a slash matches a name in any folder. */
+export interface ReadManyOptions {
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  /** Folders with all folders below them; true by default. */
+  readonly recursive?: boolean;
+  /** Leaves out .git and node_modules; true by default. */
+  readonly use_default_excludes?: boolean;
+  readonly max_files?: number;
+  readonly max_total_size?: number;
+}
+
+export interface ListDirectoryOptions {
+  readonly ignore?: readonly string[];
+  readonly show_hidden?: boolean;
+  /** With size, permissions and time. */
+  readonly detailed?: boolean;
+  readonly limit?: number;
+}
+
+export interface DirectoryEntry {
+  readonly name: string;
+  readonly path: string;
+  readonly type: 'file' | 'directory' | 'symlink' | 'other';
+  readonly isHidden: boolean;
+  readonly size?: number;
+  readonly permissions?: string;
+  readonly modifiedTime?: string;
+}
+
+export interface GrepOptions {
+  readonly includePattern?: string;
+  readonly excludePattern?: string;
+  /** True by default. */
+  readonly caseSensitive?: boolean;
+}
+
+export interface CapabilityFilter {
+  readonly type?: string;
+  /** At least one of them. */
+  readonly tags?: readonly string[];
+  readonly author?: string;
+}
+
+export interface CapabilityDescription {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly version: string;
+  readonly description: string;
+  readonly path: string;
+  readonly metadata: { readonly [key: string]: unknown };
+}
+
 export interface ExecutionAnswer {
   readonly success: boolean;
   readonly executionId?: string;
@@ -78,19 +132,24 @@ export function onActionBlockInvocation(handler: InvocationHandler): void;
 
 export const fs: {
   readFile(path: string): Promise<string>;
+  /** Files, folders and globs (`src/**\/*.ts`), together at most 100 files and 8 MiB. */
   readManyFiles(
     paths: readonly string[],
+    options?: ReadManyOptions,
   ): Promise<{ path: string; success: boolean; content: string; error?: string }[]>;
   /** Replaces an existing file and creates missing folders. */
   createFile(path: string, content: string): Promise<void>;
+  /** Creates missing folders above it as well. */
+  createFolder(path: string): Promise<void>;
   /** The file must exist. */
   updateFile(path: string, content: string): Promise<void>;
   deleteFile(path: string): Promise<void>;
   deleteFolder(path: string): Promise<void>;
+  listDirectory(path?: string, options?: ListDirectoryOptions): Promise<DirectoryEntry[]>;
   /** Searches contents and names for plain text. Skips .git and node_modules, unless `path` is inside one. */
-  searchFiles(query: string, path?: string): Promise<SearchMatch[]>;
+  searchFiles(query: string, path?: string, options?: { readonly filePattern?: string }): Promise<SearchMatch[]>;
   /** A regular expression, line by line. */
-  grepSearch(pattern: string, path?: string): Promise<SearchMatch[]>;
+  grepSearch(pattern: string, path?: string, options?: GrepOptions): Promise<SearchMatch[]>;
 };
 
 export const terminal: {
@@ -116,15 +175,18 @@ export const capability: {
   startSkill: Start;
   startPower: Start;
   startTalent: Start;
-  listCapabilities(type?: string): Promise<{ name: string; type: string; version: string; description: string }[]>;
-  listSkills(): Promise<{ name: string; type: string; version: string; description: string }[]>;
+  /** All of a type, or those that match a filter. */
+  listCapabilities(filter?: string | CapabilityFilter): Promise<CapabilityDescription[]>;
+  listSkills(): Promise<CapabilityDescription[]>;
+  getCapabilityDetail(name: string, type?: string): Promise<CapabilityDescription>;
+  listExecutors(): Promise<{ name: string; supportedTypes: string[]; entryPoint: string; path: string }[]>;
   stopCapability(executionId: string): Promise<ExecutionAnswer>;
   getExecutionStatus(executionId: string): Promise<ExecutionAnswer>;
   getActiveExecutions(): Promise<{ [key: string]: unknown }[]>;
 };
 
 export const sideExecution: {
-  /** `name` is the name of an executor. */
+  /** `name` is the name of an executor, its folder, or a folder of the workspace with executor.yaml or dist/index.js. */
   startWithActionBlock: Start;
   startWithCode: Start;
   stop(sideExecutionId: string): Promise<ExecutionAnswer>;

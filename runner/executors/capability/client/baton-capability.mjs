@@ -128,15 +128,30 @@ async function start(type, action, message) {
 
 const fsCall = (action, message) => call('fsEvent', action, message);
 
+/** One entry for each matching line, or for a file of which only the name matches. */
+const linesOf = ({ results }) =>
+  results.flatMap(({ path, matches }) =>
+    matches.length === 0
+      ? [{ path, line: null, text: null }]
+      : matches.map(({ lineNumber, content }) => ({ path, line: lineNumber, text: content })),
+  );
+
+const readManyFiles = async (paths, options) => {
+  const { results } = await fsCall('readManyFiles', { ...options, paths });
+  return results.map((file) => ({ content: '', ...file, success: file.error === undefined }));
+};
+
 export const fs = {
   readFile: async (path) => (await fsCall('readFile', { filePath: path })).content,
-  readManyFiles: async (paths) => (await fsCall('readManyFiles', { paths })).files,
+  readManyFiles,
   createFile: async (path, content) => void (await fsCall('createFile', { filePath: path, source: content })),
+  createFolder: async (path) => void (await fsCall('createFolder', { folderPath: path })),
   updateFile: async (path, content) => void (await fsCall('updateFile', { filePath: path, newContent: content })),
   deleteFile: async (path) => void (await fsCall('deleteFile', { filePath: path })),
   deleteFolder: async (path) => void (await fsCall('deleteFolder', { folderPath: path })),
-  searchFiles: async (query, path) => (await fsCall('searchFiles', { query, path })).results,
-  grepSearch: async (pattern, path) => (await fsCall('grepSearch', { pattern, path })).results,
+  listDirectory: async (path, options) => (await fsCall('listDirectory', { ...options, path })).entries,
+  searchFiles: async (query, path, options) => linesOf(await fsCall('searchFiles', { ...options, query, path })),
+  grepSearch: async (pattern, path, options) => linesOf(await fsCall('grepSearch', { ...options, pattern, path })),
 };
 
 const run = async (action, command) => {
@@ -163,7 +178,12 @@ export const capability = {
   startSkill: (name, params, timeout, options) => startCapability(name, 'skill', params, timeout, options),
   startPower: (name, params, timeout, options) => startCapability(name, 'power', params, timeout, options),
   startTalent: (name, params, timeout, options) => startCapability(name, 'talent', params, timeout, options),
-  listCapabilities: async (type) => (await call('capabilityEvent', 'listCapabilities', { type })).capabilities,
+  getCapabilityDetail: async (capabilityName, capabilityType) =>
+    (await call('capabilityEvent', 'getCapabilityDetail', { capabilityName, capabilityType })).capability,
+  listExecutors: async () => (await call('capabilityEvent', 'listExecutors')).executors,
+  listCapabilities: async (filter) =>
+    (await call('capabilityEvent', 'listCapabilities', typeof filter === 'string' ? { type: filter } : { filter }))
+      .capabilities,
   listSkills: async () => (await call('capabilityEvent', 'listSkills')).capabilities,
   stopCapability: (executionId) => start('capabilityEvent', 'stopCapability', { executionId }),
   getExecutionStatus: (executionId) => start('capabilityEvent', 'getExecutionStatus', { executionId }),

@@ -120,7 +120,7 @@ describe('executor.yaml', () => {
   });
 
   test('S3-18 missing folders are not a problem', async () => {
-    expect(await discover()).toEqual({ executors: [], capabilities: [], problems: [] });
+    expect(await discover()).toEqual({ executors: [], capabilities: [], problems: [], brokenExecutors: [] });
   });
 
   test.each([

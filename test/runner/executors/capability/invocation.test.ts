@@ -257,6 +257,25 @@ describe('a refused start', () => {
     expect(bench.processes).toEqual([]);
   });
 
+  test('S3-55 a malformed executor.yaml that a capability needs is INVALID_ACTION_BLOCK', async () => {
+    const bench = await capabilityBench(ECHO);
+    const definition = (name: string, text: string) =>
+      write(join(bench.folder, 'executors', name, 'executor.yaml'), text);
+    definition('reviewer', 'name: reviewer\nsupportedTypes: review\n');
+    definition('typed', 'supportedTypes: [talent]\n');
+    addCapability(bench.folder, 'power', 'pins', { executor: 'reviewer' });
+    addCapability(bench.folder, 'talent', 'sings');
+    addCapability(bench.folder, 'gift', 'other');
+
+    expect(errorOf(await bench.execute('pins'))).toMatchObject({
+      code: 'INVALID_ACTION_BLOCK',
+      message: expect.stringMatching(/reviewer\/executor\.yaml needs `supportedTypes`/),
+    });
+    expect(errorOf(await bench.execute('sings', {}, 'talent')).code).toBe('INVALID_ACTION_BLOCK');
+    expect(errorOf(await bench.execute('other', {}, 'gift')).code).toBe('EXECUTOR_NOT_FOUND');
+    expect(bench.processes).toEqual([]);
+  });
+
   test('S3-55 a definition that became invalid after discovery is INVALID_ACTION_BLOCK', async () => {
     const bench = await capabilityBench(ECHO);
     addCapability(bench.folder, 'power', 'b');

@@ -1,15 +1,28 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { symlinkSync } from 'node:fs';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
+import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { CapabilityHub, type Ticket } from '../../../../runner/executors/capability/hub.js';
 import { Peer } from '../../../../runner/executors/capability/peer.js';
 import type { Fields } from '../../../../src/domain/json.js';
 import { FakeClock } from '../../../support/fake-clock.js';
-import { capabilityBench, errorOf, outputOf } from './harness.js';
+import {
+  addCapability,
+  addExecutor,
+  CAP_ID,
+  type CapabilityBench,
+  capabilityBench,
+  errorOf,
+  handler,
+  outputOf,
+  SIDE_ID,
+  write,
+} from './harness.js';
 
 const require = createRequire(import.meta.url);
 
@@ -156,13 +169,214 @@ describe('the protocol, without the client', () => {
       { success: false, code: 'PROCESS_CRASHED' },
       { success: true },
       { success: true },
-      { success: true, results: [{ path: 'b', text: 'hi' }] },
-      { success: true, files: [{ content: 'hi' }] },
+      { success: true, results: [{ path: 'b', matches: [{ line: 1, lineNumber: 1, content: 'hi' }] }] },
+      { success: true, results: [{ path: 'b', content: 'hi' }], summary: { total: 1, successful: 1, failed: 0 } },
       { type: 'commandFinish', exitCode: 2 },
       { type: 'terminalInterrupted', interrupted: 0 },
       { success: true },
       { success: false, error: expect.stringMatching(/cannot receive/) },
     ]);
+  });
+
+  /** An executor that sends these requests one after the other, and answers with the answers. */
+  const asking = (requests: readonly Fields[]) =>
+    bare(`
+      const asked = ${JSON.stringify(requests)};
+      const ask = () => {
+        const at = messages.length - 1;
+        if (at < asked.length) return send({ ...asked[at], requestId: at });
+        send({ type: 'actionBlockComplete', sideExecutionId: env.SIDE_EXECUTION_ID, result: messages.slice(1) });
+        socket.close();
+      };
+      socket.on('message', ask);
+      ask();`);
+  const answersTo = async (bench: CapabilityBench) =>
+    outputOf(await bench.execute('try')) as unknown as readonly Fields[];
+  const fs = (action: string, message: Fields) => ({ type: 'fsEvent', action, message });
+
+  test('S3-63 files are searched, listed and read in the shapes of the published SDK, with all of its arguments', async () => {
+    const many = (message: Fields) => fs('read_many_files', message);
+    const bench = await capabilityBench(
+      asking([
+        fs('searchFiles', { path: '.', regex: 'TO.O', filePattern: '*.ts' }),
+        fs('grep_search', { path: 'src', query: 'todo', includePattern: '*.{ts,md}', caseSensitive: false }),
+        fs('grep_search', { path: '.', query: 'TODO', excludePattern: 'src/deep, *.md', caseSensitive: true }),
+        many({ paths: ['src/**/*.ts', 'gone', '../out'] }),
+        many({ paths: ['src'], include: ['*.ts'], exclude: ['deep'], include_metadata: true }),
+        many({ paths: ['.'], recursive: false }),
+        many({ paths: ['.'], use_default_excludes: false, max_files: 1 }),
+        many({ paths: ['src/a.ts', 'src/b.md'], max_total_size: 10 }),
+        fs('createFolder', { folderName: 'new', folderPath: 'made' }),
+        fs('createFolder', { folderName: 'new', folderPath: 'made' }),
+        fs('listDirectory', { path: '.', detailed: true, limit: 2 }),
+        fs('listDirectory', { path: '.', show_hidden: true, ignore: ['src'] }),
+        fs('fileList', { folderPath: 'src', isRecursive: true }),
+      ]),
+    );
+    write(join(bench.workspace, 'src/a.ts'), 'one\nTODO x\n');
+    write(join(bench.workspace, 'src/b.md'), 'todo y\n');
+    write(join(bench.workspace, 'src/deep/c.ts'), 'TODO z\n');
+    write(join(bench.workspace, 'top.txt'), 'TODO top\n');
+    write(join(bench.workspace, '.git/c.ts'), 'TODO git\n');
+
+    const answers = await answersTo(bench);
+    const listed = (answer: Fields | undefined, list: string, member: string) =>
+      ((answer?.[list] ?? []) as Fields[]).map((item) => item[member]);
+    const paths = (answer: Fields | undefined) => listed(answer, 'results', 'path');
+
+    const line = (lineNumber: number, content: string) => ({ line: lineNumber, lineNumber, content });
+    expect(answers[0]).toMatchObject({
+      type: 'searchFilesResponse',
+      success: true,
+      results: [
+        { path: 'src/a.ts', matches: [line(2, 'TODO x')] },
+        { path: 'src/deep/c.ts', matches: [line(1, 'TODO z')] },
+      ],
+      totalCount: 2,
+      hasMore: false,
+    });
+    expect(paths(answers[1])).toEqual(['src/a.ts', 'src/b.md', 'src/deep/c.ts']);
+    expect(paths(answers[2])).toEqual(['src/a.ts', 'top.txt']);
+    expect(answers[3]).toMatchObject({
+      results: [
+        { path: 'src/a.ts', content: 'one\nTODO x\n' },
+        { path: 'src/deep/c.ts', content: 'TODO z\n' },
+        { path: 'gone', error: expect.stringContaining('gone') },
+        { path: '../out', error: expect.stringContaining('leads out') },
+      ],
+      summary: { total: 4, successful: 2, failed: 2 },
+    });
+    expect(answers[4]?.results).toEqual([
+      { path: 'src/a.ts', content: expect.any(String), stats: { size: 11, modifiedTime: expect.any(String) } },
+    ]);
+    expect(paths(answers[5])).toEqual(['top.txt']);
+    expect(paths(answers[6])).toEqual(['.git/c.ts']);
+    expect(answers[6]).toMatchObject({ truncated: true, message: expect.stringMatching(/were not read/) });
+    expect(answers[7]?.results).toMatchObject([{ error: expect.stringMatching(/not read/) }, { content: 'todo y\n' }]);
+    expect(answers[8]).toMatchObject({ success: true, path: 'made/new', created: true });
+    expect(answers[9]).toMatchObject({ success: true, created: false });
+    expect(answers[10]).toMatchObject({
+      entries: [
+        { name: 'made', path: 'made', type: 'directory', isHidden: false, permissions: expect.any(String) },
+        { name: 'src', type: 'directory' },
+      ],
+      totalCount: 3,
+      hasMore: true,
+      stats: { fileCount: 1, directoryCount: 2, totalSize: 9 },
+    });
+    expect(listed(answers[11], 'entries', 'name')).toEqual(['.git', 'made', 'top.txt']);
+    expect(answers[12]).toMatchObject({ files: ['src/a.ts', 'src/b.md', 'src/deep/c.ts'], recursive: true });
+    expect(bench.warnings).toEqual([]);
+  });
+
+  test('S3-65 S3-73 capabilities, executors and executions are described in the shapes of the published SDK', async () => {
+    const capability = (action: string, fields: Fields) => ({ type: 'capability', action, ...fields });
+    const bench = await capabilityBench('');
+    const code = asking([
+      capability('listCapabilities', { filter: { tags: ['lint', 'other'] } }),
+      capability('listCapabilities', { filter: { author: 'me', type: 'power' } }),
+      capability('listCapabilities', { filter: { colour: 'red' } }),
+      capability('getCapabilityDetail', { capabilityName: 'tagged', capabilityType: 'power' }),
+      capability('getCapabilityDetail', { capabilityName: 'tagged', capabilityType: 'skill' }),
+      capability('listExecutors', {}),
+      capability('getExecutionStatus', { executionId: 'EXECUTION' }),
+    ]).replace('"EXECUTION"', 'invocation.params.executionId');
+    const dir = addExecutor(bench.folder, 'test', code);
+    const tagged = addCapability(bench.folder, 'power', 'tagged', { tags: ['lint'], author: 'me', version: '2.0.0' });
+
+    const answers = await answersTo(bench);
+
+    const described = {
+      ...{ id: 'power/tagged', name: 'tagged', type: 'power', version: '2.0.0', description: '', path: tagged },
+      metadata: { author: 'me', tags: ['lint'], inputs: [], outputs: [] },
+    };
+    expect(answers[0]).toMatchObject({ type: 'listCapabilitiesResponse', capabilities: [described] });
+    expect(answers[1]).toMatchObject({ capabilities: [described] });
+    expect(answers[2]).toMatchObject({ success: false, error: expect.stringContaining('colour') });
+    expect(answers[3]).toMatchObject({ type: 'getCapabilityDetailResponse', success: true, capability: described });
+    expect(answers[4]).toMatchObject({ success: false, code: 'CAPABILITY_NOT_FOUND' });
+    expect(answers[5]?.executors).toContainEqual({
+      ...{ id: 'test', name: 'test', version: '1.0.0', description: '', supportedTypes: ['power'] },
+      ...{ entryPoint: 'dist/index.js', path: dir },
+    });
+    expect(answers[6]).toMatchObject({
+      type: 'getExecutionStatusResponse',
+      success: true,
+      execution: {
+        ...{ id: expect.stringMatching(CAP_ID), capabilityName: 'try', capabilityType: 'power', executorName: 'test' },
+        ...{ sideExecutionId: expect.stringMatching(SIDE_ID), threadId: 'run-1', parentAgentId: 'the-step' },
+        ...{ parentAgentInstanceId: 'run-1-0', startTime: expect.any(Number), status: 'running' },
+      },
+    });
+  });
+
+  test('S3-66 an executor is started by its folder, in the workspace too, and by no folder outside', async () => {
+    const start = (actionBlockPath: string) => ({
+      type: 'sideExecution',
+      action: 'startSideExecution',
+      actionBlockPath,
+    });
+    const bench = await capabilityBench('');
+    const outside = write(join(dirname(bench.workspace), 'outside/dist/index.js'), handler('return "outside";'));
+    const other = addExecutor(bench.folder, 'other', handler('return "other";'), { supportedTypes: ['none'] });
+    write(join(bench.workspace, 'block/executor.yaml'), 'name: block\nsupportedTypes: [x]\nentryPoint: main.js\n');
+    write(join(bench.workspace, 'block/main.js'), handler('return process.cwd();'));
+    write(join(bench.workspace, 'plain/dist/index.js'), handler('return "plain";'));
+    write(join(bench.workspace, 'bad/executor.yaml'), 'name: [');
+    symlinkSync(dirname(dirname(outside)), join(bench.workspace, 'link'));
+    write(join(bench.workspace, 'sneaky/dist/index.js'), '');
+    symlinkSync('/etc/hostname', join(bench.workspace, 'sneaky/executor.yaml'));
+    addExecutor(
+      bench.folder,
+      'test',
+      asking(
+        [other, 'block', './plain', 'bad', 'gone/x', '../outside', 'link/.', 'sneaky/.'].map((path) =>
+          start(path.includes('/') ? path : `./${path}`),
+        ),
+      ),
+    );
+
+    const answers = await answersTo(bench);
+
+    expect(answers).toMatchObject([
+      { success: true, result: 'other' },
+      { success: true, result: join(bench.workspace, 'block') },
+      { success: true, result: 'plain' },
+      { success: false, code: 'INVALID_ACTION_BLOCK' },
+      { success: false, code: 'ACTION_BLOCK_NOT_FOUND' },
+      { success: false, error: expect.stringMatching(/leads out/) },
+      { success: false, error: expect.stringMatching(/leads out/) },
+      { success: false, error: expect.stringMatching(/leads out/) },
+    ]);
+  });
+
+  test('S3-69 what is not offered is named in the log, also where the SDK expects no answer, and no argument is ignored in silence', async () => {
+    const bench = await capabilityBench(
+      asking([
+        { type: 'processStarted' },
+        { type: 'processStarted' },
+        { type: 'executeCommand', message: 'echo hi', returnEmptyStringOnSuccess: true },
+        { type: 'executeCommand', message: 'echo hi', returnEmptyStringOnSuccess: false, executeInMain: true },
+        fs('read_many_files', { paths: ['gone'], separator_format: '---', notifyUser: false }),
+        { type: 'sendMessage', message: 'look', payload: { a: 1 } },
+      ]),
+    );
+
+    const answers = await answersTo(bench);
+
+    expect(answers[0]).toMatchObject({ success: false, error: expect.stringMatching(/^unsupported/) });
+    expect(answers[2]).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(answers[3]).toMatchObject({ stdout: 'hi\n', message: expect.stringMatching(/executeInMain$/) });
+    expect(answers[4]).toMatchObject({ success: true, message: expect.stringMatching(/separator_format$/) });
+    expect(bench.warnings.map(({ fields }) => (fields as Fields).problem)).toEqual([
+      expect.stringContaining('processStarted'),
+      expect.stringContaining('executeInMain'),
+      expect.stringContaining('separator_format'),
+    ]);
+    expect(bench.audits).toContainEqual({
+      kind: 'capability_message',
+      data: expect.objectContaining({ text: 'look', payload: '{"a":1}' }),
+    });
   });
 
   test('S3-69 requests to modules that the workflow disables are refused', async () => {
@@ -192,7 +406,7 @@ describe('the protocol, without the client', () => {
     const bench = await capabilityBench(bare(body));
 
     expect(outputOf(await bench.execute('try'))).toEqual({ code: 1008 });
-    expect(bench.warnings).toHaveLength(1);
+    expect(bench.warnings.filter(({ message }) => /not JSON/.test(message))).toHaveLength(1);
   });
 
   test('a flood of requests is answered in full, and a message over 16 MB ends the connection only', async () => {
