@@ -32,6 +32,7 @@ export function hookVariables(context: HookContext): { readonly [name: string]: 
   return {
     BATON_HOOK: context.hook,
     BATON_HOOKS: SHIPPED_SCRIPTS,
+    BATON_NODE: process.execPath,
     BATON_WORKFLOW_DIR: context.workflowDir,
     BATON_WORKSPACE: context.workspace,
     BATON_RUN_ID: context.runId ?? '',

@@ -5,7 +5,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { forgetOldFiles } from './forget-old-files.mjs';
 
-const ENTRIES = ['src/main', 'src/demo/agent'];
+const ENTRIES = ['src/main', 'src/demo/agent', 'runner/git/program'];
 /** Old chunks are kept for a while: a daemon that was started before a build loads its chunks when it first needs them. */
 const KEEP_MS = 7 * 24 * 3_600_000;
 

@@ -144,6 +144,7 @@ const SETUP_ERRORS = {
     'The workspace was replaced between check and start',
     'Find out what replaces folders below workspace.root.',
   ),
+  git_refused: facts('issue', false, 'Git on a workspace was refused or failed', 'Do what the message says.'),
   workspace_failed: facts(
     'issue',
     false,

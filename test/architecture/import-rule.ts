@@ -60,8 +60,11 @@ function importedFiles(path: string, text: string): string[] {
     });
 }
 
-/** The demo agent already runs inside containment; the demo's repository is created before the daemon starts. */
-const STARTERS: readonly string[] = ['runner/contain/process.ts', 'src/demo/run-child.ts'];
+/**
+ * The demo agent and the git program of hooks already run inside containment; the demo's repository is created before the daemon
+ * starts.
+ */
+const STARTERS: readonly string[] = ['runner/contain/process.ts', 'src/demo/run-child.ts', 'runner/git/git.ts'];
 
 /** The specifiers of all imports, static, dynamic, of types, and re-exports. */
 function importsOf({ code, strings }: SourceText): string[] {

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { check } from '../../src/cli/check.js';
 import { type InitOptions, init } from '../../src/cli/init.js';
 import { createTrackerRegistry } from '../../src/tracker/registry.js';
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
+import { DIST } from '../support/dist.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { load } from '../workflow/workflow-fixture.js';
 import { git, type World, world } from './cli-fixture.js';
@@ -20,7 +20,7 @@ const REGISTRY = createTrackerRegistry([
   },
 ]);
 
-const HOOKS = fileURLToPath(new URL('../../hooks/scripts', import.meta.url));
+const HOOKS = join(DIST, 'hooks/scripts');
 
 const start = (io: World, options: Partial<InitOptions> = {}) =>
   init({ dir: '.', yes: false, command: 'baton', ...options }, io, REGISTRY);

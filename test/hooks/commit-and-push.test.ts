@@ -128,12 +128,12 @@ describe('commit-and-push.sh', () => {
 
   test('git hooks of the repository do not run, because an agent can write them', async () => {
     const { git, ws, push } = await cloned();
-    await mkdir(join(ws, '.husky'));
+    await mkdir(join(ws, 'own-hooks'));
     for (const name of ['pre-commit', 'commit-msg', 'pre-push', 'post-commit']) {
-      await writeFile(join(ws, '.husky', name), '#!/bin/sh\ntouch pwned\n');
-      await chmod(join(ws, '.husky', name), 0o755);
+      await writeFile(join(ws, 'own-hooks', name), '#!/bin/sh\ntouch pwned\n');
+      await chmod(join(ws, 'own-hooks', name), 0o755);
     }
-    await git(ws, 'config', 'core.hooksPath', '.husky');
+    await git(ws, 'config', 'core.hooksPath', 'own-hooks');
 
     await push();
 

@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { branchNames, gitSetup, HOSTILE_TEXTS } from './git-setup.js';
+import { branchNameOf } from '../../runner/git/branch-name.js';
+import { gitSetup, HOSTILE_TEXTS } from './git-setup.js';
 
 describe('clone-or-update.sh', () => {
   test('clones into an empty workspace, on the branch of the issue', async () => {
@@ -14,16 +15,16 @@ describe('clone-or-update.sh', () => {
     expect(await git(ws, 'symbolic-ref', '--short', 'HEAD')).toBe('baton/AB-1');
   });
 
-  test('uses the branch that the tracker suggests and continues from its remote state', async () => {
+  test('SEC-37 a branch that the tracker suggests does not count; work continues from the remote state of our own branch', async () => {
     const { git, commit, seed, remote, workspace, script } = await gitSetup();
-    await git(seed, 'checkout', '--quiet', '-b', 'feature/x');
+    await git(seed, 'checkout', '--quiet', '-b', 'baton/AB-1');
     await commit(seed, 'work', 'begun');
-    await git(seed, 'push', '--quiet', remote, 'feature/x');
+    await git(seed, 'push', '--quiet', remote, 'baton/AB-1');
     const ws = await workspace('AB-1');
 
-    await script('clone-or-update', ws, { branch_name: 'feature/x' });
+    await script('clone-or-update', ws, { branch_name: 'release' });
 
-    expect(await git(ws, 'symbolic-ref', '--short', 'HEAD')).toBe('feature/x');
+    expect(await git(ws, 'symbolic-ref', '--short', 'HEAD')).toBe('baton/AB-1');
     expect(await readFile(join(ws, 'work'), 'utf8')).toBe('begun');
   });
 
@@ -109,7 +110,7 @@ describe('clone-or-update.sh', () => {
 });
 
 describe('worktree-from-cache.sh', () => {
-  test('many concurrent issues get separate worktrees of one cache', async () => {
+  test('many concurrent issues get separate clones of one local repository', async () => {
     const { base, git, workspace, script } = await gitSetup();
     const ids = ['AB-1', 'AB-2', 'AB-3', 'AB-4'];
 
@@ -122,26 +123,12 @@ describe('worktree-from-cache.sh', () => {
       expect(await git(ws, 'symbolic-ref', '--short', 'HEAD')).toBe(`baton/${identifier}`);
       expect(await readdir(ws)).toContain('README');
     }
-    expect(
-      (await readdir(join(base, '.cache/baton/repositories'))).filter((name) => name.endsWith('.git')),
-    ).toHaveLength(1);
+    const own = await readdir(join(base, 'ws/.baton/git'));
+    expect(own.filter((name) => name.endsWith('.git'))).toHaveLength(1);
+    expect(own.filter((name) => name.endsWith('.lock'))).toEqual([]);
   });
 
-  test('removing a workspace releases its branch and keeps its commits', async () => {
-    const { git, commit, workspace, script } = await gitSetup();
-    const ws = await workspace('AB-1');
-    await script('worktree-from-cache', ws);
-    await commit(ws, 'work', 'unpushed');
-    await rm(ws, { recursive: true });
-    await mkdir(ws);
-
-    await script('worktree-from-cache', ws);
-
-    expect(await readFile(join(ws, 'work'), 'utf8')).toBe('unpushed');
-    expect(await git(ws, 'status', '--porcelain')).toBe('');
-  });
-
-  test('a second execution on a dirty worktree changes nothing', async () => {
+  test('a second execution on changed files changes nothing', async () => {
     const { workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
     await script('worktree-from-cache', ws);
@@ -152,10 +139,10 @@ describe('worktree-from-cache.sh', () => {
     expect(await readFile(join(ws, 'README'), 'utf8')).toBe('dirty');
   });
 
-  test('the new worktree can be committed and pushed', async () => {
-    const { base, git, remote, branches, workspace, script } = await gitSetup();
+  test('the new clone can be committed and pushed', async () => {
+    const { git, remote, branches, workspace, script } = await gitSetup();
     const ws = await workspace('AB-1');
-    await script('worktree-from-cache', ws, {}, { BATON_CACHE_DIR: join(base, 'my cache') });
+    await script('worktree-from-cache', ws);
     await writeFile(join(ws, 'new'), 'x');
 
     await script('commit-and-push', ws);
@@ -164,15 +151,16 @@ describe('worktree-from-cache.sh', () => {
     expect(await git(remote, 'show', 'baton/AB-1:new')).toBe('x');
   });
 
-  test('files and other repositories in the workspace are not changed', async () => {
-    const { git, workspace, script } = await gitSetup();
+  test('files in the workspace are not changed, and a worktree of an earlier version says what to do', async () => {
+    const { base, git, seed, workspace, script } = await gitSetup();
     const files = await workspace('AB-1');
     await writeFile(join(files, 'precious'), '');
-    const foreign = await workspace('AB-2');
-    await git(foreign, 'init', '--quiet');
+    const worktree = join(base, 'ws', 'AB-2');
+    await git(seed, 'worktree', 'add', '--quiet', '-b', 'old', worktree);
 
-    await expect(script('worktree-from-cache', files)).rejects.toThrow(/neither empty nor a worktree/);
-    await expect(script('worktree-from-cache', foreign)).rejects.toThrow(/not to the cache/);
+    await expect(script('worktree-from-cache', files)).rejects.toThrow(/neither empty nor a git repository/);
+    await expect(script('worktree-from-cache', worktree)).rejects.toThrow(/earlier version.*remove the folder/);
+    await expect(script('commit-and-push', worktree)).rejects.toThrow(/leads to another repository/);
   });
 });
 
@@ -198,15 +186,15 @@ describe('SEC-10 hostile names and titles', () => {
     },
   );
 
-  test('every text becomes a valid and unique branch name', async () => {
-    const names = await branchNames(HOSTILE_TEXTS);
+  test('every text becomes a valid and unique branch name', () => {
+    const names = HOSTILE_TEXTS.map(branchNameOf);
 
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,120}$/);
     expect(new Set(names).size).toBe(HOSTILE_TEXTS.length);
     expect(names).not.toContain('HEAD');
   });
 
-  test('a valid branch name is not changed', async () => {
-    expect(await branchNames(['feature/AB-1.x_y', 'baton/AB-1'])).toEqual(['feature/AB-1.x_y', 'baton/AB-1']);
+  test('a valid branch name is not changed', () => {
+    expect(['feature/AB-1.x_y', 'baton/AB-1'].map(branchNameOf)).toEqual(['feature/AB-1.x_y', 'baton/AB-1']);
   });
 });

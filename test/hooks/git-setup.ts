@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { hookVariables } from '../../hooks/hook-variables.js';
 import type { Issue } from '../../src/domain/issue.js';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { issue } from '../support/builders.js';
+import { DIST } from '../support/dist.js';
 
 const run = promisify(execFile);
-const SCRIPTS = fileURLToPath(new URL('../../hooks/scripts/', import.meta.url));
+/** The built scripts, because their program is bundled. */
+const SCRIPTS = join(DIST, 'hooks/scripts');
 
 export type Variables = { readonly [name: string]: string };
 
@@ -53,20 +54,16 @@ export async function gitSetup() {
       attempt: null,
       runOutcome: null,
     };
-    const variables = { ...env, ...hookVariables({ ...context, issue: given }), BATON_REPO_URL: remote, ...extra };
+    const variables = {
+      ...{ ...env, ...hookVariables({ ...context, issue: given }), BATON_HOOKS: SCRIPTS, BATON_REPO_URL: remote },
+      ...extra,
+    };
     const { stdout } = await run('bash', ['-c', `bash "$BATON_HOOKS/${name}.sh"`], { cwd, env: variables });
     return stdout;
   };
   const branches = async () =>
     (await git(remote, 'for-each-ref', '--format=%(refname:short)', 'refs/heads')).split('\n');
   return { base, remote, seed, git, commit, workspace, script, branches };
-}
-
-/** The branch name that the scripts derive from each text. */
-export async function branchNames(texts: readonly string[]): Promise<string[]> {
-  const script = `set -euo pipefail; . "${SCRIPTS}/git-common.sh"; for text in "$@"; do branch_name_of "$text"; echo; done`;
-  const { stdout } = await run('bash', ['-c', script, 'bash', ...texts]);
-  return stdout.trimEnd().split('\n');
 }
 
 /** Names and titles that a hostile tracker could send. */

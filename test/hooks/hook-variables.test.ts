@@ -29,6 +29,7 @@ describe('hookVariables', () => {
     expect(hookVariables({ ...context, issue: given })).toEqual({
       BATON_HOOK: 'after_run',
       BATON_HOOKS: expect.stringMatching(/hooks\/scripts$/),
+      BATON_NODE: process.execPath,
       BATON_WORKFLOW_DIR: '/project',
       BATON_WORKSPACE: '/ws/AB-1',
       BATON_RUN_ID: 'r1',

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { DIST } from '../../support/dist.js';
 import { contentOf, recoverSetup } from './recover-fixture.js';
 
-const HOOKS = fileURLToPath(new URL('../../../hooks/scripts/', import.meta.url));
+const HOOKS = join(DIST, 'hooks/scripts');
 
 /** One commit on top of the remote, one changed and one new file. */
 async function work({ workspace, commit }: Awaited<ReturnType<typeof recoverSetup>>) {
@@ -15,15 +15,15 @@ async function work({ workspace, commit }: Awaited<ReturnType<typeof recoverSetu
   await writeFile(join(workspace, 'new'), 'x');
 }
 
-describe('workspaces that are not plain clones are restored', () => {
+describe('workspaces of every kind are restored', () => {
   test('made by worktree-from-cache.sh', async () => {
     const setup = await recoverSetup();
     const { base, remote, workspace } = setup;
     await rm(workspace, { recursive: true });
     await mkdir(workspace);
     const env = {
-      ...{ PATH: process.env.PATH ?? '', HOME: base, BATON_REPO_URL: remote, BATON_CACHE_DIR: join(base, 'cache.git') },
-      ...{ BATON_WORKSPACE: workspace, BATON_ISSUE_IDENTIFIER: 'AB-1', BATON_ISSUE_BRANCH: '' },
+      ...{ PATH: process.env.PATH ?? '', HOME: base, BATON_REPO_URL: remote },
+      ...{ BATON_WORKSPACE: workspace, BATON_ISSUE_IDENTIFIER: 'AB-1' },
     };
     await promisify(execFile)('bash', [join(HOOKS, 'worktree-from-cache.sh')], { cwd: workspace, env });
     await work(setup);

@@ -1,0 +1,196 @@
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { gitRefused } from './git.js';
+
+/**
+ * The `.git` of a workspace as data: an agent can write all of it. Git never runs with it as its repository, and its settings are never
+ * read. Its shape is checked before anything of it is used, so no path in it leads outside.
+ */
+export interface AgentRepository {
+  /** The path of `.git`. */
+  readonly dir: string;
+  readonly objects: string;
+  /** The branch of HEAD, such as `refs/heads/main`; null when HEAD is detached. */
+  readonly branch: string | null;
+  /** The commit of HEAD; null before the first one. */
+  readonly head: string | null;
+  /** The further parents of a merge that is not committed yet. */
+  readonly merging: readonly string[];
+  /** All references with their objects. */
+  readonly refs: ReadonlyMap<string, string>;
+  /** References that are files of their own, so not packed when the repository was made. */
+  readonly loose: ReadonlySet<string>;
+}
+
+const MAX_TEXT_BYTES = 64 * 1024 * 1024;
+const OBJECT_ID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** Returns null when the folder has no `.git`. Throws `git_refused` when that is not a plain repository. */
+export async function readAgentRepository(folder: string): Promise<AgentRepository | null> {
+  const dir = join(folder, '.git');
+  const stats = await lstat(dir).catch(nullIfMissing);
+  if (stats === null) return null;
+  if (stats.isFile()) throw refused(dir, 'is a file that leads to another repository');
+  if (!stats.isDirectory()) throw refused(dir, 'is not a folder');
+  if (process.geteuid !== undefined && stats.uid !== process.geteuid()) throw refused(dir, 'belongs to another user');
+  await checkShape(dir);
+  const { refs, loose } = await readRefs(dir);
+  const { branch, head } = await readHead(dir, refs);
+  const merging = ((await readText(join(dir, 'MERGE_HEAD'))) ?? '').split('\n').filter((line) => OBJECT_ID.test(line));
+  return { dir, objects: join(dir, 'objects'), branch, head, merging, refs, loose };
+}
+
+function refused(path: string, why: string): Error {
+  return gitRefused(
+    `${path} ${why}. Baton runs no git on it, because an agent could have made it so. Look at the workspace: keep what you need, then remove the folder, and the next run makes it again`,
+  );
+}
+
+/** What leads elsewhere, and parts that only git itself can read. */
+const FOREIGN = ['commondir', 'gitdir', 'reftable', 'objects/info/alternates', 'objects/info/http-alternates'];
+const PLAIN_FILES = ['HEAD', 'packed-refs', 'index', 'MERGE_HEAD', 'info/exclude'];
+
+async function checkShape(dir: string): Promise<void> {
+  for (const name of FOREIGN) {
+    if ((await lstat(join(dir, name)).catch(nullIfMissing)) !== null)
+      throw refused(dir, `has ${name}, which leads to another repository`);
+  }
+  for (const name of ['info', ...PLAIN_FILES]) {
+    const stats = await lstat(join(dir, name)).catch(nullIfMissing);
+    if (stats !== null && !(name === 'info' ? stats.isDirectory() : stats.isFile()))
+      throw refused(join(dir, name), 'is not plain');
+  }
+  await checkTree(join(dir, 'objects'));
+  await checkTree(join(dir, 'refs'));
+}
+
+/** Only folders and files: a link could lead to the objects of another repository. */
+async function checkTree(path: string): Promise<void> {
+  const stats = await lstat(path).catch(nullIfMissing);
+  if (!stats?.isDirectory()) throw refused(path, 'is not a folder');
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) await checkTree(join(path, entry.name));
+    else if (!entry.isFile()) throw refused(join(path, entry.name), 'is not a file');
+  }
+}
+
+async function readRefs(dir: string): Promise<Pick<AgentRepository, 'refs' | 'loose'>> {
+  const refs = new Map<string, string>();
+  const packed = (await readText(join(dir, 'packed-refs'))) ?? '';
+  for (const line of packed.split('\n')) {
+    const [id = '', name = ''] = line.split(' ');
+    if (OBJECT_ID.test(id) && isRefName(name)) refs.set(name, id);
+  }
+  const texts = new Map<string, string>();
+  const walk = async (name: string): Promise<void> => {
+    for (const entry of await readdir(join(dir, name), { withFileTypes: true })) {
+      const path = `${name}/${entry.name}`;
+      if (entry.isDirectory()) await walk(path);
+      else if (entry.isFile() && isRefName(path)) texts.set(path, ((await readText(join(dir, path))) ?? '').trim());
+    }
+  };
+  await walk('refs');
+  for (const [name, text] of texts) if (OBJECT_ID.test(text)) refs.set(name, text);
+  return { refs, loose: new Set([...texts].filter(([, text]) => OBJECT_ID.test(text)).map(([name]) => name)) };
+}
+
+async function readHead(
+  dir: string,
+  refs: ReadonlyMap<string, string>,
+): Promise<Pick<AgentRepository, 'branch' | 'head'>> {
+  const text = ((await readText(join(dir, 'HEAD'))) ?? '').trim();
+  if (OBJECT_ID.test(text)) return { branch: null, head: text };
+  const branch = /^ref: (refs\/heads\/.+)$/.exec(text)?.[1];
+  if (branch === undefined || !isRefName(branch))
+    throw refused(join(dir, 'HEAD'), 'names neither a commit nor a branch');
+  return { branch, head: refs.get(branch) ?? null };
+}
+
+/** The rules of `git check-ref-format`. */
+export function isRefName(name: string): boolean {
+  if (!name.startsWith('refs/') || name.length > 1000 || name.includes('..') || name.includes('@{')) return false;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+  if (/[\x00-\x20\x7f~^:?*[\\]/.test(name)) return false;
+  return name.split('/').every((word) => word !== '' && !word.startsWith('.') && !/\.(?:lock)?$/.test(word));
+}
+
+/** Null when there is no such file. Follows no link and waits for no pipe. */
+export async function readText(path: string): Promise<string | null> {
+  return (await readPlainFile(path))?.toString() ?? null;
+}
+
+export async function readPlainFile(path: string): Promise<Buffer | null> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(path, flags).catch(nullIfMissing);
+  if (handle === null) return null;
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile() || stats.size > MAX_TEXT_BYTES) throw refused(path, 'is not a plain file of a sensible size');
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * The commit of a nested repository: one with a folder `.git`, or a submodule whose `.git` file leads into `.git/modules` of the
+ * workspace. Null for any other, and before its first commit. `workspace` is a real path.
+ */
+export async function nestedHead(workspace: string, path: Buffer): Promise<string | null> {
+  const folder = Buffer.concat([Buffer.from(workspace + sep), path]).toString();
+  const git = join(folder, '.git');
+  const stats = await lstat(git).catch(nullIfMissing);
+  if (stats === null) return null;
+  let dir = git;
+  if (stats.isFile()) {
+    const target = /^gitdir: (.+)\n?$/.exec((await readText(git)) ?? '')?.[1];
+    dir = resolve(folder, target ?? '');
+    if (target === undefined || !dir.startsWith(join(workspace, '.git/modules') + sep)) return null;
+  } else if (!stats.isDirectory()) return null;
+  // A link on the way would lead to a repository elsewhere.
+  if ((await realpath(dir).catch(nullIfMissing)) !== dir) return null;
+  await checkShape(dir);
+  return (await readHead(dir, (await readRefs(dir)).refs)).head;
+}
+
+/** Replaces a file of the repository. A link in its place is replaced too, not followed. */
+export async function replaceFile(path: string, content: string | Buffer): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const temporary = `${path}.baton-${process.pid}`;
+  await rm(temporary, { force: true });
+  await writeFile(temporary, content, { flag: 'wx' });
+  await rename(temporary, path);
+}
+
+/** Moves HEAD, or the branch that it stands on, to a commit. */
+export async function moveHead(
+  { dir, branch }: Pick<AgentRepository, 'dir' | 'branch'>,
+  commit: string,
+): Promise<void> {
+  await replaceFile(join(dir, branch ?? 'HEAD'), `${commit}\n`);
+  for (const name of ['MERGE_HEAD', 'MERGE_MSG', 'MERGE_MODE', 'CHERRY_PICK_HEAD', 'REVERT_HEAD'])
+    await rm(join(dir, name), { force: true });
+}
+
+/** Replaces what the repository knows about its remote, and adds tags that it does not have. */
+export async function writeRemoteRefs(
+  { dir, refs, loose }: Pick<AgentRepository, 'dir' | 'refs' | 'loose'>,
+  remote: ReadonlyMap<string, string>,
+  defaultBranch: string,
+): Promise<void> {
+  const packed = new Map([...refs].filter(([name]) => !loose.has(name) && !name.startsWith(REMOTE)));
+  for (const [name, id] of remote) if (name.startsWith(REMOTE) || !refs.has(name)) packed.set(name, id);
+  const lines = [...packed].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, id]) => `${id} ${name}\n`);
+  await rm(join(dir, REMOTE), { recursive: true, force: true });
+  await replaceFile(join(dir, 'packed-refs'), `# pack-refs with: sorted \n${lines.join('')}`);
+  if (remote.has(`${REMOTE}${defaultBranch}`))
+    await replaceFile(join(dir, REMOTE, 'HEAD'), `ref: ${REMOTE}${defaultBranch}\n`);
+}
+
+const REMOTE = 'refs/remotes/origin/';
+
+export function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  throw error;
+}

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { lstat, mkdir, open, readdir, readFile, realpath, rm, utimes } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { nullIfMissing, replaceFile } from './agent-repository.js';
+import { type GitResult, gitRefused, isLocalPath, localEnvironment, remoteEnvironment, runGit } from './git.js';
+
+/**
+ * A bare repository of our own for one remote, outside of every workspace. It contains what the remote has and nothing that an agent
+ * made: objects of agents are kept per workspace (`WorkspaceGit`). Everything that talks to the remote happens here.
+ */
+export interface HostRepository {
+  /** The remote, as git gets it. */
+  readonly url: string;
+  readonly path: string;
+  readonly env: { readonly [name: string]: string | undefined };
+}
+
+type Environment = HostRepository['env'];
+
+const ATTRIBUTES = `# Attributes of the files that agents write have no effect here.
+* -filter -merge diff
+`;
+
+/** `gitDir` is the folder of our repositories, `<workspace root>/.baton/git`. */
+export async function openHostRepository(given: string, gitDir: string, env: Environment): Promise<HostRepository> {
+  const url = await plainUrl(given);
+  const path = join(gitDir, `${shortHash(url)}.git`);
+  await mkdir(gitDir, { recursive: true, mode: 0o700 });
+  return { url, path, env };
+}
+
+/** A path becomes absolute, because git does not run in the current folder. */
+async function plainUrl(url: string): Promise<string> {
+  if (!isLocalPath(url)) return url;
+  const path = resolve(url.replace(/^~(?=\/|$)/, homedir()));
+  return (await realpath(path).catch(nullIfMissing)) ?? path;
+}
+
+export function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** The remote's default branch, and the commits of the asked branches that it has. Also makes the repository if there is none. */
+export interface RemoteState {
+  readonly defaultBranch: string;
+  readonly tips: ReadonlyMap<string, string>;
+}
+
+export async function askRemote(host: HostRepository, branches: readonly string[]): Promise<RemoteState> {
+  await mkdir(host.path, { recursive: true, mode: 0o700 });
+  const refs = branches.map((name) => `refs/heads/${name}`);
+  const answer = await remoteGit(host, ['ls-remote', '--symref', '--', host.url, 'HEAD', ...refs], false);
+  if (!answer.ok) throw gitRefused(`cannot read from ${shown(host.url)}: ${answer.stderr.trim()}`);
+  const defaultBranch = /^ref: refs\/heads\/(.*)\tHEAD$/m.exec(answer.stdout)?.[1];
+  if (defaultBranch === undefined) throw gitRefused(`${shown(host.url)} has no default branch; is it empty?`);
+  const tips = new Map<string, string>();
+  for (const [, id = '', name = ''] of answer.stdout.matchAll(/^([0-9a-f]{40,64})\trefs\/heads\/(.*)$/gm)) {
+    if (branches.includes(name)) tips.set(name, id);
+  }
+  const head = /^([0-9a-f]{40,64})\tHEAD$/m.exec(answer.stdout)?.[1] ?? '';
+  await withLock(host, () => makeRepository(host, head.length === 64 ? 'sha256' : 'sha1'));
+  return { defaultBranch, tips };
+}
+
+async function makeRepository({ path, env }: HostRepository, format: string): Promise<void> {
+  if ((await lstat(join(path, 'info/attributes')).catch(nullIfMissing)) !== null) return;
+  const local = localEnvironment(env);
+  const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, path];
+  const made = await runGit({ args, cwd: path, env: local });
+  if (!made.ok) throw gitRefused(`the repository ${path} could not be made: ${made.stderr.trim()}`);
+  await mkdir(join(path, 'objects/pack'), { recursive: true });
+  await replaceFile(join(path, 'info/attributes'), ATTRIBUTES);
+}
+
+/** Fetches all branches. Call it under the lock. */
+export async function fetchRemote(host: HostRepository): Promise<void> {
+  await removeLeftLocks(host.path);
+  const specs = ['+refs/heads/*:refs/remotes/origin/*'];
+  const args = ['fetch', '--quiet', '--prune', '--no-write-fetch-head', '--', host.url, ...specs];
+  const { ok, stderr } = await remoteGit(host, args, true);
+  if (!ok) throw gitRefused(`cannot fetch from ${shown(host.url)}: ${stderr.trim()}`);
+  await joinPacks(host);
+}
+
+const MANY_PACKS = 40;
+
+async function joinPacks({ path, env }: HostRepository): Promise<void> {
+  const packs = (await readdir(join(path, 'objects/pack'))).filter((name) => name.endsWith('.pack'));
+  if (packs.length <= MANY_PACKS) return;
+  await runGit({ args: ['repack', '-a', '-d', '-q'], cwd: path, env: { ...localEnvironment(env), GIT_DIR: path } });
+}
+
+/** A killed git leaves its lock files. Under our lock no other git can own them. */
+async function removeLeftLocks(path: string): Promise<void> {
+  for (const name of ['packed-refs.lock', 'config.lock', 'shallow.lock']) await rm(join(path, name), { force: true });
+  const refs = await readdir(join(path, 'refs'), { recursive: true, withFileTypes: true });
+  for (const { name, parentPath } of refs)
+    if (name.endsWith('.lock')) await rm(join(parentPath, name), { force: true });
+}
+
+/** The references of the remote's branches and tags. */
+export async function remoteRefs({ path, env }: HostRepository): Promise<Map<string, string>> {
+  const args = ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/remotes/origin', 'refs/tags'];
+  const { ok, stdout, stderr } = await runGit({
+    args,
+    cwd: path,
+    env: { ...localEnvironment(env), GIT_DIR: path },
+  });
+  if (!ok) throw gitRefused(`${path} cannot be read: ${stderr.trim()}`);
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return new Map(lines.map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]));
+}
+
+/** Git with the network. `hasRepository`: the command works on the host repository, not only on a URL. */
+export function remoteGit(
+  { url, path, env }: HostRepository,
+  args: readonly string[],
+  hasRepository: boolean,
+  extra: { readonly [name: string]: string } = {},
+): Promise<GitResult> {
+  const pointers = hasRepository ? { GIT_DIR: path } : { GIT_CEILING_DIRECTORIES: join(path, '..') };
+  return runGit({ args, cwd: path, env: { ...remoteEnvironment(env, url), ...pointers, ...extra } });
+}
+
+/** A setting of the user, read as a value. */
+export async function userSetting(host: HostRepository, args: readonly string[]): Promise<string> {
+  const { ok, stdout } = await remoteGit(host, ['config', '--includes', ...args], true);
+  return ok ? Buffer.from(stdout, 'latin1').toString().trim() : '';
+}
+
+/** The commit that Baton pushed last to a branch; null when Baton has not made the branch. */
+export async function pushedCommit({ path }: HostRepository, branch: string): Promise<string | null> {
+  const text = await readFile(join(path, 'baton-pushed', shortHash(branch)), 'utf8').catch(nullIfMissing);
+  return text?.split('\n')[0] ?? null;
+}
+
+export async function recordPushed({ path }: HostRepository, branch: string, commit: string): Promise<void> {
+  await replaceFile(join(path, 'baton-pushed', shortHash(branch)), `${commit}\n${branch}\n`);
+}
+
+/** A URL without its user and password, for people and for the settings of the workspace. */
+export function shown(url: string): string {
+  return url.replace(/^(https?:\/\/)[^/@]*@/i, '$1');
+}
+
+const BEAT_MS = 2_000;
+const STALE_MS = 30_000;
+const RETRY_MS = 50;
+
+/**
+ * One user of a repository at a time. The holder touches the file while it lives; an old file belongs to a killed holder. Process ids
+ * would say nothing, because hooks run in namespaces of their own.
+ */
+export async function withLock<T>({ path }: Pick<HostRepository, 'path'>, act: () => Promise<T>): Promise<T> {
+  const file = `${path}.lock`;
+  for (;;) {
+    const handle = await open(file, 'wx').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+      return null;
+    });
+    if (handle !== null) {
+      await handle.close();
+      break;
+    }
+    const stats = await lstat(file).catch(nullIfMissing);
+    if (stats !== null && Date.now() - stats.mtimeMs > STALE_MS) await rm(file, { force: true });
+    else await pause(RETRY_MS);
+  }
+  const beat = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => {}), BEAT_MS);
+  try {
+    return await act();
+  } finally {
+    clearInterval(beat);
+    await rm(file, { force: true });
+  }
+}

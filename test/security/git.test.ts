@@ -1,0 +1,339 @@
+import { existsSync } from 'node:fs';
+import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { gitSetup, type Variables } from '../hooks/git-setup.js';
+
+/** A clone in the workspace AB-1, a program that leaves a trace when it runs, and a private repository elsewhere. */
+async function attacked() {
+  const setup = await gitSetup();
+  const { base, git, commit, remote } = setup;
+  const ws = await setup.workspace('AB-1');
+  await setup.script('clone-or-update', ws);
+  const trap = join(base, 'trap');
+  const mark = join(base, 'pwned');
+  await writeFile(trap, `#!/bin/sh\ntouch '${mark}'\ncat\n`);
+  await chmod(trap, 0o755);
+  const secret = join(base, 'private');
+  await git(base, 'init', '--quiet', '--initial-branch=main', secret);
+  await commit(secret, 'canary', 'CANARY-CONTENT');
+  const push = (extra: Variables = {}) => setup.script('commit-and-push', ws, {}, extra);
+  const update = (extra: Variables = {}) => setup.script('clone-or-update', ws, {}, extra);
+  const pushed = (path: string) => git(remote, 'show', `baton/AB-1:${path}`);
+  const remoteText = async () => {
+    const objects = await git(remote, 'cat-file', '--batch-all-objects', '--batch-check=%(objectname) %(objecttype)');
+    const texts = objects.split('\n').map((line) => git(remote, 'cat-file', '-p', line.split(' ')[0] ?? ''));
+    return (await Promise.all(texts)).join('\n');
+  };
+  return { ...setup, ws, trap, mark, secret, push, update, pushed, remoteText };
+}
+
+describe('SEC-29 git on the host', () => {
+  test('settings, attributes and hooks that an agent wrote have no effect', async () => {
+    const { base, ws, trap, mark, git, commit, seed, remote, push, update, pushed, remoteText } = await attacked();
+    const home = join(base, 'home');
+    await mkdir(home);
+    await writeFile(join(home, 'id_ed25519'), 'CANARY-KEY');
+    await writeFile(join(base, 'included'), `[core]\n\tsshCommand = ${trap}\n[filter "evil"]\n\tsmudge = ${trap}\n`);
+    const config = `
+[include]\n\tpath = ${join(base, 'included')}
+[filter "evil"]\n\tclean = ${trap}\n\tsmudge = ${trap}\n\tprocess = ${trap}\n\trequired = true
+[core]\n\tsshCommand = ${trap}\n\tfsmonitor = ${trap}\n\thooksPath = ${base}/hooks\n\tworktree = ${home}\n\tpager = ${trap}\n\tgitProxy = ${trap}
+[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = ${trap}\n[push]\n\tgpgSign = true
+[diff]\n\texternal = ${trap}\n[diff "evil"]\n\ttextconv = ${trap}\n\tcommand = ${trap}\n[merge "evil"]\n\tdriver = ${trap}
+[uploadpack]\n\tpackObjectsHook = ${trap}\n[credential]\n\thelper = ${trap}
+[url "ext::${trap} "]\n\tinsteadOf = ${remote}
+[remote "origin"]\n\turl = ext::${trap}\n\tuploadpack = ${trap}\n\treceivepack = ${trap}\n\tvcs = ext
+[protocol]\n\tallow = always
+`;
+    await appendFile(join(ws, '.git/config'), config);
+    await mkdir(join(ws, '.git/info'), { recursive: true });
+    for (const file of ['.gitattributes', '.git/info/attributes'])
+      await writeFile(join(ws, file), '* filter=evil diff=evil merge=evil\n');
+    for (const folder of [join(base, 'hooks'), join(ws, '.git/hooks')]) {
+      await mkdir(folder, { recursive: true });
+      for (const name of ['pre-commit', 'pre-push', 'post-checkout', 'post-index-change', 'reference-transaction'])
+        await writeFile(join(folder, name), `#!/bin/sh\ntouch '${mark}'\n`, { mode: 0o755 });
+    }
+    await writeFile(join(ws, 'work'), 'done');
+
+    await push({ BATON_REPO_URL: '' });
+    await git(seed, 'fetch', '--quiet', remote, 'baton/AB-1');
+    await git(seed, 'checkout', '--quiet', 'FETCH_HEAD');
+    await commit(seed, 'review', 'x');
+    await git(seed, 'push', '--quiet', remote, 'HEAD:baton/AB-1');
+    await update();
+
+    expect(existsSync(mark)).toBe(false);
+    expect(await pushed('work')).toBe('done');
+    expect(await remoteText()).not.toContain('CANARY-KEY');
+    expect(await readFile(join(ws, 'review'), 'utf8')).toBe('x');
+  });
+
+  test('a filter of the user runs no file of the workspace', async () => {
+    const { base, ws, mark, push, update, pushed } = await attacked();
+    const global = join(base, 'gitconfig');
+    await writeFile(global, '[filter "tool"]\n\tclean = sh tool.sh\n\tsmudge = sh tool.sh\n\trequired = true\n');
+    await writeFile(join(ws, 'tool.sh'), `touch '${mark}'; cat\n`);
+    await writeFile(join(ws, '.gitattributes'), '* filter=tool\n');
+
+    await push({ GIT_CONFIG_GLOBAL: global });
+    await update({ GIT_CONFIG_GLOBAL: global });
+
+    expect(existsSync(mark)).toBe(false);
+    expect(await pushed('tool.sh')).toContain('touch');
+  });
+
+  test('a remote that is a command is refused', async () => {
+    const { ws, trap, mark, push, update } = await attacked();
+    await writeFile(join(ws, 'work'), 'x');
+
+    for (const url of [`ext::${trap}`, `ext::sh -c "touch ${mark}"`, `fd::17`]) {
+      await expect(update({ BATON_REPO_URL: url })).rejects.toThrow(/git_refused/);
+      await expect(push({ BATON_REPO_URL: url })).rejects.toThrow(/git_refused/);
+    }
+
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  test.each<[string, (git: string, secret: string) => Promise<unknown>]>([
+    [
+      'a file that leads to another repository',
+      async (git, secret) => {
+        await rm(git, { recursive: true });
+        await writeFile(git, `gitdir: ${secret}/.git\n`);
+      },
+    ],
+    [
+      'a link to another repository',
+      async (git, secret) => {
+        await rm(git, { recursive: true });
+        await symlink(join(secret, '.git'), git);
+      },
+    ],
+    ['borrowed objects', (git, secret) => writeFile(join(git, 'objects/info/alternates'), `${secret}/.git/objects\n`)],
+    [
+      'a linked folder of objects',
+      async (git, secret) => {
+        await rename(join(git, 'objects'), join(git, 'old'));
+        await symlink(join(secret, '.git/objects'), join(git, 'objects'));
+      },
+    ],
+    [
+      'linked packs and loose objects',
+      async (git, secret) => {
+        for (const name of await readdir(join(secret, '.git/objects'))) {
+          const own = join(git, 'objects', name);
+          if (name.length === 2 && !existsSync(own)) await symlink(join(secret, '.git/objects', name), own);
+        }
+      },
+    ],
+    ['a common folder elsewhere', (git, secret) => writeFile(join(git, 'commondir'), `${secret}/.git\n`)],
+    [
+      'a linked HEAD',
+      async (git, secret) => {
+        await rm(join(git, 'HEAD'));
+        await symlink(join(secret, '.git/HEAD'), join(git, 'HEAD'));
+      },
+    ],
+    [
+      'linked references',
+      async (git, secret) => {
+        await rm(join(git, 'refs/heads'), { recursive: true });
+        await symlink(join(secret, '.git/refs/heads'), join(git, 'refs/heads'));
+      },
+    ],
+  ])('a repository with %s is refused, and a private history stays private', async (_, change) => {
+    const { ws, secret, git, push, update, remoteText } = await attacked();
+    const head = await git(secret, 'rev-parse', 'HEAD');
+    await writeFile(join(ws, '.git/refs/heads/baton/AB-1'), `${head}\n`);
+    await mkdir(join(ws, '.git/objects/info'), { recursive: true });
+    await change(join(ws, '.git'), secret);
+
+    await expect(push()).rejects.toThrow(/git_refused.*(?:remove the folder|damaged)/s);
+    await expect(update()).rejects.toThrow(/git_refused/);
+
+    expect(await remoteText()).not.toContain('CANARY');
+  });
+
+  test('a link to a secret is pushed as a link', async () => {
+    const { ws, secret, git, remote, push, pushed, remoteText } = await attacked();
+    await symlink(join(secret, 'canary'), join(ws, 'file'));
+    await symlink(secret, join(ws, 'folder'));
+
+    await push();
+
+    expect(await git(remote, 'ls-tree', '--format=%(objectmode)', 'baton/AB-1', 'file', 'folder')).toBe(
+      '120000\n120000',
+    );
+    expect(await pushed('file')).toBe(join(secret, 'canary'));
+    expect(await remoteText()).not.toContain('CANARY-CONTENT');
+  });
+
+  test('a nested repository runs nothing, and one without a commit is left out with a notice', async () => {
+    const { ws, trap, mark, git, commit, remote, push } = await attacked();
+    for (const name of ['inner', 'empty']) await git(ws, 'init', '--quiet', join(ws, name));
+    await commit(join(ws, 'inner'), 'file', 'a');
+    await appendFile(
+      join(ws, 'inner/.git/config'),
+      `[core]\n\tfsmonitor = ${trap}\n[filter "evil"]\n\tclean = ${trap}\n`,
+    );
+    await writeFile(join(ws, 'inner/.gitattributes'), '* filter=evil\n');
+    await writeFile(join(ws, 'empty/file'), 'x');
+    await writeFile(join(ws, 'work'), 'x');
+
+    const output = await push();
+    await writeFile(join(ws, 'inner/file'), 'b');
+    await push();
+
+    expect(existsSync(mark)).toBe(false);
+    expect(output).toContain('empty is a repository without a commit');
+    expect(await git(remote, 'ls-tree', '--name-only', 'baton/AB-1')).toBe('README\ninner\nwork');
+  });
+});
+
+describe('SEC-30 the files of the workflow', () => {
+  test('changes of them that are not committed are left out', async () => {
+    const { ws, git, remote, push } = await attacked();
+    for (const file of ['WORKFLOW.md', '.baton/x', '.codebolt/x', 'work']) {
+      await mkdir(join(ws, file, '..'), { recursive: true });
+      await writeFile(join(ws, file), 'x');
+    }
+
+    const output = await push();
+
+    expect(output).toContain('WORKFLOW.md');
+    expect(await git(remote, 'ls-tree', '-r', '--name-only', 'baton/AB-1')).toBe('README\nwork');
+    expect(await readFile(join(ws, 'WORKFLOW.md'), 'utf8')).toBe('x');
+  });
+
+  test('commits of the agent that touch them are pushed as one commit without them, again and again', async () => {
+    const { ws, git, commit, remote, push, remoteText } = await attacked();
+    await commit(ws, 'WORKFLOW.md', 'CANARY-WORKFLOW');
+    await commit(ws, 'work', 'one');
+    await git(ws, 'rm', '--quiet', 'WORKFLOW.md');
+    await git(ws, 'commit', '--quiet', '-m', 'hide');
+
+    expect(await push()).toContain('one commit without them is pushed');
+    expect(await push()).toContain('nothing new to push');
+    await writeFile(join(ws, 'work'), 'two');
+    await push();
+
+    expect(await git(remote, 'rev-list', '--count', 'main..baton/AB-1')).toBe('1');
+    expect(await git(remote, 'ls-tree', '--name-only', 'baton/AB-1')).toBe('README\nwork');
+    expect(await git(remote, 'show', 'baton/AB-1:work')).toBe('two');
+    expect(await remoteText()).not.toContain('CANARY-WORKFLOW');
+  });
+
+  test('a change of them that is already at the remote is no change of the agent', async () => {
+    const { ws, git, commit, seed, remote, push } = await attacked();
+    await commit(seed, 'WORKFLOW.md', 'theirs');
+    await git(seed, 'push', '--quiet', remote, 'main');
+    await commit(ws, 'work', 'x');
+    await git(ws, 'fetch', '--quiet', remote, 'main');
+    await git(ws, 'merge', '--quiet', '--no-edit', 'FETCH_HEAD');
+
+    await push();
+
+    expect(await git(remote, 'show', 'baton/AB-1:WORKFLOW.md')).toBe('theirs');
+    expect(await git(remote, 'rev-list', '--count', 'main..baton/AB-1')).toBe('2');
+  });
+});
+
+describe('SEC-37 the branch', () => {
+  test.each(['main', 'release'])('the branch %s of a tracker is not pushed to', async (name) => {
+    const { ws, git, seed, remote, script } = await attacked();
+    await git(seed, 'push', '--quiet', remote, 'main:release');
+    const before = await git(remote, 'rev-parse', name);
+    await writeFile(join(ws, 'work'), 'x');
+
+    await script('commit-and-push', ws, { branch_name: name });
+
+    expect(await git(remote, 'rev-parse', name)).toBe(before);
+    expect(await git(remote, 'show', 'baton/AB-1:work')).toBe('x');
+  });
+
+  test('a branch that Baton did not make is not pushed to, unless it is its own and nothing gets lost', async () => {
+    const { base, ws, git, commit, seed, remote, push } = await attacked();
+    await git(seed, 'push', '--quiet', remote, 'main:release');
+    await commit(seed, 'theirs', 'x');
+    await git(seed, 'push', '--quiet', remote, 'main:baton/AB-1');
+    await writeFile(join(ws, 'work'), 'x');
+    const file = join(base, 'delivery.json');
+    await writeFile(file, JSON.stringify({ branch: 'release', rules: [], approved: null, holdFile: null }));
+
+    await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow(/Baton did not make it/);
+    await expect(push()).rejects.toThrow(/commits that are not here/);
+
+    expect(await git(remote, 'rev-parse', 'release')).not.toBe(await git(remote, 'rev-parse', 'baton/AB-1'));
+    expect(await git(remote, 'log', '-1', '--format=%s', 'baton/AB-1')).toBe('change theirs');
+  });
+});
+
+describe('SEC-32 protected paths', () => {
+  test.each<[string, (ws: string) => Promise<unknown>]>([
+    ['a workflow of the forge', (ws) => writeAt(ws, '.github/workflows/ci.yml', 'CANARY')],
+    ['a name in other letters', (ws) => writeAt(ws, '.GitHub/Workflows/ci.yml', 'CANARY')],
+    [
+      'a linked folder',
+      async (ws) => {
+        await writeAt(ws, 'ci/workflows/ci.yml', 'CANARY');
+        await symlink('ci', join(ws, '.github'));
+      },
+    ],
+    ['an install script', (ws) => writeAt(ws, 'package.json', '{"scripts":{"postinstall":"CANARY"}}')],
+    ['a hidden binary mark', (ws) => writeAt(ws, 'sub/Jenkinsfile', 'CANARY\0')],
+    ['a hook of husky', (ws) => writeAt(ws, '.husky/pre-commit', 'CANARY')],
+  ])('%s is not pushed without a yes', async (_, change) => {
+    const { base, ws, branches, push } = await attacked();
+    await change(ws);
+    await writeAt(ws, '.gitattributes', '* -diff binary');
+    const file = join(base, 'delivery.json');
+    const holdFile = join(base, 'hold.json');
+    const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
+    const deliver = async (approved: string | null) => {
+      await writeFile(file, JSON.stringify({ branch: null, rules, approved, holdFile }));
+      return push({ BATON_DELIVERY_FILE: file });
+    };
+
+    await expect(deliver(null)).rejects.toThrow(/held until a person approves/);
+    expect(await branches()).toEqual(['main']);
+    const hold = JSON.parse(await readFile(holdFile, 'utf8'));
+    expect(hold.text).toMatch(/^\+.*CANARY/m);
+    await rm(holdFile);
+    await expect(deliver('0'.repeat(64))).rejects.toThrow(/held/);
+    await deliver(hold.digest);
+    expect(await branches()).toEqual(['baton/AB-1', 'main']);
+  });
+
+  test('an approval counts for the approved content only', async () => {
+    const { base, ws, push, branches } = await attacked();
+    await writeAt(ws, '.github/workflows/ci.yml', 'CANARY');
+    const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
+    const [file, holdFile] = [join(base, 'delivery.json'), join(base, 'hold.json')];
+    await writeFile(file, JSON.stringify({ branch: null, rules, approved: null, holdFile }));
+    await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow();
+    const { digest } = JSON.parse(await readFile(holdFile, 'utf8'));
+    await rm(holdFile);
+    await writeAt(ws, '.github/workflows/ci.yml', 'on: push # evil');
+
+    await writeFile(file, JSON.stringify({ branch: null, rules, approved: digest, holdFile }));
+
+    await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow(/held/);
+    expect(await branches()).toEqual(['main']);
+  });
+
+  test('an ordinary change of package.json is pushed', async () => {
+    const { ws, push, pushed } = await attacked();
+    await writeAt(ws, 'package.json', '{"scripts":{"test":"vitest"},"dependencies":{}}');
+
+    await push();
+
+    expect(await pushed('package.json')).toContain('vitest');
+  });
+});
+
+async function writeAt(ws: string, path: string, text: string): Promise<void> {
+  await mkdir(join(ws, path, '..'), { recursive: true });
+  await writeFile(join(ws, path), text);
+}
