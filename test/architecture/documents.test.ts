@@ -143,3 +143,13 @@ function settingRow({ key, description, default: fallback, defaultText, unit, re
 test('the lock file contains no download addresses', () => {
   expect(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved"|https?:\/\/registry/);
 });
+
+test('every package in the lock file has an integrity hash, also those for other platforms', () => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  const installed = Object.entries<{ integrity?: string; link?: boolean }>(packages).filter(([path]) => path !== '');
+
+  const without = installed.filter(([, { integrity, link }]) => !link && !integrity?.startsWith('sha512-'));
+
+  expect(installed.length).toBeGreaterThan(100);
+  expect(without.map(([path]) => path)).toEqual([]);
+});
