@@ -1,9 +1,10 @@
-# PID 1 of a command's namespace: hides directories, starts the command, reaps, passes TERM on, exits with the command's status.
+# PID 1 of a command's namespace: hides directories, starts the command, reaps, passes TERM on, reports how the command ended.
 # When this process ends, the kernel kills all other processes of the namespace.
 #
 #   bash -p init.sh <dev:ino of the working directory> [<directory to hide> <its dev:ino> required|optional]... -- <command>...
 #
-# Descriptor 3 is connected to the daemon: this script writes "ready" or "refused <reason>", the daemon answers "go".
+# Descriptor 3 is connected to the daemon. This script writes "ready" or "refused <reason>"; the daemon answers "go". At the end the script
+# writes what `jobs` prints about the command, and "ended <status>".
 
 # Elsewhere "kill -1" below would signal every process of the user or of the machine.
 (($$ == 1)) || {
@@ -16,45 +17,56 @@ refuse() {
   exit 125
 }
 
-identity() { stat -c %d:%i .; }
-
-# Mounts over "." instead of a path: the directory that was checked is hidden, even when it is renamed meanwhile.
-hide() {
-  cd -P -- "$1" || return
-  [[ $(identity) == "$2" ]] || return
-  mount -n -c -t tmpfs -o ro,size=4k,mode=0500,nosuid,nodev,noexec baton .
-}
-
-[[ $(identity) == "$1" ]] || refuse workspace_changed
+# Open directories instead of paths: the directory that was checked is hidden, even when it is renamed meanwhile.
+baton_folders=(.)
+baton_expected=("$1")
+baton_opened=()
 shift
 while [[ $1 != -- ]]; do
-  (hide "$1" "$2") || [[ $3 == optional && ! -e $1 ]] || refuse "cannot hide $1"
+  if exec {baton_fd}<"$1"; then
+    baton_folders+=("/proc/self/fd/$baton_fd/.")
+    baton_expected+=("$2")
+    baton_opened+=("$baton_fd")
+  else
+    [[ $3 == optional && ! -e $1 ]] || refuse "cannot hide $1"
+  fi
   shift 3
 done
 shift
+baton_found=($(stat -L -c %d:%i "${baton_folders[@]}"))
+[[ ${baton_found[0]} == "${baton_expected[0]}" ]] || refuse workspace_changed
+for ((baton_i = 1; baton_i < ${#baton_folders[@]}; baton_i++)); do
+  [[ ${baton_found[baton_i]} == "${baton_expected[baton_i]}" ]] &&
+    mount -n -c -t tmpfs -o ro,size=4k,mode=0500,nosuid,nodev,noexec baton "${baton_folders[baton_i]}" ||
+    refuse "cannot hide $(readlink "${baton_folders[baton_i]%/.}")"
+done
+for baton_fd in "${baton_opened[@]}"; do exec {baton_fd}<&-; done
 
 # The prefix avoids changing variables of the command's environment.
 baton_interrupted=0
 trap 'baton_interrupted=1; kill -TERM -1 2>/dev/null' TERM
 
-# A daemon that died before the parent death signal was set never answers; then nothing starts.
-printf 'ready\n' >&3 && read -r -u 3 baton_answer && [[ $baton_answer == go ]] || exit 125
-exec 3>&-
-
-# Job control only around the fork: without it the command would ignore INT and QUIT.
+# With job control the command does not ignore INT and QUIT, and `jobs` can tell the exit code 137 from a death by signal 9.
 set -m
-"$@" <&0 &
+# The command waits for the go. A daemon that died before the parent death signal was set never answers; then nothing starts.
+(
+  read -r -u 3 baton_answer && [[ $baton_answer == go ]] || exit 125
+  exec 3>&-
+  exec "$@"
+) <&0 &
 baton_child=$!
-set +m
 exec </dev/null >/dev/null 2>&1
+trap 'LC_ALL=C jobs -n >&3' CHLD
+printf 'ready\n' >&3
 
-# A TERM that came before the fork did not reach the command.
-((baton_interrupted)) && kill -TERM -1
-
+# With job control a plain `wait` returns for a suspended command too. bash 4 has no -f.
+((BASH_VERSINFO[0] >= 5)) || set +m
 while
   baton_interrupted=0
-  wait "$baton_child"
-  baton_status=$?
+  if [[ $- == *m* ]]; then wait -f %1; else wait "$baton_child"; fi
   ((baton_interrupted))
 do :; done
+wait "$baton_child"
+baton_status=$?
+printf 'ended %d\n' "$baton_status" >&3
 exit "$baton_status"

@@ -11,20 +11,35 @@ import type { ProcessTree } from './stop-ladder.js';
 const READY_LIMIT_MS = 30_000;
 const MAX_COMPLAINT_BYTES = 4_000;
 
+/** A namespace whose command has started. */
+interface EnteredNamespace {
+  /** PID 1 of the namespace, with its pid on the host. */
+  readonly first: ProcessIdentity;
+  /** The pid of the command on the host. */
+  readonly commandPid: number;
+  /** How the command ended. Null when its namespace was killed before. Settles at the end of the namespace at the latest. Never rejects. */
+  readonly ended: Promise<ExitStatus | null>;
+}
+
 /**
- * Starts the command of a namespace: `init.sh` reports that everything is hidden, the first process of the namespace is identified, then
- * `init.sh` gets its go. Throws `BatonError` when one of these fails, and then nothing is left running.
+ * Starts the command of a namespace: `init.sh` reports that everything is hidden, the processes are identified, then the command gets its
+ * go. Throws `BatonError` when one of these fails, and then nothing is left running.
  */
-export async function enterNamespace(child: StartedProcess, clock: Clock): Promise<ProcessIdentity> {
+export async function enterNamespace(child: StartedProcess, clock: Clock): Promise<EnteredNamespace> {
   const { report } = child;
   if (report === null) throw new BatonError('internal_error', 'A namespace was started without its report');
+  const lines = linesOf(report);
   const limit = new TimeLimit(clock, READY_LIMIT_MS);
   try {
-    const word = await limit.race(firstLine(report));
+    const word = (await limit.race(lines.next()))?.value ?? undefined;
     if (word !== 'ready') throw await refusal(child, word, clock);
     const first = await firstOfNamespace(child.pid);
-    report.write('go\n', () => report.destroy());
-    return first;
+    const [commandPid = first.pid] = await childrenOf(first.pid);
+    // From here on nothing is awaited: the output of a command that ends before its caller reads it would be lost.
+    report.write('go\n');
+    const ended = endOf(lines).catch(() => null);
+    void ended.then(() => report.destroy());
+    return { first, commandPid, ended };
   } catch (error) {
     report.destroy();
     killGroup(child);
@@ -35,31 +50,39 @@ export async function enterNamespace(child: StartedProcess, clock: Clock): Promi
   }
 }
 
-/**
- * The status of the command, decoded from the exit code of `init.sh` and `unshare`: death by signal `n` arrives as code 128 + n, and our
- * own KILL of the namespace as code 1.
- */
-export function commandStatus(status: ExitStatus, wasKilled: boolean): ExitStatus {
-  const { code } = status;
-  if (code === 1 && wasKilled) return { code: null, signal: 'SIGKILL' };
-  if (code === null || code <= 128) return status;
-  const signal = SIGNAL_NAMES.get(code - 128);
-  return signal === undefined ? status : { code: null, signal };
+const MAX_LINE_CHARACTERS = 4_000;
+
+async function* linesOf(report: Duplex): AsyncGenerator<string, undefined> {
+  let rest = '';
+  for await (const chunk of report.iterator({ destroyOnReturn: false })) {
+    const lines = `${rest}${chunk}`.split('\n');
+    rest = (lines.pop() ?? '').slice(-MAX_LINE_CHARACTERS);
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}
+
+/** Reads what `init.sh` reports about the end: a line of `jobs`, then the status as a shell sees it. */
+async function endOf(lines: AsyncIterable<string>): Promise<ExitStatus | null> {
+  let exitCode: number | null = null;
+  for await (const line of lines) {
+    const [, code] = /^\[\d+\]\S*\s+Exit (\d+)\s/.exec(line) ?? [];
+    if (code !== undefined) exitCode = Number(code);
+    const [, status] = /^ended (\d+)$/.exec(line) ?? [];
+    if (status !== undefined) return commandStatus(Number(status), exitCode);
+  }
+  return null;
+}
+
+/** A shell sees death by signal `n` and the exit code 128 + n as the same status. `exitCode` is null unless the command has exited with it. */
+function commandStatus(status: number, exitCode: number | null): ExitStatus {
+  const signal = status > 128 && exitCode !== status ? SIGNAL_NAMES.get(status - 128) : undefined;
+  return signal === undefined ? { code: status, signal: null } : { code: null, signal };
 }
 
 const SIGNAL_NAMES = new Map(
   Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals] as const),
 );
-
-async function firstLine(report: Duplex): Promise<string> {
-  let text = '';
-  for await (const chunk of report.iterator({ destroyOnReturn: false })) {
-    text += String(chunk);
-    const end = text.indexOf('\n');
-    if (end >= 0) return text.slice(0, end);
-  }
-  return text;
-}
 
 async function refusal(child: StartedProcess, word: string | undefined, clock: Clock): Promise<BatonError> {
   if (word === 'refused workspace_changed') {
@@ -86,33 +109,27 @@ function killGroup(child: StartedProcess): void {
 export class NamespaceTree implements ProcessTree {
   /** No process can leave a namespace, so there are no strays. */
   readonly swept = 0;
-  #wasKilled = false;
 
   constructor(
     readonly first: ProcessIdentity,
-    /** `unshare`, the daemon's child. The namespace ends with it. */
+    /** The daemon's child. The namespace ends with it. */
     readonly outer: { readonly pid: number; hasExited(): boolean },
   ) {}
 
   async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     // The first process passes TERM on to all others; killing it empties the namespace.
-    const wasThere = name === 'SIGTERM' ? signalExactly(this.first, name) : this.#kill();
-    if (wasThere && name === 'SIGKILL') this.#wasKilled = true;
+    if (name === 'SIGTERM') signalExactly(this.first, name);
+    else this.#kill();
   }
 
-  #kill(): boolean {
+  #kill(): void {
     try {
-      return signalExactly(this.first, 'SIGKILL');
+      signalExactly(this.first, 'SIGKILL');
     } catch (error) {
       // Without a free file descriptor /proc cannot be read. The pid of our own child is valid until it is reaped.
       if (this.outer.hasExited()) throw error;
-      return process.kill(this.outer.pid, 'SIGKILL');
+      process.kill(this.outer.pid, 'SIGKILL');
     }
-  }
-
-  /** Whether the daemon has killed the namespace. */
-  get wasKilled(): boolean {
-    return this.#wasKilled;
   }
 
   async survivors(): Promise<readonly number[]> {
@@ -120,14 +137,19 @@ export class NamespaceTree implements ProcessTree {
   }
 }
 
-/** The namespace's PID 1 with its pid on the host: the only child of `unshare`. Throws `spawn_failed`. */
+/** The namespace's PID 1 with its pid on the host: the only child of the outer process. Throws `spawn_failed`. */
 async function firstOfNamespace(outerPid: number): Promise<ProcessIdentity> {
-  const children = await readIfThere(`/proc/${outerPid}/task/${outerPid}/children`);
-  const pids = children?.toString('latin1').trim().split(' ') ?? [];
-  const facts = pids.length === 1 ? processFacts(Number(pids[0])) : null;
+  const [pid, ...others] = await childrenOf(outerPid);
+  const facts = pid !== undefined && others.length === 0 ? processFacts(pid) : null;
   if (facts !== null) return { pid: facts.pid, startTime: facts.startTime };
   throw new BatonError(
     'spawn_failed',
     `The first process of the namespace under pid ${outerPid} cannot be found in /proc`,
   );
+}
+
+/** The pids of the children, the oldest first. */
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const children = await readIfThere(`/proc/${pid}/task/${pid}/children`);
+  return children?.toString('latin1').match(/\d+/g)?.map(Number) ?? [];
 }

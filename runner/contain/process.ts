@@ -49,6 +49,7 @@ export interface FolderIdentity extends DirectoryIdentity {
 }
 
 export interface ContainedProcess {
+  /** Of the command itself. */
   readonly pid: number;
   /** Never emits an unhandled error; `null` when ignored. */
   readonly stdin: Writable | null;

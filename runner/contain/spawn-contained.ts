@@ -7,7 +7,7 @@ import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { GroupTree } from './group-tree.js';
 import { checkNotHidden, outermost, pinExisting } from './hidden-directories.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './marker-sweep.js';
-import { commandStatus, enterNamespace, NamespaceTree } from './namespace-tree.js';
+import { enterNamespace, NamespaceTree } from './namespace-tree.js';
 import { identifyNow, type ProcessIdentity } from './proc-table.js';
 import type {
   ContainedProcess,
@@ -59,12 +59,12 @@ async function spawnInNamespace(command: MarkedCommand, containment: NamespaceCo
     report: true,
     channel: command.channel ?? false,
   });
-  const first = await enterNamespace(child, containment.clock);
+  const { first, commandPid, ended } = await enterNamespace(child, containment.clock);
   const holders = record(containment, marker, child.pid, [first]);
   const tree = new NamespaceTree(first, child);
-  const exited = child.exited.then((status) => commandStatus(status, tree.wasKilled));
+  const exited = child.exited.then(async () => (await ended) ?? { code: null, signal: 'SIGKILL' as const });
   const onGone = () => containment.trace?.ended(marker, holders);
-  return contained({ ...child, exited }, tree, containment.clock, { ...command, onGone });
+  return contained({ ...child, pid: commandPid, exited }, tree, containment.clock, { ...command, onGone });
 }
 
 async function moreToHide({ hideMore }: NamespaceContainment): Promise<readonly HiddenDirectory[]> {

@@ -120,6 +120,7 @@ function spawnError(command: CommandLine, cwd: string, result: FailedStart): Bat
   return new BatonError('spawn_failed', message, { cwd }, { cause });
 }
 
+const OUTER_SCRIPT = fileURLToPath(new URL('outer.sh', import.meta.url));
 const INIT_SCRIPT = fileURLToPath(new URL('init.sh', import.meta.url));
 
 /** The search path for the tools that build a namespace: no folder that an agent can write. */
@@ -139,8 +140,8 @@ interface NamespaceOptions {
 }
 
 /**
- * Wraps a command so that it runs alone in a PID namespace with its own /proc. `setpriv` ends the outer process with the daemon,
- * `--kill-child` ends the namespace with the outer process, and `init.sh` is PID 1 of the namespace.
+ * Wraps a command so that it runs alone in a PID namespace with its own /proc. `setpriv` ends the outer process with the daemon and the
+ * namespace with the outer process, and `init.sh` is PID 1 of the namespace.
  */
 export function namespaceCommand(command: CommandLine, options: NamespaceOptions): CommandLine {
   const { early, late } = splitEnvironment(command.env);
@@ -155,7 +156,7 @@ export function namespaceCommand(command: CommandLine, options: NamespaceOptions
       ...['--pdeathsig', 'KILL', 'unshare'],
       // --keep-caps lets init.sh mount. The command itself starts without capabilities.
       ...(options.userNamespace ? ['--user', '--map-current-user', '--keep-caps'] : []),
-      ...['--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--'],
+      ...['--pid', '--', options.bash, '-p', OUTER_SCRIPT],
       ...[options.bash, '-p', INIT_SCRIPT],
       `${options.workspace.dev}:${options.workspace.ino}`,
       ...hidden,

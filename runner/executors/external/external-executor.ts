@@ -195,7 +195,7 @@ function childOutcome(report: ChildReport, executor: string, signal: AbortSignal
   return success({ exit_code: 0, duration_ms: durationMs });
 }
 
-/** Shells and namespaces exit with 128 + signal when their program was killed; the two cases cannot be distinguished. */
+/** The code is what a shell shows for such an end. */
 function killMessage({ stderr, status }: ChildReport, executor: string): string {
   const { signal } = status;
   const code = signal === null ? '' : ` (exit code ${128 + constants.signals[signal]})`;

@@ -58,7 +58,8 @@ export class CompiledRunner {
     writeFileSync(join(this.folder, 'tsconfig.json'), JSON.stringify(config));
     writeFileSync(join(this.folder, 'package.json'), '{"type":"module"}');
     execFileSync(process.execPath, [join(PROJECT, 'node_modules/typescript/bin/tsc'), '-p', this.folder]);
-    copyFileSync(join(PROJECT, 'runner/contain/init.sh'), join(this.folder, 'runner/contain/init.sh'));
+    for (const name of ['init.sh', 'outer.sh'])
+      copyFileSync(join(PROJECT, 'runner/contain', name), join(this.folder, 'runner/contain', name));
     for (const name of ['daemon.mjs', 'stubborn.sh']) copyFileSync(childScript(name), join(this.folder, name));
     this.#copyPackage('execa');
   }

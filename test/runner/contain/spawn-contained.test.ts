@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { captureOutput } from '../../../runner/contain/capture-output.js';
 import type { ContainedProcess, Containment, SpawnSpec } from '../../../runner/contain/process.js';
 import { spawnContained } from '../../../runner/contain/spawn-contained.js';
@@ -44,11 +44,35 @@ describe.each(forms)('with isolation %s', (isolation) => {
   test.each([
     ['exit 0', { code: 0, signal: null }],
     ['exit 7', { code: 7, signal: null }],
+    ['exit 137', { code: 137, signal: null }],
+    ['exit 143', { code: 143, signal: null }],
+    ['exit 255', { code: 255, signal: null }],
+    ['bash -c "kill -KILL \\$\\$"; exit $?', { code: 137, signal: null }],
+    ['kill -INT $$', { code: null, signal: 'SIGINT' }],
     ['kill -KILL $$', { code: null, signal: 'SIGKILL' }],
     ['kill -TERM $$', { code: null, signal: 'SIGTERM' }],
     ['no-such-command-here', { code: 127, signal: null }],
   ])('a command that ends with `%s` has the status %o', async (script, status) => {
     expect((await run(script)).status).toEqual(status);
+  });
+
+  test('the pid is that of the command, as the host sees it', async () => {
+    const child = await bench.spawn(containment, `exec sleep 1000.${bench.nonce}`);
+
+    const commandLine = () => readFileSync(`/proc/${child.pid}/cmdline`, 'latin1');
+    await vi.waitFor(() => expect(commandLine()).toBe(['sleep', `1000.${bench.nonce}`, ''].join('\0')), 10_000);
+  });
+
+  test('an agent that closes its stdout or its stdin and continues is noticed', async () => {
+    execFileSync('mkfifo', [join(bench.workspace, 'go')]);
+    const child = await bench.spawn(containment, 'exec <&-; exec >&-; read -r line < go');
+
+    const ended = once(child.stdout.resume(), 'end');
+    const refused = child.stdin && once(child.stdin, 'error');
+    await ended;
+    child.stdin?.write('x');
+
+    expect(await refused).toMatchObject([{ code: 'EPIPE' }]);
   });
 
   test('is recorded with the processes that hold its tree together, and its output before an early end is not lost', async () => {
