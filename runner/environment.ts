@@ -41,8 +41,8 @@ const COMMON = [
   ...['NIX_*', 'DBUS_SESSION_BUS_ADDRESS'],
 ];
 
-/** Logins of agents. Hooks do not get them. */
-const AGENT_ONLY = ['CODEX_*', 'OPENAI_*', 'AZURE_OPENAI_*', 'ANTHROPIC_*', 'CLAUDE_*', 'GEMINI_*'];
+/** Logins of agents, with `*` globs. Hooks do not get them, and neither do the commands that Codex runs. */
+export const AGENT_LOGINS = ['CODEX_*', 'OPENAI_*', 'AZURE_OPENAI_*', 'ANTHROPIC_*', 'CLAUDE_*', 'GEMINI_*'];
 
 /** Passed only when named exactly, never by a glob or by `inherit`: code that runs in every child, and git's pointers to another repository. */
 const BY_NAME_ONLY = [
@@ -101,9 +101,9 @@ export function environmentFor(kind: 'agent' | 'hook', request: EnvironmentReque
 function passRule(kind: 'agent' | 'hook', request: EnvironmentRequest): (name: string) => boolean {
   const { policy, allow, hookAllow, secretNames } = request;
   const named = new Set(kind === 'hook' ? [...allow, ...hookAllow] : allow);
-  const isAllowed = matcher([...named, ...COMMON, ...(kind === 'agent' ? AGENT_ONLY : [])]);
+  const isAllowed = matcher([...named, ...COMMON, ...(kind === 'agent' ? AGENT_LOGINS : [])]);
   const isAllowedByWorkflow = matcher([...named]);
-  const isAgentOnly = matcher(AGENT_ONLY);
+  const isAgentOnly = matcher(AGENT_LOGINS);
   const isByNameOnly = matcher(BY_NAME_ONLY);
   const isOurs = matcher(['BATON_*']);
   return (name) => {

@@ -58,7 +58,7 @@ export class DemoServer {
   }
 
   #start(params: Fields): RequestResult {
-    const result = this.#open(DemoThread.start(folderOf(params), listOf(params.dynamicTools)));
+    const result = this.#open(DemoThread.start(folderOf(params), listOf(params.dynamicTools)), params);
     return { result, after: () => this.#peer.notify('thread/started', { thread: result.thread }) };
   }
 
@@ -67,12 +67,12 @@ export class DemoServer {
     const thread = this.#threads.get(id) ?? DemoThread.resume(folderOf(params), id);
     if (!thread) throw new RefusedError(`no rollout found for thread id ${id.slice(0, 100)}`);
     const cursors = { turnsBackwardsCursor: null, itemsBackwardsCursor: null };
-    return { result: { ...this.#open(thread), collaborationMode: null, ...cursors } };
+    return { result: { ...this.#open(thread, params), collaborationMode: null, ...cursors } };
   }
 
-  #open(thread: DemoThread): ReturnType<typeof threadReply> {
+  #open(thread: DemoThread, params: Fields): ReturnType<typeof threadReply> {
     this.#threads.set(thread.id, thread);
-    return threadReply(thread, Date.now());
+    return threadReply(thread, params, Date.now());
   }
 
   #name(params: Fields): RequestResult {

@@ -1,3 +1,4 @@
+import { type Fields, textOf } from '../domain/json.js';
 import { shellWord } from '../domain/shell-word.js';
 import type { DemoThread, Usage } from './demo-thread.js';
 
@@ -5,7 +6,9 @@ import type { DemoThread, Usage } from './demo-thread.js';
 
 const MODEL = 'demo';
 
-export function threadReply(thread: DemoThread, nowMs: number) {
+/** `asked` are the parameters of the request. */
+export function threadReply(thread: DemoThread, asked: Fields, nowMs: number) {
+  const profile = textOf(asked.permissions);
   return {
     thread: {
       id: thread.id,
@@ -43,10 +46,17 @@ export function threadReply(thread: DemoThread, nowMs: number) {
     disabledPluginIds: [],
     cwd: thread.cwd,
     instructionSources: [],
-    // The demo agent asks for no approval and has no sandbox.
-    approvalPolicy: 'never',
+    // The demo agent runs only the commands of its own script, so it needs no sandbox to keep these promises.
+    approvalPolicy: textOf(asked.approvalPolicy) ?? 'never',
     approvalsReviewer: 'user',
-    sandbox: { type: 'dangerFullAccess' },
+    sandbox: {
+      type: 'workspaceWrite',
+      writableRoots: [],
+      networkAccess: false,
+      excludeTmpdirEnvVar: true,
+      excludeSlashTmp: true,
+    },
+    activePermissionProfile: profile === null ? null : { id: profile, extends: null },
     reasoningEffort: null,
   };
 }

@@ -60,11 +60,20 @@ export type ApprovalAnswer = 'accept' | 'decline' | 'ask';
 export interface CodexConfig {
   readonly command: string;
   readonly approvalPolicy: Json;
+  /** `null`, together with `turnSandboxPolicy`: a permission profile that restricts reading, too. */
   readonly threadSandbox: Json;
-  /** `null`: workspaceWrite on the workspace and the run's TMPDIR. */
+  /** `null`: as the thread; for a `threadSandbox` of `workspace-write`, the workspace and the run's TMPDIR. */
   readonly turnSandboxPolicy: Json;
+  /** Absolute paths that the agent may read besides those of the permission profile. */
+  readonly readable: readonly string[];
+  /** MCP servers of the user's own Codex settings that stay on. */
+  readonly mcpServers: readonly string[];
+  readonly webSearch: boolean;
   readonly onApprovalRequest: ApprovalAnswer;
+  /** Silence of the agent during a turn. */
   readonly turnTimeoutMs: number;
+  /** The whole turn. */
+  readonly maxTurnMs: number;
   readonly readTimeoutMs: number;
   readonly stallTimeoutMs: number;
 }

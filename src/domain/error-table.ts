@@ -264,8 +264,20 @@ export const RUN_ERRORS = {
   turn_timeout: facts(
     'issue',
     false,
-    'A turn took longer than codex.turn_timeout_ms',
+    'An agent was silent for codex.turn_timeout_ms, or its turn took longer than codex.max_turn_ms',
     'Split the issue or raise the limit.',
+  ),
+  agent_profile_unsupported: facts(
+    'daemon',
+    false,
+    'Codex does not know permission profiles, so it cannot restrict what the agent reads',
+    'Update Codex (0.138 or later), or set codex.thread_sandbox: workspace-write: the agent can read all your files then.',
+  ),
+  agent_sandbox_mismatch: facts(
+    'daemon',
+    false,
+    'Codex reports a looser sandbox or approval policy than Baton asked for',
+    'Look for requirements.toml of an administrator and for arguments in codex.command.',
   ),
   port_exit: facts('issue', false, 'The agent process ended during a turn', 'Read its stderr in the transcript.'),
   response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),

@@ -14,7 +14,7 @@ import {
   TOP_LEVEL_KEYS,
 } from './schema.js';
 import { positiveInteger } from './setting.js';
-import { type RootContext, resolveWorkspaceRoot } from './workspace-root.js';
+import { type RootContext, resolvePath, resolveWorkspaceRoot } from './workspace-root.js';
 
 type Checked =
   | {
@@ -22,6 +22,8 @@ type Checked =
       readonly settings: Settings;
       readonly root: string;
       readonly rootWarning: Problem | null;
+      /** `codex.readable` as absolute paths. */
+      readonly readable: readonly string[];
       readonly defaults: TrackerDefaults;
     }
   | { readonly ok: false; readonly problems: readonly Problem[] };
@@ -51,6 +53,17 @@ export async function validateFrontMatter(frontMatter: FrontMatter, context: Val
   const resolved = await resolveWorkspaceRoot(isUsable ? written : null, context);
   if ('problem' in resolved) problems.push({ at: positions.valueAt(rootPath), text: resolved.problem });
 
+  const readable = (parsed.data?.codex.readable ?? []).flatMap((entry, index) => {
+    const path = ['codex', 'readable', index];
+    const resolvedPath =
+      entry.trim() === ''
+        ? { problem: `codex.readable[${index}] must not be empty` }
+        : resolvePath(entry, `codex.readable[${index}]`, context);
+    if (typeof resolvedPath === 'string') return resolvedPath;
+    problems.push({ at: positions.valueAt(path), text: resolvedPath.problem });
+    return [];
+  });
+
   const kind = valueAt(values, ['tracker', 'kind']);
   const defaults = typeof kind === 'string' ? context.trackerKinds.get(kind.trim()) : undefined;
   if (typeof kind === 'string' && kind.trim() !== '' && defaults === undefined) {
@@ -64,7 +77,7 @@ export async function validateFrontMatter(frontMatter: FrontMatter, context: Val
   const { root, warning } = resolved;
   const at = positions.valueAt(rootPath);
   const rootWarning = warning === null ? null : { at, text: warning, code: 'literal_variable' as const };
-  return { ok: true, settings: parsed.data, root, rootWarning, defaults };
+  return { ok: true, settings: parsed.data, root, rootWarning, readable, defaults };
 }
 
 function unsupportedKind(kind: string, known: readonly string[]): string {
@@ -88,10 +101,12 @@ export interface TrackerDefaults {
   readonly terminalStates: readonly string[];
 }
 
+const DEFAULT_MAX_TURN_MS = 6 * 3_600_000;
+
 /** Turns validated settings into the typed config. `warn` receives harmless oddities. */
 export function buildConfig(
   settings: Settings,
-  root: string,
+  { root, readable }: { readonly root: string; readonly readable: readonly string[] },
   defaults: TrackerDefaults,
   positions: Positions,
   warn: (problem: Problem) => void,
@@ -117,6 +132,8 @@ export function buildConfig(
     },
     codex: {
       ...codex,
+      readable,
+      maxTurnMs: codex.maxTurnMs ?? Math.max(DEFAULT_MAX_TURN_MS, codex.turnTimeoutMs),
       approvalPolicy: codex.approvalPolicy ?? (codex.onApprovalRequest === 'ask' ? 'on-request' : 'never'),
     },
   });

@@ -60,7 +60,7 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
   const warn = (problem: Problem) => void warnings.push(problem);
   const { settings, root, defaults } = checked;
   if (checked.rootWarning !== null) warn(checked.rootWarning);
-  const config = buildConfig(settings, root, defaults, positions, warn);
+  const config = buildConfig(settings, { root, readable: checked.readable }, defaults, positions, warn);
   const secrets = findProviderSecrets(config.tracker.kind, config.tracker.provider);
   const own = findOwnSecrets(config);
   for (const { path: moved, value } of [...secrets.literals, ...own.literals]) {

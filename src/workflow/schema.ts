@@ -19,6 +19,7 @@ import {
   text,
   textList,
   textOrMap,
+  trueOrFalse,
   zeroIsNull,
 } from './setting.js';
 
@@ -151,18 +152,42 @@ const codex = {
     'Passed on to Codex. The default is `on-request` when `on_approval_request` is `ask`.',
     { defaultText: '`never`', security: true },
   ),
-  thread_sandbox: setting(textOrMap, 'workspace-write', 'Passed on to Codex.', { security: true }),
+  thread_sandbox: setting(
+    textOrMap,
+    null,
+    'Passed on to Codex. With it or `turn_sandbox_policy`, the agent can read what your account can read.',
+    { defaultText: 'a permission profile, which restricts reading as well', security: true },
+  ),
   turn_sandbox_policy: setting(textOrMap, null, 'Passed on to Codex.', {
     defaultText: "writes in the workspace and the run's TMPDIR only",
     security: true,
   }),
+  readable: setting(
+    textList,
+    [],
+    'Further files and folders that the agent may read. `~` and `$NAME` work; a relative path starts at the folder of `WORKFLOW.md`.',
+    { security: true },
+  ),
+  mcp_servers: setting(textList, [], 'MCP servers of your own Codex settings that agents get. The others are off.', {
+    security: true,
+  }),
+  web_search: setting(trueOrFalse, false, 'Lets Codex search the web, by its model service.', { security: true }),
   on_approval_request: setting(
     oneOf(['accept', 'decline', 'ask']),
     'decline',
     'The reply when Codex asks for approval: `accept`, `decline`, or `ask` a person.',
     { security: true },
   ),
-  turn_timeout_ms: setting(milliseconds, 3_600_000, 'Time limit of one turn.', { unit: 'ms' }),
+  turn_timeout_ms: setting(
+    milliseconds,
+    3_600_000,
+    'Time without any output of the agent after which its turn is ended.',
+    { unit: 'ms' },
+  ),
+  max_turn_ms: setting(milliseconds, null, 'Time limit of one turn, whatever the agent does.', {
+    unit: 'ms',
+    defaultText: '6 hours, or `turn_timeout_ms` if that is longer',
+  }),
   read_timeout_ms: setting(milliseconds, 5000, 'Time limit of one request to Codex.', { unit: 'ms' }),
   stall_timeout_ms: setting(
     millisecondsOrOff,

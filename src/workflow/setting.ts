@@ -126,6 +126,8 @@ export const textList = z.array(z.string({ error: 'must be text; put it in quote
 
 export const jsonMap = z.record(z.string(), z.json(), { error: 'must be a map' });
 
+export const trueOrFalse = z.boolean({ error: 'must be true or false' });
+
 /** A value that is passed on unchanged. */
 export const textOrMap = z.union([text, jsonMap], { error: 'must be text or a map' });
 

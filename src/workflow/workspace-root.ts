@@ -15,14 +15,23 @@ export type RootResult = { readonly root: string; readonly warning: string | nul
 /** The absolute `workspace.root`, or the problem with it. `written` is the value in the file, or null. */
 export async function resolveWorkspaceRoot(written: string | null, context: RootContext): Promise<RootResult> {
   if (written === null) return { root: await defaultRoot(context), warning: null };
-  const value = expandVariable(written.trim(), context.env);
-  if (typeof value !== 'string') return value;
-  const root = path.resolve(path.dirname(context.workflowPath), expandHome(value, context.homeDir));
+  const root = resolvePath(written, 'workspace.root', context);
+  if (typeof root !== 'string') return root;
   const warning =
-    written.includes('$') && value === written.trim()
+    written.includes('$') && variableName(written.trim()) === null
       ? 'workspace.root is taken literally: $NAME stands for a variable only as the whole value'
       : null;
   return { root, warning };
+}
+
+/** The absolute path that `written` stands for, or the problem with it: `~`, `$NAME`, or relative to WORKFLOW.md. */
+export function resolvePath(
+  written: string,
+  setting: string,
+  { env, homeDir, workflowPath }: RootContext,
+): string | { readonly problem: string } {
+  const value = expandVariable(written.trim(), setting, env);
+  return typeof value === 'string' ? path.resolve(path.dirname(workflowPath), expandHome(value, homeDir)) : value;
 }
 
 /**
@@ -53,12 +62,12 @@ async function defaultRoot({ env, homeDir, workflowPath }: RootContext): Promise
   return path.join(data, 'baton', await workflowKey(workflowPath), 'workspaces');
 }
 
-function expandVariable(value: string, env: NodeJS.ProcessEnv): string | { problem: string } {
+function expandVariable(value: string, setting: string, env: NodeJS.ProcessEnv): string | { problem: string } {
   const name = variableName(value);
   if (name === null) return value;
   const resolved = env[name]?.trim() ?? '';
   if (resolved !== '') return resolved;
-  return { problem: `workspace.root is $${name}, but the variable ${name} is not set or empty; set it` };
+  return { problem: `${setting} is $${name}, but the variable ${name} is not set or empty; set it` };
 }
 
 function expandHome(value: string, homeDir: string): string {

@@ -58,7 +58,7 @@ test('SEC-27 changes of hooks, the agent command and policies are marked as secu
     'hooks.env_allow: [] → ["TOKEN"] (security)',
     'codex.command changed (security)',
     'codex.approval_policy: never → on-request (security)',
-    'codex.thread_sandbox: workspace-write → danger-full-access (security)',
+    'codex.thread_sandbox: none → danger-full-access (security)',
     'codex.turn_sandbox_policy: none → {"type":"dangerFullAccess"} (security)',
     'codex.on_approval_request: decline → accept (security)',
     'runtime.env: allowlist → inherit (security)',

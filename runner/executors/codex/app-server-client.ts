@@ -99,6 +99,7 @@ export class AppServerClient {
     const { process, scheduler, handlers } = this.options;
     if (!process.stdin) throw new BatonError('internal_error', 'the agent was started without a stdin');
     const reader = new NewlineReader(process.stdout, scheduler, this.#openIds, {
+      output: handlers.output,
       malformed: handlers.malformed,
       unexpectedId: handlers.unexpectedId,
       lineTooLong: () => this.#closeWith(new BatonError('line_too_long', 'the agent sent a line of over 10 MB')),

@@ -1,24 +1,40 @@
 import { realpath } from 'node:fs/promises';
 import { BatonError } from '../../../src/domain/errors.js';
-import { fieldsOf, type Json, textOf } from '../../../src/domain/json.js';
+import { fieldsOf, textOf } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
+import { readAgentProgram, worktreeRepository } from './agent-program.js';
 import type { AppServerClient } from './app-server-client.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
+import {
+  checkThread,
+  NO_SETTINGS,
+  type OwnSettings,
+  readOwnSettings,
+  threadParams,
+  unknownServers,
+} from './thread-config.js';
 
-// From a started process to an open thread: initialize → initialized → thread/start or thread/resume → thread/name/set.
+// From a started process to an open thread: initialize → initialized → config/read → thread/start or thread/resume → thread/name/set.
 
 /** Length of the agent's name and model. They are kept only for people. */
 const MAX_NAME = 200;
 
-/** Resolves to the name and version that the agent reports, or `null`. */
-export async function initialize(client: AppServerClient, version: string): Promise<string | null> {
+export interface AgentFacts {
+  /** Name and version, as the agent reports them; `null`: it does not. */
+  readonly version: string | null;
+  /** False for another agent that speaks the protocol. */
+  readonly isCodex: boolean;
+}
+
+export async function initialize(client: AppServerClient, version: string): Promise<AgentFacts> {
   const reply = await client.request(CALLS.initialize, {
     clientInfo: { name: 'baton', title: 'Baton', version },
     capabilities: { experimentalApi: true, requestAttestation: false },
   });
   await client.notify(INITIALIZED);
-  return textOf(fieldsOf(reply).userAgent)?.slice(0, MAX_NAME) ?? null;
+  const { userAgent, codexHome } = fieldsOf(reply);
+  return { version: textOf(userAgent)?.slice(0, MAX_NAME) ?? null, isCodex: textOf(codexHome) !== null };
 }
 
 export interface OpenedThread {
@@ -27,16 +43,24 @@ export interface OpenedThread {
   readonly model: string | null;
 }
 
+/** `pid` is the agent's process. */
 export async function openThread(
   client: AppServerClient,
+  agent: AgentFacts & { readonly pid: number },
   context: StepContext,
   reporter: Reporter,
 ): Promise<OpenedThread> {
-  const resumed = context.resume ? await resumeThread(client, context.resume.threadId, context, reporter) : null;
-  const reply = fieldsOf(resumed ?? (await client.request(CALLS.threadStart, newThread(context))));
+  const settings = await threadSettings(client, agent, context, reporter);
+  const resumed = context.resume ? await resumeThread(client, context.resume.threadId, settings, reporter) : null;
+  const reply = fieldsOf(resumed ?? (await client.request(CALLS.threadStart, newThread(settings, context))));
   const threadId = textOf(fieldsOf(reply.thread).id);
   if (threadId === null) throw new BatonError('response_error', 'the agent opened a thread without an id');
   await assertCwd(textOf(reply.cwd), context.workspace);
+  if (!checkThread(reply, context.config.codex)) {
+    reporter.warning('the agent reports no sandbox: only its containment keeps it from your files', {
+      agent: agent.version,
+    });
+  }
   void nameThread(client, threadId, context, reporter);
   return { threadId, resumed: resumed !== null, model: textOf(reply.model)?.slice(0, MAX_NAME) ?? null };
 }
@@ -58,26 +82,53 @@ async function assertCwd(cwd: string | null, workspace: string): Promise<void> {
   );
 }
 
-function newThread(context: StepContext): object {
+/** What is sent with a new and with a resumed thread. */
+async function threadSettings(
+  client: AppServerClient,
+  { pid, isCodex }: AgentFacts & { readonly pid: number },
+  { config, workspace, tmpDir, environment }: StepContext,
+  reporter: Reporter,
+): Promise<object> {
+  const program = await readAgentProgram(pid, environment({}).env);
+  const repository = await worktreeRepository(workspace);
+  const own = isCodex ? await ownSettings(client) : NO_SETTINGS;
+  const { codex, runtime } = config;
+  const missing = unknownServers(codex, own);
+  if (missing.length > 0) reporter.warning('codex.mcp_servers names servers that Codex does not have', { missing });
+  return threadParams({ codex, envAllow: runtime.envAllow, workspace, tmpDir, program, repository, own });
+}
+
+/** Without a folder, so that settings in the workspace or above it do not count. */
+async function ownSettings(client: AppServerClient): Promise<OwnSettings> {
+  try {
+    return readOwnSettings(await client.request(CALLS.configRead, {}));
+  } catch (error) {
+    // Faulty settings fail `thread/start` as well, with their own message.
+    if (error instanceof BatonError && error.code === 'response_error') return NO_SETTINGS;
+    throw error;
+  }
+}
+
+function newThread(settings: object, context: StepContext): object {
   const dynamicTools = context.tools.map(({ name, description, inputSchema }) => ({
     type: 'function',
     name,
     description,
     inputSchema,
   }));
-  return { ...threadSettings(context), ...(dynamicTools.length > 0 ? { dynamicTools } : {}) };
+  return { ...settings, ...(dynamicTools.length > 0 ? { dynamicTools } : {}) };
 }
 
 /** Returns `null` when the agent refuses; a new thread is started then. Any other error fails the run. Tools, name and history are part of the thread. */
 async function resumeThread(
   client: AppServerClient,
   threadId: string,
-  context: StepContext,
+  settings: object,
   reporter: Reporter,
 ): Promise<unknown> {
   try {
     // Exclude the old turns: a long history would be one very long line.
-    return await client.request(CALLS.threadResume, { threadId, excludeTurns: true, ...threadSettings(context) });
+    return await client.request(CALLS.threadResume, { threadId, excludeTurns: true, ...settings });
   } catch (error) {
     if (!(error instanceof BatonError) || error.code !== 'response_error') throw error;
     reporter.warning('the thread could not be resumed; a new one starts with the whole prompt', {
@@ -86,15 +137,6 @@ async function resumeThread(
     });
     return null;
   }
-}
-
-function threadSettings({ workspace, config }: StepContext): object {
-  const { approvalPolicy, threadSandbox } = config.codex;
-  return { cwd: workspace, ...unlessNull('approvalPolicy', approvalPolicy), ...unlessNull('sandbox', threadSandbox) };
-}
-
-function unlessNull(key: string, value: Json): object {
-  return value === null ? {} : { [key]: value };
 }
 
 /** Names the thread for users of another client. A failure is only a warning. */

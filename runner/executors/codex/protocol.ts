@@ -8,6 +8,7 @@ import { isNestedTooDeep } from '../bounded-json.js';
  */
 export const CALLS = {
   initialize: 'initialize',
+  configRead: 'config/read',
   threadStart: 'thread/start',
   threadResume: 'thread/resume',
   threadName: 'thread/name/set',

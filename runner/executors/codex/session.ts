@@ -1,6 +1,5 @@
-import type { CodexConfig } from '../../../src/domain/config.js';
 import { BatonError } from '../../../src/domain/errors.js';
-import { fieldsOf, type Json, textOf } from '../../../src/domain/json.js';
+import { fieldsOf, textOf } from '../../../src/domain/json.js';
 import { type FailedOutcome, failure } from '../../../src/domain/outcome.js';
 import type { Question } from '../../../src/domain/run-signal.js';
 import type { ContainedProcess } from '../../contain/process.js';
@@ -8,12 +7,13 @@ import type { StepContext } from '../executor.js';
 import type { FairScheduler } from '../read-lines.js';
 import { codeOfTurnError, StepEnded } from './agent-errors.js';
 import { AppServerClient } from './app-server-client.js';
-import { initialize, openThread } from './handshake.js';
+import { type AgentFacts, initialize, openThread } from './handshake.js';
 import { MessageLog } from './message-log.js';
 import { CALLS, textInput } from './protocol.js';
 import { OpenQuestions } from './questions.js';
 import { type Reporter, StderrLines } from './reporter.js';
 import { HostTools, ServerRequests } from './server-requests.js';
+import { sandboxPolicyOf } from './thread-config.js';
 import { type FinishedTurn, Turn } from './turn.js';
 import { withMessages } from './turn-text.js';
 
@@ -40,13 +40,17 @@ export class CodexSession {
   readonly #steering: Steering;
   readonly #detach: (unread: readonly string[]) => void;
   #turn: Turn | null = null;
-  #agentVersion: string | null = null;
+  #agent: AgentFacts = { version: null, isCodex: false };
   #threadId = '';
   #turns = 0;
 
   constructor(private readonly deps: SessionDeps) {
     const { process, context, reporter, scheduler } = deps;
-    const stderr = new StderrLines(process.stderr, scheduler, context.agentStderr);
+    const heard = () => this.#turn?.heard();
+    const stderr = new StderrLines(process.stderr, scheduler, (text) => {
+      heard();
+      context.agentStderr(text);
+    });
     const pauseClock = (isAsking: boolean) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock());
     // Question ids contain the step index: a late answer must not match a question of the next agent step.
     const { index } = context.step;
@@ -74,6 +78,7 @@ export class CodexSession {
       readTimeoutMs: context.config.codex.readTimeoutMs,
       stderrTail: () => stderr.tail(),
       handlers: {
+        output: heard,
         notification: (method, params) => this.log.notification(method, params),
         request: (method, id, params) => {
           this.log.request(method);
@@ -96,14 +101,15 @@ export class CodexSession {
   }
 
   async initialize(version: string): Promise<void> {
-    this.#agentVersion = await initialize(this.#client, version);
+    this.#agent = await initialize(this.#client, version);
   }
 
   /** Returns true when an earlier thread is resumed. */
   async openThread(): Promise<boolean> {
-    const { context, reporter } = this.deps;
-    const { threadId, resumed, model } = await openThread(this.#client, context, reporter);
-    reporter.signal({ type: 'agent_known', version: this.#agentVersion, model });
+    const { process, context, reporter } = this.deps;
+    const agent = { ...this.#agent, pid: process.pid };
+    const { threadId, resumed, model } = await openThread(this.#client, agent, context, reporter);
+    reporter.signal({ type: 'agent_known', version: agent.version, model });
     this.#threadId = threadId;
     this.log.threadId = threadId;
     reporter.threadId = threadId;
@@ -113,7 +119,8 @@ export class CodexSession {
   /** Resolves when the turn completed. Throws when it ended in any other way. */
   async runTurn(text: string): Promise<void> {
     const { clock, config } = this.deps.context;
-    const turn = new Turn(clock, config.codex.turnTimeoutMs);
+    const { turnTimeoutMs: silenceMs, maxTurnMs: totalMs } = config.codex;
+    const turn = new Turn(clock, { silenceMs, totalMs });
     this.#turn = turn;
     // Abandon the turn in every case: when the connection was already closed, nothing else stops the turn's timer.
     await this.#run(turn, text).finally(() => turn.abandon(new BatonError('internal_error', 'the turn is over')));
@@ -267,21 +274,4 @@ class Steering {
       this.reporter.warning('a message waits for the next turn', { message: (error as Error).message });
     }
   }
-}
-
-/**
- * What a turn may write. A policy set by the user is passed on unchanged. The default for `workspace-write` names the workspace and the
- * run's own TMPDIR by path: the login shell may change the TMPDIR variable, and the system's temp folder is shared with others.
- * For any other `thread_sandbox` no policy is sent, because it would silently undo the user's choice.
- */
-export function sandboxPolicyOf(codex: CodexConfig, workspace: string, tmpDir: string): Json {
-  if (codex.turnSandboxPolicy !== null) return codex.turnSandboxPolicy;
-  if (codex.threadSandbox !== 'workspace-write') return null;
-  return {
-    type: 'workspaceWrite',
-    writableRoots: [workspace, tmpDir],
-    networkAccess: false,
-    excludeTmpdirEnvVar: true,
-    excludeSlashTmp: true,
-  };
 }

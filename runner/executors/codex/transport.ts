@@ -13,6 +13,8 @@ import { type FairScheduler, LineSplitter, readFairly } from '../read-lines.js';
 import { type AgentLine, parseMessage, type RpcId } from './protocol.js';
 
 export interface LineEvents {
+  /** Some bytes have arrived, whatever they are. */
+  output(): void;
   malformed(reason: string, sample: string): void;
   /** A reply to no open request, a request whose id is still open, or a request beyond `MAX_OPEN_REQUESTS`. */
   unexpectedId(kind: 'reply' | 'request', id: RpcId): void;
@@ -60,7 +62,11 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
   listen(callback: DataCallback): Disposable {
     this.#callback = callback;
     readFairly(this.stream, this.scheduler, {
-      onChunk: (chunk) => (this.#disposed ? undefined : this.#take(this.#splitter.push(chunk))),
+      onChunk: (chunk) => {
+        if (this.#disposed) return undefined;
+        this.events.output();
+        return this.#take(this.#splitter.push(chunk));
+      },
       onEnd: () => void this.#finish(),
     });
     return { dispose: () => this.dispose() };

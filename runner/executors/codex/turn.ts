@@ -1,6 +1,11 @@
 import type { Clock } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 
+export interface TurnLimits {
+  readonly silenceMs: number;
+  readonly totalMs: number;
+}
+
 export interface FinishedTurn {
   readonly id: string;
   readonly status: string;
@@ -9,8 +14,8 @@ export interface FinishedTurn {
 
 /**
  * One turn, from `turn/start` to its end. It is `starting` until its id is known, then `running`, until the agent reports its end
- * (`ended`) or Baton gives up on it (`abandoned`); only the first end counts. Its time limit counts awake time and is paused while
- * a person is asked.
+ * (`ended`) or Baton gives up on it (`abandoned`); only the first end counts. It has two time limits: one for the silence of the agent,
+ * which every output restarts, and one for the whole turn. Both count awake time and are paused while a person is asked.
  */
 export class Turn {
   readonly finished: Promise<FinishedTurn>;
@@ -20,14 +25,15 @@ export class Turn {
   #early: FinishedTurn[] = [];
   #resolve: (turn: FinishedTurn) => void = () => {};
   #reject: (error: Error) => void = () => {};
-  #leftMs: number;
+  /** Time that has counted until the clock was last started, and until the last output. */
+  #countedMs = 0;
+  #heardMs = 0;
   #running: { readonly sinceMs: number; cancel(): void } | null = null;
 
   constructor(
     private readonly clock: Clock,
-    private readonly timeoutMs: number,
+    private readonly limits: TurnLimits,
   ) {
-    this.#leftMs = timeoutMs;
     this.finished = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -74,20 +80,41 @@ export class Turn {
     this.#reject(error);
   }
 
+  /** The agent has sent something. Cheap: an agent may send thousands of messages a second. */
+  heard(): void {
+    this.#heardMs = this.#elapsedMs();
+  }
+
   pauseClock(): void {
     if (!this.#running) return;
-    this.#leftMs -= this.clock.now().awakeMs - this.#running.sinceMs;
+    this.#countedMs = this.#elapsedMs();
     this.#running.cancel();
     this.#running = null;
   }
 
   resumeClock(): void {
     if (this.#running || this.#state === 'ended' || this.#state === 'abandoned') return;
-    const cancel = this.clock.after(this.#leftMs, () => this.#timeOut());
+    const { silenceMs, totalMs } = this.limits;
+    const leftMs = Math.min(this.#heardMs + silenceMs, totalMs) - this.#countedMs;
+    const cancel = this.clock.after(Math.max(0, leftMs), () => this.#checkLimits());
     this.#running = { sinceMs: this.clock.now().awakeMs, cancel };
   }
 
-  #timeOut(): void {
-    this.abandon(new BatonError('turn_timeout', `the turn took longer than ${this.timeoutMs} ms`));
+  #elapsedMs(): number {
+    return this.#countedMs + (this.#running ? this.clock.now().awakeMs - this.#running.sinceMs : 0);
+  }
+
+  /** At the earliest moment at which a limit could be over. */
+  #checkLimits(): void {
+    this.pauseClock();
+    const { silenceMs, totalMs } = this.limits;
+    if (this.#countedMs >= totalMs) this.#timeOut(`took longer than ${totalMs} ms (codex.max_turn_ms)`);
+    else if (this.#countedMs - this.#heardMs >= silenceMs) {
+      this.#timeOut(`had no output for ${silenceMs} ms (codex.turn_timeout_ms)`);
+    } else this.resumeClock();
+  }
+
+  #timeOut(what: string): void {
+    this.abandon(new BatonError('turn_timeout', `the turn ${what}`));
   }
 }

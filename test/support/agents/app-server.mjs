@@ -48,10 +48,24 @@ export function serve(overrides = {}) {
   return agent;
 }
 
+/** The reply of Codex when it grants what was asked for. */
+export function grantedThread({ params }) {
+  return {
+    thread: { id: THREAD },
+    cwd: process.cwd(),
+    approvalPolicy: params.approvalPolicy,
+    approvalsReviewer: 'user',
+    sandbox: { type: SANDBOXES[params.sandbox] ?? 'workspaceWrite', networkAccess: false },
+    activePermissionProfile: params.permissions === undefined ? null : { id: params.permissions, extends: null },
+  };
+}
+
+const SANDBOXES = { 'read-only': 'readOnly', 'danger-full-access': 'dangerFullAccess' };
+
 const DEFAULTS = {
   initialize: (agent, message) => agent.reply(message, { userAgent: 'fake' }),
-  'thread/start': (agent, message) => agent.reply(message, { thread: { id: THREAD }, cwd: process.cwd() }),
-  'thread/resume': (agent, message) => agent.reply(message, { thread: { id: THREAD }, cwd: process.cwd() }),
+  'thread/start': (agent, message) => agent.reply(message, grantedThread(message)),
+  'thread/resume': (agent, message) => agent.reply(message, grantedThread(message)),
   'thread/name/set': (agent, message) => agent.reply(message, {}),
   'turn/interrupt': (agent, message) => agent.reply(message, {}),
   'turn/steer': (agent, message) => agent.reply(message, { turnId: agent.turnId }),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { codeOfStall, codeOfTurnError } from '../../../../runner/executors/codex/agent-errors.js';
-import { sandboxPolicyOf } from '../../../../runner/executors/codex/session.js';
+import { sandboxPolicyOf } from '../../../../runner/executors/codex/thread-config.js';
 import { cancelled } from '../../../../src/domain/outcome.js';
 import { config } from '../../../support/builders.js';
 
@@ -54,14 +54,18 @@ test.each([
   expect(cancelled(reason)).toMatchObject({ state, error: { code } });
 });
 
-test('S2-62 the default turn policy allows workspace and TMPDIR, but neither the system temp folder nor the network', () => {
-  expect(sandboxPolicyOf(config().codex, '/w', '/t')).toEqual({
+test('S2-62 the turn policy for workspace-write allows workspace and TMPDIR, but neither the system temp folder nor the network', () => {
+  expect(sandboxPolicyOf(config({ codex: { threadSandbox: 'workspace-write' } }).codex, '/w', '/t')).toEqual({
     type: 'workspaceWrite',
     writableRoots: ['/w', '/t'],
     networkAccess: false,
     excludeTmpdirEnvVar: true,
     excludeSlashTmp: true,
   });
+});
+
+test('by default no turn policy is sent, because it would discard the permission profile of the thread', () => {
+  expect(sandboxPolicyOf(config().codex, '/w', '/t')).toBeNull();
 });
 
 test('S2-62 a turn policy of the user is passed on, and none is sent for another thread sandbox', () => {

@@ -18,18 +18,15 @@ test('S2-43 the client sends initialize, initialized, thread/start, thread/name/
     clientInfo: { name: 'baton', version: '1.2.3' },
     capabilities: { experimentalApi: true },
   });
-  expect(thread?.params).toEqual({ cwd: workspace, approvalPolicy: 'never', sandbox: 'workspace-write' });
+  expect(thread?.params).toMatchObject({ cwd: workspace, approvalPolicy: 'never', permissions: 'baton-workspace' });
+  expect(thread?.params).not.toHaveProperty('sandbox');
   expect(name?.params).toEqual({ threadId: 'thread-1', name: 'AB-1: Make it so' });
   expect(turn?.params).toMatchObject({
     threadId: 'thread-1',
     cwd: workspace,
     input: [{ type: 'text', text: 'the whole prompt' }],
-    sandboxPolicy: {
-      type: 'workspaceWrite',
-      writableRoots: [workspace, join(workspace, 'tmp')],
-      excludeSlashTmp: true,
-    },
   });
+  expect(turn?.params).not.toHaveProperty('sandboxPolicy');
 });
 
 test('messages carry no jsonrpc member, and ids start at 0', async () => {

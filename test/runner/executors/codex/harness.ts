@@ -105,7 +105,7 @@ export function start(options: RunOptions): TestRun {
       resume,
       audit: notHere,
       warn: notHere,
-      environment: notHere,
+      environment: (extra) => ({ env: extra, unset: [] }),
       start: notHere,
       secret: notHere,
       knownSecrets: async () => secretPrints([], ''),

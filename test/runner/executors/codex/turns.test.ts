@@ -202,10 +202,12 @@ test('a message that cannot steer the turn waits for the next one, and turn/star
   expect(second).toBe('go on with AB-1, turn 2\n\nA message from a person:\nand mind the gap');
 });
 
+const LIMITS = { silenceMs: 1_000, totalMs: 5_000 };
+
 const ended = (id: string) => ({ id, status: 'completed', error: null });
 
 test('the late end of an earlier turn does not end the running one', async () => {
-  const turn = new Turn(new FakeClock(), 1_000);
+  const turn = new Turn(new FakeClock(), LIMITS);
   turn.begin('turn-2');
 
   turn.end(ended('turn-1'));
@@ -218,7 +220,7 @@ test('the late end of an earlier turn does not end the running one', async () =>
 
 test('only the first end of a turn counts, and its timer is cancelled', async () => {
   const clock = new FakeClock();
-  const turn = new Turn(clock, 1_000);
+  const turn = new Turn(clock, LIMITS);
   turn.begin('turn-1');
 
   turn.end(ended('turn-1'));
@@ -230,7 +232,7 @@ test('only the first end of a turn counts, and its timer is cancelled', async ()
 
 test('S2-66 time spent asking a person does not count towards the turn timeout', async () => {
   const clock = new FakeClock();
-  const turn = new Turn(clock, 1_000);
+  const turn = new Turn(clock, LIMITS);
   clock.advance(600);
   turn.pauseClock();
   clock.advance(10_000);
@@ -241,6 +243,43 @@ test('S2-66 time spent asking a person does not count towards the turn timeout',
   clock.advance(1);
 
   await expect(turn.finished).rejects.toMatchObject({ code: 'turn_timeout' });
+});
+
+test('S2-66 every output restarts the silence that turn_timeout_ms bounds', async () => {
+  const clock = new FakeClock();
+  const turn = new Turn(clock, LIMITS);
+  turn.begin('turn-1');
+
+  for (let n = 0; n < 4; n += 1) {
+    clock.advance(900);
+    turn.heard();
+  }
+  expect(turn.activeId).toBe('turn-1');
+  clock.advance(1_000);
+
+  await expect(turn.finished).rejects.toMatchObject({
+    code: 'turn_timeout',
+    message: expect.stringContaining('codex.turn_timeout_ms'),
+  });
+});
+
+test('SEC-18 an agent that never falls silent is ended by max_turn_ms', async () => {
+  const clock = new FakeClock();
+  const turn = new Turn(clock, LIMITS);
+  turn.begin('turn-1');
+
+  for (let n = 0; n < 49; n += 1) {
+    clock.advance(100);
+    turn.heard();
+  }
+  expect(turn.activeId).toBe('turn-1');
+  clock.advance(100);
+
+  await expect(turn.finished).rejects.toMatchObject({
+    code: 'turn_timeout',
+    message: expect.stringContaining('codex.max_turn_ms'),
+  });
+  expect(clock.pendingTimers).toBe(0);
 });
 
 type CoreSignal = Exclude<RunSignal, { type: 'event' }>;

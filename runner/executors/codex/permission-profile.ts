@@ -1,0 +1,182 @@
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import type { JsonObject } from '../../../src/domain/json.js';
+import { isInside } from '../../workspace/workspace-path.js';
+
+/** The name of our profile, in `thread/start` and in its reply. A user's own profile of this name would be merged with it. */
+export const PROFILE = 'baton-workspace';
+
+export interface ProfileFacts {
+  /** The environment of the agent's process. Toolchains are found by it. */
+  readonly env: { readonly [name: string]: string | undefined };
+  /** Programs of the agent: Codex starts itself again inside its sandbox. */
+  readonly programs: readonly string[];
+  /** Real paths. */
+  readonly workspace: string;
+  readonly tmpDir: string;
+  /** `codex.readable` */
+  readonly readable: readonly string[];
+}
+
+/**
+ * What commands of the agent may read and write. Everything else does not exist for them. The most specific entry wins, so the secrets
+ * and the other workspaces stay closed when a folder around them is readable.
+ *
+ * A profile with at least one denied path has a second effect: a rule in `~/.codex/rules` that allows a command, such as a person adds
+ * with "always allow", no longer lifts the sandbox for it.
+ */
+export function permissionProfile(facts: ProfileFacts): JsonObject {
+  const { workspace, tmpDir } = facts;
+  const access = (mode: string, paths: readonly string[]) => paths.map((path) => [path, mode] as const);
+  return {
+    filesystem: {
+      ...Object.fromEntries([
+        ...access('read', readablePaths(facts)),
+        ...access('deny', deniedPaths(facts)),
+        ...access('write', [workspace, tmpDir]),
+        ...access(
+          'read',
+          PROTECTED.map((name) => join(workspace, name)),
+        ),
+      ]),
+      // What the system itself needs: /usr, /bin, /lib, /etc, /proc, /dev and the like.
+      ':minimal': 'read',
+    },
+    network: { enabled: false },
+  };
+}
+
+/** As Codex protects them in its own workspace profile. */
+const PROTECTED = ['.git', '.codex', '.agents'];
+
+const SYSTEM = ['/opt', '/nix', '/snap', '/run/current-system', '/home/linuxbrew/.linuxbrew', '/Library/Developer'];
+
+/** Absolute paths that commands may read, apart from the base system, the workspace and the run's TMPDIR. */
+export function readablePaths({ env, programs, readable }: Omit<ProfileFacts, 'workspace' | 'tmpDir'>): string[] {
+  const home = homeOf(env);
+  const onPath = searchPath(env).flatMap((folder) => toolchainAround(folder, home));
+  const derived = [...onPath, ...fromVariables(env), ...TOOLS.map(inHome(home))].map((path) => resolve(path));
+  const isTooWide = (path: string) => covers(path, home) || deniedIn(home).some((denied) => covers(denied, path));
+  const tools = derived.filter((path) => !isTooWide(path));
+  return [...new Set([...SYSTEM, ...tools, ...programs.flatMap(withCodexPath), ...readable])];
+}
+
+/**
+ * Closed even inside a readable folder, unless `codex.readable` names exactly this path: keys, logins, and the folder of all workspaces.
+ * A closed folder cannot contain a readable one, so it is left out when `codex.readable` names something in it; then it must
+ * not lie inside a readable folder, which would open all of it.
+ */
+function deniedPaths(facts: ProfileFacts): string[] {
+  const { env, readable, workspace } = facts;
+  const codexHome = env.CODEX_HOME;
+  const secrets = [...deniedIn(homeOf(env)), ...(codexHome ? CODEX_SECRETS.map(inHome(codexHome)) : [])];
+  const isOpened = (path: string) =>
+    readable.some((named) => isInside(path, named)) && !readablePaths(facts).some((open) => covers(open, path));
+  return [
+    ...ROOT_ONLY,
+    ...[...secrets, dirname(workspace)].filter((path) => !readable.includes(path) && !isOpened(path)),
+  ];
+}
+
+const ROOT_ONLY = ['/etc/shadow', '/etc/gshadow'];
+const CODEX_SECRETS = ['auth.json', 'config.toml', '.credentials.json', 'sessions'];
+
+/** Keys and logins in a home folder. */
+const SECRETS = [
+  ...['.ssh', '.aws', '.gnupg', '.azure', '.kube', '.docker', '.netrc', '.npmrc', '.yarnrc.yml', '.pypirc'],
+  ...['.git-credentials', '.config/git/credentials', '.config/gh', '.config/glab-cli', '.config/hub', '.config/gcloud'],
+  ...['.config/op', '.config/sops', '.config/rclone', '.config/pip', '.config/baton', '.local/state/baton'],
+  ...['.local/share/keyrings', '.password-store', '.pgpass', '.my.cnf', '.vault-token', '.terraform.d'],
+  ...['.cargo/credentials', '.cargo/credentials.toml', '.gem/credentials', '.m2/settings.xml'],
+  ...['.gradle/gradle.properties', '.claude', '.claude.json', '.gemini', '.mozilla', '.config/google-chrome'],
+  ...['.config/chromium', '.bash_history', '.zsh_history', ...CODEX_SECRETS.map((name) => `.codex/${name}`)],
+];
+
+function deniedIn(home: string): string[] {
+  return SECRETS.map(inHome(home));
+}
+
+/** Where version managers, package managers and compilers keep programs and packages, without their logins and settings. */
+const TOOLS = [
+  ...['.nvm', '.volta', '.fnm', '.local/share/fnm', '.nodenv', '.bun/bin', '.bun/install', '.deno/bin'],
+  ...['.npm/_cacache', '.npm-global', '.local/share/pnpm', '.cache/node', '.cache/ms-playwright'],
+  ...['.pyenv', '.local/share/uv', '.local/share/pipx', '.local/pipx', '.local/share/virtualenvs', '.conda'],
+  ...['miniconda3', 'anaconda3', 'miniforge3', '.asdf', '.local/share/mise', '.local/share/rtx', '.local/bin'],
+  ...['.local/lib', '.cargo/bin', '.cargo/env', '.cargo/registry', '.cargo/git', '.rustup', 'go/bin', 'go/pkg'],
+  ...['.rbenv', '.rvm', '.gem/ruby', '.local/share/gem', '.sdkman/candidates', '.m2/repository', '.m2/wrapper'],
+  ...['.gradle/wrapper', '.gradle/caches', '.dotnet', '.nuget/packages', '.ghcup', '.cabal/bin', '.stack/programs'],
+  ...['.opam', '.juliaup', '.nix-profile', '.phpenv', '.composer/vendor', '.config/composer/vendor', 'Library/pnpm'],
+];
+
+/** Variables that name toolchains, and what of the named folder is needed; an empty name is the folder itself. */
+const TOOL_VARIABLES: { readonly [name: string]: readonly string[] } = {
+  NVM_DIR: [''],
+  NVM_BIN: ['', '../lib'],
+  VOLTA_HOME: [''],
+  FNM_DIR: [''],
+  PNPM_HOME: [''],
+  BUN_INSTALL: ['bin', 'install'],
+  PYENV_ROOT: [''],
+  VIRTUAL_ENV: [''],
+  CONDA_PREFIX: [''],
+  MISE_DATA_DIR: [''],
+  ASDF_DIR: [''],
+  ASDF_DATA_DIR: [''],
+  CARGO_HOME: ['bin', 'env', 'registry', 'git'],
+  RUSTUP_HOME: [''],
+  GOPATH: ['bin', 'pkg'],
+  GOROOT: [''],
+  JAVA_HOME: [''],
+  RBENV_ROOT: [''],
+  SDKMAN_DIR: ['candidates'],
+  // Certificates are public.
+  NODE_EXTRA_CA_CERTS: [''],
+  SSL_CERT_FILE: [''],
+  SSL_CERT_DIR: [''],
+  REQUESTS_CA_BUNDLE: [''],
+  CURL_CA_BUNDLE: [''],
+};
+
+function fromVariables(env: ProfileFacts['env']): string[] {
+  return Object.entries(TOOL_VARIABLES).flatMap(([name, parts]) =>
+    absolutePaths(env[name]).flatMap((folder) => parts.map((part) => join(folder, part))),
+  );
+}
+
+export function searchPath(env: ProfileFacts['env']): string[] {
+  return absolutePaths(env.PATH);
+}
+
+/**
+ * `…/node-22/bin` is useless without `…/node-22/lib`. A folder above it that holds more than one toolchain, such as `~/.local` or the
+ * home folder, is not taken as a whole.
+ */
+function toolchainAround(folder: string, home: string): string[] {
+  const around = dirname(folder);
+  const isToolchain = /\/s?bin$/.test(folder) && around !== home && !SHARED_PREFIX.test(around);
+  return isToolchain ? [folder, ...TOOLCHAIN_PARTS.map((part) => join(around, part))] : [folder];
+}
+
+const SHARED_PREFIX = /^\/$|\/\.?local$/;
+const TOOLCHAIN_PARTS = ['lib', 'lib64', 'libexec', 'include', 'share'];
+
+/** Codex has its own `rg` in a folder beside its program, and puts it on the PATH of commands. */
+function withCodexPath(program: string): string[] {
+  return [program, join(dirname(program), '..', 'codex-path')];
+}
+
+function homeOf(env: ProfileFacts['env']): string {
+  return env.HOME !== undefined && isAbsolute(env.HOME) ? resolve(env.HOME) : homedir();
+}
+
+function inHome(home: string) {
+  return (name: string) => join(home, name);
+}
+
+function absolutePaths(list: string | undefined): string[] {
+  return (list ?? '').split(':').filter(isAbsolute);
+}
+
+function covers(folder: string, path: string): boolean {
+  return folder === path || isInside(folder, path);
+}

@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { toolOutputs } from './mock-model.js';
+import { moveIssue, run, say } from './mock-replies.js';
+import { type TestBed, type TestBedOptions, testBed } from './test-bed.js';
+
+/** Runs the commands in one turn of the real Codex, and returns what each of them printed. */
+async function outputsOf(bed: TestBed, commands: readonly string[]): Promise<readonly string[]> {
+  const { board, model, start } = bed;
+  board.add('TASK-1', 'Run commands');
+  model.script('TASK-1', ...commands.map((command) => run(command)), moveIssue('Done'), say('I ran them.'));
+
+  const baton = start();
+  const ended = await baton.line('run ended', { issue_identifier: 'TASK-1' }, 60_000);
+  await baton.stop();
+
+  expect(ended).toMatchObject({ outcome: 'success' });
+  return toolOutputs(model.requests.at(-1)).slice(0, commands.length);
+}
+
+async function secretBed(options: TestBedOptions = {}): Promise<{ bed: TestBed; secrets: readonly string[] }> {
+  const bed = await testBed(options);
+  const { dir } = bed;
+  const secrets = [
+    ...[
+      '.ssh/id_x',
+      '.aws/credentials',
+      '.netrc',
+      '.npmrc',
+      '.config/gh/hosts.yml',
+      '.cargo/credentials.toml',
+      'notes.txt',
+    ].map((name) => join(dir, 'home', name)),
+    join(dir, 'codex-home', 'auth.json'),
+    join(dir, 'workspaces', 'TASK-2', 'secret'),
+    join(dir, 'workspaces', '.baton', 'secret'),
+    join(dir, 'home', '.local/state/baton/other/token'),
+    join(dir, 'state', 'token'),
+  ];
+  for (const path of secrets) {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(path, `canary of ${path}\n`);
+  }
+  return { bed, secrets };
+}
+
+test('SEC-31 with the defaults a command reads no key, no login, no other workspace and no state of a daemon', async () => {
+  const { bed, secrets } = await secretBed();
+
+  const [read = '', listed = ''] = await outputsOf(bed, [
+    `for f in ${secrets.map((path) => `'${path}'`).join(' ')}; do cat "$f"; done; cat /etc/shadow; echo over`,
+    `ls -A '${bed.dir}/workspaces' '${bed.dir}/home/.ssh' /proc/1/root/; echo over`,
+  ]);
+
+  expect(read).toContain('over');
+  expect(read).not.toContain('canary');
+  expect(read).not.toContain('root:');
+  expect(listed).not.toContain('TASK-2');
+  expect(listed).not.toContain('id_x');
+}, 90_000);
+
+test.each([
+  ['~', ['notes.txt']],
+  ['~/.config/gh/hosts.yml', ['.config/gh/hosts.yml']],
+])(
+  'SEC-31 codex.readable with %s opens no keys but those that it names',
+  async (readable, expected) => {
+    const { bed, secrets } = await secretBed({ codex: `readable: ["${readable}"]` });
+
+    const [read = ''] = await outputsOf(bed, [`cat ${secrets.map((path) => `'${path}'`).join(' ')}`]);
+
+    const seen = secrets.filter((path) => read.includes(`canary of ${path}`));
+    expect(seen).toEqual(expected.map((name) => join(bed.dir, 'home', name)));
+  },
+  90_000,
+);
+
+test('SEC-31 a rule that a person once allowed for a command does not lift the sandbox', async () => {
+  const { bed } = await secretBed();
+  mkdirSync(join(bed.dir, 'codex-home', 'rules'));
+  writeFileSync(
+    join(bed.dir, 'codex-home', 'rules', 'default.rules'),
+    'prefix_rule(pattern=["cat"], decision="allow")\n',
+  );
+
+  const [read = ''] = await outputsOf(bed, [`cat '${bed.dir}/home/.ssh/id_x'`]);
+
+  expect(read).toContain('Permission denied');
+  expect(read).not.toContain('canary');
+}, 90_000);
+
+test('SEC-31 the key of the model and other secrets are not in the environment of commands', async () => {
+  const bed = await testBed({
+    env: {
+      OPENAI_API_KEY: 'canary-1',
+      AZURE_OPENAI_API_KEY: 'canary-2',
+      SOME_TOKEN: 'canary-3',
+      WANTED_TOKEN: 'wanted',
+    },
+    settings: 'runtime: { env_allow: ["*_TOKEN", WANTED_TOKEN] }',
+  });
+  writeFileSync(join(bed.dir, 'home', '.profile'), 'export PROFILE_API_KEY=canary-4\n');
+  writeFileSync(join(bed.dir, 'home', '.bashrc'), 'export PROFILE_API_KEY=canary-5\n');
+
+  const [env = ''] = await outputsOf(bed, ['env; cat /proc/*/environ | tr "\\0" "\\n"; echo over']);
+
+  expect(env).toContain('over');
+  expect(env).not.toContain('canary');
+  expect(env).not.toContain('key-of-the-mock-model');
+  expect(env).toContain('WANTED_TOKEN=wanted');
+}, 90_000);
+
+test('SEC-33 settings of the repository start nothing, the MCP servers of the user are off, and no setting of the user changes', async () => {
+  const bed = await testBed({
+    settings: `hooks:
+  after_create: |
+    git init --quiet . && mkdir .codex && cp ../../evil.toml .codex/config.toml`,
+  });
+  const { dir, model } = bed;
+  const server = (name: string) =>
+    `[mcp_servers.${name}]\ncommand = "sh"\nargs = ["-c", "touch '${dir}/started-${name}'; cat"]\n`;
+  writeFileSync(join(dir, 'evil.toml'), `notify = ["touch", "${dir}/started-notify"]\n${server('evil')}`);
+  const config = join(dir, 'codex-home', 'config.toml');
+  // Left over from an earlier version, which let Codex trust each workspace.
+  const trust = `[projects."${join(dir, 'workspaces', 'TASK-1')}"]\ntrust_level = "trusted"\n`;
+  writeFileSync(config, `${readFileSync(config, 'utf8')}\n${server('own')}\n${trust}`);
+  const before = readFileSync(config, 'utf8');
+
+  await outputsOf(bed, ['true']);
+
+  expect(readFileSync(config, 'utf8')).toBe(before);
+  expect(execFileSync('ls', [dir], { encoding: 'utf8' })).not.toContain('started-');
+  expect(model.requests[0]?.tools).toContain('update_issue');
+  for (const tool of ['web_search', 'create_goal', 'list_mcp_resources']) {
+    expect(model.requests[0]?.tools).not.toContain(tool);
+  }
+}, 90_000);
+
+test('an MCP server that codex.mcp_servers names is started', async () => {
+  const bed = await testBed({ codex: 'mcp_servers: [own], web_search: true' });
+  const config = join(bed.dir, 'codex-home', 'config.toml');
+  const own = `[mcp_servers.own]\ncommand = "sh"\nargs = ["-c", "touch '${bed.dir}/started-own'; cat"]\n`;
+  writeFileSync(config, `${readFileSync(config, 'utf8')}\n${own}`);
+
+  await outputsOf(bed, ['true']);
+
+  expect(execFileSync('ls', [bed.dir], { encoding: 'utf8' })).toContain('started-own');
+  expect(bed.model.requests[0]?.tools).toContain('web_search');
+}, 90_000);
+
+test('SEC-33 danger-full-access in the settings of the user does not loosen the sandbox', async () => {
+  const { bed } = await secretBed();
+  const config = join(bed.dir, 'codex-home', 'config.toml');
+  const loose = 'sandbox_mode = "danger-full-access"\napproval_policy = "on-request"\n';
+  const network = '[sandbox_workspace_write]\nnetwork_access = true\n';
+  writeFileSync(config, `${loose}${readFileSync(config, 'utf8')}\n${network}`);
+
+  const [read = ''] = await outputsOf(bed, [
+    `cat '${bed.dir}/home/.ssh/id_x'; touch '${bed.dir}/outside'; echo > /dev/tcp/127.0.0.1/${new URL(bed.model.baseUrl).port}; echo over`,
+  ]);
+
+  expect(read).toContain('over');
+  expect(read).not.toContain('canary');
+  expect(read).toContain('Operation not permitted');
+  expect(execFileSync('ls', [bed.dir], { encoding: 'utf8' })).not.toContain('outside');
+}, 90_000);
+
+test('ordinary work goes: git, node, npm, python, a compiler, temporary files, apply_patch and rg', async () => {
+  const bed = await testBed({
+    settings: `hooks:
+  after_create: |
+    git init --quiet . && git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m first
+    echo '{"name":"x","version":"1.0.0","scripts":{"test":"node -e \\"console.log(40+2)\\""}}' > package.json`,
+  });
+
+  const outputs = await outputsOf(bed, [
+    'git status && git log --oneline && git diff',
+    'npm test && npm ls && npm install --offline --no-audit --no-fund && npm ci --offline',
+    'python3 -c "import json, tempfile; print(tempfile.mkdtemp(), 6*7)"',
+    "echo 'int main(void) { return 0; }' > a.c && if command -v cc; then cc a.c -o a.out && ./a.out; fi && echo compiled",
+    'x=$(mktemp) && echo hello > "$x" && cat "$x" && echo x > /tmp/y && sort < /dev/null && date',
+    "apply_patch <<'END'\n*** Begin Patch\n*** Add File: new.txt\n+patched\n*** End Patch\nEND\ncat new.txt && rg patched new.txt",
+  ]);
+
+  for (const output of outputs) expect(output).toContain('Process exited with code 0');
+  expect(outputs[1]).toContain('42');
+  expect(outputs[3]).toContain('compiled');
+}, 120_000);

@@ -1,0 +1,224 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { permissionProfile, readablePaths } from '../../runner/executors/codex/permission-profile.js';
+import type { CodexConfig } from '../../src/domain/config.js';
+import { agent, failureOf, type RunOptions, run, tempFolder } from '../runner/executors/codex/harness.js';
+
+// What Baton asks of Codex, and what it does when Codex grants something else. test/real/security.test.ts checks with the real
+// Codex that this keeps an agent from secrets.
+
+const grants = (reply: object, own: object = {}) => agent('grants', JSON.stringify(reply), JSON.stringify(own));
+
+interface Thread {
+  readonly config: {
+    readonly permissions: { readonly [profile: string]: Profile };
+    readonly mcp_servers: object;
+    readonly shell_environment_policy: { readonly exclude: readonly string[] };
+  };
+}
+
+interface Profile {
+  readonly filesystem: { readonly [path: string]: string };
+}
+
+async function sentBy(options: Partial<RunOptions> = {}) {
+  const done = await run({ command: grants({}), ...options });
+  const find = (method: string): unknown => done.received().find((message) => message.method === method)?.params;
+  return { ...done, thread: (find('thread/start') ?? find('thread/resume')) as Thread, turn: find('turn/start') };
+}
+
+const codex = (settings: Partial<CodexConfig>) => ({ config: { codex: settings } });
+
+describe('the sandbox that Codex reports', () => {
+  test.each<[string, object, Partial<CodexConfig>]>([
+    ['full access', { sandbox: { type: 'dangerFullAccess' } }, {}],
+    ['a sandbox of someone else', { sandbox: { type: 'externalSandbox', networkAccess: 'restricted' } }, {}],
+    ['network access', { sandbox: { type: 'workspaceWrite', networkAccess: true } }, {}],
+    ['another profile', { activePermissionProfile: { id: ':workspace', extends: null } }, {}],
+    [
+      'full access instead of workspace-write',
+      { sandbox: { type: 'dangerFullAccess' } },
+      { threadSandbox: 'workspace-write' },
+    ],
+    ['workspace-write instead of read-only', { sandbox: { type: 'workspaceWrite' } }, { threadSandbox: 'read-only' }],
+    ['fewer approvals', { approvalPolicy: 'never' }, { approvalPolicy: 'on-request' }],
+    ['approval by a model', { approvalsReviewer: 'auto_review' }, { approvalPolicy: 'on-request' }],
+  ])('SEC-33 a run whose agent has %s fails before its first turn', async (_, reply, settings) => {
+    const { outcome, turn } = await sentBy({ command: grants(reply), ...codex(settings) });
+
+    expect(failureOf(outcome).code).toBe('agent_sandbox_mismatch');
+    expect(turn).toBeUndefined();
+  });
+
+  test('SEC-33 the sandbox of a resumed thread is compared, too', async () => {
+    const { outcome, turn } = await sentBy({
+      command: grants({ sandbox: { type: 'dangerFullAccess' } }),
+      step: { resume: { threadId: 'thread-1', answer: null } },
+    });
+
+    expect(failureOf(outcome).code).toBe('agent_sandbox_mismatch');
+    expect(turn).toBeUndefined();
+  });
+
+  test('SEC-31 a Codex that does not know profiles fails the run, and the message names the setting that restores the old behaviour', async () => {
+    const old = { activePermissionProfile: null };
+
+    const refused = await sentBy({ command: grants(old) });
+    const allowed = await sentBy({ command: grants(old), ...codex({ threadSandbox: 'workspace-write' }) });
+
+    expect(failureOf(refused.outcome)).toMatchObject({
+      code: 'agent_profile_unsupported',
+      message: expect.stringContaining('codex.thread_sandbox: workspace-write'),
+    });
+    expect(refused.turn).toBeUndefined();
+    expect(allowed.outcome.state).toBe('success');
+  });
+
+  test.each<[string, object, Partial<CodexConfig>]>([
+    ['a read-only sandbox', { sandbox: { type: 'readOnly', networkAccess: false } }, {}],
+    ['more approvals', { approvalPolicy: 'untrusted' }, {}],
+    ['read-only instead of workspace-write', { sandbox: { type: 'readOnly' } }, { threadSandbox: 'workspace-write' }],
+  ])('a tighter answer is fine: %s', async (_, reply, settings) => {
+    const { outcome } = await sentBy({ command: grants(reply), ...codex(settings) });
+
+    expect(outcome.state).toBe('success');
+  });
+
+  test('another agent that reports no sandbox works, with a warning', async () => {
+    const { outcome, events } = await sentBy({ command: grants({ sandbox: null, activePermissionProfile: null }) });
+
+    expect(outcome.state).toBe('success');
+    expect(events('other_message')).toMatchObject([{ data: { warning: expect.stringContaining('no sandbox') } }]);
+  });
+});
+
+describe('what Codex is asked for', () => {
+  test('SEC-31 a profile, and no sandbox or policy beside it, which would discard it', async () => {
+    const { thread, turn, workspace } = await sentBy();
+
+    expect(thread).toMatchObject({ permissions: 'baton-workspace', approvalsReviewer: 'user' });
+    expect(thread).not.toHaveProperty('sandbox');
+    expect(turn).not.toHaveProperty('sandboxPolicy');
+    expect(thread.config.permissions['baton-workspace']).toMatchObject({
+      network: { enabled: false },
+      filesystem: { ':minimal': 'read', [workspace]: 'write', [join(workspace, '.git')]: 'read' },
+    });
+  });
+
+  test('a sandbox of the workflow is passed on unchanged, without a profile', async () => {
+    const { thread, turn } = await sentBy(codex({ threadSandbox: 'danger-full-access' }));
+
+    expect(thread).toMatchObject({ sandbox: 'danger-full-access', config: { allow_login_shell: false } });
+    expect(thread).not.toHaveProperty('permissions');
+    expect(thread.config).not.toHaveProperty('permissions');
+    expect(turn).not.toHaveProperty('sandboxPolicy');
+  });
+
+  test('SEC-33 the workspace is untrusted, and nothing that the user did not name starts', async () => {
+    const own = { mcp_servers: { mine: {}, wanted: {} } };
+
+    const { thread, workspace } = await sentBy({ command: grants({}, own), ...codex({ mcpServers: ['wanted'] }) });
+
+    expect(thread.config).toMatchObject({
+      projects: { [workspace]: { trust_level: 'untrusted' } },
+      project_root_markers: [],
+      web_search: 'disabled',
+      features: { goals: false, apps: false, plugins: false, memories: false },
+      mcp_servers: { mine: { enabled: false } },
+    });
+    expect(thread.config.mcp_servers).not.toHaveProperty('wanted');
+  });
+
+  test('the web search of the user stays on with codex.web_search, and an unknown MCP server is reported', async () => {
+    const { thread, events } = await sentBy(codex({ webSearch: true, mcpServers: ['missing'] }));
+
+    expect(thread.config).not.toHaveProperty('web_search');
+    expect(events('other_message')).toMatchObject([{ data: { missing: ['missing'] } }]);
+  });
+
+  test('SEC-31 variables with keys are kept from commands, those of the provider included', async () => {
+    const own = { model_providers: { mine: { env_key: 'MY_LOGIN' } } };
+    const command = `export SOME_TOKEN=x WANTED_TOKEN=y; ${grants({}, own)}`;
+
+    const { thread } = await sentBy({ command, config: { runtime: { envAllow: ['WANTED_TOKEN'] } } });
+
+    const { exclude } = thread.config.shell_environment_policy;
+    expect(exclude).toEqual(expect.arrayContaining(['OPENAI_*', 'CODEX_*', 'AZURE_OPENAI_*', 'MY_LOGIN']));
+    // The environment of a process can be read on Linux only.
+    if (process.platform === 'linux') expect(exclude).toContain('SOME_TOKEN');
+    expect(exclude).not.toContain('WANTED_TOKEN');
+  });
+});
+
+describe('what commands may read', () => {
+  const HOME = '/home/u';
+  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', readable: [] };
+  const pathsWith = (env: { [name: string]: string }, readable: string[] = []) =>
+    readablePaths({ env: { HOME, ...env }, programs: [], readable });
+
+  test('SEC-31 never the home folder, a folder above it, or a folder of keys, whatever variables say', () => {
+    const paths = pathsWith({
+      PATH: `${HOME}:/:/home:${HOME}/.ssh/bin:${HOME}/bin:relative`,
+      ...{ GOPATH: HOME, JAVA_HOME: '/', NVM_DIR: `${HOME}/.ssh`, VIRTUAL_ENV: `${HOME}/x/..`, BUN_INSTALL: '..' },
+    });
+
+    for (const path of ['/', '/home', HOME, `${HOME}/.ssh`, `${HOME}/.ssh/bin`, `${HOME}/lib`]) {
+      expect(paths).not.toContain(path);
+    }
+    expect(paths).toContain(`${HOME}/bin`);
+    expect(paths.every((path) => path.startsWith('/'))).toBe(true);
+  });
+
+  test('toolchains are found by PATH and by their variables', () => {
+    const paths = pathsWith({
+      PATH: `/usr/bin:${HOME}/node-22/bin:${HOME}/.local/bin`,
+      ...{ CARGO_HOME: '/data/cargo', GOPATH: '/data/go:/data/go2' },
+    });
+
+    for (const path of ['node-22/bin', 'node-22/lib', '.local/bin', '.nvm', '.pyenv']) {
+      expect(paths).toContain(join(HOME, path));
+    }
+    for (const path of ['/data/cargo/bin', '/data/cargo/registry', '/data/go/pkg', '/data/go2/bin']) {
+      expect(paths).toContain(path);
+    }
+    expect(paths).not.toContain('/data/cargo');
+    expect(paths).not.toContain(join(HOME, '.local/share'));
+  });
+
+  test('SEC-31 keys and the other workspaces stay closed inside folders that are readable', () => {
+    const filesOf = (readable: string[]) =>
+      (permissionProfile({ ...facts, env: { HOME }, readable }) as unknown as Profile).filesystem;
+
+    const filesystem = filesOf([HOME, '/ws', `${HOME}/.aws`]);
+
+    expect(filesystem).toMatchObject({
+      [HOME]: 'read',
+      [`${HOME}/.ssh`]: 'deny',
+      '/etc/shadow': 'deny',
+      '/ws/A': 'write',
+    });
+    // These were named exactly.
+    expect(filesystem).toMatchObject({ [`${HOME}/.aws`]: 'read', '/ws': 'read' });
+    expect(filesOf([])['/ws']).toBe('deny');
+  });
+
+  test('SEC-31 the repository of a worktree can be read, and a .git file of the agent opens no other repository', async () => {
+    const dir = realpathSync(tempFolder());
+    const git = (...args: string[]) => execFileSync('git', ['-C', join(dir, 'repository'), ...args], { stdio: 'pipe' });
+    for (const name of ['repository', 'other']) execFileSync('git', ['init', '-q', join(dir, name)]);
+    git('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'first');
+    git('worktree', 'add', '-q', join(dir, 'worktree'));
+    mkdirSync(join(dir, 'forged'));
+    writeFileSync(join(dir, 'forged', '.git'), `gitdir: ${join(dir, 'repository/.git/worktrees/worktree')}\n`);
+
+    const honest = await sentBy({ workspace: join(dir, 'worktree') });
+    const forged = await sentBy({ workspace: join(dir, 'forged') });
+
+    const repository = join(dir, 'repository', '.git');
+    expect(existsSync(repository)).toBe(true);
+    expect(honest.thread.config.permissions['baton-workspace']?.filesystem[repository]).toBe('read');
+    expect(forged.thread.config.permissions['baton-workspace']?.filesystem).not.toHaveProperty(repository);
+  });
+});
