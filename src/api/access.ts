@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import { withoutBrackets } from '../domain/host.js';
 
-/** The rights of a request: all, read, or only public reads (the page itself, health). */
-export type Access = 'full' | 'read' | 'public';
+/** The rights of a request: all, or only what needs no token (the empty page, health, the proof). */
+export type Access = 'full' | 'public';
 
 /** Decides the access of a request, or refuses it before routing. */
 export type Admit = (request: IncomingMessage) => { readonly access: Access } | { readonly refused: string };
@@ -16,13 +16,13 @@ export type Admit = (request: IncomingMessage) => { readonly access: Access } | 
 /** Only the daemon's own user can open the socket, because of its folder and its mode. */
 export const admitOwner: Admit = () => ({ access: 'full' });
 
-/** Over TCP, host and origin are checked first. The token gives full access. Without it a request may read, unless the operator set a token. */
-export function admitByToken(guard: Guard, token: string, isNeededToRead: boolean): Admit {
+/** Over TCP, host and origin are checked first. Any of the tokens gives full access. */
+export function admitByToken(guard: Guard, tokens: readonly string[]): Admit {
   return (request) => {
     const refused = guard.refuse(request);
     if (refused !== null) return { refused };
-    if (bearsToken(request.headers.authorization, token)) return { access: 'full' };
-    return { access: isNeededToRead ? 'public' : 'read' };
+    const { authorization } = request.headers;
+    return { access: tokens.some((token) => bearsToken(authorization, token)) ? 'full' : 'public' };
   };
 }
 
@@ -80,21 +80,15 @@ function digest(text: string): Buffer {
 }
 
 const TOKEN_BYTES = 32;
-const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * The token of requests that change something: 32 random bytes in `http-token` of the state directory, readable only by the user. It stays
- * the same across restarts, so that scripts can keep it. A token that other users could have read or written is replaced, and `onReplaced`
- * gets the reason. Throws `BatonError`.
+ * Makes the token of this start of the daemon: 32 random bytes, in `http-token` of the state directory for scripts of the same user. A
+ * token that leaks is worthless after the next start. Throws `BatonError`.
  */
-export async function openHttpToken(stateDir: string, onReplaced: (why: string) => void = () => {}): Promise<string> {
+export async function renewHttpToken(stateDir: string): Promise<string> {
   const path = join(stateDir, 'http-token');
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
   try {
-    const file = await readPrivateFile(path);
-    const existing = tokenOf(file);
-    if (existing !== null) return existing;
-    if (file !== null) onReplaced(`${path} ${'problem' in file ? file.problem : 'has no token'}`);
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await writePrivateFile(path, `${token}\n`);
     return token;
   } catch (error) {
@@ -102,11 +96,6 @@ export async function openHttpToken(stateDir: string, onReplaced: (why: string) 
     const text = `cannot store the token of the HTTP server in ${path}: ${message}. Remove that file, or choose another --state-dir`;
     throw new BatonError('store_failed', text, { path }, { cause: error });
   }
-}
-
-function tokenOf(file: PrivateText): string | null {
-  const text = file !== null && 'text' in file ? file.text.trim() : '';
-  return TOKEN.test(text) ? text : null;
 }
 
 /** Private files of the state directory are small. */

@@ -15,6 +15,7 @@ import { isoTime } from '../text/format-time.js';
 import type { Access } from './access.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
 import type { PageFile, PageFiles } from './page-files.js';
+import { createProver, isNonce, type Prover } from './proof.js';
 import { answerRequestShape, type IssueView, messageRequestShape, type Stats, type Timeline } from './schemas.js';
 import { type StateStream, StreamClient } from './stream.js';
 
@@ -56,11 +57,11 @@ export function createRoutes(
     ...(source.capabilities ? capabilityRoutes(source.capabilities) : []),
     ...pageRoutes(source.page),
   ];
-  for (const { method, path, needs = method === 'GET' ? 'read' : 'full', answer } of routes) {
+  for (const { method, path, needs = 'full', answer } of routes) {
     app.on(method, path, async (c) => {
-      if (isEnough(accessOf(c), needs)) return send(c, await answer(c));
+      if (needs === 'public' || accessOf(c) === 'full') return send(c, await answer(c));
       c.header('www-authenticate', 'Bearer');
-      return send(c, needs === 'full' ? NEEDS_TOKEN : NEEDS_TOKEN_TO_READ);
+      return send(c, NEEDS_TOKEN);
     });
   }
   const methodsOf = new Map<string, Set<string>>();
@@ -75,19 +76,11 @@ export function createRoutes(
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
-const RANK: { readonly [access in Access]: number } = { public: 0, read: 1, full: 2 };
 
-function isEnough(has: Access, needs: Access): boolean {
-  return RANK[has] >= RANK[needs];
-}
-
-const HOW =
-  'send Authorization: Bearer <token>. `baton open` prints the address of the page with the token; for scripts it is in the file http-token of the state directory, or in server.token';
-const NEEDS_TOKEN = refusal(401, 'unauthorized', `This request needs the token: ${HOW}.`);
-const NEEDS_TOKEN_TO_READ = refusal(
+const NEEDS_TOKEN = refusal(
   401,
   'unauthorized',
-  `server.token is set, so reading needs the token too: ${HOW}.`,
+  'This request needs the token: send Authorization: Bearer <token>. `baton open` opens the page with it. Scripts find it in the file http-token of the state directory, new at each start of the daemon; server.token sets one that stays.',
 );
 
 /** Reading only. */
@@ -320,7 +313,7 @@ async function create(c: RouteContext, source: CapabilitySource): Promise<ApiRes
 export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** The access that a request needs. Default: `read` for GET, `full` for POST. */
+  /** The access that a request needs. Default: `full`. */
   readonly needs?: Access;
   answer(c: RouteContext): ApiResponse | Promise<ApiResponse>;
 }
@@ -410,6 +403,27 @@ const NOT_JSON = refusal(400, 'bad_request', 'The body is not valid JSON in UTF-
 
 /** The page may only talk to this server. */
 const PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/** Proves that this server knows its tokens, before a client sends one of them. */
+export function proofRoute(tokens: readonly string[]): Route {
+  let provers: Promise<readonly Prover[]> | null = null;
+  return {
+    method: 'GET',
+    path: '/api/v1/proof',
+    needs: 'public',
+    answer: async (c) => {
+      const nonce = c.req.query('nonce') ?? '';
+      if (!isNonce(nonce)) return BAD_NONCE;
+      provers ??= Promise.all(tokens.map(createProver));
+      // The guard has checked that this host is ours.
+      const host = c.req.header('host') ?? '';
+      const proofs = await Promise.all((await provers).map((prove) => prove(host, nonce)));
+      return { status: 200, body: { proofs } };
+    },
+  };
+}
+
+const BAD_NONCE = refusal(400, 'INVALID_REQUEST', 'nonce must have 32 hexadecimal digits.');
 
 /** The page is public: it has no data and requests everything from the API. */
 function pageRoutes(files: PageFiles): readonly Route[] {

@@ -361,6 +361,9 @@ export const refreshShape = z.strictObject({
 /** `GET /api/v1/page`, over the socket only. `url: null`: the daemon has no port, and so no page. */
 export const pageShape = z.strictObject({ url: z.string().nullable(), token: z.string() });
 
+/** `POST /api/v1/page/file`, over the socket only: a file that leads a browser to the page, for a minute. */
+export const pageFileShape = z.strictObject({ file: z.string().nullable() });
+
 export const errorShape = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string(), params: z.looseObject({}).optional() }),
 });

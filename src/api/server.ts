@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { BatonError } from '../domain/errors.js';
 import { isLoopback, withoutBrackets } from '../domain/host.js';
 import { type Access, type Admit, admitByToken, admitOwner, createGuard } from './access.js';
-import { createRoutes, type Route, type RouteContext, refusal, type StatusSource } from './routes.js';
+import { Connections } from './connections.js';
+import { createRoutes, proofRoute, type Route, type RouteContext, refusal, type StatusSource } from './routes.js';
 
 export interface HttpOptions {
   readonly source: StatusSource;
@@ -11,10 +13,10 @@ export interface HttpOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly allowedHosts: readonly string[];
-  /** Requests that change something must carry it. */
+  /** The token of this start of the daemon. */
   readonly token: string;
-  /** The operator set the token: every request needs it, and the server may listen on addresses other than loopback. */
-  readonly isOwnToken: boolean;
+  /** The token of the operator, which stays the same. With it the server may listen on addresses other than loopback. */
+  readonly fixedToken: string | null;
   readonly limits?: Partial<HttpLimits>;
 }
 
@@ -33,8 +35,13 @@ export interface HttpLimits {
   readonly requestMs: number;
   /** For the client to read the answer. */
   readonly responseMs: number;
+  /** For a client without the token to read the answer. */
+  readonly strangerMs: number;
   readonly keepAliveMs: number;
+  /** Connections over the socket, and connections over the port that have shown the token. */
   readonly connections: number;
+  /** Connections over the port that have not shown the token. */
+  readonly strangers: number;
 }
 
 export interface Closable {
@@ -52,14 +59,16 @@ const LIMITS: HttpLimits = {
   headersMs: 5_000,
   requestMs: 10_000,
   responseMs: 30_000,
+  strangerMs: 10_000,
   keepAliveMs: 5_000,
   connections: 100,
+  strangers: 64,
 };
 
 /** Serves page and API on loopback; with a token of the operator also on other addresses. Throws `BatonError`. */
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const host = withoutBrackets(options.host.trim());
-  const isAllowed = (address: string) => options.isOwnToken || isLoopback(address);
+  const isAllowed = (address: string) => options.fixedToken !== null || isLoopback(address);
   if (!isAllowed(host)) throw notLoopback(options.host);
   const limits = { ...LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
@@ -72,13 +81,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     await close();
     throw notLoopback(`${options.host} (${bound.address})`);
   }
-  const guard = createGuard(host, bound.port, options.allowedHosts);
-  const admit = admitByToken(guard, options.token, options.isOwnToken);
-  serve(
-    server,
-    answerRequests(options.source, admit, { responseMs: limits.responseMs, isOwner: false }),
-    options.source,
-  );
+  const tokens = options.fixedToken === null ? [options.token] : [options.token, options.fixedToken];
+  const admit = admitByToken(createGuard(host, bound.port, options.allowedHosts), tokens);
+  const connections = new Connections({ strangers: limits.strangers, holders: limits.connections });
+  server.on('connection', (socket) => connections.add(socket));
+  const answer = answerRequests(options.source, admit, { limits, connections, more: [proofRoute(tokens)] });
+  serve(server, answer, options.source);
   const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return { url: `http://${name}:${bound.port}`, port: bound.port, close };
 }
@@ -87,17 +95,14 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
 export async function startSocket({ source, path, routes, ...options }: SocketOptions): Promise<Closable> {
   const limits = { ...LIMITS, ...options.limits };
   const server = createLimitedServer(limits);
+  server.maxConnections = limits.connections;
   await listen(server, { path }, (error) => error);
-  serve(
-    server,
-    answerRequests(source, admitOwner, { responseMs: limits.responseMs, isOwner: true, more: routes }),
-    source,
-  );
+  serve(server, answerRequests(source, admitOwner, { limits, connections: null, more: routes }), source);
   return { close: closeOnce(server) };
 }
 
 function createLimitedServer(limits: HttpLimits): Server {
-  const server = createServer({
+  return createServer({
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
@@ -105,8 +110,6 @@ function createLimitedServer(limits: HttpLimits): Server {
     connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
     maxHeaderSize: 8_192,
   });
-  server.maxConnections = limits.connections;
-  return server;
 }
 
 function serve(server: Server, answer: AnswerRequest, { onError }: StatusSource): void {
@@ -161,10 +164,10 @@ function notLoopback(host: string): BatonError {
 }
 
 interface AnswerOptions {
-  readonly responseMs: number;
-  /** Requests come over the socket, from the daemon's own user. */
-  readonly isOwner: boolean;
-  readonly more?: readonly Route[];
+  readonly limits: Pick<HttpLimits, 'responseMs' | 'strangerMs'>;
+  /** Of the port. `null`: requests come over the socket, from the daemon's own user. */
+  readonly connections: Connections | null;
+  readonly more: readonly Route[];
 }
 
 type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => void;
@@ -173,28 +176,30 @@ type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => voi
 function answerRequests(
   source: StatusSource,
   admit: Admit,
-  { responseMs, isOwner, more = [] }: AnswerOptions,
+  { limits, connections, more }: AnswerOptions,
 ): AnswerRequest {
   const admitted = new WeakMap<IncomingMessage, Access>();
   const accessOf = (c: RouteContext) => admitted.get(c.env.incoming as IncomingMessage) ?? 'public';
-  const route = getRequestListener(createRoutes(source, accessOf, { isOwner, more }).fetch, {
+  const route = getRequestListener(createRoutes(source, accessOf, { isOwner: connections === null, more }).fetch, {
     // Keeps Node's own Request and Response for the clients of trackers.
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
     errorHandler: () =>
       new Response(`${JSON.stringify(BAD_REQUEST.body)}\n`, { status: 400, headers: { 'content-type': JSON_TYPE } }),
   });
-  const answering = new WeakSet<IncomingMessage['socket']>();
+  const answering = new WeakSet<Socket>();
   return (request, response) => {
     const { socket } = request;
     // Real clients do not pipeline. Hundreds of pipelined requests would all be answered at once.
     if (answering.has(socket)) return void socket.destroy();
     answering.add(socket);
     for (const end of ['finish', 'close']) response.once(end, () => answering.delete(socket));
-    limitTime(request, response, responseMs);
+    const admission = admit(request);
+    const isFull = 'access' in admission && admission.access === 'full';
+    connections?.requested(socket, isFull);
+    limitTime(request, response, isFull ? limits.responseMs : limits.strangerMs);
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     if (hasBody(request)) response.setHeader('connection', 'close');
-    const admission = admit(request);
     if ('access' in admission) {
       admitted.set(request, admission.access);
       return void route(request, response);

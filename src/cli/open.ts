@@ -1,15 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import { access, constants } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { basename, isAbsolute, join } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from '../../runner/contain/marker-sweep.js';
-import { pageShape } from '../api/schemas.js';
+import { containsProof, createNonce, createProver, proofPath } from '../api/proof.js';
+import { pageFileShape, pageShape } from '../api/schemas.js';
 import { createClock } from '../clock.js';
+import { addressWithToken, type PageAddress } from '../daemon/open-page.js';
+import { HttpClient, HttpFault } from '../http/client.js';
 import { neutralise } from '../text/neutralise.js';
-import type { DaemonTarget } from './client.js';
-import { connectDaemon, printDaemonError } from './client.js';
+import { ApiError, connectDaemon, type DaemonTarget, printDaemonError } from './client.js';
 import type { Io } from './io.js';
 import { runShell, type ShellResult } from './shell.js';
 
@@ -21,53 +20,97 @@ export interface OpenOptions extends DaemonTarget {
 const NO_PAGE =
   'the daemon serves no page, because it has no port. Start it with --port 4711, or set server.port in WORKFLOW.md and restart it';
 
-/** Prints the URL of the page with the token that allows changes, and opens it on a desktop. */
+/** Prints the URL of the page with the token, and opens the page on a desktop. */
 export async function open({ workflow, stateDir, print }: OpenOptions, io: Io): Promise<number> {
-  let url: string;
+  const opener = print || !io.isTTY ? null : await findOpener(deskOf(io));
+  let address: string;
+  let file: string | null;
   try {
     const client = await connectDaemon({ workflow, stateDir }, io);
-    const page = await client.get('/api/v1/page', pageShape).finally(() => client.close());
-    if (page.url === null) {
-      io.stderr.write(`baton: ${NO_PAGE}\n`);
-      return 1;
+    try {
+      const { url, token } = await client.get('/api/v1/page', pageShape);
+      if (url === null) {
+        io.stderr.write(`baton: ${NO_PAGE}\n`);
+        return 1;
+      }
+      await requireProof({ url, token });
+      address = addressWithToken({ url, token });
+      file = opener === null ? null : (await client.post('/api/v1/page/file', {}, pageFileShape)).file;
+    } finally {
+      client.close();
     }
-    // A browser never sends the fragment, so the token gets into no log.
-    url = `${page.url.replace(/\/$/, '')}/#token=${encodeURIComponent(page.token)}`;
   } catch (error) {
     return printDaemonError(error, io);
   }
-  io.stdout.write(`${neutralise(url)}\n`);
-  if (!print && io.isTTY) await show(url, io);
+  io.stdout.write(`${neutralise(address)}\n`);
+  if (opener !== null && file !== null) await show(opener, file, io);
   return 0;
 }
 
 /** A browser that does not open is no failure, since the URL has been printed. */
-async function show(url: string, io: Io): Promise<void> {
-  const desk = { platform: process.platform, env: io.env, isRoot: process.geteuid?.() === 0 };
-  const opener = await findOpener(desk);
-  if (opener === null) return;
-  const failed = await openInBrowser(opener, url, io).catch((error: Error) => error.message);
-  if (failed !== null) io.stderr.write(`baton: ${basename(opener)} did not open it: ${neutralise(failed)}\n`);
+async function show(opener: string, file: string, io: Io): Promise<void> {
+  const failed = await openInBrowser(opener, file, io).catch((error: Error) => error.message);
+  const message =
+    failed === null
+      ? `your browser opens ${file}, which leads to the page. Some browsers (from Snap or Flatpak) cannot read that file: then copy the address above into the browser`
+      : `${basename(opener)} did not open the page: ${failed}. Copy the address above into a browser`;
+  io.stderr.write(`baton: ${neutralise(message)}.\n`);
+}
+
+const PROOF_TRIES = 3;
+const PROOF_MS = 5_000;
+
+/** Another program may have taken the port, and must not get the token. Throws `ApiError`. */
+async function requireProof({ url, token }: PageAddress): Promise<void> {
+  const prove = await createProver(token);
+  const client = new HttpClient();
+  for (let tries = 1; ; tries += 1) {
+    const nonce = createNonce();
+    const target = new URL(proofPath(nonce), `${url}/`);
+    try {
+      const request = { method: 'GET', url: target, headers: {}, responseTimeoutMs: PROOF_MS } as const;
+      const { bytes, fault } = await (await client.send(request)).read(MAX_PROOF_BYTES, PROOF_MS);
+      if (fault) throw fault;
+      if (containsProof(jsonOrNull(bytes.toString()), await prove(target.host, nonce))) return;
+      throw new ApiError(0, 'bad_answer', `${url} is not served by this daemon: ${OTHER_PROGRAM}`);
+    } catch (error) {
+      if (!(error instanceof HttpFault)) throw error;
+      // Under a flood of connections some are dropped.
+      if (tries < PROOF_TRIES) continue;
+      throw new ApiError(0, 'no_answer', `nothing answers at ${url}: ${OTHER_PROGRAM}`, { cause: error });
+    }
+  }
+}
+
+const MAX_PROOF_BYTES = 10_000;
+const OTHER_PROGRAM =
+  'another program may have taken the port, so the token was not sent. Restart the daemon with another --port, or end that program';
+
+function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function deskOf({ env }: Io): Desk {
+  return { platform: process.platform, env, isRoot: process.geteuid?.() === 0 };
 }
 
 const START_MS = 10_000;
-const BROWSER_MS = 20_000;
 
-/** Opens a URL in the user's browser. Returns the reason for a failure. */
-export async function openInBrowser(program: string, url: string, { env }: Pick<Io, 'env'>): Promise<string | null> {
-  const redirect = await openSingleUseRedirect(url);
+/** Opens a file in the user's browser. Returns the reason for a failure. */
+export async function openInBrowser(program: string, file: string, { env }: Pick<Io, 'env'>): Promise<string | null> {
   const clock = createClock();
   try {
     const containment = await detectContainment({ isolation: 'none', hide: [], clock });
     const known = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const bash = ['-p', '-c', SCRIPT, 'open', program, redirect.url];
+    const bash = ['-p', '-c', SCRIPT, 'open', program, file];
     const result = await runShell({ bash, env: Object.fromEntries(known), cwd: '/', timeoutMs: START_MS }, containment);
-    const failed = failureOf(result);
-    if (failed !== null) return failed;
-    return (await redirect.isUsed(BROWSER_MS)) ? null : 'no browser requested it';
+    return failureOf(result);
   } finally {
     clock.close();
-    redirect.close();
   }
 }
 
@@ -91,55 +134,6 @@ function failureOf(result: ShellResult): string | null {
   if (result.ended === 'not_started') return result.message;
   if (result.ended === 'timeout') return 'it took too long';
   return result.code === 0 ? null : `it ended with ${result.code ?? 'a signal'}`;
-}
-
-/** An address that redirects to another one, once. */
-export interface SingleUseRedirect {
-  readonly url: string;
-  /** Whether the address was requested within that time. */
-  isUsed(limitMs: number): Promise<boolean>;
-  close(): void;
-}
-
-/**
- * Every user of the machine can read the arguments of a program, so they must not contain the token. The browser is started with an
- * unguessable address of this process, which redirects the first request and answers 404 to every other one.
- */
-export async function openSingleUseRedirect(target: string): Promise<SingleUseRedirect> {
-  const path = `/${randomBytes(24).toString('base64url')}`;
-  let use = () => {};
-  const used = new Promise<true>((resolve) => {
-    use = () => resolve(true);
-  });
-  let isOpen = true;
-  const server = createServer((request, response) => {
-    if (!isOpen || request.method !== 'GET' || request.url !== path) return void response.writeHead(404).end();
-    isOpen = false;
-    response.once('close', use);
-    response.writeHead(302, {
-      location: target,
-      'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
-      connection: 'close',
-    });
-    response.end();
-  });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}${path}`,
-    async isUsed(limitMs) {
-      let late: NodeJS.Timeout | undefined;
-      const never = new Promise<false>((resolve) => {
-        late = setTimeout(() => resolve(false), limitMs);
-      });
-      return Promise.race([used, never]).finally(() => clearTimeout(late));
-    },
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
 }
 
 export interface Desk {

@@ -1,7 +1,7 @@
 import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { State } from '../../orchestrator/state.js';
-import { openHttpToken } from '../api/access.js';
+import { renewHttpToken } from '../api/access.js';
 import type { Route, StatusSource } from '../api/routes.js';
 import { type Closable, type HttpServer, startHttp, startSocket } from '../api/server.js';
 import { socketAddress } from '../api/socket-address.js';
@@ -10,6 +10,7 @@ import type { ServerConfig } from '../domain/config.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { OrchestratorEvent } from '../domain/events.js';
 import { resolveSecret } from '../workflow/secrets.js';
+import { OpenPage, type PageAddress } from './open-page.js';
 import { createStatusSource, type OpenedSource, type StatusOptions } from './status-source.js';
 import { PersistenceWaiters } from './wait-until-persisted.js';
 
@@ -23,16 +24,18 @@ export class DaemonStatus {
   #totals: Totals = NO_TOTALS;
   #source: Promise<OpenedSource> | null = null;
   #opened: OpenedSource | null = null;
-  #http: HttpServer | null = null;
+  #page: ServedPage | null = null;
+  readonly #openPage: OpenPage;
   #socket: Promise<Closable | null> | null = null;
 
   constructor(options: StatusOptions) {
     this.#options = options;
+    this.#openPage = new OpenPage(options.stateDir.path, () => this.#page?.address ?? null);
   }
 
   /** The address of the page; null without a port. */
   get url(): string | null {
-    return this.#http?.url ?? null;
+    return this.#page?.address.url ?? null;
   }
 
   /** The address of the page of an issue, or of the whole page, without the token. Returns null when there is no page. */
@@ -53,14 +56,15 @@ export class DaemonStatus {
   /** Throws `BatonError`. */
   async listenHttp(port: number): Promise<void> {
     const { source } = await this.#open();
-    this.#http = await serveHttp(port, source, this.#options);
+    this.#page = await serveHttp(port, source, this.#options);
   }
 
   /** Never rejects: a daemon without a socket can still work. */
   async listenSocket(): Promise<void> {
-    const { stateDir, server, env, log } = this.#options;
+    const { stateDir, log } = this.#options;
+    await this.#openPage.clear();
     this.#socket = this.#open()
-      .then(({ source }) => serveSocket(source, { stateDir: stateDir.path, server, env, url: () => this.url }))
+      .then(({ source }) => serveSocket(source, stateDir.path, this.#openPage.routes))
       .catch((error: unknown) => {
         log.warn({ detail: toBatonError(error).message }, 'commands cannot reach this daemon: no socket');
         return null;
@@ -73,7 +77,8 @@ export class DaemonStatus {
     opened?.source.stream.close();
     opened?.metrics.close();
     await (await this.#socket)?.close();
-    await this.#http?.close();
+    await this.#page?.server.close();
+    await this.#openPage.clear();
   }
 
   async #open(): Promise<OpenedSource> {
@@ -86,36 +91,35 @@ export class DaemonStatus {
   }
 }
 
-/** Serves page and API on a port. */
-async function serveHttp(port: number, source: StatusSource, options: StatusOptions): Promise<HttpServer> {
-  const { server, stateDir, env, redactor, log } = options;
-  const own = ownToken(server, env);
-  const token =
-    own ??
-    (await openHttpToken(stateDir.path, (detail) => log.warn({ detail }, 'HTTP token was replaced by a new one')));
+/** Serves page and API on a port, with a new token. */
+async function serveHttp(
+  port: number,
+  source: StatusSource,
+  { server, stateDir, env, redactor, log }: StatusOptions,
+): Promise<ServedPage> {
+  const fixedToken = ownToken(server, env);
+  if (fixedToken !== null) redactor.add(fixedToken);
+  const token = await renewHttpToken(stateDir.path);
   redactor.add(token);
   const { host, allowedHosts } = server;
-  const http = await startHttp({ source, host, port, allowedHosts, token, isOwnToken: own !== null });
+  const http = await startHttp({ source, host, port, allowedHosts, token, fixedToken });
   log.info({ url: http.url }, 'serving status over HTTP');
-  return http;
+  return { server: http, address: { url: http.url, token } };
 }
 
-interface SocketOptions {
-  readonly stateDir: string;
-  readonly server: ServerConfig;
-  readonly env: NodeJS.ProcessEnv;
-  /** The address of the page at the moment. */
-  url(): string | null;
+interface ServedPage {
+  readonly server: HttpServer;
+  readonly address: PageAddress;
 }
 
 /** Serves the same API to commands of the same user. The holder of the state lock may replace the socket of a dead daemon. */
-async function serveSocket(source: StatusSource, options: SocketOptions): Promise<Closable> {
-  const address = await socketAddress(options.stateDir);
+async function serveSocket(source: StatusSource, stateDir: string, routes: readonly Route[]): Promise<Closable> {
+  const address = await socketAddress(stateDir);
   try {
-    await rm(join(options.stateDir, 'socket'), { force: true });
-    const socket = await startSocket({ source, path: address.path, routes: [pageRoute(options)] });
+    await rm(join(stateDir, 'socket'), { force: true });
+    const socket = await startSocket({ source, path: address.path, routes });
     // The mode of the folder already keeps other users out; this makes it visible on the file.
-    await chmod(join(options.stateDir, 'socket'), 0o600);
+    await chmod(join(stateDir, 'socket'), 0o600);
     return {
       async close() {
         await socket.close();
@@ -126,22 +130,6 @@ async function serveSocket(source: StatusSource, options: SocketOptions): Promis
     await address.close();
     throw error;
   }
-}
-
-/** For `baton open`. Over the socket only, because the answer contains the token. */
-function pageRoute({ stateDir, server, env, url }: SocketOptions): Route {
-  return {
-    method: 'GET',
-    path: '/api/v1/page',
-    needs: 'full',
-    answer: async () => {
-      const address = url();
-      const token = address === null ? '' : (ownToken(server, env) ?? (await openHttpToken(stateDir)));
-      // As text: in JSON answers the token would be masked like any other secret.
-      const text = `${JSON.stringify({ url: address, token })}\n`;
-      return { status: 200, text, headers: { 'content-type': 'application/json; charset=utf-8' } };
-    },
-  };
 }
 
 function ownToken({ token }: ServerConfig, env: NodeJS.ProcessEnv): string | null {

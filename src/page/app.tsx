@@ -17,7 +17,7 @@ interface AppProps {
 }
 
 export function App({ base, firstToken, readToken }: AppProps) {
-  const { session, hasLostToken, setToken } = useSessionOf(base, firstToken);
+  const { session, setToken } = useSessionOf(base, firstToken);
   const route = useRoute(() => setToken(readToken()));
   const watched = route.name === 'issue' ? route.identifier : null;
   const { view, connection, retryNow } = useLive(session.access, watched);
@@ -33,10 +33,10 @@ export function App({ base, firstToken, readToken }: AppProps) {
   return (
     <SessionContext.Provider value={session}>
       <Announcer needs={needs} connection={connection} />
-      {state === null || connection.kind === 'refused' ? (
-        <StartScreen connection={connection} hasToken={session.canAct} retryNow={retryNow} />
+      {state === null ? (
+        <StartScreen connection={connection} hasToken={session.access.token !== null} retryNow={retryNow} />
       ) : (
-        <Frame state={state} connection={connection} retryNow={retryNow} hasLostToken={hasLostToken}>
+        <Frame state={state} connection={connection} retryNow={retryNow}>
           {route.name === 'board' ? (
             <Board state={state} query={query} onQuery={setQuery} />
           ) : (
@@ -57,16 +57,16 @@ export function App({ base, firstToken, readToken }: AppProps) {
 interface FrameProps {
   readonly state: StateView;
   readonly connection: Connection;
-  readonly hasLostToken: boolean;
   readonly children: ComponentChildren;
   retryNow(): void;
 }
 
 /** Header, notices and help around every view. */
-function Frame({ state, connection, hasLostToken, children, retryNow }: FrameProps) {
+function Frame({ state, connection, children, retryNow }: FrameProps) {
   const session = useSession();
   const help = useRef<HTMLDialogElement>(null);
   useShortcuts(session, help);
+  const isOld = connection.kind === 'lost' || connection.kind === 'refused';
   return (
     <>
       <button type="button" class="button skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -74,21 +74,10 @@ function Frame({ state, connection, hasLostToken, children, retryNow }: FramePro
       </button>
       <Header state={state} connection={connection} onHelp={() => help.current?.showModal()} />
       <ConnectionBanner connection={connection} retryNow={retryNow} />
-      {session.canAct ? null : <ReadOnly hasLostToken={hasLostToken} />}
-      <main id="main" tabIndex={-1} class={connection.kind === 'lost' ? 'is-old' : undefined}>
+      <main id="main" tabIndex={-1} class={isOld ? 'is-old' : undefined}>
         {children}
       </main>
       <ShortcutHelp dialog={help} />
     </>
-  );
-}
-
-function ReadOnly({ hasLostToken }: { readonly hasLostToken: boolean }) {
-  return (
-    <p class="read-only">
-      {hasLostToken ? 'The token of this page is no longer valid. ' : 'This page is read-only. '}
-      To answer, stop, retry or pause, run <code>baton open</code> on the machine of the daemon and use the address that
-      it prints.
-    </p>
   );
 }

@@ -205,11 +205,16 @@ const server = {
   allowed_hosts: setting(textList, [], 'Further host names under which the page and the API may be opened.', {
     restart: true,
   }),
-  token: setting(text, null, 'Token that every request must send, including requests that only read.', {
-    restart: true,
-    security: true,
-    secret: true,
-  }),
+  token: setting(
+    text,
+    null,
+    'Token of your own that requests over HTTP may send. It stays the same; the token of the daemon is new at each start.',
+    {
+      restart: true,
+      security: true,
+      secret: true,
+    },
+  ),
 };
 
 const runtime = {

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { HttpServer } from '../../src/api/server.js';
-import { ask, start } from './http-fixture.js';
+import { ask, start, TOKEN } from './http-fixture.js';
+
+const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
 
 const sockets: Socket[] = [];
 
@@ -147,17 +149,23 @@ describe('a client that takes its time', () => {
     expect(statuses(await client.ended)).toEqual([200]);
   });
 
+  /** Lets the server drop the connection before the answer, when there is no room for it. */
+  const slowStats = async () => {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    return { days: [] };
+  };
+
   test('and does not read its answer is dropped, which makes room for others', async () => {
     const server = await start({
-      limits: { responseMs: 200, connections: 1 },
-      source: { stateText: () => 'x'.repeat(30_000_000) },
+      limits: { responseMs: 200, connections: 1, strangers: 0 },
+      source: { stateText: () => 'x'.repeat(30_000_000), stats: slowStats },
     });
     const slow = new Client(server);
     slow.socket.pause();
-    await slow.say('GET /api/v1/state HTTP/1.1', `Host: localhost:${server.port}`, '');
+    await slow.say('GET /api/v1/state HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZATION, '');
 
     const isServed = () =>
-      ask(server, '/healthz').then(
+      ask(server, '/api/v1/stats').then(
         ({ status }) => status === 200,
         () => false,
       );
@@ -175,22 +183,13 @@ describe('a client that takes its time', () => {
     };
     const server = await start({ source: { stateText } });
     const client = new Client(server);
-    const request = ['GET /api/v1/state HTTP/1.1', `Host: localhost:${server.port}`, ''];
+    const request = ['GET /api/v1/state HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZATION, ''];
 
     await client.say(...Array.from({ length: 500 }, () => request).flat());
     await client.ended;
 
     expect(asked).toBeLessThan(3);
     expect((await ask(server, '/healthz')).status).toBe(200);
-  });
-
-  test('is one of a limited number: a further one is rejected', async () => {
-    const server = await start({ limits: { connections: 2 } });
-    const first = [new Client(server), new Client(server)];
-    for (const client of first) await client.say('GET / HTTP/1.1');
-
-    expect(await new Client(server).ended).toBe('');
-    for (const { socket } of first) expect(socket.destroyed).toBe(false);
   });
 });
 
@@ -234,7 +233,7 @@ test.runIf(existsSync('/proc/self/fd'))('a download that is broken off closes it
     });
   const server = await start({ source: { transcript: async () => path } });
   const client = new Client(server);
-  await client.say('GET /api/v1/A/transcript HTTP/1.1', `Host: localhost:${server.port}`, '');
+  await client.say('GET /api/v1/A/transcript HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZATION, '');
   await client.hears(/xxx/);
   client.socket.pause();
   expect(isOpen()).toBe(true);

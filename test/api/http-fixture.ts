@@ -17,7 +17,7 @@ type Started = Partial<Omit<HttpOptions, 'source'>> & { readonly source?: Partia
 /** A server on any free port, closed after the test. */
 export async function start({ source = {}, core = new Core(), ...options }: Started = {}): Promise<HttpServer> {
   const server = await startHttp({
-    ...{ host: '127.0.0.1', port: 0, allowedHosts: [], token: TOKEN, isOwnToken: false },
+    ...{ host: '127.0.0.1', port: 0, allowedHosts: [], token: TOKEN, fixedToken: null },
     source: statusSource(core, source),
     ...options,
   });
@@ -33,12 +33,21 @@ interface Answer {
   readonly json: any;
 }
 
+type Target = { readonly port: number } | { readonly socketPath: string };
+
+interface Request {
+  readonly method?: string;
+  readonly headers?: object;
+  readonly body?: string | Buffer;
+}
+
+/** A request with the token. */
+export function ask(server: Target, path: string, request: Request = {}): Promise<Answer> {
+  return askAsStranger(server, path, { ...request, headers: { authorization: `Bearer ${TOKEN}`, ...request.headers } });
+}
+
 /** Not `fetch`: it will not send a Host or an Origin of our choice, and tidies paths. */
-export function ask(
-  server: { readonly port: number } | { readonly socketPath: string },
-  path: string,
-  options: { method?: string; headers?: object; body?: string | Buffer } = {},
-): Promise<Answer> {
+export function askAsStranger(server: Target, path: string, options: Request = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = options.headers as Record<string, string> | undefined;
     const sent = httpRequest({

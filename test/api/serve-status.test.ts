@@ -15,7 +15,7 @@ import { Core } from '../support/core.js';
 import { createMemoryStore } from '../support/memory-store.js';
 import { FILE } from '../support/status-samples.js';
 import { type TestStep, testStep } from '../support/step-context.js';
-import { ask } from './http-fixture.js';
+import { ask, askAsStranger } from './http-fixture.js';
 
 interface Served {
   readonly step: TestStep;
@@ -68,7 +68,7 @@ async function served(server: Partial<ServerConfig> = {}, env: NodeJS.ProcessEnv
   const token = existsSync(kept) ? readFileSync(kept, 'utf8').trim() : (env.TOKEN ?? '');
   return {
     ...{ step, project, stateDir, manager, log, core, status, port, token },
-    get: (path) => ask({ port }, path),
+    get: (path) => ask({ port }, path, { headers: { authorization: `Bearer ${token}` } }),
     post: (path, body) =>
       ask({ port }, path, {
         method: 'POST',
@@ -117,33 +117,44 @@ describe('the HTTP side of a daemon', () => {
   });
 
   test('the address of the page and its token are served over the socket only', async () => {
-    const { get, token, port } = await served();
+    const { get, post, token } = await served();
 
-    const without = await get('/api/v1/page');
-    const withToken = await ask({ port }, '/api/v1/page', { headers: { authorization: `Bearer ${token}` } });
+    const answers = await Promise.all([get('/api/v1/page'), post('/api/v1/page/file')]);
 
-    expect([without.status, withToken.status]).toEqual([404, 404]);
-    expect(without.text + withToken.text).not.toContain(token);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404]);
+    expect(answers.map(({ text }) => text).join()).not.toContain(token);
   });
 
-  test('SEC-24 with server.token every request must show it, reading ones too; the page and health are open', async () => {
+  test('SEC-24 with server.token every request may show it, and the page gets the token of this start', async () => {
     const env = { TOKEN: 'a-long-token-of-the-operator' };
-    const { get, post, port, stateDir } = await served({ token: '$TOKEN' }, env);
-    const authorized = { headers: { authorization: `Bearer ${env.TOKEN}` } };
+    const { get, post, port, stateDir, token } = await served({ token: '$TOKEN' }, env);
+    const fixed = { headers: { authorization: `Bearer ${env.TOKEN}` } };
 
-    const closed = await Promise.all(
-      ['/api/v1/state', '/api/v1/X', '/api/v1/events', '/api/v1/stats', '/metrics'].map(get),
-    );
-    const open = await Promise.all(['/healthz', '/readyz', '/'].map(get));
-    const shown = await ask({ port }, '/api/v1/state', authorized);
-    const changed = await post('/api/v1/pause');
+    const answers = await Promise.all([
+      ask({ port }, '/api/v1/state', fixed),
+      get('/api/v1/state'),
+      post('/api/v1/pause'),
+    ]);
+    const page = await ask({ socketPath: join(stateDir, 'socket') }, '/api/v1/page');
 
-    expect(closed.map(({ status, json }) => [status, json.error.code])).toEqual(
-      closed.map(() => [401, 'unauthorized']),
-    );
-    expect(open.map(({ status }) => status)).not.toContain(401);
-    expect([shown.status, changed.status]).toEqual([200, 202]);
-    expect(existsSync(join(stateDir, 'http-token'))).toBe(false);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 202]);
+    expect(page.json.token).toBe(token);
+    expect(token).not.toBe(env.TOKEN);
+  });
+
+  test('a file that leads a browser to the page is for its user only, and ends with the daemon', async () => {
+    const { stateDir, status, token } = await served();
+    const socket = { socketPath: join(stateDir, 'socket') };
+
+    const { json } = await ask(socket, '/api/v1/page/file', { method: 'POST' });
+    const { mode } = statSync(json.file);
+    const text = readFileSync(json.file, 'utf8');
+    await status.close();
+
+    expect(json.file).toBe(join(stateDir, 'open.html'));
+    expect(mode & 0o777).toBe(0o600);
+    expect(text).toContain(`url=${status.url}/#token=${token}"`);
+    expect(existsSync(json.file)).toBe(false);
   });
 
   test('SEC-24 with a token of the operator it listens where others can connect; without, and with a poor one, it refuses', async () => {
@@ -166,7 +177,7 @@ describe('the HTTP side of a daemon', () => {
     const { port, core } = await served();
 
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Basic x' }]) {
-      const { status, json } = await ask({ port }, '/api/v1/pause', { method: 'POST', headers });
+      const { status, json } = await askAsStranger({ port }, '/api/v1/pause', { method: 'POST', headers });
       expect([status, json.error.code]).toEqual([401, 'unauthorized']);
     }
     expect(core.state.pausedSinceMs).toBeNull();
@@ -224,9 +235,11 @@ describe('the HTTP side of a daemon', () => {
   });
 
   test('the stream is served as events, and refused to too many', async () => {
-    const { port } = await served();
+    const { port, token } = await served();
 
-    const response = await fetch(`http://127.0.0.1:${port}/api/v1/events`);
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/events`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
     const reader = response.body?.getReader();
     const first = new TextDecoder().decode((await reader?.read())?.value);
     await reader?.cancel();
@@ -244,9 +257,9 @@ describe('the HTTP side of a daemon', () => {
   });
 
   test('SEC-20 its token never leaves in an answer', async () => {
-    const { port, token } = await served();
+    const { get, token } = await served();
 
-    const { status, text } = await ask({ port }, `/api/v1/${token}`);
+    const { status, text } = await get(`/api/v1/${token}`);
 
     expect(status).toBe(404);
     expect(text).not.toContain(token);

@@ -50,6 +50,11 @@ export class StatusDaemon {
     return this.#url;
   }
 
+  /** What a request must carry. */
+  get headers() {
+    return { authorization: `Bearer ${readFileSync(join(this.#dir, 'state', 'http-token'), 'utf8').trim()}` };
+  }
+
   /** Settles when the board has been read and every agent is in its turn; with how long that took. */
   async start() {
     const begin = now();
@@ -58,8 +63,9 @@ export class StatusDaemon {
     const args = [...this.nodeFlags, main, 'run', '--port', '0', '--state-dir', at('state'), '--log-level', 'info'];
     this.#process = spawn(process.execPath, args, { cwd: this.#dir, env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.#url = await this.#listening();
+    const { headers } = this;
     for (;;) {
-      const { poll, running } = await (await fetch(`${this.#url}/api/v1/state`)).json();
+      const { poll, running } = await (await fetch(`${this.#url}/api/v1/state`, { headers })).json();
       const talking = running.filter(({ session_id }) => session_id !== null).length;
       if (poll.last !== null && talking === this.agents) return now() - begin;
       if (now() - begin > LIMIT_MS) throw new Error(`${talking} of ${this.agents} agents are at work`);

@@ -8,19 +8,19 @@ const ISSUES_PER_SECOND = 10;
 const READERS = 2;
 
 /** Reads for this long and returns the measurements. */
-export async function look(url, identifiers, seconds) {
+export async function look({ url, identifiers, headers }, seconds) {
   const agent = new Agent({ keepAlive: true });
-  const readers = Array.from({ length: READERS }, () => new Reader(`${url}/api/v1/events`));
+  const readers = Array.from({ length: READERS }, () => new Reader(`${url}/api/v1/events`, headers));
   try {
     await Promise.all(readers.map((reader) => reader.whole));
     for (const reader of readers) reader.forget();
     const begin = now();
     const [states, issues] = await Promise.all([
-      atFixedMoments(STATES_PER_SECOND, seconds, () => ask(`${url}/api/v1/state`, agent)),
+      atFixedMoments(STATES_PER_SECOND, seconds, () => ask(`${url}/api/v1/state`, { agent, headers })),
       // Offset from the other requests, because a request right behind a full read would measure that read.
       wait(500 / STATES_PER_SECOND).then(() =>
         atFixedMoments(ISSUES_PER_SECOND, seconds, (n) =>
-          ask(`${url}/api/v1/${identifiers[(n * 7919) % identifiers.length]}`, agent),
+          ask(`${url}/api/v1/${identifiers[(n * 7919) % identifiers.length]}`, { agent, headers }),
         ),
       ),
     ]);
@@ -44,10 +44,10 @@ async function atFixedMoments(perSecond, seconds, act) {
   return Promise.all(asked);
 }
 
-function ask(url, agent) {
+function ask(url, options) {
   const begin = now();
   return new Promise((resolve, reject) => {
-    get(url, { agent }, (response) => {
+    get(url, options, (response) => {
       let bytes = 0;
       response.on('data', (chunk) => {
         bytes += chunk.length;
@@ -65,9 +65,9 @@ class Reader {
   bytes = 0;
   #request;
 
-  constructor(url) {
+  constructor(url, headers) {
     this.whole = new Promise((resolve, reject) => {
-      this.#request = get(url, (response) => {
+      this.#request = get(url, { headers }, (response) => {
         let rest = '';
         response.on('data', (chunk) => {
           this.bytes += chunk.length;

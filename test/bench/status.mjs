@@ -44,14 +44,14 @@ async function measured({ agents, isolation }, phases) {
 }
 
 async function measure(daemon, isLooking) {
-  const { url, pid, identifiers } = daemon;
-  await metrics(url); // the event loop's delay is told since the last time
+  const { pid } = daemon;
+  await metrics(daemon); // the event loop's delay is told since the last time
   const before = { lines: daemon.linesHeard(), cpu: cpuOf(pid), machine: machine(), rss: rssOf(pid), at: now() };
-  const seen = isLooking ? await look(url, identifiers, SECONDS) : await wait(SECONDS * 1_000, null);
+  const seen = isLooking ? await look(daemon, SECONDS) : await wait(SECONDS * 1_000, null);
   const seconds = (now() - before.at) / 1_000;
   const cpu = (cpuOf(pid) - before.cpu) / seconds;
   const busy = machine();
-  const told = await metrics(url);
+  const told = await metrics(daemon);
   const delay = (quantile) => 1_000 * told(`baton_event_loop_delay_seconds{quantile="${quantile}"}`);
   return {
     ...{ seen, cpu, rssBefore: before.rss, rss: rssOf(pid), alive: told('baton_agents_alive') },
@@ -114,8 +114,8 @@ function mb(bytes) {
 }
 
 /** Reads the metrics and returns the value of a series. */
-async function metrics(url) {
-  const text = await (await fetch(`${url}/metrics`)).text();
+async function metrics({ url, headers }) {
+  const text = await (await fetch(`${url}/metrics`, { headers })).text();
   const values = new Map(text.split('\n').map((line) => [line.slice(0, line.lastIndexOf(' ')), line]));
   return (series) => Number(values.get(series)?.slice(series.length));
 }

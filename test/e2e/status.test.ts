@@ -2,12 +2,9 @@ import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
-const urlOf = (daemon: TestDaemon) =>
-  String(daemon.logLines.find((line) => line.msg === 'serving status over HTTP')?.url ?? '');
-
 // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type.
 const get = async (daemon: TestDaemon, path: string): Promise<{ status: number; json: any }> => {
-  const response = await fetch(`${urlOf(daemon)}${path}`);
+  const response = await daemon.request(path);
   return { status: response.status, json: await response.json() };
 };
 

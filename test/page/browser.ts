@@ -55,7 +55,8 @@ export async function openPage(url: string, options: OpenOptions = {}): Promise<
   });
   context.on('request', (request) => {
     const asked = new URL(request.url());
-    if (asked.protocol !== 'blob:' && asked.host !== host) problems.push(`request to ${request.url()}`);
+    if (!['blob:', 'file:'].includes(asked.protocol) && asked.host !== host)
+      problems.push(`request to ${request.url()}`);
   });
   onTestFinished(async () => {
     await context.close();

@@ -88,37 +88,46 @@ test('the token is removed from the address bar at once, and allows changes unti
   expect(await page.content()).not.toContain(TOKEN);
 });
 
-test('without a token the page is read-only, without dead buttons, and explains how to get one', async () => {
+test('without a token the page requests nothing, and says how to open it', async () => {
   const server = await scriptedServer(workingDay());
-  const page = await openPage(server.url);
+  const asked: string[] = [];
+  const page = await openPage(`${server.url}/assets/nothing`, { allowed: /404/ });
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto(server.url);
 
-  await page.getByText(/This page is read-only/).waitFor();
-  await page.getByText('baton answer SHOP-218').waitFor();
-  expect(await page.getByRole('button', { name: /Accept|Decline|Stop|Retry|Pause|Refresh|Send/ }).count()).toBe(0);
-  await screenshot(page, 'read-only', { whole: false });
-});
-
-test('where reading needs a token too, the page explains how to get it', async () => {
-  const server = await scriptedServer(workingDay(), { isOwnToken: true });
-  const page = await openPage(server.url, { allowed: /401/ });
-
-  await page.getByRole('heading', { name: 'This page needs a token' }).waitFor();
+  await page.getByRole('heading', { name: 'Open this page with a command' }).waitFor();
   await page.getByText('baton open').waitFor();
   await screenshot(page, 'locked', { whole: false });
   await expectAccessible(page);
+  expect(asked.filter((path) => path.startsWith('/api/'))).toEqual([]);
   await page.goto(server.openUrl);
 
   await page.getByRole('link', { name: /SHOP-224/ }).waitFor();
 });
 
-test('a token that is no longer valid makes the page read-only', async () => {
+test('SEC-35 a daemon that was started again gets no old token, and the page says what to do', async () => {
   const server = await scriptedServer(workingDay());
-  const page = await openPage(`${server.url}/#token=old`, { allowed: /401/ });
+  const page = await openPage(server.openUrl, { allowed: REFUSED });
+  await page.getByText('Live', { exact: true }).waitFor();
+  const sent: string[] = [];
+  await server.close();
+  await page.getByText('Connection lost.').waitFor();
+  page.on('request', (request) => sent.push(JSON.stringify(request.headers())));
 
-  await page.getByRole('button', { name: 'Retry SHOP-170' }).click();
+  await server.reopen('the-token-of-the-next-daemon');
 
-  await page.getByText(/The token of this page is no longer valid/).waitFor();
-  expect(await page.getByRole('button', { name: 'Retry SHOP-170' }).count()).toBe(0);
+  await page.getByText('Not connected any more.').waitFor();
+  await page.getByText('baton open').waitFor();
+  await page.getByRole('link', { name: /SHOP-224/ }).waitFor();
+  expect(sent.length).toBeGreaterThan(0);
+  expect(sent.join()).not.toContain(TOKEN);
+  await screenshot(page, 'started-again', { whole: false });
+  await expectAccessible(page);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Open this page again' }).waitFor();
+  expect(sent.join()).not.toContain(TOKEN);
+  await page.goto(`${server.url}/#token=the-token-of-the-next-daemon`);
+  await page.getByText('Live', { exact: true }).waitFor();
 });
 
 test('a refused request shows its reason beside its button', async () => {

@@ -20,8 +20,6 @@ export interface Script {
 }
 
 export interface ScriptOptions {
-  /** Looking needs the token too. */
-  readonly isOwnToken?: boolean;
   readonly source?: Partial<StatusSource>;
 }
 
@@ -35,8 +33,8 @@ export interface ScriptedServer {
   close(): Promise<void>;
   /** The connections break, and the daemon lives on. */
   cut(): Promise<void>;
-  /** Again, on the same port, as a daemon that was restarted. */
-  reopen(): Promise<void>;
+  /** Again, on the same port. `token`: of a daemon that was started again. */
+  reopen(token?: string): Promise<void>;
 }
 
 /** The real server of page and API, with scripted data. */
@@ -46,10 +44,9 @@ export async function scriptedServer(state: StateView, options: ScriptOptions = 
   const script: Script = { state, issues: new Map(), timelines: new Map(), stats: sampleStats() };
   let server: HttpServer;
   let stream = streamOf(script);
-  const listen = (port: number) => {
+  const listen = (port: number, token = TOKEN) => {
     const source = statusSource(new Core(), { ...reads(script), stream, page, ...options.source });
-    const { isOwnToken = false } = options;
-    return startHttp({ host: '127.0.0.1', port, allowedHosts: [], token: TOKEN, isOwnToken, source });
+    return startHttp({ host: '127.0.0.1', port, allowedHosts: [], token, fixedToken: null, source });
   };
   server = await listen(0);
   const { port, url } = server;
@@ -70,9 +67,9 @@ export async function scriptedServer(state: StateView, options: ScriptOptions = 
       await server.close();
       server = await listen(port);
     },
-    async reopen() {
+    async reopen(token) {
       stream = streamOf(script);
-      server = await listen(port);
+      server = await listen(port, token);
     },
   };
 }

@@ -1,6 +1,10 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { ask } from '../api/http-fixture.js';
 import { openPage, screenshot } from './browser.js';
 import { asksApproval, asksInput, hangs, pageDaemon, receivedBy } from './real-daemon.js';
+import { APPROVAL, workingDay } from './sample-state.js';
+import { scriptedServer } from './scripted-server.js';
 
 test('changes are shown without a reload: an issue appears, runs, and is done', async () => {
   const daemon = await pageDaemon(hangs());
@@ -15,6 +19,18 @@ test('changes are shown without a reload: an issue appears, runs, and is done', 
   daemon.tracker.move('1', 'Done');
   await page.getByRole('region', { name: 'Done' }).getByRole('link', { name: 'AB-1 Paint the shed' }).waitFor();
   expect(await running.getByRole('link').count()).toBe(0);
+});
+
+test('the file that `baton open` hands to a browser leads to the page', async () => {
+  const daemon = await pageDaemon(hangs());
+  const socketPath = join(daemon.stateDir, 'socket');
+  const { json } = await ask({ socketPath }, '/api/v1/page/file', { method: 'POST' });
+  const page = await openPage(daemon.url);
+
+  await page.goto(`file://${json.file}`);
+
+  await page.getByText('Live', { exact: true }).waitFor();
+  expect(page.url()).toBe(`${daemon.url}/#/`);
 });
 
 test('an approval is answered on its card, and the agent receives the answer', async () => {
@@ -136,4 +152,19 @@ test('Refresh polls the tracker', async () => {
   await page.getByRole('button', { name: 'Refresh: read the tracker now' }).click();
 
   await page.getByText(/The tracker is being read|A poll was already running/).waitFor();
+});
+
+test('SEC-36 a question that was cut is shown and can only be declined', async () => {
+  const state = workingDay();
+  const [entry] = state.asking;
+  if (!entry) throw new Error('nothing asks');
+  const cut = { ...APPROVAL, id: 'cut', text: 'Command: rm -rf build && [cut]', is_cut: true as const };
+  const server = await scriptedServer({ ...state, asking: [{ ...entry, questions: [cut] }], parked: [] });
+
+  const page = await openPage(server.openUrl);
+
+  const card = page.getByRole('article', { name: `${entry.issue_identifier} asks` });
+  await card.getByText('Command: rm -rf build && [cut]').waitFor();
+  await card.getByText(/You can only decline it/).waitFor();
+  expect(await card.getByRole('button').allTextContents()).toEqual(['Decline']);
 });

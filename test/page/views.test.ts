@@ -60,7 +60,7 @@ interface View {
 
 const VIEWS: { readonly [name: string]: View } = {
   board: { state: workingDay, path: '/', sign: 'Last 30 days' },
-  'board-read-only': { state: workingDay, path: '/', sign: 'This page is read-only.', token: false },
+  locked: { state: workingDay, path: '/', sign: 'Open this page with a command', token: false },
   'board-empty': { state: emptyState, path: '/', sign: 'No issues in an active state.' },
   'board-troubled': { state: troubledState, path: '/', sign: 'The tracker cannot be read' },
   'board-stop-asked': {

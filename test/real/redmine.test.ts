@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -131,10 +131,10 @@ describe.skipIf(!inject('hasRedmine'))('with a real Redmine', () => {
     await until('the command at its gate', 30_000, () => (existsSync(gate) ? true : undefined));
     await redmine.stop();
     const told = await baton.line('tracker cannot be read');
-    const during = await stateOf(baton);
+    const during = await stateOf(baton, dir);
     await redmine.serve();
     await baton.line('tracker can be read again');
-    const after = await stateOf(baton);
+    const after = await stateOf(baton, dir);
     await writeFile(gate, 'opened');
     await baton.line('workspace removed', { issue_identifier: identifier });
     await baton.stop();
@@ -165,9 +165,11 @@ function order(model: MockModel, request: MockModel['requests'][number] | undefi
   return request === undefined ? Number.NaN : model.requests.indexOf(request);
 }
 
-async function stateOf(baton: BatonProcess): Promise<object> {
+async function stateOf(baton: BatonProcess, dir: string): Promise<object> {
   const { url } = await baton.line('serving status over HTTP');
-  return (await (await fetch(`${url}/api/v1/state`)).json()) as object;
+  const token = readFileSync(join(dir, 'state', 'http-token'), 'utf8').trim();
+  const answer = await fetch(`${url}/api/v1/state`, { headers: { authorization: `Bearer ${token}` } });
+  return (await answer.json()) as object;
 }
 
 /** Neither as plain text nor as base64. */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -51,8 +51,10 @@ test('update_issue called by the agent moves its issue, and the turn is allowed 
 
   const baton = start();
   const { url } = await baton.line('serving status over HTTP');
+  const token = readFileSync(join(dir, 'state', 'http-token'), 'utf8').trim();
+  const headers = { authorization: `Bearer ${token}` };
   await until('a running issue that is Done', 30_000, async () => {
-    const state = (await (await fetch(`${url}/api/v1/state`)).json()) as { running: { state: string }[] };
+    const state = (await (await fetch(`${url}/api/v1/state`, { headers })).json()) as { running: { state: string }[] };
     return state.running[0]?.state === 'Done' ? true : undefined;
   });
   const gate = join(dir, 'workspaces', 'TASK-1', 'gate');

@@ -19,9 +19,11 @@ export class SoakedDaemon {
   #mark = randomUUID();
   #url = null;
   #samples;
+  #dir;
   #heard = () => {};
 
   constructor(dir, leaks) {
+    this.#dir = dir;
     this.#samples = join(dir, 'samples.jsonl');
     const env = {
       PATH: process.env.PATH,
@@ -54,8 +56,10 @@ export class SoakedDaemon {
   }
 
   state() {
+    const token = readFileSync(join(this.#dir, 'state', 'http-token'), 'utf8').trim();
+    const headers = { authorization: `Bearer ${token}` };
     return new Promise((resolve, reject) => {
-      get(new URL('/api/v1/state', this.#url), { agent: false }, (response) => {
+      get(new URL('/api/v1/state', this.#url), { agent: false, headers }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (part) => {
           text += part;

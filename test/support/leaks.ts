@@ -22,10 +22,9 @@ export function spellingsOf(secret: string): readonly string[] {
 
 /** Everything that can be read of a daemon with `server.port`, by where it stands; stops it. */
 export async function writtenBy(daemon: TestDaemon, identifier: string): Promise<ReadonlyMap<string, string>> {
-  const url = String(daemon.logLines.find((line) => line.msg === 'serving status over HTTP')?.url);
   const written = new Map<string, string>();
   for (const path of ['/api/v1/state', `/api/v1/issues/${encodeURIComponent(identifier)}`, '/'])
-    written.set(path, await (await fetch(url + path)).text());
+    written.set(path, await (await daemon.request(path)).text());
   await daemon.stop();
   const folder = join(daemon.stateDir, 'transcripts');
   for (const name of await readdir(folder)) written.set(name, await readFile(join(folder, name), 'utf8'));

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +23,8 @@ export interface TestDaemon extends Daemon {
   readonly workflowPath: string;
   readonly workspaces: string;
   readonly stateDir: string;
+  /** A request over HTTP with the token, where the daemon has a port. */
+  request(path: string): Promise<Response>;
   readonly logLines: { readonly [key: string]: unknown }[];
   /** Resolves when `holds` accepts the state, now or after a later event. */
   until(what: string, holds: (state: State, event: OrchestratorEvent | null) => boolean): Promise<void>;
@@ -127,6 +129,11 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
     workflowPath,
     workspaces: join(dir, 'workspaces'),
     stateDir: stateDir.path,
+    request: async (path) => {
+      const url = String(logLines.find((line) => line.msg === 'serving status over HTTP')?.url ?? '');
+      const token = (await readFile(join(stateDir.path, 'http-token'), 'utf8')).trim();
+      return fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    },
     logLines,
     until,
     stop,

@@ -5,7 +5,6 @@ import { counted, formatTokens } from '../../text/format-numbers.js';
 import { parkedSummary } from '../../text/parked-reasons.js';
 import { ruleGroup } from '../../text/rules.js';
 import { ActionButton, Ago, BudgetBar, ConfirmedButton, Elapsed, IssueName, Sentence } from '../components/controls.js';
-import { useSession } from '../components/session.js';
 import { memo } from '../components/ticker.js';
 import { issuePath } from '../live/api.js';
 import { groupByRule, heldOrder } from '../model/lists.js';
@@ -66,7 +65,6 @@ export const Waiting = memo(function Group({ retrying }: { readonly retrying: re
 }, 'Waiting');
 
 const WaitingRow = memo(function Row({ entry }: { readonly entry: RetryingView }) {
-  const { canAct } = useSession();
   return (
     <li class="row">
       <div class="row-main">
@@ -85,7 +83,7 @@ const WaitingRow = memo(function Row({ entry }: { readonly entry: RetryingView }
           <span class="faint">{counted(entry.runs_without_progress, 'run')} without progress</span>
         ) : null}
       </div>
-      {canAct ? <RetryButton identifier={entry.issue_identifier}>Retry now</RetryButton> : null}
+      <RetryButton identifier={entry.issue_identifier}>Retry now</RetryButton>
     </li>
   );
 }, 'WaitingRow');
@@ -100,7 +98,6 @@ export const Parked = memo(function Group({ parked }: { readonly parked: readonl
 }, 'Parked');
 
 const ParkedRow = memo(function Row({ entry }: { readonly entry: ParkedView }) {
-  const { canAct } = useSession();
   return (
     <li class="row">
       <div class="row-main">
@@ -118,7 +115,7 @@ const ParkedRow = memo(function Row({ entry }: { readonly entry: ParkedView }) {
           <Ago at={entry.since} />
         </span>
       </div>
-      {canAct ? <RetryButton identifier={entry.issue_identifier}>Retry</RetryButton> : null}
+      <RetryButton identifier={entry.issue_identifier}>Retry</RetryButton>
     </li>
   );
 }, 'ParkedRow');
@@ -182,7 +179,6 @@ export function Running({ running, slots }: RunningProps) {
 }
 
 const RunningRow = memo(function Row({ entry }: { readonly entry: RunningView }) {
-  const { canAct } = useSession();
   const isStopping = entry.stopping !== null;
   return (
     <li class="row running-row">
@@ -211,7 +207,7 @@ const RunningRow = memo(function Row({ entry }: { readonly entry: RunningView })
           </span>
         ) : null}
       </div>
-      {canAct ? <StopButton identifier={entry.issue_identifier} isOffered={!isStopping} /> : null}
+      <StopButton identifier={entry.issue_identifier} isOffered={!isStopping} />
     </li>
   );
 }, 'RunningRow');

@@ -3,7 +3,7 @@ import type { QuestionView } from '../../api/schemas.js';
 import { issuePath } from '../live/api.js';
 import { choiceKey, draftOf, OTHER, textKey, valuesOf } from '../model/answer-draft.js';
 import { lineKind } from '../model/diff-lines.js';
-import { introOf, wholeText } from '../model/question-cards.js';
+import { introOf } from '../model/question-cards.js';
 import { shownLine, shownLines } from '../model/shown-text.js';
 import { ActionResult, Sentence, useAction } from './controls.js';
 import { useSession } from './session.js';
@@ -18,7 +18,7 @@ interface AnswerBoxProps {
 
 /** A question and the fields to answer it. */
 export function AnswerBox({ identifier, question, isOpen, onHide }: AnswerBoxProps) {
-  const { canAct, drafts } = useSession();
+  const { drafts } = useSession();
   const [state, send] = useAction();
   const isSent = state.kind === 'done';
   if (isSent || !isOpen) {
@@ -29,15 +29,21 @@ export function AnswerBox({ identifier, question, isOpen, onHide }: AnswerBoxPro
     const isTaken = await send(issuePath(identifier, '/answer'), { question_id: question.id, ...body });
     if (isTaken) drafts.drop(draftOf(question));
   };
-  const intro = canAct && question.kind === 'input' ? introOf(question) : wholeText(question);
+  const intro = question.kind === 'input' && !question.is_cut ? introOf(question) : question.text;
   return (
     <>
       {intro === '' ? null : <QuestionText text={intro} isCode={question.kind === 'approval'} />}
-      {!canAct ? (
-        <p class="hint">
-          To answer here, open the page with <code>baton open</code>. On the command line:{' '}
-          <code>baton answer {shownLine(identifier)}</code>
-        </p>
+      {question.is_cut ? (
+        <>
+          <p class="hint">
+            This is only a part of the question: the rest was too long to be kept. You can only decline it, because an
+            approval must cover exactly what is shown. Then ask for smaller steps.
+          </p>
+          <div class="answer-buttons">
+            <Decline isBusy={state.kind === 'busy'} onClick={() => void answer({ decision: 'decline' })} />
+            <ActionResult state={state} />
+          </div>
+        </>
       ) : question.kind === 'approval' ? (
         <div class="answer-buttons">
           <button

@@ -8,7 +8,6 @@ import type { Need } from '../model/question-cards.js';
 import { boardHref } from '../model/route.js';
 import { shownLine, shownLines } from '../model/shown-text.js';
 import { ActionButton, Ago, Clock, Sentence } from './controls.js';
-import { useSession } from './session.js';
 import { nowMs, useTicking } from './ticker.js';
 
 interface HeaderProps {
@@ -18,7 +17,6 @@ interface HeaderProps {
 }
 
 export function Header({ state, connection, onHelp }: HeaderProps) {
-  const { canAct } = useSession();
   const isLive = connection.kind === 'live';
   return (
     <header class="bar-top">
@@ -37,22 +35,18 @@ export function Header({ state, connection, onHelp }: HeaderProps) {
         {isLive ? 'Live' : 'Not connected'}
       </span>
       <span class="top-actions">
-        {canAct ? (
-          <>
-            <ActionButton path="api/v1/refresh" label="Refresh: read the tracker now" look="quiet">
-              Refresh
-            </ActionButton>
-            {state.paused === null ? (
-              <ActionButton key="pause" path="api/v1/pause" look="quiet">
-                Pause
-              </ActionButton>
-            ) : (
-              <ActionButton key="resume" path="api/v1/resume" look="quiet">
-                Resume
-              </ActionButton>
-            )}
-          </>
-        ) : null}
+        <ActionButton path="api/v1/refresh" label="Refresh: read the tracker now" look="quiet">
+          Refresh
+        </ActionButton>
+        {state.paused === null ? (
+          <ActionButton key="pause" path="api/v1/pause" look="quiet">
+            Pause
+          </ActionButton>
+        ) : (
+          <ActionButton key="resume" path="api/v1/resume" look="quiet">
+            Resume
+          </ActionButton>
+        )}
         <button
           type="button"
           class="button quiet"
@@ -77,8 +71,17 @@ interface BannerProps {
   retryNow(): void;
 }
 
-/** Shows that the data is old, how old it is, and when the page tries again. */
+/** Shows that the data is old, why, and when the page tries again. */
 export function ConnectionBanner({ connection, retryNow }: BannerProps) {
+  if (connection.kind === 'refused') {
+    return (
+      <section class="lost" aria-label="Connection">
+        <p>
+          <strong>Not connected any more.</strong> <Sentence text={shownLine(connection.why)} />
+        </p>
+      </section>
+    );
+  }
   if (connection.kind !== 'lost') return null;
   const since = clockTime(new Date(connection.sinceMs).toISOString(), nowMs());
   return (
@@ -132,7 +135,7 @@ function useNeedNews(needs: readonly Need[]): string {
 function useConnectionNews(kind: Connection['kind']): string {
   const wasLost = useRef(false);
   if (kind === 'lost' || kind === 'refused') wasLost.current = true;
-  if (kind === 'lost') return 'Connection to the daemon lost.';
+  if (kind === 'lost' || kind === 'refused') return 'Connection to the daemon lost.';
   return kind === 'live' && wasLost.current ? 'Connected again.' : '';
 }
 
@@ -183,16 +186,21 @@ function Refused({
     return (
       <>
         <h1>Access refused</h1>
-        <p>{shownLine(why)}</p>
+        <p>
+          <Sentence text={shownLine(why)} />
+        </p>
       </>
     );
   }
   return (
     <>
-      <h1>{hasToken ? 'This token is no longer valid' : 'This page needs a token'}</h1>
+      <h1>{hasToken ? 'Open this page again' : 'Open this page with a command'}</h1>
       <p>
-        Run <code>baton open</code> on the machine of the daemon, and use the address that it prints: the token is in
-        it.
+        {hasToken
+          ? 'The daemon was started again since this page was opened, or another program has taken its port. '
+          : 'Only the user of the daemon may look here. '}
+        Run <code>baton open</code> on the machine of the daemon, in the folder of its <code>WORKFLOW.md</code>. It
+        opens the page with the right to read and to act, until the daemon ends.
       </p>
     </>
   );
@@ -200,7 +208,6 @@ function Refused({
 
 /** Notices about the whole daemon. */
 export function NoticeList({ notices }: { readonly notices: readonly Notice[] }) {
-  const { canAct } = useSession();
   if (notices.length === 0) return null;
   return (
     <section class="notices" aria-label="Notices">
@@ -227,7 +234,7 @@ export function NoticeList({ notices }: { readonly notices: readonly Notice[] })
               <Sentence text={shownLine(action)} />
             </p>
           )}
-          {isPause && canAct ? (
+          {isPause ? (
             <ActionButton path="api/v1/resume" look="primary">
               Resume
             </ActionButton>

@@ -1,6 +1,6 @@
 import { createContext } from 'preact';
 import { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { type ApiAccess, ApiError, forgetToken, postJson, tokenIn } from '../live/api.js';
+import { type ApiAccess, ApiError, postJson, tokenIn } from '../live/api.js';
 import { type Connection, LiveClient } from '../live/live-client.js';
 import { EMPTY_VIEW, type LiveView } from '../live/live-view.js';
 import { Drafts } from '../model/answer-draft.js';
@@ -10,8 +10,6 @@ import { setClock } from './ticker.js';
 /** What every component may need. */
 export interface Session {
   readonly access: ApiAccess;
-  /** `false`: without a token the page is read-only. */
-  readonly canAct: boolean;
   readonly drafts: Drafts;
   /** Counts changes made on this page: components read their details again. */
   readonly changes: number;
@@ -21,7 +19,6 @@ export interface Session {
 
 export const SessionContext = createContext<Session>({
   access: { base: '', token: null },
-  canAct: false,
   drafts: new Drafts(),
   changes: 0,
   act: () => Promise.reject(new ApiError(0, 'unreachable', 'The page has not started yet.')),
@@ -47,43 +44,24 @@ async function sendChange(access: ApiAccess, path: string, body?: object): Promi
 
 interface OwnedSession {
   readonly session: Session;
-  /** The daemon rejected the token. */
-  readonly hasLostToken: boolean;
   setToken(token: string | null): void;
 }
 
 export function useSessionOf(base: string, firstToken: string | null): OwnedSession {
   const [token, setToken] = useState(firstToken);
-  const [hasLostToken, setLost] = useState(false);
   const [changes, setChanges] = useState(0);
   const [drafts] = useState(() => new Drafts());
   const access = useMemo(() => ({ base, token }), [base, token]);
   const act = useCallback(
     async (path: string, body?: object) => {
-      try {
-        const message = await sendChange(access, path, body);
-        setChanges((count) => count + 1);
-        return message;
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 401) {
-          forgetToken(sessionStorage);
-          setToken(null);
-          setLost(true);
-        }
-        throw error;
-      }
+      const message = await sendChange(access, path, body);
+      setChanges((count) => count + 1);
+      return message;
     },
     [access],
   );
-  const session = useMemo(
-    () => ({ access, canAct: token !== null, drafts, changes, act }),
-    [access, token, drafts, changes, act],
-  );
-  const renew = useCallback((next: string | null) => {
-    setToken(next);
-    if (next !== null) setLost(false);
-  }, []);
-  return { session, hasLostToken, setToken: renew };
+  const session = useMemo(() => ({ access, drafts, changes, act }), [access, drafts, changes, act]);
+  return { session, setToken };
 }
 
 /** The current view. Returning to the board restores scroll position and focus. */

@@ -114,8 +114,6 @@ function IssueHead({ issue }: { readonly issue: IssueView }) {
 }
 
 function Actions({ issue }: { readonly issue: IssueView }) {
-  const { canAct } = useSession();
-  if (!canAct) return null;
   return (
     <>
       {issue.running ? (
@@ -279,12 +277,11 @@ function dotOf({ outcome }: RunView): string {
 
 /** A message to the running agent, which receives it during its current turn. */
 function MessageBox({ identifier }: { readonly identifier: string }) {
-  const { canAct, drafts } = useSession();
+  const { drafts } = useSession();
   const key = `message/${identifier}`;
   const id = useId();
   const [text, setText] = useState(drafts.get(key));
   const [state, send, clear] = useAction(READ_MS);
-  if (!canAct) return null;
   const write = (value: string) => {
     drafts.set(key, value);
     setText(value);

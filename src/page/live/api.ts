@@ -1,7 +1,10 @@
+import { containsProof, createNonce, createProver, type Prover, proofPath } from '../../api/proof.js';
+
 /** Access to the API. Addresses are relative to the page, so that it works under a path of a proxy. */
 export interface ApiAccess {
   /** The address of the page. */
   readonly base: string;
+  /** `null`: the page was not opened with `baton open`, and can request nothing. */
   readonly token: string | null;
 }
 
@@ -40,17 +43,48 @@ export async function postJson<T>(access: ApiAccess, path: string, body?: object
 
 /** Throws `ApiError` unless the request succeeds. */
 export async function request({ base, token }: ApiAccess, path: string, init: RequestInit = {}): Promise<Response> {
+  if (token === null) throw new ApiError(401, 'no_token', 'This page has no token.');
+  await requireProof(base, token, init.signal);
   const headers = new Headers(init.headers);
-  if (token !== null) headers.set('authorization', `Bearer ${token}`);
+  headers.set('authorization', `Bearer ${token}`);
+  return send(new URL(path, base), { ...init, headers });
+}
+
+async function send(url: URL, init: RequestInit): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(new URL(path, base), { ...init, headers, redirect: 'error' });
+    answer = await fetch(url, { ...init, redirect: 'error' });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
     throw new ApiError(0, 'unreachable', 'The daemon does not answer.');
   }
   if (answer.ok) return answer;
   throw await refusalOf(answer);
+}
+
+/**
+ * The daemon of this token may have ended, and another program may have taken its port. So every request that carries the token comes after
+ * a proof. Browsers have Web Crypto on loopback and over HTTPS; on any other connection the network can read the token anyway.
+ */
+async function requireProof(base: string, token: string, signal?: AbortSignal | null): Promise<void> {
+  if (!('subtle' in crypto)) return;
+  const nonce = createNonce();
+  const answer = await send(new URL(proofPath(nonce), base), { signal: signal ?? null });
+  const shown: unknown = await answer.json().catch(() => null);
+  const prove = await proverOf(token);
+  if (containsProof(shown, await prove(new URL(base).host, nonce))) return;
+  throw new ApiError(401, 'other_daemon', OTHER_DAEMON);
+}
+
+const OTHER_DAEMON =
+  'The daemon was started again, or another program has taken its port. Run `baton open` again and use the page that it opens.';
+
+/** Making one takes a moment, and the page has one token at a time. */
+let lastProver: { readonly token: string; readonly prover: Promise<Prover> } | null = null;
+
+function proverOf(token: string): Promise<Prover> {
+  if (lastProver?.token !== token) lastProver = { token, prover: createProver(token) };
+  return lastProver.prover;
 }
 
 async function refusalOf(answer: Response): Promise<ApiError> {
@@ -63,12 +97,12 @@ async function refusalOf(answer: Response): Promise<ApiError> {
   }
 }
 
-/** The token comes in the fragment of the address that `baton open` prints, which browsers do not send to servers. */
+/** The token comes in the fragment of the address that `baton open` opens, which browsers do not send to servers. */
 interface TokenSource {
   /** `location.hash`. */
   readonly hash: string;
   /** `sessionStorage`, which ends with the tab. */
-  readonly storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+  readonly storage: Storage;
   /** Removes the token from the address bar and the history. */
   replaceHash(hash: string): void;
 }
@@ -76,7 +110,6 @@ interface TokenSource {
 interface Storage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
-  removeItem(key: string): void;
 }
 
 const KEY = 'baton.token';
@@ -90,10 +123,6 @@ export function takeToken({ hash, storage, replaceHash }: TokenSource): string |
     return given;
   }
   return attempt(() => storage.getItem(KEY)) ?? null;
-}
-
-export function forgetToken(storage: TokenSource['storage']): void {
-  attempt(() => storage.removeItem(KEY));
 }
 
 export function tokenIn(hash: string): string | null {

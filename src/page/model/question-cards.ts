@@ -67,12 +67,6 @@ export function introOf({ text, fields }: QuestionView): string {
     .trim();
 }
 
-/** The question with its options, for users without a token. */
-export function wholeText({ text, fields }: QuestionView): string {
-  const choices = fields.filter(({ options }) => options.length > 0);
-  return [text, ...choices.map(({ label, options }) => `${label} ${options.join(' / ')}`)].join('\n');
-}
-
 /** The title of the tab: `(2) Baton`. */
 export function pageTitle(needs: number, place: string | null): string {
   const name = place === null ? 'Baton' : `${place} · Baton`;

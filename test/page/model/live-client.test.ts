@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { createProver } from '../../../src/api/proof.js';
 import { type Connection, LiveClient } from '../../../src/page/live/live-client.js';
 import type { LiveView } from '../../../src/page/live/live-view.js';
 import { emptyState } from '../sample-state.js';
@@ -15,7 +16,13 @@ const streams: Answer = (_, response) => {
 /** A client of the page with a server that sends the scripted responses in order and repeats the last one. */
 async function followed(answers: Answer[], options: { silenceMs?: number; token?: string } = {}) {
   const requests: IncomingMessage[] = [];
-  const server = createServer((request, response) => {
+  const provers = await Promise.all(['secret', 'good'].map(createProver));
+  const server = createServer(async (request, response) => {
+    const nonce = /^\/api\/v1\/proof\?nonce=(\w+)$/.exec(request.url ?? '')?.[1];
+    if (nonce !== undefined) {
+      const proofs = await Promise.all(provers.map((prove) => prove(request.headers.host ?? '', nonce)));
+      return void response.end(JSON.stringify({ proofs }));
+    }
     requests.push(request);
     (answers.length > 1 ? answers.shift() : answers[0])?.(request, response);
   });
@@ -28,7 +35,7 @@ async function followed(answers: Answer[], options: { silenceMs?: number; token?
   const waiting = new Set<() => void>();
   const client = new LiveClient({
     base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    token: options.token ?? null,
+    token: options.token ?? 'secret',
     // The next try is soon.
     random: () => 0,
     ...(options.silenceMs === undefined ? {} : { silenceMs: options.silenceMs }),
@@ -132,6 +139,16 @@ test('a refused client does not try again until it has another token', async () 
   client.useToken('good');
 
   await until(isLive);
+});
+
+test('SEC-35 the token is not sent to a server that does not know it', async () => {
+  const { client, requests, seen, until } = await followed([streams], { token: 'unknown' });
+
+  client.watch(null);
+  await until(({ connection }) => connection.kind === 'refused');
+
+  expect(seen.at(-1)?.connection).toMatchObject({ status: 401, why: expect.stringContaining('`baton open`') });
+  expect(requests).toEqual([]);
 });
 
 test('another issue has another stream: the old stream ends, the state stays, the old timeline is dropped', async () => {
