@@ -38,6 +38,7 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
   }
   orderPersist(draft, state, now);
   exitWhenDone(draft, now);
+  reopenWhenDone(draft, now);
   return { state: draft.state, effects: draft.effects };
 }
 
@@ -109,6 +110,8 @@ function handleOther(draft: Draft, event: PlainEvent, now: Instant): void {
       return requests.pauseRequested(draft, now);
     case 'resume_requested':
       return requests.resumeRequested(draft);
+    case 'reopen_requested':
+      return requests.reopenRequested(draft, event.keys);
     case 'shutdown_requested':
       return requests.shutdownRequested(draft, now);
     default:
@@ -165,12 +168,24 @@ function shiftDueTimes(draft: Draft, byMs: number): void {
 
 /** Exits when no run is active, no workspace is being removed and everything is stored, or when the shutdown time is over. */
 function exitWhenDone(draft: Draft, now: Instant): void {
-  const { shutdown, runs, removals, persist } = draft.state;
+  const { shutdown } = draft.state;
   if (shutdown === null || shutdown.exited) return;
-  const isStored = persist.settledSeq >= persist.orderedSeq;
-  const isDone = Object.keys(runs).length === 0 && Object.keys(removals).length === 0 && isStored;
+  const isDone = isAtRest(draft.state);
   const isLate = now.awakeMs >= shutdown.deadlineAwakeMs;
   if (!isDone && !isLate) return;
   draft.set({ shutdown: { ...shutdown, exited: true } });
   draft.order({ type: 'exit', forced: !isDone });
+}
+
+/** The state of this opening ends here: nothing that happens afterwards changes it or starts anything. */
+function reopenWhenDone(draft: Draft, now: Instant): void {
+  const { reopenFor, shutdown } = draft.state;
+  if (reopenFor.length === 0 || shutdown !== null || !isAtRest(draft.state)) return;
+  draft.set({ shutdown: { deadlineAwakeMs: now.awakeMs, exited: true } });
+  draft.order({ type: 'reopen' });
+}
+
+function isAtRest({ runs, removals, persist }: State): boolean {
+  const isStored = persist.settledSeq >= persist.orderedSeq;
+  return Object.keys(runs).length === 0 && Object.keys(removals).length === 0 && isStored;
 }

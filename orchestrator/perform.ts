@@ -21,6 +21,8 @@ export interface PerformPorts {
   checkWorkflow(): Promise<void>;
   log(note: Note): void;
   exit(forced: boolean): void;
+  /** Closes the daemon and opens it again. */
+  reopen(): void;
 }
 
 /** Turns each effect into a call of a port. Answers come back through `dispatch`. It decides nothing. */
@@ -88,6 +90,8 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
         return ports.log(effect.note);
       case 'exit':
         return ports.exit(effect.forced);
+      case 'reopen':
+        return ports.reopen();
       default:
         return assertNever(effect);
     }

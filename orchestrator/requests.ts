@@ -155,6 +155,16 @@ export function shutdownRequested(draft: Draft, now: Instant): void {
   for (const issueId of Object.values(draft.state.runs)) requestStop(draft, issueId, 'shutdown', now);
 }
 
+/** Nothing starts from now on. Current runs go on with their settings. */
+export function reopenRequested(draft: Draft, keys: readonly string[]): void {
+  draft.set({ reopenFor: keys });
+  if (keys.length === 0) return;
+  const runs = Object.keys(draft.state.runs).length;
+  draft.note('info', 'the settings change once no run is active, nothing starts until then', {
+    fields: { keys, runs },
+  });
+}
+
 /** Claims an issue that has not started, so that it can be parked before its first run. */
 function claimCandidate(draft: Draft, issueId: string): Claim | undefined {
   if (!Object.hasOwn(draft.state.candidates, issueId)) return undefined;

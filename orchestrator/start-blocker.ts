@@ -4,6 +4,7 @@ import type { State } from './state.js';
 
 export type StartBlocker =
   | 'shutting_down'
+  | 'reopening'
   | 'paused'
   | 'not_polled_yet'
   | 'poll_failed'
@@ -14,6 +15,7 @@ export type StartBlocker =
 export function startBlocker(state: State, now: Instant): StartBlocker | null {
   const { poll, config } = state;
   if (state.shutdown !== null) return 'shutting_down';
+  if (state.reopenFor.length > 0) return 'reopening';
   if (state.pausedSinceMs !== null) return 'paused';
   if (isRateLimited(state, now)) return 'rate_limited';
   if (poll.failure !== null) return 'poll_failed';

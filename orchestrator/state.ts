@@ -47,6 +47,8 @@ export interface State {
   /** Set when the daemon runs with `--once` or `--issue`, see once.ts. */
   readonly once: Once | null;
   readonly shutdown: { readonly deadlineAwakeMs: number; readonly exited: boolean } | null;
+  /** Changed settings that wait until no run is active, because the daemon must be opened again for them; empty: none. */
+  readonly reopenFor: readonly string[];
 }
 
 export type ById<T> = { readonly [issueId: string]: T };
@@ -144,6 +146,7 @@ export function initialState(
     persist: { orderedSeq: 0, settledSeq: 0, broken: false, fullSeq: null, missed: false },
     once: null,
     shutdown: null,
+    reopenFor: [],
   };
 }
 

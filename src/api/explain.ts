@@ -137,6 +137,7 @@ interface BlockerRule {
 
 const BLOCKERS: { readonly [blocker in StartBlocker]: BlockerRule } = {
   shutting_down: { rule: 'not_shutting_down', without: (state) => ({ ...state, shutdown: null }) },
+  reopening: { rule: 'not_reopening', without: (state) => ({ ...state, reopenFor: [] }) },
   paused: { rule: 'not_paused', without: (state) => ({ ...state, pausedSinceMs: null }) },
   rate_limited: {
     rule: 'not_rate_limited',

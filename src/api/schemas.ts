@@ -311,8 +311,10 @@ export const stateShape = z.strictObject({
         problems: z.array(z.strictObject({ code: text, params, text })).default([]),
       })
       .nullable(),
-    /** Keys that were changed and keep their old values until a restart. */
+    /** Keys that were changed and keep their old values until no run is active. */
     restart_required: z.array(text),
+    /** Why they cannot take effect; null while they only wait. */
+    restart_error: z.strictObject({ code: text, message: text }).nullable().default(null),
     backend: z.strictObject({ value: text, source: text }),
     steps: count,
   }),

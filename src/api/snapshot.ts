@@ -199,13 +199,14 @@ function pollEntry({ poll }: State): StateView['poll'] {
 }
 
 function workflowEntry(state: State, facts: WorkflowFacts): StateView['workflow'] {
-  const { path, loadedAtMs, error, restartRequired, backend, steps } = facts;
+  const { path, loadedAtMs, error, restartRequired, restartError, backend, steps } = facts;
   return {
     path,
     hash: state.workflowHash,
     loaded_at: isoTime(loadedAtMs),
     error: error && { code: error.code, message: error.message, problems: workflowProblems(error) },
     restart_required: [...restartRequired],
+    restart_error: restartError && { code: restartError.code, message: restartError.message },
     backend: { value: backend.value, source: backend.source },
     steps,
   };
@@ -356,6 +357,8 @@ export interface WorkflowFile {
   readonly error: BatonError | null;
   /** Changed keys that keep their old values until a restart. */
   readonly restartRequired: readonly string[];
+  /** Why they cannot take effect; null while they only wait for the end of the current runs. */
+  readonly restartError: BatonError | null;
 }
 
 export function workflowFacts({ path, plan }: Workflow, file: WorkflowFile): WorkflowFacts {

@@ -53,11 +53,14 @@ export function failedHold(source: HoldSource, { code, message, untilMs }: Hold,
   return { rule: `no_hold_${source}`, params: { source, code, message, until } };
 }
 
-export function failedBlocker(blocker: StartBlocker, { poll, pausedSinceMs }: State): FailedRule {
+export function failedBlocker(blocker: StartBlocker, state: State): FailedRule {
+  const { poll, pausedSinceMs } = state;
   const nextAt = isoTime(poll.nextAtMs);
   switch (blocker) {
     case 'shutting_down':
       return { rule: 'not_shutting_down', params: {} };
+    case 'reopening':
+      return { rule: 'not_reopening', params: { keys: state.reopenFor, runs: Object.keys(state.runs).length } };
     case 'paused':
       return { rule: 'not_paused', params: { since: isoTime(pausedSinceMs ?? 0) } };
     case 'rate_limited':

@@ -121,11 +121,13 @@ function troubles(view: StateView, nowMs: number): Trouble[] {
 
 /** One line for each problem. An unknown key is listed with the faults, because it can explain a missing one. */
 function workflowTroubles({ workflow }: StateView): Trouble[] {
-  const { error, restart_required: changed } = workflow;
-  const restart = `Changed, but only effective after a restart: ${changed.join(', ')}`;
+  const { error, restart_required: changed, restart_error: refused } = workflow;
+  const keys = changed.join(', ');
+  const waiting = { text: `Changed, and in effect once no run is active: ${keys}`, isBad: false };
+  const unusable = { text: `${keys} cannot be used, the old values stay: ${refused?.message}`, isBad: true };
   return [
     ...(error === null ? [] : errorTroubles(error)),
-    ...(changed.length === 0 ? [] : [{ text: restart, isBad: false }]),
+    ...(changed.length === 0 ? [] : [refused === null ? waiting : unusable]),
   ];
 }
 

@@ -16,9 +16,11 @@ import type { WorkflowWatcher } from '../workflow/watch-workflow.js';
 import { WorkflowVersions } from '../workflow/workflow-versions.js';
 import { createDailyReport } from './daily-report.js';
 import { followWorkflow } from './follow-workflow.js';
+import { type Ending, keepOpen, type Lifetime, type LifetimeLinks } from './lifetimes.js';
 import { type Notify, startNotify } from './notify.js';
 import type { Daemon, DaemonOptions } from './options.js';
 import { startPruning } from './prune.js';
+import { Reopening } from './reopening.js';
 import { ResourceStack } from './resource-stack.js';
 import { type DaemonResources, openResources } from './resources.js';
 import { createServiceNotifier, type ServiceNotifier, serviceSentence } from './service.js';
@@ -26,11 +28,16 @@ import { EarlyEvents, startUp } from './start-up.js';
 import { DaemonStatus } from './status.js';
 import { openWebhooks } from './webhooks.js';
 
-/**
- * Composes the daemon: opens its resources in order, starts the core, and closes everything in reverse when the core or a fault ends it.
- * Throws `BatonError` when it cannot start.
- */
-export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+/** Starts the daemon. Throws `BatonError` when it cannot start. */
+export function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  return keepOpen(options, openDaemon);
+}
+
+/** Opens all resources in order, starts the core, and closes everything in reverse when the core or a fault ends it. Throws `BatonError`. */
+async function openDaemon(
+  options: DaemonOptions,
+  { stateLock, locks, refused, onReopening }: LifetimeLinks,
+): Promise<Lifetime> {
   const { env, log, redactor } = options;
   compilePrompts(options.loaded.workflow);
   const clock = createClock();
@@ -39,20 +46,36 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const earlyEvents = new EarlyEvents();
   const { dispatch } = earlyEvents;
   const versions = new WorkflowVersions(options.loaded.workflow, Date.now());
-  const resources = await openResources(options, { clock, versions, dispatch, stack }).catch(async (error: unknown) => {
-    await stack.closeAll(true);
-    throw error;
-  });
+  const resources = await openResources(options, { clock, versions, dispatch, stateLock, locks, stack }).catch(
+    async (error: unknown) => {
+      await stack.closeAll(true);
+      throw error;
+    },
+  );
   const exit = new Exit(stack, log);
   try {
-    const watcher = await stack.open('workflow watcher', () => followWorkflow(options, { clock, versions, dispatch }));
+    const { containment, lockedKeys: inUse } = resources;
+    const reopening = new Reopening(options, { clock, locks, inUse, containment, dispatch, refused });
+    stack.add('reopening', () => reopening.close());
+    const follow = { clock, versions, dispatch, reopening };
+    const watcher = await stack.open('workflow watcher', () => followWorkflow(options, follow));
     let loop: Loop | null = null;
     const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
     const service = createServiceNotifier({ env, clock, log, status: sentence });
     const watchers: DecisionWatcher[] = [];
-    const core = createLoop(options, { resources, exit, versions, watcher, dispatch, service, watchers });
+    const core = createLoop(options, {
+      resources,
+      exit,
+      reopening,
+      versions,
+      watcher,
+      dispatch,
+      service,
+      watchers,
+      onReopening,
+    });
     loop = core;
-    const links = { resources, versions, watcher, dispatch, state: () => core.state };
+    const links = { resources, reopening, versions, watcher, dispatch, state: () => core.state };
     const status = await stack.open('status', () => createStatus(options, links));
     watchers.push((event, before, after) => status.decided(event, before, after));
     const notify = await stack.open('notices', () => openNotify(options, resources, versions, status));
@@ -66,37 +89,39 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     void service.ready();
     return {
       dispatch,
-      exited: exit.exited,
+      ended: exit.ended,
+      port: status.url === null ? null : Number(new URL(status.url).port),
       get state() {
         return core.state;
       },
     };
   } catch (error) {
-    await exit.leave(2, true);
+    await exit.leave({ code: 2 }, true);
     throw error;
   }
 }
 
 /** Closes the daemon once. */
 class Exit {
-  /** The exit code, once everything is closed. */
-  readonly exited: Promise<number>;
-  #resolve: (code: number) => void = () => {};
+  /** Settles once everything is closed. */
+  readonly ended: Promise<Ending>;
+  #resolve: (ending: Ending) => void = () => {};
   #leaving: Promise<void> | null = null;
 
   constructor(
     private readonly stack: ResourceStack,
     private readonly log: Logger,
   ) {
-    this.exited = new Promise((resolve) => {
+    this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
     });
   }
 
-  leave(code: number, isForced: boolean): Promise<void> {
+  leave(ending: Ending, isForced: boolean): Promise<void> {
     this.#leaving ??= this.stack.closeAll(isForced).then(() => {
-      this.log.info({ forced: isForced }, 'stopped');
-      this.#resolve(code);
+      if ('code' in ending) this.log.info({ forced: isForced }, 'stopped');
+      else this.log.info({ keys: ending.keys }, 'closed, opening again with the changed settings');
+      this.#resolve(ending);
     });
     return this.#leaving;
   }
@@ -108,15 +133,17 @@ type DecisionWatcher = (event: OrchestratorEvent, before: State, after: State) =
 interface LoopLinks {
   readonly resources: DaemonResources;
   readonly exit: Exit;
+  readonly reopening: Reopening;
   readonly versions: WorkflowVersions;
   readonly watcher: WorkflowWatcher;
   readonly dispatch: Dispatch;
   readonly service: ServiceNotifier;
   readonly watchers: readonly DecisionWatcher[];
+  onReopening(): void;
 }
 
 function createLoop(options: DaemonOptions, links: LoopLinks): Loop {
-  const { resources, exit, versions, watcher, dispatch, service, watchers } = links;
+  const { resources, exit, reopening, versions, watcher, dispatch, service, watchers, onReopening } = links;
   const { log } = options;
   const { clock, store, durable, tracker, pool } = resources;
   const perform = createPerform(
@@ -131,7 +158,13 @@ function createLoop(options: DaemonOptions, links: LoopLinks): Loop {
         logNote(log, note);
         if (note.level !== 'debug') store.addEvent(historyEvent(note, clock.now().wallMs));
       },
-      exit: (isForced) => void exit.leave(0, isForced),
+      exit: (isForced) => void exit.leave({ code: 0 }, isForced),
+      reopen: () => {
+        onReopening();
+        const current = { ...options.loaded, workflow: versions.current };
+        const { next } = reopening;
+        void exit.leave({ next: next ?? current, current, keys: versions.restartRequired }, false);
+      },
     },
     dispatch,
   );
@@ -166,24 +199,27 @@ function createLoop(options: DaemonOptions, links: LoopLinks): Loop {
     onFault: (error, event) => {
       service.faulted();
       log.fatal({ err: error, event: event.type }, 'internal error, ending to recover at the next start');
-      void exit.leave(1, true);
+      void exit.leave({ code: 1 }, true);
     },
   });
   return loop;
 }
 
-type StatusLinks = Pick<LoopLinks, 'resources' | 'versions' | 'watcher' | 'dispatch'> & { state(): State };
+type StatusLinks = Pick<LoopLinks, 'resources' | 'reopening' | 'versions' | 'watcher' | 'dispatch'> & {
+  state(): State;
+};
 
 function createStatus(options: DaemonOptions, links: StatusLinks): DaemonStatus {
   const { stateDir, version, env, redactor, log } = options;
-  const { resources, versions, watcher, dispatch, state } = links;
+  const { resources, reopening, versions, watcher, dispatch, state } = links;
   return new DaemonStatus({
     ...{ server: versions.current.config.server, stateDir, version, env, resources, redactor, log, dispatch, state },
     workflow: () => versions.current,
     workflowFile: () => ({
       loadedAtMs: versions.loadedAtMs,
       error: watcher.error,
-      restartRequired: versions.restartRequired,
+      restartRequired: reopening.refused?.keys ?? versions.restartRequired,
+      restartError: reopening.refused?.error ?? null,
     }),
   });
 }

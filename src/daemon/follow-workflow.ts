@@ -10,17 +10,19 @@ import { resolveSecret } from '../workflow/secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import type { DaemonOptions } from './options.js';
+import type { Reopening } from './reopening.js';
 
 interface FollowLinks {
   readonly clock: Clock;
   readonly versions: WorkflowVersions;
   readonly dispatch: Dispatch;
+  readonly reopening: Reopening;
 }
 
 /** Watches WORKFLOW.md. New settings reach the core as an event; invalid ones are only logged. */
 export function followWorkflow(
   options: DaemonOptions,
-  { clock, versions, dispatch }: FollowLinks,
+  { clock, versions, dispatch, reopening }: FollowLinks,
 ): Promise<WorkflowWatcher> {
   const { log, redactor, trackers, env, homeDir } = options;
   const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
@@ -45,7 +47,7 @@ export function followWorkflow(
       compilePrompts(loaded.workflow);
       return loaded;
     },
-    onChange: ({ workflow, changes, restartRequired, literalSecrets }) => {
+    onChange: ({ workflow, loaded, changes, restartRequired, literalSecrets }) => {
       for (const secret of literalSecrets) redactor.add(secret);
       // A hook can receive these by name and print them.
       for (const name of workflow.secretNames) {
@@ -56,9 +58,11 @@ export function followWorkflow(
       logWarnings(workflow.warnings);
       logBackend(log, workflow);
       if (restartRequired.length > 0)
-        log.warn({ restart_required: restartRequired }, 'keys that need a restart keep their old values');
+        log.info({ keys: restartRequired }, 'these keys keep their old values until no run is active');
       versions.take(workflow, clock.now().wallMs, restartRequired);
       dispatch({ type: 'config_changed', config: workflow.config, workflowHash: workflow.hash });
+      // With --once the daemon ends soon anyway.
+      if (options.once === undefined) reopening.changed(loaded, restartRequired);
     },
     onError: ({ code, message }) =>
       log.error({ code, detail: message }, 'workflow is faulty, the last good settings stay'),

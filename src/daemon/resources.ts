@@ -26,18 +26,16 @@ import { createWorkspaces, type Workspaces } from '../../runner/workspace/worksp
 import { loadContinuation } from '../../templates/prompts.js';
 import { Activity } from '../api/activity.js';
 import type { SystemClock } from '../clock.js';
-import type { TrackerConfig } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { Dispatch } from '../domain/events.js';
-import { labelKey } from '../domain/issue.js';
 import type { Store, Tracker } from '../domain/ports.js';
-import { takeLocks } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
+import { type DaemonLocks, lockKeys } from './daemon-locks.js';
 import { openHiddenFolders } from './hidden-folders.js';
 import { knownSecretsOf } from './known-secrets.js';
 import type { DaemonOptions } from './options.js';
@@ -63,12 +61,16 @@ export interface DaemonResources {
   readonly capabilities: CapabilityManager;
   readonly openRuns: OpenRuns;
   readonly workspaces: Workspaces;
+  /** The keys of the locks on workspaces and issues. */
+  readonly lockedKeys: readonly string[];
 }
 
 interface ResourceLinks {
   readonly clock: SystemClock;
   readonly versions: WorkflowVersions;
   readonly dispatch: Dispatch;
+  readonly stateLock: DaemonLocks;
+  readonly locks: DaemonLocks;
   /** Closes the resources. */
   readonly stack: ResourceStack;
 }
@@ -95,7 +97,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     workflowDir: workflow.dir,
     home: homeDir,
   });
-  await lock(options, tracker, root, stack);
+  const lockedKeys = await lock(options, tracker, root, links);
   // From here on no other daemon uses these workspaces, this state or these issues.
   const folder = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
   stack.add('temporary folder', async () => {
@@ -126,6 +128,12 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   });
   if (detected.kind === 'pidns') refuseHiddenRoot(root, detected.hide);
   logIsolation(log, detected);
+  const released = await store.useTracker(tracker.scope);
+  if (released > 0)
+    log.warn(
+      { issues: released, tracker: tracker.scope },
+      'another tracker: what was claimed in the last one is released',
+    );
   const durable = await store.load();
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
   folder.removeEarlier();
@@ -152,25 +160,23 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     .catch(({ message }: Error) => log.warn({ detail: message }, 'half-deleted workspaces could not be removed'));
   return {
     ...{ clock, store, durable, tracker, root, activity, tmpRoot: folder.path },
-    ...{ pool, containment, capabilities, openRuns, workspaces },
+    ...{ pool, containment, capabilities, openRuns, workspaces, lockedKeys },
   };
 }
 
 /** Takes the locks on the state, the workspaces and the issues. Throws `already_running`. */
 async function lock(
-  { loaded, stateDir, lockDir }: DaemonOptions,
+  { loaded, stateDir }: DaemonOptions,
   tracker: Tracker,
   root: string,
-  stack: ResourceStack,
-): Promise<void> {
-  const { path, config } = loaded.workflow;
-  const holder = { pid: process.pid, since: new Date().toISOString(), workflow: path, stateDir: stateDir.path };
-  // The lock on the state lies in the state directory, where a daemon with another home finds it too. It allows reaping processes.
-  const stateLock = await takeLocks({ keys: [`the state in ${stateDir.path}`], dir: stateDir.path, holder });
-  stack.add('state lock', () => stateLock.release());
-  const keys = [`the workspaces in ${root}`, issuesKey(tracker, config.tracker)];
-  const locks = await takeLocks({ keys, dir: lockDir, holder });
-  stack.add('locks', () => locks.release());
+  { stateLock, locks }: Pick<ResourceLinks, 'stateLock' | 'locks'>,
+): Promise<readonly string[]> {
+  // It allows reaping processes.
+  await stateLock.take([`the state in ${stateDir.path}`]);
+  const issues = lockKeys(root, tracker, loaded.workflow.config.tracker);
+  await locks.take(issues);
+  await locks.keepOnly(issues);
+  return issues;
 }
 
 /** Such a workspace would be hidden from its own runs. Throws `invalid_workspace_root`. */
@@ -179,13 +185,6 @@ function refuseHiddenRoot(root: string, hide: readonly HiddenDirectory[]): void 
   if (around === undefined) return;
   const message = `workspace.root ${root} lies in ${around.path}, which no run may see: choose a folder elsewhere`;
   throw new BatonError('invalid_workspace_root', message, { root });
-}
-
-/** Two daemons may use one tracker when their labels or assignees differ. */
-function issuesKey({ scope }: Tracker, { requiredLabels, provider }: TrackerConfig): string {
-  const labels = requiredLabels.map(labelKey).sort();
-  const assignee = typeof provider.assignee === 'string' ? ` of ${provider.assignee}` : '';
-  return `the issues of ${scope}${assignee}${labels.length === 0 ? '' : ` with the labels ${labels.join(', ')}`}`;
 }
 
 function logIsolation(log: Logger, { kind, reason }: Containment): void {

@@ -39,7 +39,7 @@ export async function startUp(
   await status.listenSocket();
 }
 
-/** Holds back events until the daemon has started, so that a changed file or a webhook is never the first event of the core. */
+/** Holds back events until the daemon has started, so that a changed file or a webhook is never the first event of the core, and while it is opened again. */
 export class EarlyEvents {
   #early: OrchestratorEvent[] | null = [];
   #handle: Dispatch = () => {};
@@ -48,6 +48,10 @@ export class EarlyEvents {
     if (this.#early === null) this.#handle(event);
     else this.#early.push(event);
   };
+
+  hold(): void {
+    this.#early ??= [];
+  }
 
   /** Passes on the events that wait, then every further one. */
   open(handle: Dispatch): void {

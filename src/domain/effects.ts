@@ -18,7 +18,9 @@ export type Effect =
   | { readonly type: 'steer_run'; readonly runId: string; readonly text: string }
   | { readonly type: 'remove_workspace'; readonly issue: Issue }
   | { readonly type: 'note'; readonly note: Note }
-  | { readonly type: 'exit'; readonly forced: boolean };
+  | { readonly type: 'exit'; readonly forced: boolean }
+  /** Close the daemon and open it again with its new settings. Nothing is active. */
+  | { readonly type: 'reopen' };
 
 export interface StartOrder {
   readonly runId: string;

@@ -17,6 +17,11 @@ export type OrchestratorEvent =
       readonly limitedUntilMs?: number;
     }
   | { readonly type: 'config_changed'; readonly config: Config; readonly workflowHash: string }
+  /**
+   * Settings changed that take effect only when the daemon is opened again: nothing starts from now on, and a `reopen` effect follows once no
+   * run is active. Without keys the wish is taken back.
+   */
+  | { readonly type: 'reopen_requested'; readonly keys: readonly string[] }
   /** Time has passed. Only due work is done, so a stale timer is harmless. */
   | { readonly type: 'ticked' }
   | { readonly type: 'clock_set_back'; readonly byMs: number }

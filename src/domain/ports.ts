@@ -104,6 +104,11 @@ export interface Store {
   /** Owner records of versions before 2026-11-18, which kept them here and not beside the workspaces. */
   readonly formerOwners: { all(): Promise<readonly WorkspaceOwner[]>; clear(): Promise<void> };
   readonly openRuns: OpenRunStore;
+  /**
+   * Called before `load` with the scope of the tracker. What is stored about issues of another scope is dropped, because ids mean nothing there;
+   * the history stays. Returns the number of dropped claims.
+   */
+  useTracker(scope: string): Promise<number>;
   readonly past: StoredPast;
   /** Stores an event; only the latest are kept. Never throws. The event is on disk with the next write, or a second later. */
   addEvent(event: HistoryEvent): void;

@@ -66,6 +66,8 @@ type HoldRuleParams = { readonly [Source in HoldSource as `no_hold_${Source}`]: 
 /** The rules that keep any issue from being started: the daemon, the tracker, holds, slots. */
 export type StartRuleParams = HoldRuleParams & {
   readonly not_shutting_down: NoParams;
+  /** `keys`: the changed settings; `runs`: how many runs they wait for. */
+  readonly not_reopening: { readonly keys: readonly string[]; readonly runs: number };
   readonly not_paused: { readonly since: Time };
   readonly not_rate_limited: { readonly until: Time };
   readonly tracker_readable: { readonly code: ErrorCode; readonly message: string; readonly next_at: Time };

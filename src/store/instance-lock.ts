@@ -17,10 +17,12 @@ interface LockOptions {
 }
 
 export interface Locks {
-  release(): Promise<void>;
+  /** Without keys: all of them. */
+  release(keys?: readonly string[]): Promise<void>;
 }
 
 interface Lock {
+  readonly key: string;
   readonly db: DatabaseSyncInstance;
   readonly detailsPath: string;
 }
@@ -41,7 +43,7 @@ export async function takeLocks({ keys, dir, holder }: LockOptions): Promise<Loc
   const locks: Lock[] = [];
   try {
     for (const { key, name } of inOrder(keys)) {
-      const lock = { db: await begin(dir, name, key), detailsPath: join(dir, `${name}.json`) };
+      const lock = { key, db: await begin(dir, name, key), detailsPath: join(dir, `${name}.json`) };
       locks.push(lock);
       await writeHolder(lock.detailsPath, { ...holder, key });
     }
@@ -49,7 +51,13 @@ export async function takeLocks({ keys, dir, holder }: LockOptions): Promise<Loc
     await freeAll(locks);
     throw error instanceof BatonError ? error : unusable(dir, error);
   }
-  return { release: () => freeAll(locks) };
+  return {
+    async release(only) {
+      const freed = locks.filter(({ key }) => only === undefined || only.includes(key));
+      for (const lock of freed) locks.splice(locks.indexOf(lock), 1);
+      await freeAll(freed);
+    },
+  };
 }
 
 /** All daemons take locks in the same order, so that one of several competing daemons gets all of its locks. */

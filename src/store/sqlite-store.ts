@@ -33,6 +33,7 @@ import {
   recordShape,
   runRecordShape,
   storedClaim,
+  trackerShape,
 } from './stored-shapes.js';
 
 interface SqliteStoreOptions {
@@ -46,18 +47,23 @@ interface SqliteStoreOptions {
 
 type DaemonRow = Pick<Durable, 'pausedSinceMs'>;
 
+interface TrackerRow {
+  readonly scope: string;
+}
+
 interface Tables {
   readonly claims: JsonTable<DurableClaim>;
   readonly records: JsonTable<IssueRecord>;
   readonly holds: JsonTable<Hold>;
-  readonly meta: JsonTable<DaemonRow>;
+  readonly meta: JsonTable<DaemonRow | TrackerRow>;
   readonly runs: JsonTable<RunRecord>;
   readonly finished: JsonTable<FinishedIssue>;
   readonly spending: SpendingTable;
 }
 
-/** The row of `meta` for the daemon itself. */
+/** The rows of `meta`: the daemon itself, and the tracker whose issues are stored. */
 const DAEMON = 'daemon';
+const TRACKER = 'tracker';
 const NOTHING_YET: DaemonRow = { pausedSinceMs: null };
 
 /**
@@ -122,6 +128,22 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
         guarded('written', () => openRuns.remove(marker));
       },
     },
+    async useTracker(scope) {
+      return guarded('written', () => {
+        const { claims, records, holds, meta } = tables;
+        const before = { scope, ...new Map(meta.read(warnUnreadable)).get(TRACKER) };
+        const released = before.scope === scope ? 0 : claims.read(warnUnreadable).length;
+        inTransaction(db, () => {
+          if (before.scope !== scope) {
+            claims.clear();
+            records.clear();
+            holds.remove('tracker');
+          }
+          meta.put(TRACKER, { scope });
+        });
+        return released;
+      });
+    },
     past: storedPast(db, (act) => guarded('read', act)),
     addEvent: (event) => history.add(event),
     async prune(keep) {
@@ -149,7 +171,9 @@ function tablesOf(db: DatabaseSyncInstance, clean: (json: string) => string): Ta
     claims: jsonTable(db, 'claims', 'issue_id', claimShapeOf, clean, storedClaim),
     records: jsonTable(db, 'records', 'issue_id', () => recordShape),
     holds: jsonTable(db, 'holds', 'source', shapeOfHold, clean),
-    meta: jsonTable(db, 'meta', 'name', () => daemonShape),
+    meta: jsonTable<DaemonRow | TrackerRow>(db, 'meta', 'name', (name) =>
+      name === TRACKER ? trackerShape : daemonShape,
+    ),
     runs: jsonTable(db, 'runs', 'run_id', () => runRecordShape, clean),
     finished: jsonTable(db, 'finished', 'finished_key', () => finishedShape, clean),
     spending: spendingTable(db),
@@ -165,7 +189,7 @@ function readAll(
   { claims, records, holds, meta, spending, finished }: Tables,
   onUnreadable: (row: Unreadable) => void,
 ): Durable {
-  const daemon = new Map(meta.read(onUnreadable)).get(DAEMON) ?? NOTHING_YET;
+  const daemon = { ...NOTHING_YET, ...new Map(meta.read(onUnreadable)).get(DAEMON) };
   return {
     claims: Object.fromEntries(claims.read(onUnreadable)),
     records: Object.fromEntries(records.read(onUnreadable)),

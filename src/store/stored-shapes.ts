@@ -188,6 +188,8 @@ export const holdShape: z.ZodType<Hold> = z.looseObject({
 
 export const daemonShape: z.ZodType<Pick<Durable, 'pausedSinceMs'>> = z.looseObject({ pausedSinceMs: numberOrNull });
 
+export const trackerShape: z.ZodType<{ readonly scope: string }> = z.looseObject({ scope: text });
+
 export const ownerShape: z.ZodType<WorkspaceOwner> = z.looseObject({
   key: text,
   scope: text,

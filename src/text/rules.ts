@@ -1,4 +1,5 @@
 import type { EligibilityRule, FailedRule, RuleCode, RuleParams } from '../domain/reasons.js';
+import { counted } from './format-numbers.js';
 import { stopText } from './outcomes.js';
 import { PARKED_TEXTS } from './parked-reasons.js';
 import { batonCommand, errorAction, quotedList, withoutStop } from './phrases.js';
@@ -160,6 +161,11 @@ const RULE_TEXTS: { readonly [R in RuleCode]: RuleTexts<RuleParams[R]> } = {
     passes: 'the daemon is not shutting down',
     why: () => 'the daemon is shutting down',
     action: () => 'wait until it has ended, then start it again',
+  },
+  not_reopening: {
+    passes: 'no changed setting waits for the end of all runs',
+    why: ({ keys, runs }) => `${keys.join(', ')} changed in WORKFLOW.md: waiting for ${counted(runs, 'run')} to end`,
+    action: () => 'wait until they have ended, stop them, or take the change back',
   },
   not_paused: {
     passes: 'the daemon is not paused',

@@ -32,10 +32,12 @@ export interface WatchOptions {
 }
 
 export interface WorkflowChange {
-  /** Settings that need a restart keep their running values. */
+  /** Settings that need the daemon to be opened again keep their running values. */
   readonly workflow: Workflow;
+  /** The file as it is written, with the new values of all settings. */
+  readonly loaded: LoadedWorkflow;
   readonly changes: readonly string[];
-  /** Settings that differ from the running ones and need a restart. */
+  /** Settings that differ from the running ones and need the daemon to be opened again. */
   readonly restartRequired: readonly string[];
   readonly literalSecrets: readonly string[];
 }
@@ -177,12 +179,13 @@ class Watcher implements WorkflowWatcher {
     return realpath(folder).catch(() => folder);
   }
 
-  #apply({ workflow, literalSecrets }: LoadedWorkflow): void {
+  #apply(loaded: LoadedWorkflow): void {
+    const { workflow, literalSecrets } = loaded;
     const changes = describeChanges(this.#loaded, workflow);
     const { effective, restartRequired } = withoutRestart(this.#running, workflow);
     this.#loaded = workflow;
     this.#running = deepFreeze(effective);
-    this.#options.onChange({ workflow: this.#running, changes, restartRequired, literalSecrets });
+    this.#options.onChange({ workflow: this.#running, loaded, changes, restartRequired, literalSecrets });
   }
 
   #recover(): void {

@@ -4,7 +4,7 @@ import type { Workflow } from '../domain/workflow.js';
 import { SETTINGS, type Setting, settingValue } from './schema.js';
 
 /**
- * The part of `next` that can take effect without a restart. `running` is in effect now. A setting that needs a restart keeps
+ * The part of `next` that can take effect at once. `running` is in effect now. A setting for which the daemon must be opened again keeps
  * its running value. Another `tracker.kind` keeps the whole tracker section, because states of one tracker mean nothing in another.
  */
 export function withoutRestart(running: Workflow, next: Workflow): { effective: Workflow; restartRequired: string[] } {

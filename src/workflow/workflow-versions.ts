@@ -27,7 +27,7 @@ export class WorkflowVersions {
     return this.#loadedAtMs;
   }
 
-  /** Settings of the file that take effect after a restart. */
+  /** Settings of the file that take effect when the daemon is opened again. */
   get restartRequired(): readonly string[] {
     return this.#restartRequired;
   }

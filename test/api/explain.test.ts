@@ -176,6 +176,11 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     why: 'the daemon is shutting down',
     action: 'wait until it has ended, then start it again',
   }),
+  not_reopening: () => ({
+    rules: explain(ready(), { reopenFor: ['tracker.kind', 'workspace.root'], runs: { 'r-1': 'B' } }),
+    why: 'tracker.kind, workspace.root changed in WORKFLOW.md: waiting for 1 run to end',
+    action: 'wait until they have ended, stop them, or take the change back',
+  }),
   not_paused: () => ({
     rules: explain(ready(), { pausedSinceMs: EPOCH_MS }),
     why: `paused since ${at(0)}`,
@@ -313,6 +318,7 @@ const DESIGN: { readonly [statement: string]: readonly string[] } = {
   'Reconcile: terminal → remove the workspace': ['not_being_removed'],
   'Failure: budget per issue parks': ['budget_left'],
   'Shutdown: no new work': ['not_shutting_down'],
+  'Changed settings: no new work until no run is active': ['not_reopening'],
   pause: ['not_paused'],
   '--once, --issue': ['wanted'],
 };

@@ -70,6 +70,7 @@ describe('the snapshot', () => {
         loaded_at: '1970-01-01T00:00:00.000Z',
         error: null,
         restart_required: [],
+        restart_error: null,
         backend: { value: 'http', source: 'built-in' },
         steps: 0,
       },

@@ -69,6 +69,7 @@ export function stateWith(parts: Partial<StateView> = {}): StateView {
       loaded_at: ago(600),
       error: null,
       restart_required: [],
+      restart_error: null,
       backend: { value: 'cli', source: 'default' },
       steps: 0,
     },

@@ -191,7 +191,7 @@ The file is invalid, so the previous settings stay in effect
   WORKFLOW.md:3:5 agent.max_turns must be a number
   warning: WORKFLOW.md:4:1 unknown key agnet has no effect; did you mean
     agent?
-Changed, but only effective after a restart: server.port, workspace.root
+Changed, and in effect once no run is active: server.port, workspace.root
 
 Needs you (1)
   On hold  agent_unauthorized        for 5 min, 2 tries failed, retried in 3 min

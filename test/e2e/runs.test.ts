@@ -217,15 +217,21 @@ describe('turns', () => {
 });
 
 describe('a changed WORKFLOW.md', () => {
-  test('with a changed key that needs a restart is logged as restart_required, and the old value stays', async () => {
+  test('with another workspace.root is in effect at once in an idle daemon', async () => {
     const daemon = await testDaemon();
     const text = workflowText({}).replace('root: workspaces', 'root: elsewhere');
 
     await writeFile(daemon.workflowPath, text);
-    await expect
-      .poll(() => daemon.logLines.find((line) => line.restart_required)?.restart_required)
-      .toEqual(['workspace.root']);
+    await daemon.until(
+      'the daemon is opened again',
+      ({ config, shutdown }) => config.workspace.root === join(daemon.dir, 'elsewhere') && shutdown === null,
+    );
 
-    expect(daemon.state.config.workspace.root).toBe(daemon.workspaces);
+    expect(daemon.logLines).toContainEqual(
+      expect.objectContaining({
+        msg: 'these keys keep their old values until no run is active',
+        keys: ['workspace.root'],
+      }),
+    );
   });
 });

@@ -39,6 +39,7 @@ function setUp(read: (ids: readonly string[] | null) => Promise<IssueBatch>) {
     workflow: () => workflow(),
     checkWorkflow: async () => {},
     log: () => {},
+    reopen: () => {},
     exit: (forced) => void exits.push(forced),
   };
   const perform = createPerform(ports, (event) => loop.dispatch(event));

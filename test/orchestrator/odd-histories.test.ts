@@ -273,6 +273,7 @@ test('a disk that does not answer does not stop polling', async () => {
       workflow: () => workflow(),
       checkWorkflow: async () => {},
       log: () => {},
+      reopen: () => {},
       exit: () => {},
       tracker: {
         issuesByStates: async () => ({ issues: [], unknown: [] }),

@@ -37,6 +37,7 @@ function setUp(overrides: Partial<PerformPorts>) {
     workflow: () => workflow(),
     checkWorkflow: async () => {},
     log: () => {},
+    reopen: () => {},
     exit: () => {},
     ...overrides,
   };

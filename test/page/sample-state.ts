@@ -119,6 +119,7 @@ export function emptyState(): StateView {
       loaded_at: ago(300),
       error: null,
       restart_required: [],
+      restart_error: null,
       backend: { value: 'cli', source: 'built-in' },
       steps: 0,
     },

@@ -141,7 +141,7 @@ test('an unreadable tracker is not shown as an empty board', async () => {
   expect(await page.getByText('There may be issues that Baton does not see.').isVisible()).toBe(true);
   expect(await page.getByText('Log in again.', { exact: true }).isVisible()).toBe(true);
   expect(await page.getByText('The current WORKFLOW.md is not in effect').isVisible()).toBe(true);
-  expect(await page.getByText(/in effect only after a restart: server.port, workspace.root/).isVisible()).toBe(true);
+  expect(await page.getByText(/in effect once no run is active: server.port, workspace.root/).isVisible()).toBe(true);
 });
 
 test('the picture of the README', async () => {

@@ -73,6 +73,7 @@ export class Life {
         workflow: (wanted) => world.workflowOf(wanted),
         checkWorkflow: async () => this.tellWorkflow(),
         log: () => {},
+        reopen: () => {},
         exit: (isForced) => this.#leave(isForced),
       },
       (event) => this.dispatch(event),

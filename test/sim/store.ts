@@ -44,6 +44,7 @@ export function simStore(world: World, life: Life): Store {
   return {
     load: async () => disk.load(),
     write,
+    useTracker: async () => 0,
     formerOwners: { all: async () => [], clear: async () => {} },
     // The runner itself knows which runs need an after_run, see Disk.owing.
     openRuns: { all: async () => [], put: async () => {}, remove: async () => {} },

@@ -22,6 +22,23 @@ test('the state is there after closing and opening again', async () => {
   expect(again.warnings).toEqual([]);
 });
 
+test('what is stored about issues is dropped when another tracker is used, and the history stays', async () => {
+  const { dir, store } = await openStore();
+  await store.write(change({ claims: CLAIMS, records: { A: record(4) }, pausedSinceMs: 5 }));
+
+  const first = await store.useTracker('one');
+  const again = await store.useTracker('one');
+  const kept = Object.keys((await store.load()).claims).length;
+  const other = await store.useTracker('two');
+  await store.close();
+  const next = await openStore(dir);
+
+  expect([first, again, other]).toEqual([0, 0, kept]);
+  expect(await next.store.load()).toMatchObject({ claims: {}, records: {}, pausedSinceMs: 5 });
+  expect(await next.store.useTracker('two')).toBe(0);
+  expect(next.warnings).toEqual([]);
+});
+
 test('a claim keeps the field names of older versions on disk', async () => {
   const { dir, store } = await openStore();
   await store.write(change({ claims: CLAIMS }));

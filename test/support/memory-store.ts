@@ -47,6 +47,7 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
       stored = copy(apply(stored, change));
       past.add(copy(change.runs), copy(change.finished));
     },
+    useTracker: async () => 0,
     formerOwners: { all: async () => [], clear: async () => {} },
     openRuns: {
       async all() {

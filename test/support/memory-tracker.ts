@@ -13,7 +13,7 @@ export type TrackerCall =
  */
 export class MemoryTracker implements Tracker {
   readonly kind = 'memory';
-  readonly scope = 'memory://board';
+  readonly scope: string = 'memory://board';
   readonly defaults = { activeStates: ['Todo', 'In Progress'], terminalStates: ['Done', 'Cancelled'] };
   /** Every question so far, in order. */
   readonly calls: TrackerCall[] = [];

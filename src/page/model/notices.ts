@@ -72,9 +72,15 @@ function poll({ poll, holds }: StateView): Notice[] {
 }
 
 function restart({ workflow }: StateView): Notice[] {
-  if (workflow.restart_required.length === 0) return [];
-  const text = `Changed in WORKFLOW.md, in effect only after a restart: ${workflow.restart_required.join(', ')}.`;
-  return [{ ...NONE, id: 'restart', tone: 'warn', title: 'Restart needed', text }];
+  const { restart_required: keys, restart_error: error } = workflow;
+  if (keys.length === 0) return [];
+  const names = keys.join(', ');
+  if (error !== null) {
+    const title = 'Changed settings cannot be used';
+    return [{ ...NONE, id: 'restart', tone: 'bad', title, text: `${names}: the old values stay. ${error.message}` }];
+  }
+  const text = `Changed in WORKFLOW.md, and in effect once no run is active: ${names}.`;
+  return [{ ...NONE, id: 'restart', tone: 'warn', title: 'Settings change soon', text }];
 }
 
 function unreadable({ poll }: StateView): Notice[] {

@@ -1,0 +1,103 @@
+import type { State } from '../../orchestrator/state.js';
+import { toBatonError } from '../domain/errors.js';
+import type { Dispatch } from '../domain/events.js';
+import type { LoadedWorkflow } from '../workflow/load-workflow.js';
+import { DaemonLocks } from './daemon-locks.js';
+import type { Daemon, DaemonOptions } from './options.js';
+import type { RefusedSettings } from './reopening.js';
+import { EarlyEvents } from './start-up.js';
+
+/** From one opening of the daemon's resources to their closing. */
+export interface Lifetime {
+  readonly dispatch: Dispatch;
+  readonly state: State;
+  /** The port of the page, while it is served. */
+  readonly port: number | null;
+  readonly ended: Promise<Ending>;
+}
+
+export type Ending = { readonly code: number } | Reopen;
+
+/** Open again with `next`, or with `current` when that fails. */
+interface Reopen {
+  readonly next: LoadedWorkflow;
+  readonly current: LoadedWorkflow;
+  /** The changed settings. */
+  readonly keys: readonly string[];
+}
+
+export interface LifetimeLinks {
+  /** On the state directory. */
+  readonly stateLock: DaemonLocks;
+  /** On workspaces and issues. */
+  readonly locks: DaemonLocks;
+  /** Settings of the file that could not be used for this opening. */
+  readonly refused: RefusedSettings | null;
+  /** Called when the lifetime closes to be opened again: from now on events wait for the next one. */
+  onReopening(): void;
+}
+
+/**
+ * Keeps a daemon open over changes of its tracker, its workspace root and other settings that need new resources: it is closed and opened
+ * again in the same process. Events of people that come meanwhile are kept. Throws the error of the first opening.
+ */
+export async function keepOpen(
+  options: DaemonOptions,
+  open: (options: DaemonOptions, links: LifetimeLinks) => Promise<Lifetime>,
+): Promise<Daemon> {
+  const { log, lockDir, loaded, stateDir } = options;
+  const workflow = loaded.workflow.path;
+  const holder = { pid: process.pid, since: new Date().toISOString(), workflow, stateDir: stateDir.path };
+  // The lock on the state lies in the state directory, where a daemon with another home finds it too.
+  const stateLock = new DaemonLocks(stateDir.path, holder);
+  const locks = new DaemonLocks(lockDir, holder);
+  const releaseLocks = async () => {
+    await locks.keepOnly([]);
+    await stateLock.keepOnly([]);
+  };
+  const events = new EarlyEvents();
+  const onReopening = () => events.hold();
+  const start = async (changed: Partial<DaemonOptions>, refused: RefusedSettings | null): Promise<Lifetime> => {
+    const lifetime = await open({ ...options, ...changed }, { stateLock, locks, refused, onReopening });
+    events.open(lifetime.dispatch);
+    return lifetime;
+  };
+  const reopen = async ({ next, current: previous, keys }: Reopen, port: number | null): Promise<Lifetime> => {
+    // An address with any free port stays the same for those who have opened the page.
+    const isAnyPort = (options.port ?? next.workflow.config.server.port) === 0 && port !== null;
+    try {
+      return await start({ loaded: next, ...(isAnyPort ? { port } : {}) }, null);
+    } catch (thrown) {
+      const error = toBatonError(thrown);
+      log.error(
+        { code: error.code, detail: error.message, keys },
+        'changed settings cannot be used, the old ones stay',
+      );
+      return start({ loaded: previous, ...(port === null ? {} : { port }) }, { keys, error });
+    }
+  };
+  let lifetime = await start({}, null).catch(async (error: unknown) => {
+    await releaseLocks();
+    throw error;
+  });
+  const untilExit = async (): Promise<number> => {
+    for (;;) {
+      const ending = await lifetime.ended;
+      if ('code' in ending) return ending.code;
+      lifetime = await reopen(ending, lifetime.port);
+    }
+  };
+  const exited = untilExit()
+    .catch((error: unknown) => {
+      log.fatal({ err: error }, 'the daemon could not be opened again');
+      return 1;
+    })
+    .finally(releaseLocks);
+  return {
+    dispatch: events.dispatch,
+    exited,
+    get state() {
+      return lifetime.state;
+    },
+  };
+}
