@@ -27,6 +27,8 @@ export interface TrackerConfig {
   readonly requiredLabels: readonly string[];
   /** Whose issues Baton works on; null: the default of the adapter. */
   readonly trust: Trust | null;
+  /** The file has keys of Symphony's flat form, such as `tracker.project_slug`. */
+  readonly isFlatForm?: true;
 }
 
 export type Trust = 'members' | 'anyone' | readonly string[];

@@ -50,6 +50,7 @@ export async function trackerFindings(context: CheckContext): Promise<TrackerRep
   try {
     const facts = await factsOf(tracker, context);
     if (facts !== null) found.push(...factFindings(facts, context));
+    found.push(...toolFindings(tracker, context));
     const states = existing(loaded.workflow.config.tracker.activeStates, facts);
     // `factFindings` reports that no state exists.
     if (states.length === 0) return { findings: found, active: null, eligible: null };
@@ -192,6 +193,17 @@ function names(issues: readonly Issue[]): string {
   const shown = issues.slice(0, SHOWN).map(({ identifier }) => identifier);
   const rest = issues.length - shown.length;
   return rest > 0 ? `${shown.join(', ')} and ${rest} more` : shown.join(', ');
+}
+
+const RAW_TOOLS = /\b(?:linear_graphql|github_api|gitlab_api|jira_rest|redmine_api)\b/;
+
+/** An agent that looks for a tool which is off loses its turns. */
+function toolFindings(tracker: Tracker, { file, at, loaded }: FactContext): Finding[] {
+  const [name] = RAW_TOOLS.exec(loaded.workflow.prompt.text) ?? [];
+  if (name === undefined || tracker.tools().some((tool) => tool.name === name)) return [];
+  const message = `the prompt names the tool ${name}, which is off`;
+  const advice = 'Name update_issue instead, or set tracker.provider.raw_tool to true.';
+  return [reporter('Tracker', file)('warning', 'tool_off', at(['tracker', 'provider']), message, advice)];
 }
 
 type FactContext = Pick<CheckContext, 'file' | 'at' | 'loaded'>;

@@ -57,7 +57,8 @@ export function readLinearSettings(options: Pick<TrackerOptions, 'config' | 'sec
     project,
     team,
     assignee: assigneeOf(settings, options),
-    rawTool: settings.rawTool('on'),
+    // GraphQL cannot be limited to a project. Workflows in Symphony's form were written for an agent that has this tool.
+    rawTool: settings.rawTool(options.config.isFlatForm ? 'on' : 'off'),
   };
 }
 

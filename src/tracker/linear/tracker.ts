@@ -1,7 +1,9 @@
-import type { Trust } from '../../domain/config.js';
+import type { TrackerConfig, Trust } from '../../domain/config.js';
 import type { Comment, Issue } from '../../domain/issue.js';
+import { isAbsent } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
+import type { RawToolMode } from '../provider-settings.js';
 import type { TrackerEntry, TrackerOptions } from '../registry.js';
 import { LinearApi } from './api.js';
 import { type IssueContext, IssueReader, readComments } from './read.js';
@@ -24,12 +26,12 @@ class LinearTracker implements Tracker {
   readonly defaults = DEFAULTS;
   readonly scope: string;
   readonly #settings: LinearSettings;
-  readonly #options: Pick<TrackerOptions, 'settings' | 'mask'>;
+  readonly #options: Pick<TrackerOptions, 'config' | 'settings' | 'mask'>;
   readonly #api: LinearApi;
   readonly #scopes: ScopeCache;
   readonly #issues: IssueReader;
 
-  constructor(settings: LinearSettings, options: Pick<TrackerOptions, 'settings' | 'mask' | 'nowMs'>) {
+  constructor(settings: LinearSettings, options: Pick<TrackerOptions, 'config' | 'settings' | 'mask' | 'nowMs'>) {
     this.scope = scopeName(settings);
     this.#settings = settings;
     this.#options = options;
@@ -82,11 +84,12 @@ class LinearTracker implements Tracker {
     const { viewer, project, team, states } = await this.#scopes.load(reading, 'invalid_tracker_config');
     const targets = [...(project ? [`project ${project.name}`] : []), ...(team ? [`team ${team.key}`] : [])];
     const isDisjoint = project !== null && team !== null && !project.teams.includes(team.key);
-    const warnings = isDisjoint
+    const disjoint = isDisjoint
       ? [
           `Project ${project.name} does not belong to team ${team.key}, so no issue is in both. Fix tracker.provider.team.`,
         ]
       : [];
+    const warnings = [...disjoint, ...rawToolWarnings(this.#settings.rawTool, this.#options.config)];
     return { user: viewer.name, target: targets.join(', '), states, warnings };
   }
 
@@ -116,4 +119,13 @@ class LinearTracker implements Tracker {
   get #trust(): Trust {
     return this.#options.settings().trust ?? DEFAULT_TRUST;
   }
+}
+
+/** The tool cannot be limited to the project, whoever switched it on. */
+function rawToolWarnings(mode: RawToolMode, { provider, isFlatForm }: TrackerConfig): string[] {
+  if (mode === 'off') return [];
+  const verb = mode === 'read_only' ? 'reads' : 'reads and changes';
+  const reach = `linear_graphql is on: an agent ${verb} everything that the key may, in every team and project.`;
+  const cause = isFlatForm && isAbsent(provider.raw_tool) ? " It is on because the file has Symphony's flat form." : '';
+  return [`${reach}${cause} Where update_issue is enough, set tracker.provider.raw_tool to false.`];
 }

@@ -384,14 +384,14 @@ export function trackerContract(kind: string, facts: ContractFacts): void {
   });
 
   describe(`${kind}: raw tool`, () => {
-    test('exists only when it is switched on, except for Linear', async () => {
+    test('SEC-22 exists only when it is switched on', async () => {
       const { fake } = await setUp();
       const names = (raw_tool: boolean | string | null) =>
         openFake(fake, { provider: { ...facts.provider, ...(raw_tool === null ? {} : { raw_tool }) } })
           .tools()
           .map(({ name }) => name);
 
-      expect(names(null)).toEqual(kind === 'linear' ? [facts.rawTool] : []);
+      expect(names(null)).toEqual([]);
       expect(names(false)).toEqual([]);
       expect(names(true)).toEqual([facts.rawTool]);
       expect(names('read_only')).toEqual([facts.rawTool]);

@@ -5,10 +5,10 @@ import { openFake } from '../../support/trackers/fake-tracker.js';
 
 const NEVER = new AbortController().signal;
 
-async function withTool(raw_tool: boolean | string | null = null) {
+async function withTool(raw_tool: boolean | string = true) {
   const fake = await startFakeLinear();
   const added = fake.add({ labels: ['bug'] });
-  const tracker = openFake(fake, { provider: raw_tool === null ? {} : { raw_tool } });
+  const tracker = openFake(fake, { provider: { raw_tool } });
   const [tool] = tracker.tools();
   const [issue] = (await tracker.issuesByIds([added.id], NEVER)).issues;
   if (!tool || !issue) throw new Error('both are there');
@@ -26,7 +26,7 @@ const MOVE =
 const COMMENT = 'mutation { commentCreate(input: {issueId: "ENG-1", body: "Hello"}) { success } }';
 
 describe('linear_graphql', () => {
-  test('is offered by default, with a query and variables as input', async () => {
+  test('takes a query and variables as input', async () => {
     const { tool } = await withTool();
 
     expect(tool.name).toBe('linear_graphql');
