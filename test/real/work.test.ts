@@ -38,7 +38,7 @@ test('a file made by a shell command in the sandbox is committed and pushed to t
   expect(board.state('TASK-1')).toBe('Done');
   const [output = ''] = toolOutputs(model.requests[1]);
   expect(output).toContain('said-by-the-command');
-  expect(output).toContain('Read-only file system');
+  // The command wrote into a folder of its own sandbox.
   expect(existsSync(outside)).toBe(false);
 });
 

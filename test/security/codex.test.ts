@@ -154,7 +154,7 @@ describe('what Codex is asked for', () => {
 
 describe('what commands may read', () => {
   const HOME = '/home/u';
-  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', readable: [] };
+  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', exists: () => true };
   const pathsWith = (env: { [name: string]: string }, readable: string[] = []) =>
     readablePaths({ env: { HOME, ...env }, programs: [], readable });
 

@@ -16,6 +16,7 @@ export interface ProfileFacts {
   readonly tmpDir: string;
   /** `codex.readable` */
   readonly readable: readonly string[];
+  exists(path: string): boolean;
 }
 
 /**
@@ -52,7 +53,11 @@ const PROTECTED = ['.git', '.codex', '.agents'];
 const SYSTEM = ['/opt', '/nix', '/snap', '/run/current-system', '/home/linuxbrew/.linuxbrew', '/Library/Developer'];
 
 /** Absolute paths that commands may read, apart from the base system, the workspace and the run's TMPDIR. */
-export function readablePaths({ env, programs, readable }: Omit<ProfileFacts, 'workspace' | 'tmpDir'>): string[] {
+export function readablePaths({
+  env,
+  programs,
+  readable,
+}: Pick<ProfileFacts, 'env' | 'programs' | 'readable'>): string[] {
   const home = homeOf(env);
   const onPath = searchPath(env).flatMap((folder) => toolchainAround(folder, home));
   const derived = [...onPath, ...fromVariables(env), ...TOOLS.map(inHome(home))].map((path) => resolve(path));
@@ -63,19 +68,20 @@ export function readablePaths({ env, programs, readable }: Omit<ProfileFacts, 'w
 
 /**
  * Closed even inside a readable folder, unless `codex.readable` names exactly this path: keys, logins, and the folder of all workspaces.
+ * A command that a person lets out of the sandbox does not see them either. Codex cannot close a path that does not exist.
+ *
  * A closed folder cannot contain a readable one, so it is left out when `codex.readable` names something in it; then it must
  * not lie inside a readable folder, which would open all of it.
  */
 function deniedPaths(facts: ProfileFacts): string[] {
-  const { env, readable, workspace } = facts;
+  const { env, readable, workspace, exists } = facts;
   const codexHome = env.CODEX_HOME;
   const secrets = [...deniedIn(homeOf(env)), ...(codexHome ? CODEX_SECRETS.map(inHome(codexHome)) : [])];
-  const isOpened = (path: string) =>
-    readable.some((named) => isInside(path, named)) && !readablePaths(facts).some((open) => covers(open, path));
-  return [
-    ...ROOT_ONLY,
-    ...[...secrets, dirname(workspace)].filter((path) => !readable.includes(path) && !isOpened(path)),
-  ];
+  const opened = readablePaths(facts);
+  const isNeeded = (path: string) =>
+    !readable.includes(path) &&
+    (opened.some((open) => covers(open, path)) || !readable.some((named) => isInside(path, named)));
+  return [...ROOT_ONLY, ...[...secrets, dirname(workspace)].filter(isNeeded)].filter(exists);
 }
 
 const ROOT_ONLY = ['/etc/shadow', '/etc/gshadow'];

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { CodexConfig } from '../../../src/domain/config.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import { type Fields, fieldsOf, type Json, type JsonObject, textOf } from '../../../src/domain/json.js';
@@ -61,7 +62,7 @@ export function threadParams(facts: ThreadFacts): object {
 
 function profileOf({ program, repository, workspace, tmpDir, codex }: ThreadFacts): JsonObject {
   const readable = [...codex.readable, ...(repository === null ? [] : [repository])];
-  return permissionProfile({ ...program, workspace, tmpDir, readable });
+  return permissionProfile({ ...program, workspace, tmpDir, readable, exists: existsSync });
 }
 
 /** Settings of Codex for this thread only. They win over those of the user, and nothing is written to the user's files. */
