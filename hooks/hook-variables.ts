@@ -13,6 +13,8 @@ export interface HookContext {
   readonly workflowDir: string;
   /** The path from `writeIssueFile`. */
   readonly issueFile: string;
+  /** The rules for pushes, for the ready-made scripts. */
+  readonly deliveryFile: string;
   /** Null when a workspace is removed outside of a run. */
   readonly runId: string | null;
   readonly attempt: number | null;
@@ -39,6 +41,7 @@ export function hookVariables(context: HookContext): { readonly [name: string]: 
     BATON_RUN_OUTCOME: context.runOutcome ?? '',
     BATON_ATTEMPT: context.attempt === null ? '' : String(context.attempt),
     BATON_ISSUE_FILE: context.issueFile,
+    BATON_DELIVERY_FILE: context.deliveryFile,
     BATON_ISSUE_ID: issue.id,
     BATON_ISSUE_IDENTIFIER: issue.identifier,
     BATON_ISSUE_TITLE: issue.title,

@@ -2,7 +2,7 @@ import type { Claim, LiveRun } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Draft } from './draft.js';
 import { liftHold } from './holds.js';
-import { NOT_ASKING, progressAt } from './live-run.js';
+import { asksAboutPush, NOT_ASKING, progressAt } from './live-run.js';
 import { requestStop } from './run-end.js';
 import { enforceDayBudget, isDayBudgetAvailable } from './usage.js';
 
@@ -12,9 +12,11 @@ export function applyDeadlines(draft: Draft, now: Instant): void {
   enforceDayBudget(draft, now);
   if (isStoreRetryDue(draft, now)) liftHold(draft, 'store', 'runs may try again');
   for (const [issueId, claim] of Object.entries(draft.state.claims)) {
-    const run = claim.status.kind === 'running' ? claim.live.run : null;
+    if (claim.status.kind !== 'running') continue;
+    const { run } = claim.live;
     if (!run || run.stop !== null || run.stage !== 'started') continue;
-    if (run.grace && run.grace.untilAwakeMs <= now.awakeMs) requestStop(draft, issueId, run.grace.reason, now);
+    if (run.grace && run.grace.untilAwakeMs <= now.awakeMs && !asksAboutPush(claim.status.run))
+      requestStop(draft, issueId, run.grace.reason, now);
     else if (isAnswerOverdue(run, now)) expireQuestions(draft, claim, run, now);
     else if (isStalled(run, now)) requestStop(draft, issueId, 'stalled', now);
   }
@@ -31,7 +33,8 @@ function isAnswerOverdue(run: LiveRun, now: Instant): boolean {
 }
 
 function expireQuestions(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void {
-  if (run.limits.onInputTimeout === 'park') return requestStop(draft, claim.issue.id, 'input_timeout', now);
+  const isPush = claim.status.kind === 'running' && asksAboutPush(claim.status.run);
+  if (run.limits.onInputTimeout === 'park' || isPush) return requestStop(draft, claim.issue.id, 'input_timeout', now);
   if (claim.status.kind !== 'running') return;
   const { runId, questions } = claim.status.run;
   for (const question of questions) {

@@ -6,6 +6,7 @@ import { continuationMs } from './backoff.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';
+import { asksAboutPush } from './live-run.js';
 import { park, waitUntil } from './park-and-wait.js';
 import { removeWorkspace, requestStop } from './run-end.js';
 import { recordFinished } from './run-record.js';
@@ -50,6 +51,8 @@ export function reconcileRun(
     return;
   }
   if (standing === 'gone') return requestStop(draft, claim.issue.id, standing, now);
+  // Agents move their issues before the work is pushed. The run may wait for the answer, and would lose its work without it.
+  if (claim.status.kind === 'running' && asksAboutPush(claim.status.run)) return;
   const ownMove = run.ownMove && stateKey(run.ownMove.state) === stateKey(claim.issue.state) ? run.ownMove : null;
   // An open tool call may be the mover. run-signals.ts checks again when it returns.
   if (ownMove === null && run.hostCalls === 0) return requestStop(draft, claim.issue.id, standing, now);

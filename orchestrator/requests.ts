@@ -69,7 +69,9 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
   }
   if (claim.status.kind !== 'parked' || claim.status.question === null) return;
   const { question, threadId } = claim.status;
-  const resume = threadId === null ? null : { threadId, answer: { question, answer } };
+  // The answer about a held push needs no thread: its run starts no agent.
+  const isForRun = threadId !== null || question.heldPush !== undefined;
+  const resume = isForRun ? { threadId: threadId ?? '', answer: { question, answer } } : null;
   waitUntil(draft, { ...claim, failures: 0, idleRuns: 0 }, now, {
     dueAtMs: now.wallMs,
     reason: 'answer',

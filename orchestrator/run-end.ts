@@ -9,6 +9,7 @@ import type { Question } from '../src/domain/run-signal.js';
 import { CONTINUATION_MS } from './backoff.js';
 import type { Draft } from './draft.js';
 import { probeSucceeded } from './holds.js';
+import { asksAboutPush } from './live-run.js';
 import { park, requeue, requeueInterrupted, waitUntil } from './park-and-wait.js';
 import { failRun } from './run-failed.js';
 import { recordFinished, recordRunEnd } from './run-record.js';
@@ -94,7 +95,7 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
     case 'day_budget':
     case 'shutdown':
       if (!hasBegun) return requeue(draft, ended, run, now);
-      if (run.questions.length > 0 && claim.live.run?.limits.onInputTimeout === 'park')
+      if (run.questions.length > 0 && (claim.live.run?.limits.onInputTimeout === 'park' || asksAboutPush(run)))
         return park(draft, ended, 'input_required', 'Baton ended while the agent waited for an answer', now, {
           question: run.questions[0] ?? null,
           threadId: run.threadId,

@@ -16,6 +16,7 @@ const OUTAGES: ReadonlySet<ErrorCode> = new Set(['tracker_request', 'tracker_sta
 
 const PARKED_BY: { readonly [code: string]: ParkReason } = {
   turn_input_required: 'input_required',
+  push_declined: 'input_required',
   STOPPED_BY_OPERATOR: 'stopped_by_operator',
   budget_exceeded: 'budget',
   unkillable: 'unkillable',

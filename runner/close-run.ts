@@ -2,7 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { StartOrder } from '../src/domain/effects.js';
 import { toBatonError } from '../src/domain/errors.js';
 import { failure, type Outcome } from '../src/domain/outcome.js';
+import type { RunSignal } from '../src/domain/run-signal.js';
 import type { Workflow } from '../src/domain/workflow.js';
+import { pushQuestion, readHeldPush } from './held-push.js';
 import { createIssueHooks } from './issue-hooks.js';
 import type { RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
@@ -13,13 +15,18 @@ const CHECK_INTERVAL_MS = 500;
  * Closes a run that an earlier daemon started and did not end. The start of this daemon has killed its processes; when some survive,
  * nothing happens in the workspace until they are gone. Then the `after_run` that is still due runs. Never throws.
  */
-export async function closeRun(order: StartOrder, workflow: Workflow, services: RunServices): Promise<Outcome> {
+export async function closeRun(
+  order: StartOrder,
+  workflow: Workflow,
+  services: RunServices,
+  emit: (signal: RunSignal) => void,
+): Promise<Outcome> {
   const { observer, openRuns } = services;
   try {
     await waitForSurvivors(order.runId, services);
     const key = openRuns.afterRunDueIn(order.runId);
     if (key !== null && workflow.config.hooks.scripts.after_run !== null)
-      await runDueAfterRun(order, workflow, key, services);
+      await runDueAfterRun(order, workflow, key, services, emit);
   } catch (error) {
     const { code, message } = toBatonError(error);
     observer.warned(order.runId, 'the run of an earlier daemon could not be closed well', { code, detail: message });
@@ -43,6 +50,7 @@ async function runDueAfterRun(
   workflow: Workflow,
   key: string,
   services: RunServices,
+  emit: (signal: RunSignal) => void,
 ): Promise<void> {
   const { issue, runId, attempt } = order;
   const workspace = (await services.workspaces.ownedBy(issue.id)).find((one) => one.key === key);
@@ -54,6 +62,9 @@ async function runDueAfterRun(
       onUnkillable: () => services.dispatch({ type: 'run_unkillable', runId }),
     });
     await hooks.run('after_run', { signal: new AbortController().signal, runOutcome: 'interrupted' });
+    // The issue is parked with the question, and an answer starts a run that pushes.
+    const hold = await readHeldPush(tmpDir);
+    if (hold !== null) emit({ type: 'asked', question: pushQuestion(runId, hold) });
     await services.openRuns.afterRunEnded(runId);
   } finally {
     await removeFolder(tmpDir);

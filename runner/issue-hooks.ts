@@ -8,13 +8,14 @@ import { captureOutput } from './contain/capture-output.js';
 import type { ContainedProcess, StopResult } from './contain/process.js';
 import { spawnContained } from './contain/spawn-contained.js';
 import { hookEnvironment } from './environment.js';
+import { writeDeliveryFile } from './held-push.js';
 import type { RunServices } from './run-context.js';
 import type { Workspace } from './workspace/workspace-folder.js';
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
 const DRAIN_MS = 1_000;
 
-type HookServices = Pick<RunServices, 'workspaces' | 'clock' | 'containment' | 'baseEnv' | 'observer'>;
+type HookServices = Pick<RunServices, 'workspaces' | 'clock' | 'containment' | 'baseEnv' | 'observer' | 'knownSecrets'>;
 
 /** What the hooks run for. */
 interface HookTarget {
@@ -36,6 +37,8 @@ export interface HookCall {
   readonly timeoutMs?: number;
   /** For `after_run`. */
   readonly runOutcome?: string;
+  /** For `after_run`: the digest of the held push that a person has approved. */
+  readonly approvedPush?: string;
 }
 
 /** The hooks of one issue in its workspace. */
@@ -69,7 +72,7 @@ async function runIssueHook(
     timeoutMs: call.timeoutMs ?? workflow.config.hooks.timeoutMs,
     clock,
     signal: call.signal,
-    spawn: (text) => spawnHook(name, text, call.runOutcome ?? null, services, target),
+    spawn: (text) => spawnHook(name, text, call, services, target),
     capture: (process) => captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS }),
   });
   const error = result.outcome === 'failed' || result.outcome === 'timeout' ? result.error : null;
@@ -94,14 +97,17 @@ async function runIssueHook(
 async function spawnHook(
   hook: HookName,
   script: string,
-  runOutcome: string | null,
-  { workspaces, baseEnv, containment }: HookServices,
+  call: HookCall,
+  { workspaces, baseEnv, containment, knownSecrets }: HookServices,
   { workflow, issue, workspace, runId, marker, attempt, tmpDir, onUnkillable }: HookTarget,
 ): Promise<ContainedProcess> {
+  const { runOutcome = null, approvedPush = null } = call;
   const issueFile = await writeIssueFile(tmpDir, issue);
+  const secrets = await knownSecrets();
+  const deliveryFile = await writeDeliveryFile(tmpDir, { workflow, issue, approved: approvedPush, secrets });
   const { path: cwd, identity } = workspace;
   const variables = hookVariables({
-    ...{ hook, issue, issueFile, runId, attempt, runOutcome },
+    ...{ hook, issue, issueFile, deliveryFile, runId, attempt, runOutcome },
     workspace: cwd,
     workflowDir: workflow.dir,
   });

@@ -2,12 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withinLimit } from '../src/domain/clock.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
-import { cancelled, failureOf, type Outcome } from '../src/domain/outcome.js';
+import { cancelled, failure, failureOf, type Outcome, success } from '../src/domain/outcome.js';
 import type { StopReason } from '../src/domain/run.js';
+import type { Answer, Question } from '../src/domain/run-signal.js';
 import type { ActiveRun } from './active-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
+import { pushQuestion, readHeldPush } from './held-push.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
-import { RunContext, type RunServices } from './run-context.js';
+import { type PushAnswer, RunContext, type RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import { runPlan } from './steps/run-plan.js';
 
@@ -54,6 +56,7 @@ async function runInWorkspace(context: RunContext): Promise<Outcome> {
   const { run, runId, workflow, services, workspace } = context;
   const hooks = hooksOf(context);
   if (workspace.createdNow) await populate(hooks, context);
+  else if (context.pushAnswer !== null) return finishAnsweredPush(hooks, context, context.pushAnswer);
 
   if (workflow.config.hooks.scripts.after_run !== null) await services.openRuns.afterRunDue(runId, workspace.key);
   let outcome: Outcome;
@@ -62,14 +65,73 @@ async function runInWorkspace(context: RunContext): Promise<Outcome> {
   } catch (error) {
     outcome = outcomeOf(error, run.signal);
   }
+  return finish(hooks, context, outcome);
+}
+
+/** Runs `after_run`. When it holds a push, a person is asked, and `after_run` runs once more with the approval. */
+async function finish(
+  hooks: IssueHooks,
+  context: RunContext,
+  outcome: Outcome,
+  approved: string | null = null,
+): Promise<Outcome> {
+  const { run, runId, services, tmpDir } = context;
   run.emit({ type: 'phase', phase: 'finishing' });
-  await hooks.run('after_run', {
-    signal: new AbortController().signal,
-    runOutcome: outcomeName(outcome),
-    ...afterRunTimeout(context),
-  });
+  let ended = outcome;
+  for (let approvedPush = approved; ; ) {
+    await hooks.run('after_run', {
+      signal: new AbortController().signal,
+      runOutcome: outcomeName(outcome),
+      ...afterRunTimeout(context),
+      ...(approvedPush === null ? {} : { approvedPush }),
+    });
+    const hold = await readHeldPush(tmpDir);
+    if (hold === null) break;
+    const question = pushQuestion(runId, hold);
+    run.emit({ type: 'asked', question });
+    const answer = await answerTo(question, run);
+    // The run is stopped. The core keeps the question when it parks the issue.
+    if (answer === null) break;
+    if (answer.kind !== 'accept') {
+      ended = failure('push_declined', 'a person declined the push of the work');
+      break;
+    }
+    approvedPush = hold.digest;
+  }
   await services.openRuns.afterRunEnded(runId);
-  return outcome;
+  return ended;
+}
+
+/** Null when the run is stopped first. */
+function answerTo({ id }: Question, { mailbox, signal }: ActiveRun): Promise<Answer | null> {
+  return new Promise((resolve) => {
+    const unread: string[] = [];
+    const end = (answer: Answer | null) => {
+      signal.removeEventListener('abort', onAbort);
+      release(unread);
+      resolve(answer);
+    };
+    const onAbort = () => end(null);
+    const release = mailbox.attend({
+      onAnswer: (questionId, answer) => {
+        if (questionId === id) end(answer);
+      },
+      onMessage: (text) => unread.push(text),
+    });
+    if (signal.aborted) end(null);
+    else signal.addEventListener('abort', onAbort);
+  });
+}
+
+/** The answer about the held push of an earlier run: this run only finishes that one, without an agent. */
+async function finishAnsweredPush(
+  hooks: IssueHooks,
+  context: RunContext,
+  { digest, isAccepted }: PushAnswer,
+): Promise<Outcome> {
+  if (!isAccepted) return failure('push_declined', 'a person declined the push of the work');
+  await context.services.openRuns.afterRunDue(context.runId, context.workspace.key);
+  return finish(hooks, context, success(null), digest);
 }
 
 /** A failed after_create leaves nothing behind, so that the next attempt runs it again. */

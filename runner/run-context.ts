@@ -53,6 +53,12 @@ export interface RunServices {
   readonly dispatch: Dispatch;
 }
 
+export interface PushAnswer {
+  /** Of the held push. */
+  readonly digest: string;
+  readonly isAccepted: boolean;
+}
+
 /** A run whose workspace is ready, with everything that its hooks and steps share. */
 export class RunContext {
   readonly runId: string;
@@ -86,7 +92,7 @@ export class RunContext {
     this.config = workflow.config;
     this.prompts = new RunPrompts({ order, workflow, workspacePath: workspace.path, continuation, emit });
     this.conversation = new Conversation(order.runId, clock);
-    this.threads = new StepThreads(workflow.plan, order.resume);
+    this.threads = new StepThreads(workflow.plan, this.pushAnswer === null ? order.resume : null);
     this.pulse = new Pulse(clock, workflow.config.codex.stallTimeoutMs, emit);
     this.resources = new SharedResources(clock, ({ message }) =>
       this.warn('something of a step could not be released', { detail: message }),
@@ -97,6 +103,13 @@ export class RunContext {
   /** Aborted when the steps must end. */
   get stepSignal(): AbortSignal {
     return this.#stepSignal.signal;
+  }
+
+  /** The answer that the run was started for, when it is about a push that an earlier run has held. */
+  get pushAnswer(): PushAnswer | null {
+    const { question, answer } = this.order.resume?.answer ?? {};
+    const digest = question?.heldPush;
+    return digest === undefined ? null : { digest, isAccepted: answer?.kind === 'accept' };
   }
 
   nextStepIndex(): number {

@@ -47,7 +47,7 @@ export class RunPool implements Runner {
   /** Not queued: closing starts no agent, and a run that waits for unkillable processes must not delay the others. */
   close(order: StartOrder, workflow: Workflow): void {
     this.#services.observer.closingBegan(order);
-    this.#track(order, workflow, () => closeRun(order, workflow, this.#services));
+    this.#track(order, workflow, (run) => closeRun(order, workflow, this.#services, run.emit));
   }
 
   #track(order: StartOrder, workflow: Workflow, act: (run: ActiveRun) => Promise<Outcome>): void {

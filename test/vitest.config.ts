@@ -6,7 +6,8 @@ import { configDefaults, defineConfig } from 'vitest/config';
  */
 const LONG = [
   ...['test/cli/recover/**/*.test.ts', 'test/hooks/{git-scripts,commit-and-push}.test.ts'],
-  ...['test/runner/workspace/save-work.test.ts', 'test/cli/own-workflow.test.ts', 'test/security/git.test.ts'],
+  ...['test/runner/workspace/save-work.test.ts', 'test/cli/own-workflow.test.ts'],
+  'test/security/git.test.ts',
   ...['test/e2e/{killed,steps-stopped,notify,command-tracker}.test.ts', 'test/sim/*.test.ts'],
   ...['test/runner/executors/{external,capability}/*.test.ts', 'test/cli/{conformance,capability}/**/*.test.ts'],
   ...['test/cli/{executor,tracker}.test.ts', 'test/tracker/command/*.test.ts', 'test/daemon/notify-targets.test.ts'],

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import type { KnownSecrets } from '../../src/domain/find-secrets.js';
 import { DEFAULT_RULES, type PathRule } from './protected-paths.js';
 import type { Hold } from './review-push.js';
 
@@ -11,6 +12,8 @@ export interface Delivery {
   readonly approved: string | null;
   /** Where a push that waits for a person is reported; null when nobody reads it. */
   readonly holdFile: string | null;
+  /** Prints of the secrets that the daemon knows. */
+  readonly secrets: KnownSecrets | null;
 }
 
 /** Without a file, as in a script that a person starts, the defaults hold. */
@@ -18,7 +21,7 @@ export async function readDelivery(
   path: string,
   read: (path: string, encoding: 'utf8') => Promise<string>,
 ): Promise<Delivery> {
-  if (path === '') return { branch: null, rules: DEFAULT_RULES, approved: null, holdFile: null };
+  if (path === '') return { branch: null, rules: DEFAULT_RULES, approved: null, holdFile: null, secrets: null };
   return JSON.parse(await read(path, 'utf8')) as Delivery;
 }
 

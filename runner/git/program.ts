@@ -50,6 +50,7 @@ async function push(
     url: env.BATON_ISSUE_URL ?? '',
     rules: delivery.rules,
     approved: delivery.approved,
+    secrets: delivery.secrets,
     author: { name: env.BATON_COMMIT_NAME || 'Baton', email: env.BATON_COMMIT_EMAIL || 'baton@localhost' },
   });
   for (const line of lines) note(line);

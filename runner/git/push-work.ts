@@ -1,3 +1,4 @@
+import type { KnownSecrets } from '../../src/domain/find-secrets.js';
 import { type AgentRepository, moveHead, readAgentRepository } from './agent-repository.js';
 import { issueBranch, OWN_BRANCHES } from './branch-name.js';
 import { type Change, changedPaths, changedSince, entriesOf, newCommits, touchedPaths } from './changed-paths.js';
@@ -26,6 +27,8 @@ export interface PushRequest {
   readonly branch: string | null;
   readonly baseBranch: string | null;
   readonly rules: readonly PathRule[];
+  /** Prints of the secrets that the daemon knows. */
+  readonly secrets: KnownSecrets | null;
   /** The digest of a hold that a person approved; null when there is none. */
   readonly approved: string | null;
   /** For commits when the user's git has no identity. */
@@ -208,6 +211,8 @@ export interface WorkToPush {
   readonly commit: string | null;
   /** The commits of the remote that it builds on; empty when it shares no history with the remote. */
   readonly bases: readonly string[];
+  /** The commits that the remote does not have. */
+  readonly commits: readonly string[];
   readonly lines: readonly string[];
 }
 
@@ -221,10 +226,10 @@ async function workToPush(
   const { known, tip, base, pushed } = target;
   const seen = pushed !== null && (await git.has(pushed)) ? [...known, pushed] : known;
   const { commits, boundary } = await newCommits(git, commit, seen);
-  if (commits.length === 0) return { commit: null, bases: boundary, lines: [] };
+  if (commits.length === 0) return { commit: null, bases: boundary, commits, lines: [] };
   const touched = (await touchedPaths(git, commits)).filter((change) => isLeftOut(change, request.rules));
   const bases = tip === null || boundary.includes(tip) ? boundary : [...boundary, tip];
-  if (touched.length === 0) return { commit, bases, lines: [] };
+  if (touched.length === 0) return { commit, bases, commits, lines: [] };
 
   const parent = await lastKnown(git, commit, tip, base, boundary);
   const clean = await cleanTree(git, commit, parent, request.rules);
@@ -233,8 +238,9 @@ async function workToPush(
     'commits of the agent change them, so one commit without them is pushed',
   ];
   const onto = parent === null ? [] : [parent];
-  if ((await sameTree(git, clean, [tip, parent])) !== null) return { commit: null, bases: onto, lines };
-  return { commit: await makeCommit(git, clean, onto, request), bases: tip === null ? onto : [...onto, tip], lines };
+  if ((await sameTree(git, clean, [tip, parent])) !== null) return { commit: null, bases: onto, commits: [], lines };
+  const made = await makeCommit(git, clean, onto, request);
+  return { commit: made, bases: tip === null ? onto : [...onto, tip], commits: [made], lines };
 }
 
 /** The commit with this tree; null when none has it. */

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
+import type { KnownSecrets } from '../../src/domain/find-secrets.js';
 import { type Change, changedSince, entriesOf } from './changed-paths.js';
 import { changesInstallScripts, type PathRule, ruleFor } from './protected-paths.js';
+import { type PushedSecret, secretsIn } from './pushed-secrets.js';
 import { printable, type WorkspaceGit } from './workspace-git.js';
 
 /** What a person must approve before it is pushed. */
@@ -20,24 +22,44 @@ export interface ReviewRequest {
   readonly commit: string;
   /** The commits of the remote that it builds on. */
   readonly bases: readonly string[];
+  /** The commits that the remote does not have. */
+  readonly commits: readonly string[];
   readonly rules: readonly PathRule[];
+  /** Prints of the secrets that the daemon knows. */
+  readonly secrets: KnownSecrets | null;
 }
 
 /** Returns null when nothing needs a person. */
 export async function reviewPush(git: WorkspaceGit, request: ReviewRequest): Promise<Hold | null> {
-  const { bases, commit, url, branch } = request;
-  const changes = await changedSince(git, bases, commit);
-  const held = await protectedChanges(git, changes, request);
-  if (held.length === 0) return null;
-  const facts = JSON.stringify([url, branch, held.map(({ path, mode, id }) => [path, mode, id]).sort()]);
+  const { bases, commit, commits, url, branch, secrets: known } = request;
+  const held = await protectedChanges(git, await changedSince(git, bases, commit), request);
+  const secrets = await secretsIn(git, commits, known);
+  if (held.length === 0 && secrets.length === 0) return null;
+  const facts = [
+    ...[url, branch],
+    held.map(({ path, mode, id }) => [path, mode, id].join(' ')).sort(),
+    secrets.map(({ path, kind, hash }) => [path, kind, hash].join(' ')).sort(),
+  ];
+  const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex');
   const diff = await diffOf(git, bases[0] ?? null, commit, held);
-  const names = held.map(({ path }) => `  ${printable(path)}\n`).join('');
-  const text = `The push to ${branch} changes files that run elsewhere or decide who reviews:\n${names}\n${diff.text}`;
-  return {
-    digest: createHash('sha256').update(facts).digest('hex'),
-    text: text.slice(0, MAX_TEXT),
-    isCut: diff.isCut || text.length > MAX_TEXT,
-  };
+  const hidesDiff = secrets.length > 0 && held.length > 0;
+  const body = hidesDiff
+    ? 'The diff may contain the secret and is not shown, so this can only be declined.'
+    : diff.text;
+  const text = [...secretLines(secrets, branch), ...protectedLines(held, branch), body].join('\n');
+  return { digest, text: text.slice(0, MAX_TEXT), isCut: hidesDiff || diff.isCut || text.length > MAX_TEXT };
+}
+
+function secretLines(secrets: readonly PushedSecret[], branch: string): string[] {
+  if (secrets.length === 0) return [];
+  const named = secrets.map(({ path, line, kind, excerpt }) => `  ${path}:${line}  ${kind}  ${excerpt}`);
+  return [`The push to ${branch} contains what looks like a secret:`, ...named, ''];
+}
+
+function protectedLines(held: readonly Change[], branch: string): string[] {
+  if (held.length === 0) return [];
+  const named = held.map(({ path }) => `  ${printable(path)}`);
+  return [`The push to ${branch} changes protected files, which may run something elsewhere:`, ...named, ''];
 }
 
 const MAX_TEXT = 32_000;
@@ -104,6 +126,7 @@ async function diffOf(
   commit: string,
   held: readonly Change[],
 ): Promise<{ readonly text: string; readonly isCut: boolean }> {
+  if (held.length === 0) return { text: '', isCut: false };
   const from = base ?? (await git.run(['hash-object', '-w', '-t', 'tree', '--stdin'], { input: '' }));
   const names = held.slice(0, MAX_PATHS).map(({ path }) => Buffer.from(path, 'latin1').toString());
   const isText = names.every((name, index) => Buffer.from(name).toString('latin1') === held[index]?.path);

@@ -6,6 +6,7 @@ export interface Config {
   readonly polling: { readonly intervalMs: number };
   readonly workspace: { readonly root: string; readonly minFreeMb: number; readonly keepDays: number };
   readonly hooks: HooksConfig;
+  readonly delivery: DeliveryConfig;
   readonly agent: AgentConfig;
   readonly codex: CodexConfig;
   readonly server: ServerConfig;
@@ -40,6 +41,17 @@ export interface HooksConfig {
   readonly scripts: { readonly [name in HookName]: string | null };
   readonly timeoutMs: number;
   readonly envAllow: readonly string[];
+}
+
+/** `ask`: a person must approve the change. `leave_out`: never pushed. `allow`: pushed like any other path. */
+export const PATH_ACTIONS = ['ask', 'allow', 'leave_out'] as const;
+export type PathAction = (typeof PATH_ACTIONS)[number];
+
+export interface DeliveryConfig {
+  /** A Liquid template; null: `baton/<identifier>`. */
+  readonly branch: string | null;
+  /** By glob. The last match counts; the built-in rules come first. */
+  readonly protectedPaths: { readonly [glob: string]: PathAction };
 }
 
 export interface AgentConfig {

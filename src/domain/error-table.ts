@@ -283,6 +283,12 @@ export const RUN_ERRORS = {
   response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),
   turn_failed: facts('issue', false, 'The agent reports that its turn failed', 'See the message.'),
   turn_cancelled: facts('issue', false, 'The turn was interrupted', 'Nothing: Baton tries again.'),
+  push_declined: facts(
+    'park',
+    false,
+    'A person declined the push of the work',
+    'Tell the agent in the issue what to change, or retry.',
+  ),
   turn_input_required: facts(
     'park',
     false,

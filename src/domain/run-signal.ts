@@ -38,6 +38,8 @@ export interface Question {
   readonly fields: readonly QuestionField[];
   /** Something was left out. A person who has not seen all of it can only decline. */
   readonly isCut?: true;
+  /** The question is about a push that is held: the digest of what would be pushed. The run asks after its agents have ended. */
+  readonly heldPush?: string;
 }
 
 /** One field of an `input` question; an `approval` has none. */

@@ -66,6 +66,7 @@ const question = z.looseObject({
   text,
   fields: z.array(z.looseObject({ id: text, label: text, options: z.array(text) })),
   isCut: z.exactOptional(z.literal(true)),
+  heldPush: z.exactOptional(text),
 });
 
 const answer = z.discriminatedUnion('kind', [

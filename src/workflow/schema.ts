@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { CAPABILITY_MODULES, type Config, type HookName, NOTICE_KINDS, type NoticeKind } from '../domain/config.js';
+import {
+  CAPABILITY_MODULES,
+  type Config,
+  type HookName,
+  NOTICE_KINDS,
+  type NoticeKind,
+  PATH_ACTIONS,
+} from '../domain/config.js';
 import { isMap, type Json } from '../domain/json.js';
 import {
   clockTime,
@@ -108,6 +115,21 @@ const hooks = {
     security: true,
   }),
 } satisfies Record<HookName, z.ZodType> & z.ZodRawShape;
+
+const delivery = {
+  branch: setting(
+    text,
+    null,
+    'Branch that work is pushed to, as a Liquid template with `issue`. Never the default or base branch, nor a branch that Baton did not make.',
+    { defaultText: '`baton/<identifier>`', security: true },
+  ),
+  protected_paths: setting(
+    z.record(z.string(), oneOf(PATH_ACTIONS), { error: 'must be a map from paths to ask, allow or leave_out' }),
+    {},
+    'What happens to changes of a path, added to the built-in rules: `ask` a person, `allow`, or `leave_out` of pushes. Paths are written as in `.gitignore`; the last match counts.',
+    { security: true },
+  ),
+};
 
 const agent = {
   max_concurrent_agents: setting(positiveInteger, 10, 'Runs at the same time.'),
@@ -310,7 +332,7 @@ const pricing = {
 
 /** Every section with its settings. */
 export const SECTIONS = {
-  ...{ tracker, polling, workspace, hooks, agent, codex, server, runtime, store, capabilities },
+  ...{ tracker, polling, workspace, hooks, delivery, agent, codex, server, runtime, store, capabilities },
   ...{ webhooks, notify, pricing },
 };
 
@@ -331,6 +353,7 @@ export const frontMatterSchema = z.looseObject({
   polling: section(polling),
   workspace: section(workspace),
   hooks: section(hooks),
+  delivery: section(delivery),
   agent: section(agent),
   codex: section(codex),
   server: section(server),

@@ -50,6 +50,7 @@ export async function gitSetup() {
       workspace: cwd,
       workflowDir: base,
       issueFile: '',
+      deliveryFile: '',
       runId: 'r',
       attempt: null,
       runOutcome: null,

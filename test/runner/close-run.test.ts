@@ -10,6 +10,7 @@ import { combineObservers } from '../../runner/run-observer.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { createClock } from '../../src/clock.js';
 import type { StartOrder } from '../../src/domain/effects.js';
+import { secretPrints } from '../../src/domain/find-secrets.js';
 import { issue, workflow } from '../support/builders.js';
 import { createMemoryStore } from '../support/memory-store.js';
 
@@ -48,6 +49,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
     workspaces,
     tmpRoot,
     baseEnv: { PATH: process.env.PATH },
+    knownSecrets: async () => secretPrints([], ''),
     openRuns,
     survivors: async () => survivors.shift() ?? [],
     dispatch: (event) => void told.push(`${event.type} ${'runId' in event ? event.runId : ''}`),
@@ -59,7 +61,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
     ]),
   };
   const flow = workflow({ config: { workspace: { root: dir }, hooks: { scripts: { after_run: afterRun } } } });
-  const close = () => closeRun(order, flow, deps as RunServices);
+  const close = () => closeRun(order, flow, deps as RunServices, (signal) => void told.push(signal.type));
   return { close, told, store, workspace, openRuns };
 }
 

@@ -260,7 +260,10 @@ describe('SEC-37 the branch', () => {
     await git(seed, 'push', '--quiet', remote, 'main:baton/AB-1');
     await writeFile(join(ws, 'work'), 'x');
     const file = join(base, 'delivery.json');
-    await writeFile(file, JSON.stringify({ branch: 'release', rules: [], approved: null, holdFile: null }));
+    await writeFile(
+      file,
+      JSON.stringify({ branch: 'release', rules: [], approved: null, holdFile: null, secrets: null }),
+    );
 
     await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow(/Baton did not make it/);
     await expect(push()).rejects.toThrow(/commits that are not here/);
@@ -292,7 +295,7 @@ describe('SEC-32 protected paths', () => {
     const holdFile = join(base, 'hold.json');
     const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
     const deliver = async (approved: string | null) => {
-      await writeFile(file, JSON.stringify({ branch: null, rules, approved, holdFile }));
+      await writeFile(file, JSON.stringify({ branch: null, rules, approved, holdFile, secrets: null }));
       return push({ BATON_DELIVERY_FILE: file });
     };
 
@@ -311,13 +314,13 @@ describe('SEC-32 protected paths', () => {
     await writeAt(ws, '.github/workflows/ci.yml', 'CANARY');
     const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
     const [file, holdFile] = [join(base, 'delivery.json'), join(base, 'hold.json')];
-    await writeFile(file, JSON.stringify({ branch: null, rules, approved: null, holdFile }));
+    await writeFile(file, JSON.stringify({ branch: null, rules, approved: null, holdFile, secrets: null }));
     await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow();
     const { digest } = JSON.parse(await readFile(holdFile, 'utf8'));
     await rm(holdFile);
     await writeAt(ws, '.github/workflows/ci.yml', 'on: push # evil');
 
-    await writeFile(file, JSON.stringify({ branch: null, rules, approved: digest, holdFile }));
+    await writeFile(file, JSON.stringify({ branch: null, rules, approved: digest, holdFile, secrets: null }));
 
     await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow(/held/);
     expect(await branches()).toEqual(['main']);
@@ -330,6 +333,54 @@ describe('SEC-32 protected paths', () => {
     await push();
 
     expect(await pushed('package.json')).toContain('vitest');
+  });
+});
+
+describe('SEC-31 secrets in what is pushed', () => {
+  const key = ['ghp', `${'aB3dE6gH9'.repeat(4)}`].join('_');
+
+  test.each<[string, (setup: Awaited<ReturnType<typeof attacked>>) => Promise<unknown>]>([
+    ['a file', ({ ws }) => writeAt(ws, 'notes', `one\ntoken ${key}\n`)],
+    [
+      'a commit that the next one takes back',
+      async ({ ws, commit, git }) => {
+        await commit(ws, 'notes', key);
+        await git(ws, 'rm', '--quiet', 'notes');
+        await git(ws, 'commit', '--quiet', '-m', 'hide');
+      },
+    ],
+    ['the message of a commit', ({ ws, git }) => git(ws, 'commit', '--quiet', '--allow-empty', '-m', key)],
+    [
+      'a file with a NUL that an attribute calls binary',
+      async ({ ws }) => {
+        await writeAt(ws, '.gitattributes', '* binary');
+        await writeAt(ws, 'data', `\0\n${key}\n`);
+      },
+    ],
+    ['the name of a file', ({ ws }) => writeAt(ws, `${key}.txt`, '')],
+  ])('a key in %s holds the push, and is not shown', async (_, change) => {
+    const setup = await attacked();
+    const { ws, branches, push } = setup;
+    await change(setup);
+    await writeAt(ws, 'work', 'x');
+
+    const error = await push().catch((reason: Error) => reason.message);
+
+    expect(error).toMatch(/looks like a secret/);
+    expect(error).not.toContain(key);
+    expect(await branches()).toEqual(['main']);
+  });
+
+  test('a secret that the daemon knows holds the push', async () => {
+    const { base, ws, branches, push } = await attacked();
+    const { secretPrints } = await import('../../src/domain/find-secrets.js');
+    const secrets = secretPrints(['the-canary-of-the-operator'], 'salt');
+    const file = join(base, 'delivery.json');
+    await writeFile(file, JSON.stringify({ branch: null, rules: [], approved: null, holdFile: null, secrets }));
+    await writeAt(ws, 'work', 'x = the-canary-of-the-operator');
+
+    await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow(/looks like a secret/);
+    expect(await branches()).toEqual(['main']);
   });
 });
 

@@ -99,6 +99,7 @@ const DEFAULT_CONFIG: Config = {
     requiredLabels: [],
     trust: null,
   },
+  delivery: { branch: null, protectedPaths: {} },
   polling: { intervalMs: 30_000 },
   workspace: { root: '/project/workspaces', minFreeMb: 2048, keepDays: 14 },
   hooks: {

@@ -68,6 +68,7 @@ function sampleHookEnvironment({ io, loaded }: CheckContext): Environment {
     workspace: workflow.dir,
     workflowDir: workflow.dir,
     issueFile: join(tmpdir(), 'issue.json'),
+    deliveryFile: '',
     runId: 'check',
     attempt: null,
     runOutcome: null,

@@ -1,0 +1,133 @@
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import type { Answer } from '../../src/domain/run-signal.js';
+import { DIST } from '../support/dist.js';
+import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
+
+const run = promisify(execFile);
+const SCRIPTS = join(DIST, 'hooks/scripts');
+
+/** A daemon whose only issue ends its run with a change of a CI file. */
+async function holding(agent = '') {
+  const setup: { remote?: string } = {};
+  const daemon = await testDaemon({
+    env: { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
+    settings: `codex: { command: "${agentCommand('obedient')}" }
+agent: { max_turns: 1${agent} }
+runtime: { env_allow: [GIT_CONFIG_GLOBAL, GIT_CONFIG_NOSYSTEM] }
+hooks:
+  after_create: BATON_REPO_URL="$BATON_WORKFLOW_DIR/remote.git" bash ${SCRIPTS}/clone-or-update.sh
+  before_run: mkdir -p .github/workflows && echo CANARY > .github/workflows/ci.yml
+  after_run: bash ${SCRIPTS}/commit-and-push.sh`,
+    before: async (dir) => {
+      setup.remote = await makeRemote(dir);
+    },
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  const pushed = async () => {
+    const args = ['--git-dir', setup.remote ?? '', 'show', 'baton/AB-1:.github/workflows/ci.yml'];
+    return run('git', args).then(
+      ({ stdout }) => stdout,
+      () => null,
+    );
+  };
+  const turns = async () =>
+    (await readFile(join(daemon.workspaces, 'AB-1', 'received.jsonl'), 'utf8')).split('turn/start').length - 1;
+  return { daemon, pushed, turns };
+}
+
+async function makeRemote(dir: string): Promise<string> {
+  const [seed, remote] = [join(dir, 'seed'), join(dir, 'remote.git')];
+  const identity = ['-c', 'user.name=T', '-c', 'user.email=t@example.org'];
+  await run('git', ['init', '--quiet', '--initial-branch=main', seed]);
+  await writeFile(join(seed, '.gitignore'), 'received.jsonl\n');
+  await run('git', [...identity, '-C', seed, 'add', '--all']);
+  await run('git', [...identity, '-C', seed, 'commit', '--quiet', '-m', 'Begin']);
+  await run('git', ['clone', '--quiet', '--bare', seed, remote]);
+  return remote;
+}
+
+const openQuestion = ({ state }: TestDaemon) => {
+  const status = state.claims['1']?.status;
+  if (status?.kind === 'running') return status.run.questions[0];
+  return status?.kind === 'parked' ? (status.question ?? undefined) : undefined;
+};
+const asking = (daemon: TestDaemon) => daemon.until('the question', () => openQuestion(daemon) !== undefined);
+const answer = (daemon: TestDaemon, given: Answer) =>
+  daemon.dispatch({ type: 'answer_given', issueId: '1', questionId: openQuestion(daemon)?.id ?? '', answer: given });
+const exited = (daemon: TestDaemon) => daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
+
+describe('SEC-32 a push that is held', () => {
+  test('is shown with its diff, and a yes pushes it', async () => {
+    const { daemon, pushed } = await holding();
+    await asking(daemon);
+
+    expect(openQuestion(daemon)).toMatchObject({ kind: 'approval', text: expect.stringContaining('+CANARY') });
+    expect(await pushed()).toBeNull();
+    answer(daemon, { kind: 'accept' });
+    await exited(daemon);
+
+    expect(await pushed()).toBe('CANARY\n');
+  });
+
+  test('is not pushed after a no, and the issue is parked', async () => {
+    const { daemon, pushed } = await holding();
+    await asking(daemon);
+
+    answer(daemon, { kind: 'decline' });
+    await exited(daemon);
+
+    expect(await pushed()).toBeNull();
+    expect(daemon.state.claims['1']?.status).toMatchObject({
+      kind: 'parked',
+      reason: 'input_required',
+      question: null,
+    });
+  });
+
+  test('stays asked without an answer, and a later yes pushes it without an agent', async () => {
+    const { daemon, pushed, turns } = await holding(', input_timeout_ms: 1, on_input_timeout: decline');
+    await daemon.until('parked', ({ claims }) => claims['1']?.status.kind === 'parked');
+    const before = await turns();
+
+    expect(await pushed()).toBeNull();
+    answer(daemon, { kind: 'accept' });
+    await exited(daemon);
+
+    expect(await pushed()).toBe('CANARY\n');
+    expect(await turns()).toBe(before);
+  });
+
+  test('survives that its agent has moved the issue to its end', async () => {
+    const { daemon, pushed } = await holding();
+    await asking(daemon);
+    daemon.tracker.put({ id: '1', identifier: 'AB-1', state: 'Done' });
+    daemon.dispatch({ type: 'refresh_requested' });
+    await daemon.until('the poll', ({ claims }) => claims['1']?.issue.state === 'Done');
+
+    expect(openQuestion(daemon)).toBeDefined();
+    answer(daemon, { kind: 'accept' });
+    await exited(daemon);
+
+    expect(await pushed()).toBe('CANARY\n');
+  });
+});
+
+test('SEC-32 a report of a held push that an agent wrote is not shown', async () => {
+  const hold = JSON.stringify({ digest: 'd', text: 'harmless', isCut: false });
+  const daemon = await testDaemon({
+    settings: `codex: { command: "${agentCommand('obedient')}" }
+agent: { max_turns: 1 }
+hooks:
+  before_run: echo '${hold}' > "$TMPDIR/held-push.json"
+  after_run: 'true'`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+
+  await exited(daemon);
+
+  expect(daemon.logLines.filter(({ msg }) => msg === 'run asks a person')).toEqual([]);
+});
