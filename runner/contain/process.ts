@@ -1,5 +1,6 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
 import type { Clock } from '../../src/domain/clock.js';
+import type { InputPipe } from './input-pipe.js';
 import type { ProcessIdentity } from './proc-table.js';
 
 /** A shell script or a program, and how it is started. */
@@ -13,7 +14,8 @@ export interface SpawnOptions {
   readonly identity: DirectoryIdentity;
   /** The whole environment of the process; nothing is inherited. */
   readonly env: { readonly [name: string]: string };
-  readonly stdin: 'pipe' | 'ignore';
+  /** `kernel_pipe`: a pipe that the child can open as /dev/stdin, on `ContainedProcess.input`; without /proc the same as `pipe`. */
+  readonly stdin: 'pipe' | 'kernel_pipe' | 'ignore';
   /** Hidden from this process in addition to the directories that are hidden from every run. Without a namespace nothing is hidden. */
   readonly hide?: readonly HiddenDirectory[];
   /** Opens the channel that Node.js programs know as `process.send`. */
@@ -53,6 +55,8 @@ export interface ContainedProcess {
   readonly pid: number;
   /** Never emits an unhandled error; `null` when ignored. */
   readonly stdin: Writable | null;
+  /** With `kernel_pipe`, instead of `stdin`. The caller that spawned closes it. */
+  readonly input?: InputPipe | null;
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** Our end of the channel, JSON lines both ways; `null` without `channel`. Never emits an unhandled error. */

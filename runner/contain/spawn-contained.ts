@@ -6,6 +6,7 @@ import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { GroupTree } from './group-tree.js';
 import { checkNotHidden, outermost, pinExisting } from './hidden-directories.js';
+import { openInputPipe } from './input-pipe.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './marker-sweep.js';
 import { enterNamespace, NamespaceTree } from './namespace-tree.js';
 import { identifyNow, type ProcessIdentity } from './proc-table.js';
@@ -39,10 +40,26 @@ export async function spawnContained(spec: SpawnSpec, containment: Containment):
   const treeMarker = randomUUID();
   const markers = { ...daemonMarker, [MARKER_NAME]: spec.marker, [TREE_MARKER_NAME]: treeMarker };
   const marked = { ...spec, file, args, env: { ...spec.env, ...markers }, treeMarker };
-  return containment.kind === 'pidns' ? spawnInNamespace(marked, containment) : spawnInGroup(marked, containment);
+  // Loading execa takes 150 ms. Commands that start no process do not need it.
+  const { execa } = await import('execa');
+  const input = spec.stdin === 'kernel_pipe' ? await openInputPipe(execa, containment.bash) : null;
+  const stdin = input?.readEnd ?? (spec.stdin === 'kernel_pipe' ? 'pipe' : spec.stdin);
+  const spawn = () =>
+    containment.kind === 'pidns'
+      ? spawnInNamespace({ ...marked, stdin }, containment)
+      : spawnInGroup({ ...marked, stdin }, containment);
+  try {
+    return { ...(await spawn()), input };
+  } catch (error) {
+    input?.close();
+    throw error;
+  } finally {
+    input?.closeReadEnd();
+  }
 }
 
-interface MarkedCommand extends SpawnOptions, ProgramCommand {
+interface MarkedCommand extends Omit<SpawnOptions, 'stdin'>, ProgramCommand {
+  readonly stdin: 'pipe' | 'ignore' | number;
   readonly treeMarker: string;
 }
 
@@ -50,7 +67,6 @@ async function spawnInNamespace(command: MarkedCommand, containment: NamespaceCo
   const { cwd, stdin, marker } = command;
   const hide = outermost([...(await moreToHide(containment)), ...containment.hide, ...(command.hide ?? [])]);
   checkNotHidden(cwd, hide);
-  // Loading execa takes 150 ms. Commands that start no process do not need it.
   const { execa } = await import('execa');
   const workspace = await checkWorkspace(cwd, command.identity);
   const child = await startProcess(execa, namespaceCommand(command, { ...containment, hide, workspace }), {

@@ -23,7 +23,8 @@ export interface StartedProcess {
 
 interface StartOptions {
   readonly cwd: string;
-  readonly stdin: 'pipe' | 'ignore';
+  /** A number: a descriptor of ours. */
+  readonly stdin: 'pipe' | 'ignore' | number;
   readonly report: boolean;
   readonly channel: boolean;
 }
@@ -60,6 +61,8 @@ async function start(run: typeof execa, command: CommandLine, options: StartOpti
   try {
     // Subscribed only during the spawn: other children are created while we wait below.
     subscribe('child_process', onChild);
+    // The types of execa know descriptors up to 9 only.
+    const stdin = options.stdin as 'pipe' | 'ignore';
     const child = run(command.file, command.args, {
       cwd: options.cwd,
       env: { ...command.env, ...channelVariables(options) },
@@ -69,7 +72,7 @@ async function start(run: typeof execa, command: CommandLine, options: StartOpti
       buffer: false,
       reject: false,
       encoding: 'buffer',
-      stdio: [options.stdin, 'pipe', 'pipe', ...EXTRA_PIPES.slice(0, Number(options.report) + Number(options.channel))],
+      stdio: [stdin, 'pipe', 'pipe', ...EXTRA_PIPES.slice(0, Number(options.report) + Number(options.channel))],
     });
     unsubscribe('child_process', onChild);
     return { child };

@@ -90,7 +90,7 @@ export interface Program {
   readonly env: { readonly [name: string]: string };
   /** `null`: the workspace. */
   readonly cwd: string | null;
-  readonly stdin: 'pipe' | 'ignore';
+  readonly stdin: 'pipe' | 'kernel_pipe' | 'ignore';
   /** With a Node.js IPC channel (`process.send` in the child), as JSON lines on `ContainedProcess.channel`. */
   readonly channel: boolean;
 }

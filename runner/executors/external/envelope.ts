@@ -1,10 +1,11 @@
-import { Socket, type SocketConstructorOpts } from 'node:net';
 import type { Writable } from 'node:stream';
 import { type Clock, TimeLimit } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { Issue } from '../../../src/domain/issue.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
 import type { ExternalAction } from '../../../src/domain/steps/plan.js';
+import type { InputPipe } from '../../contain/input-pipe.js';
+import type { ContainedProcess } from '../../contain/process.js';
 
 /**
  * The JSON that an executor reads from stdin, version 1. Optional members may be added; a changed meaning needs version 2.
@@ -151,19 +152,24 @@ const SETTLE_MS = 1_000;
 
 /**
  * Writes an envelope to the stdin of a child. A child that does not read can neither block nor break the daemon. `wasRead` reports
- * whether the child read all of it; call it when the process tree is gone.
+ * whether the child read all of it; call it when the process tree is gone. Where stdin is no pipe, only an envelope larger than the
+ * buffer of the system is detected as unread.
  */
 export class EnvelopePipe {
   readonly #pipe: Writable;
+  readonly #input: InputPipe | null;
   readonly #closed: Promise<void>;
   #isWritten = false;
   #isBroken = false;
 
-  constructor(stdin: Writable) {
-    this.#pipe = readableSocket(stdin);
-    this.#closed = new Promise((resolve) => void this.#pipe.once('close', resolve));
+  constructor({ stdin, input }: Pick<ContainedProcess, 'stdin' | 'input'>) {
+    const pipe = input?.writable ?? stdin;
+    if (pipe === null) throw new BatonError('internal_error', 'an executor was started without a stdin');
+    this.#pipe = pipe;
+    this.#input = input ?? null;
+    this.#closed = new Promise((resolve) => void pipe.once('close', resolve));
     // EPIPE, ECONNRESET: the child closed its end and left bytes unread.
-    this.#pipe.on('error', () => {
+    pipe.on('error', () => {
       this.#isBroken = true;
     });
   }
@@ -183,32 +189,16 @@ export class EnvelopePipe {
   }
 
   async wasRead(clock: Clock): Promise<boolean> {
+    if (this.#input?.hasUnread()) return false;
     const limit = new TimeLimit(clock, SETTLE_MS);
     await limit.race(this.#closed);
     limit.end();
-    return this.#isWritten && !this.#isBroken;
+    return this.#isWritten && !this.#isBroken && !this.#input?.hasUnread();
   }
 
   /** Drops the bytes that the child did not read. */
   close(): void {
     this.#pipe.destroy();
+    this.#input?.close();
   }
-}
-
-/**
- * Makes unread bytes detectable. A small envelope fits into the buffer of the kernel, so writing it succeeds even if the child never reads.
- * But the pipe is a UNIX socket, and Linux resets the other end when a socket is closed with unread bytes; a reader at that end gets an
- * error. The stdin object of Node.js cannot read and closes after the last write, so a new socket takes over its handle. Without such
- * a handle, or without Linux, only an envelope larger than the buffer is detected as unread.
- */
-function readableSocket(stdin: Writable): Writable {
-  const owner = stdin as { _handle?: unknown };
-  const handle = owner._handle;
-  if (!(stdin instanceof Socket) || typeof handle !== 'object' || handle === null) return stdin;
-  // Only one owner: Node.js closes its handle when the child ends, even if another object uses it.
-  owner._handle = null;
-  const options: SocketConstructorOpts & { readonly handle: object } = { handle, allowHalfOpen: true };
-  const pipe = new Socket(options);
-  pipe.resume(); // The child can also write to this socket; drop that.
-  return pipe;
 }

@@ -135,8 +135,7 @@ export async function runChild(process: ContainedProcess, options: ChildOptions)
   const startedMs = clock.now().awakeMs;
   let pipe: EnvelopePipe | null = null;
   try {
-    if (process.stdin === null) throw new BatonError('internal_error', 'an executor was started without a stdin');
-    pipe = new EnvelopePipe(process.stdin);
+    pipe = new EnvelopePipe(process);
     reportActivity(process, clock, onActivity);
     deliver(pipe);
     const captured = captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });

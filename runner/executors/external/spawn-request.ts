@@ -23,7 +23,7 @@ export async function prepareProgram({ definition, action, stepId, run }: Progra
     definitionEnv: resolveEnv(definition, host),
     envSet: action.envSet,
   });
-  return { file: await findCommand(definition, env), args, env, cwd: null, stdin: 'pipe', channel: false };
+  return { file: await findCommand(definition, env), args, env, cwd: null, stdin: 'kernel_pipe', channel: false };
 }
 
 /** Resolves `$NAME` in the `env` of a definition. `env_set` is not resolved: a reference there could come from the text of an issue. */

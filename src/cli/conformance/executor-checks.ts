@@ -265,7 +265,7 @@ function judgeEnd({ status, wasAborted, envelopeWasRead, stderr, limitMs }: Obse
   if (status.code !== 0) {
     const lastWords = lastLine(stderr);
     const problem = `exited with code ${status.code}${lastWords === '' ? ' and wrote nothing to stderr' : `: ${lastWords}`}`;
-    return failed(problem, stderr.includes('/dev/stdin') ? NO_DEVICE : NEEDS_INPUT);
+    return failed(problem, NEEDS_INPUT);
   }
   if (!envelopeWasRead) {
     const action = 'Read stdin to its end before you do anything else: in a run this is AGENT_INVOCATION_FAILED.';
@@ -275,7 +275,6 @@ function judgeEnd({ status, wasAborted, envelopeWasRead, stderr, limitMs }: Obse
 }
 
 const NEEDS_INPUT = 'It must exit with 0 when it has done its work; if it needs a certain input, give --input.';
-const NO_DEVICE = 'Read descriptor 0 itself: its stdin is a socket, and /dev/stdin cannot be opened for one.';
 
 function judgeLeftovers(observation: Observation): Verdict {
   const { leftBehind } = observation;

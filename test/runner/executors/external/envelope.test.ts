@@ -168,7 +168,7 @@ const EXITS_EARLY = `
 
 test('S0-32 bytes that were written count as read, even when the stream breaks before its end is sent', async () => {
   const stdin = new Writable({ write: (_chunk, _encoding, taken) => taken(), final: () => {} });
-  const pipe = new EnvelopePipe(stdin);
+  const pipe = new EnvelopePipe({ stdin });
   pipe.end(Buffer.from('{}'));
   await setImmediate();
 
@@ -179,7 +179,7 @@ test('S0-32 bytes that were written count as read, even when the stream breaks b
 
 test('S0-32 bytes that were not written count as unread', async () => {
   const stdin = new Writable({ write: () => {} });
-  const pipe = new EnvelopePipe(stdin);
+  const pipe = new EnvelopePipe({ stdin });
   pipe.end(Buffer.from('{}'));
   await setImmediate();
 

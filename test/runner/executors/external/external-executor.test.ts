@@ -90,6 +90,37 @@ describe.each(forms)('with isolation %s', (form) => {
     await vi.waitFor(() => expect(pipes()).toBeLessThanOrEqual(before));
   });
 
+  test.each([
+    ['small', 10],
+    ['large', MIB],
+  ])('S0-31 a %s envelope can be read by opening /dev/stdin, also late', async (_, bytes) => {
+    const text = 'sleep 0.05; exec 5</dev/stdin; cat <&5 | wc -c';
+    const step = await externalStep({ isolation, definition: bash(text) });
+
+    const outcome = await step.run({ input: { padding: 'x'.repeat(bytes) } });
+
+    expect(outcome).toMatchObject({ state: 'success' });
+    const [{ data }] = step.audits as unknown as [{ data: { stdout: string } }];
+    expect(Number(data.stdout)).toBeGreaterThan(bytes);
+  });
+
+  test.runIf(isolation === 'none').each([129, 130, 137, 143, 255])(
+    'S0-35 exit code %i is a failure, not a signal',
+    async (code) => {
+      const step = await externalStep({ isolation, definition: bash(`cat >/dev/null; exit ${code}`) });
+
+      expect(await step.run()).toMatchObject({ state: 'failed', error: { code: 'AGENT_INVOCATION_FAILED' } });
+      expect(step.audits).toMatchObject([{ data: { exit_code: code, signal: null } }]);
+    },
+  );
+
+  test.each(['KILL', 'TERM', 'SEGV'])('S0-38 a child that is killed by SIG%s is cancelled', async (signal) => {
+    const step = await externalStep({ isolation, definition: bash(`cat >/dev/null; kill -${signal} $$; sleep 60`) });
+
+    expect(await step.run()).toMatchObject({ state: 'cancelled', error: { code: 'AGENT_CANCELLED' } });
+    expect(step.audits).toMatchObject([{ data: { exit_code: null, signal: `SIG${signal}` } }]);
+  });
+
   test('S0-33 a child that writes to its own stdin without end does no harm', async () => {
     const step = await externalStep({ isolation, definition: bash('head -c 10000000 /dev/zero >&0; cat >/dev/null') });
 
