@@ -1,17 +1,9 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { Socket } from 'node:net';
-import type { Writable } from 'node:stream';
 import type { execa } from 'execa';
 import { BatonError } from '../../src/domain/errors.js';
+import type { InputPipe } from './process.js';
 import { type StartedProcess, SYSTEM_PATH, startProcess } from './start-process.js';
-
-/** Our side of a child's stdin that is a pipe. The caller closes it. */
-export interface InputPipe {
-  readonly writable: Writable;
-  /** Whether bytes were left in the pipe. Call it when no process of the child is left; the bytes are gone afterwards. */
-  hasUnread(): boolean;
-  close(): void;
-}
 
 interface OpenedPipe extends InputPipe {
   /** The descriptor for the child. */

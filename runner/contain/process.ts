@@ -1,6 +1,5 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
 import type { Clock } from '../../src/domain/clock.js';
-import type { InputPipe } from './input-pipe.js';
 import type { ProcessIdentity } from './proc-table.js';
 
 /** A shell script or a program, and how it is started. */
@@ -70,6 +69,14 @@ export interface ContainedProcess {
    * the command live on until then.
    */
   stop(ladder?: Partial<StopLadder>): Promise<StopResult>;
+}
+
+/** Our side of a child's stdin that is a pipe. The caller closes it. */
+export interface InputPipe {
+  readonly writable: Writable;
+  /** Whether bytes were left in the pipe. Call it when no process of the child is left; the bytes are gone afterwards. */
+  hasUnread(): boolean;
+  close(): void;
 }
 
 export interface ExitStatus {

@@ -5,9 +5,9 @@ const PREVIEW_BYTES = 1_000;
 const MAX_TEXTS = 4;
 
 /**
- * The part of an output that later steps see. Texts longer than `maxBytes` are cut and marked by a member beside them
- * (`stdout_truncated: true`). An output that is still too large is replaced by its beginning. The transcript keeps the whole output.
- * Pure; the result survives a round trip through JSON.
+ * The part of an output that later steps see. Texts longer than `maxBytes` are cut. A member of an object is marked by a member beside it
+ * (`stdout_truncated: true`); a bare text, or one in a list, by its last line. An output that is still too large is replaced by its
+ * beginning. The transcript keeps the whole output. Pure; the result survives a round trip through JSON.
  */
 export function cutOutput(output: unknown, maxBytes: number): Json {
   const whole = toJson(output);
@@ -58,19 +58,24 @@ function toJson(value: unknown): Json {
 }
 
 function cutTexts(value: Json, maxBytes: number): Json {
-  if (typeof value === 'string') return headOf(value, maxBytes);
+  if (typeof value === 'string') return markedHeadOf(value, maxBytes);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => cutTexts(item as Json, maxBytes));
-  const entries = Object.entries(value as JsonObject).flatMap(([key, item]): [string, Json][] => {
-    const cut = cutTexts(item, maxBytes);
-    return typeof item === 'string' && cut !== item
-      ? [
-          [key, cut],
-          [`${key}_truncated`, true],
-        ]
-      : [[key, cut]];
-  });
-  return Object.fromEntries(entries);
+  const members: [string, Json][] = [];
+  const marks: [string, Json][] = [];
+  for (const [key, item] of Object.entries(value as JsonObject)) {
+    const cut = typeof item === 'string' ? headOf(item, maxBytes) : cutTexts(item, maxBytes);
+    members.push([key, cut]);
+    if (typeof item === 'string' && cut !== item) marks.push([`${key}_truncated`, true]);
+  }
+  // Last, because the output can have such a member itself, with the value of the service.
+  return Object.fromEntries([...members, ...marks]);
+}
+
+function markedHeadOf(text: string, maxBytes: number): string {
+  const head = headOf(text, maxBytes);
+  if (head === text) return text;
+  return `${head}\n[truncated: ${Buffer.byteLength(head)} of ${Buffer.byteLength(text)} bytes]`;
 }
 
 /** Cuts between characters. */

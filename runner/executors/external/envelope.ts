@@ -3,9 +3,16 @@ import { type Clock, TimeLimit } from '../../../src/domain/clock.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import type { Issue } from '../../../src/domain/issue.js';
 import type { Json, JsonObject } from '../../../src/domain/json.js';
-import type { ExternalAction } from '../../../src/domain/steps/plan.js';
-import type { InputPipe } from '../../contain/input-pipe.js';
-import type { ContainedProcess } from '../../contain/process.js';
+import {
+  type Action,
+  type ActionStep,
+  allSteps,
+  type ExternalAction,
+  type Step,
+} from '../../../src/domain/steps/plan.js';
+import type { ContainedProcess, InputPipe } from '../../contain/process.js';
+import type { StepFacts } from '../executor.js';
+import { nonBlank } from './spawn-request.js';
 
 /**
  * The JSON that an executor reads from stdin, version 1. Optional members may be added; a changed meaning needs version 2.
@@ -46,6 +53,7 @@ interface Job {
 interface JobStep {
   readonly target_type: 'activity';
   readonly target_id: string;
+  /** The executor of the step: an external one by its name, an agent service by the id of the agent, others by their kind. */
   readonly agent_cli: string;
   readonly model?: string;
   readonly timeout_seconds?: number;
@@ -63,9 +71,11 @@ interface Task {
   readonly repo_root: string | null;
 }
 
+type EnvelopeStep = Pick<StepFacts, 'id' | 'timeoutMs' | 'idempotencyKey'>;
+
 export interface EnvelopeInput {
-  readonly stepId: string;
-  readonly action: Pick<ExternalAction, 'description' | 'inputSchema' | 'outputSchema' | 'input' | 'memory'>;
+  readonly step: EnvelopeStep;
+  readonly action: ExternalAction;
   readonly skills: readonly Skill[];
   /** `null` outside a run. */
   readonly job: Job | null;
@@ -73,16 +83,16 @@ export interface EnvelopeInput {
   readonly task: Task | null;
 }
 
-export function buildEnvelope({ stepId, action, skills, job, task }: EnvelopeInput): Envelope {
+export function buildEnvelope({ step, action, skills, job, task }: EnvelopeInput): Envelope {
   return {
     schemaVersion: 1,
     activity: {
-      id: stepId,
+      id: step.id,
       spec_type: 'external',
       description: action.description,
       input_schema_json: action.inputSchema,
       output_schema_json: action.outputSchema,
-      spec_config: {},
+      spec_config: specConfigOf(action, step),
     },
     input: action.input,
     skills,
@@ -92,23 +102,41 @@ export function buildEnvelope({ stepId, action, skills, job, task }: EnvelopeInp
   };
 }
 
-interface JobFacts {
-  readonly runId: string;
-  readonly stepId: string;
-  readonly executor: string;
-  readonly model: string | null;
-  readonly timeoutMs: number | null;
+/** The configuration of a step as an activity has it, without what the envelope has elsewhere. Pure. */
+function specConfigOf(action: ExternalAction, { timeoutMs, idempotencyKey }: EnvelopeStep): JsonObject {
+  return {
+    executor: action.executor,
+    ...(nonBlank(action.model) === null ? {} : { model: action.model }),
+    ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
+    ...(idempotencyKey === null ? {} : { idempotency_key: idempotencyKey }),
+    tools: [...action.tools],
+    allowed_programs: [...action.allowedPrograms],
+    skills: [...action.skills],
+    env_set: { ...action.envSet },
+  };
 }
 
-export function jobOf({ runId, stepId, executor, model, timeoutMs }: JobFacts): Job {
-  const step: JobStep = {
+/** The run with all its steps in the order of the file. Pure. */
+export function jobOf(runId: string, steps: readonly Step[]): Job {
+  const actions = [...allSteps(steps)].filter((step) => step.shape === 'action');
+  return { id: runId, state: 'running', steps: actions.map(jobStep) };
+}
+
+export function jobStep({ id, action, timeoutMs }: Pick<ActionStep, 'id' | 'action' | 'timeoutMs'>): JobStep {
+  const model = 'model' in action ? nonBlank(action.model) : null;
+  return {
     target_type: 'activity',
-    target_id: stepId,
-    agent_cli: executor,
+    target_id: id,
+    agent_cli: executorName(action),
     ...(model === null ? {} : { model }),
     ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
   };
-  return { id: runId, state: 'running', steps: [step] };
+}
+
+function executorName(action: Action): string {
+  if (action.kind === 'external') return action.executor;
+  if (action.kind !== 'agent') return action.kind;
+  return action.backend === 'cli' ? 'codex' : action.agent;
 }
 
 interface TaskFacts {

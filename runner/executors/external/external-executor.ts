@@ -10,7 +10,7 @@ import type { ContainedProcess, StopLadder } from '../../contain/process.js';
 import type { Executor, Program, StepContext } from '../executor.js';
 import { buildEnvelope, EnvelopePipe, jobOf, taskOf } from './envelope.js';
 import { readSkills } from './read-skills.js';
-import { nonBlank, prepareProgram } from './spawn-request.js';
+import { prepareProgram } from './spawn-request.js';
 
 /**
  * Runs steps of `kind: external`: spawn → one JSON object on stdin → exit code. All checks happen before the spawn, and the process tree
@@ -47,7 +47,7 @@ function definitionOf({ executor }: ExternalAction, { workflow }: StepContext): 
   if (definition !== undefined) return definition;
   const known = Object.keys(executors);
   const defined = known.length === 0 ? 'none is defined' : `defined: ${known.join(', ')}`;
-  const message = `there is no executor ${JSON.stringify(executor)} (${defined}): define it under \`executors:\` in ${workflow.path}, or in a file of .baton/executors`;
+  const message = `there is no executor ${JSON.stringify(executor)} (${defined}): define it under \`executors:\` in ${workflow.path}, or in a file of .baton/executors; \`baton executor list\` shows all`;
   throw new BatonError('EXECUTOR_NOT_FOUND', message);
 }
 
@@ -59,9 +59,8 @@ async function prepare(
   const { issue, config, workspace, runId, step, workflow } = context;
   const task = taskOf(action.input, { issue, trackerKind: config.tracker.kind, workspace });
   const skills = await readSkills(action.skills, workflow.dir);
-  const model = nonBlank(action.model);
-  const job = jobOf({ runId, stepId: step.id, executor: action.executor, model, timeoutMs: step.timeoutMs });
-  const envelope = JSON.stringify(buildEnvelope({ stepId: step.id, action, skills, job, task }));
+  const job = jobOf(runId, workflow.plan.steps);
+  const envelope = JSON.stringify(buildEnvelope({ step, action, skills, job, task }));
 
   const stateDir = await stateFolder(context.tmpDir);
   const root = config.runtime.env === 'allowlist' ? workflow.dir : null;

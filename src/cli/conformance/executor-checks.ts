@@ -1,11 +1,17 @@
 import type { ContainedProcess } from '../../../runner/contain/process.js';
 import type { Program, StepContext } from '../../../runner/executors/executor.js';
-import { buildEnvelope, type Envelope, type EnvelopePipe, jobOf } from '../../../runner/executors/external/envelope.js';
+import {
+  buildEnvelope,
+  type Envelope,
+  type EnvelopePipe,
+  jobOf,
+  jobStep,
+} from '../../../runner/executors/external/envelope.js';
 import { type ChildReport, runChild } from '../../../runner/executors/external/external-executor.js';
 import { prepareProgram, type RunFacts } from '../../../runner/executors/external/spawn-request.js';
 import type { Clock } from '../../domain/clock.js';
 import { assertNever, type JsonObject } from '../../domain/json.js';
-import type { ExecutorDefinition } from '../../domain/steps/plan.js';
+import type { ExecutorDefinition, ExternalAction } from '../../domain/steps/plan.js';
 import { type Check, type CheckResult, failed, info, passed, runChecks, type Verdict } from './checks.js';
 
 /** Everything that the checks need from outside. */
@@ -208,13 +214,15 @@ class ExecutorBench {
   }
 
   #envelope(): Envelope {
-    const stepId = 'conformance';
     const { run, workspace } = this.#host;
     const { input, limitMs } = this.#options;
-    const executor = this.#definition.name;
-    const job = jobOf({ runId: run.id, stepId, executor, model: null, timeoutMs: limitMs });
+    const step = { id: 'conformance', timeoutMs: limitMs, idempotencyKey: null };
     const description = 'A conformance check: only the behaviour of the executor counts.';
-    const action = { description, inputSchema: {}, outputSchema: {}, input, memory: {} };
+    const action: ExternalAction = {
+      ...{ kind: 'external', executor: this.#definition.name, model: null, envSet: {}, description },
+      ...{ tools: [], allowedPrograms: [], skills: [], memory: {}, inputSchema: {}, outputSchema: {}, input },
+    };
+    const job = { ...jobOf(run.id, []), steps: [jobStep({ ...step, action })] };
     const task = {
       id: run.taskId ?? 'conformance',
       title: 'Conformance check',
@@ -226,7 +234,7 @@ class ExecutorBench {
       workspace_path: workspace,
       repo_root: null,
     };
-    return buildEnvelope({ stepId, action, skills: [], job, task });
+    return buildEnvelope({ step, action, skills: [], job, task });
   }
 }
 

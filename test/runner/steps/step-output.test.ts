@@ -9,6 +9,20 @@ describe('the part of an output that later steps see', () => {
     expect(output).toEqual({ stdout: 'x'.repeat(100), stdout_truncated: true, exit_code: 0 });
   });
 
+  test('S4-25 a bare text over the limit, and one in a list, is cut and marked by its last line', () => {
+    const cut = `${'x'.repeat(65_536)}\n[truncated: 65536 of 200000 bytes]`;
+
+    expect(cutOutput('x'.repeat(200_000), 65_536)).toBe(cut);
+    expect(cutOutput(['a', ['x'.repeat(200_000)]], 65_536)).toEqual(['a', [cut]]);
+  });
+
+  test('S4-25 the mark wins over a member of the same name in the output', () => {
+    expect(cutOutput({ stdout: 'x'.repeat(500), stdout_truncated: false }, 100)).toEqual({
+      stdout: 'x'.repeat(100),
+      stdout_truncated: true,
+    });
+  });
+
   test('texts deep inside are cut too', () => {
     expect(cutOutput({ a: ['y', { c: 'x'.repeat(300) }] }, 150)).toEqual({
       a: ['y', { c: 'x'.repeat(150), c_truncated: true }],
@@ -31,7 +45,7 @@ describe('the part of an output that later steps see', () => {
   });
 
   test('a text is cut between characters', () => {
-    expect(cutOutput('€'.repeat(100), 10)).toBe('€€€');
+    expect(cutOutput({ text: '€'.repeat(100) }, 20)).toEqual({ text: '€€€€€€', text_truncated: true });
   });
 
   test('S4-17 values that JSON does not know are dropped', () => {

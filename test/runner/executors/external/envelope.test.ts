@@ -10,22 +10,28 @@ import {
   taskOf,
 } from '../../../../runner/executors/external/envelope.js';
 import type { JsonObject } from '../../../../src/domain/json.js';
+import type { ActionStep } from '../../../../src/domain/steps/plan.js';
 import { issue } from '../../../support/builders.js';
 import { forms, realClock } from '../../contain/workbench.js';
 import { action, bash, externalStep } from './external-step.js';
 
 const ISSUE = issue({ id: 'abc', identifier: 'ABC-1', title: 'Make it so', description: 'Now.' });
 const FACTS = { issue: ISSUE, trackerKind: 'linear', workspace: '/work/ABC-1' };
-const JOB = { runId: 'run_1', stepId: 'publish', executor: 'acme', model: 'm-big', timeoutMs: 1_800_000 };
+const STEP = { id: 'publish', timeoutMs: 1_800_000, idempotencyKey: null };
+const actionStep = (id: string, changes: Partial<ActionStep> = {}): ActionStep => ({
+  ...{ shape: 'action', id, place: 'WORKFLOW.md:1:1', when: null, outputTo: null, retry: null },
+  ...{ timeoutMs: null, idempotencyKey: null, action: action(), ...changes },
+});
 
 const envelope = (parts: Partial<EnvelopeInput> = {}) =>
-  buildEnvelope({ stepId: 'publish', action: action(), skills: [], job: null, task: null, ...parts });
+  buildEnvelope({ step: STEP, action: action(), skills: [], job: null, task: null, ...parts });
 
 test('S0-19 S0-20 S0-21 S0-25 S0-26 S0-27 S0-28 S0-65 version 1 has exactly these members in this order', () => {
   const input = { task_id: 'abc', summary: 'done' };
   const given = action({ input, description: 'Publishes', inputSchema: { type: 'object' }, memory: { seen: [1] } });
 
-  const built = envelope({ action: given, job: jobOf(JOB), task: taskOf(input, FACTS) });
+  const step = actionStep('publish', { action: action({ model: 'm-big' }), timeoutMs: 1_800_000 });
+  const built = envelope({ action: given, job: jobOf('run_1', [step]), task: taskOf(input, FACTS) });
 
   expect(JSON.stringify(built, null, 1)).toBe(
     JSON.stringify(
@@ -37,7 +43,14 @@ test('S0-19 S0-20 S0-21 S0-25 S0-26 S0-27 S0-28 S0-65 version 1 has exactly thes
           description: 'Publishes',
           input_schema_json: { type: 'object' },
           output_schema_json: {},
-          spec_config: {},
+          spec_config: {
+            executor: 'acme',
+            timeout_seconds: 1800,
+            tools: [],
+            allowed_programs: [],
+            skills: [],
+            env_set: {},
+          },
         },
         input: { task_id: 'abc', summary: 'done' },
         skills: [],
@@ -80,10 +93,55 @@ test('S0-22 S0-24 S0-25 S0-27 S0-30 outside a run there is no job and no task, a
   expect(built).toMatchObject({ input: {}, skills: [], memory: {} });
 });
 
-test('S0-26 S0-30 a job without model and time limit omits both', () => {
-  const { steps } = jobOf({ ...JOB, model: null, timeoutMs: null });
+test('S0-26 S0-30 a step of a job without model and time limit omits both', () => {
+  const { steps } = jobOf('run_1', [actionStep('publish')]);
 
   expect(steps).toEqual([{ target_type: 'activity', target_id: 'publish', agent_cli: 'acme' }]);
+});
+
+test('S0-26 a job has all steps of the run, those inside of other steps too, in the order of the file', () => {
+  const agent = { kind: 'agent', backend: 'cli', prompt: { kind: 'body' }, maxTurns: 1, session: null } as never;
+  const llm = { kind: 'llm', model: 'm-small', prompt: '', maxTokens: null, temperature: null, stop: null } as const;
+  const shape = { place: '', when: null, outputTo: null, join: 'all' } as const;
+  const parallel = {
+    ...shape,
+    shape: 'parallel',
+    id: 'both',
+    branches: [[actionStep('b')], [actionStep('c')]],
+  } as const;
+
+  const { steps } = jobOf('run_1', [
+    actionStep('a', { action: agent }),
+    parallel,
+    actionStep('d', { action: llm, timeoutMs: 5_000 }),
+  ]);
+
+  expect(steps.map(({ target_id, agent_cli }) => `${target_id} ${agent_cli}`)).toEqual([
+    'a codex',
+    'b acme',
+    'c acme',
+    'd llm',
+  ]);
+  expect(steps[3]).toMatchObject({ model: 'm-small', timeout_seconds: 5 });
+});
+
+test('S0-21 the configuration of the step is in spec_config', () => {
+  const given = action({
+    ...{ model: 'm-big', tools: ['git'], allowedPrograms: ['make'], skills: ['a.md'], envSet: { STAGE: 'prod' } },
+  });
+
+  const { activity } = envelope({ action: given, step: { ...STEP, idempotencyKey: 'AB-1' } });
+
+  expect(activity.spec_config).toEqual({
+    executor: 'acme',
+    model: 'm-big',
+    timeout_seconds: 1800,
+    idempotency_key: 'AB-1',
+    tools: ['git'],
+    allowed_programs: ['make'],
+    skills: ['a.md'],
+    env_set: { STAGE: 'prod' },
+  });
 });
 
 describe('S0-27 the task', () => {

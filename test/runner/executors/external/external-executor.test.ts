@@ -24,9 +24,9 @@ describe.each(forms)('with isolation %s', (form) => {
     expect(text).toBe(JSON.stringify(JSON.parse(text)));
     expect(JSON.parse(text)).toMatchObject({
       schemaVersion: 1,
-      activity: { id: 'publish', spec_type: 'external' },
+      activity: { id: 'publish', spec_type: 'external', spec_config: { model: 'm-big', timeout_seconds: 60 } },
       input: { task_id: 'AB-1', text: 'ü\u2028"\n' },
-      job: { id: 'run-1', steps: [{ agent_cli: 'acme', model: 'm-big', timeout_seconds: 60 }] },
+      job: { id: 'run-1', steps: [{ target_id: 'agent', agent_cli: 'codex' }] },
       task: { id: 'id-1', workspace_path: step.workspace, external_refs: [{ system: 'memory', id: 'AB-1' }] },
     });
   });
