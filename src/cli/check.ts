@@ -27,6 +27,7 @@ import type { CheckContext, WorkflowText } from './check/finding.js';
 import { exitCodeOf, type Finding, painter, reporter, type Summary, textOf } from './check/finding.js';
 import { hookFindings, syntaxFindings } from './check/hook-findings.js';
 import { notifyFindings } from './check/notify-findings.js';
+import { postureFindings } from './check/posture.js';
 import { trackerFindings } from './check/tracker-findings.js';
 import { loadErrors, loadWarnings, promptFindings, stepFindings } from './check/workflow-findings.js';
 import type { Io } from './io.js';
@@ -127,7 +128,18 @@ async function inspectEnvironment(base: CheckContext, stateDir: string): Promise
   ]);
   const hooks = [...(await hookFindings(context, agent.shell)), ...(await notifyFindings(context))];
   const isolation = found.length > 0 ? found : isolationFindings(context);
-  const all = [riskFindings(context), steps, agent.findings, tracker.findings, hooks, isolation, profiles, workspaces];
+  const posture = postureFindings(context);
+  const all = [
+    riskFindings(context),
+    steps,
+    agent.findings,
+    tracker.findings,
+    hooks,
+    isolation,
+    profiles,
+    workspaces,
+    posture,
+  ];
   const { maxConcurrentAgents } = base.loaded.workflow.config.agent;
   const { active, eligible } = tracker;
   return { findings: all.flat(), counts: { active, eligible, at_a_time: maxConcurrentAgents } };

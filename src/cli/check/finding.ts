@@ -11,7 +11,17 @@ import type { KeyPath } from '../../workflow/positions.js';
 import type { Io } from '../io.js';
 
 /** The groups of findings, in the order of the output. */
-const GROUPS = ['Workflow', 'Steps', 'Agent', 'Tracker', 'Hooks', 'Notifications', 'Isolation', 'Workspaces'] as const;
+const GROUPS = [
+  'Workflow',
+  'Steps',
+  'Agent',
+  'Tracker',
+  'Hooks',
+  'Notifications',
+  'Isolation',
+  'Workspaces',
+  'Posture',
+] as const;
 export type Group = (typeof GROUPS)[number];
 
 /** A result of `check`. A note without advice is good news, or an issue that would not start (`not_…`). */
@@ -104,8 +114,8 @@ function entryOf(finding: Finding, paint: Paint): string {
 
 function markOf({ level, code, advice }: Finding, paint: Paint): string {
   if (level === 'error') return paint('red', '✗');
-  // An issue that would not start is neither good news nor a fault.
-  if (code.startsWith('not_')) return paint('dim', '·');
+  // An issue that would not start, and the posture, are neither good news nor a fault.
+  if (/^(?:not|posture)_/.test(code)) return paint('dim', '·');
   return level === 'warning' || advice !== null ? paint('yellow', '!') : paint('green', '✓');
 }
 

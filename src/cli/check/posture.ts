@@ -1,0 +1,112 @@
+import type { Containment } from '../../../runner/contain/process.js';
+import { usesProfile } from '../../../runner/executors/codex/thread-config.js';
+import type { AgentConfig, Config } from '../../domain/config.js';
+import type { Json } from '../../domain/json.js';
+import { allSteps, type Plan } from '../../domain/steps/plan.js';
+import { counted, formatTokens } from '../../text/format-numbers.js';
+import { type CheckContext, type Finding, reporter } from './finding.js';
+
+/** What agents can read, write, reach and spend with these settings on this machine, and who can start them: one line each. */
+export function postureFindings({ file, at, loaded, containment }: CheckContext): Finding[] {
+  const { config, plan } = loaded.workflow;
+  const report = reporter('Posture', file);
+  const agents = agentsOf(plan, config);
+  const lines = {
+    read: readable(agents, config, containment.kind),
+    write: writable(agents),
+    reach: reachable(agents, config),
+    spend: spendable(config.agent),
+    start: starters(config.tracker),
+  };
+  const places = {
+    read: ['codex', 'readable'],
+    write: ['codex', 'thread_sandbox'],
+    reach: ['codex', 'web_search'],
+    spend: ['agent', 'max_tokens_per_issue'],
+    start: ['tracker', 'trust'],
+  };
+  return Object.entries(lines).map(([name, text]) =>
+    report('note', `posture_${name}`, at(places[name as keyof typeof places]), `${name}: ${text}`),
+  );
+}
+
+interface Agents {
+  /** Codex with Baton's own permission profile, which restricts reading. */
+  readonly isConfined: boolean;
+  /** What a sandbox of Codex without network lets agents write; null: another sandbox. */
+  readonly writable: string | null;
+  /** Kinds of steps whose programs run as the user, without a sandbox. */
+  readonly unconfinedSteps: readonly string[];
+}
+
+const WRITABLE = new Map<Json, string>([
+  ['workspace-write', 'their own workspace and TMPDIR'],
+  ['read-only', 'nothing'],
+]);
+const UNCONFINED = ['external', 'capability'];
+
+function agentsOf({ steps }: Plan, { codex }: Config): Agents {
+  const kinds = [...allSteps(steps)].flatMap((step) => (step.shape === 'action' ? [step.action.kind] : []));
+  const isConfined = usesProfile(codex);
+  const sandbox = isConfined ? 'workspace-write' : codex.turnSandboxPolicy === null ? codex.threadSandbox : null;
+  return {
+    isConfined,
+    writable: WRITABLE.get(sandbox) ?? null,
+    unconfinedSteps: UNCONFINED.filter((kind) => kinds.includes(kind as (typeof kinds)[number])),
+  };
+}
+
+function readable(agents: Agents, { codex }: Config, isolation: Containment['kind']): string {
+  const all =
+    isolation === 'pidns'
+      ? 'everything that your user can read, except the state of Baton'
+      : 'everything that your user can read, the state and the environment of Baton included';
+  const confined = ['the system, toolchains, their own workspace and TMPDIR', ...codex.readable].join(', ');
+  return withSteps(agents, agents.isConfined ? confined : all, all);
+}
+
+function writable(agents: Agents): string {
+  const all = 'everything that your user can write';
+  return withSteps(agents, agents.writable ?? all, all);
+}
+
+function reachable(agents: Agents, { tracker, codex }: Config): string {
+  const { raw_tool: rawTool = false } = tracker.provider;
+  const tools = [
+    'their model',
+    'their own issue',
+    ...(rawTool === false ? [] : [`the API of the tracker (raw_tool: ${rawTool})`]),
+    ...(codex.webSearch ? ['web search'] : []),
+    ...codex.mcpServers.map((name) => `the MCP server ${name}`),
+  ].join(', ');
+  return withSteps(
+    agents,
+    agents.writable === null ? `what their sandbox allows; ${tools}` : `no network; ${tools}`,
+    'the network',
+  );
+}
+
+/** Agents, then the steps without a sandbox, when they differ. */
+function withSteps({ unconfinedSteps }: Agents, agents: string, steps: string): string {
+  if (agents === steps || unconfinedSteps.length === 0) return agents;
+  return `${agents}; ${unconfinedSteps.join(' and ')} steps: ${steps}`;
+}
+
+function spendable({ maxTokensPerIssue, maxTokensPerDay, maxConcurrentAgents }: AgentConfig): string {
+  const budget = (tokens: number | null, of: string) =>
+    tokens === null ? [] : [`${formatTokens(tokens)} tokens ${of}`];
+  const budgets = [...budget(maxTokensPerIssue, 'per issue'), ...budget(maxTokensPerDay, 'per day')];
+  const limit = budgets.length === 0 ? 'tokens without limit' : budgets.join(', ');
+  return `${limit}, ${counted(maxConcurrentAgents, 'agent')} at a time`;
+}
+
+/** Only members, on a forge, where everybody can write issues. */
+const MEMBERS_BY_DEFAULT = ['github', 'gitlab'];
+
+function starters({ kind, trust, requiredLabels }: Config['tracker']): string {
+  const rule = trust ?? (MEMBERS_BY_DEFAULT.includes(kind) ? 'members' : 'anyone');
+  const who =
+    rule === 'members' ? 'members' : rule === 'anyone' ? `anyone who can write issues in ${kind}` : rule.join(', ');
+  const labels = requiredLabels.length === 0 ? '' : `, on issues with the label ${requiredLabels.join(' and ')}`;
+  return `${who}${labels}`;
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest';
+import { postureFindings } from '../../../src/cli/check/posture.js';
+import { startFakeGithub } from '../../support/trackers/fake-github.js';
+import { contextFor, type Given } from './tracker-context.js';
+
+async function posture(given: Given = {}, isolation: 'pidns' | 'none' = 'pidns') {
+  const context = await contextFor(await startFakeGithub(), given);
+  const findings = postureFindings({ ...context, containment: { ...context.containment, kind: isolation } as never });
+  return Object.fromEntries(findings.map(({ code, message }) => [code.replace('posture_', ''), message]));
+}
+
+describe('the posture', () => {
+  test('of the defaults is five lines', async () => {
+    expect(await posture()).toMatchInlineSnapshot(`
+      {
+        "reach": "reach: no network; their model, their own issue",
+        "read": "read: the system, toolchains, their own workspace and TMPDIR",
+        "spend": "spend: 10M tokens per issue, 10 agents at a time",
+        "start": "start: members, on issues with the label go",
+        "write": "write: their own workspace and TMPDIR",
+      }
+    `);
+  });
+
+  test.each([
+    ['danger-full-access', 'write: everything that your user can write'],
+    ['workspace-write', 'write: their own workspace and TMPDIR'],
+    ['read-only', 'write: nothing'],
+  ])('says that %s does not restrict reading, and what it does to writing', async (sandbox, writing) => {
+    const { read, write } = await posture({ rest: `codex: { thread_sandbox: ${sandbox} }\n` });
+    expect(read).toContain('everything that your user can read');
+    expect(write).toBe(writing);
+  });
+
+  test('says that without namespaces the state of Baton can be read too', async () => {
+    const { read } = await posture({ rest: 'codex: { thread_sandbox: danger-full-access }\n' }, 'none');
+    expect(read).toContain('the state and the environment of Baton included');
+  });
+
+  test('names what the settings open', async () => {
+    const rest =
+      'codex: { readable: [/srv/data], web_search: true, mcp_servers: [docs] }\nagent: { max_tokens_per_issue: 0 }\n';
+    const tracker = { trust: 'anyone', required_labels: [] };
+    const { read, reach, spend, start } = await posture({ rest, tracker, provider: { raw_tool: true } });
+    expect(read).toContain('/srv/data');
+    expect(reach).toMatch(/raw_tool.*web search.*docs/);
+    expect(spend).toContain('without limit');
+    expect(start).toContain('anyone');
+  });
+});
