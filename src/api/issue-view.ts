@@ -7,7 +7,7 @@ import { assertNever } from '../domain/json.js';
 import { isoTime } from '../text/format-time.js';
 import { startObstacle } from '../text/rules.js';
 import { explainRules } from './explain.js';
-import type { IssueView, RunView } from './schemas.js';
+import type { IssueView, RecentEvent, RunView } from './schemas.js';
 import {
   askingEntry,
   budgetOf,
@@ -26,15 +26,20 @@ export interface IssuePast {
   /** Its runs, newest first. */
   readonly records: readonly RunRecord[];
   readonly seen: (runId: string) => LastSeen | null;
-  readonly hasTranscript: (runId: string) => boolean;
+  /** The path of the transcript of a run; null when there is none. */
+  readonly transcript: (runId: string) => string | null;
+  /** The folder that the issue has, or would get; null: its identifier cannot name one. */
+  readonly workspace: string | null;
+  /** What happened last, the newest first. */
+  readonly events: readonly RecentEvent[];
 }
 
 /** The answer to `GET /api/v1/<identifier>`; `null` when the issue is neither claimed, nor a candidate, nor has had a run. */
 export function issueView(state: State, now: Instant, name: string, past: IssuePast): IssueView | null {
   const { issue = null, claim = null } = findKnownIssue(state, name) ?? {};
-  const history = past.records.map((record) => runView(record, past.hasTranscript(record.runId)));
+  const history = past.records.map((record) => runView(record, past.transcript(record.runId) !== null));
   const done = findFinishedIssue(state, name);
-  if (!issue) return leftView(state, now, past.records[0], done, history);
+  if (!issue) return leftView(state, now, past, done, history);
   return {
     ...issueFields(issue),
     generated_at: isoTime(now.wallMs),
@@ -51,6 +56,7 @@ export function issueView(state: State, now: Instant, name: string, past: IssueP
     ...standing(state, now, issue, claim, past),
     rules: explainRules(state, now, issue, claim),
     history,
+    ...symphonyFields(issue.identifier, claim, past),
   };
 }
 
@@ -95,10 +101,11 @@ function standing(state: State, now: Instant, issue: Issue, claim: Claim | null,
 function leftView(
   state: State,
   now: Instant,
-  newest: RunRecord | undefined,
+  past: IssuePast,
   done: FinishedIssue | null,
   history: RunView[],
 ): IssueView | null {
+  const [newest] = past.records;
   const known = done ?? newest;
   if (!known) return null;
   const { issueId, identifier, title } = known;
@@ -120,7 +127,47 @@ function leftView(
     done: done && doneEntry(done),
     rules: [],
     history,
+    ...symphonyFields(identifier, null, past),
   };
+}
+
+const MAX_LOGS = 10;
+
+/** The fields that the specification of OpenAI's Symphony suggests besides ours, for tools that are written for it. */
+function symphonyFields(
+  identifier: string,
+  claim: Claim | null,
+  { records, transcript, workspace, events }: IssuePast,
+): Pick<IssueView, 'workspace' | 'attempts' | 'logs' | 'recent_events' | 'last_error' | 'tracked'> {
+  const attempt = attemptOf(claim) ?? 0;
+  const logs = records.flatMap(({ runId, number }) => {
+    const path = transcript(runId);
+    const url = `/api/v1/issues/${encodeURIComponent(identifier)}/transcript?run=${encodeURIComponent(runId)}`;
+    return path === null ? [] : [{ label: `run ${number}`, path, url }];
+  });
+  return {
+    workspace: workspace === null ? null : { path: workspace },
+    attempts: { restart_count: Math.max(attempt - 1, 0), current_retry_attempt: attempt },
+    logs: { codex_session_logs: logs.slice(0, MAX_LOGS) },
+    recent_events: [...events],
+    last_error: lastError(claim, records),
+    tracked: {},
+  };
+}
+
+/** As templates get it; of a parked issue the failures so far. */
+function attemptOf(claim: Claim | null): number | null {
+  if (claim === null) return null;
+  const { status } = claim;
+  if (status.kind === 'running') return status.run.attempt;
+  return status.kind === 'waiting' ? status.attempt : claim.failures;
+}
+
+/** Why the issue waits or is parked, else the failure of its last run that ended. */
+function lastError(claim: Claim | null, records: readonly RunRecord[]): string | null {
+  if (claim?.status.kind === 'parked') return claim.status.message;
+  if (claim?.status.kind === 'waiting' && claim.status.error) return claim.status.error.message;
+  return records.find(({ end }) => end !== null)?.end?.message ?? null;
 }
 
 function runView(record: RunRecord, hasTranscript: boolean): RunView {

@@ -171,6 +171,8 @@ const runShape = z.strictObject({
 });
 
 /** `GET /api/v1/<identifier>`. */
+const recentEventShape = z.strictObject({ at: textOrNull, event: text, message: text });
+
 export const issueShape = z.strictObject({
   ...issueFields,
   generated_at: timeOrNull,
@@ -195,6 +197,13 @@ export const issueShape = z.strictObject({
   rules: z.array(ruleShape),
   /** The newest first, at most 50. */
   history: z.array(runShape),
+  // As the specification of OpenAI's Symphony suggests them.
+  workspace: z.strictObject({ path: text }).nullable(),
+  attempts: z.strictObject({ restart_count: count, current_retry_attempt: count }),
+  logs: z.strictObject({ codex_session_logs: z.array(z.strictObject({ label: text, path: text, url: text })) }),
+  recent_events: z.array(recentEventShape),
+  last_error: textOrNull,
+  tracked: z.strictObject({}),
 });
 
 /** One event of a run. */
@@ -242,6 +251,7 @@ export const statsShape = z.strictObject({
 
 export type RuleView = z.infer<typeof ruleShape>;
 export type RunView = z.infer<typeof runShape>;
+export type RecentEvent = z.infer<typeof recentEventShape>;
 export type IssueView = z.infer<typeof issueShape>;
 export type TimelineEntry = z.infer<typeof timelineEntryShape>;
 export type PlanStep = z.infer<typeof planStepShape>;

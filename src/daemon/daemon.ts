@@ -34,10 +34,8 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
 }
 
 /** Opens all resources in order, starts the core, and closes everything in reverse when the core or a fault ends it. Throws `BatonError`. */
-async function openDaemon(
-  options: DaemonOptions,
-  { stateLock, locks, refused, onReopening }: LifetimeLinks,
-): Promise<Lifetime> {
+async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Promise<Lifetime> {
+  const { stateLock, locks, refused, onReopening } = lifetime;
   const { env, log, redactor } = options;
   compilePrompts(options.loaded.workflow);
   const clock = createClock();
@@ -76,7 +74,7 @@ async function openDaemon(
     });
     loop = core;
     const links = { resources, reopening, versions, watcher, dispatch, state: () => core.state };
-    const status = await stack.open('status', () => createStatus(options, links));
+    const status = await stack.open('status', () => createStatus(options, links, lifetime.httpToken));
     watchers.push((event, before, after) => status.decided(event, before, after));
     const notify = await stack.open('notices', () => openNotify(options, resources, versions, status));
     watchers.push((_, before, after) => notify.decided(before, after));
@@ -90,7 +88,7 @@ async function openDaemon(
     return {
       dispatch,
       ended: exit.ended,
-      port: status.url === null ? null : Number(new URL(status.url).port),
+      page: status.page,
       get state() {
         return core.state;
       },
@@ -209,11 +207,12 @@ type StatusLinks = Pick<LoopLinks, 'resources' | 'reopening' | 'versions' | 'wat
   state(): State;
 };
 
-function createStatus(options: DaemonOptions, links: StatusLinks): DaemonStatus {
+function createStatus(options: DaemonOptions, links: StatusLinks, httpToken: string | null): DaemonStatus {
   const { stateDir, version, env, redactor, log } = options;
   const { resources, reopening, versions, watcher, dispatch, state } = links;
   return new DaemonStatus({
     ...{ server: versions.current.config.server, stateDir, version, env, resources, redactor, log, dispatch, state },
+    httpToken,
     workflow: () => versions.current,
     workflowFile: () => ({
       loadedAtMs: versions.loadedAtMs,

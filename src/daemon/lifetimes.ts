@@ -11,9 +11,15 @@ import { EarlyEvents } from './start-up.js';
 export interface Lifetime {
   readonly dispatch: Dispatch;
   readonly state: State;
-  /** The port of the page, while it is served. */
-  readonly port: number | null;
+  /** Port and token of the page; null when it is not served. */
+  readonly page: ServedPage | null;
   readonly ended: Promise<Ending>;
+}
+
+/** Stays the same over all lifetimes of a process, so that an open page stays usable. */
+interface ServedPage {
+  readonly port: number;
+  readonly token: string;
 }
 
 export type Ending = { readonly code: number } | Reopen;
@@ -31,6 +37,8 @@ export interface LifetimeLinks {
   readonly stateLock: DaemonLocks;
   /** On workspaces and issues. */
   readonly locks: DaemonLocks;
+  /** The token of the page of an earlier lifetime. */
+  readonly httpToken: string | null;
   /** Settings of the file that could not be used for this opening. */
   readonly refused: RefusedSettings | null;
   /** Called when the lifetime closes to be opened again: from now on events wait for the next one. */
@@ -57,26 +65,30 @@ export async function keepOpen(
   };
   const events = new EarlyEvents();
   const onReopening = () => events.hold();
-  const start = async (changed: Partial<DaemonOptions>, refused: RefusedSettings | null): Promise<Lifetime> => {
-    const lifetime = await open({ ...options, ...changed }, { stateLock, locks, refused, onReopening });
-    events.open(lifetime.dispatch);
-    return lifetime;
+  let page: ServedPage | null = null;
+  const start = async (workflow: LoadedWorkflow, refused: RefusedSettings | null): Promise<Lifetime> => {
+    const wantsAnyPort = (options.port ?? workflow.workflow.config.server.port) === 0;
+    const port = wantsAnyPort && page !== null ? { port: page.port } : {};
+    const httpToken = page?.token ?? null;
+    const opened = await open(
+      { ...options, loaded: workflow, ...port },
+      { stateLock, locks, httpToken, refused, onReopening },
+    );
+    page = opened.page ?? page;
+    events.open(opened.dispatch);
+    return opened;
   };
-  const reopen = async ({ next, current: previous, keys }: Reopen, port: number | null): Promise<Lifetime> => {
-    // An address with any free port stays the same for those who have opened the page.
-    const isAnyPort = (options.port ?? next.workflow.config.server.port) === 0 && port !== null;
+  const reopen = async ({ next, current, keys }: Reopen): Promise<Lifetime> => {
     try {
-      return await start({ loaded: next, ...(isAnyPort ? { port } : {}) }, null);
+      return await start(next, null);
     } catch (thrown) {
       const error = toBatonError(thrown);
-      log.error(
-        { code: error.code, detail: error.message, keys },
-        'changed settings cannot be used, the old ones stay',
-      );
-      return start({ loaded: previous, ...(port === null ? {} : { port }) }, { keys, error });
+      const { code, message: detail } = error;
+      log.error({ code, detail, keys }, 'changed settings cannot be used, the old ones stay');
+      return start(current, { keys, error });
     }
   };
-  let lifetime = await start({}, null).catch(async (error: unknown) => {
+  let lifetime = await start(loaded, null).catch(async (error: unknown) => {
     await releaseLocks();
     throw error;
   });
@@ -84,7 +96,7 @@ export async function keepOpen(
     for (;;) {
       const ending = await lifetime.ended;
       if ('code' in ending) return ending.code;
-      lifetime = await reopen(ending, lifetime.port);
+      lifetime = await reopen(ending);
     }
   };
   const exited = untilExit()

@@ -2,10 +2,10 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { State } from '../../orchestrator/state.js';
-import { identifierOf } from '../api/issue-view.js';
+import { findKnownIssue, identifierOf } from '../api/issue-view.js';
 import type { Metrics } from '../api/metrics.js';
 import type { StatusSource } from '../api/routes.js';
-import type { Stats } from '../api/schemas.js';
+import type { RecentEvent, Stats } from '../api/schemas.js';
 import type { WorkflowFile } from '../api/snapshot.js';
 import type { Totals } from '../api/totals.js';
 import { localDay } from '../clock.js';
@@ -15,6 +15,7 @@ import type { Workflow } from '../domain/workflow.js';
 import type { Redactor } from '../logging/redact.js';
 import { transcriptName } from '../logging/transcript.js';
 import type { StateDir } from '../state-dir.js';
+import { isoTime } from '../text/format-time.js';
 import { neutraliseJson } from '../text/neutralise.js';
 import { capabilityApi } from './capability-api.js';
 import type { DaemonResources } from './resources.js';
@@ -24,10 +25,12 @@ export interface StatusOptions {
   readonly stateDir: StateDir;
   readonly version: string;
   readonly env: NodeJS.ProcessEnv;
-  readonly resources: Pick<DaemonResources, 'clock' | 'store' | 'activity' | 'capabilities'>;
+  readonly resources: Pick<DaemonResources, 'clock' | 'store' | 'activity' | 'capabilities' | 'workspaces'>;
   readonly redactor: Redactor;
   readonly log: Logger;
   readonly dispatch: Dispatch;
+  /** The token of this process, when the page has been served before. */
+  readonly httpToken?: string | null;
   state(): State;
   /** The workflow in force. */
   workflow(): Workflow;
@@ -50,6 +53,7 @@ export interface WatchedDecisions {
 
 /** Runs in the answer about an issue. */
 const MAX_ISSUE_RUNS = 50;
+const MAX_RECENT_EVENTS = 20;
 /** Runs of an issue that are searched for a run id. */
 const MAX_SEARCHED_RUNS = 1_000;
 /** Statistics are about days, so an answer may be a few seconds old. */
@@ -79,7 +83,7 @@ export async function createStatusSource(
   ]);
   const [{ statsOf }, { whyNotReady }, { workflowFacts }] = views;
   const { stateDir, version, redactor, log, dispatch, state } = options;
-  const { clock, store, activity, capabilities } = options.resources;
+  const { clock, store, activity, capabilities, workspaces } = options.resources;
   const now = () => clock.now();
   const daemon = { version, pid: process.pid, startedAtMs: now().wallMs, stateDir: stateDir.path };
   const seen = (runId: string) => activity.of(runId);
@@ -103,6 +107,19 @@ export async function createStatusSource(
     return found?.runId ?? null;
   };
 
+  /** Those of the agent while it works, else those of the daemon. */
+  const recentEvents = async (name: string): Promise<RecentEvent[]> => {
+    const live = activity.runOf(name);
+    const entries = live === null ? [] : (activity.timeline(live)?.timeline.entries ?? []);
+    if (entries.length > 0)
+      return entries
+        .slice(-MAX_RECENT_EVENTS)
+        .reverse()
+        .map(({ at, kind, text }) => ({ at, event: kind, message: text }));
+    const events = await store.past.events({ issue: name, limit: MAX_RECENT_EVENTS });
+    return events.map(({ atMs, level, message }) => ({ at: isoTime(atMs), event: level, message }));
+  };
+
   const stats = new Map<number, { readonly value: Stats; readonly today: string | undefined; readonly atMs: number }>();
   const source: StatusSource = {
     stateText: () => stateText.get(),
@@ -112,8 +129,18 @@ export async function createStatusSource(
         store.past.runs({ issue: name, limit: MAX_ISSUE_RUNS }),
         readdir(stateDir.transcripts).then((names) => new Set(names)),
       ]);
-      const hasTranscript = (runId: string) => files.has(transcriptName(runId));
-      return issueView(state(), now(), name, { records, seen, hasTranscript });
+      const transcript = (runId: string) => (files.has(transcriptName(runId)) ? pathOf(runId) : null);
+      const [newest] = records;
+      const known = findKnownIssue(state(), name)?.issue ?? (newest && { ...newest, id: newest.issueId });
+      // An unsafe identifier names no folder.
+      const workspace = known ? await workspaces.pathOf(known).catch(() => null) : null;
+      return issueView(state(), now(), name, {
+        records,
+        seen,
+        transcript,
+        workspace,
+        events: await recentEvents(name),
+      });
     },
     async timeline(name, asked) {
       const runId = await runOf(name, asked);

@@ -38,6 +38,13 @@ export class DaemonStatus {
     return this.#page?.address.url ?? null;
   }
 
+  /** Port and token of the page; null without a port. */
+  get page(): { readonly port: number; readonly token: string } | null {
+    if (this.#page === null) return null;
+    const { url, token } = this.#page.address;
+    return { port: Number(new URL(url).port), token };
+  }
+
   /** The address of the page of an issue, or of the whole page, without the token. Returns null when there is no page. */
   pageOf(identifier: string | null): string | null {
     if (this.url === null) return null;
@@ -91,15 +98,15 @@ export class DaemonStatus {
   }
 }
 
-/** Serves page and API on a port, with a new token. */
+/** Serves page and API on a port, with a new token for each process. */
 async function serveHttp(
   port: number,
   source: StatusSource,
-  { server, stateDir, env, redactor, log }: StatusOptions,
+  { server, stateDir, env, redactor, log, httpToken }: StatusOptions,
 ): Promise<ServedPage> {
   const fixedToken = ownToken(server, env);
   if (fixedToken !== null) redactor.add(fixedToken);
-  const token = await renewHttpToken(stateDir.path);
+  const token = httpToken ?? (await renewHttpToken(stateDir.path));
   redactor.add(token);
   const { host, allowedHosts } = server;
   const http = await startHttp({ source, host, port, allowedHosts, token, fixedToken });

@@ -13,7 +13,13 @@ function keysOf(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, child]) => [key, ...keysOf(child)]);
 }
 
-const past = { records: [runRecord('r', 'A', 1)], seen: () => null, hasTranscript: () => true };
+const past = {
+  records: [runRecord('r', 'A', 1)],
+  seen: () => null,
+  transcript: (runId: string) => `/state/${runId}`,
+  workspace: '/workspaces/A',
+  events: [{ at: null, event: 'agent', message: 'works' }],
+};
 
 test('answers have the shapes that are described, to the last member, and docs/http.md names each', () => {
   const core = everything();

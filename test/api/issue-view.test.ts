@@ -2,13 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { RULES } from '../../orchestrator/eligibility.js';
 import { issueView } from '../../src/api/issue-view.js';
 import type { RunRecord } from '../../src/domain/durable.js';
+import { runRecord } from '../store/stored-samples.js';
 import { Core } from '../support/core.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type, which is what a contract test is about.
-const view = (core: Core, name: string, records: readonly RunRecord[] = []): any =>
-  JSON.parse(
-    JSON.stringify(issueView(core.state, core.now, name, { records, seen: () => null, hasTranscript: () => true })),
-  );
+const view = (core: Core, name: string, records: readonly RunRecord[] = [], workspace: string | null = null): any => {
+  const transcript = (runId: string) => `/state/transcripts/${runId}.jsonl`;
+  const past = { records, seen: () => null, transcript, workspace, events: [] };
+  return JSON.parse(JSON.stringify(issueView(core.state, core.now, name, past)));
+};
 
 describe('one issue', () => {
   test('that may not start has every rule, passed or failed with its sentence', () => {
@@ -38,6 +40,33 @@ describe('one issue', () => {
       ready: true,
       why_not_started: 'no free slot: agent.max_concurrent_agents is 1',
     });
+  });
+
+  test("has what the specification of OpenAI's Symphony suggests", () => {
+    const core = new Core().put('A', 'B', 'C', 'D');
+    core.poll();
+    core.fail('B');
+    core.send({ type: 'stop_requested', issueId: 'C' });
+    core.fail('C', 'STOPPED_BY_OPERATOR');
+
+    expect(view(core, 'A', [runRecord('r/1', 'A', 1)], '/ws/A')).toMatchObject({
+      workspace: { path: '/ws/A' },
+      attempts: { restart_count: 0, current_retry_attempt: 0 },
+      logs: {
+        codex_session_logs: [
+          { label: 'run 1', path: '/state/transcripts/r/1.jsonl', url: '/api/v1/issues/A/transcript?run=r%2F1' },
+        ],
+      },
+      recent_events: [],
+      last_error: null,
+      tracked: {},
+    });
+    expect(view(core, 'B')).toMatchObject({
+      workspace: null,
+      attempts: { restart_count: 0, current_retry_attempt: 1 },
+      last_error: expect.stringContaining('turn_failed'),
+    });
+    expect(view(core, 'C')).toMatchObject({ last_error: 'stopped by an operator' });
   });
 
   test('that runs, asks, waits or is parked has the entry of its list', () => {

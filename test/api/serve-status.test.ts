@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
+import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { Activity } from '../../src/api/activity.js';
 import { listCapabilities } from '../../src/api/capability-listing.js';
 import { acceptedShape, refreshShape, statsShape } from '../../src/api/schemas.js';
@@ -45,7 +46,10 @@ async function served(server: Partial<ServerConfig> = {}, env: NodeJS.ProcessEnv
     server: { host: '127.0.0.1', allowedHosts: [], port: null, token: null, ...server },
     stateDir: { path: stateDir, transcripts: join(stateDir, 'transcripts'), saved: join(stateDir, 'saved') },
     ...{ version: '1.2.3', env, redactor },
-    resources: { clock, store: createMemoryStore(), activity: new Activity(), capabilities: manager },
+    resources: {
+      ...{ clock, store: createMemoryStore(), activity: new Activity(), capabilities: manager },
+      workspaces: createWorkspaces({ root: join(workspace, '..'), scope: 'test' }),
+    },
     log: createLogger({ level: 'debug', redactor, stream: { write: (line) => void log.push(line) }, pretty: false }),
     dispatch: (event) => {
       const before = core.state;

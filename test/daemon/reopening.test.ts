@@ -153,6 +153,8 @@ test('a port that is taken: the daemon goes on with the settings before', async 
   const port = typeof address === 'object' ? address?.port : 0;
   const urls = () => daemon.logLines.flatMap(({ msg, url }) => (msg === 'serving status over HTTP' ? [url] : []));
 
+  const token = await readFile(join(daemon.stateDir, 'http-token'), 'utf8');
+
   await edit(daemon, 'port: 0', `port: ${port}`);
   await expect.poll(() => urls().length, { timeout: 10_000 }).toBe(2);
   board('one').put({ id: 'A', state: 'Backlog' });
@@ -160,6 +162,7 @@ test('a port that is taken: the daemon goes on with the settings before', async 
   await daemon.until('it polls again', () => board('one').calls.length > calls + 2);
 
   expect(urls()[1]).toBe(urls()[0]);
+  expect(await readFile(join(daemon.stateDir, 'http-token'), 'utf8')).toBe(token);
   expect(line(daemon, 'changed settings cannot be used, the old ones stay')).toMatchObject({ keys: ['server.port'] });
   expect(daemon.state.config.server.port).toBe(0);
 });

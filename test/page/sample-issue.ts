@@ -72,6 +72,12 @@ export function runningIssue(state: StateView): IssueView {
     why_not_started_reason: null,
     rules: RULES,
     history: [current, run(1, 40)],
+    workspace: { path: '/home/mara/workspaces/SHOP-231' },
+    attempts: { restart_count: 0, current_retry_attempt: 1 },
+    logs: { codex_session_logs: [] },
+    recent_events: [],
+    last_error: null,
+    tracked: {},
   };
 }
 
