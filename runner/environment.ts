@@ -32,14 +32,21 @@ export interface Environment {
 }
 
 const COMMON = [
-  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_*', 'TERM', 'TZ', 'XDG_*', 'SSH_AUTH_SOCK'],
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_*', 'TERM', 'TZ'],
+  ...['XDG_CONFIG_HOME', 'XDG_CONFIG_DIRS', 'XDG_DATA_HOME', 'XDG_DATA_DIRS', 'XDG_CACHE_HOME', 'XDG_STATE_HOME'],
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'ALL_PROXY', 'NO_PROXY'],
   ...['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy', 'no_proxy'],
   ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'PIP_CERT'],
   ...['CARGO_HTTP_CAINFO', 'NVM_*', 'PYENV_*', 'MISE_*', 'ASDF_*', 'VOLTA_HOME', 'PNPM_HOME', 'BUN_INSTALL'],
-  ...['CARGO_HOME', 'RUSTUP_HOME', 'GOPATH', 'JAVA_HOME', 'GIT_*', 'GH_CONFIG_DIR', 'GNUPGHOME', 'DOCKER_HOST'],
-  ...['NIX_*', 'DBUS_SESSION_BUS_ADDRESS'],
+  ...['CARGO_HOME', 'RUSTUP_HOME', 'GOPATH', 'JAVA_HOME', 'NIX_*'],
 ];
+
+/**
+ * Keys of the user. Hooks need them for ssh remotes, signatures and `gh`; an agent could sign with them. The ways to the user's services
+ * (DOCKER_HOST, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR) lead out of every sandbox, and GIT_* makes git run programs: no process gets
+ * them unless the workflow names them.
+ */
+const HOOK_ONLY = ['SSH_AUTH_SOCK', 'GNUPGHOME', 'GH_CONFIG_DIR'];
 
 /** Logins of agents, with `*` globs. Hooks do not get them, and neither do the commands that Codex runs. */
 export const AGENT_LOGINS = ['CODEX_*', 'OPENAI_*', 'AZURE_OPENAI_*', 'ANTHROPIC_*', 'CLAUDE_*', 'GEMINI_*'];
@@ -65,7 +72,7 @@ const BY_NAME_ONLY = [
 ];
 
 /** The daemon's channel to systemd. Never passed on, even when the workflow names it: no child may report the daemon as healthy. */
-const NEVER = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID'];
+const NEVER = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'];
 
 export function agentEnvironment(
   { config, secretNames }: EnvironmentSettings,
@@ -101,7 +108,7 @@ export function environmentFor(kind: 'agent' | 'hook', request: EnvironmentReque
 function passRule(kind: 'agent' | 'hook', request: EnvironmentRequest): (name: string) => boolean {
   const { policy, allow, hookAllow, secretNames } = request;
   const named = new Set(kind === 'hook' ? [...allow, ...hookAllow] : allow);
-  const isAllowed = matcher([...named, ...COMMON, ...(kind === 'agent' ? AGENT_LOGINS : [])]);
+  const isAllowed = matcher([...named, ...COMMON, ...(kind === 'agent' ? AGENT_LOGINS : HOOK_ONLY)]);
   const isAllowedByWorkflow = matcher([...named]);
   const isAgentOnly = matcher(AGENT_LOGINS);
   const isByNameOnly = matcher(BY_NAME_ONLY);

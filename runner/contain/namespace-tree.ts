@@ -30,8 +30,13 @@ export async function enterNamespace(child: StartedProcess, clock: Clock): Promi
   if (report === null) throw new BatonError('internal_error', 'A namespace was started without its report');
   const lines = linesOf(report);
   const limit = new TimeLimit(clock, READY_LIMIT_MS);
+  // Node drops the output of a child that ends, unless something listens.
+  child.stderr.on('readable', keepOutput);
   try {
-    const word = (await limit.race(lines.next()))?.value ?? undefined;
+    const line = await limit.race(lines.next());
+    // Without a line the report has ended; stderr says why.
+    const word = line?.done ? '' : line?.value;
+    child.stderr.off('readable', keepOutput);
     if (word !== 'ready') throw await refusal(child, word, clock);
     const first = await firstOfNamespace(child.pid);
     const [commandPid = first.pid] = await childrenOf(first.pid);
@@ -49,6 +54,8 @@ export async function enterNamespace(child: StartedProcess, clock: Clock): Promi
     limit.end();
   }
 }
+
+function keepOutput(): void {}
 
 const MAX_LINE_CHARACTERS = 4_000;
 

@@ -37,6 +37,7 @@ import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import { type DaemonLocks, lockKeys } from './daemon-locks.js';
 import { openHiddenFolders } from './hidden-folders.js';
+import { isolationFault, secretsInEnvironment } from './isolation.js';
 import { knownSecretsOf } from './known-secrets.js';
 import type { DaemonOptions } from './options.js';
 import type { ResourceStack } from './resource-stack.js';
@@ -127,7 +128,9 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     clock,
   });
   if (detected.kind === 'pidns') refuseHiddenRoot(root, detected.hide);
-  logIsolation(log, detected);
+  const fault = isolationFault(detected, workflow, options.env);
+  if (fault) throw fault;
+  logIsolation(log, detected, secretsInEnvironment(workflow, options.env));
   const released = await store.useTracker(tracker.scope);
   if (released > 0)
     log.warn(
@@ -187,8 +190,9 @@ function refuseHiddenRoot(root: string, hide: readonly HiddenDirectory[]): void 
   throw new BatonError('invalid_workspace_root', message, { root });
 }
 
-function logIsolation(log: Logger, { kind, reason }: Containment): void {
-  log[kind === 'pidns' ? 'info' : 'warn']({ isolation: kind, detail: reason }, 'isolation of runs');
+function logIsolation(log: Logger, { kind, reason }: Containment, secrets: readonly string[]): void {
+  const readable = kind === 'none' && secrets.length > 0 ? { readable_by_agents: secrets } : {};
+  log[kind === 'pidns' ? 'info' : 'warn']({ isolation: kind, detail: reason, ...readable }, 'isolation of runs');
   if (process.geteuid?.() === 0) {
     log.warn('running as root: agents are root too and can undo their isolation, better use an ordinary user');
   }

@@ -235,6 +235,12 @@ export const RUN_ERRORS = {
     'runtime.isolation: pidns is set, but namespaces do not work here',
     'Allow user namespaces, or set runtime.isolation to auto.',
   ),
+  isolation_needed: facts(
+    'daemon',
+    false,
+    'Namespaces do not work here, so agents could read secrets of the daemon',
+    'Make namespaces work, or write `isolation: none` under `runtime` to accept it.',
+  ),
   unkillable: facts(
     'park',
     false,

@@ -321,6 +321,19 @@ describe('hooks', () => {
     expect(code).toBe(0);
   });
 
+  test('a variable that a program in a hook reads by itself is reported when hooks do not get it', async () => {
+    const env = { GIT_SSH_COMMAND: 'ssh -i key', DOCKER_HOST: 'unix:///x', GIT_PAGER: 'less' };
+    const hooks = (more: string) => settings(`hooks:\n  after_create: git clone example . && docker ps\n${more}`);
+
+    const { of } = await checked(goodWorld(env), hooks(''));
+    const fixed = await checked(goodWorld(env), hooks('  env_allow: [GIT_SSH_COMMAND, DOCKER_HOST]'));
+
+    expect(of('variable_left_out').map(({ message }) => /reads (\w+)/.exec(message)?.[1])).toEqual([
+      ...['GIT_SSH_COMMAND', 'DOCKER_HOST'],
+    ]);
+    expect(fixed.of('variable_left_out')).toEqual([]);
+  });
+
   test('variables that hooks or the agent command do not receive are reported once each, at their use', async () => {
     const io = goodWorld({ DEPLOY_HOST: 'h', BOARD_TOKEN: 'secret-token', FROM_PROFILE: '' });
     writeFileSync(join(io.homeDir, '.profile'), `PATH="${io.env.PATH}"\nexport FROM_PROFILE=1\n`);

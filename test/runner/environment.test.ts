@@ -13,13 +13,30 @@ const baseOf = (...list: string[]) => Object.fromEntries(list.map((name) => [nam
 
 describe('allowlist', () => {
   const listed = baseOf(
-    ...['PATH', 'HOME', 'LC_ALL', 'XDG_CONFIG_HOME', 'SSH_AUTH_SOCK', 'https_proxy', 'NO_PROXY', 'SSL_CERT_FILE'],
-    ...['NVM_DIR', 'PYENV_ROOT', 'GIT_SSH_COMMAND', 'NIX_PATH', 'DBUS_SESSION_BUS_ADDRESS', 'JAVA_HOME'],
+    ...['PATH', 'HOME', 'LC_ALL', 'XDG_CONFIG_HOME', 'https_proxy', 'NO_PROXY', 'SSL_CERT_FILE'],
+    ...['NVM_DIR', 'PYENV_ROOT', 'NIX_PATH', 'JAVA_HOME'],
   );
   const unlisted = baseOf('AWS_SECRET_ACCESS_KEY', 'GH_TOKEN', 'MY_VAR', 'PATHX', 'XPATH', 'HOMEPAGE', 'LC', 'EDITOR');
 
   test.each(['agent', 'hook'] as const)('the %s gets only the variables on the list', (kind) => {
     expect(environmentFor(kind, request({ base: { ...listed, ...unlisted } })).env).toEqual(listed);
+  });
+
+  test("SEC-31 the user's keys reach hooks, not agents", () => {
+    const base = baseOf('SSH_AUTH_SOCK', 'GNUPGHOME', 'GH_CONFIG_DIR');
+
+    expect(names('hook', { base })).toEqual(Object.keys(base).sort());
+    expect(names('agent', { base })).toEqual([]);
+    expect(names('agent', { base, allow: ['SSH_AUTH_SOCK'] })).toEqual(['SSH_AUTH_SOCK']);
+  });
+
+  test('the way to other services and what makes git run programs is passed on only when it is named', () => {
+    const base = baseOf('DOCKER_HOST', 'DBUS_SESSION_BUS_ADDRESS', 'XDG_RUNTIME_DIR', 'GIT_SSH_COMMAND', 'GIT_ASKPASS');
+
+    for (const kind of ['agent', 'hook'] as const) expect(names(kind, { base })).toEqual([]);
+    expect(names('hook', { base, hookAllow: ['GIT_*', 'DOCKER_HOST'] })).toEqual([
+      ...['DOCKER_HOST', 'GIT_ASKPASS', 'GIT_SSH_COMMAND'],
+    ]);
   });
 
   test('runtime.env_allow adds names and globs for both', () => {

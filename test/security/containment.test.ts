@@ -1,10 +1,16 @@
+import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { isolationFault } from '../../src/daemon/isolation.js';
 import { forms } from '../runner/contain/workbench.js';
+import { workflow } from '../support/builders.js';
+import { DIST } from '../support/dist.js';
 import { type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
+/** The program that makes a user namespace without a mapping. */
+const FORBIDDEN = 'unshare';
 const CANARY = 'canary-7f3a';
 
 const read = (daemon: TestDaemon, name: string) => readFile(join(daemon.dir, name), 'utf8');
@@ -99,6 +105,56 @@ codex: { command: "${look('agent')}; exit 1" }`,
 
       await expect(start).rejects.toMatchObject({ code: 'invalid_workspace_root' });
     });
+  });
+});
+
+describe('without namespaces', () => {
+  /** The built daemon as a user for whom the kernel makes no namespaces. */
+  const startForbidden = async (text: string, env: NodeJS.ProcessEnv) => {
+    const dir = await tempFolder();
+    await writeFile(join(dir, 'WORKFLOW.md'), text);
+    await mkdir(join(dir, 'board/tasks'), { recursive: true });
+    const command = [process.execPath, join(DIST, 'src/main.js'), '--once', '--state-dir', join(dir, 'state')];
+    return spawnSync(FORBIDDEN, ['--user', '--', ...command], {
+      cwd: dir,
+      env: { PATH: process.env.PATH, HOME: dir, ...env },
+      encoding: 'utf8',
+      timeout: 25_000,
+    });
+  };
+  const linear = `---
+tracker: { kind: linear, provider: { project_slug: x } }
+---
+Work`;
+  const local = `---
+tracker: { kind: local, provider: { path: board } }
+---
+Work`;
+
+  test('SEC-12 a daemon with a secret that agents could read does not start, and names it', async () => {
+    const { status, stderr, stdout } = await startForbidden(linear, { LINEAR_API_KEY: CANARY });
+
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/isolation_needed.*LINEAR_API_KEY.*\nruntime:\n {2}isolation: none/);
+    expect(stdout + stderr).not.toContain(CANARY);
+  });
+
+  test('a daemon without a secret starts', async () => {
+    const { status } = await startForbidden(local, {});
+
+    expect(status).toBe(0);
+  });
+
+  test.each([
+    ['auto', 'none', { TOKEN: 'x' }, 'isolation_needed'],
+    ['auto', 'none', { TOKEN: '' }, undefined],
+    ['auto', 'pidns', { TOKEN: 'x' }, undefined],
+    ['none', 'none', { TOKEN: 'x' }, undefined],
+  ] as const)('isolation %s that ends as %s with %j is judged as %s', (isolation, kind, env, code) => {
+    const { config } = workflow();
+    const given = { secretNames: ['TOKEN'], config: { ...config, runtime: { ...config.runtime, isolation } } };
+
+    expect(isolationFault({ kind, reason: 'No.' }, given, env)?.code).toBe(code);
   });
 });
 

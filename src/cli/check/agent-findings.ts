@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { agentEnvironment, type Environment } from '../../../runner/environment.js';
 import { isInside } from '../../../runner/workspace/workspace-path.js';
 import { checkWorkspaceRoot, existingPart, freeDiskMb } from '../../../runner/workspace/workspace-root.js';
+import { isolationFault, secretsInEnvironment } from '../../daemon/isolation.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { toBatonError } from '../../domain/errors.js';
 import type { Json } from '../../domain/json.js';
@@ -206,16 +207,21 @@ function isFullAccess(setting: Json): boolean {
 }
 
 /** How runs are isolated on this machine. */
-export function isolationFindings({ file, at, containment }: CheckContext): Finding[] {
+export function isolationFindings({ file, at, containment, loaded, io }: CheckContext): Finding[] {
   const report = reporter('Isolation', file);
   const where = at(['runtime', 'isolation']);
   const { kind, reason } = containment;
   const advice =
     'Allow user namespaces (docs/containment.md), or keep nothing on this machine that agents must not read.';
+  const fault = isolationFault(containment, loaded.workflow, io.env);
+  const secrets = secretsInEnvironment(loaded.workflow, io.env);
+  const readable = secrets.length === 0 ? '' : ` They can also read ${secrets.join(', ')}.`;
   const findings = [
     kind === 'pidns'
       ? report('note', 'isolated', where, reason)
-      : report('warning', 'not_isolated', where, reason, advice),
+      : fault
+        ? report('error', fault.code, where, fault.message, ERRORS[fault.code].action)
+        : report('warning', 'not_isolated', where, `${reason}${readable}`, advice),
   ];
   if (process.geteuid?.() === 0) {
     const message = 'check runs as root: agents would be root too and could undo their isolation';

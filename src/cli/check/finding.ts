@@ -43,6 +43,7 @@ const ENVIRONMENT_ERRORS: ReadonlySet<string> = new Set([
   'AGENT_INVOCATION_FAILED',
   'codex_not_found',
   'invalid_environment',
+  'isolation_needed',
   'isolation_unavailable',
   'low_disk',
   'notify_command_missing',

@@ -49,6 +49,7 @@ export async function hookFindings(context: CheckContext, agentShell: LoginShell
       }
     }
     if (shell !== null && typeof shell !== 'string') findings.push(...unavailableVariables(context, script, shell));
+    findings.push(...leftOutVariables(context, script, environment));
   }
   if (agentShell !== null) {
     const position = positionIn(lines, at(['codex', 'command']), codex.command);
@@ -170,6 +171,27 @@ function describeVariable(
     message,
     `Assign it in the script, or set it for the daemon and add ${name} to ${allow}.`,
   );
+}
+
+/** Variables that programs read by themselves, and which hooks do not get by default. */
+const READ_BY_PROGRAMS: readonly (readonly [program: RegExp, variables: RegExp])[] = [
+  [/\bgit\b|\$\{?BATON_HOOKS/, /^GIT_(?:SSH|SSH_COMMAND|ASKPASS|AUTHOR_\w+|COMMITTER_\w+|CONFIG_\w+)$/],
+  [/\b(?:docker|docker-compose)\b/, /^DOCKER_HOST$/],
+  [/\bpodman\b/, /^(?:XDG_RUNTIME_DIR|DOCKER_HOST)$/],
+  [/\b(?:systemctl --user|systemd-run --user|secret-tool|notify-send|busctl)\b/, /^(?:XDG_RUNTIME_DIR|DBUS_\w+)$/],
+];
+
+/** One warning for each variable that a program in the hook probably needs and that is set here. */
+function leftOutVariables({ file, io }: CheckContext, script: ScriptUnderCheck, { env }: Environment): Finding[] {
+  const needed = READ_BY_PROGRAMS.filter(([program]) => program.test(script.text)).map(([, variables]) => variables);
+  const names = Object.keys(io.env).filter(
+    (name) => !(name in env) && !script.text.includes(name) && needed.some((pattern) => pattern.test(name)),
+  );
+  return names.map((name) => {
+    const message = `a program in ${script.label} reads ${name}, which is set here but not passed on to hooks`;
+    const at = script.position(1, 1);
+    return reporter('Hooks', file)('warning', 'variable_left_out', at, message, `Add ${name} to hooks.env_allow.`);
+  });
 }
 
 /** A use of a variable without a default value. */

@@ -93,7 +93,7 @@ async function gitFacts(dir: string, io: Io): Promise<GitFacts> {
     const { env } = environmentFor('hook', {
       base: io.env,
       policy: 'allowlist',
-      allow: [],
+      allow: ['GIT_*'],
       hookAllow: [],
       secretNames: [],
       extra: { GIT_TERMINAL_PROMPT: '0', GIT_OPTIONAL_LOCKS: '0' },

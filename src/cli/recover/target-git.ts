@@ -55,7 +55,7 @@ export async function openTargetGit(
   const { env } = environmentFor('hook', {
     base: io.env,
     policy: 'allowlist',
-    allow: [],
+    allow: ['GIT_*'],
     hookAllow: [],
     secretNames: [],
     extra: { GIT_TERMINAL_PROMPT: '0', GIT_OPTIONAL_LOCKS: '0', GIT_NO_REPLACE_OBJECTS: '1', LC_ALL: 'C' },

@@ -68,7 +68,7 @@ export function systemdEnvironment(io: Io): { readonly [name: string]: string } 
     // It is not set after `su`, although the systemd of the user may be running.
     base: { XDG_RUNTIME_DIR: `/run/user/${uid}`, ...io.env },
     policy: 'allowlist',
-    allow: [],
+    allow: ['XDG_RUNTIME_DIR', 'DBUS_SESSION_BUS_ADDRESS'],
     hookAllow: [],
     secretNames: [],
     extra: { LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '', SYSTEMD_URLIFY: '0' },
