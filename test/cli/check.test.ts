@@ -122,6 +122,7 @@ describe('the file', () => {
     ['no label gate', '', '[]', 'no_label_gate', 4],
     ['full access', 'codex: { thread_sandbox: danger-full-access }', '[b]', 'full_access', 6],
     ['full access by policy', 'codex:\n  turn_sandbox_policy: { type: dangerFullAccess }', '[b]', 'full_access', 7],
+    ['a sandbox without a profile', 'codex:\n  thread_sandbox: workspace-write', '[b]', 'reads_everything', 7],
     ['everything accepted', 'codex:\n  on_approval_request: accept', '[b]', 'accepts_all', 7],
     ['all variables', 'runtime:\n  env: inherit', '[b]', 'env_inherit', 7],
     ['no budget', 'agent:\n  max_tokens_per_issue: 0', '[b]', 'no_budget', 7],
@@ -166,6 +167,40 @@ describe('the agent', () => {
     expect(of('codex_not_found')).toMatchObject([
       { message: expect.stringContaining('/usr/bin:/bin'), advice: expect.stringMatching(/\/bin\/codex$/) },
     ]);
+  });
+
+  test.each([
+    ['an error by default', '', 1],
+    ['no error for a workflow that sets a sandbox', 'codex:\n  thread_sandbox: workspace-write', 0],
+  ])('SEC-31 a version that is too old to restrict reading is %s', async (_, rest, expected) => {
+    const io = goodWorld();
+    io.program('codex', '#!/bin/sh\necho codex-cli 0.99.3\n');
+
+    const { code, of } = await checked(io, settings(rest));
+
+    expect({ code, errors: of('agent_profile_unsupported').length }).toEqual({ code: expected, errors: expected });
+  });
+
+  test.each([
+    ['a warning', '[./misspelt]', { programs_not_readable: 1, readable_missing: 1 }],
+    [
+      'no warning once codex.readable names their folder',
+      '[./tools]',
+      { programs_not_readable: 0, readable_missing: 0 },
+    ],
+  ])('SEC-31 programs on PATH that agents cannot read are %s', async (_, readable, expected) => {
+    const io = goodWorld();
+    mkdirSync(join(io.dir, 'tools'));
+    writeFileSync(join(io.dir, 'tools', 'frobnicate'), '');
+    symlinkSync(join(io.dir, 'tools', 'frobnicate'), join(io.dir, '..', 'bin', 'frobnicate'));
+
+    const { code, of } = await checked(io, settings(`codex: { readable: ${readable} }`));
+
+    const counts = {
+      programs_not_readable: of('programs_not_readable').length,
+      readable_missing: of('readable_missing').length,
+    };
+    expect({ code, ...counts }).toEqual({ code: 0, ...expected });
   });
 
   test('is stopped and reported when its version command hangs', { timeout: 20_000 }, async () => {

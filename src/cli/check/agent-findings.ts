@@ -12,6 +12,7 @@ import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { type LoginShell, readLoginShell, runShell } from '../shell.js';
 import { type CheckContext, type Finding, firstWord, positionIn, reporter, type ShellWord } from './finding.js';
+import { codexVersionFindings, readableFindings, unrestrictedReading } from './sandbox-findings.js';
 
 const VERSION_LIMIT_MS = 5_000;
 export const INSTALL_CODEX = 'npm install -g @openai/codex';
@@ -60,7 +61,11 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
     };
   }
   const message = `the agent is ${shell.found}${version === null ? '' : ` (${version})`}`;
-  return { findings: [report('note', 'agent_found', where, message)], shell };
+  const sandbox = [
+    ...codexVersionFindings(context, version),
+    ...(await readableFindings(context, { ...environment.env, PATH: shell.searchPath })),
+  ];
+  return { findings: [report('note', 'agent_found', where, message), ...sandbox], shell };
 }
 
 function usesAgentCommand({ steps }: Plan): boolean {
@@ -148,7 +153,8 @@ function assigns(line: string, name: string): boolean {
 }
 
 /** Valid settings that carry a risk. */
-export function riskFindings({ file, at, loaded }: CheckContext): Finding[] {
+export function riskFindings(context: CheckContext): Finding[] {
+  const { file, at, loaded } = context;
   const report = reporter('Workflow', file);
   const { tracker, codex, runtime, agent } = loaded.workflow.config;
   const findings: Finding[] = [];
@@ -172,6 +178,9 @@ export function riskFindings({ file, at, loaded }: CheckContext): Finding[] {
     const message =
       'codex.thread_sandbox is danger-full-access: the agent can do everything that you can do, and issues can instruct it';
     warn('full_access', ['codex', 'thread_sandbox'], message, sandbox);
+  }
+  if (!isFullAccess(codex.threadSandbox) && !isFullAccess(codex.turnSandboxPolicy)) {
+    findings.push(...unrestrictedReading(context));
   }
   if (isFullAccess(codex.turnSandboxPolicy)) {
     const message =

@@ -41,6 +41,7 @@ export interface Finding {
 /** Errors of the environment, which can occur with a valid file. */
 const ENVIRONMENT_ERRORS: ReadonlySet<string> = new Set([
   'AGENT_INVOCATION_FAILED',
+  'agent_profile_unsupported',
   'codex_not_found',
   'invalid_environment',
   'isolation_needed',

@@ -1,0 +1,77 @@
+import { existsSync } from 'node:fs';
+import { readdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readablePaths, searchPath } from '../../../runner/executors/codex/permission-profile.js';
+import { usesProfile } from '../../../runner/executors/codex/thread-config.js';
+import { isInside } from '../../../runner/workspace/workspace-path.js';
+import { ERRORS } from '../../domain/error-table.js';
+import { type CheckContext, type Finding, reporter } from './finding.js';
+
+/** The first version whose threads take a permission profile by name. */
+const FIRST_WITH_PROFILES = [0, 138] as const;
+
+/** A Codex that is too old for the permission profile. `version` is the output of `codex --version`. */
+export function codexVersionFindings({ file, at, loaded }: CheckContext, version: string | null): Finding[] {
+  const [, major, minor] = /(\d+)\.(\d+)\.\d+/.exec(version ?? '') ?? [];
+  if (major === undefined || minor === undefined || !usesProfile(loaded.workflow.config.codex)) return [];
+  const [wantedMajor, wantedMinor] = FIRST_WITH_PROFILES;
+  if (Number(major) > wantedMajor || Number(minor) >= wantedMinor) return [];
+  const message = `${version} cannot restrict what agents read, so every run would fail`;
+  const { action } = ERRORS.agent_profile_unsupported;
+  return [reporter('Agent', file)('error', 'agent_profile_unsupported', at(['codex', 'command']), message, action)];
+}
+
+/** What agents cannot read although the user may expect it: programs on PATH, and misspelt paths of `codex.readable`. */
+export async function readableFindings(
+  { file, at, loaded }: CheckContext,
+  env: { readonly [name: string]: string },
+): Promise<Finding[]> {
+  const { codex } = loaded.workflow.config;
+  if (!usesProfile(codex)) return [];
+  const report = reporter('Agent', file);
+  const where = at(['codex', 'readable']);
+  const missing = codex.readable
+    .filter((path) => !existsSync(path))
+    .map((path) => report('warning', 'readable_missing', where, `codex.readable names ${path}, which does not exist`));
+  const hidden = await hiddenPrograms(env, codex.readable);
+  if (hidden.length === 0) return missing;
+  const shown = hidden.slice(0, MAX_SHOWN).map(({ name, target }) => `${name} (${target})`);
+  const more = hidden.length > MAX_SHOWN ? ` and ${hidden.length - MAX_SHOWN} more` : '';
+  const message = `agents cannot read these programs on PATH: ${shown.join(', ')}${more}`;
+  const advice = 'Add their folders to codex.readable if agents need them.';
+  return [...missing, report('warning', 'programs_not_readable', where, message, advice)];
+}
+
+const MAX_SHOWN = 5;
+
+/** As Codex understands `:minimal`. */
+const BASE_SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/System', '/Library', '/private/etc'];
+
+/** Links on PATH that lead to a place that agents cannot read. The folders of PATH themselves can be read, apart from the home folder. */
+async function hiddenPrograms(env: { readonly [name: string]: string }, readable: readonly string[]) {
+  const open = [...BASE_SYSTEM, ...readablePaths({ env, programs: [], readable })];
+  const isOpen = (path: string) => open.some((folder) => folder === path || isInside(folder, path));
+  const found = await Promise.all(
+    searchPath(env).map(async (folder) => {
+      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+      const links = entries.filter((entry) => entry.isSymbolicLink() || (entry.isFile() && !isOpen(folder)));
+      return Promise.all(
+        links.map(async ({ name }) => ({ name, target: await realpath(join(folder, name)).catch(() => null) })),
+      );
+    }),
+  );
+  const programs = found
+    .flat()
+    .flatMap(({ name, target }) => (target === null || isOpen(target) ? [] : { name, target }));
+  return programs.filter(({ name }, index) => programs.findIndex((other) => other.name === name) === index);
+}
+
+/** Settings under which Codex does not restrict reading. Full access has a warning of its own. */
+export function unrestrictedReading({ file, at, loaded }: CheckContext): Finding[] {
+  const { codex } = loaded.workflow.config;
+  if (usesProfile(codex)) return [];
+  const name = codex.threadSandbox === null ? 'turn_sandbox_policy' : 'thread_sandbox';
+  const message = `codex.${name} is set, so the agent can read everything that your account can read, keys and logins included`;
+  const advice = `Remove codex.thread_sandbox and codex.turn_sandbox_policy; codex.readable names what the agent may read besides its workspace.`;
+  return [reporter('Workflow', file)('warning', 'reads_everything', at(['codex', name]), message, advice)];
+}
