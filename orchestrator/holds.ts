@@ -22,6 +22,7 @@ const SOURCE_OF: { readonly [code in ErrorCode]?: HoldSource } = {
   workflow_parse_error: 'workflow',
   workflow_front_matter_not_a_map: 'workflow',
   invalid_workflow_config: 'workflow',
+  workflow_not_allowed: 'workflow',
   unsupported_tracker_kind: 'workflow',
   invalid_tracker_config: 'workflow',
   missing_tracker_secret: 'workflow',

@@ -15,7 +15,10 @@ import type { Workspace } from './workspace/workspace-folder.js';
 const MAX_OUTPUT_BYTES = 64 * 1024;
 const DRAIN_MS = 1_000;
 
-type HookServices = Pick<RunServices, 'workspaces' | 'clock' | 'containment' | 'baseEnv' | 'observer' | 'knownSecrets'>;
+type HookServices = Pick<
+  RunServices,
+  'workspaces' | 'clock' | 'containment' | 'baseEnv' | 'observer' | 'checkFiles' | 'knownSecrets'
+>;
 
 /** What the hooks run for. */
 interface HookTarget {
@@ -98,7 +101,7 @@ async function spawnHook(
   hook: HookName,
   script: string,
   call: HookCall,
-  { workspaces, baseEnv, containment, knownSecrets }: HookServices,
+  { workspaces, baseEnv, containment, checkFiles, knownSecrets }: HookServices,
   { workflow, issue, workspace, runId, marker, attempt, tmpDir, onUnkillable }: HookTarget,
 ): Promise<ContainedProcess> {
   const { runOutcome = null, approvedPush = null } = call;
@@ -112,6 +115,7 @@ async function spawnHook(
     workflowDir: workflow.dir,
   });
   const { env, unset } = hookEnvironment(workflow, baseEnv, { ...variables, TMPDIR: tmpDir });
+  await checkFiles(workflow, 'run');
   await workspaces.verify(workspace);
   return spawnContained({ marker, script, cwd, identity, env, unset, stdin: 'ignore', onUnkillable }, containment);
 }

@@ -35,6 +35,11 @@ export interface RunServices {
   readonly executors: Executors;
   /** Throws `BatonError` when something that the steps need is missing; then nothing is started. */
   checkPlan(workflow: Workflow): Promise<void>;
+  /**
+   * Called before each process. Throws `workflow_not_allowed` when code that the workflow runs differs from what was allowed. `run`:
+   * compares only files that hooks and the command of the agent name.
+   */
+  checkFiles(workflow: Workflow, which: 'all' | 'run'): Promise<void>;
   /** The value of a `$NAME`, or the text itself. Masked from then on. Returns null when it is unset or empty. */
   secret(written: string): string | null;
   /** The secrets to look for in what leaves this machine. */

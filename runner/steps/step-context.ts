@@ -52,12 +52,14 @@ export function createStepContext(run: RunContext, { facts, action, signal, emit
     warn: (message, fields) => run.warn(message, { step: facts.id, ...fields }),
     environment,
     async start({ file, args, env, cwd, stdin, channel }) {
+      await services.checkFiles(workflow, 'all');
       const common = await place();
       const folder = cwd === null ? workspaceFolder : await currentFolder(cwd);
       return spawnContained({ ...common, file, args, env, stdin, channel, ...folder }, containment);
     },
     async launch(command) {
       const { env, unset } = environment({});
+      await services.checkFiles(workflow, 'run');
       const shell = { script: command, env, unset, stdin: 'pipe' } as const;
       return spawnContained({ ...(await place()), ...shell, ...workspaceFolder }, containment);
     },

@@ -247,7 +247,10 @@ const PAUSED = 'No new runs start until you resume. Current runs go on.';
 const RESUMED = 'New runs start again.';
 const NOT_SAFE = 'It could not be stored yet. If Baton is killed before that, the request is lost.';
 
-async function bodyOf<T>(c: RouteContext, shape: z.ZodType<T>): Promise<{ value: T } | { refused: ApiResponse }> {
+export async function bodyOf<T>(
+  c: RouteContext,
+  shape: z.ZodType<T>,
+): Promise<{ value: T } | { refused: ApiResponse }> {
   const body = await readJsonBody(c.env.incoming, c.env.outgoing);
   if ('refused' in body) return body;
   const parsed = shape.safeParse(body.value);

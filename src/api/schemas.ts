@@ -321,6 +321,18 @@ export const stateShape = z.strictObject({
         problems: z.array(z.strictObject({ code: text, params, text })).default([]),
       })
       .nullable(),
+    /** The content of the file that waits until a person allows it with `baton allow`. */
+    held: z
+      .strictObject({
+        hash: text,
+        since: timeOrNull,
+        /** One line for each changed setting that decides what runs or what is allowed. */
+        changes: z.array(text),
+        /** A unified diff of the file. */
+        diff: text,
+        is_cut: z.boolean(),
+      })
+      .nullable(),
     /** Keys that were changed and keep their old values until no run is active. */
     restart_required: z.array(text),
     /** Why they cannot take effect; null while they only wait. */
@@ -353,6 +365,9 @@ export const answerRequestShape = z.union(
 
 /** `POST /api/v1/<identifier>/message`. */
 export const messageRequestShape = z.strictObject({ text: z.string().trim().min(1).max(20_000) });
+
+/** `POST /api/v1/allow`: the hash of the content that was shown. */
+export const allowRequestShape = z.strictObject({ hash: z.string().max(100) });
 
 /** The answer to every accepted request. */
 export const acceptedShape = z.strictObject({

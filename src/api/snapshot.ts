@@ -21,7 +21,7 @@ import type { Issue } from '../domain/issue.js';
 import type { Json } from '../domain/json.js';
 import type { Question, TokenTotals } from '../domain/run-signal.js';
 import { allSteps, type ResolvedBackend } from '../domain/steps/plan.js';
-import { formatProblem, problemsOf, type Workflow } from '../domain/workflow.js';
+import { formatProblem, type HeldContent, problemsOf, type Workflow } from '../domain/workflow.js';
 import { isoTime } from '../text/format-time.js';
 import { idleText } from '../text/idle.js';
 import { ruleWhy, startObstacle } from '../text/rules.js';
@@ -199,16 +199,32 @@ function pollEntry({ poll }: State): StateView['poll'] {
 }
 
 function workflowEntry(state: State, facts: WorkflowFacts): StateView['workflow'] {
-  const { path, loadedAtMs, error, restartRequired, restartError, backend, steps } = facts;
+  const { path, loadedAtMs, error, held, restartRequired, restartError, backend, steps } = facts;
   return {
     path,
     hash: state.workflowHash,
     loaded_at: isoTime(loadedAtMs),
     error: error && { code: error.code, message: error.message, problems: workflowProblems(error) },
+    held: held && heldEntry(held),
     restart_required: [...restartRequired],
     restart_error: restartError && { code: restartError.code, message: restartError.message },
     backend: { value: backend.value, source: backend.source },
     steps,
+  };
+}
+
+const MAX_HELD_CHANGES = 50;
+const MAX_DIFF_CHARS = 20_000;
+
+function heldEntry({ hash, sinceMs, changes, diff }: HeldContent): NonNullable<StateView['workflow']['held']> {
+  const isCut = diff.length > MAX_DIFF_CHARS || changes.length > MAX_HELD_CHANGES;
+  return {
+    hash,
+    since: isoTime(sinceMs),
+    changes: changes.slice(0, MAX_HELD_CHANGES),
+    // At the end of a line, because half a secret is not masked.
+    diff: diff.length > MAX_DIFF_CHARS ? diff.slice(0, diff.lastIndexOf('\n', MAX_DIFF_CHARS) + 1) : diff,
+    is_cut: isCut,
   };
 }
 
@@ -355,6 +371,8 @@ export interface WorkflowFile {
   readonly loadedAtMs: number;
   /** Why the current file is not in effect. */
   readonly error: BatonError | null;
+  /** The current content, when it waits until a person allows it. */
+  readonly held: HeldContent | null;
   /** Changed keys that keep their old values until a restart. */
   readonly restartRequired: readonly string[];
   /** Why they cannot take effect; null while they only wait for the end of the current runs. */

@@ -22,19 +22,21 @@ export interface OpenedWorkflow {
 export interface OpenOptions {
   /** The value of `--backend`. */
   readonly backend?: string | undefined;
+  /** Code that the workflow runs is not compared with what was allowed. */
+  readonly allowChanges?: boolean | undefined;
 }
 
 export async function openWorkflow(
   path: string,
   stateDir: string | undefined,
   io: Io,
-  { backend }: OpenOptions = {},
+  { backend, allowChanges = false }: OpenOptions = {},
 ): Promise<OpenedWorkflow> {
   const { env, homeDir, cwd } = io;
   const trackers = createTrackerRegistry(ADAPTERS);
   const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
   const capabilities = (projectDir: string) => discoverCapabilities({ projectDir, homeDir });
-  const options = { env, homeDir, trackerKinds, backendFlag: backend, capabilities };
+  const options = { env, homeDir, trackerKinds, backendFlag: backend, capabilities, comparesCode: !allowChanges };
   const loaded = await loadWorkflow(resolve(cwd, path), options);
   const key = await workflowKey(loaded.workflow.path);
   const dir = stateDir === undefined ? defaultStateDir(key, env, homeDir) : resolve(cwd, stateDir);

@@ -15,6 +15,7 @@ export function addDaemonCommands(context: ProgramContext): void {
   addDaemonAction(context, 'resume', 'start new runs again after a pause');
   addRefresh(context);
   addOpen(context);
+  addAllow(context);
 }
 
 const ISSUE = 'its identifier';
@@ -173,6 +174,26 @@ function addOpen({ program, io, done }: ProgramContext): void {
       const target = targetOf(workflow, flags, command);
       const { open } = await import('./open.js');
       done(await open({ ...target, print: flags.print ?? false }, io));
+    });
+}
+
+function addAllow({ program, io, done }: ProgramContext): void {
+  const command = program.command('allow');
+  withWorkflow(command)
+    .description('show the changes of WORKFLOW.md that wait for a person, and let them take effect')
+    .option('-y, --yes', 'allow them without asking')
+    .addHelpText(
+      'after',
+      `
+A change of what runs or what is allowed (hooks, commands, steps, sandbox, trust, tokens and the like) is held until then, because an
+agent's branch may be what is checked out. Other changes apply at once.
+
+Exit codes: 0 allowed, or nothing to allow; 1 not allowed, or the file changed meanwhile; 2 usage, settings, or nobody to ask.`,
+    )
+    .action(async (workflow: string | undefined, flags: TargetFlags & { readonly yes?: boolean }) => {
+      const target = targetOf(workflow, flags, command);
+      const { allow } = await import('./allow.js');
+      done(await allow({ target, yes: flags.yes ?? false }, io));
     });
 }
 

@@ -23,6 +23,7 @@ function addInstall(service: Command, context: ProgramContext): void {
     .option('--state-dir <dir>', 'as for run')
     .option('--port <port>', 'as for run', parsePort)
     .addOption(new Option('--log-level <level>', 'as for run').choices(LOG_LEVELS))
+    .option('--allow-changes', 'as for run')
     .option('--dry-run', 'only print what would be written and run')
     .action((workflowPath: string, { system, dryRun = false, ...flags }: InstallFlags) =>
       attempt(context, async () => {
@@ -97,6 +98,7 @@ interface InstallFlags extends TargetFlags {
   readonly stateDir?: string;
   readonly port?: number;
   readonly logLevel?: LogLevel;
+  readonly allowChanges?: boolean;
   readonly dryRun?: boolean;
 }
 

@@ -31,6 +31,7 @@ function addRun({ program, io, version, done }: ProgramContext): void {
     .addOption(new Option('--log-level <level>', 'how much to log').choices(LOG_LEVELS))
     .option('--log-file <file>', 'also write the log to this file, as JSON lines')
     .option('--backend <backend>', 'what agent steps with `backend: auto` run on: http, cli or auto')
+    .option('--allow-changes', 'apply every change of WORKFLOW.md at once, also of hooks and commands; see baton allow')
     .option('--port <port>', 'serve the page and the API on this port of 127.0.0.1; 0: any free port', parsePort)
     .action(async (workflowPath: string, flags: RunFlags, command: Command) => {
       const [, excess] = command.args;
@@ -55,6 +56,7 @@ interface RunFlags {
   readonly logFile?: string;
   readonly port?: number;
   readonly backend?: string;
+  readonly allowChanges?: boolean;
 }
 
 function parseIssue(text: string): string {

@@ -88,7 +88,7 @@ const GROUPS: readonly (readonly [heading: string, names: readonly string[]])[] 
   ['Working:', ['run', 'demo', 'init', 'check']],
   [
     'Watching and steering:',
-    ['status', 'logs', 'explain', 'answer', 'message', 'stop', 'retry', 'pause', 'resume', 'refresh', 'open'],
+    ['status', 'logs', 'explain', 'answer', 'message', 'stop', 'retry', 'pause', 'resume', 'refresh', 'open', 'allow'],
   ],
   ['For every day:', ['service', 'report', 'notify']],
   [LAST_GROUP, ['render', 'state', 'recover', 'executor', 'tracker', 'capability']],

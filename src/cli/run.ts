@@ -20,6 +20,7 @@ export interface RunOptions {
   readonly port?: number | undefined;
   /** For agent steps with `backend: auto`. */
   readonly backend?: string | undefined;
+  readonly allowChanges?: boolean | undefined;
   readonly once: boolean;
   /** Work on this issue only, then exit. */
   readonly issue?: string | undefined;
@@ -28,10 +29,10 @@ export interface RunOptions {
 
 /** Runs the daemon until it is stopped, or until `--once` or `--issue` is done; the exit code. */
 export async function run(options: RunOptions, io: Io): Promise<number> {
-  const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
+  const opened = await openWorkflow(options.workflowPath, options.stateDir, io, options);
   // Loaded late, so that a wrong path is reported without loading the engine.
   const { startDaemon } = await import('../daemon/daemon.js');
-  const { issue = null, once, port, backend, version } = options;
+  const { issue = null, once, port, backend, allowChanges = false, version } = options;
   const isBounded = once || issue !== null;
   const redactor = createRedactor();
   const printer = isBounded ? new RunPrinter(io.stdout, redactor) : null;
@@ -52,6 +53,7 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
     env: io.env,
     homeDir: io.homeDir,
     version,
+    allowChanges,
     signal: signals.early,
     ...(port === undefined ? {} : { port }),
     ...(backend === undefined ? {} : { backend }),

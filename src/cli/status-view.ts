@@ -69,6 +69,7 @@ function statusHeader(view: StateView, frame: Frame): string[] {
     ...[...troubles(view, frame.nowMs), ...workflowTroubles(view)].flatMap(({ text, isBad, margin = '' }) =>
       paragraph(text, { width, maxLines: 4, paint: paint[isBad ? 'red' : 'yellow'], margin }),
     ),
+    ...held(view, frame),
     ...whyIdle(view, frame).flatMap((text) => paragraph(text, { width, maxLines: 4, paint: paint.yellow })),
   ];
 }
@@ -129,6 +130,15 @@ function workflowTroubles({ workflow }: StateView): Trouble[] {
     ...(error === null ? [] : errorTroubles(error)),
     ...(changed.length === 0 ? [] : [refused === null ? waiting : unusable]),
   ];
+}
+
+function held({ workflow }: StateView, frame: Frame): string[] {
+  const { width, paint, nowMs } = frame;
+  if (workflow.held === null) return [];
+  const { changes, since } = workflow.held;
+  const text = `The file has changes that wait for ${formatAge(since, nowMs) ?? '?'}, and the settings before them stay in effect: ${changes.join('; ')}`;
+  const look = withCommand('To look at them and allow them:', commandFor(frame, 'allow', null), width);
+  return [...paragraph(text, { width, maxLines: 6, paint: paint.yellow }), ...look.map(paint.yellow)];
 }
 
 function errorTroubles({ code, message, problems }: NonNullable<StateView['workflow']['error']>): Trouble[] {

@@ -143,7 +143,8 @@ export function changeKey(view: StateView): string {
     ineligible.length,
     done.map(({ issue_id, finished_at }) => [issue_id, finished_at]),
     holds.map(({ source, code, tries }) => [source, code, tries]),
-    [paused !== null, shutting_down, workflow.error, workflow.restart_required, workflow.restart_error],
+    [paused !== null, shutting_down, workflow.error, workflow.held?.hash],
+    [workflow.restart_required, workflow.restart_error],
     [poll.health, poll.error, poll.problems.length],
     view.daemon.pid,
   ]);

@@ -35,7 +35,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 /** Opens all resources in order, starts the core, and closes everything in reverse when the core or a fault ends it. Throws `BatonError`. */
 async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Promise<Lifetime> {
-  const { stateLock, locks, refused, onReopening } = lifetime;
+  const { stateLock, locks, refused, isReopened, onReopening } = lifetime;
   const { env, log, redactor } = options;
   compilePrompts(options.loaded.workflow);
   const clock = createClock();
@@ -44,18 +44,25 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
   const earlyEvents = new EarlyEvents();
   const { dispatch } = earlyEvents;
   const versions = new WorkflowVersions(options.loaded.workflow, Date.now());
-  const resources = await openResources(options, { clock, versions, dispatch, stateLock, locks, stack }).catch(
-    async (error: unknown) => {
-      await stack.closeAll(true);
-      throw error;
-    },
-  );
+  const resources = await openResources(options, {
+    clock,
+    versions,
+    dispatch,
+    stateLock,
+    locks,
+    isReopened,
+    stack,
+  }).catch(async (error: unknown) => {
+    await stack.closeAll(true);
+    throw error;
+  });
   const exit = new Exit(stack, log);
   try {
     const { containment, lockedKeys: inUse } = resources;
     const reopening = new Reopening(options, { clock, locks, inUse, containment, dispatch, refused });
     stack.add('reopening', () => reopening.close());
-    const follow = { clock, versions, dispatch, reopening };
+    const { store, allowed } = resources;
+    const follow = { clock, versions, dispatch, reopening, store, allowed };
     const watcher = await stack.open('workflow watcher', () => followWorkflow(options, follow));
     let loop: Loop | null = null;
     const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
@@ -217,9 +224,11 @@ function createStatus(options: DaemonOptions, links: StatusLinks, httpToken: str
     workflowFile: () => ({
       loadedAtMs: versions.loadedAtMs,
       error: watcher.error,
+      held: watcher.held,
       restartRequired: reopening.refused?.keys ?? versions.restartRequired,
       restartError: reopening.refused?.error ?? null,
     }),
+    allow: (hash) => watcher.allow(hash),
   });
 }
 

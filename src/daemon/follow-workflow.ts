@@ -2,29 +2,38 @@ import type { Logger } from 'pino';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { compilePrompts } from '../../templates/prompts.js';
 import type { Clock } from '../domain/clock.js';
+import { ERRORS } from '../domain/error-table.js';
 import type { Dispatch } from '../domain/events.js';
+import type { Store } from '../domain/ports.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
-import { formatProblem, type Workflow, type WorkflowProblem } from '../domain/workflow.js';
+import { type AllowedContent, formatProblem, type Workflow, type WorkflowProblem } from '../domain/workflow.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import type { DaemonOptions } from './options.js';
 import type { Reopening } from './reopening.js';
+import { allowCommand, keepAllowed } from './workflow-gate.js';
 
 interface FollowLinks {
   readonly clock: Clock;
   readonly versions: WorkflowVersions;
   readonly dispatch: Dispatch;
   readonly reopening: Reopening;
+  readonly store: Pick<Store, 'allowed'>;
+  readonly allowed: AllowedContent;
 }
 
-/** Watches WORKFLOW.md. New settings reach the core as an event; invalid ones are only logged. */
-export function followWorkflow(
+/**
+ * Watches WORKFLOW.md. New settings reach the core as an event; invalid ones and those that must be allowed first are logged and shown
+ * in the status.
+ */
+export async function followWorkflow(
   options: DaemonOptions,
-  { clock, versions, dispatch, reopening }: FollowLinks,
+  { clock, versions, dispatch, reopening, store, allowed }: FollowLinks,
 ): Promise<WorkflowWatcher> {
-  const { log, redactor, trackers, env, homeDir } = options;
+  const { log, redactor, trackers, env, homeDir, loaded: initial } = options;
+  const allow = await allowCommand(options);
   const trackerKinds = new Map(trackers.kinds.map((kind) => [kind, trackers.entry(kind).defaults]));
   const logWarnings = (warnings: readonly WorkflowProblem[]) => {
     for (const warning of warnings) log.warn({ detail: formatProblem(warning) }, 'workflow warning');
@@ -34,7 +43,9 @@ export function followWorkflow(
   return watchWorkflow({
     path: versions.current.path,
     homeDir,
-    initial: versions.current,
+    initial,
+    allowed,
+    holdsChanges: options.allowChanges !== true,
     clock,
     load: async (file) => {
       const loaded = await parseWorkflow(file, {
@@ -42,12 +53,13 @@ export function followWorkflow(
         homeDir,
         trackerKinds,
         capabilities: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
+        comparesCode: options.allowChanges !== true,
         ...(options.backend === undefined ? {} : { backendFlag: options.backend }),
       });
       compilePrompts(loaded.workflow);
       return loaded;
     },
-    onChange: ({ workflow, loaded, changes, restartRequired, literalSecrets }) => {
+    onChange: ({ workflow, loaded, changes, restartRequired, literalSecrets, allowed: content }) => {
       for (const secret of literalSecrets) redactor.add(secret);
       // A hook can receive these by name and print them.
       for (const name of workflow.secretNames) {
@@ -59,11 +71,18 @@ export function followWorkflow(
       logBackend(log, workflow);
       if (restartRequired.length > 0)
         log.info({ keys: restartRequired }, 'these keys keep their old values until no run is active');
+      void keepAllowed(content, store, log);
       versions.take(workflow, clock.now().wallMs, restartRequired);
       dispatch({ type: 'config_changed', config: workflow.config, workflowHash: workflow.hash });
       // With --once the daemon ends soon anyway.
       if (options.once === undefined) reopening.changed(loaded, restartRequired);
     },
+    onHeld: ({ changes }, literalSecrets) => {
+      for (const secret of literalSecrets) redactor.add(secret);
+      const code = 'workflow_not_allowed';
+      log.warn({ code, changes, allow, detail: ERRORS[code].text }, 'workflow is held, the allowed settings stay');
+    },
+    onHeldGone: () => log.info('workflow is no longer held'),
     onError: ({ code, message }) =>
       log.error({ code, detail: message }, 'workflow is faulty, the last good settings stay'),
     onRecovered: () => log.info('workflow is good again'),

@@ -41,6 +41,8 @@ export interface LifetimeLinks {
   readonly httpToken: string | null;
   /** Settings of the file that could not be used for this opening. */
   readonly refused: RefusedSettings | null;
+  /** The daemon runs already, so what it is opened with was allowed. */
+  readonly isReopened: boolean;
   /** Called when the lifetime closes to be opened again: from now on events wait for the next one. */
   onReopening(): void;
 }
@@ -66,15 +68,17 @@ export async function keepOpen(
   const events = new EarlyEvents();
   const onReopening = () => events.hold();
   let page: ServedPage | null = null;
+  let isReopened = false;
   const start = async (workflow: LoadedWorkflow, refused: RefusedSettings | null): Promise<Lifetime> => {
     const wantsAnyPort = (options.port ?? workflow.workflow.config.server.port) === 0;
     const port = wantsAnyPort && page !== null ? { port: page.port } : {};
     const httpToken = page?.token ?? null;
     const opened = await open(
       { ...options, loaded: workflow, ...port },
-      { stateLock, locks, httpToken, refused, onReopening },
+      { stateLock, locks, httpToken, refused, isReopened, onReopening },
     );
     page = opened.page ?? page;
+    isReopened = true;
     events.open(opened.dispatch);
     return opened;
   };

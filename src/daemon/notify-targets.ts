@@ -10,6 +10,7 @@ import type { Workflow } from '../domain/workflow.js';
 import type { Redactor } from '../logging/redact.js';
 import { notSent, type SendResult, type Target } from '../notify/deliver.js';
 import { postNotice } from '../notify/post-notice.js';
+import { assertCodeFiles } from '../workflow/code-files.js';
 import { resolveSecret } from '../workflow/secrets.js';
 
 interface TargetOptions extends CommandHost {
@@ -71,6 +72,7 @@ export async function runNotifyCommand(
   const { containment, workflow } = host;
   const { clock } = containment;
   try {
+    await assertCodeFiles(workflow, 'notify');
     const cwd = await realpath(workflow.dir);
     const { dev, ino } = await lstat(cwd);
     const options = { marker: `notify-${randomUUID()}`, cwd, identity: { dev, ino }, ...notifyEnvironment(host) };

@@ -24,6 +24,8 @@ export interface DaemonOptions {
   readonly port?: number;
   /** The value of `--backend`, for agent steps with `backend: auto`. */
   readonly backend?: string;
+  /** Every content of WORKFLOW.md takes effect at once, also one that changes what runs. */
+  readonly allowChanges?: boolean;
   /** Aborted when the daemon is to stop before it has started: then it does not wait for a silent tracker. */
   readonly signal?: AbortSignal;
   /** Work off everything once and exit; `only`: one issue, by its name. */

@@ -30,9 +30,12 @@ import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { Dispatch } from '../domain/events.js';
 import type { Store, Tracker } from '../domain/ports.js';
+import type { AllowedContent } from '../domain/workflow.js';
+import { stateKey } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
+import { assertCodeFiles } from '../workflow/code-files.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import { type DaemonLocks, lockKeys } from './daemon-locks.js';
@@ -43,11 +46,14 @@ import type { DaemonOptions } from './options.js';
 import type { ResourceStack } from './resource-stack.js';
 import { RunLog } from './run-log.js';
 import { openTracker } from './tracker.js';
+import { admitWorkflow } from './workflow-gate.js';
 
 /** Everything that the daemon opens at its start. */
 export interface DaemonResources {
   readonly clock: SystemClock;
   readonly store: Store;
+  /** The content of WORKFLOW.md that was allowed last. */
+  readonly allowed: AllowedContent;
   /** The state that was stored when the daemon started. */
   readonly durable: Durable;
   readonly tracker: Tracker;
@@ -72,6 +78,7 @@ interface ResourceLinks {
   readonly dispatch: Dispatch;
   readonly stateLock: DaemonLocks;
   readonly locks: DaemonLocks;
+  readonly isReopened: boolean;
   /** Closes the resources. */
   readonly stack: ResourceStack;
 }
@@ -87,6 +94,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   let containment: Containment | null = null;
   const tracker = openTracker(options, {
     settings: () => versions.current.config.tracker,
+    checkFiles: () => assertCodeFiles(versions.current, 'tracker'),
     containment: async () => {
       if (containment === null)
         throw new BatonError('internal_error', 'the tracker was used before the daemon has started');
@@ -118,6 +126,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
         onWarning: ({ message, path }) => log.error({ path, detail: message }, 'part of the stored state is lost'),
       }),
   );
+  const allowed = await admitWorkflow(options, store, links.isReopened);
   const activity = new Activity();
   const runLog = await stack.open('run log', () => new RunLog(log, stateDir.transcripts, redactor, activity));
   stack.add('tracker', () => tracker.close());
@@ -162,7 +171,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     .emptyTrash()
     .catch(({ message }: Error) => log.warn({ detail: message }, 'half-deleted workspaces could not be removed'));
   return {
-    ...{ clock, store, durable, tracker, root, activity, tmpRoot: folder.path },
+    ...{ clock, store, allowed, durable, tracker, root, activity, tmpRoot: folder.path },
     ...{ pool, containment, capabilities, openRuns, workspaces, lockedKeys },
   };
 }
@@ -175,7 +184,7 @@ async function lock(
   { stateLock, locks }: Pick<ResourceLinks, 'stateLock' | 'locks'>,
 ): Promise<readonly string[]> {
   // It allows reaping processes.
-  await stateLock.take([`the state in ${stateDir.path}`]);
+  await stateLock.take([stateKey(stateDir.path)]);
   const issues = lockKeys(root, tracker, loaded.workflow.config.tracker);
   await locks.take(issues);
   await locks.keepOnly(issues);
@@ -198,7 +207,7 @@ function logIsolation(log: Logger, { kind, reason }: Containment, secrets: reado
   }
 }
 
-type ExecutorServices = Pick<RunServices, 'executors' | 'checkPlan' | 'secret'>;
+type ExecutorServices = Pick<RunServices, 'executors' | 'checkPlan' | 'checkFiles' | 'secret'>;
 
 /** The executors, and the services of runs that belong to them. */
 function createExecutors(options: DaemonOptions): ExecutorServices & { readonly capabilities: CapabilityManager } {
@@ -217,7 +226,11 @@ function createExecutors(options: DaemonOptions): ExecutorServices & { readonly 
       tool: createToolExecutor(),
       code: createCodeExecutor(),
     },
-    checkPlan: (workflow) => assertRunnable(workflow.plan, () => capabilities.refresh(workflow.dir)),
+    checkPlan: async (workflow) => {
+      await assertRunnable(workflow.plan, () => capabilities.refresh(workflow.dir));
+      await assertCodeFiles(workflow);
+    },
+    checkFiles: assertCodeFiles,
     secret(written) {
       const value = resolveSecret(written, env);
       if (value !== null) redactor.add(value);

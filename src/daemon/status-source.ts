@@ -35,6 +35,8 @@ export interface StatusOptions {
   /** The workflow in force. */
   workflow(): Workflow;
   workflowFile(): WorkflowFile;
+  /** Allows the content of the file with this hash; returns whether it is in effect now. */
+  allow(hash: string): Promise<boolean>;
 }
 
 export interface OpenedSource {

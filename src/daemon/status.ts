@@ -13,6 +13,7 @@ import { resolveSecret } from '../workflow/secrets.js';
 import { OpenPage, type PageAddress } from './open-page.js';
 import { createStatusSource, type OpenedSource, type StatusOptions } from './status-source.js';
 import { PersistenceWaiters } from './wait-until-persisted.js';
+import { allowRoute } from './workflow-gate.js';
 
 /**
  * Serves the status and the requests of users: always over a socket in the state directory, and over HTTP when a port is set. The modules
@@ -68,10 +69,10 @@ export class DaemonStatus {
 
   /** Never rejects: a daemon without a socket can still work. */
   async listenSocket(): Promise<void> {
-    const { stateDir, log } = this.#options;
+    const { stateDir, log, allow } = this.#options;
     await this.#openPage.clear();
     this.#socket = this.#open()
-      .then(({ source }) => serveSocket(source, stateDir.path, this.#openPage.routes))
+      .then(({ source }) => serveSocket(source, stateDir.path, [...this.#openPage.routes, allowRoute(allow)]))
       .catch((error: unknown) => {
         log.warn({ detail: toBatonError(error).message }, 'commands cannot reach this daemon: no socket');
         return null;

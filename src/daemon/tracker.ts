@@ -22,6 +22,8 @@ interface TrackerHost {
   settings?(): TrackerConfig;
   /** The containment of a tracker's program; called when one is started. */
   containment(): Promise<Containment>;
+  /** Called before the tracker's program starts. Throws when its file is not the one that was allowed. */
+  checkFiles?(): Promise<void>;
 }
 
 /** Every value that is read as a secret is masked from then on. */
@@ -40,8 +42,10 @@ export function openTracker(source: TrackerSource, host: TrackerHost): Tracker {
     settings: host.settings ?? (() => config.tracker),
     mask: (text) => redactor.mask(text),
     nowMs: () => performance.now(),
-    start: async (program) =>
-      startTrackerProgram(program, { workflow: loaded.workflow, env, containment: await host.containment() }),
+    start: async (program) => {
+      await host.checkFiles?.();
+      return startTrackerProgram(program, { workflow: loaded.workflow, env, containment: await host.containment() });
+    },
   });
 }
 

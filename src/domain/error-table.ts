@@ -55,6 +55,13 @@ const SETUP_ERRORS = {
     'Set the named environment variable.',
   ),
 
+  workflow_not_allowed: facts(
+    'daemon',
+    false,
+    'WORKFLOW.md or code that it runs has changes that nobody has allowed',
+    'Look at them with `baton allow`, and allow them if they are yours.',
+  ),
+
   // One instance
   already_running: facts(
     'daemon',

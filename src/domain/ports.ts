@@ -5,7 +5,7 @@ import type { JsonObject } from './json.js';
 import type { HistoryEvent } from './note.js';
 import type { StopReason } from './run.js';
 import type { Answer, TokenTotals } from './run-signal.js';
-import type { Workflow } from './workflow.js';
+import type { AllowedContent, Workflow } from './workflow.js';
 
 /** A tracker adapter. Throws only `BatonError` with a `tracker_…` code. */
 export interface Tracker {
@@ -110,11 +110,19 @@ export interface Store {
    */
   useTracker(scope: string): Promise<number>;
   readonly past: StoredPast;
+  readonly allowed: AllowedContents;
   /** Stores an event; only the latest are kept. Never throws. The event is on disk with the next write, or a second later. */
   addEvent(event: HistoryEvent): void;
   /** Removes older runs and their tokens. A clock that is wrongly far ahead must not empty the store. */
   prune(keep: { readonly days: number; readonly nowMs: number }): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The content of each WORKFLOW.md that was last in effect. */
+export interface AllowedContents {
+  /** By the path of the file. Returns null when no daemon has started with it. */
+  get(path: string): Promise<AllowedContent | null>;
+  put(content: AllowedContent): Promise<void>;
 }
 
 /** The history, newest first, with at most `limit` entries. */

@@ -7,7 +7,7 @@ import type { Plan, PromptSource } from './steps/plan.js';
 export interface Workflow {
   readonly path: string;
   readonly dir: string;
-  /** SHA-256 of what was read, executor definitions included: its identity. */
+  /** SHA-256 of what was read, executor definitions and code files included: its identity. */
   readonly hash: string;
   readonly config: Config;
   readonly prompt: PromptSource;
@@ -15,6 +15,42 @@ export interface Workflow {
   /** Names of the environment variables that hold secrets of tracker and services; they are kept from agents and hooks. */
   readonly secretNames: readonly string[];
   readonly warnings: readonly WorkflowProblem[];
+  /** The files of the project that it runs. Absent: they are not compared. */
+  readonly files?: CodeFiles;
+}
+
+/** SHA-256 by path, relative to the folder of WORKFLOW.md. */
+export interface CodeFiles {
+  readonly [path: string]: string;
+}
+
+/** A content of WORKFLOW.md that a person allowed. What it decides about code and permissions stays until another one is allowed. */
+export interface AllowedContent {
+  readonly path: string;
+  /** `Workflow.hash` */
+  readonly hash: string;
+  /** What may change only with a person's yes, by setting. */
+  readonly parts: { readonly [key: string]: AllowedPart };
+  /** The text of the file, for a later diff. */
+  readonly text: string;
+  readonly atMs: number;
+}
+
+export interface AllowedPart {
+  /** SHA-256 of the value. */
+  readonly hash: string;
+  /** The value for people; null when it may be secret, or is long. */
+  readonly shown: string | null;
+}
+
+/** A content of WORKFLOW.md that waits until a person allows it. */
+export interface HeldContent {
+  readonly hash: string;
+  readonly sinceMs: number;
+  /** One line for each changed setting. */
+  readonly changes: readonly string[];
+  /** A unified diff of the file. May contain secrets. */
+  readonly diff: string;
 }
 
 /** 1-based. */

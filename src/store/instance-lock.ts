@@ -8,6 +8,11 @@ import { BatonError, toBatonError } from '../domain/errors.js';
 import { fieldsOf } from '../domain/json.js';
 import { isBusy, isDamage } from './sqlite-file.js';
 
+/** The key of the lock on a state directory, which lies in that directory. */
+export function stateKey(stateDir: string): string {
+  return `the state in ${stateDir}`;
+}
+
 interface LockOptions {
   /** Each names something that only one daemon may work on. They are shown in the error message. */
   readonly keys: readonly string[];

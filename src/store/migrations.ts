@@ -135,6 +135,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX runs_by_end ON runs (ended_at_ms, outcome);
   CREATE INDEX events_by_issue ON events (identifier, id);
   `,
+  `
+  CREATE TABLE allowed (
+    path TEXT PRIMARY KEY NOT NULL,
+    json TEXT NOT NULL,
+    hash TEXT AS (${extract('$.hash')}),
+    at_ms NUMERIC AS (${extract('$.atMs')})
+  ) WITHOUT ROWID;
+  `,
 ];
 
 /** NULL for a text that is no JSON, so that a damaged row breaks neither `SELECT *` nor the check of the file. */

@@ -6,6 +6,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import type { Durable } from '../domain/durable.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Json, JsonObject } from '../domain/json.js';
+import type { AllowedContent } from '../domain/workflow.js';
 import { fromKey } from './json-table.js';
 import { storeFailure } from './sqlite-file.js';
 import { openSqliteStore } from './sqlite-store.js';
@@ -29,6 +30,19 @@ export async function readStored(dir: string): Promise<Durable> {
     const store = openSqliteStore({ dir: copy, onWarning: () => {} });
     try {
       return await store.load();
+    } finally {
+      await store.close();
+    }
+  });
+}
+
+/** The content of WORKFLOW.md that was last in effect; null when no daemon has started with it. */
+export async function readAllowed(dir: string, path: string): Promise<AllowedContent | null> {
+  if (!existsSync(join(dir, 'baton.db'))) return null;
+  return withStoredCopy(dir, async (copy) => {
+    const store = openSqliteStore({ dir: copy, onWarning: () => {} });
+    try {
+      return await store.allowed.get(path);
     } finally {
       await store.close();
     }
@@ -71,6 +85,7 @@ const KEYED = {
   meta: 'name',
   open_runs: 'marker',
   finished: 'finished_key',
+  allowed: 'path',
 } as const;
 
 /**

@@ -23,6 +23,7 @@ import { fromKey, type JsonTable, jsonTable, toKey, type Unreadable } from './js
 import { inTransaction, openSqliteFile, type StoreWarning, storeFailure } from './sqlite-file.js';
 import { storedPast } from './stored-past.js';
 import {
+  allowedShape,
   claimShapeOf,
   daemonShape,
   finishedShape,
@@ -78,6 +79,7 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
   const history = new EventHistory(db, clean);
   const owners = jsonTable(db, 'owners', 'workspace_key', () => ownerShape);
   const openRuns = jsonTable(db, 'open_runs', 'marker', () => openRunShape);
+  const allowed = jsonTable(db, 'allowed', 'path', () => allowedShape, clean);
 
   const guarded = <T>(doing: string, act: () => T): T => {
     if (!db.isOpen)
@@ -143,6 +145,14 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
         });
         return released;
       });
+    },
+    allowed: {
+      async get(path) {
+        return guarded('read', () => new Map(allowed.read(warnUnreadable)).get(path) ?? null);
+      },
+      async put(content) {
+        guarded('written', () => allowed.put(content.path, content));
+      },
     },
     past: storedPast(db, (act) => guarded('read', act)),
     addEvent: (event) => history.add(event),

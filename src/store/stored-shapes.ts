@@ -14,6 +14,7 @@ import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { OpenRun, WorkspaceOwner } from '../domain/ports.js';
 import { RUN_CAUSES, type RunReason } from '../domain/run.js';
+import type { AllowedContent } from '../domain/workflow.js';
 
 /**
  * The shapes that stored rows must have. They are loose: a field that is not named here is kept, so that adding one to the domain does not
@@ -196,6 +197,14 @@ export const ownerShape: z.ZodType<WorkspaceOwner> = z.looseObject({
   scope: text,
   issueId: text,
   identifier: text,
+});
+
+export const allowedShape: z.ZodType<AllowedContent> = z.looseObject({
+  path: text,
+  hash: text,
+  parts: z.record(z.string(), z.looseObject({ hash: text, shown: textOrNull })),
+  text,
+  atMs: number,
 });
 
 export const openRunShape: z.ZodType<OpenRun> = z.looseObject({

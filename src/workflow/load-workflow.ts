@@ -3,6 +3,7 @@ import type { CapabilityIndex } from '../domain/capabilities.js';
 import type { JsonObject } from '../domain/json.js';
 import type { PromptSource } from '../domain/steps/plan.js';
 import type { Workflow } from '../domain/workflow.js';
+import { hashWithFiles, readCodeFiles } from './code-files.js';
 import { buildConfig, type TrackerDefaults, unknownKeys, validateFrontMatter } from './config.js';
 import { type FrontMatter, parseFrontMatter } from './parse-front-matter.js';
 import { completeProblem, inFileOrder, type Problem } from './positions.js';
@@ -27,6 +28,8 @@ export interface LoadOptions {
   readonly backendFlag?: string | undefined;
   /** Finds executors and capabilities. Absent: capability steps are not checked. */
   readonly capabilities?: ((projectDir: string) => Promise<CapabilityIndex>) | undefined;
+  /** False: the code that the workflow runs is not compared with what was allowed. */
+  readonly comparesCode?: boolean | undefined;
 }
 
 export interface LoadedWorkflow {
@@ -35,6 +38,8 @@ export interface LoadedWorkflow {
   readonly literalSecrets: readonly string[];
   /** The front matter as written, including unknown keys. May contain secrets. */
   readonly frontMatter: JsonObject;
+  /** The whole file. May contain secrets. */
+  readonly text: string;
 }
 
 /** Reads WORKFLOW.md into typed, frozen settings. Throws only `BatonError`. */
@@ -71,19 +76,20 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
     const text = `${name} lies inside workspace.root, where agents could change hooks and settings. Move one of the two`;
     warn({ at: positions.valueAt(['workspace', 'root']), text, code: 'workflow_in_workspace_root' });
   }
+  const planAndConfig = { dir: source.dir, config, plan: planned.plan };
+  const files = options.comparesCode === false ? null : await readCodeFiles(planAndConfig);
   const workflow: Workflow = {
     path: file.path,
-    dir: source.dir,
-    hash: file.hash,
-    config,
+    ...planAndConfig,
+    hash: files === null ? file.hash : hashWithFiles(file.hash, files),
     prompt,
-    plan: planned.plan,
+    ...(files === null ? {} : { files }),
     secretNames: [...new Set([...secrets.names, ...own.names, ...planned.secretNames])],
     warnings: inFileOrder(warnings).map((problem) => completeProblem(name, problem)),
   };
   const literals = [...secrets.literals, ...own.literals].map(({ value }) => value);
   const literalSecrets = [...literals, ...planned.literalSecrets];
-  return deepFreeze({ workflow, literalSecrets, frontMatter: values });
+  return deepFreeze({ workflow, literalSecrets, frontMatter: values, text: file.bytes.toString('utf8') });
 }
 
 function promptOf({ body, bodyStartLine }: FrontMatter, file: string): PromptSource {

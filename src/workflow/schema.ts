@@ -54,19 +54,19 @@ const tracker = {
   kind: declare(
     text,
     'Where issues come from: `local`, `github`, `gitlab`, `linear`, `jira`, `redmine` or `command`.',
-    { defaultText: 'required', restart: true },
+    { defaultText: 'required', restart: true, security: true },
   ),
   provider: setting(
     jsonMap,
     {},
     'Settings of that tracker, such as its address, project and token. `$NAME` stands for a variable.',
-    { restart: true, hidden: true, eachKey: true },
+    { restart: true, security: true, hidden: true, eachKey: true },
   ),
   active_states: setting(
     stateList,
     null,
     'States of issues that Baton works on. Case and outer blanks do not matter.',
-    { defaultText: 'those of the tracker' },
+    { defaultText: 'those of the tracker', security: true },
   ),
   terminal_states: setting(
     stateList,
@@ -94,7 +94,7 @@ const workspace = {
     text,
     null,
     'Folder of the workspaces. `~` and `$NAME` work; a relative path starts at the folder of `WORKFLOW.md`.',
-    { defaultText: '`~/.local/share/baton/<key>/workspaces`', restart: true },
+    { defaultText: '`~/.local/share/baton/<key>/workspaces`', restart: true, security: true },
   ),
   min_free_mb: setting(countOrZero, 2048, 'No run starts while the disk has less free space. 0: no limit.', {
     unit: 'MB',
@@ -220,12 +220,18 @@ const codex = {
 };
 
 const server = {
-  port: setting(port, null, 'Port of the page and the API. 0: any free port.', { defaultText: 'off', restart: true }),
+  port: setting(port, null, 'Port of the page and the API. 0: any free port.', {
+    defaultText: 'off',
+    restart: true,
+    security: true,
+  }),
   host: setting(text, '127.0.0.1', 'Address to listen on. Any other than loopback requires `server.token`.', {
     restart: true,
+    security: true,
   }),
   allowed_hosts: setting(textList, [], 'Further host names under which the page and the API may be opened.', {
     restart: true,
+    security: true,
   }),
   token: setting(
     text,
@@ -258,6 +264,7 @@ const runtime = {
     oneOf(['http', 'cli', 'auto']),
     null,
     'What agent steps with `backend: auto` run on: `http`, `cli` or `auto`.',
+    { security: true },
   ),
   max_inline_output_bytes: setting(
     positiveInteger,
@@ -289,8 +296,9 @@ const webhooks = {
   port: setting(port, null, 'Port on which the tracker may announce changes. 0: any free port.', {
     defaultText: 'off',
     restart: true,
+    security: true,
   }),
-  host: setting(text, '127.0.0.1', 'Address to listen on for webhooks.', { restart: true }),
+  host: setting(text, '127.0.0.1', 'Address to listen on for webhooks.', { restart: true, security: true }),
   secret: setting(text, null, 'Secret with which the tracker signs its webhooks.', {
     restart: true,
     security: true,

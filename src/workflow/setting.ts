@@ -7,7 +7,7 @@ export interface SettingFacts {
   readonly defaultText?: string;
   /** A change takes effect at the next start of the daemon. */
   readonly restart?: true;
-  /** A change decides what runs on this machine, or what agents may do. */
+  /** Decides what runs on this machine, what agents may do, or who is served: a change waits until a person allows it. */
   readonly security?: true;
   /** The value is a secret. `$NAME` stands for a variable, which agents and hooks do not get. */
   readonly secret?: true;

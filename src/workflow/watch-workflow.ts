@@ -3,7 +3,10 @@ import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Clock } from '../domain/clock.js';
 import { type BatonError, toBatonError } from '../domain/errors.js';
-import type { Workflow } from '../domain/workflow.js';
+import type { AllowedContent, HeldContent, Workflow } from '../domain/workflow.js';
+import { unifiedDiff } from '../text/unified-diff.js';
+import { allowedContent, heldChanges } from './allowed-content.js';
+import { hashWithFiles, readCodeFiles } from './code-files.js';
 import { deepFreeze, type LoadedWorkflow } from './load-workflow.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
 import { describeChanges, withoutRestart } from './workflow-changes.js';
@@ -17,12 +20,20 @@ export interface WatchOptions {
   /** Contains the global definitions of executors. */
   readonly homeDir: string;
   /** The workflow that the daemon started with. */
-  readonly initial: Workflow;
+  readonly initial: Pick<LoadedWorkflow, 'workflow' | 'text'>;
+  /** The content that was allowed last. It differs from `initial` when its settings could not be used. */
+  readonly allowed: AllowedContent;
+  /** Changes of what runs or what is allowed are held until `allow`. */
+  readonly holdsChanges: boolean;
   readonly clock: Clock;
   /** `parseWorkflow` with the options of the start. Throws `BatonError`. */
   load(file: WorkflowFile): Promise<LoadedWorkflow>;
   /** The new settings are valid and apply to the next run. */
   onChange(change: WorkflowChange): void;
+  /** The file is valid, but has changes that must be allowed first. The whole content waits, and the settings in effect stay. */
+  onHeld(held: HeldContent, literalSecrets: readonly string[]): void;
+  /** The held content is gone from the file; it was neither allowed nor replaced by another one that is held. */
+  onHeldGone(): void;
   /** The file is invalid, and the last valid settings stay. Called once for each content. */
   onError(error: BatonError): void;
   /** The file is valid again after `onError`. `onChange` follows if it differs from the last valid one. */
@@ -40,6 +51,8 @@ export interface WorkflowChange {
   /** Settings that differ from the running ones and need the daemon to be opened again. */
   readonly restartRequired: readonly string[];
   readonly literalSecrets: readonly string[];
+  /** What is in effect now, to be compared with at the next start. */
+  readonly allowed: AllowedContent;
 }
 
 export interface WorkflowWatcher {
@@ -47,6 +60,10 @@ export interface WorkflowWatcher {
   check(): Promise<void>;
   /** Why the current file is not in effect; null while it is valid. */
   readonly error: BatonError | null;
+  /** The content of the file that waits to be allowed; null: there is none. */
+  readonly held: HeldContent | null;
+  /** Allows the content with this hash, if the file still has it. Returns whether it is in effect now. Never rejects. */
+  allow(hash: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -59,17 +76,26 @@ export async function watchWorkflow(options: WatchOptions): Promise<WorkflowWatc
 }
 
 /**
- * States: the file is valid (`error` is null) or invalid. `#loaded` is the last valid file as written; `#running` has the running
- * values of settings that need a restart. A read compares the fingerprint with the last one, so reading the same content again has
- * no effect. At most one read is in progress; calls during a read cause one more read after it.
+ * States: the file is in effect, invalid (`error` is set), or held (`held` is set). `#loaded` is the content in effect as written;
+ * `#running` has the running values of settings that need a restart. A read compares the fingerprint with the last one, so reading the
+ * same content again has no effect. At most one read is in progress; calls during a read cause one more read after it.
+ *
+ * in effect ── other content, nothing to allow ──▶ in effect
+ *           ── other content, with changes to allow ──▶ held ── allow(hash), or the earlier content is back ──▶ in effect
  */
 class Watcher implements WorkflowWatcher {
   error: BatonError | null = null;
+  held: HeldContent | null = null;
   readonly #options: WatchOptions;
   readonly #file: string;
-  #loaded: Workflow;
+  #loaded: Pick<LoadedWorkflow, 'workflow' | 'text'>;
   #running: Workflow;
+  #allowed: AllowedContent;
+  /** The hash that `allow` asks for. */
+  #wanted: string | null = null;
   #seen: string;
+  /** The workflow of the last read; null when that content was invalid. Its code files can change without it. */
+  #seenWorkflow: Workflow | null;
   readonly #reported = new Set<string>();
   #reading: Promise<void> | null = null;
   #next: Promise<void> | null = null;
@@ -82,9 +108,13 @@ class Watcher implements WorkflowWatcher {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#file = path.resolve(options.path);
+    const { workflow } = options.initial;
     this.#loaded = options.initial;
-    this.#running = options.initial;
-    this.#seen = options.initial.hash;
+    this.#running = workflow;
+    this.#allowed = options.allowed;
+    // With code files this is not the hash of the file alone, and the first read loads it once more.
+    this.#seen = workflow.hash;
+    this.#seenWorkflow = workflow;
   }
 
   /**
@@ -135,6 +165,13 @@ class Watcher implements WorkflowWatcher {
     return this.#next;
   }
 
+  async allow(hash: string): Promise<boolean> {
+    this.#wanted = hash;
+    await this.check();
+    this.#wanted = null;
+    return this.#loaded.workflow.hash === hash;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelDebounce?.();
@@ -154,17 +191,27 @@ class Watcher implements WorkflowWatcher {
     let file: WorkflowFile | null = null;
     try {
       file = await this.#read();
-      if (file.hash === this.#seen) return;
-      const loaded = file.hash === this.#loaded.hash ? null : await this.#options.load(file);
+      if (this.#wanted === null && (await this.#isSeen(file))) return;
+      const loaded = await this.#options.load(file);
       if (this.#isClosed) return;
       this.#seen = file.hash;
+      this.#seenWorkflow = loaded.workflow;
       this.#recover();
-      if (loaded) this.#apply(loaded);
+      if (loaded.workflow.hash === this.#loaded.workflow.hash) this.#release();
+      else this.#take(loaded);
     } catch (error) {
       if (this.#isClosed) return;
       const failure = toBatonError(error);
-      this.#fail(failure, file?.hash ?? failure.message);
+      // Code files that cannot be compared can change while the file stays as it is.
+      this.#fail(failure, failure.code === 'workflow_not_allowed' ? failure.message : (file?.hash ?? failure.message));
     }
+  }
+
+  async #isSeen(file: WorkflowFile): Promise<boolean> {
+    if (file.hash !== this.#seen) return false;
+    const { hash, files } = this.#seenWorkflow ?? {};
+    if (this.#seenWorkflow === null || files === undefined) return true;
+    return hashWithFiles(file.hash, await readCodeFiles(this.#seenWorkflow)) === hash;
   }
 
   async #read(): Promise<WorkflowFile> {
@@ -179,13 +226,37 @@ class Watcher implements WorkflowWatcher {
     return realpath(folder).catch(() => folder);
   }
 
+  #take(loaded: LoadedWorkflow): void {
+    const { workflow, text, literalSecrets } = loaded;
+    const changes = this.#options.holdsChanges ? heldChanges(this.#allowed, workflow) : [];
+    if (changes.length === 0 || workflow.hash === this.#wanted) return this.#apply(loaded);
+    if (this.held?.hash === workflow.hash) return;
+    const diff = unifiedDiff(path.basename(this.#file), this.#loaded.text, text);
+    this.held = { hash: workflow.hash, sinceMs: this.#nowMs(), changes, diff };
+    this.#options.onHeld(this.held, literalSecrets);
+  }
+
   #apply(loaded: LoadedWorkflow): void {
     const { workflow, literalSecrets } = loaded;
-    const changes = describeChanges(this.#loaded, workflow);
+    const changes = describeChanges(this.#loaded.workflow, workflow);
     const { effective, restartRequired } = withoutRestart(this.#running, workflow);
-    this.#loaded = workflow;
+    this.#allowed = allowedContent(workflow, loaded.text, this.#nowMs());
+    this.#loaded = loaded;
     this.#running = deepFreeze(effective);
-    this.#options.onChange({ workflow: this.#running, loaded, changes, restartRequired, literalSecrets });
+    this.held = null;
+    const allowed = this.#allowed;
+    this.#options.onChange({ workflow: this.#running, loaded, changes, restartRequired, literalSecrets, allowed });
+  }
+
+  /** The file is again as it is in effect. */
+  #release(): void {
+    if (this.held === null) return;
+    this.held = null;
+    this.#options.onHeldGone();
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.now().wallMs;
   }
 
   #recover(): void {
@@ -197,6 +268,8 @@ class Watcher implements WorkflowWatcher {
 
   #fail(error: BatonError, fingerprint: string): void {
     this.#seen = fingerprint;
+    this.#seenWorkflow = null;
+    this.#release();
     this.error = error;
     if (this.#reported.has(fingerprint)) return;
     this.#reported.add(fingerprint);

@@ -1,5 +1,6 @@
 import type { Config } from '../domain/config.js';
-import { isMap, type Json } from '../domain/json.js';
+import { assertNever, isMap, type Json } from '../domain/json.js';
+import type { Action, Step } from '../domain/steps/plan.js';
 import type { Workflow } from '../domain/workflow.js';
 import { SETTINGS, type Setting, settingValue } from './schema.js';
 
@@ -24,38 +25,55 @@ export function withoutRestart(running: Workflow, next: Workflow): { effective: 
 export function describeChanges(old: Workflow, next: Workflow): string[] {
   const lines = changesBetween(old.config, next.config).map(({ key, setting, before, after }) => {
     const isHidden = setting.hidden || setting.secret;
-    const change = isHidden ? `${key} ${changeWord(before, after)}` : `${key}: ${format(before)} → ${format(after)}`;
+    const change = isHidden
+      ? `${key} ${changeWord(before, after)}`
+      : `${key}: ${formatValue(before)} → ${formatValue(after)}`;
     return setting.security ? `${change} (security)` : change;
   });
   if (old.prompt.text !== next.prompt.text) lines.push('prompt changed');
   return [...lines, ...planChanges(old, next)];
 }
 
-/** Names only: steps hold code and prompts, services hold tokens. Changes of code are marked. */
+/** Names only: steps hold code and prompts, services hold tokens. All of them decide what runs. */
 function planChanges(old: Workflow, next: Workflow): string[] {
-  const isChanged = (part: (workflow: Workflow) => Json) => canonical(part(old)) !== canonical(part(next));
-  return [
-    ...(isChanged(comparableSteps) ? ['steps changed (security)'] : []),
-    ...(isChanged(({ plan }) => asJson(plan.executors)) ? ['executors changed (security)'] : []),
-    ...(isChanged(({ plan }) => asJson(plan.services)) ? ['services changed'] : []),
-    ...(isChanged(({ plan }) => plan.inputs) ? ['inputs changed'] : []),
-  ];
+  const [before, after] = [planParts(old), planParts(next)];
+  return Object.keys(before)
+    .filter((part) => canonical(before[part] ?? null) !== canonical(after[part] ?? null))
+    .map((part) => `${part} changed (security)`);
 }
 
-const POSITION_KEYS = ['place', 'startLine', 'startColumn', 'isFolded'];
+/** What a plan consists of, as it is compared. */
+export function planParts({ plan, prompt, files = {} }: Workflow): { readonly [part: string]: Json } {
+  return {
+    steps: plan.isImplied ? null : comparableSteps(plan.steps, prompt.text),
+    executors: asJson(plan.executors),
+    services: asJson(plan.services),
+    inputs: plan.inputs,
+    'files that it runs': { ...files },
+  };
+}
 
 /** Without positions, which move with every line above, and without the prompt, whose change is a line of its own. */
-function comparableSteps({ plan, prompt }: Workflow): Json {
-  if (plan.isImplied) return null;
-  const strip = (value: Json): Json => {
-    if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return value.map(strip);
-    const compared = Object.entries(value).filter(([key]) => !POSITION_KEYS.includes(key));
-    return Object.fromEntries(
-      compared.map(([key, item]) => [key, key === 'text' && item === prompt.text ? null : strip(item)]),
-    );
-  };
-  return strip(asJson(plan.steps));
+function comparableSteps(steps: readonly Step[], body: string): Json {
+  return steps.map(({ place: _, ...step }): Json => {
+    switch (step.shape) {
+      case 'action':
+        return { ...asJson(step), action: comparableAction(step.action, body) };
+      case 'parallel':
+        return { ...asJson(step), branches: step.branches.map((branch) => comparableSteps(branch, body)) };
+      case 'fan_out':
+      case 'loop':
+        return { ...asJson(step), steps: comparableSteps(step.steps, body) };
+      default:
+        return assertNever(step);
+    }
+  });
+}
+
+function comparableAction(action: Action, body: string): Json {
+  if (action.kind !== 'agent') return asJson(action);
+  const { text } = action.prompt;
+  return { ...asJson(action), prompt: text === body ? null : text };
 }
 
 interface SettingChange {
@@ -68,15 +86,21 @@ interface SettingChange {
 
 function changesBetween(old: Config, next: Config): SettingChange[] {
   return SETTINGS.flatMap((setting) => {
-    const [before, after] = [settingValue(old, setting), settingValue(next, setting)];
-    if (!setting.eachKey || !isMap(before) || !isMap(after)) return [{ key: setting.key, setting, before, after }];
-    return [...new Set([...Object.keys(before), ...Object.keys(after)])].map((name) => ({
-      key: `${setting.key}.${name}`,
+    const [before, after] = [entriesOf(old, setting), entriesOf(next, setting)];
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].map((key) => ({
+      key,
       setting,
-      before: before[name] ?? null,
-      after: after[name] ?? null,
+      before: before[key] ?? null,
+      after: after[key] ?? null,
     }));
   }).filter(({ before, after }) => canonical(before) !== canonical(after));
+}
+
+/** The value of a setting under its key, or each entry of a map whose keys the user chooses. */
+export function entriesOf(config: Config, setting: Setting): { readonly [key: string]: Json } {
+  const value = settingValue(config, setting);
+  if (!setting.eachKey || !isMap(value)) return { [setting.key]: value };
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [`${setting.key}.${name}`, one ?? null]));
 }
 
 function assign(target: { [key: string]: Json }, path: readonly string[], value: Json): void {
@@ -95,13 +119,14 @@ function changeWord(before: Json, after: Json): string {
   return after === null ? 'removed' : 'changed';
 }
 
-function format(value: Json): string {
+/** A value in one short line. */
+export function formatValue(value: Json): string {
   const text = value === null ? 'none' : typeof value === 'string' ? value : canonical(value);
   return text.length > 200 ? `${text.slice(0, 197)}…` : text;
 }
 
 /** JSON text that does not depend on the order of keys. */
-function canonical(value: Json): string {
+export function canonical(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

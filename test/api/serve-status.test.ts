@@ -59,6 +59,7 @@ async function served(server: Partial<ServerConfig> = {}, env: NodeJS.ProcessEnv
     state: () => core.state,
     workflow: () => step.context.workflow,
     workflowFile: () => FILE,
+    allow: async () => false,
   });
   onTestFinished(async () => {
     await status.close();

@@ -69,6 +69,7 @@ describe('the snapshot', () => {
         hash: 'hash-1',
         loaded_at: '1970-01-01T00:00:00.000Z',
         error: null,
+        held: null,
         restart_required: [],
         restart_error: null,
         backend: { value: 'http', source: 'built-in' },

@@ -88,7 +88,7 @@ describe('invalid input', () => {
     const names = Array.from(stdout.matchAll(/^ {2}([a-z]+) .*$/gm), ([, name]) => name).slice(0, 24);
     expect(names.slice(0, 4)).toEqual(['run', 'demo', 'init', 'check']);
     expect(names.slice(4, 8)).toEqual(['status', 'logs', 'explain', 'answer']);
-    expect(names.slice(15, 18)).toEqual(['service', 'report', 'notify']);
+    expect(names.slice(16, 19)).toEqual(['service', 'report', 'notify']);
     expect(names).toHaveLength(new Set(names).size);
   });
 

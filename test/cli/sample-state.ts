@@ -68,6 +68,7 @@ export function stateWith(parts: Partial<StateView> = {}): StateView {
       hash: 'abc',
       loaded_at: ago(600),
       error: null,
+      held: null,
       restart_required: [],
       restart_error: null,
       backend: { value: 'cli', source: 'default' },

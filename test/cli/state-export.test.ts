@@ -39,7 +39,7 @@ describe('baton state export', () => {
     expect({ code, err: io.err() }).toEqual({ code: 0, err: '' });
     expect(state).toMatchObject({
       state_dir: dir,
-      schema_version: 3,
+      schema_version: 4,
       claims: JSON.parse(
         JSON.stringify(Object.fromEntries(Object.entries(CLAIMS).map(([id, claim]) => [id, storedClaim(claim)]))),
       ),

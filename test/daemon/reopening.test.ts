@@ -6,7 +6,7 @@ import { BatonError } from '../../src/domain/errors.js';
 import { takeLocks } from '../../src/store/instance-lock.js';
 import type { TrackerEntry } from '../../src/tracker/registry.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
-import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
+import { agentCommand, allowHeld, type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
 class Board extends MemoryTracker {
   override readonly scope: string;
@@ -43,10 +43,12 @@ ${settings}`,
   return { daemon, board, started, go: () => writeFile(join(daemon.dir, 'go'), '') };
 }
 
-async function edit({ workflowPath }: TestDaemon, from: string, to: string): Promise<void> {
-  const text = await readFile(workflowPath, 'utf8');
+/** A change that a person allows. */
+async function edit(daemon: TestDaemon, from: string, to: string): Promise<void> {
+  const text = await readFile(daemon.workflowPath, 'utf8');
   expect(text).toContain(from);
-  await writeFile(workflowPath, text.replace(from, to));
+  await writeFile(daemon.workflowPath, text.replace(from, to));
+  await allowHeld(daemon);
 }
 
 const parked = (id: string) => (state: TestDaemon['state']) => state.claims[id]?.status.kind === 'parked';

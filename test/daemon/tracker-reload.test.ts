@@ -12,6 +12,7 @@ async function daemonOn({ start, active, terminal }: FakeKind, more: JsonObject)
   const daemon = await testDaemon({
     env: { [fake.variable]: fake.token },
     adapter: { entry, section },
+    allowChanges: true,
     settings: `codex: { command: ${JSON.stringify(agentCommand('moves-issue', terminal))} }`,
   });
   await daemon.until('two polls', polled(2));

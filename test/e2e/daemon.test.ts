@@ -150,7 +150,10 @@ describe('the whole daemon', () => {
   });
 
   test('S2-75 a new workflow applies to the next runs; an invalid one changes nothing', async () => {
-    const daemon = await testDaemon({ settings: 'hooks: { before_run: "echo one >> ../../versions; exit 1" }' });
+    const daemon = await testDaemon({
+      settings: 'hooks: { before_run: "echo one >> ../../versions; exit 1" }',
+      allowChanges: true,
+    });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });
     await daemon.until('a failure', (state) => state.claims['1']?.failures === 1);
 

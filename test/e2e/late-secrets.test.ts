@@ -5,6 +5,7 @@ import { agentCommand, testDaemon } from '../support/test-daemon.js';
 
 test('SEC-20 a variable that an edit makes a secret is masked from then on, even when a hook prints it', async () => {
   const daemon = await testDaemon({
+    allowChanges: true,
     env: { LATE: 'canary-late-secret' },
     settings: `server: { port: 0 }
 hooks: { before_run: 'echo "it is $LATE"; exit 1', env_allow: [LATE] }

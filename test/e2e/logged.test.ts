@@ -85,6 +85,7 @@ describe('faults in WORKFLOW.md', () => {
   test('SEC-21 a literal token causes a warning at start and is masked afterwards, also after a later edit', async () => {
     const daemon = await testDaemon({
       provider: '{ token: literal-canary-1 }',
+      allowChanges: true,
       settings: "hooks: { before_run: 'echo literal-canary-1; exit 1' }",
     });
     daemon.tracker.put({ id: '1', identifier: 'AB-1' });

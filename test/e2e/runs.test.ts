@@ -218,7 +218,7 @@ describe('turns', () => {
 
 describe('a changed WORKFLOW.md', () => {
   test('with another workspace.root is in effect at once in an idle daemon', async () => {
-    const daemon = await testDaemon();
+    const daemon = await testDaemon({ allowChanges: true });
     const text = workflowText({}).replace('root: workspaces', 'root: elsewhere');
 
     await writeFile(daemon.workflowPath, text);

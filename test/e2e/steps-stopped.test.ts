@@ -90,7 +90,7 @@ test('a run keeps its steps; the next run uses the new ones', async () => {
   const settings = (second: string) => `
 executors: { note: { command: sh, args: [-c, 'cat > /dev/null; echo $ORBIT_ACTIVITY_ID >> ../../order; until [ -e ../../go ]; do sleep 0.05; done'] } }
 steps: [{ id: first, kind: external, executor: note }, { id: ${second}, kind: external, executor: note }]`;
-  const daemon = await testDaemon({ settings: settings('old') });
+  const daemon = await testDaemon({ settings: settings('old'), allowChanges: true });
   daemon.tracker.put({ id: '1', identifier: 'AB-1' });
   const order = () => readFile(join(daemon.dir, 'order'), 'utf8').catch(() => '');
   await expect.poll(order, { timeout: 10_000 }).toBe('first\n');

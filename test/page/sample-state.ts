@@ -118,6 +118,7 @@ export function emptyState(): StateView {
       hash: 'c0ffee',
       loaded_at: ago(300),
       error: null,
+      held: null,
       restart_required: [],
       restart_error: null,
       backend: { value: 'cli', source: 'built-in' },

@@ -50,6 +50,7 @@ async function setUp(afterRun: string | null, options: { readonly owes: boolean;
     tmpRoot,
     baseEnv: { PATH: process.env.PATH },
     knownSecrets: async () => secretPrints([], ''),
+    checkFiles: async () => {},
     openRuns,
     survivors: async () => survivors.shift() ?? [],
     dispatch: (event) => void told.push(`${event.type} ${'runId' in event ? event.runId : ''}`),

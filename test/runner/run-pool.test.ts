@@ -56,6 +56,7 @@ async function setUp() {
         }),
     ),
     checkPlan: async () => {},
+    checkFiles: async () => {},
     secret: () => null,
     knownSecrets: async () => secretPrints([], ''),
     continuation: { render: () => '' },

@@ -48,6 +48,7 @@ export function simStore(world: World, life: Life): Store {
     formerOwners: { all: async () => [], clear: async () => {} },
     // The runner itself knows which runs need an after_run, see Disk.owing.
     openRuns: { all: async () => [], put: async () => {}, remove: async () => {} },
+    allowed: { get: async () => null, put: async () => {} },
     past: { runs: async () => [], finished: async () => [], days: async () => [], events: async () => [] },
     addEvent: () => {},
     prune: async () => {},

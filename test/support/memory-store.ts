@@ -12,6 +12,7 @@ import {
 import { BatonError } from '../../src/domain/errors.js';
 import type { HistoryEvent } from '../../src/domain/note.js';
 import type { DayRecord, OpenRun, Store, StoredPast } from '../../src/domain/ports.js';
+import type { AllowedContent } from '../../src/domain/workflow.js';
 import { mergeDays } from '../../src/store/stored-past.js';
 
 const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null, ledger: {}, finished: [] };
@@ -23,6 +24,7 @@ const EMPTY: Durable = { claims: {}, records: {}, holds: {}, pausedSinceMs: null
 export function createMemoryStore(initial: Durable = EMPTY): Store {
   let stored = copy(initial);
   const openRuns = new Map<string, OpenRun>();
+  const allowed = new Map<string, AllowedContent>();
   const past = new MemoryPast(() =>
     Object.entries(stored.ledger).map(([day, { tokens, issues }]) => {
       const spent = Object.values(issues);
@@ -61,6 +63,16 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
       async remove(marker) {
         checkOpen();
         openRuns.delete(marker);
+      },
+    },
+    allowed: {
+      async get(path) {
+        checkOpen();
+        return allowed.get(path) ?? null;
+      },
+      async put(content) {
+        checkOpen();
+        allowed.set(content.path, copy(content));
       },
     },
     past,

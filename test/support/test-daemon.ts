@@ -2,9 +2,11 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import type { State } from '../../orchestrator/state.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
+import { acceptedShape, stateShape } from '../../src/api/schemas.js';
+import { connectDaemon } from '../../src/cli/client.js';
 import { startDaemon } from '../../src/daemon/daemon.js';
 import type { Daemon } from '../../src/daemon/options.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
@@ -50,6 +52,9 @@ export interface TestDaemonOptions {
   readonly stateDir?: string;
   /** `workspace.root` */
   readonly root?: string;
+  /** The folder of an earlier daemon, to start again with what is there. */
+  readonly again?: string;
+  readonly allowChanges?: boolean;
   /** Called with the folder of the test before the daemon starts. */
   before?(dir: string): Promise<void>;
 }
@@ -61,20 +66,24 @@ export const agentCommand = (script: string, ...args: string[]): string => {
 
 /** The whole daemon in this process, on a board in memory: real files, real hooks, real agents, real time. */
 export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestDaemon> {
-  const dir = await realpath(await mkdtemp(join(tmpdir(), 'baton-e2e-')));
-  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+  const { allowChanges = false } = options;
+  const dir = options.again ?? (await realpath(await mkdtemp(join(tmpdir(), 'baton-e2e-'))));
   const home = options.home ?? join(dir, 'home');
   await mkdir(home, { recursive: true });
   const workflowPath = join(dir, 'WORKFLOW.md');
-  await writeFile(workflowPath, workflowText(options));
-  await options.before?.(dir);
+  if (options.again === undefined) {
+    onTestFinished(() => rm(dir, { recursive: true, force: true }));
+    await writeFile(workflowPath, workflowText(options));
+    await options.before?.(dir);
+  }
   const tracker = options.tracker ?? new MemoryTracker();
   const entry = options.adapter?.entry ?? { kind: 'memory', defaults: tracker.defaults, create: () => tracker };
   const trackers = createTrackerRegistry([entry]);
   const env = { PATH: process.env.PATH ?? '', HOME: home, ...options.env };
   const trackerKinds = new Map([[entry.kind, entry.defaults]]);
   const capabilities = (projectDir: string) => discoverCapabilities({ projectDir, homeDir: home });
-  const loaded = await loadWorkflow(workflowPath, { env, homeDir: home, trackerKinds, capabilities });
+  const comparesCode = !allowChanges;
+  const loaded = await loadWorkflow(workflowPath, { env, homeDir: home, trackerKinds, capabilities, comparesCode });
   const stateDir = await openStateDir(options.stateDir ?? join(dir, 'state'));
   const redactor = createRedactor();
   const logLines: { [key: string]: unknown }[] = [];
@@ -92,6 +101,7 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
     env,
     homeDir: home,
     version: '0.0.0-test',
+    allowChanges,
     ...(options.store ? { store: options.store } : {}),
     onDecided: (event, state) => {
       for (const look of [...waiting]) look(state, event);
@@ -138,6 +148,26 @@ export async function testDaemon(options: TestDaemonOptions = {}): Promise<TestD
     until,
     stop,
   };
+}
+
+/** Waits until a content of WORKFLOW.md is held, and allows it as `baton allow` does. Returns what was held. */
+export async function allowHeld({ workflowPath, stateDir, dir }: TestDaemon) {
+  const io = { cwd: dir, env: {}, homeDir: dir };
+  return vi.waitFor(
+    async () => {
+      // Not there for a moment while the daemon is opened again.
+      const client = await connectDaemon({ workflow: workflowPath, stateDir }, io);
+      try {
+        const { held } = (await client.get('/api/v1/state', stateShape)).workflow;
+        if (held === null) throw new Error('nothing is held');
+        await client.post('/api/v1/allow', { hash: held.hash }, acceptedShape);
+        return held;
+      } finally {
+        client.close();
+      }
+    },
+    { timeout: 15_000 },
+  );
 }
 
 export function workflowText({

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import type { Clock } from '../../src/domain/clock.js';
 import type { BatonError } from '../../src/domain/errors.js';
+import { allowedContent } from '../../src/workflow/allowed-content.js';
 import { parseWorkflow } from '../../src/workflow/load-workflow.js';
 import { type WorkflowChange, type WorkflowWatcher, watchWorkflow } from '../../src/workflow/watch-workflow.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -30,8 +31,13 @@ export interface Watched {
 }
 
 /** Watches `file`. With `isDeaf` file events are ignored and only `check` loads. `duringLoad` runs after each read of the file. */
-export async function watching(file: string, isDeaf = false, duringLoad = () => {}): Promise<Watched> {
-  const { workflow } = await load(file);
+export async function watching(
+  file: string,
+  isDeaf = false,
+  duringLoad = () => {},
+  holdsChanges = false,
+): Promise<Watched> {
+  const initial = await load(file);
   const events = new EventEmitter();
   const log: string[] = [];
   const changes: WorkflowChange[] = [];
@@ -43,7 +49,9 @@ export async function watching(file: string, isDeaf = false, duringLoad = () => 
   const watcher = await watchWorkflow({
     path: file,
     homeDir: optionsWith().homeDir,
-    initial: workflow,
+    initial,
+    allowed: allowedContent(initial.workflow, initial.text, 0),
+    holdsChanges,
     clock: isDeaf ? new FakeClock() : realClock,
     load: (read) => {
       duringLoad();
@@ -54,6 +62,8 @@ export async function watching(file: string, isDeaf = false, duringLoad = () => 
       tell('change', change.changes.join('; '));
     },
     onError: (error: BatonError) => tell('error', error.code),
+    onHeld: ({ changes: held }) => tell('held', held.join('; ')),
+    onHeldGone: () => tell('held_gone', ''),
     onRecovered: () => tell('recovered', ''),
     onWatchError: (error) => tell('watch_error', error.message),
   });

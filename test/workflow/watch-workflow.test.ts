@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { allowedContent } from '../../src/workflow/allowed-content.js';
 import { parseWorkflow } from '../../src/workflow/load-workflow.js';
 import { watchWorkflow } from '../../src/workflow/watch-workflow.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -102,18 +103,22 @@ test('checks during a load cause exactly one more load', async () => {
 
 test('a change between the first load and the start of the watch is detected', async () => {
   const file = workflowIn(temporaryFolder());
-  const { workflow } = await load(file);
+  const initial = await load(file);
   writeFileSync(file, settings(2));
   const seen: number[] = [];
 
   const watcher = await watchWorkflow({
     homeDir: optionsWith().homeDir,
     path: file,
-    initial: workflow,
+    initial,
+    allowed: allowedContent(initial.workflow, initial.text, 0),
+    holdsChanges: true,
     clock: new FakeClock(),
     load: (read) => parseWorkflow(read, optionsWith()),
     onChange: (change) => seen.push(change.workflow.config.agent.maxTurns),
     onError: (error) => seen.push(Number(error.code)),
+    onHeld: () => {},
+    onHeldGone: () => {},
     onRecovered: () => {},
     onWatchError: () => {},
   });

@@ -23,10 +23,10 @@ test('a change has the key as in the file, the old value and the new value', asy
   );
 
   expect(describeChanges(old, next)).toEqual([
-    'tracker.active_states: ["todo"] → ["a","b"]',
+    'tracker.active_states: ["todo"] → ["a","b"] (security)',
     'agent.max_concurrent_agents_by_state: {} → {"x":1}',
     'agent.max_turns: 20 → 30',
-    'server.port: none → 80',
+    'server.port: none → 80 (security)',
   ]);
 });
 
@@ -71,7 +71,10 @@ test('SEC-27 a change does not show values of provider settings', async () => {
   const old = await workflow('tracker: {kind: linear, provider: {api_key: canary1}}');
   const next = await workflow('tracker: {kind: linear, provider: {api_key: canary2, x: canary3}}');
 
-  expect(describeChanges(old, next)).toEqual(['tracker.provider.api_key changed', 'tracker.provider.x added']);
+  expect(describeChanges(old, next)).toEqual([
+    'tracker.provider.api_key changed (security)',
+    'tracker.provider.x added (security)',
+  ]);
 });
 
 test('keys that need a restart keep their running values; all others apply', async () => {
@@ -127,8 +130,8 @@ test('SEC-27 plan changes are listed by name only; those that run code are marke
   expect(describeChanges(old, next)).toEqual([
     'steps changed (security)',
     'executors changed (security)',
-    'services changed',
-    'inputs changed',
+    'services changed (security)',
+    'inputs changed (security)',
   ]);
 });
 

@@ -146,6 +146,7 @@ export interface InstallOptions {
   readonly stateDir?: string | undefined;
   readonly port?: number | undefined;
   readonly logLevel?: LogLevel | undefined;
+  readonly allowChanges?: boolean | undefined;
   readonly dryRun: boolean;
   /** How Baton is started: Node and the script of the command. */
   readonly program: { readonly node: string; readonly script: string };
@@ -225,11 +226,16 @@ async function readVariables(path: string) {
   }
 }
 
-function runArguments({ stateDir, port, logLevel }: InstallOptions, workflow: string, io: Io): readonly string[] {
+function runArguments(
+  { stateDir, port, logLevel, allowChanges = false }: InstallOptions,
+  workflow: string,
+  io: Io,
+): readonly string[] {
   return [
     ...['run', workflow],
     ...(stateDir === undefined ? [] : ['--state-dir', resolve(io.cwd, stateDir)]),
     ...(port === undefined ? [] : ['--port', String(port)]),
+    ...(allowChanges ? ['--allow-changes'] : []),
     ...(logLevel === undefined ? [] : ['--log-level', logLevel]),
   ];
 }

@@ -2,12 +2,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StateView } from '../../api/schemas.js';
 import { counted } from '../../text/format-numbers.js';
 import type { Connection } from '../live/live-client.js';
+import { diffFiles } from '../model/diff-lines.js';
 import type { Notice } from '../model/notices.js';
 import { clockTime } from '../model/numbers.js';
 import type { Need } from '../model/question-cards.js';
 import { boardHref } from '../model/route.js';
 import { shownLine, shownLines } from '../model/shown-text.js';
 import { ActionButton, Ago, Clock, Sentence } from './controls.js';
+import { FileDiff } from './file-diff.js';
 import { nowMs, useTicking } from './ticker.js';
 
 interface HeaderProps {
@@ -211,7 +213,7 @@ export function NoticeList({ notices }: { readonly notices: readonly Notice[] })
   if (notices.length === 0) return null;
   return (
     <section class="notices" aria-label="Notices">
-      {notices.map(({ id, tone, title, text, action, since, next, isPause }) => (
+      {notices.map(({ id, tone, title, text, action, since, next, isPause, diff }) => (
         <div key={id} class={`notice notice-${tone}`}>
           <p class="notice-title">
             <strong>{shownLine(title)}</strong>
@@ -234,6 +236,9 @@ export function NoticeList({ notices }: { readonly notices: readonly Notice[] })
               <Sentence text={shownLine(action)} />
             </p>
           )}
+          {diff === null || diff === ''
+            ? null
+            : diffFiles(shownLines(diff)).map((file) => <FileDiff key={file.path} file={file} isOpen={false} />)}
           {isPause ? (
             <ActionButton path="api/v1/resume" look="primary">
               Resume

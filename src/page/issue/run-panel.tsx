@@ -2,11 +2,12 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { IssueView, PlanStep, RunView, Timeline, TimelineEntry } from '../../api/schemas.js';
 import { counted } from '../../text/format-numbers.js';
 import { Clock, Elapsed, Sentence } from '../components/controls.js';
+import { FileDiff } from '../components/file-diff.js';
 import { useSession } from '../components/session.js';
 import { memo } from '../components/ticker.js';
 import { ApiError, getJson, request, runPath } from '../live/api.js';
 import type { LiveTimeline } from '../live/live-view.js';
-import { type DiffFile, diffFiles } from '../model/diff-lines.js';
+import { diffFiles } from '../model/diff-lines.js';
 import { runCost } from '../model/numbers.js';
 import { shownLine, shownLines } from '../model/shown-text.js';
 import { outcomeWords, startedWords } from '../model/words.js';
@@ -171,8 +172,6 @@ function PlanView({ plan }: { readonly plan: readonly PlanStep[] }) {
   );
 }
 
-const MAX_LINES = 400;
-
 /** The changes of the turn so far, by file. */
 const DiffView = memo(function Diff({ diff }: { readonly diff: string }) {
   const files = useMemo(() => diffFiles(shownLines(diff)), [diff]);
@@ -188,32 +187,6 @@ const DiffView = memo(function Diff({ diff }: { readonly diff: string }) {
     </section>
   );
 }, 'DiffView');
-
-function FileDiff({ file, isOpen }: { readonly file: DiffFile; readonly isOpen: boolean }) {
-  const [limit, setLimit] = useState(MAX_LINES);
-  const left = file.lines.length - limit;
-  return (
-    <details class="diff-file" open={isOpen}>
-      <summary>
-        <bdi class="path">{shownLine(file.path)}</bdi> <span class="plus">+{file.added}</span>{' '}
-        <span class="minus">−{file.removed}</span>
-      </summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must do so by keyboard too. */}
-      <section class="diff-lines" tabIndex={0} aria-label={`Changes of ${file.path}`}>
-        {file.lines.slice(0, limit).map(({ kind, text }, at) => (
-          <code key={at} class={`line ${kind}`}>
-            {text === '' ? '\u00a0' : text}
-          </code>
-        ))}
-      </section>
-      {left > 0 ? (
-        <button type="button" class="button quiet" onClick={() => setLimit(Number.MAX_SAFE_INTEGER)}>
-          Show {counted(left, 'more line')}
-        </button>
-      ) : null}
-    </details>
-  );
-}
 
 /** Saves the transcript as a file. The page requests it itself, because a plain link cannot carry the token. */
 function TranscriptLink({ identifier, runId }: { readonly identifier: string; readonly runId: string }) {

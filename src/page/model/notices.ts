@@ -1,4 +1,5 @@
 import type { StateView } from '../../api/schemas.js';
+import { shellWord } from '../../domain/shell-word.js';
 import { counted } from '../../text/format-numbers.js';
 
 /** A notice about the whole daemon, with what to do about it. */
@@ -12,9 +13,11 @@ export interface Notice {
   readonly since: string | null;
   readonly next: { readonly label: string; readonly at: string } | null;
   readonly isPause: boolean;
+  /** A unified diff. */
+  readonly diff: string | null;
 }
 
-const NONE = { action: null, since: null, next: null, isPause: false } as const;
+const NONE = { action: null, since: null, next: null, isPause: false, diff: null } as const;
 
 /** The most important first. */
 export function noticesOf(state: StateView): Notice[] {
@@ -22,6 +25,7 @@ export function noticesOf(state: StateView): Notice[] {
     ...paused(state),
     ...holds(state),
     ...workflowError(state),
+    ...held(state),
     ...poll(state),
     ...restart(state),
     ...unreadable(state),
@@ -52,6 +56,25 @@ function workflowError({ workflow }: StateView): Notice[] {
   const title = 'The current WORKFLOW.md is not in effect';
   const action = 'Fix the file. It is read again when it changes; until then the last valid settings apply.';
   return [{ ...NONE, id: 'workflow', tone: 'bad', title, text: workflow.error.message, action }];
+}
+
+function held({ workflow }: StateView): Notice[] {
+  if (workflow.held === null) return [];
+  const { changes, since, diff, is_cut } = workflow.held;
+  const title = 'Changes of WORKFLOW.md wait until you allow them';
+  const action = `If they are yours, run \`baton allow ${shellWord(workflow.path)}\`. If an agent's branch is checked out, go back to your own. Until then the settings before them apply.`;
+  return [
+    {
+      ...NONE,
+      id: 'held',
+      tone: 'warn',
+      title,
+      text: changes.join('\n'),
+      action,
+      since,
+      diff: is_cut ? `${diff}\n… the rest is left out here` : diff,
+    },
+  ];
 }
 
 function poll({ poll, holds }: StateView): Notice[] {

@@ -49,6 +49,7 @@ function planned(
     tools: () => [],
     executors: allExecutors((_, context) => execute(context.step.id, context)),
     baseEnv: { PATH: process.env.PATH },
+    checkFiles: async () => {},
     observer: combineObservers([]),
     dispatch: (event: OrchestratorEvent) => void told.push(event.type),
     ...changes,

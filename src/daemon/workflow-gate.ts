@@ -1,0 +1,73 @@
+import { bodyOf, type Route, refusal } from '../api/routes.js';
+import { allowRequestShape } from '../api/schemas.js';
+import { BatonError, toBatonError } from '../domain/errors.js';
+import type { Store } from '../domain/ports.js';
+import { shellWord } from '../domain/shell-word.js';
+import type { AllowedContent } from '../domain/workflow.js';
+import { defaultStateDir } from '../state-dir.js';
+import { allowedContent, heldChanges } from '../workflow/allowed-content.js';
+import { workflowKey } from '../workflow/workspace-root.js';
+import type { DaemonOptions } from './options.js';
+
+type GateOptions = Pick<DaemonOptions, 'loaded' | 'allowChanges' | 'stateDir' | 'env' | 'homeDir'>;
+
+/**
+ * Throws `workflow_not_allowed` when the file differs from the content that was last in effect in what runs or what is allowed: an
+ * agent's branch may be checked out when the machine starts. The first content of a file counts as allowed. Returns what was allowed last.
+ */
+export async function admitWorkflow(
+  options: GateOptions,
+  { allowed }: Pick<Store, 'allowed'>,
+  isReopened: boolean,
+): Promise<AllowedContent> {
+  const { workflow, text } = options.loaded;
+  const before = await allowed.get(workflow.path);
+  if (isReopened && before !== null) return before;
+  const changes = before === null || options.allowChanges ? [] : heldChanges(before, workflow);
+  if (changes.length > 0) {
+    const command = await allowCommand(options);
+    const message = `${workflow.path} has changed in what runs or what is allowed since it was last in effect: ${changes.join('; ')}. Look at the changes and allow them: ${command}. Or start with --allow-changes`;
+    throw new BatonError('workflow_not_allowed', message, { changes });
+  }
+  const content = allowedContent(workflow, text, Date.now());
+  await allowed.put(content);
+  return content;
+}
+
+/** What a person types to allow the changes of this daemon's workflow. */
+export async function allowCommand({ loaded, stateDir, env, homeDir }: GateOptions): Promise<string> {
+  const { path } = loaded.workflow;
+  const isUsual = defaultStateDir(await workflowKey(path), env, homeDir) === stateDir.path;
+  return `baton allow ${shellWord(path)}${isUsual ? '' : ` --state-dir ${shellWord(stateDir.path)}`}`;
+}
+
+/** Stores what is in effect, for the next start. Never rejects. */
+export async function keepAllowed(
+  content: AllowedContent,
+  store: Pick<Store, 'allowed'>,
+  log: DaemonOptions['log'],
+): Promise<void> {
+  await store.allowed
+    .put(content)
+    .catch((error: unknown) =>
+      log.error({ detail: toBatonError(error).message }, 'the allowed workflow could not be stored'),
+    );
+}
+
+/** For `baton allow`. Over the socket only: a page must not decide what runs. */
+export function allowRoute(allow: (hash: string) => Promise<boolean>): Route {
+  return {
+    method: 'POST',
+    path: '/api/v1/allow',
+    answer: async (c) => {
+      const body = await bodyOf(c, allowRequestShape);
+      if ('refused' in body) return body.refused;
+      if (await allow(body.value.hash)) return { status: 200, body: { accepted: true, message: ALLOWED } };
+      return refusal(409, 'workflow_not_allowed', CHANGED_MEANWHILE);
+    },
+  };
+}
+
+const ALLOWED = 'The changes are in effect for everything that starts next.';
+const CHANGED_MEANWHILE =
+  'WORKFLOW.md or code that it runs has changed since it was shown, so nothing was allowed. Look at it again.';

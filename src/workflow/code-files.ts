@@ -1,0 +1,239 @@
+import { createHash } from 'node:crypto';
+import { type BigIntStats, constants, existsSync } from 'node:fs';
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { BoundedMap } from '../domain/bounded-map.js';
+import { BatonError } from '../domain/errors.js';
+import type { Json } from '../domain/json.js';
+import { allSteps } from '../domain/steps/plan.js';
+import type { CodeFiles, Workflow } from '../domain/workflow.js';
+
+/*
+ * The files of the project that a workflow runs: its capabilities and their executors, and every file that a hook, a command or an
+ * executor names. They are read from the project's folder when they run, so a branch that is checked out there replaces them.
+ */
+
+const MAX_FILES = 50_000;
+const MAX_BYTES = 2 * 1024 * 1024 * 1024;
+
+type Source = Pick<Workflow, 'dir' | 'config' | 'plan'>;
+
+/** What is started: hooks and the agent of a run, a notice, or the program of the tracker. */
+type Started = 'run' | 'notify' | 'tracker';
+
+/** SHA-256 by path, relative to the folder of WORKFLOW.md. Throws `workflow_not_allowed` when there are too many files to compare. */
+export async function readCodeFiles(workflow: Source): Promise<CodeFiles> {
+  return { ...(await readNamedFiles(workflow, 'all')), ...(await readCapabilityFiles(workflow)) };
+}
+
+/** Throws `workflow_not_allowed` when a file differs from the one that was allowed. `which` names what is about to start. */
+export async function assertCodeFiles(workflow: Workflow, which: Started | 'all' = 'all'): Promise<void> {
+  const { files } = workflow;
+  if (files === undefined) return;
+  const now = which === 'all' ? await readCodeFiles(workflow) : await readNamedFiles(workflow, which);
+  // A file that is gone matters only where another one could take its place.
+  const wanted = which === 'all' ? Object.keys(files) : [];
+  const changed = [...new Set([...wanted, ...Object.keys(now)])].filter((name) => files[name] !== now[name]).sort();
+  if (changed.length === 0) return;
+  const shown = changed.slice(0, 3).join(', ') + (changed.length > 3 ? `, and ${changed.length - 3} more` : '');
+  const message = `files that ${workflow.path} runs differ from those that were allowed: ${shown}. Put them back, or look at them and allow them with \`baton allow\``;
+  throw new BatonError('workflow_not_allowed', message, { files: changed.slice(0, 100) });
+}
+
+/** The identity of a content: of the file alone, or of the file and the code that it runs. */
+export function hashWithFiles(hash: string, files: CodeFiles): string {
+  const names = Object.keys(files).sort();
+  if (names.length === 0) return hash;
+  const all = createHash('sha256').update(hash);
+  for (const name of names) all.update(`\0${name}\0${files[name]}`);
+  return all.digest('hex');
+}
+
+const CAPABILITIES = ['.codebolt', '.baton'].map((name) => path.join(name, 'capabilities'));
+
+/** Only for a workflow whose steps use capabilities: for any other they are data of another tool. */
+async function readCapabilityFiles({ dir, plan }: Source): Promise<CodeFiles> {
+  const usesCapabilities = [...allSteps(plan.steps)].some(
+    (step) => step.shape === 'action' && step.action.kind === 'capability',
+  );
+  if (!usesCapabilities) return {};
+  const walk = new Walk(projectRoot(dir), dir);
+  for (const folder of CAPABILITIES) await walk.add(path.join(dir, folder), path.join(folder));
+  return walk.files;
+}
+
+/** Folders that are named are data, or too large to compare; they are skipped. */
+async function readNamedFiles(workflow: Source, which: Started | 'all'): Promise<CodeFiles> {
+  const { dir } = workflow;
+  const walk = new Walk(projectRoot(dir), dir);
+  for (const file of namedPaths(workflow, which)) await walk.addFile(file, path.relative(dir, file));
+  return walk.files;
+}
+
+/** The repository that contains the folder, else the folder itself: a checkout changes nothing outside of it. */
+function projectRoot(dir: string): string {
+  for (let folder = dir; ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, '.git'))) return folder;
+    if (path.dirname(folder) === folder) return dir;
+  }
+}
+
+/** A variable in the text of a hook, and the end of a path. */
+const WORKFLOW_DIR = /\$(?:BATON_WORKFLOW_DIR\b|\{BATON_WORKFLOW_DIR\})["']?\/([^\s"'`;|&<>()$]+)/g;
+const WORD_BREAK = /[\s"'`;|&<>()=]+/;
+
+/** Absolute paths inside the repository that the settings name. Many of them do not exist: every word of a command is tried. */
+function namedPaths({ dir, config, plan }: Source, which: Started | 'all'): Set<string> {
+  const root = projectRoot(dir);
+  const found = new Set<string>();
+  const add = (file: string) => {
+    if (isInside(root, file)) found.add(file);
+  };
+  const addText = (text: string) => {
+    for (const [, rest = ''] of text.matchAll(WORKFLOW_DIR)) add(path.resolve(dir, rest));
+    for (const word of text.split(WORD_BREAK)) if (path.isAbsolute(word)) add(path.resolve(word));
+  };
+  /** These start in the folder of WORKFLOW.md, so that a plain word can name a file there. */
+  const addTextFromHere = (text: string) => {
+    addText(text);
+    for (const word of text.split(WORD_BREAK)) if (word !== '') add(path.resolve(dir, word));
+  };
+  const isStarted = (one: Started) => which === one || which === 'all';
+  if (isStarted('run'))
+    for (const script of [...Object.values(config.hooks.scripts), config.codex.command]) addText(script ?? '');
+  if (isStarted('notify')) addTextFromHere(config.notify.command ?? '');
+  if (isStarted('tracker')) for (const text of textsIn(config.tracker.provider)) addTextFromHere(text);
+  if (which !== 'all') return found;
+  for (const { command, args, env, dir: from } of Object.values(plan.executors)) {
+    if (command.includes('/') && !command.startsWith('~/')) add(path.resolve(from, command));
+    for (const text of [...args, ...Object.values(env)]) addText(text);
+  }
+  return found;
+}
+
+function textsIn(value: Json): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap((item) => textsIn(item as Json));
+}
+
+function isInside(folder: string, file: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== '' && relative !== '..' && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+}
+
+/** Follows links inside the repository only; of others it notes the target. Counts what it reads. */
+class Walk {
+  readonly files: { [name: string]: string } = {};
+  readonly #visited = new Set<string>();
+  #count = 0;
+  #bytes = 0;
+
+  constructor(
+    private readonly root: string,
+    private readonly dir: string,
+  ) {}
+
+  /** A file or a folder; `name` is its path in the result. */
+  async add(place: string, name: string): Promise<void> {
+    const stats = await statOf(place);
+    if (stats === null) return;
+    this.#countOne(stats);
+    if (stats.isSymbolicLink())
+      await this.#addLink(place, name, (target) => this.add(target, `${name} → ${this.#nameOf(target)}`));
+    else if (stats.isDirectory()) await this.#addFolder(place, name);
+    else this.files[name] = await fingerprint(place, stats);
+  }
+
+  async addFile(place: string, name: string): Promise<void> {
+    const stats = await statOf(place);
+    if (stats?.isFile()) {
+      this.#countOne(stats);
+      this.files[name] = await fingerprint(place, stats);
+    } else if (stats?.isSymbolicLink()) {
+      await this.#addLink(place, name, (target) => this.addFile(target, `${name} → ${this.#nameOf(target)}`));
+    }
+  }
+
+  async #addLink(place: string, name: string, follow: (target: string) => Promise<void>): Promise<void> {
+    this.files[name] = `link ${await readlink(place).catch(() => '')}`;
+    const target = await realpath(place).catch(() => null);
+    if (target === null || !isInside(await realpath(this.root), target) || this.#visited.has(target)) return;
+    this.#visited.add(target);
+    await follow(target);
+  }
+
+  /** One value for a folder of packages, whose files say little to a person. */
+  async #addFolder(place: string, name: string): Promise<void> {
+    const names = await readdir(place).catch(() => []);
+    names.sort();
+    if (path.basename(name) !== 'node_modules') {
+      for (const entry of names) await this.add(path.join(place, entry), path.join(name, entry));
+      return;
+    }
+    const before = new Set(Object.keys(this.files));
+    for (const entry of names) await this.add(path.join(place, entry), path.join(name, entry));
+    const all = createHash('sha256');
+    for (const file of Object.keys(this.files).filter((one) => !before.has(one))) {
+      all.update(`\0${file}\0${this.files[file]}`);
+      delete this.files[file];
+    }
+    this.files[name] = all.digest('hex');
+  }
+
+  #nameOf(target: string): string {
+    return path.relative(this.dir, target);
+  }
+
+  #countOne({ size }: BigIntStats): void {
+    this.#count += 1;
+    this.#bytes += Number(size);
+    if (this.#count <= MAX_FILES && this.#bytes <= MAX_BYTES) return;
+    const message = `the capabilities in ${this.dir} have more than ${MAX_FILES} files or ${MAX_BYTES} bytes, too many to compare with what was allowed. Bundle their executors, or start with --allow-changes`;
+    throw new BatonError('workflow_not_allowed', message);
+  }
+}
+
+function statOf(place: string): Promise<BigIntStats | null> {
+  return lstat(place, { bigint: true }).catch(() => null);
+}
+
+interface Known {
+  readonly mark: string;
+  readonly hash: string;
+}
+
+/** Hashes of files that have not changed since, by path. */
+const known = new BoundedMap<string, Known>(MAX_FILES);
+/** A file that changed a moment ago can change again without another time stamp. */
+const SETTLED_NS = 2_000_000_000n;
+
+/** No program can set the time of the last change of an inode, so an unchanged one proves an unchanged file. */
+async function fingerprint(place: string, stats: BigIntStats): Promise<string> {
+  if (!stats.isFile()) return 'not a file';
+  const { dev, ino, size, mode, mtimeNs, ctimeNs } = stats;
+  const mark = [dev, ino, size, mode, mtimeNs, ctimeNs].join(' ');
+  const before = known.get(place);
+  if (before?.mark === mark) return before.hash;
+  const hash = `${await sha256(place)}${(mode & 0o111n) === 0n ? '' : ' x'}`;
+  if (BigInt(Date.now()) * 1_000_000n - ctimeNs > SETTLED_NS) known.set(place, { mark, hash });
+  return hash;
+}
+
+async function sha256(place: string): Promise<string> {
+  const handle = await open(place, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(() => null);
+  if (handle === null) return 'unreadable';
+  try {
+    const hash = createHash('sha256');
+    const buffer = Buffer.alloc(65_536);
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, null);
+      if (bytesRead === 0) return hash.digest('hex');
+      hash.update(buffer.subarray(0, bytesRead));
+    }
+  } catch {
+    return 'unreadable';
+  } finally {
+    await handle.close();
+  }
+}
