@@ -86,7 +86,8 @@ function definitionOf({ name }: TestExecutorOptions, { loaded }: OpenedWorkflow)
   const near = nearestWord(name, names);
   const there = names.length === 0 ? 'the workflow can use none' : `there is ${names.join(', ')}`;
   const hint = near === null ? there : `did you mean ${near}?`;
-  throw new BatonError('EXECUTOR_NOT_FOUND', `there is no executor ${JSON.stringify(name)}; ${hint}`);
+  const message = `there is no executor ${JSON.stringify(name)}; ${hint}; \`baton executor list\` shows what there is`;
+  throw new BatonError('EXECUTOR_NOT_FOUND', message);
 }
 
 async function readInput(path: string | undefined, io: Io): Promise<JsonObject> {

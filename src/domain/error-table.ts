@@ -433,8 +433,8 @@ export const STEP_ERRORS = {
   EXECUTOR_NOT_FOUND: facts(
     'daemon',
     false,
-    'No executor has this name or supports this type of capability',
-    'Add it, or fix the name; `baton capability list` shows what there is.',
+    'No executor has this name, or supports this type of capability',
+    'Add it, or fix the name; `baton executor list` shows external executors, `baton capability list` those of capabilities.',
   ),
   CAPABILITY_NOT_FOUND: facts(
     'daemon',
@@ -458,7 +458,7 @@ export const STEP_ERRORS = {
   CONNECTION_FAILED: facts(
     'issue',
     true,
-    'An executor did not connect within capabilities.connect_timeout_ms',
+    'An executor did not connect, or answered no ping, within capabilities.connect_timeout_ms',
     'Read its output in the transcript; it must call onActionBlockInvocation when it starts.',
   ),
   EXECUTION_TIMEOUT: facts(

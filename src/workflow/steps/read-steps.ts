@@ -93,10 +93,11 @@ function readAction(keys: StepKeys, id: string | null, kind: StepKind, reader: S
   return { ...node, step: parsed.success ? buildAction(parsed.data, node, reader) : null };
 }
 
-/** Absent means cli. `auto` becomes the backend of flag, variable or setting. */
+/** Absent means cli. `auto` becomes the backend of flag, variable or setting. An invalid value, which is reported, leaves it open. */
 function backendOf({ values }: StepKeys, { auto }: StepReader): Backend | null {
   if (values.backend === 'auto') return auto;
-  return values.backend === 'http' ? 'http' : 'cli';
+  if (values.backend === undefined || values.backend === null) return 'cli';
+  return values.backend === 'http' || values.backend === 'cli' ? values.backend : null;
 }
 
 const ONLY: { readonly [backend in Backend]: readonly string[] } = {

@@ -275,7 +275,7 @@ function checkExecutor(node: StepNode, { usable, unusable }: Executors, faults: 
   const hint = suggestName(name, [...usable.keys(), ...unusable.keys()]);
   const text =
     reason === undefined
-      ? `no executor ${JSON.stringify(name.slice(0, 80))} exists under executors or in .baton/executors; ${hint}`
+      ? `no executor ${JSON.stringify(name.slice(0, 80))} exists under executors or in .baton/executors; ${hint}; \`baton executor list\` shows what there is`
       : `the executor ${JSON.stringify(name)} cannot be used: ${reason}`;
   faults.add(valuePosition(node.keys, ['executor']), `${nameOf(node)}: ${text}`, 'EXECUTOR_NOT_FOUND');
 }

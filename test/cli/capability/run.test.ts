@@ -41,6 +41,14 @@ describe('baton capability run', () => {
     expectNothingLeft();
   });
 
+  test('shows additionalContext on stderr, beside the result on stdout', async () => {
+    power(`return { result: { a: 1 }, additionalContext: { b: ['x\\u202ey'] } };`);
+
+    expect(await capability(here, 'run', 'power', 'it')).toBe(0);
+    expect(JSON.parse(here.out())).toEqual({ a: 1 });
+    expect(here.err()).toContain('additionalContext: {"b":["x');
+  });
+
   test('gives it the parameters of --params and --param, by the types of its inputs', async () => {
     const inputs = [
       { name: 'depth', type: 'number' },

@@ -114,6 +114,7 @@ test('a step that uses an undefined executor is rejected with the nearest name',
   expect(error.code).toBe('EXECUTOR_NOT_FOUND');
   expect(error.message).toContain('step "publish": no executor "acmee" exists');
   expect(error.message).toContain('did you mean acme?');
+  expect(error.message).toContain('`baton executor list`');
 });
 
 test('S0-12 a file whose name differs from metadata.name is rejected', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../../src/domain/error-table.js';
 import { allSteps } from '../../../src/domain/steps/plan.js';
+import { problemsOf } from '../../../src/domain/workflow.js';
 import { describeBackend, FALLBACK_BACKEND, resolveBackend } from '../../../src/workflow/steps/resolve-backend.js';
 import { actionOf, faultOf, loadSteps, SERVICES, TOKEN } from './plan-fixture.js';
 
@@ -153,6 +154,14 @@ describe('an invalid backend is rejected', () => {
     const error = await faultOf('steps:\n  - id: a\n    kind: agent\n    backend: grpc');
 
     expect(error.message).toBe('WORKFLOW.md:6:14 step "a": backend must be one of http, cli, auto, got "grpc"');
+  });
+
+  test('an invalid backend of a step is one fault, whatever keys of a backend the step has', async () => {
+    const keys = 'backend: HTTP, agent: reviewer, session: s, input: {a: b}, strategy: x, max_turns: 2';
+    const error = await faultOf(`steps: [{id: a, kind: agent, ${keys}}]`);
+
+    expect(problemsOf(error)).toHaveLength(1);
+    expect(error.message).toContain('backend must be one of http, cli, auto, got "HTTP"');
   });
 });
 

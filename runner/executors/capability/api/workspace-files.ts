@@ -22,9 +22,10 @@ export async function realInside(workspace: string, written: string): Promise<st
 export async function openToRead(workspace: string, written: string): Promise<FileHandle> {
   const real = await realInside(workspace, written);
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  return await inFolder(workspace, dirname(real), false, (folder) =>
+  const opened = inFolder(workspace, dirname(real), false, (folder) =>
     openFile(workspace, join(folder, basename(real)), flags, written),
   );
+  return await opened.catch((error: unknown) => rethrow(error, written));
 }
 
 /** Opens a file for writing, without truncating it. Refuses a link. The caller closes the handle. Throws. */
@@ -45,7 +46,15 @@ export async function inParent<T>(
   const { real, missing } = await nearestReal(dirname(absolute));
   assertInside(workspace, real, written);
   const name = basename(absolute);
-  return await inFolder(workspace, join(real, ...missing), create, (folder) => work(join(folder, name)));
+  const done = inFolder(workspace, join(real, ...missing), create, (folder) => work(join(folder, name)));
+  return await done.catch((error: unknown) => rethrow(error, written));
+}
+
+/** Errors of the system name the path through the handle. The caller knows the path as it wrote it. */
+function rethrow(error: unknown, written: string): never {
+  if (!(error instanceof Error) || !error.message.includes(HANDLES)) throw error;
+  const message = error.message.replace(/\/proc\/self\/fd\/\d+(?:\/[^']*)?/g, () => written);
+  throw Object.assign(new Error(message, { cause: error }), { code: (error as NodeJS.ErrnoException).code });
 }
 
 /** A path to the open file of a handle, even when it is renamed. Without /proc it is the name itself. */

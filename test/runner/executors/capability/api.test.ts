@@ -135,6 +135,26 @@ describe('fs', () => {
     expect(readFileSync(outside, 'utf8')).toBe('kept');
   });
 
+  test('an error names the path as it was written, not the one that the daemon uses', async () => {
+    const bench = await capabilityBench(
+      tryAll(
+        "fs.updateFile('src/gone', 'x')",
+        "fs.deleteFile('src/gone')",
+        "fs.deleteFolder('src/gone')",
+        "fs.deleteFolder('src/a.ts')",
+        "fs.createFile('src/a.ts/b', 'x')",
+        "fs.createFolder('src/a.ts/b')",
+        "fs.readFile('loop/x')",
+      ),
+    );
+    write(join(bench.workspace, 'src/a.ts'), '');
+
+    const all = await results(bench);
+
+    expect(all.filter((result) => !/^error: E[A-Z]+: .*(?:src|loop)\//.test(String(result)))).toEqual([]);
+    expect(all.join()).not.toContain('/proc/');
+  });
+
   test('a large file, and anything that is not a regular file, is refused without blocking', async () => {
     const bench = await capabilityBench(
       tryAll(
