@@ -52,7 +52,7 @@ export function createRoutes(
   };
   const routes = [
     ...more,
-    ...readRoutes(source, isOwner),
+    ...readRoutes(source, accessOf, isOwner),
     ...controlRoutes(source.control),
     ...(source.capabilities ? capabilityRoutes(source.capabilities) : []),
     ...pageRoutes(source.page),
@@ -101,14 +101,15 @@ interface ReadSource {
   notReady(): string | null;
 }
 
-function readRoutes(source: ReadSource, isOwner: boolean): readonly Route[] {
+function readRoutes(source: ReadSource, accessOf: (c: RouteContext) => Access, isOwner: boolean): readonly Route[] {
   const reads = (path: string, answer: Route['answer']): Route => ({ method: 'GET', path, answer });
   return [
     { ...reads('/healthz', () => OK), needs: 'public' },
     {
-      ...reads('/readyz', () => {
+      ...reads('/readyz', (c) => {
         const reason = source.notReady();
-        return reason === null ? OK : refusal(503, 'not_ready', reason);
+        // The reason may quote the tracker or an agent.
+        return reason === null ? OK : refusal(503, 'not_ready', accessOf(c) === 'full' ? reason : NOT_READY);
       }),
       needs: 'public',
     },
@@ -152,6 +153,7 @@ function issueRoutes(path: string, source: ReadSource): Route[] {
   ];
 }
 
+const NOT_READY = 'The daemon is not ready. A request with the token gets the reason.';
 const MAX_DAYS = 400;
 const OK: ApiResponse = { status: 200, body: { status: 'ok' } };
 const BAD_DAYS = refusal(400, 'INVALID_REQUEST', `days must be a whole number from 1 to ${MAX_DAYS}.`);
