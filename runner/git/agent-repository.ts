@@ -49,13 +49,18 @@ function refused(path: string, why: string): Error {
 
 /** What leads elsewhere, and parts that only git itself can read. */
 const FOREIGN = ['commondir', 'gitdir', 'reftable', 'objects/info/alternates', 'objects/info/http-alternates'];
-const PLAIN_FILES = ['HEAD', 'packed-refs', 'index', 'MERGE_HEAD', 'info/exclude'];
+const PLAIN_FILES = ['HEAD', 'packed-refs', 'index', 'MERGE_HEAD', 'info/exclude', 'shallow'];
 
 async function checkShape(dir: string): Promise<void> {
   for (const name of FOREIGN) {
     if ((await lstat(join(dir, name)).catch(nullIfMissing)) !== null)
       throw refused(dir, `has ${name}, which leads to another repository`);
   }
+  await refuseLinks(dir);
+}
+
+/** Throws `git_refused` when a part of the repository is a link, which could lead to the files of another one. */
+export async function refuseLinks(dir: string): Promise<void> {
   for (const name of ['info', ...PLAIN_FILES]) {
     const stats = await lstat(join(dir, name)).catch(nullIfMissing);
     if (stats !== null && !(name === 'info' ? stats.isDirectory() : stats.isFile()))
@@ -63,6 +68,7 @@ async function checkShape(dir: string): Promise<void> {
   }
   await checkTree(join(dir, 'objects'));
   await checkTree(join(dir, 'refs'));
+  if ((await lstat(join(dir, 'logs')).catch(nullIfMissing)) !== null) await checkTree(join(dir, 'logs'));
 }
 
 /** Only folders and files: a link could lead to the objects of another repository. */

@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import type { KnownSecrets } from '../../src/domain/find-secrets.js';
-import { type AgentRepository, moveHead, readAgentRepository } from './agent-repository.js';
+import { type AgentRepository, moveHead, readAgentRepository, replaceFile } from './agent-repository.js';
 import { issueBranch, OWN_BRANCHES } from './branch-name.js';
 import { type Change, changedPaths, changedSince, entriesOf, newCommits, touchedPaths } from './changed-paths.js';
 import { gitRefused } from './git.js';
@@ -71,6 +72,8 @@ export async function pushWork(host: HostRepository, request: PushRequest): Prom
   const hold = await reviewPush(git, { ...request, ...work, url: host.url, branch, commit: work.commit });
   if (hold !== null && hold.digest !== request.approved) return { lines, hold };
   await push(git, work.commit, target, force);
+  // What the remote has is not saved when the workspace is removed. The agent may have made a folder of this name a file.
+  if (work.commit === commit) await replaceFile(join(agent.dir, REMOTE + branch), `${commit}\n`).catch(() => {});
   return done([...lines, `pushed ${work.commit.slice(0, 10)} to ${branch}`]);
 }
 

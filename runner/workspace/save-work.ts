@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
@@ -9,6 +9,7 @@ import { captureOutput } from '../contain/capture-output.js';
 import type { Containment } from '../contain/process.js';
 import { spawnContained } from '../contain/spawn-contained.js';
 import { environmentFor } from '../environment.js';
+import { readText, refuseLinks } from '../git/agent-repository.js';
 import type { RunObserver } from '../run-observer.js';
 import { keepSaved, pruneSaved, type RepositoryFiles, removePartials, savedName } from './saved-work.js';
 import type { Workspace } from './workspace-folder.js';
@@ -187,6 +188,7 @@ async function saveRepository(repository: string, out: string, request: SaveRequ
     });
     if (code !== 0) throw new Error(`git failed in ${repository}: ${stderr.trimEnd().slice(-1000)}`);
   };
+  await refuseForeign(repository, request.workspace.path);
   await stage('list');
   const files = async (list: string) =>
     (await readFile(join(out, list), 'utf8')).split('\0').filter((path) => path !== '');
@@ -204,6 +206,34 @@ async function saveRepository(repository: string, out: string, request: SaveRequ
   await writeFile(join(out, 'leave-out'), leaveOut.map((path) => `:(top,exclude,literal)${path}\0`).join(''));
   await stage('save');
   return tooLarge.map((path) => `${join(repository, path)} is over ${limits.maxNewFileBytes} bytes and was not saved`);
+}
+
+/**
+ * An agent can write everything in the repository, also where it leads. One that leads to a repository elsewhere, whose history would
+ * be saved as the agent's work, is refused. A linked worktree is accepted when the other repository says so too.
+ */
+async function refuseForeign(repository: string, workspace: string): Promise<void> {
+  const git = join(repository, '.git');
+  const stats = await lstat(git);
+  if (stats.isSymbolicLink()) throw new Error(`${git} is a link to another repository`);
+  if (stats.isDirectory()) {
+    if ((await lstat(join(git, 'commondir')).catch(nullIfMissing)) !== null)
+      throw new Error(`${git} has commondir, which leads to another repository`);
+    return refuseLinks(git);
+  }
+  const target = /^gitdir: (.+)\n?$/.exec((await readText(git)) ?? '')?.[1];
+  if (target === undefined) throw new Error(`${git} is a file, and leads to no repository`);
+  const dir = await realpath(resolve(repository, target));
+  const inside = (await realpath(workspace)) + sep;
+  if (dir.startsWith(inside)) {
+    const common = await realpath(resolve(dir, (await readText(join(dir, 'commondir')))?.trim() ?? '.'));
+    if (!common.startsWith(inside)) throw new Error(`${dir} leads to ${common}, outside of the workspace`);
+    await readText(join(dir, 'HEAD')); // throws when it is a link
+    return refuseLinks(common);
+  }
+  const back = (await readText(join(dir, 'gitdir')))?.trim();
+  if (back === undefined || (await realpath(dirname(back)).catch(() => null)) !== (await realpath(repository)))
+    throw new Error(`${git} leads to ${dir}, which does not know it as its worktree`);
 }
 
 async function sizeOf(path: string): Promise<number> {

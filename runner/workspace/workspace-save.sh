@@ -77,6 +77,22 @@ keep_staged() {
   save update-ref refs/baton/staged "$commit"
 }
 
+# A repository that borrows objects can name commits of their owner. What is saved must be in its own objects.
+refuse_borrowed() {
+  local objects index foreign
+  objects=$(ask rev-parse --path-format=absolute --git-path objects)
+  [ -s "$objects/info/alternates" ] || return 0
+  save rev-list --stdin <"$out/revisions" | sort >"$out/wanted"
+  {
+    for index in "$objects"/pack/*.idx; do
+      if [ -f "$index" ]; then command git show-index <"$index" | cut -d ' ' -f 2; fi
+    done
+    (cd -- "$objects" && printf '%s\n' ??/*) | tr -d /
+  } | sort >"$out/owned"
+  foreign=$(comm -23 "$out/wanted" "$out/owned" | sed -n 1p)
+  [ -z "$foreign" ] || { printf 'commit %s is in another repository, whose objects this one borrows\n' "$foreign" >&2; exit 1; }
+}
+
 inner_repositories() {
   local entry
   save ls-files -z --stage | while IFS= read -r -d '' entry; do
@@ -107,6 +123,7 @@ save)
     save for-each-ref --format='%(refname)'
     ask for-each-ref --format='^%(objectname)' refs/remotes refs/baton/pushed
   } >"$out/revisions"
+  if grep -q '^refs/' "$out/revisions"; then refuse_borrowed; fi
   if grep -q '^refs/' "$out/revisions" && [ "$(save rev-list --count --stdin <"$out/revisions")" != 0 ]; then
     save bundle create --quiet "$out/work.bundle" --stdin <"$out/revisions"
   fi

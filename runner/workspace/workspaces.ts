@@ -1,10 +1,11 @@
-import { realpath } from 'node:fs/promises';
+import { realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { WorkspaceOwner } from '../../src/domain/ports.js';
 import { pinDirectory } from '../contain/hidden-directories.js';
 import type { HiddenDirectory } from '../contain/process.js';
+import { workspaceFolder } from '../git/workspace-git.js';
 import { createBookkeeping, deleteTrash } from './bookkeeping.js';
 import { folderAt, isSameDirectory, settleFolder, type Workspace, workspaceChanged } from './workspace-folder.js';
 import { isInside, workspaceKeys } from './workspace-path.js';
@@ -79,6 +80,7 @@ export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces
     const found = await folderAt(workspace.path);
     if (found !== null && !isSameDirectory(found, workspace.identity)) throw workspaceChanged(workspace.path);
     const trashed = found === null ? null : await bookkeeping.toTrash(workspace.path, workspace.key);
+    await rm(workspaceFolder(workspace.path), { recursive: true, force: true });
     await bookkeeping.removeOwner(workspace.key);
     await bookkeeping.clearCreating(workspace.key);
     return trashed;

@@ -24,6 +24,9 @@ describe('commit-and-push.sh', () => {
 
     expect(await git(remote, 'ls-tree', '--name-only', 'baton/AB-1')).toBe('.gitignore\nREADME');
     expect(await git(remote, 'log', '-1', '--format=%s', 'baton/AB-1')).toBe('AB-1: Fix it');
+    expect(await git(ws, 'status', '--porcelain')).toBe('');
+    expect(await git(ws, 'rev-list', '--count', 'HEAD', '--not', '--remotes')).toBe('0');
+    expect(await git(ws, 'fsck', '--strict')).toBe('');
   });
 
   test('with nothing to commit and nothing to push the script succeeds and creates no branch', async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findRepositories } from '../../../runner/workspace/save-work.js';
@@ -34,7 +34,8 @@ describe('saveWork', () => {
     const { folder } = await save();
 
     expect(await readdir(base)).not.toContain('pwned');
-    expect(await readFile(join(folder ?? '', 'inner.work.patch'), 'utf8')).toContain('+b');
+    const patch = (await readdir(folder ?? '')).find((name) => /^inner-.*\.work\.patch$/.test(name)) ?? '';
+    expect(await readFile(join(folder ?? '', patch), 'utf8')).toContain('+b');
   });
 
   test('a workspace without git has nothing to save', async () => {
@@ -236,6 +237,54 @@ describe('saveWork', () => {
   });
 });
 
+describe('SEC-29 a repository that leads elsewhere', () => {
+  test.each<[string, (git: string, secret: string) => Promise<unknown>]>([
+    [
+      'by a file',
+      async (git, secret) => {
+        await rm(git, { recursive: true });
+        await writeFile(git, `gitdir: ${secret}/.git\n`);
+      },
+    ],
+    [
+      'by a link',
+      async (git, secret) => {
+        await rm(git, { recursive: true });
+        await symlink(join(secret, '.git'), git);
+      },
+    ],
+    ['by a common folder', (git, secret) => writeFile(join(git, 'commondir'), `${secret}/.git\n`)],
+    [
+      'by linked objects and references',
+      async (git, secret) => {
+        for (const name of ['objects', 'refs']) {
+          await rm(join(git, name), { recursive: true });
+          await symlink(join(secret, '.git', name), join(git, name));
+        }
+      },
+    ],
+    [
+      'by borrowed objects',
+      async (git, secret) => {
+        await mkdir(join(git, 'objects/info'), { recursive: true });
+        await writeFile(join(git, 'objects/info/alternates'), `${secret}/.git/objects\n`);
+        await writeFile(join(git, 'refs/heads/theirs'), await readFile(join(secret, '.git/refs/heads/main')));
+      },
+    ],
+  ])('%s is not saved, and its workspace is kept', async (_, change) => {
+    const { base, workspace, saveDir, git, commit, save } = await savedWorkspace();
+    const secret = join(base, 'private');
+    await git(base, 'init', '--quiet', '--initial-branch=main', secret);
+    await commit(secret, 'canary', 'CANARY');
+    await commit(workspace, 'mine', 'x');
+    await change(join(workspace, '.git'), secret);
+
+    await expect(save()).rejects.toThrow(expect.objectContaining({ code: 'workspace_failed' }));
+
+    expect(await readdir(saveDir).catch(() => [])).toEqual([]);
+  });
+});
+
 describe('pruneSaved', () => {
   test('deletes saved work older than keepDays and nothing else', async () => {
     const { workspace, saveDir, save } = await savedWorkspace();
@@ -284,7 +333,14 @@ describe('saved.json', () => {
           ...{ path: 'in ner', prefix: inner, bundle: true, patch: false, branch: null },
           head: await git(join(workspace, 'in ner'), 'rev-parse', 'HEAD'),
         },
-        { path: 'unborn', prefix: 'unborn.', bundle: false, patch: true, head: null, branch: 'main' },
+        {
+          path: 'unborn',
+          prefix: expect.stringMatching(/^unborn-[0-9a-f]{16}\.$/),
+          bundle: false,
+          patch: true,
+          head: null,
+          branch: 'main',
+        },
       ],
       left_out: [],
     });

@@ -464,6 +464,17 @@ describe('remove', () => {
     expect(await records.owners()).toEqual([]);
   });
 
+  test('deletes what Baton keeps for git in it', async () => {
+    const { root, workspaces } = await setUp();
+    const workspace = await workspaces.prepare(A);
+    const folder = join(root, '.baton/git/workspaces', workspace.key);
+    await mkdir(join(folder, 'objects'), { recursive: true });
+
+    await workspaces.remove(workspace);
+
+    expect(await readdir(join(root, '.baton/git/workspaces'))).toEqual([]);
+  });
+
   test('folders too deep to be named by a path are deleted too', async () => {
     const { root, workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
