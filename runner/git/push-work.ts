@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { KnownSecrets } from '../../src/domain/find-secrets.js';
+import { inertText } from '../../src/domain/inert-text.js';
 import { type AgentRepository, moveHead, readAgentRepository, replaceFile } from './agent-repository.js';
 import { issueBranch, OWN_BRANCHES } from './branch-name.js';
 import { type Change, changedPaths, changedSince, entriesOf, newCommits, touchedPaths } from './changed-paths.js';
@@ -185,7 +186,11 @@ async function makeCommit(
   parents: readonly string[],
   request: PushRequest,
 ): Promise<string> {
-  const title = request.title.replace(/\p{Cc}+/gu, ' ').trim();
+  // The title is by the author of the issue. In a commit, "fixes #1" would close another issue and `@name` mention somebody.
+  const title = inertText(request.title.replace(/\p{Cc}+/gu, ' ').trim(), {
+    isMarkdown: false,
+    ownIssue: request.identifier,
+  });
   const message = `${request.identifier}: ${title}\n${request.url === '' ? '' : `\n${request.url}\n`}`;
   const args = ['commit-tree', tree, ...parents.flatMap((parent) => ['-p', parent]), '-F', '-'];
   const input = Buffer.from(message).toString('latin1');

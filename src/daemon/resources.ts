@@ -26,14 +26,16 @@ import { createWorkspaces, type Workspaces } from '../../runner/workspace/worksp
 import { loadContinuation } from '../../templates/prompts.js';
 import { Activity } from '../api/activity.js';
 import type { SystemClock } from '../clock.js';
+import type { TrackerConfig } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { Dispatch } from '../domain/events.js';
-import type { Store, Tracker } from '../domain/ports.js';
+import type { HostTool, Store, Tracker } from '../domain/ports.js';
 import type { AllowedContent } from '../domain/workflow.js';
 import { stateKey } from '../store/instance-lock.js';
 import { openIssueLocks } from '../store/issue-locks.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
+import { inertTool } from '../tracker/inert-tool.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
 import { assertCodeFiles } from '../workflow/code-files.js';
 import { resolveSecret } from '../workflow/secrets.js';
@@ -160,7 +162,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   const pool = new RunPool({
     ...{ ...shared, openRuns, survivors, issueLocks, dispatch, workspaces, tracker },
     tmpRoot: folder.path,
-    tools: ({ config }) => [updateIssueTool(tracker, config.tracker), ...tracker.tools()],
+    tools: ({ config }) => toolsOf(tracker, config.tracker),
     continuation: loadContinuation(),
     knownSecrets: knownSecretsOf(options),
     saveWork: createWorkSaver({ ...shared, saveDir: stateDir.saved }),
@@ -205,6 +207,12 @@ function logIsolation(log: Logger, { kind, reason }: Containment, secrets: reado
   if (process.geteuid?.() === 0) {
     log.warn('running as root: agents are root too and can undo their isolation, better use an ordinary user');
   }
+}
+
+/** The tools that agents may call. They run on the host. */
+function toolsOf(tracker: Tracker, config: TrackerConfig): readonly HostTool[] {
+  const tools = [updateIssueTool(tracker, config), ...tracker.tools()];
+  return config.mentions ? tools : tools.map((tool) => inertTool(tool, config.kind));
 }
 
 type ExecutorServices = Pick<RunServices, 'executors' | 'checkPlan' | 'checkFiles' | 'secret'>;

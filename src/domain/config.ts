@@ -28,6 +28,8 @@ export interface TrackerConfig {
   readonly requiredLabels: readonly string[];
   /** Whose issues Baton works on; null: the default of the adapter. */
   readonly trust: Trust | null;
+  /** Texts of agents may mention people and command bots. */
+  readonly mentions: boolean;
   /** The file has keys of Symphony's flat form, such as `tracker.project_slug`. */
   readonly isFlatForm?: true;
 }

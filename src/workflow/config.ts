@@ -173,6 +173,7 @@ function trackerConfig(
     terminalStates,
     requiredLabels: tracker.required_labels.map(labelKey),
     trust: tracker.trust,
+    mentions: tracker.mentions,
     ...(FLAT_PROVIDER_KEYS.some((key) => (tracker[key] ?? null) !== null) ? { isFlatForm: true } : {}),
   };
 }

@@ -77,6 +77,12 @@ const tracker = {
   required_labels: setting(textList, [], 'Labels that an issue must all have. A blank label matches nothing.', {
     security: true,
   }),
+  mentions: setting(
+    trueOrFalse,
+    false,
+    'Whether texts of agents may mention people, command bots (`/approve`, `@dependabot merge`) and close other issues.',
+    { security: true },
+  ),
   trust: setting(trust, null, 'Whose issues Baton works on: `members`, `anyone`, or a list of logins.', {
     defaultText: '`members` for `github` and `gitlab`, else `anyone`',
     security: true,

@@ -26,7 +26,7 @@ function parts({ entry = githubTracker, port = 0, secret = '$HOOK_SECRET' }: Giv
     ...{ clock, lines, entry, polls: () => polls, env: { HOOK_SECRET: ` ${SECRET}\n`, EMPTY: '' } },
     config: {
       webhooks: { port, host: '127.0.0.1', secret },
-      tracker: { ...tracker, requiredLabels: [], trust: null },
+      tracker: { ...tracker, requiredLabels: [], trust: null, mentions: false },
     },
     log: createLogger({ level: 'debug', redactor: createRedactor(), stream, pretty: false }),
     announce: () => void polls++,

@@ -98,6 +98,7 @@ const DEFAULT_CONFIG: Config = {
     terminalStates: ['Done', 'Cancelled'],
     requiredLabels: [],
     trust: null,
+    mentions: false,
   },
   delivery: { branch: null, protectedPaths: {} },
   polling: { intervalMs: 30_000 },

@@ -5,7 +5,15 @@ import { ProviderSettings } from '../../src/tracker/provider-settings.js';
 const settings = (provider: JsonObject, env: { readonly [name: string]: string } = {}) =>
   new ProviderSettings(
     {
-      config: { kind: 'github', provider, activeStates: [], terminalStates: [], requiredLabels: [], trust: null },
+      config: {
+        kind: 'github',
+        provider,
+        activeStates: [],
+        terminalStates: [],
+        requiredLabels: [],
+        trust: null,
+        mentions: false,
+      },
       secret: (name) => env[name] ?? null,
     },
     ['repo', 'token', 'raw_tool', 'labels', 'map'],

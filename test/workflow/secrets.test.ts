@@ -36,6 +36,8 @@ test('an OpenAI Symphony file runs unchanged: flat Linear keys, quoted numbers, 
     terminalStates: ['Done', 'Closed'],
     requiredLabels: [],
     trust: null,
+    mentions: false,
+    isFlatForm: true,
   });
   expect(workflow.config.polling.intervalMs).toBe(5000);
   expect(workflow.config.workspace.root).toBe('/home/someone/code/workspaces');

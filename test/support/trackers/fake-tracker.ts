@@ -98,6 +98,7 @@ export function openFake(fake: Spoken, overrides: OpenOverrides = {}): Tracker {
     ...fake.entry.defaults,
     requiredLabels: [],
     trust: null,
+    mentions: false,
     ...overrides.config,
   };
   const tracker = fake.entry.create({

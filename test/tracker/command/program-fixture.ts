@@ -73,6 +73,7 @@ export function openCommand(command: string, { dir, provider = {}, env: own = {}
     ...commandTracker.defaults,
     requiredLabels: [],
     trust: null,
+    mentions: false,
   };
   const workflow = { dir, config: config({ tracker }), secretNames: Object.keys(own) };
   return commandTracker.create({

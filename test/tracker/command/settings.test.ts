@@ -4,7 +4,15 @@ import { readCommandSettings } from '../../../src/tracker/command/settings.js';
 
 const read = (provider: JsonObject, env: { readonly [name: string]: string } = {}, dir = '/project') =>
   readCommandSettings({
-    config: { kind: 'command', provider, activeStates: [], terminalStates: [], requiredLabels: [], trust: null },
+    config: {
+      kind: 'command',
+      provider,
+      activeStates: [],
+      terminalStates: [],
+      requiredLabels: [],
+      trust: null,
+      mentions: false,
+    },
     secret: (name) => env[name] || null,
     dir,
   });

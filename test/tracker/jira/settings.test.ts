@@ -72,7 +72,7 @@ test('issues behind the gateway have no links without a site', () => {
 
 function optionsFor(provider: JsonObject) {
   const all = { email: 'baton@example.org', project: 'ABC', ...provider };
-  const config = { kind: 'jira', provider: all, ...DEFAULTS, requiredLabels: [], trust: null };
+  const config = { kind: 'jira', provider: all, ...DEFAULTS, requiredLabels: [], trust: null, mentions: false };
   return { config, secret: () => 'secret-token', env: {} };
 }
 

@@ -73,6 +73,7 @@ export function trackerIn(
     terminalStates: ['Done', 'Dropped'],
     requiredLabels: [],
     trust: null,
+    mentions: false,
   };
   return localTracker.create({
     config,
