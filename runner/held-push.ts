@@ -24,7 +24,7 @@ interface DeliveryRequest {
 
 /**
  * Tells the git program of hooks where and what it may push. Written before every hook into the run's temporary folder, where an agent
- * can write too: a file, a symlink or a forged report of a held push there is removed first.
+ * can write too: a file, a symlink or a forged report of a held push there is removed first. The caller removes it after the hook.
  */
 export async function writeDeliveryFile(tmpDir: string, request: DeliveryRequest): Promise<string> {
   const { workflow, issue, approved, secrets } = request;
@@ -42,6 +42,10 @@ export async function writeDeliveryFile(tmpDir: string, request: DeliveryRequest
   for (const file of [path, join(tmpDir, HOLD_FILE)]) await rm(file, { recursive: true, force: true });
   await writeFile(path, JSON.stringify(delivery), { mode: 0o600, flag: 'wx' });
   return path;
+}
+
+export async function removeDeliveryFile(tmpDir: string): Promise<void> {
+  await rm(join(tmpDir, DELIVERY_FILE), { recursive: true, force: true });
 }
 
 function renderBranch(template: string, issue: Issue): string {

@@ -8,7 +8,7 @@ import { captureOutput } from './contain/capture-output.js';
 import type { ContainedProcess, StopResult } from './contain/process.js';
 import { spawnContained } from './contain/spawn-contained.js';
 import { hookEnvironment } from './environment.js';
-import { writeDeliveryFile } from './held-push.js';
+import { removeDeliveryFile, writeDeliveryFile } from './held-push.js';
 import type { RunServices } from './run-context.js';
 import type { Workspace } from './workspace/workspace-folder.js';
 
@@ -78,6 +78,8 @@ async function runIssueHook(
     spawn: (text) => spawnHook(name, text, call, services, target),
     capture: (process) => captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS }),
   });
+  // It describes secrets of the daemon, and an agent may read the folder.
+  await removeDeliveryFile(target.tmpDir);
   const error = result.outcome === 'failed' || result.outcome === 'timeout' ? result.error : null;
   observer.hookEnded({
     runId,

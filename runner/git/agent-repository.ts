@@ -23,7 +23,8 @@ export interface AgentRepository {
   readonly loose: ReadonlySet<string>;
 }
 
-const MAX_TEXT_BYTES = 64 * 1024 * 1024;
+/** An index of a million files fits. */
+const MAX_FILE_BYTES = 256 * 1024 * 1024;
 const OBJECT_ID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /** Returns null when the folder has no `.git`. Throws `git_refused` when that is not a plain repository. */
@@ -132,7 +133,7 @@ export async function readPlainFile(path: string): Promise<Buffer | null> {
   if (handle === null) return null;
   try {
     const stats = await handle.stat();
-    if (!stats.isFile() || stats.size > MAX_TEXT_BYTES) throw refused(path, 'is not a plain file of a sensible size');
+    if (!stats.isFile() || stats.size > MAX_FILE_BYTES) throw refused(path, 'is not a plain file of a sensible size');
     return await handle.readFile();
   } finally {
     await handle.close();

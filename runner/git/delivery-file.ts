@@ -25,6 +25,10 @@ export async function readDelivery(
   return JSON.parse(await read(path, 'utf8')) as Delivery;
 }
 
+/** The first hold of a hook counts. */
 export async function writeHold(path: string | null, hold: Hold): Promise<void> {
-  if (path !== null) await writeFile(path, JSON.stringify(hold), { mode: 0o600, flag: 'wx' });
+  if (path === null) return;
+  await writeFile(path, JSON.stringify(hold), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
 }

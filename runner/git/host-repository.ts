@@ -114,14 +114,15 @@ export async function remoteRefs({ path, env }: HostRepository): Promise<Map<str
 }
 
 /** Git with the network. `hasRepository`: the command works on the host repository, not only on a URL. */
-export function remoteGit(
+export async function remoteGit(
   { url, path, env }: HostRepository,
   args: readonly string[],
   hasRepository: boolean,
   extra: { readonly [name: string]: string } = {},
 ): Promise<GitResult> {
   const pointers = hasRepository ? { GIT_DIR: path } : { GIT_CEILING_DIRECTORIES: join(path, '..') };
-  return runGit({ args, cwd: path, env: { ...remoteEnvironment(env, url), ...pointers, ...extra } });
+  const result = await runGit({ args, cwd: path, env: { ...remoteEnvironment(env, url), ...pointers, ...extra } });
+  return { ...result, stderr: result.stderr.replace(/(\bhttps?:\/\/)[^/@\s']*@/gi, '$1') };
 }
 
 /** A setting of the user, read as a value. */

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -20,7 +21,7 @@ agent: { max_turns: 1${agent} }
 runtime: { env_allow: [GIT_CONFIG_GLOBAL, GIT_CONFIG_NOSYSTEM] }
 hooks:
   after_create: BATON_REPO_URL="$BATON_WORKFLOW_DIR/remote.git" bash ${SCRIPTS}/clone-or-update.sh
-  before_run: mkdir -p .github/workflows && echo CANARY > .github/workflows/ci.yml
+  before_run: mkdir -p .github/workflows && echo CANARY > .github/workflows/ci.yml && test -f "$BATON_DELIVERY_FILE"
   after_run: bash ${SCRIPTS}/commit-and-push.sh`,
     before: async (dir) => {
       setup.remote = await makeRemote(dir);
@@ -114,6 +115,20 @@ describe('SEC-32 a push that is held', () => {
 
     expect(await pushed()).toBe('CANARY\n');
   });
+});
+
+test('SEC-31 what describes the secrets of the daemon to a hook is gone before the agent starts', async () => {
+  const daemon = await testDaemon({
+    settings: `codex: { command: "ls $TMPDIR > ../../seen; false" }
+hooks:
+  before_run: test -f "$BATON_DELIVERY_FILE" && touch ../../given`,
+  });
+  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+
+  await exited(daemon);
+
+  expect(existsSync(join(daemon.dir, 'given'))).toBe(true);
+  expect(await readFile(join(daemon.dir, 'seen'), 'utf8')).not.toContain('delivery.json');
 });
 
 test('SEC-32 a report of a held push that an agent wrote is not shown', async () => {
