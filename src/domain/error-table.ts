@@ -290,7 +290,7 @@ export const RUN_ERRORS = {
     'daemon',
     false,
     'Codex reports a looser sandbox or approval policy than Baton asked for',
-    'Look for requirements.toml of an administrator and for arguments in codex.command.',
+    'Look for requirements.toml of an administrator and for arguments in codex.command; codex.thread_sandbox accepts another sandbox.',
   ),
   port_exit: facts('issue', false, 'The agent process ended during a turn', 'Read its stderr in the transcript.'),
   response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),

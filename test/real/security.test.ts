@@ -46,20 +46,24 @@ async function secretBed(options: TestBedOptions = {}): Promise<{ bed: TestBed; 
   return { bed, secrets };
 }
 
-test('SEC-31 with the defaults a command reads no key, no login, no other workspace and no state of a daemon', async () => {
-  const { bed, secrets } = await secretBed();
+test.each(['auto', 'none'])(
+  'SEC-31 with the defaults a command reads no key, no login, no other workspace and no state of a daemon, with isolation %s',
+  async (isolation) => {
+    const { bed, secrets } = await secretBed({ settings: `runtime: { isolation: ${isolation} }` });
 
-  const [read = '', listed = ''] = await outputsOf(bed, [
-    `for f in ${secrets.map((path) => `'${path}'`).join(' ')}; do cat "$f"; done; cat /etc/shadow; echo over`,
-    `ls -A '${bed.dir}/workspaces' '${bed.dir}/home/.ssh' /proc/1/root/; echo over`,
-  ]);
+    const [read = '', listed = ''] = await outputsOf(bed, [
+      `for f in ${secrets.map((path) => `'${path}'`).join(' ')}; do cat "$f"; done; cat /etc/shadow; echo over`,
+      `ls -A '${bed.dir}/workspaces' '${bed.dir}/home/.ssh' /proc/1/root/; echo over`,
+    ]);
 
-  expect(read).toContain('over');
-  expect(read).not.toContain('canary');
-  expect(read).not.toContain('root:');
-  expect(listed).not.toContain('TASK-2');
-  expect(listed).not.toContain('id_x');
-}, 90_000);
+    expect(read).toContain('over');
+    expect(read).not.toContain('canary');
+    expect(read).not.toContain('root:');
+    expect(listed).not.toContain('TASK-2');
+    expect(listed).not.toContain('id_x');
+  },
+  90_000,
+);
 
 test.each([
   ['~', ['notes.txt']],

@@ -125,7 +125,7 @@ describe('what Codex is asked for', () => {
       projects: { [workspace]: { trust_level: 'untrusted' } },
       project_root_markers: [],
       web_search: 'disabled',
-      features: { goals: false, apps: false, plugins: false, memories: false },
+      features: { goals: false, apps: false, plugins: false, memories: false, skill_mcp_dependency_install: false },
       mcp_servers: { mine: { enabled: false } },
     });
     expect(thread.config.mcp_servers).not.toHaveProperty('wanted');

@@ -74,9 +74,7 @@ function overrides({ codex, envAllow, workspace, program, own }: ThreadFacts): J
     // Without this, the folders above the workspace are searched for settings, too.
     project_root_markers: [],
     ...(codex.webSearch ? {} : { web_search: 'disabled' }),
-    // Goals go on by themselves, apps and plugins bring tools of their own, memories carry text of one issue into another. A snapshot
-    // of the user's shell contains what the user's profile exports.
-    features: { goals: false, apps: false, plugins: false, memories: false, shell_snapshot: false },
+    features: Object.fromEntries(FEATURES_OFF.map((name) => [name, false])),
     // A login shell would read the user's profile, with its secrets, and reset PATH. Codex itself was started by one.
     allow_login_shell: false,
     shell_environment_policy: { exclude: excludedVariables(program, envAllow, own) },
@@ -84,6 +82,24 @@ function overrides({ codex, envAllow, workspace, program, own }: ThreadFacts): J
     ...(off.length === 0 ? {} : { mcp_servers: Object.fromEntries(off.map((name) => [name, { enabled: false }])) }),
   };
 }
+
+/** A version of Codex that does not know one of them ignores it. */
+const FEATURES_OFF = [
+  // Goals go on by themselves. Memories carry the text of one issue into another.
+  ...['goals', 'memories'],
+  // These bring tools that run outside the sandbox. A skill of the repository can ask for an MCP server.
+  ...[
+    'apps',
+    'plugins',
+    'tool_suggest',
+    'skill_mcp_dependency_install',
+    'browser_use',
+    'computer_use',
+    'in_app_browser',
+  ],
+  // A snapshot of the user's shell contains what the user's profile exports.
+  'shell_snapshot',
+];
 
 /** Variables that commands do not get: logins of agents, and everything that looks like a secret and is not named in `runtime.env_allow`. */
 function excludedVariables(
