@@ -53,8 +53,6 @@ async function edit(daemon: TestDaemon, from: string, to: string): Promise<void>
 
 const parked = (id: string) => (state: TestDaemon['state']) => state.claims[id]?.status.kind === 'parked';
 const line = (daemon: TestDaemon, msg: string) => daemon.logLines.find((one) => one.msg === msg);
-const rootIs = (root: string) => (state: TestDaemon['state']) =>
-  state.config.workspace.root === root && state.poll.lastOkAtMs !== null;
 
 test('another workspace.root: nothing new starts, the current run ends in the old root, the next one starts in the new root', async () => {
   const { daemon, board, started, go } = await start();

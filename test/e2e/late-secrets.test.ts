@@ -13,7 +13,8 @@ codex: { command: ${JSON.stringify(agentCommand('obedient'))} }`,
   });
   const text = await readFile(daemon.workflowPath, 'utf8');
   await writeFile(daemon.workflowPath, text.replace('provider: {}', 'provider: { token: $LATE }'));
-  await daemon.until('the edit is seen', (_state, event) => event?.type === 'config_changed');
+  const openings = () => daemon.logLines.filter(({ msg }) => msg === 'serving status over HTTP').length;
+  await expect.poll(openings, { timeout: 10_000 }).toBe(2);
 
   daemon.tracker.put({ id: 'A' });
   await daemon.until('its hook has failed', (_state, event) => event?.type === 'run_exited');
