@@ -136,13 +136,24 @@ function listen(
   });
 }
 
+/** The time for answers that are on their way, such as the one to `baton allow`, which can itself be the reason for closing. */
+const LAST_ANSWERS_MS = 300;
+
 function closeOnce(server: Server): () => Promise<void> {
   let closing: Promise<void> | null = null;
+  server.on('request', (_request, response) =>
+    response.once('close', () => {
+      if (closing !== null) server.closeIdleConnections();
+    }),
+  );
   return () => {
     closing ??= new Promise((resolve) => {
-      server.close(() => resolve());
       // A client that keeps its connection open must not keep the daemon alive.
-      server.closeAllConnections();
+      const limit = setTimeout(() => server.closeAllConnections(), LAST_ANSWERS_MS);
+      server.close(() => {
+        clearTimeout(limit);
+        resolve();
+      });
     });
     return closing;
   };

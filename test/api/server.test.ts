@@ -307,6 +307,18 @@ describe('access', () => {
 });
 
 describe('listening', () => {
+  test('a server that is closed while it answers finishes that answer', async () => {
+    let closed: Promise<void> | null = null;
+    const issue = async () => {
+      closed = server.close();
+      return { issue_identifier: 'AB-1' } as never;
+    };
+    const server = await start({ source: { issue } });
+
+    expect((await ask(server, '/api/v1/AB-1')).json).toEqual({ issue_identifier: 'AB-1' });
+    await closed;
+  });
+
   test.each(['0.0.0.0', '::', '192.168.1.1', 'example.com', '128.0.0.1', '', '::ffff:10.0.0.1'])(
     'on %j is refused without a token',
     async (host) => {
