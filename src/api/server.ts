@@ -142,8 +142,8 @@ const LAST_ANSWERS_MS = 300;
 function closeOnce(server: Server): () => Promise<void> {
   let closing: Promise<void> | null = null;
   server.on('request', (_request, response) =>
-    response.once('close', () => {
-      if (closing !== null) server.closeIdleConnections();
+    response.once('finish', () => {
+      if (closing !== null) setImmediate(() => server.closeIdleConnections());
     }),
   );
   return () => {
