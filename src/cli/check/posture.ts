@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { Containment } from '../../../runner/contain/process.js';
 import { usesProfile } from '../../../runner/executors/codex/thread-config.js';
 import type { AgentConfig, Config } from '../../domain/config.js';
@@ -31,6 +32,8 @@ export function postureFindings({ file, at, loaded, containment }: CheckContext)
 }
 
 interface Agents {
+  /** Whether the command starts Codex. What the sandbox of another agent does is not known. */
+  readonly isCodex: boolean;
   /** Codex with Baton's own permission profile, which restricts reading. */
   readonly isConfined: boolean;
   /** What a sandbox of Codex without network lets agents write; null: another sandbox. */
@@ -45,11 +48,24 @@ const WRITABLE = new Map<Json, string>([
 ]);
 const UNCONFINED = ['external', 'capability'];
 
+/** `codex`, a path to it, or a package such as `npx @openai/codex`. */
+function startsCodex(command: string): boolean {
+  return command.split(/[\s'"]+/).some((word) => /^codex(?:\.[cm]?js)?(?:@.*)?$/.test(basename(word)));
+}
+
 function agentsOf({ steps }: Plan, { codex }: Config): Agents {
   const kinds = [...allSteps(steps)].flatMap((step) => (step.shape === 'action' ? [step.action.kind] : []));
-  const isConfined = usesProfile(codex);
-  const sandbox = isConfined ? 'workspace-write' : codex.turnSandboxPolicy === null ? codex.threadSandbox : null;
+  const isCodex = startsCodex(codex.command);
+  const isConfined = isCodex && usesProfile(codex);
+  const sandbox = !isCodex
+    ? null
+    : isConfined
+      ? 'workspace-write'
+      : codex.turnSandboxPolicy === null
+        ? codex.threadSandbox
+        : null;
   return {
+    isCodex,
     isConfined,
     writable: WRITABLE.get(sandbox) ?? null,
     unconfinedSteps: UNCONFINED.filter((kind) => kinds.includes(kind as (typeof kinds)[number])),
@@ -62,12 +78,16 @@ function readable(agents: Agents, { codex }: Config, isolation: Containment['kin
       ? 'everything that your user can read, except the state of Baton'
       : 'everything that your user can read, the state and the environment of Baton included';
   const confined = ['the system, toolchains, their own workspace and TMPDIR', ...codex.readable].join(', ');
-  return withSteps(agents, agents.isConfined ? confined : all, all);
+  return withSteps(agents, agents.isConfined ? confined : ownSandbox(agents, all), all);
 }
 
 function writable(agents: Agents): string {
   const all = 'everything that your user can write';
-  return withSteps(agents, agents.writable ?? all, all);
+  return withSteps(agents, agents.writable ?? ownSandbox(agents, all), all);
+}
+
+function ownSandbox({ isCodex }: Agents, all: string): string {
+  return isCodex ? all : `${all}, unless the agent has a sandbox of its own`;
 }
 
 function reachable(agents: Agents, { tracker, codex }: Config): string {

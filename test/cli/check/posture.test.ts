@@ -32,6 +32,17 @@ describe('the posture', () => {
     expect(write).toBe(writing);
   });
 
+  test.each([
+    ['codex app-server', true],
+    ["env X=1 '/opt/my tools/codex' app-server", true],
+    ['npx @openai/codex@latest app-server', true],
+    ['node my-agent.mjs', false],
+    ['codex-like app-server', false],
+  ])('promises the sandbox of Codex for Codex only: %s', async (command, isCodex) => {
+    const { read, write } = await posture({ rest: `codex: { command: "${command}" }\n` });
+    expect([read, write].map((line) => line?.includes('everything that your user'))).toEqual([!isCodex, !isCodex]);
+  });
+
   test('says that without namespaces the state of Baton can be read too', async () => {
     const { read } = await posture({ rest: 'codex: { thread_sandbox: danger-full-access }\n' }, 'none');
     expect(read).toContain('the state and the environment of Baton included');
