@@ -72,7 +72,10 @@ const BY_NAME_ONLY = [
 ];
 
 /** The daemon's channel to systemd. Never passed on, even when the workflow names it: no child may report the daemon as healthy. */
-const NEVER = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'];
+const NEVER = [
+  ...['NOTIFY_SOCKET', 'BATON_NOTIFY_FD', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'SYSTEMD_EXEC_PID'],
+  ...['LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'],
+];
 
 export function agentEnvironment(
   { config, secretNames }: EnvironmentSettings,

@@ -8,7 +8,7 @@ import { bundle } from './bundle.mjs';
 import { buildPage } from './page/build-page.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const ASSET_ENDINGS = new Set(['', '.liquid', '.md', '.mjs', '.mts', '.sh', '.sql', '.yaml']);
+const ASSET_ENDINGS = new Set(['', '.liquid', '.md', '.mjs', '.mts', '.pl', '.sh', '.sql', '.yaml']);
 
 execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', root], { stdio: 'inherit' });
 for (const folder of ['src', 'orchestrator', 'runner', 'hooks', 'templates']) {

@@ -37,6 +37,9 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
 async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Promise<Lifetime> {
   const { stateLock, locks, refused, isReopened, onReopening } = lifetime;
   const { env, log, redactor } = options;
+  let loop: Loop | null = null;
+  const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
+  const service = createServiceNotifier({ env, log, status: sentence });
   compilePrompts(options.loaded.workflow);
   const clock = createClock();
   const stack = new ResourceStack(clock, log);
@@ -64,9 +67,6 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
     const { store, allowed } = resources;
     const follow = { clock, versions, dispatch, reopening, store, allowed };
     const watcher = await stack.open('workflow watcher', () => followWorkflow(options, follow));
-    let loop: Loop | null = null;
-    const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
-    const service = createServiceNotifier({ env, clock, log, status: sentence });
     const watchers: DecisionWatcher[] = [];
     const core = createLoop(options, {
       resources,
@@ -91,7 +91,7 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
     stack.add('runs', (isForced) => isForced && resources.pool.killAll());
     stack.add('loop', () => core.close());
     await startUp(options, resources, { loop: core, earlyEvents, status });
-    void service.ready();
+    service.ready();
     return {
       dispatch,
       ended: exit.ended,

@@ -1,154 +1,102 @@
-import { randomUUID } from 'node:crypto';
-import { lstat } from 'node:fs/promises';
+import { writeSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { mainHold } from '../../orchestrator/holds.js';
 import { isAsking, type State } from '../../orchestrator/state.js';
-import { captureOutput } from '../../runner/contain/capture-output.js';
-import { detectContainment } from '../../runner/contain/detect-containment.js';
-import { spawnContained } from '../../runner/contain/spawn-contained.js';
-import { SYSTEM_PATH } from '../../runner/contain/start-process.js';
 import { whyNotReady } from '../api/why-idle.js';
-import type { Clock } from '../domain/clock.js';
-import { BatonError, toBatonError } from '../domain/errors.js';
+import { BatonError } from '../domain/errors.js';
 
 /**
- * Notifies systemd that the daemon is ready, alive, stopping, and what it does. Node does not support this kind of datagram socket, so each
- * notice is a call of `systemd-notify`. One call runs at a time; signs that come meanwhile are sent by the next one.
+ * Notifies systemd that the daemon is ready, alive, stopping, and what it does. systemd accepts notices of the main process only, so the
+ * daemon writes them itself, to a socket that `src/cli/service/launch.pl` has connected before it became the daemon.
  *
  * silent ── ready() ──▶ ready: a sign of life at every tick ── stopping() ──▶ stopping: ticks go on ── close() ──▶ silent
  *                        └── faulted() ──▶ no further notices; systemd restarts the daemon if it does not exit by itself
  */
 export interface ServiceNotifier {
-  /** The daemon has started. Settles when systemd is notified or cannot be. Never rejects. */
-  ready(): Promise<void>;
+  /** The daemon has started. */
+  ready(): void;
   /** An orderly shutdown has begun. */
   stopping(): void;
   /** The core has failed: no further sign of life is sent. */
   faulted(): void;
-  /** Settles when no call is active. Never rejects. */
-  close(): Promise<void>;
+  close(): void;
 }
 
 interface ServiceNotifierOptions {
-  /** The daemon's environment. Without NOTIFY_SOCKET nothing is sent. */
+  /** The daemon's environment. Without BATON_NOTIFY_FD nothing is sent. */
   readonly env: NodeJS.ProcessEnv;
-  readonly clock: Clock;
   readonly log: Logger;
   /** One short sentence for `systemctl status`. Called every few seconds. */
   status(): string;
-  /** For tests: the path of `systemd-notify`. */
-  readonly program?: string;
   /** For tests: an interval timer. Returns a function that stops it. It uses plain time, as systemd does, not awake time. */
   every?(ms: number, callback: () => void): () => void;
 }
 
 /** The interval between checks of the status. It is sent only when it has changed. */
 const STATUS_MS = 10_000;
-const CALL_LIMIT_MS = 10_000;
 
+/** Throws `outdated_service` when systemd waits for notices that this daemon cannot send. */
 export function createServiceNotifier(options: ServiceNotifierOptions): ServiceNotifier {
   const { env, every = repeat } = options;
-  const socket = env.NOTIFY_SOCKET;
-  if (socket === undefined || socket === '') return SILENT;
-  const send = createSender(options, socket);
+  const fd = notifyDescriptor(env, process.pid);
+  if (fd === null) return SILENT;
   const lifeMs = watchdogMs(env, process.pid);
+  let send = createSender(options, fd);
   let stopTicking = () => {};
-  const silence = () => {
+  const end = () => {
     stopTicking();
-    send.end();
+    send = () => {};
   };
   return {
     ready() {
       stopTicking();
-      const stops = [every(STATUS_MS, () => void send.add({}))];
-      if (lifeMs !== null) stops.push(every(lifeMs, () => void send.add({ isAlive: true })));
+      const stops = [every(STATUS_MS, () => send({}))];
+      if (lifeMs !== null) stops.push(every(lifeMs, () => send({ isAlive: true })));
       stopTicking = () => stops.forEach((stop) => void stop());
-      return send.add({ isReady: true, isAlive: lifeMs !== null });
+      send({ isReady: true, isAlive: lifeMs !== null });
     },
     stopping() {
-      void send.add({ isStopping: true });
+      send({ isStopping: true });
     },
-    faulted: silence,
-    async close() {
-      silence();
-      await send.idle();
-    },
+    faulted: end,
+    close: end,
   };
 }
 
-const SILENT: ServiceNotifier = { ready: async () => {}, stopping() {}, faulted() {}, close: async () => {} };
+const SILENT: ServiceNotifier = { ready() {}, stopping() {}, faulted() {}, close() {} };
 
-function createSender(options: ServiceNotifierOptions, socket: string) {
-  let waiting: Signs | null = null;
-  /** Signs that could not be sent are sent with the next notice: systemd ends a daemon that never becomes ready. */
+/** Returns null when systemd does not wait for notices of this process. Throws `outdated_service`. */
+function notifyDescriptor(env: NodeJS.ProcessEnv, pid: number): number | null {
+  const { NOTIFY_SOCKET: socket = '', BATON_NOTIFY_FD: fd = '' } = env;
+  if (socket === '') return null;
+  if (/^[1-9]\d{0,3}$/.test(fd)) return Number(fd);
+  // A shell that itself runs in a service may pass NOTIFY_SOCKET on; then systemd waits for another process.
+  if (![env.SYSTEMD_EXEC_PID, env.WATCHDOG_PID].includes(String(pid))) return null;
+  const message = 'the unit of this service cannot notify systemd: run `baton service install` again with this version';
+  throw new BatonError('outdated_service', message);
+}
+
+/** Returns a function that sends signs and a changed status. Signs that could not be sent are sent with the next notice. */
+function createSender({ log, status }: ServiceNotifierOptions, fd: number): (signs: Signs) => void {
   let unsent: Signs = {};
-  let working: Promise<void> | null = null;
-  let isEnded = false;
   let lastStatus: string | null = null;
   let hasFailed = false;
-
-  const sendOne = async (signs: Signs) => {
-    const { words, status } = noticeOf(signs, options.status(), lastStatus);
-    if (words.length === 0) return;
-    await notify(words, options, socket);
-    lastStatus = status;
-  };
-  const work = async () => {
-    while (waiting !== null) {
-      const signs: Signs = waiting;
-      waiting = null;
-      await sendOne(signs).then(
-        () => {
-          hasFailed = false;
-        },
-        (error: unknown) => {
-          const fields = { detail: toBatonError(error).message };
-          if (!hasFailed) options.log.error(fields, 'systemd could not be notified, it may restart this daemon');
-          hasFailed = true;
-          unsent = isEnded ? {} : { ...unsent, ...signs };
-        },
-      );
-    }
-    working = null;
-  };
-  return {
-    add(signs: Signs): Promise<void> {
-      if (isEnded) return Promise.resolve();
-      waiting = { ...unsent, ...waiting, ...signs };
+  return (signs) => {
+    const all = { ...unsent, ...signs };
+    const notice = noticeOf(all, status(), lastStatus);
+    if (notice.words.length === 0) return;
+    try {
+      writeSync(fd, notice.words.join('\n'));
+      lastStatus = notice.status;
       unsent = {};
-      working ??= work();
-      return working;
-    },
-    /** Drops all signs that were not sent, except the sign that the daemon stops. */
-    end() {
-      isEnded = true;
-      waiting = waiting?.isStopping ? { isStopping: true } : null;
-    },
-    idle: async () => (await working) ?? undefined,
+      hasFailed = false;
+    } catch (error) {
+      const fields = { detail: (error as Error).message };
+      if (!hasFailed) log.error(fields, 'systemd could not be notified, it may restart this daemon');
+      hasFailed = true;
+      unsent = all;
+    }
   };
-}
-
-/** Throws when `systemd-notify` fails. */
-async function notify(
-  words: readonly string[],
-  { clock, program = 'systemd-notify' }: ServiceNotifierOptions,
-  socket: string,
-): Promise<void> {
-  const containment = await detectContainment({ isolation: 'none', hide: [], clock });
-  const { dev, ino } = await lstat('/');
-  const env = { NOTIFY_SOCKET: socket, PATH: SYSTEM_PATH };
-  const place = { cwd: '/', identity: { dev, ino }, marker: `notify-${randomUUID()}` };
-  const child = await spawnContained({ file: program, args: words, env, stdin: 'ignore', ...place }, containment);
-  const cancel = clock.after(CALL_LIMIT_MS, () => void child.stop({ termMs: 500 })); // Awaited below.
-  try {
-    const { status, stderr } = await captureOutput(child, { maxBytes: 2_000, clock, drainMs: 500 });
-    if (status.code === 0) return;
-    const how = `systemd-notify ended with ${status.code ?? status.signal} ${stderr}`.trim();
-    throw new BatonError('internal_error', how);
-  } finally {
-    cancel();
-    await child.stop({ termMs: 500 });
-  }
 }
 
 function repeat(ms: number, callback: () => void): () => void {
@@ -166,7 +114,7 @@ interface Signs {
 
 const MAX_STATUS_CHARS = 200;
 
-/** The arguments for one notice; none when nothing has to be sent. `lastStatus`: the status that systemd has. */
+/** The lines of one notice; none when nothing has to be sent. `lastStatus`: the status that systemd has. */
 export function noticeOf(signs: Signs, sentence: string, lastStatus: string | null) {
   const status = oneLine(sentence);
   const words = [

@@ -170,6 +170,12 @@ const SETUP_ERRORS = {
     'The service could not be installed, removed or queried',
     'See the message; `baton service install --dry-run` shows what would be done.',
   ),
+  outdated_service: facts(
+    'daemon',
+    false,
+    'The systemd unit of the daemon was written by an older version and cannot notify systemd',
+    'Run `baton service install` again.',
+  ),
   daemon_not_running: facts(
     'none',
     false,

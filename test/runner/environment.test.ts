@@ -62,8 +62,8 @@ describe('inherit', () => {
 });
 
 describe('the way to systemd', () => {
-  const base = baseOf('NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'MY_VAR');
-  const allow = ['NOTIFY_SOCKET', 'WATCHDOG_*', '*'];
+  const base = baseOf('NOTIFY_SOCKET', 'BATON_NOTIFY_FD', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'MY_VAR');
+  const allow = ['NOTIFY_SOCKET', 'BATON_NOTIFY_FD', 'WATCHDOG_*', '*'];
 
   test.each(['allowlist', 'inherit'] as const)(
     'reaches neither agents nor hooks under %s, whatever is allowed',

@@ -1,5 +1,7 @@
-import { access, chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { access, chmod, constants, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SYSTEM_PATH } from '../../../runner/contain/start-process.js';
 import { BatonError } from '../../domain/errors.js';
 import type { LogLevel } from '../../logging/logger.js';
 import { neutraliseLines } from '../../text/neutralise.js';
@@ -154,6 +156,8 @@ export interface InstallOptions {
   readonly command: string;
   /** `/etc`, except in tests. */
   readonly etcDir?: string | undefined;
+  /** Where perl may be, except in tests: no folder that an agent can write. */
+  readonly perl?: readonly string[] | undefined;
 }
 
 /** What the installation will do. */
@@ -168,6 +172,8 @@ export interface InstallPlan {
   readonly before: OurUnit | null;
   readonly variablesFile: VariablesFile;
   readonly wanted: WantedVariables;
+  /** False when there is no perl to start the daemon with. */
+  readonly notifies: boolean;
 }
 
 export interface VariablesFile {
@@ -198,21 +204,37 @@ export async function planInstall(options: InstallOptions, io: Io): Promise<Inst
   const script = await realpath(options.program.script);
   const shutdownTimeoutMs = config.runtime.shutdownTimeoutMs;
   const common = { scope, name, runAs: runAs.user, mark, environment, shutdownTimeoutMs, workingDirectory: dir };
-  const text = unitText({
-    ...common,
-    program: options.program.node,
-    args: [script, ...runArguments(options, path, io)],
-  });
+  const daemon = [options.program.node, script, ...runArguments(options, path, io)];
+  const perl = await findPerl(options.perl);
+  const [program = '', ...args] = perl === null ? daemon : [perl, await realpath(LAUNCHER), ...daemon];
+  const notifies = perl !== null;
+  const text = unitText({ ...common, program, args, notifies });
   const file = await readVariables(mark.environmentFile);
   const allowed = [...config.runtime.envAllow, ...config.hooks.envAllow];
   const wanted = wantedVariables({ secretNames, allowed, env: io.env, unit: environment, file: file.text });
   const restart = ['systemctl', ...systemctlArgs(scope, ['restart', unit])].join(' ');
   return {
-    ...{ name, unit, scope, runAs: runAs.user, workflow: path, wanted },
+    ...{ name, unit, scope, runAs: runAs.user, workflow: path, wanted, notifies },
     unitFile: { path: unitPath(folders, name), text },
     before: before === 'foreign' ? null : before,
     variablesFile: { path: mark.environmentFile, ...file, text: firstVariables(unit, restart, secretNames) },
   };
+}
+
+const LAUNCHER = fileURLToPath(new URL('launch.pl', import.meta.url));
+
+/** Node cannot talk to systemd. Perl can; it is part of most distributions. Returns null when there is none. */
+async function findPerl(
+  places: readonly string[] = SYSTEM_PATH.split(':').map((folder) => join(folder, 'perl')),
+): Promise<string | null> {
+  for (const place of places) {
+    const isThere = await access(place, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return place;
+  }
+  return null;
 }
 
 /** `text` is null for a file that cannot be read, as in a dry run without the rights of root. */
@@ -289,7 +311,7 @@ export function formatPlan(plan: InstallPlan, calls: readonly (readonly string[]
 
 /** What else the user should know or do. */
 export function notesOf(plan: InstallPlan): readonly string[] {
-  const { scope, unit, wanted, variablesFile, runAs } = plan;
+  const { scope, unit, wanted, variablesFile, runAs, notifies } = plan;
   const start = `systemctl ${systemctlArgs(scope, ['restart', unit]).join(' ')}`;
   const { missing, leftBehind } = wanted;
   return [
@@ -304,9 +326,13 @@ export function notesOf(plan: InstallPlan): readonly string[] {
           `Set here, but not for the service: ${leftBehind.join(', ')}. Put those that it needs into ${variablesFile.path}.`,
         ]),
     ...(variablesFile.isOpen ? [`Other users can read ${variablesFile.path}: run chmod 600 on it.`] : []),
+    ...(notifies ? [] : [WITHOUT_PERL]),
     ...(runAs === 'root' ? ['It runs as root, and so do its agents: they can read and change everything.'] : []),
   ];
 }
+
+const WITHOUT_PERL =
+  'Perl is missing, so the daemon cannot notify systemd: a failed start is only visible in its log and status, and a daemon that hangs is not restarted. Install perl, then install the service again.';
 
 function indented(text: string): string[] {
   return text

@@ -6,8 +6,11 @@ export interface UnitFacts {
   readonly name: string;
   /** The user of a system unit. */
   readonly runAs: string | null;
+  /** The words of ExecStart. */
   readonly program: string;
   readonly args: readonly string[];
+  /** Whether the program connects the daemon to systemd. */
+  readonly notifies: boolean;
   readonly workingDirectory: string;
   readonly environment: { readonly [name: string]: string };
   readonly shutdownTimeoutMs: number;
@@ -33,9 +36,8 @@ export function unitText(facts: UnitFacts): string {
     'StartLimitBurst=5',
     '',
     '[Service]',
-    'Type=notify',
-    '# The daemon reports its state through its child systemd-notify.',
-    'NotifyAccess=all',
+    // Only the daemon itself: with `all`, agents could report it as ready, alive or stopping.
+    ...(facts.notifies ? ['Type=notify', 'NotifyAccess=main'] : ['Type=exec']),
     ...(facts.runAs === null ? [] : [`User=${plainText(facts.runAs)}`]),
     `ExecStart=${[commandProgram(facts.program), ...facts.args.map(commandWord)].join(' ')}`,
     `WorkingDirectory=${barePath(facts.workingDirectory)}`,
@@ -48,9 +50,7 @@ export function unitText(facts: UnitFacts): string {
     '# 2: invalid settings, or another instance is running. A restart changes neither.',
     'RestartPreventExitStatus=2',
     'TimeoutStartSec=300',
-    'WatchdogSec=120',
-    '# Not SIGABRT: a core dump would contain secrets.',
-    'WatchdogSignal=SIGKILL',
+    ...(facts.notifies ? WATCHDOG : []),
     '',
     '# Only the daemon gets SIGTERM. It ends its agents and hooks; systemd kills the remaining processes.',
     'KillMode=mixed',
@@ -66,6 +66,8 @@ export function unitText(facts: UnitFacts): string {
   ];
   return `${lines.join('\n')}\n`;
 }
+
+const WATCHDOG = ['WatchdogSec=120', '# Not SIGABRT: a core dump would contain secrets.', 'WatchdogSignal=SIGKILL'];
 
 /**
  * Only options that keep namespaces usable for agents. Measured with systemd 252 and 257: RestrictNamespaces=, SystemCallFilter=@system-service,

@@ -32,7 +32,7 @@ test('install, status, logs and uninstall, as a person calls them', async () => 
   const [status, logs, removed] = [await call('status'), await call('logs'), await call('uninstall')];
 
   expect(installed).toMatchObject({ code: 0, stderr: '' });
-  expect(unit).toContain(`ExecStart="${process.execPath}" "`);
+  expect(unit).toMatch(/^ExecStart="[^"]*\/perl" "[^"]*launch\.pl" "[^"]*node" "/m);
   expect(unit).toMatch(/main\.js" "run" "[^"]*project\/WORKFLOW\.md"\n/);
   expect(status).toMatchObject({ code: 1, stdout: expect.stringContaining('project: ') });
   expect(logs).toMatchObject({ code: 0, stdout: '{"level":"info","msg":"hello"}\n' });

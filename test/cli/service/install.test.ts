@@ -76,6 +76,15 @@ describe('baton service install', () => {
     expect(here.out()).toContain('already exists and is up to date.');
   });
 
+  test('without perl the unit expects no notices, and the user is told', async () => {
+    const here = serviceWorld();
+
+    await here.install({ perl: ['/nonexistent/perl'] });
+
+    expect(here.read(here.unitPath)).toContain(`\nType=exec\nExecStart="${process.execPath}" "`);
+    expect(here.out()).toContain('Perl is missing');
+  });
+
   test('lingering is mentioned only when it is off', async () => {
     const [off, on] = [serviceWorld(), serviceWorld()];
     on.program('loginctl', '#!/bin/bash\necho yes\n');

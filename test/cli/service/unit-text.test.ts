@@ -27,6 +27,7 @@ function facts(overrides: Partial<UnitFacts> = {}): UnitFacts {
     workingDirectory: '/p',
     environment: { PATH: '/usr/bin:/bin' },
     shutdownTimeoutMs: 30_000,
+    notifies: true,
     mark: { workflow: '/p/WORKFLOW.md', stateDir: '/s', environmentFile: '/c/baton/demo.env' },
     ...overrides,
   };
@@ -43,7 +44,7 @@ describe('the text of the unit', () => {
   const unit = unitText(facts());
   const expectation: [string, string][] = [
     ['Type', 'notify'],
-    ['NotifyAccess', 'all'],
+    ['NotifyAccess', 'main'],
     ['KillMode', 'mixed'],
     ['Restart', 'on-failure'],
     ['RestartPreventExitStatus', '2'],
@@ -58,6 +59,14 @@ describe('the text of the unit', () => {
 
   test.each(expectation)('%s is %s', (key, value) => {
     expect(valuesOf(unit, key)).toEqual([value]);
+  });
+
+  test('without notices systemd waits for none', () => {
+    const silent = unitText(facts({ notifies: false }));
+
+    expect(valuesOf(silent, 'Type')).toEqual(['exec']);
+    expect(valuesOf(silent, 'NotifyAccess')).toEqual([]);
+    expect(valuesOf(silent, 'WatchdogSec')).toEqual([]);
   });
 
   test.each([0, 1, 30_000, 3_600_000])('systemd waits longer for the stop than a shutdown of %i ms takes', (ms) => {
@@ -163,6 +172,7 @@ describe.skipIf(!ANALYZE && !process.env.CI)('systemd-analyze verify', () => {
 
     expect(verify(unitText(facts(nasty)), 'user')).toBe('');
     expect(verify(unitText(facts({ ...nasty, scope: 'system', runAs: 'root' })), 'system')).toBe('');
+    expect(verify(unitText(facts({ ...nasty, notifies: false })), 'user')).toBe('');
   });
 
   test('reports a broken unit', () => {
