@@ -1,5 +1,5 @@
-import { lstat, realpath } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, sep } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { HiddenDirectory } from './process.js';
 
@@ -21,6 +21,41 @@ function ignoreMissing(error: NodeJS.ErrnoException): null {
   return null;
 }
 
+/**
+ * The folders with the sockets of the user's services. A process that reaches them can have another one started outside of its namespace
+ * (`systemd-run --user`, podman, tmux), or use keys (ssh agents, keyrings). `allowed`: variables that the workflow passes to agents by
+ * name; each opens its folder.
+ */
+export async function pinServiceFolders(
+  env: { readonly [name: string]: string | undefined },
+  allowed: readonly string[],
+): Promise<readonly HiddenDirectory[]> {
+  const uid = process.geteuid?.();
+  if (uid === undefined) return [];
+  const { XDG_RUNTIME_DIR: runtime = '', TMUX_TMPDIR: tmux = '/tmp', SSH_AUTH_SOCK: agent = '' } = env;
+  const isOpen = (...names: string[]) => names.some((name) => allowed.includes(name));
+  const keys = dirname(agent);
+  const folders = [
+    ...(isOpen('XDG_RUNTIME_DIR', 'DBUS_SESSION_BUS_ADDRESS') ? [] : [`/run/user/${uid}`, runtime]),
+    ...(isOpen('TMUX', 'TMUX_TMPDIR') ? [] : [`${tmux}/tmux-${uid}`]),
+    ...(isOpen('SSH_AUTH_SOCK') || !(await holdsOnlySockets(keys)) ? [] : [keys]),
+  ].filter(isAbsolute);
+  const own = await Promise.all(folders.map(async (folder) => ((await isOwn(folder, uid)) ? [folder] : [])));
+  return pinExisting(own.flat());
+}
+
+/** A shared folder such as /tmp cannot be hidden, and neither can one of another user, as `su` leaves it in XDG_RUNTIME_DIR. */
+async function isOwn(folder: string, uid: number): Promise<boolean> {
+  const found = await stat(folder).catch(() => null);
+  return found?.isDirectory() === true && found.uid === uid && (found.mode & 0o022) === 0;
+}
+
+/** Other folders with the socket of an ssh agent, such as ~/.ssh, hold what agents may need. */
+async function holdsOnlySockets(folder: string): Promise<boolean> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.length > 0 && entries.every((entry) => entry.isSocket());
+}
+
 /** The directories without those that lie inside another one: they are hidden with it, and their paths no longer exist then. */
 export function outermost(directories: readonly HiddenDirectory[]): readonly HiddenDirectory[] {
   const byPath = new Map(directories.map((directory) => [directory.path, directory]));
@@ -28,12 +63,16 @@ export function outermost(directories: readonly HiddenDirectory[]): readonly Hid
   return all.filter(({ path }) => !all.some((other) => other.path !== path && isAtOrBelow(path, other.path)));
 }
 
-/** Throws `spawn_failed` when the working directory lies inside a directory that is to be hidden. */
-export function checkNotHidden(cwd: string, hide: readonly HiddenDirectory[]): void {
-  const around = hide.find(({ path }) => isAtOrBelow(cwd, path));
+/** Throws `spawn_failed` when a folder that the process needs lies inside a directory that is to be hidden. */
+export function checkNotHidden(
+  folder: string,
+  hide: readonly HiddenDirectory[],
+  setting: 'workspace.root' | 'TMPDIR' = 'workspace.root',
+): void {
+  const around = hide.find(({ path }) => isAtOrBelow(folder, path));
   if (around === undefined) return;
-  const message = `${cwd} lies inside ${around.path}, which is hidden from every run; move workspace.root out of it`;
-  throw new BatonError('spawn_failed', message, { cwd, hidden: around.path });
+  const message = `${folder} lies inside ${around.path}, which is hidden from runs; move ${setting} out of it`;
+  throw new BatonError('spawn_failed', message, { folder, hidden: around.path });
 }
 
 export function isAtOrBelow(path: string, folder: string): boolean {

@@ -4,6 +4,7 @@ import { BatonError } from '../../src/domain/errors.js';
 import { type Issue, standingOf } from '../../src/domain/issue.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import type { Action } from '../../src/domain/steps/plan.js';
+import { checkNotHidden, pinServiceFolders } from '../contain/hidden-directories.js';
 import { spawnContained } from '../contain/spawn-contained.js';
 import { agentEnvironment } from '../environment.js';
 import type { StepContext, StepFacts } from '../executors/executor.js';
@@ -33,7 +34,9 @@ export function createStepContext(run: RunContext, { facts, action, signal, emit
   /** Called right before each spawn. */
   const place = async () => {
     await workspaces.verify(workspace);
-    return { marker: runId, onUnkillable, hide: [await workspaces.ownFolder()] };
+    const folders = await pinServiceFolders(services.baseEnv, config.runtime.envAllow);
+    checkNotHidden(tmpDir, folders, 'TMPDIR');
+    return { marker: runId, onUnkillable, hide: [await workspaces.ownFolder(), ...folders] };
   };
   return {
     runId,

@@ -6,6 +6,7 @@ import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
 import type { Workflow } from '../../src/domain/workflow.js';
 import { captureOutput } from '../contain/capture-output.js';
+import { pinServiceFolders } from '../contain/hidden-directories.js';
 import type { Containment } from '../contain/process.js';
 import { spawnContained } from '../contain/spawn-contained.js';
 import { environmentFor } from '../environment.js';
@@ -78,7 +79,9 @@ function scriptRunner(
       extra: { ...variables, TMPDIR: tmpDir },
     });
     const { path: cwd, identity } = workspace;
-    const process = await spawnContained({ marker, script, cwd, identity, env, unset, stdin: 'ignore' }, containment);
+    const hide = await pinServiceFolders(baseEnv, []);
+    const command = { marker, script, cwd, identity, env, unset, hide, stdin: 'ignore' } as const;
+    const process = await spawnContained(command, containment);
     const cancel = clock.after(TIME_LIMIT_MS, () => void process.stop());
     try {
       const { stderr, status } = await captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS });

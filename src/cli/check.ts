@@ -127,7 +127,7 @@ async function inspectEnvironment(base: CheckContext, stateDir: string): Promise
     workspaceFindings(context, stateDir),
   ]);
   const hooks = [...(await hookFindings(context, agent.shell)), ...(await notifyFindings(context))];
-  const isolation = found.length > 0 ? found : isolationFindings(context);
+  const isolation = found.length > 0 ? found : await isolationFindings(context);
   const posture = postureFindings(context);
   const all = [
     riskFindings(context),

@@ -47,7 +47,7 @@ export class Installation {
   }
 
   /** A daemon on a board of `issues` issues, as this user. */
-  start(user: User, options: { readonly settings: string; readonly issues: number }): InstalledDaemon {
+  start(user: User, options: InstalledOptions): InstalledDaemon {
     return new InstalledDaemon(this.folder, isRoot && user !== 'root' ? NOBODY : null, options);
   }
 
@@ -66,6 +66,12 @@ export class Installation {
   }
 }
 
+interface InstalledOptions {
+  readonly settings: string;
+  readonly issues: number;
+  readonly env?: { readonly [name: string]: string };
+}
+
 export class InstalledDaemon {
   readonly dir = realpathSync(mkdtempSync(join(tmpdir(), 'baton-board-')));
   readonly process: ChildProcess;
@@ -73,11 +79,7 @@ export class InstalledDaemon {
   readonly exited: Promise<number | null>;
   #onLine: () => void = () => {};
 
-  constructor(
-    folder: string,
-    uid: number | null,
-    { settings, issues }: { readonly settings: string; readonly issues: number },
-  ) {
+  constructor(folder: string, uid: number | null, { settings, issues, env: more = {} }: InstalledOptions) {
     const home = join(this.dir, 'home');
     mkdirSync(home);
     const workflow = join(this.dir, 'WORKFLOW.md');
@@ -99,7 +101,7 @@ export class InstalledDaemon {
       join(folder, 'dist'),
       ...files,
     ];
-    const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: home, TMPDIR: this.dir };
+    const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: home, TMPDIR: this.dir, ...more };
     this.process = spawn(file, args, { cwd: this.dir, env, stdio: ['ignore', 'pipe', 'inherit'] });
     this.exited = new Promise((resolve) => this.process.once('exit', resolve));
     if (this.process.stdout) {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
+import { access, readFile, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { agentEnvironment, type Environment } from '../../../runner/environment.js';
@@ -216,7 +216,7 @@ function isFullAccess(setting: Json): boolean {
 }
 
 /** How runs are isolated on this machine. */
-export function isolationFindings({ file, at, containment, loaded, io }: CheckContext): Finding[] {
+export async function isolationFindings({ file, at, containment, loaded, io }: CheckContext): Promise<Finding[]> {
   const report = reporter('Isolation', file);
   const where = at(['runtime', 'isolation']);
   const { kind, reason } = containment;
@@ -235,8 +235,39 @@ export function isolationFindings({ file, at, containment, loaded, io }: CheckCo
   if (process.geteuid?.() === 0) {
     const message = 'check runs as root: agents would be root too and could undo their isolation';
     findings.push(report('warning', 'runs_as_root', null, message, 'Run Baton as an ordinary user.'));
+    return findings;
+  }
+  const sockets = await rootSockets(io.env);
+  if (sockets.length > 0) {
+    const message = `your user can write ${sockets.join(', ')}: an agent or a hook that reaches it can become root`;
+    const remedy =
+      'Run Baton as a user outside of the groups docker, podman, lxd and incus-admin, or use rootless containers.';
+    findings.push(report('warning', 'root_socket', null, message, remedy));
   }
   return findings;
+}
+
+/** Of services that run as root and start containers. */
+const ROOT_SOCKETS = [
+  '/run/docker.sock',
+  '/run/podman/podman.sock',
+  '/run/containerd/containerd.sock',
+  '/run/incus/unix.socket',
+  '/var/lib/incus/unix.socket',
+  '/var/lib/lxd/unix.socket',
+  '/var/snap/lxd/common/lxd/unix.socket',
+];
+
+/** The sockets that this user can write and that belong to root. */
+async function rootSockets({ DOCKER_HOST: docker = '' }: NodeJS.ProcessEnv): Promise<readonly string[]> {
+  const paths = new Set([...ROOT_SOCKETS, ...(docker.startsWith('unix://') ? [docker.slice('unix://'.length)] : [])]);
+  const isOpen = async (path: string) => {
+    const { uid } = await stat(path);
+    await access(path, constants.W_OK);
+    return uid === 0;
+  };
+  const found = await Promise.all([...paths].map((path) => isOpen(path).catch(() => false)));
+  return [...paths].filter((_, index) => found[index]);
 }
 
 /** Checks folder and disk space for workspaces. Creates nothing. */
