@@ -10,8 +10,10 @@ import { withoutBrackets } from '../domain/host.js';
 /** The rights of a request: all, or only what needs no token (the empty page, health, the proof). */
 export type Access = 'full' | 'public';
 
-/** Decides the access of a request, or refuses it before routing. */
-export type Admit = (request: IncomingMessage) => { readonly access: Access } | { readonly refused: string };
+/** Decides the access of a request, or answers it before routing. */
+export type Admit = (
+  request: IncomingMessage,
+) => { readonly access: Access } | { readonly refused: string } | { readonly redirect: string };
 
 /** Only the daemon's own user can open the socket, because of its folder and its mode. */
 export const admitOwner: Admit = () => ({ access: 'full' });
@@ -21,6 +23,8 @@ export function admitByToken(guard: Guard, tokens: readonly string[]): Admit {
   return (request) => {
     const refused = guard.refuse(request);
     if (refused !== null) return { refused };
+    // The browser keeps the fragment of the address, and so the token.
+    if (request.url === '/' && guard.home !== null && !guard.leadsHere(request)) return { redirect: guard.home };
     const { authorization } = request.headers;
     return { access: tokens.some((token) => bearsToken(authorization, token)) ? 'full' : 'public' };
   };
@@ -33,10 +37,24 @@ export function admitByToken(guard: Guard, tokens: readonly string[]): Admit {
 interface Guard {
   /** The reason to refuse the request, or `null`. */
   refuse(request: IncomingMessage): string | null;
+  /**
+   * Whether the host of an admitted request leads to this server only. `localhost` may lead to another loopback address, where every account
+   * can listen on our port and pass requests on to us.
+   */
+  leadsHere(request: IncomingMessage): boolean;
+  /** The address of the page on loopback, for requests that name another one. */
+  readonly home: string | null;
 }
 
-export function createGuard(host: string, port: number, allowedHosts: readonly string[]): Guard {
-  const own = new Set(['localhost', '127.0.0.1', '[::1]', authorityName(host)]);
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+
+/** `address`: where the server listens. */
+export function createGuard(
+  { host, address, port }: { readonly host: string; readonly address: string; readonly port: number },
+  allowedHosts: readonly string[],
+): Guard {
+  const reached = loopbackNameOf(address);
+  const own = new Set([...LOOPBACK_NAMES, authorityName(host)]);
   const allowed = new Set(allowedHosts.map((name) => name.trim().toLowerCase()).filter((name) => name !== ''));
   const isOurs = (authority: string): boolean => {
     const { name, port: asked } = splitAuthority(authority);
@@ -54,7 +72,20 @@ export function createGuard(host: string, port: number, allowedHosts: readonly s
         return 'Requests from other origins are not allowed.';
       return null;
     },
+    home: reached === null ? null : `http://${reached}:${port}/`,
+    leadsHere({ headers }) {
+      const authority = headers.host?.toLowerCase() ?? '';
+      const { name } = splitAuthority(authority);
+      const isElsewhere = LOOPBACK_NAMES.includes(name) && name !== reached && address !== '::';
+      return !isElsewhere || allowed.has(authority) || allowed.has(name);
+    },
   };
+}
+
+/** The loopback address on which a server at this address is reached; null when there is none. */
+function loopbackNameOf(address: string): string | null {
+  const name = authorityName(address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address);
+  return LOOPBACK_NAMES.includes(name) ? name : null;
 }
 
 function authorityName(host: string): string {
@@ -83,11 +114,11 @@ const TOKEN_BYTES = 32;
 
 /**
  * Makes the token of this start of the daemon: 32 random bytes, in `http-token` of the state directory for scripts of the same user. A
- * token that leaks is worthless after the next start. Throws `BatonError`.
+ * token that leaks is worthless after the next start. `kept`: the token that is to be stored again. Throws `BatonError`.
  */
-export async function renewHttpToken(stateDir: string): Promise<string> {
+export async function renewHttpToken(stateDir: string, kept: string | null = null): Promise<string> {
   const path = join(stateDir, 'http-token');
-  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const token = kept ?? randomBytes(TOKEN_BYTES).toString('base64url');
   try {
     await writePrivateFile(path, `${token}\n`);
     return token;

@@ -409,8 +409,11 @@ const NOT_JSON = refusal(400, 'bad_request', 'The body is not valid JSON in UTF-
 /** The page may only talk to this server. */
 const PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** Proves that this server knows its tokens, before a client sends one of them. */
-export function proofRoute(tokens: readonly string[]): Route {
+/**
+ * Proves that this server knows its tokens, before a client sends one of them. `leadsHere`: for other hosts a program on another address could
+ * pass on the proof.
+ */
+export function proofRoute(tokens: readonly string[], leadsHere: (request: IncomingMessage) => boolean): Route {
   let provers: Promise<readonly Prover[]> | null = null;
   return {
     method: 'GET',
@@ -419,6 +422,7 @@ export function proofRoute(tokens: readonly string[]): Route {
     answer: async (c) => {
       const nonce = c.req.query('nonce') ?? '';
       if (!isNonce(nonce)) return BAD_NONCE;
+      if (!leadsHere(c.env.incoming as IncomingMessage)) return WRONG_HOST;
       provers ??= Promise.all(tokens.map(createProver));
       // The guard has checked that this host is ours.
       const host = c.req.header('host') ?? '';
@@ -428,6 +432,11 @@ export function proofRoute(tokens: readonly string[]): Route {
   };
 }
 
+const WRONG_HOST = refusal(
+  421,
+  'misdirected',
+  'This name may lead to a program of another account. Use the address that `baton open` prints.',
+);
 const BAD_NONCE = refusal(400, 'INVALID_REQUEST', 'nonce must have 32 hexadecimal digits.');
 
 /** The page is public: it has no data and requests everything from the API. */

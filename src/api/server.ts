@@ -82,10 +82,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     throw notLoopback(`${options.host} (${bound.address})`);
   }
   const tokens = options.fixedToken === null ? [options.token] : [options.token, options.fixedToken];
-  const admit = admitByToken(createGuard(host, bound.port, options.allowedHosts), tokens);
+  const { address, port } = bound;
+  const guard = createGuard({ host, address, port }, options.allowedHosts);
   const connections = new Connections({ strangers: limits.strangers, holders: limits.connections });
   server.on('connection', (socket) => connections.add(socket));
-  const answer = answerRequests(options.source, admit, { limits, connections, more: [proofRoute(tokens)] });
+  const more = [proofRoute(tokens, (request) => guard.leadsHere(request))];
+  const answer = answerRequests(options.source, admitByToken(guard, tokens), { limits, connections, more });
   serve(server, answer, options.source);
   const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return { url: `http://${name}:${bound.port}`, port: bound.port, close };
@@ -215,6 +217,7 @@ function answerRequests(
       admitted.set(request, admission.access);
       return void route(request, response);
     }
+    if ('redirect' in admission) return void response.writeHead(307, { location: admission.redirect }).end();
     response.statusCode = 403;
     response.setHeader('content-type', JSON_TYPE);
     response.end(`${JSON.stringify(refusal(403, 'forbidden', admission.refused).body)}\n`);

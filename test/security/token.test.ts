@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, get, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -23,6 +23,7 @@ import { statusSource } from '../support/status-samples.js';
 import { testDaemon } from '../support/test-daemon.js';
 
 const CANARY = 'canary-5c1e';
+const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 const isRoot = process.geteuid?.() === 0;
 
 function folder(): string {
@@ -225,10 +226,79 @@ describe('a program that has taken the port', () => {
       (await askAsStranger(real, `/api/v1/proof?nonce=${nonce}`, { headers: { host } })).json.proofs;
     const provers = await Promise.all([TOKEN, fixedToken].map(createProver));
 
-    for (const host of [`127.0.0.1:${real.port}`, `localhost:${real.port}`])
+    for (const host of [`127.0.0.1:${real.port}`])
       expect(await proofsUnder(host)).toEqual(await Promise.all(provers.map((prove) => prove(host, nonce))));
     for (const bad of ['', 'short', 'A'.repeat(32), 'a'.repeat(33)])
       expect((await askAsStranger(real, `/api/v1/proof?nonce=${bad}`)).status).toBe(400);
+  });
+});
+
+describe.skipIf(!HAS_IPV6)('a program on our port of another loopback address', () => {
+  /** Passes on every request and its answer, and keeps the tokens. */
+  async function relay(port: number, host: string): Promise<string[]> {
+    const tokens: string[] = [];
+    const server = createServer(async ({ url = '', headers }, response) => {
+      if (headers.authorization) tokens.push(headers.authorization);
+      const answer = await askAsStranger({ port }, url, { headers: { host: headers.host } });
+      response.writeHead(answer.status).end(answer.text);
+    });
+    await new Promise<void>((resolve) => server.listen({ port, host }, resolve));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    return tokens;
+  }
+
+  test('SEC-35 gets no token by passing on the proof', async () => {
+    const real = await start();
+    const stolen = await relay(real.port, '::1');
+
+    for (const name of ['[::1]', 'localhost'])
+      await requestOfPage({ base: `http://${name}:${real.port}/`, token: TOKEN }, 'api/v1/state').catch(() => {});
+    const answers = await Promise.all(
+      [`[::1]:${real.port}`, `localhost:${real.port}`].map((host) =>
+        askAsStranger(real, `/api/v1/proof?nonce=${'a'.repeat(32)}`, { headers: { host } }),
+      ),
+    );
+
+    expect(stolen).toEqual([]);
+    expect(answers.map(({ status }) => status)).toEqual([421, 421]);
+    expect((await requestOfPage({ base: `http://127.0.0.1:${real.port}/`, token: TOKEN }, 'api/v1/state')).status).toBe(
+      200,
+    );
+  });
+
+  test('SEC-35 the page is opened under the address that leads to the daemon only', async () => {
+    const real = await start();
+    const pageUnder = (host: string, path = '/') => askAsStranger(real, path, { headers: { host } });
+
+    const { status, headers } = await pageUnder(`localhost:${real.port}`);
+
+    expect([status, headers.location]).toEqual([307, `http://127.0.0.1:${real.port}/`]);
+    expect((await pageUnder(`127.0.0.1:${real.port}`)).headers.location).toBeUndefined();
+    expect((await pageUnder(`localhost:${real.port}`, '/healthz')).status).toBe(200);
+    expect((await pageUnder('evil.test')).status).toBe(403);
+  });
+
+  test.each([
+    ['0.0.0.0', [], { '127.0.0.1': 200, localhost: 421, '[::1]': 421 }],
+    ['::', [], { '127.0.0.1': 200, localhost: 200, '[::1]': 200 }],
+    ['::1', [], { '127.0.0.1': 421, localhost: 421, '[::1]': 200 }],
+    ['127.0.0.1', ['localhost'], { '127.0.0.1': 200, localhost: 200, '[::1]': 421 }],
+  ])('SEC-35 a server on %s with allowed_hosts %j proves %j', async (host, allowedHosts, expected) => {
+    const real = await start({ host, allowedHosts, fixedToken: 'the-token-of-the-operator' });
+    const nonce = 'a'.repeat(32);
+    const ask = (name: string) =>
+      new Promise<number>((resolve) => {
+        const target = new URL(real.url).hostname.replace(/[[\]]/g, '');
+        const headers = { host: `${name}:${real.port}` };
+        get({ host: target, port: real.port, path: `/api/v1/proof?nonce=${nonce}`, headers }, (answer) =>
+          resolve(answer.resume().statusCode ?? 0),
+        );
+      });
+
+    for (const [name, status] of Object.entries(expected)) expect([name, await ask(name)]).toEqual([name, status]);
   });
 });
 
@@ -249,7 +319,10 @@ describe('without the token', () => {
     metrics: async () => ({ text: CANARY, type: 'text/plain' }),
     capabilities: { stats: () => CANARY, refresh: async () => CANARY, create: async () => CANARY },
   });
-  const table = createRoutes(secret, () => 'public', { isOwner: false, more: [proofRoute([TOKEN])] }).routes;
+  const table = createRoutes(secret, () => 'public', {
+    isOwner: false,
+    more: [proofRoute([TOKEN], () => true)],
+  }).routes;
   const routes = table.filter(({ method }) => method !== 'ALL');
   const STRANGERS = [{}, { authorization: `Bearer ${TOKEN.slice(1)}y` }, { authorization: `Basic ${TOKEN}` }];
 
