@@ -11,13 +11,15 @@ import { EarlyEvents } from './start-up.js';
 export interface Lifetime {
   readonly dispatch: Dispatch;
   readonly state: State;
-  /** Port and token of the page; null when it is not served. */
+  /** Null when the page is not served. */
   readonly page: ServedPage | null;
   readonly ended: Promise<Ending>;
 }
 
-/** Stays the same over all lifetimes of a process, so that an open page stays usable. */
+/** Stays the same over the lifetimes of a process that serve it at the same address, so that an open page stays usable. */
 interface ServedPage {
+  /** `server.host` */
+  readonly host: string;
   readonly port: number;
   readonly token: string;
 }
@@ -37,7 +39,7 @@ export interface LifetimeLinks {
   readonly stateLock: DaemonLocks;
   /** On workspaces and issues. */
   readonly locks: DaemonLocks;
-  /** The token of the page of an earlier lifetime. */
+  /** The token of the page of the last lifetime, when this one serves it at the same address. */
   readonly httpToken: string | null;
   /** Settings of the file that could not be used for this opening. */
   readonly refused: RefusedSettings | null;
@@ -70,14 +72,17 @@ export async function keepOpen(
   let page: ServedPage | null = null;
   let isReopened = false;
   const start = async (workflow: LoadedWorkflow, refused: RefusedSettings | null): Promise<Lifetime> => {
-    const wantsAnyPort = (options.port ?? workflow.workflow.config.server.port) === 0;
-    const port = wantsAnyPort && page !== null ? { port: page.port } : {};
-    const httpToken = page?.token ?? null;
+    const { server } = workflow.workflow.config;
+    const asked = options.port ?? server.port;
+    const port = asked === 0 && page !== null ? { port: page.port } : {};
+    // Another program can take an address that we leave, and read the token from the storage of a page that is loaded again there.
+    const isSameAddress = page !== null && server.host === page.host && (asked === 0 || asked === page.port);
+    const httpToken = isSameAddress ? (page?.token ?? null) : null;
     const opened = await open(
       { ...options, loaded: workflow, ...port },
       { stateLock, locks, httpToken, refused, isReopened, onReopening },
     );
-    page = opened.page ?? page;
+    page = opened.page;
     isReopened = true;
     events.open(opened.dispatch);
     return opened;

@@ -39,11 +39,11 @@ export class DaemonStatus {
     return this.#page?.address.url ?? null;
   }
 
-  /** Port and token of the page; null without a port. */
-  get page(): { readonly port: number; readonly token: string } | null {
+  /** Null without a port. */
+  get page(): { readonly host: string; readonly port: number; readonly token: string } | null {
     if (this.#page === null) return null;
     const { url, token } = this.#page.address;
-    return { port: Number(new URL(url).port), token };
+    return { host: this.#options.server.host, port: Number(new URL(url).port), token };
   }
 
   /** The address of the page of an issue, or of the whole page, without the token. Returns null when there is no page. */
@@ -99,7 +99,7 @@ export class DaemonStatus {
   }
 }
 
-/** Serves page and API on a port, with a new token for each process. */
+/** Serves page and API on a port. */
 async function serveHttp(
   port: number,
   source: StatusSource,
@@ -107,7 +107,7 @@ async function serveHttp(
 ): Promise<ServedPage> {
   const fixedToken = ownToken(server, env);
   if (fixedToken !== null) redactor.add(fixedToken);
-  const token = httpToken ?? (await renewHttpToken(stateDir.path));
+  const token = await renewHttpToken(stateDir.path, httpToken);
   redactor.add(token);
   const { host, allowedHosts } = server;
   const http = await startHttp({ source, host, port, allowedHosts, token, fixedToken });

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { BatonError } from '../../src/domain/errors.js';
@@ -165,6 +166,38 @@ test('a port that is taken: the daemon goes on with the settings before', async 
   expect(await readFile(join(daemon.stateDir, 'http-token'), 'utf8')).toBe(token);
   expect(line(daemon, 'changed settings cannot be used, the old ones stay')).toMatchObject({ keys: ['server.port'] });
   expect(daemon.state.config.server.port).toBe(0);
+});
+
+/** The address and the token after a change of the settings. */
+async function servedAfter(daemon: TestDaemon, from: string, to: string) {
+  const urls = () =>
+    daemon.logLines.flatMap(({ msg, url }) => (msg === 'serving status over HTTP' ? [String(url)] : []));
+  const count = urls().length;
+  // Without a run the daemon may close before it has answered that the change is allowed.
+  void edit(daemon, from, to).catch(() => {});
+  await expect.poll(() => urls().length, { timeout: 10_000 }).toBe(count + 1);
+  const token = (await readFile(join(daemon.stateDir, 'http-token'), 'utf8')).trim();
+  const url = urls()[count] ?? '';
+  const statusWith = async (given: string) =>
+    (await fetch(`${url}/api/v1/state`, { headers: { authorization: `Bearer ${given}` } })).status;
+  return { url, token, statusWith };
+}
+
+test('SEC-35 the token stays at the same address only, because another program can take an address that is left', async () => {
+  const { daemon } = await start('server: { port: 0 }');
+  const before = (await readFile(join(daemon.stateDir, 'http-token'), 'utf8')).trim();
+
+  const same = await servedAfter(daemon, 'root: workspaces', 'root: elsewhere');
+  const free = createServer();
+  await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve));
+  const { port } = free.address() as AddressInfo;
+  await new Promise((resolve) => free.close(resolve));
+  const moved = await servedAfter(daemon, 'port: 0', `port: ${port}`);
+
+  expect(same.token).toBe(before);
+  expect(moved.url).toBe(`http://127.0.0.1:${port}`);
+  expect(moved.token).not.toBe(before);
+  expect([await moved.statusWith(moved.token), await moved.statusWith(before)]).toEqual([200, 401]);
 });
 
 test('a daemon whose settings wait ends by a signal like any other', async () => {
