@@ -8,6 +8,7 @@ import { compilePrompts } from '../../templates/prompts.js';
 import { lineUp, whyIdle } from '../api/why-idle.js';
 import { createClock } from '../clock.js';
 import type { Instant } from '../domain/clock.js';
+import { toBatonError } from '../domain/errors.js';
 import type { Dispatch, OrchestratorEvent } from '../domain/events.js';
 import { historyEvent } from '../domain/note.js';
 import { logNote } from '../logging/logger.js';
@@ -81,12 +82,12 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
     });
     loop = core;
     const links = { resources, reopening, versions, watcher, dispatch, state: () => core.state };
-    const status = await stack.open('status', () => createStatus(options, links, lifetime.httpToken));
+    const status = await stack.open('status', () => createStatus(options, links, lifetime));
     watchers.push((event, before, after) => status.decided(event, before, after));
     const notify = await stack.open('notices', () => openNotify(options, resources, versions, status));
     watchers.push((_, before, after) => notify.decided(before, after));
     // With --once no events are needed, and the port belongs to the daemon that runs beside it.
-    if (!options.once) await listenForWebhooks(options, resources, dispatch, stack);
+    if (!options.once) await listenForWebhooks(options, resources, dispatch, stack, refused !== null);
     stack.add('service', () => service.close());
     stack.add('runs', (isForced) => isForced && resources.pool.killAll());
     stack.add('loop', () => core.close());
@@ -214,12 +215,16 @@ type StatusLinks = Pick<LoopLinks, 'resources' | 'reopening' | 'versions' | 'wat
   state(): State;
 };
 
-function createStatus(options: DaemonOptions, links: StatusLinks, httpToken: string | null): DaemonStatus {
+function createStatus(
+  options: DaemonOptions,
+  links: StatusLinks,
+  { httpToken, mayLackPage }: Pick<LifetimeLinks, 'httpToken' | 'mayLackPage'>,
+): DaemonStatus {
   const { stateDir, version, env, redactor, log } = options;
   const { resources, reopening, versions, watcher, dispatch, state } = links;
   return new DaemonStatus({
     ...{ server: versions.current.config.server, stateDir, version, env, resources, redactor, log, dispatch, state },
-    httpToken,
+    ...{ httpToken, mayLackPage },
     workflow: () => versions.current,
     workflowFile: () => ({
       loadedAtMs: versions.loadedAtMs,
@@ -255,11 +260,17 @@ async function listenForWebhooks(
   { clock }: DaemonResources,
   dispatch: Dispatch,
   stack: ResourceStack,
+  mayLack: boolean,
 ): Promise<void> {
   const { config } = loaded.workflow;
   const entry = trackers.entry(config.tracker.kind);
   const announce = () => dispatch({ type: 'change_announced' });
-  const webhooks = await openWebhooks({ config, entry, env, clock, log, announce });
+  const webhooks = await openWebhooks({ config, entry, env, clock, log, announce }).catch((thrown: unknown) => {
+    const { code, message } = toBatonError(thrown);
+    if (code !== 'port_in_use' || !mayLack) throw thrown;
+    log.error({ code, detail: message }, 'the port of the webhooks is taken, the daemon goes on without them');
+    return null;
+  });
   if (webhooks) stack.add('webhooks', () => webhooks.close());
 }
 

@@ -41,6 +41,8 @@ export interface LifetimeLinks {
   readonly locks: DaemonLocks;
   /** The token of the page of the last lifetime, when this one serves it at the same address. */
   readonly httpToken: string | null;
+  /** Another program may take the port while the daemon is opened again; that must not end the daemon. */
+  readonly mayLackPage: boolean;
   /** Settings of the file that could not be used for this opening. */
   readonly refused: RefusedSettings | null;
   /** The daemon runs already, so what it is opened with was allowed. */
@@ -70,6 +72,7 @@ export async function keepOpen(
   const events = new EarlyEvents();
   const onReopening = () => events.hold();
   let page: ServedPage | null = null;
+  let lastPort: number | null = null;
   let isReopened = false;
   const start = async (workflow: LoadedWorkflow, refused: RefusedSettings | null): Promise<Lifetime> => {
     const { server } = workflow.workflow.config;
@@ -78,11 +81,13 @@ export async function keepOpen(
     // Another program can take an address that we leave, and read the token from the storage of a page that is loaded again there.
     const isSameAddress = page !== null && server.host === page.host && (asked === 0 || asked === page.port);
     const httpToken = isSameAddress ? (page?.token ?? null) : null;
+    const mayLackPage = isReopened && (asked === lastPort || refused !== null);
     const opened = await open(
       { ...options, loaded: workflow, ...port },
-      { stateLock, locks, httpToken, refused, isReopened, onReopening },
+      { stateLock, locks, httpToken, mayLackPage, refused, isReopened, onReopening },
     );
     page = opened.page;
+    lastPort = asked;
     isReopened = true;
     events.open(opened.dispatch);
     return opened;

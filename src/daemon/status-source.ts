@@ -31,6 +31,8 @@ export interface StatusOptions {
   readonly dispatch: Dispatch;
   /** The token of this process, when the page has been served before. */
   readonly httpToken?: string | null;
+  /** Whether the daemon goes on when the port of the page is taken. */
+  readonly mayLackPage?: boolean;
   state(): State;
   /** The workflow in force. */
   workflow(): Workflow;

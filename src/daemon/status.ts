@@ -64,7 +64,16 @@ export class DaemonStatus {
   /** Throws `BatonError`. */
   async listenHttp(port: number): Promise<void> {
     const { source } = await this.#open();
-    this.#page = await serveHttp(port, source, this.#options);
+    try {
+      this.#page = await serveHttp(port, source, this.#options);
+    } catch (thrown) {
+      const { code, message } = toBatonError(thrown);
+      if (code !== 'port_in_use' || !this.#options.mayLackPage) throw thrown;
+      this.#options.log.error(
+        { code, detail: message },
+        'the port of the page is taken, the daemon goes on without a page',
+      );
+    }
   }
 
   /** Never rejects: a daemon without a socket can still work. */

@@ -29,6 +29,7 @@ async function start(settings = '') {
     kind: 'memory',
     defaults: board('one').defaults,
     create: ({ config }) => board(String(config.provider.board)),
+    verifyWebhook: () => ({ ok: false, status: 401, reason: 'no webhook' }),
   };
   const daemon = await testDaemon({
     adapter: { entry, section: { kind: 'memory', provider: { board: 'one' } } },
@@ -168,13 +169,20 @@ test('a port that is taken: the daemon goes on with the settings before', async 
   expect(daemon.state.config.server.port).toBe(0);
 });
 
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
 /** The address and the token after a change of the settings. */
 async function servedAfter(daemon: TestDaemon, from: string, to: string) {
   const urls = () =>
     daemon.logLines.flatMap(({ msg, url }) => (msg === 'serving status over HTTP' ? [String(url)] : []));
   const count = urls().length;
-  // Without a run the daemon may close before it has answered that the change is allowed.
-  void edit(daemon, from, to).catch(() => {});
+  await edit(daemon, from, to);
   await expect.poll(() => urls().length, { timeout: 10_000 }).toBe(count + 1);
   const token = (await readFile(join(daemon.stateDir, 'http-token'), 'utf8')).trim();
   const url = urls()[count] ?? '';
@@ -188,16 +196,57 @@ test('SEC-35 the token stays at the same address only, because another program c
   const before = (await readFile(join(daemon.stateDir, 'http-token'), 'utf8')).trim();
 
   const same = await servedAfter(daemon, 'root: workspaces', 'root: elsewhere');
-  const free = createServer();
-  await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve));
-  const { port } = free.address() as AddressInfo;
-  await new Promise((resolve) => free.close(resolve));
+  const port = await freePort();
   const moved = await servedAfter(daemon, 'port: 0', `port: ${port}`);
 
   expect(same.token).toBe(before);
   expect(moved.url).toBe(`http://127.0.0.1:${port}`);
   expect(moved.token).not.toBe(before);
   expect([await moved.statusWith(moved.token), await moved.statusWith(before)]).toEqual([200, 401]);
+});
+
+/** The daemon has been opened with this root and has polled. */
+const worksIn = (root: string) => (state: TestDaemon['state']) =>
+  state.config.workspace.root === root && state.poll.lastOkAtMs !== null;
+
+/** Takes a port as soon as it is free. */
+function takePort(url: unknown): Promise<void> {
+  const port = Number(new URL(String(url)).port);
+  const squatter = createServer();
+  onTestFinished(() => void squatter.close());
+  return new Promise((resolve) => {
+    squatter.on('error', () => setImmediate(() => squatter.listen(port, '127.0.0.1')));
+    squatter.listen(port, '127.0.0.1', resolve);
+  });
+}
+
+test('a program that takes the port of the webhooks meanwhile does not end the daemon either', async () => {
+  const port = await freePort();
+  const { daemon } = await start(`webhooks: { port: ${port}, secret: 0123456789abcdef }`);
+  const isTaken = takePort(line(daemon, 'listening for webhooks')?.url);
+  const goesOn = () => line(daemon, 'the port of the webhooks is taken, the daemon goes on without them');
+
+  await edit(daemon, 'root: workspaces', 'root: elsewhere');
+  await isTaken;
+  await expect.poll(goesOn, { timeout: 10_000 }).toMatchObject({ level: 'error', code: 'port_in_use' });
+
+  await daemon.until('it polls again', worksIn(daemon.workspaces));
+});
+
+test('SEC-35 a program that takes the port while the daemon opens again does not end the daemon', async () => {
+  const { daemon } = await start('server: { port: 0 }');
+  const isTaken = takePort(line(daemon, 'serving status over HTTP')?.url);
+
+  await edit(daemon, 'root: workspaces', 'root: elsewhere');
+  await isTaken;
+  await daemon.until('the daemon goes on', worksIn(join(daemon.dir, 'elsewhere')));
+  await edit(daemon, 'root: elsewhere', 'root: further');
+  await daemon.until('the daemon goes on once more', worksIn(join(daemon.dir, 'further')));
+
+  const taken = line(daemon, 'the port of the page is taken, the daemon goes on without a page');
+  expect(taken).toMatchObject({ level: 'error', code: 'port_in_use' });
+  const urls = daemon.logLines.filter(({ msg }) => msg === 'serving status over HTTP').map(({ url }) => url);
+  expect(new Set(urls).size).toBe(2);
 });
 
 test('a daemon whose settings wait ends by a signal like any other', async () => {
