@@ -64,6 +64,15 @@ describe('the built-in executor of skills', () => {
     });
   });
 
+  test('output of more than 4 MiB is cut and marked', async () => {
+    const bench = await skillBench({ 'run.sh': 'head -c 5000000 /dev/zero | tr "\\0" x' });
+
+    const { stdout, ...others } = outputOf(await bench.run());
+
+    expect(String(stdout)).toHaveLength(4 * 1024 * 1024);
+    expect(others).toEqual({ stderr: '', exit_code: 0, stdout_truncated: true });
+  });
+
   test('a process that a script leaves behind does not delay the result', async () => {
     const bench = await skillBench({ 'run.sh': 'sleep 1000 & echo 5' });
 

@@ -19,6 +19,9 @@ const CONNECTION = [
   ...['PARENT_AGENT_INSTANCE_ID', 'ACTION_BLOCK_PATH', 'threadToken', 'BATON_CAPABILITY_CLIENT'],
 ];
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
+/** The marks of `cutOutput` in the daemon. */
+const CUT_STDOUT = { stdout_truncated: true };
+const CUT_STDERR = { stderr_truncated: true };
 const DRAIN_MS = 1_000;
 const MAX_VARIABLE_BYTES = 32 * 1024;
 const MAX_ERROR_CHARACTERS = 2_000;
@@ -33,7 +36,9 @@ onActionBlockInvocation(async ({ params, projectPath }) => {
     throw new Error(`the script of ${params.capabilityName} ${how}${why === '' ? '' : `: ${why}`}`);
   }
   const result = parsed(stdout);
-  return result === undefined ? { stdout: stdout.text, stderr: stderr.text, exit_code: code } : result;
+  if (result !== undefined) return result;
+  const marks = { ...(stdout.isWhole ? {} : CUT_STDOUT), ...(stderr.isWhole ? {} : CUT_STDERR) };
+  return { stdout: stdout.text, stderr: stderr.text, exit_code: code, ...marks };
 });
 
 async function findScript(folder, named) {
