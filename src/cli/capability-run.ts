@@ -17,7 +17,7 @@ import { type CapabilityInput, findCapability } from '../domain/capabilities.js'
 import type { Clock } from '../domain/clock.js';
 import { BatonError, type ErrorCode, scopeOf } from '../domain/errors.js';
 import { secretPrints } from '../domain/find-secrets.js';
-import { fieldsOf, type Json, type JsonObject } from '../domain/json.js';
+import { type Fields, fieldsOf, type Json, type JsonObject, textOf } from '../domain/json.js';
 import type { Workflow } from '../domain/workflow.js';
 import { defaultLockDir } from '../state-dir.js';
 import { neutralise } from '../text/neutralise.js';
@@ -133,7 +133,7 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, stepEnvironm
       const { text } = fieldsOf(data);
       if (PRINTED_EVENTS.has(kind) && typeof text === 'string') print(text);
     },
-    warn: (message) => print(`baton: ${message}`),
+    warn: (message, facts) => print(warningText(message, facts)),
     async start({ file, args, env, cwd, stdin, channel }) {
       const folder = cwd ?? workspace;
       const program = { marker: runId, file, args, env, stdin, channel, onUnkillable };
@@ -155,6 +155,12 @@ function contextOf({ workflow, io, clock, signal }: ContextRequest, stepEnvironm
     agentStderr: () => {},
     mailbox: { attend: () => () => {} },
   };
+}
+
+/** Without the ids, which only programs need. */
+function warningText(message: string, { execution_id: _, side_execution_id: __, ...facts }: Fields): string {
+  const shown = Object.entries(facts).map(([name, value]) => `${name}: ${textOf(value) ?? JSON.stringify(value)}`);
+  return [`baton: ${message}`, ...shown].join(', ');
 }
 
 /** The output of an executor, and its messages. */

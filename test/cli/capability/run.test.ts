@@ -49,6 +49,15 @@ describe('baton capability run', () => {
     expect(here.err()).toContain('additionalContext: {"b":["x');
   });
 
+  test('names an argument without effect on stderr', async () => {
+    executor(here.dir, 'mine', ['power'], `await codebolt.fs.listDirectory('.', { colour: 'red' });`);
+    describeCapability(here.dir, 'power', 'it');
+
+    await capability(here, 'run', 'power', 'it');
+
+    expect(here.err()).toMatch(/executor: mine, problem: .*colour/);
+  });
+
   test('gives it the parameters of --params and --param, by the types of its inputs', async () => {
     const inputs = [
       { name: 'depth', type: 'number' },

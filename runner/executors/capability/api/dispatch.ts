@@ -23,13 +23,13 @@ export async function answerRequest(request: Fields, session: ApiSession): Promi
   const refuse = (error: string, code?: string) => ({ ...head, success: false, error, ...(code ? { code } : {}) });
   const refuseCall = (reason: string) => {
     // The published SDK expects no answer to some of its calls, so the answer alone would reach nobody.
-    session.report(`${nameOf(request)}: ${reason}`);
+    session.report(reason);
     return refuse(`unsupported: ${reason}`);
   };
   if (action === null) return refuseCall(`${nameOf(request)} is not offered here`);
   const { module } = action.module;
   if (!session.context.config.capabilities.modules.includes(module)) {
-    return refuseCall(`${module} is not in capabilities.modules`);
+    return refuseCall(`${nameOf(request)} needs ${module}, which is not in capabilities.modules`);
   }
   const ignored = ignoredArguments(request, action);
   if (ignored !== '') session.report(`${nameOf(request)}: these arguments have no effect here: ${ignored}`);

@@ -391,7 +391,7 @@ describe('the protocol, without the client', () => {
     expect(outputOf(await bench.execute('try'))).toMatchObject({
       requestId: 1,
       success: false,
-      error: expect.stringMatching(/^unsupported: fs is not in capabilities.modules/),
+      error: expect.stringMatching(/^unsupported: .* needs fs, which is not in capabilities.modules/),
     });
   });
 
