@@ -13,7 +13,7 @@ const SECRET_VARIABLE = /(?:^|_)(?:key|pat|auth|pass|pwd|credentials?)$/i;
 const WELL_KNOWN: ReadonlyMap<string, readonly string[]> = new Map([
   ['linear', ['LINEAR_API_KEY']],
   ['github', ['GITHUB_TOKEN', 'GH_TOKEN']],
-  ['gitlab', ['GITLAB_TOKEN']],
+  ['gitlab', ['GITLAB_TOKEN', 'GITLAB_PAT']],
   ['jira', ['JIRA_API_TOKEN']],
   ['redmine', ['REDMINE_API_KEY']],
 ]);

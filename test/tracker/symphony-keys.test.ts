@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/domain/json.js';
+import { findProviderSecrets } from '../../src/workflow/secrets.js';
 import { startFakeGithub } from '../support/trackers/fake-github.js';
 import { startFakeGitlab } from '../support/trackers/fake-gitlab.js';
 import { startFakeJira } from '../support/trackers/fake-jira.js';
@@ -56,4 +57,18 @@ test('jira: address and account come from JIRA_BASE_URL and JIRA_EMAIL when the 
   expect(open(env).scope).toBe(openFake(fake).scope);
   expect(open(env, { base_url: '$ELSEWHERE', email: '$OTHER' }).scope).toBe(openFake(fake).scope);
   expect(() => open({})).toThrow('jira needs tracker.provider.endpoint');
+});
+
+test.each([
+  ['the key api_key', { api_key: '$OTHER' }, 'OTHER'],
+  ['the variable GITLAB_PAT', {}, 'GITLAB_PAT'],
+])('gitlab: the token is also read from %s, which agents do not get', async (_, provider: JsonObject, variable) => {
+  const fake = await startFakeGitlab();
+  fake.add();
+  const tracker = openFake(fake, { provider, env: { GITLAB_TOKEN: '', [variable]: fake.token } });
+
+  const { issues } = await tracker.issuesByStates(tracker.defaults.activeStates, new AbortController().signal);
+
+  expect(issues).toHaveLength(1);
+  expect(findProviderSecrets('gitlab', provider).names).toContain(variable);
 });

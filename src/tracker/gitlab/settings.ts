@@ -8,9 +8,9 @@ export const CLOSED = 'closed';
 export const DEFAULTS = { activeStates: [OPENED], terminalStates: [CLOSED] };
 const OWN_STATES: OwnStates = { tracker: 'GitLab', open: OPENED, closed: CLOSED };
 const KEYS = ['project', 'endpoint', 'token', 'assignee', 'state_labels', 'raw_tool'];
-const ALIASES = { api_url: 'endpoint', project_path: 'project' };
+const ALIASES = { api_url: 'endpoint', project_path: 'project', api_key: 'token' };
 const DEFAULT_ENDPOINT = 'https://gitlab.com';
-const VARIABLES = ['GITLAB_TOKEN'];
+const VARIABLES = ['GITLAB_TOKEN', 'GITLAB_PAT'];
 
 export interface GitlabSettings {
   /** `group/sub/project`, or its number. */
