@@ -40,6 +40,7 @@ export function issueView(state: State, now: Instant, name: string, past: IssueP
   const history = past.records.map((record) => runView(record, past.transcript(record.runId) !== null));
   const done = findFinishedIssue(state, name);
   if (!issue) return leftView(state, now, past, done, history);
+  const entries = standing(state, now, issue, claim, past);
   return {
     ...issueFields(issue),
     generated_at: isoTime(now.wallMs),
@@ -53,9 +54,10 @@ export function issueView(state: State, now: Instant, name: string, past: IssueP
     budget: budgetOf(state, issue.id),
     ...NOT_LISTED,
     done: done && doneEntry(done),
-    ...standing(state, now, issue, claim, past),
+    ...entries,
     rules: explainRules(state, now, issue, claim),
     history,
+    retry: entries.retrying,
     ...symphonyFields(issue.identifier, claim, past),
   };
 }
@@ -127,6 +129,7 @@ function leftView(
     done: done && doneEntry(done),
     rules: [],
     history,
+    retry: null,
     ...symphonyFields(identifier, null, past),
   };
 }

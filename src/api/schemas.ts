@@ -200,6 +200,8 @@ export const issueShape = z.strictObject({
   // As the specification of OpenAI's Symphony suggests them.
   workspace: z.strictObject({ path: text }).nullable(),
   attempts: z.strictObject({ restart_count: count, current_retry_attempt: count }),
+  /** The same as `retrying`. */
+  retry: retryingShape.nullable(),
   logs: z.strictObject({ codex_session_logs: z.array(z.strictObject({ label: text, path: text, url: text })) }),
   recent_events: z.array(recentEventShape),
   last_error: textOrNull,

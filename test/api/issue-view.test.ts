@@ -52,6 +52,7 @@ describe('one issue', () => {
     expect(view(core, 'A', [runRecord('r/1', 'A', 1)], '/ws/A')).toMatchObject({
       workspace: { path: '/ws/A' },
       attempts: { restart_count: 0, current_retry_attempt: 0 },
+      retry: null,
       logs: {
         codex_session_logs: [
           { label: 'run 1', path: '/state/transcripts/r/1.jsonl', url: '/api/v1/issues/A/transcript?run=r%2F1' },
@@ -63,6 +64,7 @@ describe('one issue', () => {
     });
     expect(view(core, 'B')).toMatchObject({
       workspace: null,
+      retry: { attempt: 1, error: expect.stringContaining('turn_failed') },
       attempts: { restart_count: 0, current_retry_attempt: 1 },
       last_error: expect.stringContaining('turn_failed'),
     });

@@ -78,6 +78,7 @@ export function runningIssue(state: StateView): IssueView {
     recent_events: [],
     last_error: null,
     tracked: {},
+    retry: null,
   };
 }
 
