@@ -33,6 +33,7 @@ const SOURCE_OF: { readonly [code in ErrorCode]?: HoldSource } = {
   UnwiredHttpTransport: 'workflow',
   invalid_backend: 'workflow',
   EXECUTOR_NOT_FOUND: 'workflow',
+  INVALID_ACTION_BLOCK: 'workflow',
   CAPABILITY_NOT_FOUND: 'workflow',
 };
 

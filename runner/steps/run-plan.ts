@@ -41,8 +41,8 @@ function planFacts(plan: Plan): Json {
 
 /**
  * Checks that the capabilities of a plan still exist: their folder can change without WORKFLOW.md. Called before anything of a run is
- * made. Throws `EXECUTOR_NOT_FOUND` or `CAPABILITY_NOT_FOUND`, which hold the daemon and count against no issue, or
- * `INVALID_ACTION_BLOCK`.
+ * made. Throws `EXECUTOR_NOT_FOUND`, `INVALID_ACTION_BLOCK` or `CAPABILITY_NOT_FOUND`, which hold the daemon and count against no
+ * issue.
  */
 export async function assertRunnable(plan: Plan, find: () => Promise<CapabilityIndex>): Promise<void> {
   const wanted = [...allSteps(plan.steps)].flatMap((step): { id: string; action: CapabilityAction }[] =>

@@ -455,7 +455,7 @@ export const STEP_ERRORS = {
     'Build the executor, or fix entryPoint.',
   ),
   INVALID_ACTION_BLOCK: facts(
-    'issue',
+    'daemon',
     false,
     'The definition of an executor is invalid',
     'Fix the named executor.yaml.',

@@ -60,13 +60,13 @@ const ROWS: readonly Row[] = [
   ['a capability that reports an error', 'CAPABILITY_FAILED', 'failed', 'no', 'backoff'],
   ['code that is not JavaScript', 'SYNTAX_ERROR', 'failed', 'no', 'backoff'],
   ['a missing entry point', 'ACTION_BLOCK_NOT_FOUND', 'failed', 'no', 'backoff'],
-  ['an unusable definition', 'INVALID_ACTION_BLOCK', 'failed', 'no', 'backoff'],
   ['parameters that a capability rejects', 'INVALID_REQUEST', 'failed', 'no', 'backoff'],
 
   ['S1-34 S4-22 a step that cannot be run as written', 'JobValidation', 'failed', 'no', 'hold'],
   ['S1-34 HTTP without a service', 'UnwiredHttpTransport', 'failed', 'no', 'hold'],
   ['S1-34 an invalid backend', 'invalid_backend', 'failed', 'no', 'hold'],
   ['S1-34 a missing executor', 'EXECUTOR_NOT_FOUND', 'failed', 'no', 'hold'],
+  ['an invalid definition of an executor', 'INVALID_ACTION_BLOCK', 'failed', 'no', 'hold'],
   ['S1-34 a missing capability', 'CAPABILITY_NOT_FOUND', 'failed', 'no', 'hold'],
 
   ['an unresolvable token', 'step_data_error', 'failed', 'no', 'backoff'],

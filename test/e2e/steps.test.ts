@@ -183,4 +183,28 @@ steps: [{ id: a, kind: external, executor: quiet${limit} }]`;
 
     expect(messages(daemon)).toContain('step finished');
   });
+
+  test('a definition of an executor that became invalid after the load holds the daemon and counts no attempt', async () => {
+    const definition = 'name: mine\nsupportedTypes: [review]\n';
+    const write = async (dir: string, text: string) => {
+      const folder = join(dir, '.baton/capabilities/executors/mine');
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, 'executor.yaml'), text);
+    };
+    const daemon = await testDaemon({
+      before: async (dir) => {
+        await write(dir, definition);
+        const folder = join(dir, '.baton/capabilities/review/it');
+        await mkdir(folder, { recursive: true });
+        await writeFile(join(folder, 'capability.yaml'), 'name: it\ntype: review\n');
+      },
+      settings: 'steps: [{ id: a, kind: capability, type: review, name: it }]',
+    });
+    await write(daemon.dir, 'name: [');
+
+    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+    await daemon.until('a hold', (state) => state.holds.workflow?.code === 'INVALID_ACTION_BLOCK');
+
+    expect(daemon.state.claims['1']).toMatchObject({ failures: 0 });
+  });
 });
