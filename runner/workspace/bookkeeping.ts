@@ -10,9 +10,10 @@ import { BOOKKEEPING_FOLDER, isWorkspaceKey } from './workspace-path.js';
 
 /**
  * The `.baton` folder beside the workspaces, which agents do not see. `owners/<key>.json` is the only record of the issue that a workspace
- * belongs to, so it shares the fate of the workspaces, whatever happens to the store of a daemon. The mark `creating/<key>` means that a workspace is being made: it is written before the
- * folder exists and removed when `after_create` has ended well, so a crash in between leaves it behind. Folders that are to be deleted
- * are moved to `trash/` first: a move is atomic, so a half-deleted workspace never looks like a whole one.
+ * belongs to. It lies here and not in the store of the daemon, so that it survives the loss of the store. The mark `creating/<key>` means
+ * that a workspace is being made: it is written before the folder exists and removed when `after_create` has ended well, so a crash in
+ * between leaves it behind. Folders that are to be deleted are moved to `trash/` first: a move is atomic, so a half-deleted workspace never
+ * looks like a whole one.
  */
 export interface Bookkeeping {
   /** The path of `.baton`. Makes the folder when it is missing. */

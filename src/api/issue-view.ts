@@ -158,7 +158,7 @@ function symphonyFields(
   };
 }
 
-/** As templates get it; of a parked issue the failures so far. */
+/** The attempt that templates get. For a parked issue: its failures so far. */
 function attemptOf(claim: Claim | null): number | null {
   if (claim === null) return null;
   const { status } = claim;

@@ -3,7 +3,7 @@ import { labelKey } from '../domain/issue.js';
 import type { Tracker } from '../domain/ports.js';
 import { type LockHolder, type Locks, takeLocks } from '../store/instance-lock.js';
 
-/** What a daemon works on: nothing else may. */
+/** The keys of what a daemon works on. No other daemon may work on it. */
 export function lockKeys(root: string, tracker: Pick<Tracker, 'scope'>, config: TrackerConfig): readonly string[] {
   return [`the workspaces in ${root}`, issuesKey(tracker, config)];
 }

@@ -53,7 +53,7 @@ export interface LifetimeLinks {
 
 /**
  * Keeps a daemon open over changes of its tracker, its workspace root and other settings that need new resources: it is closed and opened
- * again in the same process. Events of people that come meanwhile are kept. Throws the error of the first opening.
+ * again in the same process. Events that people cause meanwhile are kept. Throws the error of the first opening.
  */
 export async function keepOpen(
   options: DaemonOptions,

@@ -39,7 +39,10 @@ export async function startUp(
   await status.listenSocket();
 }
 
-/** Holds back events until the daemon has started, so that a changed file or a webhook is never the first event of the core, and while it is opened again. */
+/**
+ * Holds back events until the daemon has started, and while it is opened again. A changed file or a webhook is never the first event of
+ * the core.
+ */
 export class EarlyEvents {
   #early: OrchestratorEvent[] | null = [];
   #handle: Dispatch = () => {};

@@ -19,7 +19,7 @@ export type OrchestratorEvent =
   | { readonly type: 'config_changed'; readonly config: Config; readonly workflowHash: string }
   /**
    * Settings changed that take effect only when the daemon is opened again: nothing starts from now on, and a `reopen` effect follows once no
-   * run is active. Without keys the wish is taken back.
+   * run is active. Without keys the request is withdrawn.
    */
   | { readonly type: 'reopen_requested'; readonly keys: readonly string[] }
   /** Time has passed. Only due work is done, so a stale timer is harmless. */

@@ -1,7 +1,8 @@
 /**
  * The source of a regular expression for a glob: `*`, `?`, `**`, `[a-z]`, `[!a-z]`, `{a,b}` and `\` before a character that stands for
  * itself. It matches a whole path with `/` between its parts. A pattern without a slash matches a name in any folder, and a pattern that
- * matches a folder matches everything in it, unless `isExact`. Pure. The expression can be slow for hostile patterns: do not evaluate those in the daemon.
+ * matches a folder matches everything in it, unless `isExact`. Pure. The expression can be slow for hostile patterns: do not evaluate
+ * those in the daemon.
  */
 export function globSource(glob: string, isExact = false): string {
   const pattern = glob.replace(/^(?:\.?\/)+/, '').replace(/\/+$/, '');

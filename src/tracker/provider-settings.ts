@@ -13,7 +13,9 @@ export interface Token {
 /** `off`: the tracker has no raw tool. */
 export type RawToolMode = 'off' | 'read_only' | 'on';
 
-/** The keys of `tracker.provider`. Throws `invalid_tracker_config` for invalid values, and `missing_tracker_secret` for a missing variable. */
+/**
+ * The keys of `tracker.provider`. Throws `invalid_tracker_config` for invalid values, and `missing_tracker_secret` for a missing variable.
+ */
 export class ProviderSettings {
   readonly #options: Pick<TrackerOptions, 'config' | 'secret'>;
   /** The name under which each key is written. */
@@ -46,8 +48,8 @@ export class ProviderSettings {
   }
 
   /**
-   * `$NAME` stands for that variable, or for `instead` when it is not set. Without `instead` an unset variable is an error: a setting that narrows the work must not be
-   * dropped because the daemon was started without its variables.
+   * `$NAME` stands for that variable, or for `instead` when it is not set. Without `instead` an unset variable is an error: a setting
+   * that narrows the work must not be dropped because the daemon was started without its variables.
    */
   text(key: string, instead = ''): string | null {
     const written = this.#written(key);
@@ -121,7 +123,10 @@ export class ProviderSettings {
     throw this.wrong('raw_tool', 'must be true, false or read_only');
   }
 
-  /** The token under `key`, or else in the first of `variables` that is set. When `key` names a variable that is not set, in the first of `instead`. */
+  /**
+   * The token under `key`, or else in the first of `variables` that is set. When `key` names a variable that is not set, in the first of
+   * `instead`.
+   */
   token(key: string, variables: readonly string[], instead: readonly string[] = []): Token {
     const given = String(this.#written(key) ?? '').trim();
     const variable = variableIn(given);

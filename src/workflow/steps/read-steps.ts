@@ -93,7 +93,7 @@ function readAction(keys: StepKeys, id: string | null, kind: StepKind, reader: S
   return { ...node, step: parsed.success ? buildAction(parsed.data, node, reader) : null };
 }
 
-/** Absent means cli. `auto` becomes the backend of flag, variable or setting. An invalid value, which is reported, leaves it open. */
+/** Absent means cli. `auto` becomes the backend of flag, variable or setting. An invalid value is reported, and the backend stays open. */
 function backendOf({ values }: StepKeys, { auto }: StepReader): Backend | null {
   if (values.backend === 'auto') return auto;
   if (values.backend === undefined || values.backend === null) return 'cli';

@@ -16,7 +16,7 @@ const SCOPE = 'tracker/project';
 const identity = (id: string, identifier: string) => ({ id, identifier });
 const hashed = (identifier: string) => distinctName(identifier);
 
-/** `restart()` is a new daemon on the same disk, with whatever store. */
+/** `restart()` is a new daemon on the same disk. */
 async function setUp() {
   const base = await tempFolder();
   const root = await openWorkspaceRoot({

@@ -77,7 +77,7 @@ function contentOf({ type: _, action: __, ...fields }: Fields): ApiRequest {
 
 const MAX_SHOWN = 10;
 
-/** The names of arguments that the action does not know. The SDK sends some with the values that mean nothing. */
+/** The names of arguments that the action does not know. The SDK also sends those that its caller left out, as null, false or ''. */
 function ignoredArguments(request: Fields, { name, module }: RequestedAction): string {
   const { message, type: _, action: __, requestId: ___, ...others } = request;
   const given = { ...others, ...fieldsOf(message) };

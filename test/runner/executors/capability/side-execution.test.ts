@@ -160,7 +160,7 @@ describe('a stop', () => {
       process.exit = () => {};
       setInterval(() => {}, 1000);
       return 1;`);
-    // With this clock a wait of any length would be for ever.
+    // With this clock any wait would last for ever.
     const bench = await capabilityBench(code, { clock: new FakeClock() });
 
     expect(outputOf(await bench.execute('try'))).toBe(1);
