@@ -72,10 +72,13 @@ function cutTexts(value: Json, maxBytes: number): Json {
   return Object.fromEntries([...members, ...marks]);
 }
 
+/** With its mark, a cut text is within the limit: outputs pass here again inside those of other steps, and must keep the mark. */
 function markedHeadOf(text: string, maxBytes: number): string {
-  const head = headOf(text, maxBytes);
-  if (head === text) return text;
-  return `${head}\n[truncated: ${Buffer.byteLength(head)} of ${Buffer.byteLength(text)} bytes]`;
+  if (headOf(text, maxBytes) === text) return text;
+  const bytes = Buffer.byteLength(text);
+  const mark = (kept: number) => `\n[truncated: ${kept} of ${bytes} bytes]`;
+  const head = headOf(text, Math.max(0, maxBytes - mark(maxBytes).length));
+  return head + mark(Buffer.byteLength(head));
 }
 
 /** Cuts between characters. */

@@ -10,10 +10,27 @@ describe('the part of an output that later steps see', () => {
   });
 
   test('S4-25 a bare text over the limit, and one in a list, is cut and marked by its last line', () => {
-    const cut = `${'x'.repeat(65_536)}\n[truncated: 65536 of 200000 bytes]`;
+    const cut = `${'x'.repeat(65_501)}\n[truncated: 65501 of 200000 bytes]`;
 
     expect(cutOutput('x'.repeat(200_000), 65_536)).toBe(cut);
     expect(cutOutput(['a', ['x'.repeat(200_000)]], 65_536)).toEqual(['a', [cut]]);
+  });
+
+  test('S4-25 an output that is cut again, inside that of a parallel step, keeps its marks', () => {
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        fc.string({ minLength: 250, maxLength: 300 }),
+        fc.array(tie('any')),
+        fc.dictionary(fc.string(), tie('any')),
+      ),
+    })).any;
+    fc.assert(
+      fc.property(value, fc.integer({ min: 60, max: 200 }), (output, maxBytes) => {
+        const cut = cutOutput(output, maxBytes);
+
+        expect(cutOutput(cut, maxBytes)).toEqual(cut);
+      }),
+    );
   });
 
   test('S4-25 the mark wins over a member of the same name in the output', () => {
