@@ -78,6 +78,8 @@ async function runIssueHook(
     spawn: (text) => spawnHook(name, text, call, services, target),
     capture: (process) => captureOutput(process, { maxBytes: MAX_OUTPUT_BYTES, clock, drainMs: DRAIN_MS }),
   });
+  // A hook that was cut off by the exit runs again at the next start.
+  services.containment.halted?.throwIfAborted();
   // It describes secrets of the daemon, and an agent may read the folder.
   await removeDeliveryFile(target.tmpDir);
   const error = result.outcome === 'failed' || result.outcome === 'timeout' ? result.error : null;
@@ -106,6 +108,7 @@ async function spawnHook(
   { workspaces, baseEnv, containment, checkFiles, knownSecrets }: HookServices,
   { workflow, issue, workspace, runId, marker, attempt, tmpDir, onUnkillable }: HookTarget,
 ): Promise<ContainedProcess> {
+  containment.halted?.throwIfAborted();
   const { runOutcome = null, approvedPush = null } = call;
   const issueFile = await writeIssueFile(tmpDir, issue);
   const secrets = await knownSecrets();

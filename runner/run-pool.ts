@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import PQueue from 'p-queue';
 import type { StartOrder } from '../src/domain/effects.js';
-import { toBatonError } from '../src/domain/errors.js';
+import { BatonError, toBatonError } from '../src/domain/errors.js';
 import { failureOf, type Outcome } from '../src/domain/outcome.js';
 import type { Runner } from '../src/domain/ports.js';
 import type { StopReason } from '../src/domain/run.js';
@@ -24,11 +24,14 @@ export class RunPool implements Runner {
   readonly #services: RunServices;
   readonly #queue = new PQueue();
   readonly #active = new Map<string, ActiveRun>();
+  /** What each active run does; never rejects. */
+  readonly #acts = new Map<string, Promise<void>>();
+  readonly #halt = new AbortController();
   /** Markers of the processes of removals. */
   readonly #removals = new Set<string>();
 
   constructor(services: RunServices) {
-    this.#services = services;
+    this.#services = { ...services, containment: { ...services.containment, halted: this.#halt.signal } };
   }
 
   start(order: StartOrder, workflow: Workflow): void {
@@ -53,9 +56,10 @@ export class RunPool implements Runner {
   #track(order: StartOrder, workflow: Workflow, act: (run: ActiveRun) => Promise<Outcome>): void {
     const run = new ActiveRun(order, workflow, this.#services.clock, (signal) => this.#onSignal(run, signal));
     this.#active.set(order.runId, run);
-    void act(run)
+    const acts = act(run)
       .catch((error: unknown) => failureOf(toBatonError(error)))
       .then((outcome) => this.#end(run, outcome));
+    this.#acts.set(order.runId, acts);
   }
 
   stop(runId: string, reason: StopReason): void {
@@ -91,10 +95,15 @@ export class RunPool implements Runner {
     return freeDiskMb(workflow.config.workspace.root);
   }
 
-  /** For a forced exit, which does not wait for the stop ladder. Namespaces end with the daemon anyway, process groups do not. */
+  /**
+   * For a forced exit, which does not wait for the stop ladder. Namespaces end with the daemon anyway, process groups do not. Runs start
+   * nothing more and report nothing more, as if the daemon had been killed. Settles when they have come to their end.
+   */
   async killAll(): Promise<void> {
+    this.#halt.abort(new BatonError('INTERRUPTED', 'the daemon is forced to exit'));
     const markers = [...this.#active.keys(), ...this.#removals];
     await Promise.all(markers.map((marker) => new MarkerSweep(marker).signal('SIGKILL')));
+    await Promise.all(this.#acts.values());
   }
 
   /** Events are for people and go to the observer; all other signals go to the core. */
@@ -114,6 +123,8 @@ export class RunPool implements Runner {
     const { observer, dispatch } = this.#services;
     const { runId } = order;
     this.#active.delete(runId);
+    this.#acts.delete(runId);
+    if (this.#halt.signal.aborted) return;
     const unread = mailbox.takeUnread();
     for (const text of unread) observer.audited(runId, 'unheard', { text });
     if (unread.length > 0)

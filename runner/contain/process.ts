@@ -121,6 +121,8 @@ interface ContainmentBase {
   readonly clock: Clock;
   /** Records processes, so that a later daemon can end those that this one leaves behind. Commands that leave nothing have none. */
   readonly trace?: ProcessTrace;
+  /** Aborted when the daemon is forced to exit. Then no process starts any more. */
+  readonly halted?: AbortSignal;
 }
 
 export interface ProcessTrace {

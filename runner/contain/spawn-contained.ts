@@ -69,6 +69,7 @@ async function spawnInNamespace(command: MarkedCommand, containment: NamespaceCo
   checkNotHidden(cwd, hide);
   const { execa } = await import('execa');
   const workspace = await checkWorkspace(cwd, command.identity);
+  containment.halted?.throwIfAborted();
   const child = await startProcess(execa, namespaceCommand(command, { ...containment, hide, workspace }), {
     cwd,
     stdin,
@@ -96,6 +97,7 @@ async function spawnInGroup(command: MarkedCommand, containment: Containment): P
   const { cwd, stdin, marker } = command;
   const { execa } = await import('execa');
   await checkWorkspace(cwd, command.identity);
+  containment.halted?.throwIfAborted();
   const child = await startProcess(execa, command, { cwd, stdin, report: false, channel: command.channel ?? false });
   const holders = record(containment, marker, child.pid);
   const tree = new GroupTree(child, command.treeMarker);
