@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ACCEPTED_ISOLATION } from '../runner/contain/workbench.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { agentCommand, type TestDaemon, type TestDaemonOptions, testDaemon } from '../support/test-daemon.js';
 
@@ -19,7 +20,7 @@ async function daemonThatComments(
   const tracker = new MemoryTracker();
   const daemon = await testDaemon({
     tracker,
-    settings: `codex: { command: ${JSON.stringify(agentCommand('calls-tools', ...calls))}, on_approval_request: ${policy} }
+    settings: `${ACCEPTED_ISOLATION}codex: { command: ${JSON.stringify(agentCommand('calls-tools', ...calls))}, on_approval_request: ${policy} }
 agent: { max_turns: 1, input_timeout_ms: ${inputTimeoutMs} }`,
     ...rest,
   });

@@ -9,8 +9,9 @@ import { workflow } from '../support/builders.js';
 import { DIST } from '../support/dist.js';
 import { type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
-/** The program that makes a user namespace without a mapping. */
-const FORBIDDEN = 'unshare';
+const hasNamespaces = forms.includes('pidns');
+/** Starts a command as a user without a mapping, for whom the kernel makes no namespaces. */
+const FORBIDDEN = hasNamespaces ? ['unshare', '--user', '--'] : [];
 const CANARY = 'canary-7f3a';
 
 const read = (daemon: TestDaemon, name: string) => readFile(join(daemon.dir, name), 'utf8');
@@ -20,7 +21,7 @@ const firstRun = async (daemon: TestDaemon) => {
   await daemon.until('a run', (state, event) => event?.type === 'run_exited' && state.records['1']?.runs === 1);
 };
 
-describe.runIf(forms.includes('pidns'))('what runs cannot see', () => {
+describe.runIf(hasNamespaces)('what runs cannot see', () => {
   test("SEC-29 SEC-34 hooks see Baton's folder beside the workspaces, agents do not", async () => {
     const look = (file: string) => `cat ../.baton/canary > ../../${file}; ls -A ../.baton >> ../../${file}`;
     const daemon = await testDaemon({
@@ -114,8 +115,9 @@ describe('without namespaces', () => {
     const dir = await tempFolder();
     await writeFile(join(dir, 'WORKFLOW.md'), text);
     await mkdir(join(dir, 'board/tasks'), { recursive: true });
-    const command = [process.execPath, join(DIST, 'src/main.js'), '--once', '--state-dir', join(dir, 'state')];
-    return spawnSync(FORBIDDEN, ['--user', '--', ...command], {
+    const daemon = [process.execPath, join(DIST, 'src/main.js'), '--once', '--state-dir', join(dir, 'state')];
+    const [file = '', ...args] = [...FORBIDDEN, ...daemon];
+    return spawnSync(file, args, {
       cwd: dir,
       env: { PATH: process.env.PATH, HOME: dir, ...env },
       encoding: 'utf8',

@@ -30,11 +30,21 @@ export const realClock: Clock = {
 export const isRoot = process.geteuid?.() === 0;
 export const childScript = (name: string) => fileURLToPath(new URL(`../../support/children/${name}`, import.meta.url));
 
+const detected = await detectContainment({ isolation: 'auto', hide: [], clock: realClock });
+
+/** Set by test/security/every-user.sh where namespaces are forbidden on purpose. */
+const isForbidden = process.env.BATON_TEST_NAMESPACES === 'forbidden';
+// Tests that need namespaces are skipped without them. In CI that must not count as a success.
+const mustHave = Boolean(process.env.CI) && process.platform === 'linux' && !isForbidden;
+if (mustHave && detected.kind !== 'pidns')
+  throw new Error(`CI must show what namespaces guarantee. ${detected.reason}`);
+if (isForbidden && detected.kind !== 'none') throw new Error('namespaces work, although they are to be forbidden');
+
 /** The forms of containment that can be had here; `pidns` is missing where the system does not allow it. */
-export const forms: readonly Containment['kind'][] =
-  (await detectContainment({ isolation: 'auto', hide: [], clock: realClock })).kind === 'pidns'
-    ? ['pidns', 'none']
-    : ['none'];
+export const forms: readonly Containment['kind'][] = detected.kind === 'pidns' ? ['pidns', 'none'] : ['none'];
+
+/** For workflows of tests with a secret in the environment: without namespaces they must say that agents may read it. */
+export const ACCEPTED_ISOLATION = detected.kind === 'pidns' ? '' : 'runtime: { isolation: none }\n';
 
 /** A workspace, a state directory with a token, and all that was started in them; gone with `close()`. */
 export class Bench {
