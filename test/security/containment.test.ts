@@ -36,48 +36,50 @@ codex: { command: "${look('agent')}; exit 1" }`,
   });
 
   describe('of the other daemons of this user', () => {
-    /** What the agent of a daemon finds at these paths, beside those that every daemon has. */
-    const found = async (home: string, paths: readonly string[], others: () => Promise<unknown>) => {
+    /** What a process of a daemon finds at these paths, beside those that every daemon has. */
+    const found = async (process: string, home: string, paths: readonly string[], others: () => Promise<unknown>) => {
       const commands = paths.map((path) => `find ${path} -type f -o -type s; cat ${path}/canary`).join('; ');
+      const script = `{ ${commands}; } > ../../found; exit 1`;
       const daemon = await testDaemon({
         home,
-        settings: `codex: { command: "{ ${commands}; } > ../../found; exit 1" }`,
+        settings: process === 'an agent' ? `codex: { command: "${script}" }` : `hooks: { before_run: "${script}" }`,
       });
       await others();
       await firstRun(daemon);
       return read(daemon, 'found');
     };
 
-    test.each(['before', 'after'])(
-      'SEC-34 an agent sees no state of a daemon that started %s its own',
-      async (when) => {
-        const dir = await tempFolder();
-        const home = join(dir, 'home');
-        const usual = join(home, '.local/state/baton');
-        const [inside, elsewhere, ended] = [join(usual, 'one'), join(dir, 'elsewhere'), join(dir, 'ended')] as const;
-        const start = async () => {
-          const [, , last] = await Promise.all(
-            [inside, elsewhere, ended].map((stateDir, index) =>
-              testDaemon({ home, stateDir, provider: `{ assignee: other-${index} }` }),
-            ),
-          );
-          await last?.stop();
-          for (const folder of [usual, inside, elsewhere, ended]) await writeFile(join(folder, 'canary'), CANARY);
-        };
-        if (when === 'before') await start();
+    test.each([
+      ['an agent', 'before'],
+      ['an agent', 'after'],
+      ['a hook', 'after'],
+    ])('SEC-34 %s sees no state of a daemon that started %s its own', async (process, when) => {
+      const dir = await tempFolder();
+      const home = join(dir, 'home');
+      const usual = join(home, '.local/state/baton');
+      const [inside, elsewhere, ended] = [join(usual, 'one'), join(dir, 'elsewhere'), join(dir, 'ended')] as const;
+      const start = async () => {
+        const [, , last] = await Promise.all(
+          [inside, elsewhere, ended].map((stateDir, index) =>
+            testDaemon({ home, stateDir, provider: `{ assignee: other-${index} }` }),
+          ),
+        );
+        await last?.stop();
+        for (const folder of [usual, inside, elsewhere, ended]) await writeFile(join(folder, 'canary'), CANARY);
+      };
+      if (when === 'before') await start();
 
-        const seen = await found(home, [usual, elsewhere, ended], when === 'after' ? start : async () => {});
+      const seen = await found(process, home, [usual, elsewhere, ended], when === 'after' ? start : async () => {});
 
-        expect(seen).toBe('');
-      },
-    );
+      expect(seen).toBe('');
+    });
 
     test('SEC-34 no process of a run sees the variables of services, even if they were written after the start', async () => {
       const dir = await tempFolder();
       const home = join(dir, 'home');
       const config = join(home, '.config/baton');
 
-      const seen = await found(home, [config], async () => {
+      const seen = await found('an agent', home, [config], async () => {
         await mkdir(config, { recursive: true });
         await writeFile(join(config, 'canary'), CANARY);
       });
