@@ -65,6 +65,18 @@ test.each(['auto', 'none'])(
   90_000,
 );
 
+test('SEC-31 where no namespaces can be made, no command runs, so none reads a secret', async () => {
+  // Codex is in a user namespace without a mapping: the kernel makes no further namespaces there.
+  const options = { settings: 'runtime: { isolation: none }', startedBy: ['unshare', '--user', '--'] };
+  const { bed, secrets } = await secretBed(options);
+
+  const [read = ''] = await outputsOf(bed, [`cat ${secrets.map((path) => `'${path}'`).join(' ')}; echo over`]);
+
+  expect(read).toMatch(/exited with code [1-9]/);
+  expect(read).not.toContain('canary');
+  expect(read).not.toContain('over\n');
+}, 90_000);
+
 test.each([
   ['~', ['notes.txt']],
   ['~/.config/gh/hosts.yml', ['.config/gh/hosts.yml']],

@@ -36,6 +36,8 @@ export interface TestBedOptions {
   readonly settings?: string;
   /** Further keys of `codex`, as YAML of one line. */
   readonly codex?: string;
+  /** The program that starts Codex, with its arguments. */
+  readonly startedBy?: readonly string[];
   /** Where issues come from, as YAML of one line; the board, where nothing is said. */
   readonly tracker?: string;
   readonly prompt?: string;
@@ -106,9 +108,9 @@ const PROMPT = `Work on {{ issue.identifier }}: {{ issue.title }}
 
 Call update_issue with the state Done when you are finished.`;
 
-function workflow({ settings = '', codex, tracker = BOARD, prompt = PROMPT }: TestBedOptions): string {
+function workflow({ settings = '', codex, startedBy = [], tracker = BOARD, prompt = PROMPT }: TestBedOptions): string {
   // With full paths: a login shell may set another PATH than ours.
-  const command = [process.execPath, inject('codex'), 'app-server'].map((word) => `'${word}'`).join(' ');
+  const command = [...startedBy, process.execPath, inject('codex'), 'app-server'].map((word) => `'${word}'`).join(' ');
   return `---
 tracker: ${tracker}
 polling: { interval_ms: 500 }

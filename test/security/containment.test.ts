@@ -10,7 +10,7 @@ import { DIST } from '../support/dist.js';
 import { type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
 const hasNamespaces = forms.includes('pidns');
-/** Starts a command as a user without a mapping, for whom the kernel makes no namespaces. */
+/** Starts a command in a user namespace without a mapping: the kernel makes no further namespaces there. */
 const FORBIDDEN = hasNamespaces ? ['unshare', '--user', '--'] : [];
 const CANARY = 'canary-7f3a';
 

@@ -72,7 +72,8 @@ describe('SEC-29 git on the host', () => {
 
   test('a filter of the user runs no file of the workspace', async () => {
     const { base, ws, mark, push, update, pushed } = await attacked();
-    const global = join(base, 'gitconfig');
+    // Also where git looks without the variable: in the home folder.
+    const global = join(base, '.gitconfig');
     await writeFile(global, '[filter "tool"]\n\tclean = sh tool.sh\n\tsmudge = sh tool.sh\n\trequired = true\n');
     await writeFile(join(ws, 'tool.sh'), `touch '${mark}'; cat\n`);
     await writeFile(join(ws, '.gitattributes'), '* filter=tool\n');
