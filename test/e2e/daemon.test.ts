@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { forms } from '../runner/contain/workbench.js';
 import { agentCommand, testDaemon, workflowText } from '../support/test-daemon.js';
 
 const hooks = (extra = '') => `
@@ -194,7 +195,7 @@ describe('the whole daemon', () => {
     expect([...texts, JSON.stringify(daemon.logLines)].filter((text) => text.includes(canary))).toEqual([]);
   });
 
-  test('SEC-9b an agent cannot see the state directory', async () => {
+  test.runIf(forms.includes('pidns'))('SEC-9b an agent cannot see the state directory', async () => {
     const daemon = await testDaemon({
       settings: `codex: { command: "ls -A ../../state > ../../seen; cat ../../state/transcripts/* >> ../../seen; exit 1" }`,
     });

@@ -1,7 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ACCEPTED_ISOLATION } from '../runner/contain/workbench.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
 import { agentCommand, type TestDaemon, type TestDaemonOptions, testDaemon } from '../support/test-daemon.js';
 
@@ -20,7 +19,7 @@ async function daemonThatComments(
   const tracker = new MemoryTracker();
   const daemon = await testDaemon({
     tracker,
-    settings: `${ACCEPTED_ISOLATION}codex: { command: ${JSON.stringify(agentCommand('calls-tools', ...calls))}, on_approval_request: ${policy} }
+    settings: `codex: { command: ${JSON.stringify(agentCommand('calls-tools', ...calls))}, on_approval_request: ${policy} }
 agent: { max_turns: 1, input_timeout_ms: ${inputTimeoutMs} }`,
     ...rest,
   });

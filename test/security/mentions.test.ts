@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { HostTool } from '../../src/domain/ports.js';
 import { inertTool } from '../../src/tracker/inert-tool.js';
-import { ACCEPTED_ISOLATION } from '../runner/contain/workbench.js';
 import { issue } from '../support/builders.js';
 import { agentCommand, testDaemon } from '../support/test-daemon.js';
 import { startFakeGithub } from '../support/trackers/fake-github.js';
@@ -100,7 +99,7 @@ test('SEC-37 GitHub gets the inert comment', async () => {
   const daemon = await testDaemon({
     adapter: { entry: fake.entry, section: { kind: 'github', provider: fake.provider, trust: 'anyone' } },
     env: { [fake.variable]: fake.token },
-    settings: `${ACCEPTED_ISOLATION}codex: { command: ${JSON.stringify(agentCommand('calls-tools', call))} }\nagent: { max_turns: 1 }`,
+    settings: `codex: { command: ${JSON.stringify(agentCommand('calls-tools', call))} }\nagent: { max_turns: 1 }`,
   });
 
   await daemon.until('a comment', () => added.comments.length > 0);

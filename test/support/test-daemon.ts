@@ -17,6 +17,7 @@ import { createRedactor } from '../../src/logging/redact.js';
 import { defaultLockDir, openStateDir } from '../../src/state-dir.js';
 import { createTrackerRegistry, type TrackerEntry } from '../../src/tracker/registry.js';
 import { loadWorkflow } from '../../src/workflow/load-workflow.js';
+import { forms } from '../runner/contain/workbench.js';
 import { MemoryTracker } from './memory-tracker.js';
 
 export interface TestDaemon extends Daemon {
@@ -170,6 +171,9 @@ export async function allowHeld({ workflowPath, stateDir, dir }: TestDaemon) {
   );
 }
 
+/** Without namespaces a workflow must accept that agents may read the secrets of the daemon. */
+const ACCEPTED = forms.includes('pidns') ? '' : 'runtime: { isolation: none }\n';
+
 export function workflowText({
   settings = '',
   body = 'Work on {{ issue.identifier }}',
@@ -177,12 +181,13 @@ export function workflowText({
   root = 'workspaces',
   adapter,
 }: TestDaemonOptions): string {
+  const runtime = settings.includes('runtime:') ? '' : ACCEPTED;
   const tracker = adapter ? JSON.stringify(adapter.section) : `{ kind: memory, provider: ${provider} }`;
   return `---
 tracker: ${tracker}
 polling: { interval_ms: 50 }
 workspace: { root: ${root}, min_free_mb: 1 }
-${settings}
+${runtime}${settings}
 ---
 ${body}
 `;

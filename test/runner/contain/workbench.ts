@@ -43,9 +43,6 @@ if (isForbidden && detected.kind !== 'none') throw new Error('namespaces work, a
 /** The forms of containment that can be had here; `pidns` is missing where the system does not allow it. */
 export const forms: readonly Containment['kind'][] = detected.kind === 'pidns' ? ['pidns', 'none'] : ['none'];
 
-/** For workflows of tests with a secret in the environment: without namespaces they must say that agents may read it. */
-export const ACCEPTED_ISOLATION = detected.kind === 'pidns' ? '' : 'runtime: { isolation: none }\n';
-
 /** A workspace, a state directory with a token, and all that was started in them; gone with `close()`. */
 export class Bench {
   readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'baton-contain-')));
