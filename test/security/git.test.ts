@@ -254,6 +254,20 @@ describe('SEC-37 the branch', () => {
     expect(await git(remote, 'show', 'baton/AB-1:work')).toBe('x');
   });
 
+  test('the default branch is not pushed to, even when delivery.branch names it', async () => {
+    const { base, ws, git, remote, push } = await attacked();
+    const before = await git(remote, 'rev-parse', 'main');
+    await writeFile(join(ws, 'work'), 'x');
+    const file = join(base, 'delivery.json');
+    const delivery = { branch: 'main', rules: [], approved: null, holdFile: null, secrets: null };
+    await writeFile(file, JSON.stringify(delivery));
+
+    await push({ BATON_DELIVERY_FILE: file });
+
+    expect(await git(remote, 'rev-parse', 'main')).toBe(before);
+    expect(await git(remote, 'show', 'baton/AB-1:work')).toBe('x');
+  });
+
   test('a branch that Baton did not make is not pushed to, unless it is its own and nothing gets lost', async () => {
     const { base, ws, git, commit, seed, remote, push } = await attacked();
     await git(seed, 'push', '--quiet', remote, 'main:release');
