@@ -62,6 +62,8 @@ export class CompiledRunner {
       copyFileSync(join(PROJECT, 'runner/contain', name), join(this.folder, 'runner/contain', name));
     for (const name of ['daemon.mjs', 'stubborn.sh']) copyFileSync(childScript(name), join(this.folder, name));
     this.#copyPackage('execa');
+    // Also with a strict umask.
+    execFileSync('chmod', ['-R', 'a+rX', this.folder]);
   }
 
   daemon(user: User, order: DaemonOrder): ChildProcess {
