@@ -14,6 +14,8 @@ import {
 
 const LIMIT_MS = 5_000;
 const CHECK_INTERVAL_MS = 20;
+/** Passes that find nothing before the search ends: a process that is replacing its program shows no environment for a moment. */
+const QUIET_PASSES = 2;
 
 export interface ReapOptions {
   readonly daemonMarker: string;
@@ -40,6 +42,7 @@ export async function reap(options: ReapOptions): Promise<ReapResult> {
   const found = new Map<string, LeftoverProcess>();
   let killed = 0;
   const deadlineMs = performance.now() + LIMIT_MS;
+  let quietPasses = 0;
   for (;;) {
     for (const left of await findLeftovers(options)) {
       const { pid, startTime } = left.process;
@@ -52,7 +55,8 @@ export async function reap(options: ReapOptions): Promise<ReapResult> {
       if (isStillAlive(left.process)) alive.push(left);
       else if (found.delete(key)) killed += 1;
     }
-    if (alive.length === 0) return { killed, survivors: new Map() };
+    quietPasses = alive.length === 0 ? quietPasses + 1 : 0;
+    if (quietPasses === QUIET_PASSES) return { killed, survivors: new Map() };
     if (performance.now() > deadlineMs) return { killed, survivors: byMarker(alive) };
     await pause(CHECK_INTERVAL_MS);
   }
