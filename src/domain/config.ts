@@ -4,7 +4,7 @@ import type { Json, JsonObject } from './json.js';
 export interface Config {
   readonly tracker: TrackerConfig;
   readonly polling: { readonly intervalMs: number };
-  readonly workspace: { readonly root: string; readonly minFreeMb: number; readonly keepDays: number };
+  readonly workspace: WorkspaceConfig;
   readonly hooks: HooksConfig;
   readonly delivery: DeliveryConfig;
   readonly agent: AgentConfig;
@@ -17,6 +17,14 @@ export interface Config {
   readonly webhooks: WebhooksConfig;
   readonly notify: NotifyConfig;
   readonly pricing: PricingConfig;
+}
+
+export interface WorkspaceConfig {
+  readonly root: string;
+  readonly minFreeMb: number;
+  /** `null`: no limit. */
+  readonly maxMb: number | null;
+  readonly keepDays: number;
 }
 
 export interface TrackerConfig {
@@ -98,6 +106,11 @@ export interface RuntimeConfig {
   readonly env: 'allowlist' | 'inherit';
   readonly envAllow: readonly string[];
   readonly isolation: 'auto' | 'pidns' | 'none';
+  /** Processes and threads of a run; null: no limit. */
+  readonly maxProcesses: number | null;
+  /** `null`: three quarters of the memory of the machine; 0: no limit. */
+  readonly maxMemoryMb: number | null;
+  readonly cpuWeight: number;
   readonly shutdownTimeoutMs: number;
   /** What agent steps with `backend: auto` run on, unless a flag or a variable decides; null: not set. */
   readonly backend: 'http' | 'cli' | 'auto' | null;

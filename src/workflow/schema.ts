@@ -11,6 +11,7 @@ import { isMap, type Json } from '../domain/json.js';
 import {
   clockTime,
   countOrZero,
+  cpuWeight,
   declare,
   factsOf,
   jsonMap,
@@ -105,6 +106,14 @@ const workspace = {
   min_free_mb: setting(countOrZero, 2048, 'No run starts while the disk has less free space. 0: no limit.', {
     unit: 'MB',
   }),
+  max_mb: zeroIsNull(
+    setting(
+      countOrZero,
+      20_480,
+      'Disk space that the workspace and the TMPDIR of a run may take together. 0: no limit.',
+      { unit: 'MB', security: true },
+    ),
+  ),
   keep_days: setting(countOrZero, 14, 'How long saved work of removed workspaces is kept.', { unit: 'days' }),
 };
 
@@ -264,6 +273,20 @@ const runtime = {
     'auto',
     'How the processes of a run are contained: `auto`, `pidns` or `none`.',
     { restart: true, security: true },
+  ),
+  max_processes: zeroIsNull(
+    setting(countOrZero, 4096, 'Processes and threads of a run. 0: no limit.', { security: true }),
+  ),
+  max_memory_mb: setting(countOrZero, null, 'Memory of a run. 0: no limit.', {
+    defaultText: 'three quarters of the memory of the machine',
+    unit: 'MB',
+    security: true,
+  }),
+  cpu_weight: setting(
+    cpuWeight,
+    50,
+    'Share of the processor that a run gets when others want it too: 1 to 10000. The daemon has 100.',
+    { security: true },
   ),
   shutdown_timeout_ms: setting(milliseconds, 30_000, 'Time limit of a shutdown.', { unit: 'ms' }),
   backend: setting(

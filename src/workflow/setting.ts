@@ -67,6 +67,7 @@ export const positiveInteger = integer(1, Number.MAX_SAFE_INTEGER, 'must be a po
 export const countOrZero = integer(0, Number.MAX_SAFE_INTEGER, 'must be a positive integer or 0');
 export const milliseconds = integer(1, MAX_MS, `must be a positive integer (milliseconds, at most ${MAX_MS})`);
 export const millisecondsOrOff = integer(-MAX_MS, MAX_MS, `must be an integer (milliseconds, at most ${MAX_MS})`);
+export const cpuWeight = integer(1, 10_000, 'must be an integer from 1 to 10000');
 export const port = integer(0, 65_535, 'must be a port from 0 to 65535');
 
 /** A whole number, also in quotes. */

@@ -102,7 +102,7 @@ const DEFAULT_CONFIG: Config = {
   },
   delivery: { branch: null, protectedPaths: {} },
   polling: { intervalMs: 30_000 },
-  workspace: { root: '/project/workspaces', minFreeMb: 2048, keepDays: 14 },
+  workspace: { root: '/project/workspaces', minFreeMb: 2048, maxMb: 20_480, keepDays: 14 },
   hooks: {
     scripts: { after_create: null, before_run: null, after_run: null, before_remove: null },
     timeoutMs: 60_000,
@@ -141,6 +141,9 @@ const DEFAULT_CONFIG: Config = {
     env: 'allowlist',
     envAllow: [],
     isolation: 'auto',
+    maxProcesses: 4096,
+    maxMemoryMb: null,
+    cpuWeight: 50,
     shutdownTimeoutMs: 30_000,
     backend: null,
     maxInlineOutputBytes: 65_536,

@@ -10,7 +10,7 @@ test('S2-19 S2-38 S2-65 S2-66 S2-67 S2-74 a workflow that names only its tracker
   expect(workflow.config).toMatchObject({
     tracker: { kind: 'local', provider: {}, activeStates: ['todo'], terminalStates: ['done'], requiredLabels: [] },
     polling: { intervalMs: 30_000 },
-    workspace: { minFreeMb: 2048, keepDays: 14 },
+    workspace: { minFreeMb: 2048, maxMb: 20_480, keepDays: 14 },
     hooks: {
       scripts: { after_create: null, before_run: null, after_run: null, before_remove: null },
       timeoutMs: 60_000,
