@@ -57,6 +57,8 @@ export function unitText(facts: UnitFacts): string {
     `TimeoutStopSec=${Math.ceil(facts.shutdownTimeoutMs / 1000) + CLOSING_S}`,
     '# When the kernel kills an agent that uses too much memory, the others continue.',
     'OOMPolicy=continue',
+    '# A control group that the daemon divides among its runs, to limit them.',
+    'Delegate=cpu memory pids',
     ...(isUser ? [] : SYSTEM_HARDENING),
     '',
     '[Install]',
@@ -72,9 +74,9 @@ const WATCHDOG = ['WatchdogSec=120', '# Not SIGABRT: a core dump would contain s
 /**
  * Only options that keep namespaces usable for agents. Measured with systemd 252 and 257: RestrictNamespaces=, SystemCallFilter=@system-service,
  * from 257 on also ProtectKernelTunables= and ProtectKernelLogs= (they cover parts of /proc) take PID namespaces away;
- * MemoryDenyWriteExecute= ends Node. In a user's unit whatever mounts something also hides all other users.
+ * MemoryDenyWriteExecute= ends Node; ProtectControlGroups= makes the delegated control group read-only. In a user's unit whatever mounts something also hides all other users.
  */
-const SYSTEM_HARDENING = ['ProtectSystem=full', 'ProtectControlGroups=yes'];
+const SYSTEM_HARDENING = ['ProtectSystem=full'];
 
 // Quoting rules differ between settings; see systemd.service(5), systemd.exec(5) and systemd.syntax(7).
 // `%` starts a specifier in all of them, and a line break would start another setting.

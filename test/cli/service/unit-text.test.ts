@@ -49,6 +49,7 @@ describe('the text of the unit', () => {
     ['Restart', 'on-failure'],
     ['RestartPreventExitStatus', '2'],
     ['StartLimitBurst', '5'],
+    ['Delegate', 'cpu memory pids'],
     ['WatchdogSec', '120'],
     ['WorkingDirectory', '/p'],
     ['Environment', '"PATH=/usr/bin:/bin"'],
@@ -82,6 +83,8 @@ describe('the text of the unit', () => {
     expect(valuesOf(system, 'WantedBy')).toEqual(['multi-user.target']);
     expect(valuesOf(system, 'After')).toEqual(['network-online.target']);
     expect(valuesOf(system, 'ProtectSystem')).toEqual(['full']);
+    // It would make the delegated control group read-only.
+    expect(valuesOf(system, 'ProtectControlGroups')).toEqual([]);
     expect(valuesOf(unit, 'User')).toEqual([]);
   });
 
