@@ -56,6 +56,7 @@ async function runDueAfterRun(
   const workspace = (await services.workspaces.ownedBy(issue.id)).find((one) => one.key === key);
   if (!workspace) return;
   const tmpDir = await makeRunFolder(services.tmpRoot, runId);
+  await services.containment.limits?.begin(runId, workflow.config.runtime);
   try {
     const hooks = createIssueHooks(services, {
       ...{ workflow, issue, workspace, tmpDir, runId, marker: runId, attempt },
@@ -67,6 +68,7 @@ async function runDueAfterRun(
     if (hold !== null) emit({ type: 'asked', question: pushQuestion(runId, hold) });
     await services.openRuns.afterRunEnded(runId);
   } finally {
+    await services.containment.limits?.end(runId);
     await removeFolder(tmpDir);
   }
 }

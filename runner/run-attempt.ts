@@ -7,6 +7,7 @@ import type { StopReason } from '../src/domain/run.js';
 import type { Answer, Question } from '../src/domain/run-signal.js';
 import type { ActiveRun } from './active-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
+import { explainedBy } from './contain/run-limits.js';
 import { pushQuestion, readHeldPush } from './held-push.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
 import { type PushAnswer, RunContext, type RunServices } from './run-context.js';
@@ -23,33 +24,37 @@ const SHUTDOWN_SHARE = 0.7;
 export async function runAttempt(run: ActiveRun, services: RunServices): Promise<Outcome> {
   const { runId, issue } = run.order;
   const { openRuns, observer } = services;
+  const { limits } = services.containment;
   const warn = (message: string, fields: object) => observer.warned(runId, message, { ...fields });
   let tmpDir: string | null = null;
   let unlockIssue = async () => {};
+  let outcome: Outcome;
   try {
     throwIfStopped(run.signal);
     run.emit({ type: 'phase', phase: 'preparing' });
     await services.checkPlan(run.workflow);
     unlockIssue = await services.issueLocks.take(issue);
     openRuns.begin(runId, issue.id);
+    await limits?.begin(runId, run.workflow.config.runtime);
     tmpDir = await makeRunFolder(services.tmpRoot, runId);
     const order = await withComments(run, services);
     const workspace = await services.workspaces.prepare(issue);
     if (workspace.adopted) warn('workspace folder was there already, using it', { workspace: workspace.path });
-    return await runInWorkspace(new RunContext(run, order, services, workspace, tmpDir));
+    outcome = await runInWorkspace(new RunContext(run, order, services, workspace, tmpDir));
   } catch (error) {
-    return outcomeOf(error, run.signal);
-  } finally {
-    await sweepLeftovers(runId, services);
-    const litter = tmpDir === null ? null : await removeFolder(tmpDir);
-    if (litter) {
-      warn('temporary folder of the run could not be removed', { folder: tmpDir, detail: litter.message });
-    }
-    await openRuns.end(runId);
-    await unlockIssue().catch(({ message }: Error) =>
-      warn('the lock of the issue could not be released', { detail: message }),
-    );
+    outcome = outcomeOf(error, run.signal);
   }
+  await sweepLeftovers(runId, services);
+  const reached = (await limits?.end(runId)) ?? null;
+  const litter = tmpDir === null ? null : await removeFolder(tmpDir);
+  if (litter) {
+    warn('temporary folder of the run could not be removed', { folder: tmpDir, detail: litter.message });
+  }
+  await openRuns.end(runId);
+  await unlockIssue().catch(({ message }: Error) =>
+    warn('the lock of the issue could not be released', { detail: message }),
+  );
+  return explainedBy(reached, outcome);
 }
 
 async function runInWorkspace(context: RunContext): Promise<Outcome> {

@@ -1,5 +1,6 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
 import type { Clock } from '../../src/domain/clock.js';
+import type { RuntimeConfig } from '../../src/domain/config.js';
 import type { ProcessIdentity } from './proc-table.js';
 
 /** A shell script or a program, and how it is started. */
@@ -123,6 +124,34 @@ interface ContainmentBase {
   readonly trace?: ProcessTrace;
   /** Aborted when the daemon is forced to exit. Then no process starts any more. */
   readonly halted?: AbortSignal;
+  /** Commands outside of runs have no limits. */
+  readonly limits?: LimitsOfRuns;
+}
+
+export type LimitSettings = Pick<RuntimeConfig, 'maxProcesses' | 'maxMemoryMb' | 'cpuWeight'>;
+
+/** The commands with the same marker share the limits of their run. No method throws. */
+export interface LimitsOfRuns {
+  /** Before the first process of the run. */
+  begin(marker: string, settings: LimitSettings): Promise<void>;
+  /** Asked for each command. Null when the marker belongs to no run. */
+  of(marker: string): CommandLimits | null;
+  /** After the last process of the run. */
+  end(marker: string): Promise<ReachedLimit | null>;
+}
+
+/** Null: not limited in this way. */
+export interface CommandLimits {
+  /** The file of its control group by which a process joins. */
+  readonly join: string | null;
+  readonly processes: number | null;
+  /** Data of each process. */
+  readonly dataMb: number | null;
+}
+
+export interface ReachedLimit {
+  readonly code: 'memory_exceeded' | 'processes_exceeded';
+  readonly detail: string;
 }
 
 export interface ProcessTrace {

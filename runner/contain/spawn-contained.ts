@@ -20,7 +20,7 @@ import type {
   SpawnOptions,
   SpawnSpec,
 } from './process.js';
-import { namespaceCommand, type StartedProcess, startProcess } from './start-process.js';
+import { hasLimit, limitedCommand, namespaceCommand, type StartedProcess, startProcess } from './start-process.js';
 import { type ProcessTree, StopLadderClimb } from './stop-ladder.js';
 
 const READ_AFTER_STOP_MS = 5_000;
@@ -70,7 +70,8 @@ async function spawnInNamespace(command: MarkedCommand, containment: NamespaceCo
   const { execa } = await import('execa');
   const workspace = await checkWorkspace(cwd, command.identity);
   containment.halted?.throwIfAborted();
-  const child = await startProcess(execa, namespaceCommand(command, { ...containment, hide, workspace }), {
+  const limits = containment.limits?.of(marker) ?? null;
+  const child = await startProcess(execa, namespaceCommand(command, { ...containment, hide, workspace, limits }), {
     cwd,
     stdin,
     report: true,
@@ -98,7 +99,9 @@ async function spawnInGroup(command: MarkedCommand, containment: Containment): P
   const { execa } = await import('execa');
   await checkWorkspace(cwd, command.identity);
   containment.halted?.throwIfAborted();
-  const child = await startProcess(execa, command, { cwd, stdin, report: false, channel: command.channel ?? false });
+  const limits = process.platform === 'linux' ? containment.limits?.of(marker) : null;
+  const limited = limits && hasLimit(limits) ? limitedCommand(command, containment.bash, limits) : command;
+  const child = await startProcess(execa, limited, { cwd, stdin, report: false, channel: command.channel ?? false });
   const holders = record(containment, marker, child.pid);
   const tree = new GroupTree(child, command.treeMarker);
   const onGone = () => containment.trace?.ended(marker, holders);

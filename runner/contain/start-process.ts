@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { execa } from 'execa';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
-import type { ExitStatus, HiddenDirectory } from './process.js';
+import type { CommandLimits, ExitStatus, HiddenDirectory } from './process.js';
 
 /** A started process, in a separate session. */
 export interface StartedProcess {
@@ -124,6 +124,7 @@ function spawnError(command: CommandLine, cwd: string, result: FailedStart): Bat
 }
 
 const OUTER_SCRIPT = fileURLToPath(new URL('outer.sh', import.meta.url));
+const LIMITS_SCRIPT = fileURLToPath(new URL('limits.sh', import.meta.url));
 const INIT_SCRIPT = fileURLToPath(new URL('init.sh', import.meta.url));
 
 /** The search path for the tools that build a namespace: no folder that an agent can write. */
@@ -140,6 +141,27 @@ interface NamespaceOptions {
   readonly userNamespace: boolean;
   readonly hide: readonly HiddenDirectory[];
   readonly workspace: { readonly dev: bigint; readonly ino: bigint };
+  readonly limits: CommandLimits | null;
+}
+
+/** The kernel then prefers processes of runs when the memory of the machine is used up. */
+const OOM_SCORE = 500;
+
+/** The arguments of limits.sh. */
+function limitArguments(limits: CommandLimits | null): readonly string[] {
+  if (limits === null) return ['', '', '', ''];
+  const { join, processes, dataMb } = limits;
+  return [join, processes, dataMb === null ? null : dataMb * 1024, OOM_SCORE].map((value) => `${value ?? ''}`);
+}
+
+export function hasLimit({ join, processes, dataMb }: CommandLimits): boolean {
+  return join !== null || processes !== null || dataMb !== null;
+}
+
+/** Wraps a command that runs without a namespace. The wrapper becomes the command. */
+export function limitedCommand(command: CommandLine, bash: string, limits: CommandLimits): CommandLine {
+  const args = ['-p', LIMITS_SCRIPT, ...limitArguments(limits), command.file, ...command.args];
+  return { file: bash, args, env: command.env };
 }
 
 /**
@@ -159,7 +181,7 @@ export function namespaceCommand(command: CommandLine, options: NamespaceOptions
       ...['--pdeathsig', 'KILL', 'unshare'],
       // --keep-caps lets init.sh mount. The command itself starts without capabilities.
       ...(options.userNamespace ? ['--user', '--map-current-user', '--keep-caps'] : []),
-      ...['--pid', '--', options.bash, '-p', OUTER_SCRIPT],
+      ...['--pid', '--', options.bash, '-p', OUTER_SCRIPT, ...limitArguments(options.limits)],
       ...[options.bash, '-p', INIT_SCRIPT],
       `${options.workspace.dev}:${options.workspace.ino}`,
       ...hidden,

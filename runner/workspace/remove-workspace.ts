@@ -17,6 +17,7 @@ export async function removeIssueFolders(
   let folder: string | null = null;
   try {
     services.openRuns.begin(marker, issue.id);
+    await services.containment.limits?.begin(marker, workflow.config.runtime);
     for (const workspace of await services.workspaces.ownedBy(issue.id)) {
       folder ??= await makeRunFolder(services.tmpRoot, marker);
       await removeOne(workspace, issue, workflow, services, folder, marker);
@@ -25,6 +26,7 @@ export async function removeIssueFolders(
   } catch (error) {
     return { ok: false, message: toBatonError(error, 'workspace_failed').message };
   } finally {
+    await services.containment.limits?.end(marker);
     if (folder !== null) await removeFolder(folder);
     await services.openRuns.end(marker);
   }

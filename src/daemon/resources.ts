@@ -4,8 +4,9 @@ import type { Logger } from 'pino';
 import { runOf } from '../../orchestrator/state.js';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { isAtOrBelow } from '../../runner/contain/hidden-directories.js';
-import type { Containment, HiddenDirectory } from '../../runner/contain/process.js';
+import type { Containment, HiddenDirectory, LimitSettings } from '../../runner/contain/process.js';
 import { readBootId, reap, stillAlive } from '../../runner/contain/reap.js';
+import { type LimitMeans, limitsText, machineMemoryMb, RunLimits } from '../../runner/contain/run-limits.js';
 import { CapabilityManager, createCapabilityExecutor } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createCodexExecutor } from '../../runner/executors/codex/codex-executor.js';
@@ -151,7 +152,13 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   const durable = await store.load();
   const { openRuns, survivors } = await reapEarlier(store, durable, stateDir.path, log);
   folder.removeEarlier();
-  containment = { ...detected, trace: openRuns };
+  // After the reaping, which ends the processes in the groups of an earlier daemon.
+  const limits = await RunLimits.open(detected, (message, fields) => log.warn(fields, message));
+  logLimits(log, limits.means, workflow.config.runtime);
+  containment =
+    detected.kind === 'pidns'
+      ? { ...detected, hide: [...detected.hide, ...limits.hide], trace: openRuns, limits }
+      : { ...detected, trace: openRuns, limits };
   const workspaces = createWorkspaces({ root, scope: tracker.scope });
   await workspaces.takeOver(await store.formerOwners.all());
   await store.formerOwners.clear();
@@ -207,6 +214,10 @@ function logIsolation(log: Logger, { kind, reason }: Containment, secrets: reado
   if (process.geteuid?.() === 0) {
     log.warn('running as root: agents are root too and can undo their isolation, better use an ordinary user');
   }
+}
+
+function logLimits(log: Logger, means: LimitMeans, settings: LimitSettings): void {
+  log.info({ detail: limitsText(settings, means, machineMemoryMb()) }, 'limits of runs');
 }
 
 /** The tools that agents may call. They run on the host. */

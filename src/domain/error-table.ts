@@ -261,6 +261,25 @@ export const RUN_ERRORS = {
     'Look for a hung disk or device. The slot is free when the process has ended.',
   ),
 
+  memory_exceeded: facts(
+    'issue',
+    false,
+    'The run failed after it had used all of its memory',
+    'Raise runtime.max_memory_mb, or make the work need less.',
+  ),
+  processes_exceeded: facts(
+    'issue',
+    false,
+    'The run failed after it had started all of its processes',
+    'Raise runtime.max_processes, or make the work start fewer.',
+  ),
+  workspace_too_large: facts(
+    'park',
+    false,
+    'The workspace of the run takes more disk space than workspace.max_mb',
+    'Clean it up and retry the issue, or raise workspace.max_mb.',
+  ),
+
   // Codex app-server
   codex_not_found: facts(
     'daemon',

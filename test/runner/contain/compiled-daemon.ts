@@ -14,6 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { LimitSettings, ReachedLimit } from '../../../runner/contain/process.js';
+import type { LimitMeans } from '../../../runner/contain/run-limits.js';
 import { type Bench, childScript, isRoot } from './workbench.js';
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -32,6 +34,10 @@ export interface DaemonOrder {
   readonly stay?: boolean;
   /** Runs the daemon as a user that has no mapping, for whom the kernel makes no namespaces. */
   readonly forbidden?: boolean;
+  /** Limits of the runs; each script is a run. */
+  readonly limits?: LimitSettings;
+  /** A folder of cgroup v2 that the daemon is started in. It must belong to the user. */
+  readonly group?: string;
 }
 
 /** An order for a daemon of this user on this bench; the bench is made theirs. */
@@ -50,7 +56,7 @@ export class CompiledRunner {
     const config = {
       extends: join(PROJECT, 'tsconfig.json'),
       compilerOptions: { rootDir: PROJECT, outDir: this.folder, typeRoots: [join(PROJECT, 'node_modules/@types')] },
-      files: ['detect-containment', 'spawn-contained', 'capture-output'].map((name) =>
+      files: ['detect-containment', 'spawn-contained', 'capture-output', 'run-limits'].map((name) =>
         join(PROJECT, `runner/contain/${name}.ts`),
       ),
       include: [],
@@ -58,7 +64,7 @@ export class CompiledRunner {
     writeFileSync(join(this.folder, 'tsconfig.json'), JSON.stringify(config));
     writeFileSync(join(this.folder, 'package.json'), '{"type":"module"}');
     execFileSync(process.execPath, [join(PROJECT, 'node_modules/typescript/bin/tsc'), '-p', this.folder]);
-    for (const name of ['init.sh', 'outer.sh'])
+    for (const name of ['init.sh', 'limits.sh', 'outer.sh'])
       copyFileSync(join(PROJECT, 'runner/contain', name), join(this.folder, 'runner/contain', name));
     for (const name of ['daemon.mjs', 'stubborn.sh']) copyFileSync(childScript(name), join(this.folder, name));
     this.#copyPackage('execa');
@@ -67,10 +73,12 @@ export class CompiledRunner {
   }
 
   daemon(user: User, order: DaemonOrder): ChildProcess {
-    const command = [this.#node(user), join(this.folder, 'daemon.mjs'), this.folder, JSON.stringify(order)];
+    const command = [this.node(user), join(this.folder, 'daemon.mjs'), this.folder, JSON.stringify(order)];
     const become = isRoot && user !== 'root' ? becomeNobody : [];
+    const enter =
+      order.group === undefined ? [] : ['bash', '-c', `echo $$ >'${order.group}/cgroup.procs'; exec "$@"`, 'enter'];
     const forbid = order.forbidden ? ['unshare', '--user', '--'] : [];
-    const [file = '', ...args] = [...become, ...forbid, ...command];
+    const [file = '', ...args] = [...enter, ...become, ...forbid, ...command];
     const env = { ...process.env, TRACKER_TOKEN: 'canary' };
     return spawn(file, args, { cwd: '/', env, stdio: ['ignore', 'pipe', 'inherit'] });
   }
@@ -79,7 +87,7 @@ export class CompiledRunner {
   async answers(
     user: User,
     order: DaemonOrder,
-  ): Promise<{ kind: string; reason: string; runs: readonly DaemonAnswer[] }> {
+  ): Promise<{ kind: string; reason: string; means?: LimitMeans; runs: readonly DaemonAnswer[] }> {
     const daemon = this.daemon(user, order);
     let text = '';
     daemon.stdout?.on('data', (chunk) => {
@@ -97,7 +105,8 @@ export class CompiledRunner {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  #node(user: User): string {
+  /** A Node.js that this user can run. */
+  node(user: User): string {
     if (!isRoot || user === 'root') return process.execPath;
     try {
       execFileSync('setpriv', [...becomeNobody.slice(1), process.execPath, '--version'], { cwd: '/', stdio: 'ignore' });
@@ -129,4 +138,6 @@ export interface DaemonAnswer {
   readonly stderr: string;
   readonly status: { readonly code: number | null; readonly signal: string | null };
   readonly stop: { readonly gone: boolean };
+  readonly reached?: ReachedLimit | null;
+  readonly warnings: readonly { readonly message: string }[];
 }

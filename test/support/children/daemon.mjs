@@ -1,6 +1,7 @@
 // A small daemon on the compiled runner, to be run as any user and killed.
-//   node daemon.mjs <folder of the compiled runner> <JSON: { isolation, marker, hide, cwd, scripts, stay }>
-// Prints the kind of containment, then one JSON line per script: its output, status and stop result. With `stay` it passes the output on and stays.
+//   node daemon.mjs <folder of the compiled runner> <JSON: { isolation, marker, hide, cwd, scripts, stay, limits }>
+// Prints the kind of containment, then one JSON line per script: its output, status, stop result and reached limit. With `stay` it passes the
+// output on and stays.
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -25,13 +26,18 @@ const clock = {
   },
 };
 
-const containment = await detectContainment({ isolation: order.isolation, hide: order.hide, clock }).catch((error) => {
+const detected = await detectContainment({ isolation: order.isolation, hide: order.hide, clock }).catch((error) => {
   console.log(JSON.stringify({ kind: error.code, reason: error.message }));
   process.exit(1);
 });
-console.log(JSON.stringify({ kind: containment.kind, reason: containment.reason }));
+const { RunLimits } = order.limits ? await load('run-limits.js') : {};
+const warnings = [];
+const limits = await RunLimits?.open(detected, (message, fields) => warnings.push({ message, ...fields }));
+const containment = limits ? { ...detected, limits, hide: [...(detected.hide ?? []), ...limits.hide] } : detected;
+console.log(JSON.stringify({ kind: containment.kind, reason: containment.reason, means: limits?.means }));
 const { dev, ino } = lstatSync(order.cwd);
 for (const [index, script] of order.scripts.entries()) {
+  await limits?.begin(`${order.marker}-${index}`, order.limits);
   const contained = await spawnContained(
     {
       marker: `${order.marker}-${index}`,
@@ -48,6 +54,8 @@ for (const [index, script] of order.scripts.entries()) {
     contained.stdout.pipe(process.stdout);
   } else {
     const captured = await captureOutput(contained, { maxBytes: 10_000, clock, drainMs: 200 });
-    console.log(JSON.stringify({ ...captured, stop: await contained.stop() }));
+    const stop = await contained.stop();
+    const reached = await limits?.end(`${order.marker}-${index}`);
+    console.log(JSON.stringify({ ...captured, stop, reached, warnings: warnings.splice(0) }));
   }
 }
