@@ -13,6 +13,7 @@ import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
 import { type PushAnswer, RunContext, type RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
 import { runPlan } from './steps/run-plan.js';
+import { watchDiskUse } from './workspace/disk-use.js';
 
 /** The share of a shutdown that agents and `after_run` may take. The rest is for ending hooks that do not stop. */
 const SHUTDOWN_SHARE = 0.7;
@@ -158,7 +159,16 @@ async function work(hooks: IssueHooks, context: RunContext): Promise<Outcome> {
   await hooks.run('before_run', { signal: run.signal });
   throwIfStopped(run.signal);
   await services.workspaces.verify(workspace);
-  return runPlan(context);
+  return runWatchedPlan(context);
+}
+
+/** A run whose workspace grows too large ends like one that fails: `after_run` saves its work. */
+async function runWatchedPlan(context: RunContext): Promise<Outcome> {
+  const watch = watchDiskUse(context, () => context.endSteps('workspace_too_large'));
+  const outcome = await runPlan(context);
+  const tooLarge = await watch.end();
+  const isOwnEnd = outcome.state === 'success' || outcome.error.code === 'unkillable';
+  return tooLarge === null || isOwnEnd ? outcome : failureOf(tooLarge, { meta: outcome.meta });
 }
 
 function hooksOf({ order, runId, workflow, services, workspace, tmpDir }: RunContext): IssueHooks {

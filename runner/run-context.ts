@@ -4,7 +4,7 @@ import type { StartOrder } from '../src/domain/effects.js';
 import type { Dispatch } from '../src/domain/events.js';
 import type { KnownSecrets } from '../src/domain/find-secrets.js';
 import type { Issue } from '../src/domain/issue.js';
-import type { Outcome } from '../src/domain/outcome.js';
+import type { AbortReason, Outcome } from '../src/domain/outcome.js';
 import type { HostTool, IssueLocks, Tracker } from '../src/domain/ports.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import type { Workflow } from '../src/domain/workflow.js';
@@ -132,8 +132,13 @@ export class RunContext {
   /** Processes of a step survive SIGKILL. The core parks the issue and forgets the run, so all other steps end and none begins. */
   reportUnkillable(stepId: string): void {
     this.stuckSteps.push(stepId);
-    this.#stepSignal.abort('sibling');
+    this.endSteps('sibling');
     this.services.dispatch({ type: 'run_unkillable', runId: this.runId });
+  }
+
+  /** All steps end, and no other begins. */
+  endSteps(reason: AbortReason): void {
+    this.#stepSignal.abort(reason);
   }
 
   /** Called once the steps are over. Never throws. */

@@ -48,7 +48,7 @@ export function failureOf(error: BatonError, extra: FailureExtra = {}): FailedOu
 }
 
 /** Why a step is aborted: its run must stop, or only the step. */
-export type AbortReason = StopReason | 'step_timeout' | 'sibling';
+export type AbortReason = StopReason | 'step_timeout' | 'workspace_too_large' | 'sibling';
 
 /** The outcome of a run or step that Baton ended. */
 export function cancelled(reason: AbortReason, extra: { readonly question?: Question } = {}): FailedOutcome {
@@ -81,6 +81,11 @@ const STOPPED: { readonly [reason in AbortReason]: Stopped } = {
   shutdown: { code: 'INTERRUPTED', message: 'the daemon shuts down' },
   // The step loop replaces this code by that of the step's kind.
   step_timeout: { code: 'turn_timeout', message: 'the step took longer than its time limit', state: 'timeout' },
+  workspace_too_large: {
+    code: 'workspace_too_large',
+    message: 'the workspace takes more disk space than workspace.max_mb',
+    state: 'failed',
+  },
   sibling: { code: 'CANCELLED_BY_ORCHESTRATOR', message: 'a parallel step decided the outcome' },
 };
 

@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -9,9 +9,10 @@ import { combineObservers } from '../../runner/run-observer.js';
 import { RunPool } from '../../runner/run-pool.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import type { StartOrder } from '../../src/domain/effects.js';
+import { scopeOf } from '../../src/domain/errors.js';
 import type { OrchestratorEvent } from '../../src/domain/events.js';
 import { secretPrints } from '../../src/domain/find-secrets.js';
-import { type Outcome, success } from '../../src/domain/outcome.js';
+import { cancelled, type Outcome, success } from '../../src/domain/outcome.js';
 import type { RunSignal } from '../../src/domain/run-signal.js';
 import { allExecutors } from '../support/all-executors.js';
 import { issue, workflow } from '../support/builders.js';
@@ -41,17 +42,19 @@ async function setUp() {
   const working: { emit(signal: RunSignal): void; finish(outcome: Outcome): void }[] = [];
   const saved: string[] = [];
   let onEvent = () => {};
+  const clock = new FakeClock();
   const deps: RunServices = {
-    clock: new FakeClock(),
-    containment: { kind: 'none', reason: 'a test', bash: 'bash', clock: new FakeClock() },
+    clock,
+    containment: { kind: 'none', reason: 'a test', bash: 'bash', clock },
     workspaces,
     tmpRoot,
     tracker: { issuesByIds: async () => ({ issues: [], unknown: [] }) },
     tools: () => [],
     executors: allExecutors(
-      (_, { emit }) =>
+      (_, { emit, signal }) =>
         new Promise((finish) => {
           working.push({ emit, finish });
+          signal.addEventListener('abort', () => finish(cancelled(signal.reason)));
           onEvent();
         }),
     ),
@@ -79,7 +82,7 @@ async function setUp() {
     }
   };
   const flow = workflow({ config: { workspace: { root } } });
-  return { pool: new RunPool(deps), flow, events, working, saved, until };
+  return { pool: new RunPool(deps), clock, root, flow, events, working, saved, until };
 }
 
 const exits = (events: readonly OrchestratorEvent[]) => events.filter((event) => event.type === 'run_exited');
@@ -146,4 +149,18 @@ test('a run that is stopped while it waits for the ceiling of the queue never be
     runId: 'r2',
     outcome: { state: 'cancelled', error: { code: 'CANCELLED_BY_ORCHESTRATOR' } },
   });
+});
+
+test('a run whose workspace grows too large ends with an error that parks its issue', async () => {
+  const { pool, clock, root, flow, events, working, until } = await setUp();
+  pool.start(order('r1'), workflow({ config: { ...flow.config, workspace: { root, maxMb: 1 } } }));
+  await until(() => working.length === 1);
+  await writeFile(join(root, 'A', 'data'), Buffer.alloc(2_000_000, 1));
+
+  clock.advance(60_000);
+  await until(() => exits(events).length === 1);
+
+  const error = { code: 'workspace_too_large', message: expect.stringContaining('workspace.max_mb is 1') };
+  expect(exits(events)).toMatchObject([{ outcome: { state: 'failed', error } }]);
+  expect(scopeOf('workspace_too_large')).toBe('park');
 });
