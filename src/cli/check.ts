@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { detectContainment } from '../../runner/contain/detect-containment.js';
 import type { Containment } from '../../runner/contain/process.js';
+import { findLimitMeans } from '../../runner/contain/run-limits.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createClock, type SystemClock } from '../clock.js';
 import { ERRORS } from '../domain/error-table.js';
@@ -128,7 +129,7 @@ async function inspectEnvironment(base: CheckContext, stateDir: string): Promise
   ]);
   const hooks = [...(await hookFindings(context, agent.shell)), ...(await notifyFindings(context))];
   const isolation = found.length > 0 ? found : await isolationFindings(context);
-  const posture = postureFindings(context);
+  const posture = postureFindings(context, await findLimitMeans(containment));
   const all = [
     riskFindings(context),
     steps,

@@ -1,14 +1,15 @@
 import { basename } from 'node:path';
 import type { Containment } from '../../../runner/contain/process.js';
+import { type LimitMeans, limitsText, machineMemoryMb } from '../../../runner/contain/run-limits.js';
 import { usesProfile } from '../../../runner/executors/codex/thread-config.js';
-import type { AgentConfig, Config } from '../../domain/config.js';
+import type { Config } from '../../domain/config.js';
 import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
 
 /** What agents can read, write, reach and spend with these settings on this machine, and who can start them: one line each. */
-export function postureFindings({ file, at, loaded, containment }: CheckContext): Finding[] {
+export function postureFindings({ file, at, loaded, containment }: CheckContext, means: LimitMeans): Finding[] {
   const { config, plan } = loaded.workflow;
   const report = reporter('Posture', file);
   const agents = agentsOf(plan, config);
@@ -16,7 +17,7 @@ export function postureFindings({ file, at, loaded, containment }: CheckContext)
     read: readable(agents, config, containment.kind),
     write: writable(agents),
     reach: reachable(agents, config),
-    spend: spendable(config.agent),
+    spend: spendable(config, means),
     start: starters(config.tracker),
   };
   const places = {
@@ -112,12 +113,16 @@ function withSteps({ unconfinedSteps }: Agents, agents: string, steps: string): 
   return `${agents}; ${unconfinedSteps.join(' and ')} steps: ${steps}`;
 }
 
-function spendable({ maxTokensPerIssue, maxTokensPerDay, maxConcurrentAgents }: AgentConfig): string {
+function spendable({ agent, runtime, workspace }: Config, means: LimitMeans): string {
+  const { maxTokensPerIssue, maxTokensPerDay, maxConcurrentAgents } = agent;
   const budget = (tokens: number | null, of: string) =>
     tokens === null ? [] : [`${formatTokens(tokens)} tokens ${of}`];
   const budgets = [...budget(maxTokensPerIssue, 'per issue'), ...budget(maxTokensPerDay, 'per day')];
-  const limit = budgets.length === 0 ? 'tokens without limit' : budgets.join(', ');
-  return `${limit}, ${counted(maxConcurrentAgents, 'agent')} at a time`;
+  const tokens = budgets.length === 0 ? 'tokens without limit' : budgets.join(', ');
+  const disk = workspace.maxMb === null ? 'any disk space' : `${workspace.maxMb} MB per workspace`;
+  const limits = limitsText(runtime, means, machineMemoryMb());
+  const hint = means.obstacle === null ? '' : '; an installed service limits each run by a control group';
+  return `${tokens}, ${counted(maxConcurrentAgents, 'agent')} at a time; ${disk}, ${limits}${hint}`;
 }
 
 /** Only members, on a forge, where everybody can write issues. */

@@ -1,21 +1,27 @@
 import { describe, expect, test } from 'vitest';
+import type { LimitMeans } from '../../../runner/contain/run-limits.js';
 import { postureFindings } from '../../../src/cli/check/posture.js';
 import { startFakeGithub } from '../../support/trackers/fake-github.js';
 import { contextFor, type Given } from './tracker-context.js';
 
-async function posture(given: Given = {}, isolation: 'pidns' | 'none' = 'pidns') {
+const GROUPED: LimitMeans = { controllers: ['pids', 'memory', 'cpu'], obstacle: null, countsPerCommand: true };
+
+async function posture(given: Given = {}, isolation: 'pidns' | 'none' = 'pidns', means = GROUPED) {
   const context = await contextFor(await startFakeGithub(), given);
-  const findings = postureFindings({ ...context, containment: { ...context.containment, kind: isolation } as never });
+  const findings = postureFindings(
+    { ...context, containment: { ...context.containment, kind: isolation } as never },
+    means,
+  );
   return Object.fromEntries(findings.map(({ code, message }) => [code.replace('posture_', ''), message]));
 }
 
 describe('the posture', () => {
   test('of the defaults is five lines', async () => {
-    expect(await posture()).toMatchInlineSnapshot(`
+    expect(await posture({ rest: 'runtime: { max_memory_mb: 1000 }\n' })).toMatchInlineSnapshot(`
       {
         "reach": "reach: no network; their model, their own issue",
         "read": "read: the system, toolchains, their own workspace and TMPDIR",
-        "spend": "spend: 10M tokens per issue, 10 agents at a time",
+        "spend": "spend: 10M tokens per issue, 10 agents at a time; 20480 MB per workspace, 4096 processes per run, 1000 MB of memory per run",
         "start": "start: members, on issues with the label go",
         "write": "write: their own workspace and TMPDIR",
       }
@@ -57,5 +63,10 @@ describe('the posture', () => {
     expect(reach).toMatch(/raw_tool.*web search.*docs/);
     expect(spend).toContain('without limit');
     expect(start).toContain('anyone');
+  });
+
+  test('says what is not limited without a control group, and how to have one', async () => {
+    const { spend } = await posture({}, 'pidns', { controllers: [], obstacle: 'no cgroup v2', countsPerCommand: true });
+    expect(spend).toMatch(/4096 processes per command, any memory \(no cgroup v2\).*service/);
   });
 });
