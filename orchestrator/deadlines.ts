@@ -1,8 +1,9 @@
 import type { Claim, LiveRun } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Draft } from './draft.js';
+import { isAboutPush, openPush } from './held-push.js';
 import { liftHold } from './holds.js';
-import { asksAboutPush, NOT_ASKING, progressAt } from './live-run.js';
+import { NOT_ASKING, progressAt } from './live-run.js';
 import { requestStop } from './run-end.js';
 import { enforceDayBudget, isDayBudgetAvailable } from './usage.js';
 
@@ -15,7 +16,7 @@ export function applyDeadlines(draft: Draft, now: Instant): void {
     if (claim.status.kind !== 'running') continue;
     const { run } = claim.live;
     if (!run || run.stop !== null || run.stage !== 'started') continue;
-    if (run.grace && run.grace.untilAwakeMs <= now.awakeMs && !asksAboutPush(claim.status.run))
+    if (run.grace && run.grace.untilAwakeMs <= now.awakeMs && !isAboutPush(claim.status.run))
       requestStop(draft, issueId, run.grace.reason, now);
     else if (isAnswerOverdue(run, now)) expireQuestions(draft, claim, run, now);
     else if (isStalled(run, now)) requestStop(draft, issueId, 'stalled', now);
@@ -33,7 +34,7 @@ function isAnswerOverdue(run: LiveRun, now: Instant): boolean {
 }
 
 function expireQuestions(draft: Draft, claim: Claim, run: LiveRun, now: Instant): void {
-  const isPush = claim.status.kind === 'running' && asksAboutPush(claim.status.run);
+  const isPush = claim.status.kind === 'running' && openPush(claim.status.run) !== null;
   if (run.limits.onInputTimeout === 'park' || isPush) return requestStop(draft, claim.issue.id, 'input_timeout', now);
   if (claim.status.kind !== 'running') return;
   const { runId, questions } = claim.status.run;

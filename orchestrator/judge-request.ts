@@ -5,6 +5,7 @@ import type { Acceptance, Refusal } from '../src/domain/reasons.js';
 import type { StopReason } from '../src/domain/run.js';
 import type { Question } from '../src/domain/run-signal.js';
 import { failedRules, hasBudget } from './eligibility.js';
+import { awaitsPush, hasMovedOn } from './held-push.js';
 import type { State } from './state.js';
 
 /** A person's request about one issue. `questionId: null` means the only open question. */
@@ -29,7 +30,7 @@ export function judgeRequest(state: State, issueId: string, request: IssueReques
     case 'stop':
       return claim ? judgeStop(claim) : judgeStopOfCandidate(state, issue);
     case 'retry':
-      return claim ? judgeRetry(claim) : judgeRetryOfCandidate(state, issue);
+      return claim ? judgeRetry(state, claim) : judgeRetryOfCandidate(state, issue);
     case 'message':
       return judgeMessage(issue, claim);
     case 'answer':
@@ -68,7 +69,8 @@ function judgeStopOfCandidate(state: State, issue: Issue): Verdict {
     : refuse({ code: 'not_startable', params: { identifier, failed: failedRules(issue, state) } });
 }
 
-function judgeRetry({ issue, status, live }: Claim): Verdict {
+function judgeRetry(state: State, claim: Claim): Verdict {
+  const { issue, status, live } = claim;
   const { identifier } = issue;
   switch (status.kind) {
     case 'running':
@@ -77,6 +79,8 @@ function judgeRetry({ issue, status, live }: Claim): Verdict {
       return accept({ code: 'due_now', params: { identifier, was_parked: false, drops_question: false } });
     case 'parked':
       if (status.run !== null) return refuseUnkillable(issue, status.run);
+      if (awaitsPush(claim) && hasMovedOn(standingOf(issue, state.config.tracker)))
+        return refuse({ code: 'retry_needs_answer', params: { identifier } });
       return accept({
         code: 'due_now',
         params: { identifier, was_parked: true, drops_question: status.question !== null },
@@ -145,9 +149,11 @@ function judgeAnswer(
     return refuse({ code: 'question_unknown', params: { identifier, question_id: questionId ?? '', open: ids } });
   if (question.isCut && !isDecline)
     return refuse({ code: 'question_cut', params: { identifier, question_id: question.id } });
+  const decided = isDecline ? 'declined' : 'accepted';
+  const push = question.heldPush === undefined ? null : decided;
   return claim.status.kind === 'parked'
-    ? accept({ code: 'resumes', params: { identifier, has_thread: claim.status.threadId !== null } }, question)
-    : accept({ code: 'answered', params: { identifier, open: open.length - 1 } }, question);
+    ? accept({ code: 'resumes', params: { identifier, push, has_thread: claim.status.threadId !== null } }, question)
+    : accept({ code: 'answered', params: { identifier, push, open: open.length - 1 } }, question);
 }
 
 /** The oldest first. */

@@ -33,11 +33,6 @@ export function interruptedRun({ requestedAfterExit, startedAtMs }: RunFacts, co
   return { ...live, phase: 'finishing', stop: requestedAfterExit === 'stop' ? 'operator' : 'shutdown' };
 }
 
-/** A push is held, and the run waits for a person. It is not stopped because its issue has moved. */
-export function asksAboutPush({ questions }: Pick<RunFacts, 'questions'>): boolean {
-  return questions.some(({ heldPush }) => heldPush !== undefined);
-}
-
 type Moment = Pick<Instant, 'awakeMs' | 'wallMs'>;
 
 export function progressAt(now: Moment): Pick<LiveRun, 'lastProgressAwakeMs' | 'lastProgressAtMs'> {

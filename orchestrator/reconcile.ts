@@ -6,7 +6,7 @@ import { continuationMs } from './backoff.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
 import { changeHash } from './hash.js';
-import { asksAboutPush } from './live-run.js';
+import { awaitsPush, hasMovedOn, isAboutPush } from './held-push.js';
 import { park, waitUntil } from './park-and-wait.js';
 import { removeWorkspace, requestStop } from './run-end.js';
 import { recordFinished } from './run-record.js';
@@ -23,6 +23,7 @@ export function reconcile(draft: Draft, issueId: string, found: Issue | null, se
   // The answer follows the old trust rule. The next answer follows the new one.
   if (standing === 'unroutable' && seq <= draft.state.poll.trustSeq) return;
   const claim = draft.putClaim(withIssue(known, found, seq));
+  if (hasMovedOn(standing) && awaitsPush(claim)) return;
   switch (claim.status.kind) {
     case 'running':
       return reconcileRun(draft, claim, claim.live.run, standing, now);
@@ -51,8 +52,8 @@ export function reconcileRun(
     return;
   }
   if (standing === 'gone') return requestStop(draft, claim.issue.id, standing, now);
-  // Agents move their issues before the work is pushed. The run may wait for the answer, and would lose its work without it.
-  if (claim.status.kind === 'running' && asksAboutPush(claim.status.run)) return;
+  // Agents move their issues before the work is pushed.
+  if (claim.status.kind === 'running' && isAboutPush(claim.status.run)) return;
   const ownMove = run.ownMove && stateKey(run.ownMove.state) === stateKey(claim.issue.state) ? run.ownMove : null;
   // An open tool call may be the mover. run-signals.ts checks again when it returns.
   if (ownMove === null && run.hostCalls === 0) return requestStop(draft, claim.issue.id, standing, now);

@@ -1,9 +1,11 @@
 import type { Claim } from '../src/domain/claim.js';
 import type { Instant } from '../src/domain/clock.js';
 import type { Config } from '../src/domain/config.js';
+import { standingOf } from '../src/domain/issue.js';
 import type { Answer } from '../src/domain/run-signal.js';
 import type { Draft } from './draft.js';
 import { hasBudget } from './eligibility.js';
+import { answeredPush, awaitsPush, hasMovedOn } from './held-push.js';
 import { liftHold, probeNow } from './holds.js';
 import { type IssueRequest, judgeRequest } from './judge-request.js';
 import { park, waitUntil } from './park-and-wait.js';
@@ -20,7 +22,10 @@ export function stopRequested(draft: Draft, issueId: string, now: Instant): void
   if (!isAccepted(draft, issueId, { kind: 'stop' })) return;
   const claim = draft.claim(issueId) ?? claimCandidate(draft, issueId);
   if (claim?.status.kind === 'running') requestStop(draft, issueId, 'operator', now);
-  else if (claim?.status.kind === 'waiting') park(draft, claim, 'stopped_by_operator', 'stopped by an operator', now);
+  else if (claim?.status.kind === 'waiting')
+    park(draft, claim, 'stopped_by_operator', 'stopped by an operator', now, {
+      question: answeredPush(claim.status.resume),
+    });
   else if (claim?.status.kind === 'parked')
     draft.putClaim({
       ...claim,
@@ -52,6 +57,9 @@ export function retryNow(draft: Draft, issueId: string, now: Instant): void {
       status: { ...claim.status, dueAtMs: now.wallMs, cause: 'operator', baseline: null },
     });
   } else if (claim?.status.kind === 'parked' && claim.status.run === null) {
+    const isOver = hasMovedOn(standingOf(claim.issue, draft.state.config.tracker));
+    // There is nothing to start, and the question about the push would be lost.
+    if (isOver && awaitsPush(claim)) return;
     unpark(draft, claim, claim.status.reason, 'operator', now);
   }
 }

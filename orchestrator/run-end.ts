@@ -8,8 +8,8 @@ import type { StopReason } from '../src/domain/run.js';
 import type { Question } from '../src/domain/run-signal.js';
 import { CONTINUATION_MS } from './backoff.js';
 import type { Draft } from './draft.js';
+import { hasMovedOn, openPush } from './held-push.js';
 import { probeSucceeded } from './holds.js';
-import { asksAboutPush } from './live-run.js';
 import { park, requeue, requeueInterrupted, waitUntil } from './park-and-wait.js';
 import { failRun } from './run-failed.js';
 import { recordFinished, recordRunEnd } from './run-record.js';
@@ -72,6 +72,12 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
     return;
   }
   const stop = claim.live.run?.stop ?? null;
+  const push = openPush(run);
+  if (push !== null && stop !== 'gone' && hasMovedOn(standingOf(claim.issue, draft.state.config.tracker)))
+    return park(draft, ended, 'input_required', 'the push of its work is not approved', now, {
+      question: push,
+      threadId: run.threadId,
+    });
   switch (stop) {
     case 'terminal':
       // The issue may have been reopened while its run was stopping.
@@ -95,7 +101,7 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
     case 'day_budget':
     case 'shutdown':
       if (!hasBegun) return requeue(draft, ended, run, now);
-      if (run.questions.length > 0 && (claim.live.run?.limits.onInputTimeout === 'park' || asksAboutPush(run)))
+      if (run.questions.length > 0 && (claim.live.run?.limits.onInputTimeout === 'park' || push !== null))
         return park(draft, ended, 'input_required', 'Baton ended while the agent waited for an answer', now, {
           question: run.questions[0] ?? null,
           threadId: run.threadId,

@@ -4,6 +4,7 @@ import { type ErrorCode, scopeOf } from '../src/domain/errors.js';
 import type { OutcomeError } from '../src/domain/outcome.js';
 import { backoffMs, FIRST_BACKOFF_MS } from './backoff.js';
 import type { Draft } from './draft.js';
+import { answeredPush } from './held-push.js';
 import { holdFor, probeInconclusive } from './holds.js';
 import { park, requeue, requeueInterrupted, waitUntil } from './park-and-wait.js';
 import { applyRateLimit } from './poll.js';
@@ -48,7 +49,11 @@ export function failRun(
   if (error.code === 'tracker_rate_limited') return waitForTracker(draft, claim, run, error, now);
   if (scope === 'park') {
     const reason = PARKED_BY[error.code] ?? 'configuration';
-    return park(draft, claim, reason, error.message, now, { question: error.question ?? null, threadId: run.threadId });
+    const push = error.code === 'push_declined' ? null : answeredPush(run.resume);
+    return park(draft, claim, reason, error.message, now, {
+      question: error.question ?? push,
+      threadId: run.threadId,
+    });
   }
   backOff(draft, { ...claim, failures: claim.failures + 1 }, run, error, now);
 }
@@ -83,6 +88,7 @@ function backOff(draft: Draft, claim: Claim, run: RunFacts, error: OutcomeError,
       'too_many_failures',
       `${failures} runs failed, the last with ${error.code}: ${error.message}`,
       now,
+      { question: answeredPush(run.resume) },
     );
   }
   const delayMs = backoffMs(failures, maxRetryBackoffMs, `${claim.issue.id}:${run.number}`);

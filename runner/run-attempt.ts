@@ -61,8 +61,8 @@ export async function runAttempt(run: ActiveRun, services: RunServices): Promise
 async function runInWorkspace(context: RunContext): Promise<Outcome> {
   const { run, runId, workflow, services, workspace } = context;
   const hooks = hooksOf(context);
+  if (context.pushAnswer !== null) return finishAnsweredPush(hooks, context, context.pushAnswer);
   if (workspace.createdNow) await populate(hooks, context);
-  else if (context.pushAnswer !== null) return finishAnsweredPush(hooks, context, context.pushAnswer);
 
   if (workflow.config.hooks.scripts.after_run !== null) await services.openRuns.afterRunDue(runId, workspace.key);
   let outcome: Outcome;
@@ -135,8 +135,14 @@ async function finishAnsweredPush(
   context: RunContext,
   { digest, isAccepted }: PushAnswer,
 ): Promise<Outcome> {
+  const { workspace, services } = context;
+  if (workspace.createdNow) await services.workspaces.abandon(workspace);
   if (!isAccepted) return failure('push_declined', 'a person declined the push of the work');
-  await context.services.openRuns.afterRunDue(context.runId, context.workspace.key);
+  if (workspace.createdNow) {
+    context.warn('the workspace is gone, so its held push cannot be carried out', { workspace: workspace.path });
+    return success(null);
+  }
+  await services.openRuns.afterRunDue(context.runId, context.workspace.key);
   return finish(hooks, context, success(null), digest);
 }
 

@@ -82,6 +82,7 @@ const SHARED_CODES: { readonly [reason in Refusal['code']]?: string } = {
   processes_outlive_kill: 'being_stopped',
   not_startable: 'not_running',
   nothing_to_retry: 'not_claimed',
+  retry_needs_answer: 'not_active',
   no_run: 'not_running',
   not_started_yet: 'not_running',
   agent_finished: 'not_running',

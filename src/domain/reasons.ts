@@ -144,6 +144,8 @@ export type RefusalParams = {
   readonly no_run: { readonly identifier: string };
   readonly not_started_yet: { readonly identifier: string };
   readonly agent_finished: { readonly identifier: string };
+  /** The issue has reached its end, and its push is held. */
+  readonly retry_needs_answer: { readonly identifier: string };
   readonly nothing_to_answer: { readonly identifier: string };
   readonly question_ambiguous: { readonly identifier: string; readonly open: readonly string[] };
   readonly question_cut: { readonly identifier: string; readonly question_id: string };
@@ -154,6 +156,9 @@ export type RefusalParams = {
   };
 };
 export type Refusal = Coded<RefusalParams>[keyof RefusalParams];
+
+/** Null when the question was not about a held push. */
+type PushDecision = 'accepted' | 'declined' | null;
 
 /** What comes of a request that is accepted. */
 export type AcceptanceParams = {
@@ -169,8 +174,8 @@ export type AcceptanceParams = {
   };
   readonly new_budget: { readonly identifier: string; readonly failed: readonly FailedRule[] };
   readonly probes_hold: { readonly identifier: string };
-  readonly answered: { readonly identifier: string; readonly open: number };
-  readonly resumes: { readonly identifier: string; readonly has_thread: boolean };
+  readonly answered: { readonly identifier: string; readonly push: PushDecision; readonly open: number };
+  readonly resumes: { readonly identifier: string; readonly push: PushDecision; readonly has_thread: boolean };
   readonly message_sent: { readonly identifier: string; readonly is_agent_running: boolean };
 };
 export type Acceptance = Coded<AcceptanceParams>[keyof AcceptanceParams];

@@ -41,6 +41,8 @@ const REFUSALS: { readonly [Code in keyof RefusalParams]: (params: RefusalParams
   not_started_yet: ({ identifier }) =>
     `The run of ${identifier} is about to start. Send the message again in a moment.`,
   agent_finished: ({ identifier }) => `The agent of ${identifier} has finished; only hooks are running. ${WRITE_IT}`,
+  retry_needs_answer: ({ identifier }) =>
+    `The push of ${identifier} waits for an answer: ${batonCommand('answer', identifier)}. To work on it again, move it to an active state.`,
   nothing_to_answer: ({ identifier }) => `${identifier} has no open question.`,
   question_ambiguous: ({ identifier, open }) =>
     `${identifier} has ${open.length} open questions. Name one: ${open.join(', ')}.`,
@@ -79,15 +81,23 @@ const ACCEPTANCES: { readonly [Code in keyof AcceptanceParams]: (params: Accepta
   new_budget: ({ identifier, failed }) =>
     `${identifier} has a new budget. ${failed.length === 0 ? seeExplain(identifier) : `It still does not start: ${reasons(failed)}.`}`,
   probes_hold: ({ identifier }) => `A run is tried now, despite the hold. ${seeExplain(identifier)}`,
-  answered: ({ identifier, open }) =>
-    `The agent of ${identifier} has your answer.${open === 0 ? '' : ` ${counted(open, 'more question')} ${open === 1 ? 'is' : 'are'} open.`}`,
-  resumes: ({ identifier, has_thread }) =>
-    has_thread
+  answered: ({ identifier, push, open }) =>
+    `${push === null ? `The agent of ${identifier} has your answer.` : pushText(identifier, push)}${open === 0 ? '' : ` ${counted(open, 'more question')} ${open === 1 ? 'is' : 'are'} open.`}`,
+  resumes: ({ identifier, push, has_thread }) => {
+    if (push !== null) return pushText(identifier, push);
+    return has_thread
       ? `${identifier} goes on with your answer, on the same thread.`
-      : `${identifier} is due now. Its thread is not known, so the agent starts from the beginning.`,
+      : `${identifier} is due now. Its thread is not known, so the agent starts from the beginning.`;
+  },
   message_sent: ({ identifier, is_agent_running }) =>
     `The agent of ${identifier} receives the message${is_agent_running ? '' : ' with its first prompt'}.`,
 };
+
+function pushText(identifier: string, push: 'accepted' | 'declined'): string {
+  return push === 'accepted'
+    ? `The work of ${identifier} is pushed now, without an agent.`
+    : `The work of ${identifier} is not pushed.`;
+}
 
 function untilFreed(identifier: string): string {
   return `until ${batonCommand('retry', identifier)} or a change of the issue`;

@@ -172,13 +172,18 @@ class World {
         return;
       case 15:
         return void (run && b % 4 === 0 && core.send({ type: 'run_unkillable', runId: run[0] }));
+      case 16: {
+        const answer = { kind: b % 2 === 0 ? 'accept' : 'decline' } as const;
+        return void core.send({ type: 'answer_given', issueId: id, questionId: `q${b % 3}`, answer });
+      }
       default:
         return void core.send({ type: 'run_exited', runId: `nobody-${a}`, outcome: success(null) });
     }
   }
 
   #signal(runId: string, b: number): void {
-    const question = { id: `q${b % 3}`, kind: 'approval', text: 'ok?', fields: [] } as const;
+    const about = b % 3 === 0 ? { heldPush: 'digest' } : {};
+    const question = { id: `q${b % 3}`, kind: 'approval', text: 'ok?', fields: [], ...about } as const;
     const signals = [
       { type: 'phase', phase: 'agent' },
       { type: 'progress', openItems: b % 2 },
@@ -240,7 +245,7 @@ class World {
   }
 }
 
-const history = fc.array(fc.tuple(fc.nat({ max: 16 }), fc.nat({ max: 4 }), fc.nat({ max: 500 })), {
+const history = fc.array(fc.tuple(fc.nat({ max: 17 }), fc.nat({ max: 4 }), fc.nat({ max: 500 })), {
   minLength: 20,
   maxLength: 150,
 });

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -12,9 +12,10 @@ const run = promisify(execFile);
 const SCRIPTS = join(DIST, 'hooks/scripts');
 
 /** A daemon whose only issue ends its run with a change of a CI file. */
-async function holding(agent = '') {
-  const setup: { remote?: string } = {};
+async function holding(agent = '', earlier: TestDaemon | null = null) {
+  const setup: { remote?: string } = earlier ? { remote: join(earlier.dir, 'remote.git') } : {};
   const daemon = await testDaemon({
+    ...(earlier ? { again: earlier.dir, tracker: earlier.tracker } : {}),
     env: { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
     settings: `codex: { command: "${agentCommand('obedient')}" }
 agent: { max_turns: 1${agent} }
@@ -27,7 +28,7 @@ hooks:
       setup.remote = await makeRemote(dir);
     },
   });
-  daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  if (!earlier) daemon.tracker.put({ id: '1', identifier: 'AB-1' });
   const pushed = async () => {
     const args = ['--git-dir', setup.remote ?? '', 'show', 'baton/AB-1:.github/workflows/ci.yml'];
     return run('git', args).then(
@@ -114,6 +115,47 @@ describe('SEC-32 a push that is held', () => {
     await exited(daemon);
 
     expect(await pushed()).toBe('CANARY\n');
+  });
+
+  test('of a finished issue waits for its answer over a restart, and its workspace goes after the push', async () => {
+    const timeout = ', input_timeout_ms: 1';
+    const first = await holding(timeout);
+    await first.daemon.until('parked', ({ claims }) => claims['1']?.status.kind === 'parked');
+    first.daemon.tracker.put({ id: '1', identifier: 'AB-1', state: 'Done' });
+    first.daemon.dispatch({ type: 'refresh_requested' });
+    await first.daemon.until('the poll', ({ claims }) => claims['1']?.issue.state === 'Done');
+    await first.daemon.stop();
+
+    const { daemon, pushed, turns } = await holding(timeout, first.daemon);
+    await daemon.until('a poll', ({ poll }) => poll.lastOkAtMs !== null);
+    expect(openQuestion(daemon)).toMatchObject({ text: expect.stringContaining('+CANARY') });
+    const before = await turns();
+    answer(daemon, { kind: 'accept' });
+    await exited(daemon);
+
+    expect(await pushed()).toBe('CANARY\n');
+    expect(await turns()).toBe(before);
+    await daemon.until('the end', ({ claims, removals }) => Object.keys({ ...claims, ...removals }).length === 0);
+    expect(existsSync(join(daemon.workspaces, 'AB-1'))).toBe(false);
+    expect(daemon.state.finished).toMatchObject([{ identifier: 'AB-1', isTerminal: true }]);
+  });
+
+  test('whose workspace is gone starts no agent', async () => {
+    const { daemon, pushed } = await holding(', input_timeout_ms: 1');
+    await daemon.until('parked', ({ claims }) => claims['1']?.status.kind === 'parked');
+    daemon.tracker.put({ id: '1', identifier: 'AB-1', state: 'Done' });
+    daemon.dispatch({ type: 'refresh_requested' });
+    await daemon.until('the poll', ({ claims }) => claims['1']?.issue.state === 'Done');
+    await rm(join(daemon.workspaces, 'AB-1'), { recursive: true });
+
+    answer(daemon, { kind: 'accept' });
+    await daemon.until('the end', ({ claims }) => claims['1'] === undefined);
+
+    expect(await pushed()).toBeNull();
+    expect(daemon.logLines.filter(({ msg }) => msg === 'turn began')).toHaveLength(1);
+    expect(daemon.logLines).toContainEqual(
+      expect.objectContaining({ msg: 'the workspace is gone, so its held push cannot be carried out' }),
+    );
   });
 });
 
