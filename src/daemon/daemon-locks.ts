@@ -1,11 +1,43 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { BOOKKEEPING_FOLDER } from '../../runner/workspace/workspace-path.js';
 import type { TrackerConfig } from '../domain/config.js';
+import { toBatonError } from '../domain/errors.js';
 import { labelKey } from '../domain/issue.js';
 import type { Tracker } from '../domain/ports.js';
+import { defaultLockDir } from '../state-dir.js';
 import { type LockHolder, type Locks, takeLocks } from '../store/instance-lock.js';
 
-/** The keys of what a daemon works on. No other daemon may work on it. */
-export function lockKeys(root: string, tracker: Pick<Tracker, 'scope'>, config: TrackerConfig): readonly string[] {
-  return [`the workspaces in ${root}`, issuesKey(tracker, config)];
+export interface DaemonLock {
+  /** Names something that only one daemon may work on. */
+  readonly key: string;
+  readonly dir: string;
+  /** In addition to another lock. Skipped where the folder cannot have locks. */
+  readonly isExtra?: true;
+}
+
+interface LockedWork {
+  readonly root: string;
+  readonly tracker: Pick<Tracker, 'scope'>;
+  readonly config: TrackerConfig;
+  readonly lockDir: string;
+  readonly homeDir: string;
+}
+
+/**
+ * The locks on what a daemon works on. A daemon with another `XDG_STATE_HOME` has another lock folder, so there are extra locks beside the
+ * workspaces and in the usual lock folder. These come first: all daemons take the locks that they share in the same order.
+ */
+export function workLocks({ root, tracker, config, lockDir, homeDir }: LockedWork): readonly DaemonLock[] {
+  const workspaces = `the workspaces in ${root}`;
+  const issues = issuesKey(tracker, config);
+  const usualDir = defaultLockDir({}, homeDir);
+  return [
+    { key: workspaces, dir: join(root, BOOKKEEPING_FOLDER, 'locks'), isExtra: true },
+    ...(usualDir === lockDir ? [] : [{ key: issues, dir: usualDir, isExtra: true } as const]),
+    { key: workspaces, dir: lockDir },
+    { key: issues, dir: lockDir },
+  ];
 }
 
 /** Two daemons may use one tracker when their labels or assignees differ. */
@@ -16,30 +48,58 @@ function issuesKey({ scope }: Pick<Tracker, 'scope'>, { requiredLabels, provider
 }
 
 /**
- * Locks of a daemon in one folder. They outlive the closing of its other resources, so that no other daemon comes in
+ * Locks of a daemon. They outlive the closing of its other resources, so that no other daemon comes in
  * between when it is opened again, and those of new settings are taken before the old ones are released.
  */
 export class DaemonLocks {
   readonly #held = new Map<string, Locks>();
 
   constructor(
-    private readonly dir: string,
     private readonly holder: LockHolder,
+    private readonly log: Logger,
   ) {}
 
   /** Takes those that are not held yet, all or none. Throws `already_running`. */
-  async take(keys: readonly string[]): Promise<void> {
-    const missing = keys.filter((key) => !this.#held.has(key));
-    if (missing.length === 0) return;
-    const locks = await takeLocks({ keys: missing, dir: this.dir, holder: this.holder });
-    for (const key of missing) this.#held.set(key, locks);
-  }
-
-  async keepOnly(keys: readonly string[]): Promise<void> {
-    for (const [key, locks] of this.#held) {
-      if (keys.includes(key)) continue;
-      this.#held.delete(key);
-      await locks.release([key]);
+  async take(locks: readonly DaemonLock[]): Promise<void> {
+    const taken: string[] = [];
+    try {
+      for (const lock of locks) {
+        const name = nameOf(lock);
+        if (this.#held.has(name)) continue;
+        const held = await this.#takeOne(lock);
+        if (held === null) continue;
+        this.#held.set(name, held);
+        taken.push(name);
+      }
+    } catch (error) {
+      for (const name of taken.reverse()) await this.#release(name);
+      throw error;
     }
   }
+
+  async keepOnly(locks: readonly DaemonLock[]): Promise<void> {
+    const kept = new Set(locks.map(nameOf));
+    for (const name of [...this.#held.keys()].reverse()) if (!kept.has(name)) await this.#release(name);
+  }
+
+  async #takeOne({ key, dir, isExtra }: DaemonLock): Promise<Locks | null> {
+    try {
+      return await takeLocks({ keys: [key], dir, holder: this.holder });
+    } catch (thrown) {
+      const { code, message } = toBatonError(thrown);
+      if (!isExtra || code === 'already_running') throw thrown;
+      this.log.warn({ detail: message }, 'a daemon with another XDG_STATE_HOME could not be noticed');
+      return null;
+    }
+  }
+
+  async #release(name: string): Promise<void> {
+    const held = this.#held.get(name);
+    this.#held.delete(name);
+    await held?.release();
+  }
+}
+
+function nameOf({ dir, key }: DaemonLock): string {
+  return `${dir}\0${key}`;
 }

@@ -36,7 +36,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 /** Opens all resources in order, starts the core, and closes everything in reverse when the core or a fault ends it. Throws `BatonError`. */
 async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Promise<Lifetime> {
-  const { stateLock, locks, refused, isReopened, onReopening } = lifetime;
+  const { locks, refused, isReopened, onReopening } = lifetime;
   const { env, log, redactor } = options;
   let loop: Loop | null = null;
   const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
@@ -52,7 +52,6 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
     clock,
     versions,
     dispatch,
-    stateLock,
     locks,
     isReopened,
     stack,
@@ -62,7 +61,7 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
   });
   const exit = new Exit(stack, log);
   try {
-    const { containment, lockedKeys: inUse } = resources;
+    const { containment, lockedWork: inUse } = resources;
     const reopening = new Reopening(options, { clock, locks, inUse, containment, dispatch, refused });
     stack.add('reopening', () => reopening.close());
     const { store, allowed } = resources;

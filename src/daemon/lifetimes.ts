@@ -35,9 +35,7 @@ interface Reopen {
 }
 
 export interface LifetimeLinks {
-  /** On the state directory. */
-  readonly stateLock: DaemonLocks;
-  /** On workspaces and issues. */
+  /** On the state, workspaces and issues. */
   readonly locks: DaemonLocks;
   /** The token of the page of the last lifetime, when this one serves it at the same address. */
   readonly httpToken: string | null;
@@ -59,16 +57,11 @@ export async function keepOpen(
   options: DaemonOptions,
   open: (options: DaemonOptions, links: LifetimeLinks) => Promise<Lifetime>,
 ): Promise<Daemon> {
-  const { log, lockDir, loaded, stateDir } = options;
+  const { log, loaded, stateDir } = options;
   const workflow = loaded.workflow.path;
   const holder = { pid: process.pid, since: new Date().toISOString(), workflow, stateDir: stateDir.path };
-  // The lock on the state lies in the state directory, where a daemon with another home finds it too.
-  const stateLock = new DaemonLocks(stateDir.path, holder);
-  const locks = new DaemonLocks(lockDir, holder);
-  const releaseLocks = async () => {
-    await locks.keepOnly([]);
-    await stateLock.keepOnly([]);
-  };
+  const locks = new DaemonLocks(holder, log);
+  const releaseLocks = () => locks.keepOnly([]);
   const events = new EarlyEvents();
   const onReopening = () => events.hold();
   let page: ServedPage | null = null;
@@ -84,7 +77,7 @@ export async function keepOpen(
     const mayLackPage = isReopened && (asked === lastPort || refused !== null);
     const opened = await open(
       { ...options, loaded: workflow, ...port },
-      { stateLock, locks, httpToken, mayLackPage, refused, isReopened, onReopening },
+      { locks, httpToken, mayLackPage, refused, isReopened, onReopening },
     );
     page = opened.page;
     lastPort = asked;

@@ -5,7 +5,7 @@ import type { Clock } from '../domain/clock.js';
 import { type BatonError, toBatonError } from '../domain/errors.js';
 import type { Dispatch } from '../domain/events.js';
 import type { LoadedWorkflow } from '../workflow/load-workflow.js';
-import { type DaemonLocks, lockKeys } from './daemon-locks.js';
+import { type DaemonLock, type DaemonLocks, workLocks } from './daemon-locks.js';
 import type { DaemonOptions } from './options.js';
 import { openTracker, prepareTracker } from './tracker.js';
 
@@ -21,8 +21,8 @@ export interface RefusedSettings {
 interface ReopeningLinks {
   readonly clock: Clock;
   readonly locks: DaemonLocks;
-  /** The keys of the locks on what is in use. */
-  readonly inUse: readonly string[];
+  /** The locks on what is in use. */
+  readonly inUse: readonly DaemonLock[];
   readonly containment: Containment;
   readonly dispatch: Dispatch;
   readonly refused: RefusedSettings | null;
@@ -101,7 +101,7 @@ async function checkSettings(
   links: ReopeningLinks,
   isWanted: () => boolean,
 ): Promise<void> {
-  const { log, homeDir, signal } = options;
+  const { log, homeDir, lockDir, signal } = options;
   const { clock, containment, locks, inUse } = links;
   const { config, dir } = loaded.workflow;
   if (config.runtime.isolation !== options.loaded.workflow.config.runtime.isolation)
@@ -109,10 +109,10 @@ async function checkSettings(
   const tracker = openTracker({ ...options, loaded }, { containment: async () => containment });
   try {
     const root = await openWorkspaceRoot({ root: config.workspace.root, workflowDir: dir, home: homeDir });
-    const keys = lockKeys(root, tracker, config.tracker);
+    const wanted = workLocks({ root, tracker, config: config.tracker, lockDir, homeDir });
     if (!isWanted()) return;
-    await locks.keepOnly([...inUse, ...keys]);
-    await locks.take(keys);
+    await locks.keepOnly([...inUse, ...wanted]);
+    await locks.take(wanted);
     await prepareTracker({ tracker, clock, log, signal });
   } finally {
     await tracker.close();

@@ -41,7 +41,7 @@ import { updateIssueTool } from '../tracker/update-issue.js';
 import { assertCodeFiles } from '../workflow/code-files.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
-import { type DaemonLocks, lockKeys } from './daemon-locks.js';
+import { type DaemonLock, type DaemonLocks, workLocks } from './daemon-locks.js';
 import { openHiddenFolders } from './hidden-folders.js';
 import { isolationFault, secretsInEnvironment } from './isolation.js';
 import { knownSecretsOf } from './known-secrets.js';
@@ -71,15 +71,14 @@ export interface DaemonResources {
   readonly capabilities: CapabilityManager;
   readonly openRuns: OpenRuns;
   readonly workspaces: Workspaces;
-  /** The keys of the locks on workspaces and issues. */
-  readonly lockedKeys: readonly string[];
+  /** The locks that the daemon holds. */
+  readonly lockedWork: readonly DaemonLock[];
 }
 
 interface ResourceLinks {
   readonly clock: SystemClock;
   readonly versions: WorkflowVersions;
   readonly dispatch: Dispatch;
-  readonly stateLock: DaemonLocks;
   readonly locks: DaemonLocks;
   readonly isReopened: boolean;
   /** Closes the resources. */
@@ -109,7 +108,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     workflowDir: workflow.dir,
     home: homeDir,
   });
-  const lockedKeys = await lock(options, tracker, root, links);
+  const lockedWork = await lock(options, tracker, root, links.locks);
   // From here on no other daemon uses these workspaces, this state or these issues.
   const folder = await makeDaemonFolder(join(stateDir.path, 'tmp-folder'));
   stack.add('temporary folder', async () => {
@@ -181,23 +180,24 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     .catch(({ message }: Error) => log.warn({ detail: message }, 'half-deleted workspaces could not be removed'));
   return {
     ...{ clock, store, allowed, durable, tracker, root, activity, tmpRoot: folder.path },
-    ...{ pool, containment, capabilities, openRuns, workspaces, lockedKeys },
+    ...{ pool, containment, capabilities, openRuns, workspaces, lockedWork },
   };
 }
 
 /** Takes the locks on the state, the workspaces and the issues. Throws `already_running`. */
 async function lock(
-  { loaded, stateDir }: DaemonOptions,
+  { loaded, stateDir, lockDir, homeDir }: DaemonOptions,
   tracker: Tracker,
   root: string,
-  { stateLock, locks }: Pick<ResourceLinks, 'stateLock' | 'locks'>,
-): Promise<readonly string[]> {
-  // It allows reaping processes.
-  await stateLock.take([stateKey(stateDir.path)]);
-  const issues = lockKeys(root, tracker, loaded.workflow.config.tracker);
-  await locks.take(issues);
-  await locks.keepOnly(issues);
-  return issues;
+  locks: DaemonLocks,
+): Promise<readonly DaemonLock[]> {
+  // The lock on the state allows reaping processes. It lies in the state directory, where a daemon with another home finds it too.
+  const state = { key: stateKey(stateDir.path), dir: stateDir.path };
+  const config = loaded.workflow.config.tracker;
+  const wanted = [state, ...workLocks({ root, tracker, config, lockDir, homeDir })];
+  await locks.take(wanted);
+  await locks.keepOnly(wanted);
+  return wanted;
 }
 
 /** Such a workspace would be hidden from its own runs. Throws `invalid_workspace_root`. */

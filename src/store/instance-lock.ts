@@ -40,8 +40,8 @@ const held = new Set<DatabaseSyncInstance>();
  * transaction on a file. The kernel ends it with its process, so that a dead holder never blocks. The empty lock files stay: after a
  * deletion two processes could hold "the same" lock.
  *
- * Locks separate the daemons of one user on one machine. They do not cover network file systems, containers that share a folder but
- * not its locks, and daemons with different lock folders.
+ * Locks separate the daemons of one user on one machine. They do not cover network file systems, and containers that share a folder but
+ * not its locks.
  */
 export async function takeLocks({ keys, dir, holder }: LockOptions): Promise<Locks> {
   await makeFolder(dir);
