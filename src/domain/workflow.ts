@@ -7,6 +7,8 @@ import type { Plan, PromptSource } from './steps/plan.js';
 export interface Workflow {
   readonly path: string;
   readonly dir: string;
+  /** The home of the user, with global executors and capabilities. */
+  readonly homeDir: string;
   /** SHA-256 of what was read, executor definitions and code files included: its identity. */
   readonly hash: string;
   readonly config: Config;
@@ -15,11 +17,11 @@ export interface Workflow {
   /** Names of the environment variables that hold secrets of tracker and services; they are kept from agents and hooks. */
   readonly secretNames: readonly string[];
   readonly warnings: readonly WorkflowProblem[];
-  /** The files of the project that it runs. Absent: they are not compared. */
+  /** The files of the project and of `~/.baton` that it runs. Absent: they are not compared. */
   readonly files?: CodeFiles;
 }
 
-/** SHA-256 by path, relative to the folder of WORKFLOW.md. */
+/** SHA-256 by path, relative to the folder of WORKFLOW.md or, with `~/`, to the home. */
 export interface CodeFiles {
   readonly [path: string]: string;
 }

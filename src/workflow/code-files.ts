@@ -9,19 +9,20 @@ import { allSteps } from '../domain/steps/plan.js';
 import type { CodeFiles, Workflow } from '../domain/workflow.js';
 
 /*
- * The files of the project that a workflow runs: its capabilities and their executors, and every file that a hook, a command or an
- * executor names. They are read from the project's folder when they run, so a branch that is checked out there replaces them.
+ * The files that a workflow runs: capabilities and their executors, and every file that a hook, a command or an executor names, in the
+ * project and in the folders of Baton in the home. They are read when they run, so a branch that is checked out in the project replaces
+ * them, and an agent without a sandbox can write those in the home.
  */
 
 const MAX_FILES = 50_000;
 const MAX_BYTES = 2 * 1024 * 1024 * 1024;
 
-type Source = Pick<Workflow, 'dir' | 'config' | 'plan'>;
+type Source = Pick<Workflow, 'dir' | 'homeDir' | 'config' | 'plan'>;
 
 /** What is started: hooks and the agent of a run, a notice, or the program of the tracker. */
 type Started = 'run' | 'notify' | 'tracker';
 
-/** SHA-256 by path, relative to the folder of WORKFLOW.md. Throws `workflow_not_allowed` when there are too many files to compare. */
+/** SHA-256 by path. Throws `workflow_not_allowed` when there are too many files to compare. */
 export async function readCodeFiles(workflow: Source): Promise<CodeFiles> {
   return { ...(await readNamedFiles(workflow, 'all')), ...(await readCapabilityFiles(workflow)) };
 }
@@ -49,25 +50,31 @@ export function hashWithFiles(hash: string, files: CodeFiles): string {
   return all.digest('hex');
 }
 
-const CAPABILITIES = ['.codebolt', '.baton'].map((name) => path.join(name, 'capabilities'));
+const FOLDERS = ['.codebolt', '.baton'];
+
+function homeFolders(homeDir: string): string[] {
+  return FOLDERS.map((name) => path.join(homeDir, name));
+}
 
 /** Only for a workflow whose steps use capabilities: for any other they are data of another tool. */
-async function readCapabilityFiles({ dir, plan }: Source): Promise<CodeFiles> {
+async function readCapabilityFiles({ dir, homeDir, plan }: Source): Promise<CodeFiles> {
   const usesCapabilities = [...allSteps(plan.steps)].some(
     (step) => step.shape === 'action' && step.action.kind === 'capability',
   );
   if (!usesCapabilities) return {};
-  const walk = new Walk(projectRoot(dir), dir);
-  for (const folder of CAPABILITIES) await walk.add(path.join(dir, folder), path.join(folder));
-  return walk.files;
+  const walks = [new Walk(projectRoot(dir), dir)];
+  if (path.resolve(homeDir) !== dir) walks.push(new Walk(homeDir, homeDir, '~'));
+  for (const walk of walks) for (const folder of FOLDERS) await walk.add(path.join(walk.dir, folder, 'capabilities'));
+  return Object.assign({}, ...walks.map(({ files }) => files));
 }
 
 /** Folders that are named are data, or too large to compare; they are skipped. */
 async function readNamedFiles(workflow: Source, which: Started | 'all'): Promise<CodeFiles> {
-  const { dir } = workflow;
-  const walk = new Walk(projectRoot(dir), dir);
-  for (const file of namedPaths(workflow, which)) await walk.addFile(file, path.relative(dir, file));
-  return walk.files;
+  const { dir, homeDir } = workflow;
+  const [project, home] = [new Walk(projectRoot(dir), dir), new Walk(homeDir, homeDir, '~')];
+  const isInHome = (file: string) => homeFolders(homeDir).some((folder) => isInside(folder, file));
+  for (const file of namedPaths(workflow, which)) await (isInHome(file) ? home : project).addFile(file);
+  return { ...home.files, ...project.files };
 }
 
 /** The repository that contains the folder, else the folder itself: a checkout changes nothing outside of it. */
@@ -82,12 +89,12 @@ function projectRoot(dir: string): string {
 const WORKFLOW_DIR = /\$(?:BATON_WORKFLOW_DIR\b|\{BATON_WORKFLOW_DIR\})["']?\/([^\s"'`;|&<>()$]+)/g;
 const WORD_BREAK = /[\s"'`;|&<>()=]+/;
 
-/** Absolute paths inside the repository that the settings name. Many of them do not exist: every word of a command is tried. */
-function namedPaths({ dir, config, plan }: Source, which: Started | 'all'): Set<string> {
-  const root = projectRoot(dir);
+/** Absolute paths inside the repository, or the folders of Baton in the home, that the settings name. Many of them do not exist: every word of a command is tried. */
+function namedPaths({ dir, homeDir, config, plan }: Source, which: Started | 'all'): Set<string> {
+  const roots = [projectRoot(dir), ...homeFolders(homeDir)];
   const found = new Set<string>();
   const add = (file: string) => {
-    if (isInside(root, file)) found.add(file);
+    if (roots.some((root) => isInside(root, file))) found.add(file);
   };
   const addText = (text: string) => {
     for (const [, rest = ''] of text.matchAll(WORKFLOW_DIR)) add(path.resolve(dir, rest));
@@ -105,7 +112,8 @@ function namedPaths({ dir, config, plan }: Source, which: Started | 'all'): Set<
   if (isStarted('tracker')) for (const text of textsIn(config.tracker.provider)) addTextFromHere(text);
   if (which !== 'all') return found;
   for (const { command, args, env, dir: from } of Object.values(plan.executors)) {
-    if (command.includes('/') && !command.startsWith('~/')) add(path.resolve(from, command));
+    if (command.startsWith('~/')) add(path.join(homeDir, command.slice(2)));
+    else if (command.includes('/')) add(path.resolve(from, command));
     for (const text of [...args, ...Object.values(env)]) addText(text);
   }
   return found;
@@ -131,11 +139,13 @@ class Walk {
 
   constructor(
     private readonly root: string,
-    private readonly dir: string,
+    /** Names in the result are relative to it, with `prefix`. */
+    readonly dir: string,
+    private readonly prefix = '',
   ) {}
 
   /** A file or a folder; `name` is its path in the result. */
-  async add(place: string, name: string): Promise<void> {
+  async add(place: string, name = this.#nameOf(place)): Promise<void> {
     const stats = await statOf(place);
     if (stats === null) return;
     this.#countOne(stats);
@@ -145,7 +155,7 @@ class Walk {
     else this.files[name] = await fingerprint(place, stats);
   }
 
-  async addFile(place: string, name: string): Promise<void> {
+  async addFile(place: string, name = this.#nameOf(place)): Promise<void> {
     const stats = await statOf(place);
     if (stats?.isFile()) {
       this.#countOne(stats);
@@ -182,7 +192,7 @@ class Walk {
   }
 
   #nameOf(target: string): string {
-    return path.relative(this.dir, target);
+    return path.join(this.prefix, path.relative(this.dir, target));
   }
 
   #countOne({ size }: BigIntStats): void {

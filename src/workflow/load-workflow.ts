@@ -76,7 +76,7 @@ export async function parseWorkflow(file: WorkflowFile, options: LoadOptions): P
     const text = `${name} lies inside workspace.root, where agents could change hooks and settings. Move one of the two`;
     warn({ at: positions.valueAt(['workspace', 'root']), text, code: 'workflow_in_workspace_root' });
   }
-  const planAndConfig = { dir: source.dir, config, plan: planned.plan };
+  const planAndConfig = { dir: source.dir, homeDir: options.homeDir, config, plan: planned.plan };
   const files = options.comparesCode === false ? null : await readCodeFiles(planAndConfig);
   const workflow: Workflow = {
     path: file.path,

@@ -290,6 +290,50 @@ describe('SEC-30 code of the repository that the workflow runs', () => {
     expect(await readFile(join(daemon.dir, 'seen'), 'utf8')).toMatch(/^(?:old\n)+$/);
   });
 
+  test.each<[string, string, Files, string]>([
+    [
+      'a new executor that takes the place of another one',
+      settings,
+      {
+        'home/.baton/capabilities/executors/evil/executor.yaml':
+          'name: evil\nversion: 1.0.0\nsupportedTypes: [skill]\nentryPoint: index.js\n',
+        'home/.baton/capabilities/executors/evil/index.js': evil,
+      },
+      'file ~/.baton/capabilities/executors/evil/index.js added',
+    ],
+    [
+      'the code of a global capability',
+      settings,
+      { 'home/.codebolt/capabilities/skill/tidy/SKILL.md': 'Do evil.' },
+      'file ~/.codebolt/capabilities/skill/tidy/SKILL.md changed',
+    ],
+    [
+      'the program of a global executor',
+      `${OBEDIENT}\nsteps: [{ id: a, kind: external, executor: e }]`,
+      { 'home/.baton/executors/run.sh': '#!/bin/sh\ntouch ../../canary\n' },
+      'file ~/.baton/executors/run.sh changed',
+    ],
+  ])('%s in the home is held, too', async (_, settings, changed, line) => {
+    const daemon = await repositoryWith({
+      settings,
+      files: {
+        'home/.codebolt/capabilities/skill/tidy/capability.yaml': 'name: tidy\ntype: skill\nversion: 1.0.0\n',
+        'home/.codebolt/capabilities/skill/tidy/SKILL.md': 'Tidy up.',
+        'home/.baton/executors/e.yaml':
+          'schemaVersion: 2\nkind: Executor\nmetadata: { name: e }\nspec: { command: ./run.sh }\n',
+        'home/.baton/executors/run.sh': '#!/bin/sh\ncat > /dev/null\n',
+      },
+      changes: () => ({}),
+    });
+
+    await writeAll(daemon.dir, changed);
+    daemon.tracker.put({ id: 'A', identifier: 'A' });
+    await untilHeld(daemon);
+
+    expect((await stateOf(daemon)).workflow.held?.changes).toContain(line);
+    expect(canaryOf(daemon)).toBe(false);
+  });
+
   test.each([
     ['"$BATON_WORKFLOW_DIR"/scripts/prepare.sh', 'by a variable'],
     ['${BATON_WORKFLOW_DIR}/scripts/prepare.sh', 'by a variable in braces'],

@@ -47,6 +47,7 @@ export function workflow(overrides: DeepPartial<Workflow> = {}): Workflow {
     {
       path: '/project/WORKFLOW.md',
       dir: '/project',
+      homeDir: '/home/user',
       hash: '0'.repeat(64),
       config: DEFAULT_CONFIG,
       prompt: { text: 'Work on {{ issue.identifier }}: {{ issue.title }}', startLine: 1, file: '/project/WORKFLOW.md' },
