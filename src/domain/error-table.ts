@@ -122,10 +122,10 @@ const SETUP_ERRORS = {
     'Choose a folder that only this user can write.',
   ),
   unsafe_identifier: facts(
-    'issue',
+    'park',
     false,
     'The identifier cannot name a workspace',
-    'Rename the issue in the tracker.',
+    'Rename the issue in the tracker, then retry it.',
   ),
   workspace_not_a_directory: facts(
     'issue',

@@ -217,14 +217,32 @@ describe('the whole daemon', () => {
 
     await daemon.until(
       'both failed',
-      (state) => state.claims['1']?.failures === 1 && state.claims['2']?.failures === 1,
+      (state) => state.claims['1']?.failures === 1 && state.claims['2']?.status.kind === 'parked',
     );
 
     const [folder] = (await readdir(daemon.workspaces)).filter((name) => name !== '.baton');
     expect(folder).toBe('.._.._x');
     expect(await readFile(join(daemon.workspaces, folder ?? '', 'title.txt'), 'utf8')).toBe(title);
     expect(await readdir(join(daemon.workspaces, folder ?? ''))).toEqual(['title.txt']);
-    expect(daemon.state.claims['2']?.status).toMatchObject({ error: { code: 'unsafe_identifier' } });
+    expect(daemon.state.claims['2']?.status).toMatchObject({ reason: 'configuration' });
+    expect(daemon.logLines).toContainEqual(
+      expect.objectContaining({ msg: 'run ended', issue_identifier: '..', code: 'unsafe_identifier' }),
+    );
+  });
+
+  test('the command in the log that restores saved work can be copied into a shell, whatever the identifier is', async () => {
+    const daemon = await testDaemon({
+      settings: `hooks: { before_run: 'git init -q && echo work > work.txt; exit 1' }`,
+    });
+    daemon.tracker.put({ id: '1', identifier: '$(touch pwned)' });
+    await daemon.until('the end of the run', (_, event) => event?.type === 'run_exited');
+    daemon.tracker.put({ id: '1', identifier: '$(touch pwned)', state: 'Done' });
+    daemon.dispatch({ type: 'refresh_requested' });
+    await daemon.until('the removal', (_, event) => event?.type === 'workspace_removed');
+
+    expect(daemon.logLines).toContainEqual(
+      expect.objectContaining({ detail: "baton recover '$(touch pwned)' brings it back" }),
+    );
   });
 
   test('SEC-11 a NUL or a huge value in the environment fails the attempt, and the daemon continues', async () => {
