@@ -26,7 +26,7 @@ export async function openWorkspaceRoot(request: RootRequest): Promise<string> {
     await refuseUnusable(root, real);
     return real;
   } catch (error) {
-    throw error instanceof BatonError ? error : refusal(root, reasonOf(error), error);
+    throw error instanceof BatonError ? error : refusal(root, await reasonOf(root, error), error);
   }
 }
 
@@ -42,7 +42,7 @@ export async function checkWorkspaceRoot(request: RootRequest): Promise<string> 
     else throw refusal(root, 'has a file in its path');
     return real;
   } catch (error) {
-    throw error instanceof BatonError ? error : refusal(root, reasonOf(error), error);
+    throw error instanceof BatonError ? error : refusal(root, await reasonOf(root, error), error);
   }
 }
 
@@ -103,11 +103,13 @@ function refusal(root: string, reason: string, cause?: unknown): BatonError {
   );
 }
 
-function reasonOf(error: unknown): string {
+async function reasonOf(root: string, error: unknown): Promise<string> {
   switch (codeOf(error)) {
     case 'EACCES':
-    case 'EPERM':
-      return 'cannot be written by this user';
+    case 'EPERM': {
+      const closed = await closedFolder(dirname(root));
+      return closed === null ? 'cannot be written by this user' : `lies in ${closed}, which this user cannot enter`;
+    }
     case 'EROFS':
       return 'is on a read-only disk';
     case 'ENOTDIR':
@@ -118,6 +120,16 @@ function reasonOf(error: unknown): string {
     default:
       return `cannot be used (${error instanceof Error ? error.message : String(error)})`;
   }
+}
+
+/** The highest folder of a path that this user may not enter. Returns null when there is none. */
+async function closedFolder(path: string): Promise<string | null> {
+  const above = dirname(path) === path ? null : await closedFolder(dirname(path));
+  if (above !== null) return above;
+  return stat(`${path}/.`).then(
+    () => null,
+    (error) => (codeOf(error) === 'EACCES' ? path : null),
+  );
 }
 
 function codeOf(error: unknown): string | undefined {

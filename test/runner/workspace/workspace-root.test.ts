@@ -125,6 +125,17 @@ describe('SEC-6 openWorkspaceRoot', () => {
     });
   });
 
+  test('names the folder in the path that this user cannot enter', async () => {
+    const { base, open } = await places();
+
+    await asOrdinaryUser(base, async () => {
+      await mkdir(join(base, 'closed'), { mode: 0o600 });
+      await expect(open(join(base, 'closed/in/ws'))).rejects.toThrow(
+        refused(`lies in ${join(base, 'closed')}, which this user cannot enter`),
+      );
+    });
+  });
+
   test('every refusal has advice', async () => {
     const { home, open } = await places();
 
