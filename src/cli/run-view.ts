@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { abortsOnFailure } from '../../hooks/run-hook.js';
 import { failedRules } from '../../orchestrator/eligibility.js';
+import { awaitsPush } from '../../orchestrator/held-push.js';
 import { onceResults, skippedIssues } from '../../orchestrator/once.js';
 import type { OnceResult, State } from '../../orchestrator/state.js';
 import type { RunObserver, StepEnd, StepStart } from '../../runner/run-observer.js';
@@ -14,7 +15,7 @@ import type { RuntimeEvent } from '../domain/run-signal.js';
 import type { Redactor } from '../logging/redact.js';
 import { formatRuntime } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
-import { line } from '../text/phrases.js';
+import { batonCommand, line } from '../text/phrases.js';
 import { ruleWhy, startObstacle } from '../text/rules.js';
 import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
 import { wrapIndented } from '../text/terminal-text.js';
@@ -30,6 +31,8 @@ export const INDENT = ' '.repeat(11);
 
 /** Prints the progress of runs for a person at a terminal, a line at a time. */
 export class RunPrinter implements Partial<RunObserver> {
+  /** Issues whose last `after_run` failed. */
+  readonly unpushed = new Set<string>();
   readonly #runs = new Map<string, PrintedRun>();
 
   constructor(
@@ -51,6 +54,7 @@ export class RunPrinter implements Partial<RunObserver> {
 
   /** A hook that aborts its run is printed with the end of the run. */
   hookEnded({ identifier, hook, outcome, message }: Parameters<RunObserver['hookEnded']>[0]): void {
+    if (hook === 'after_run') this.unpushed[outcome === 'ok' ? 'delete' : 'add'](identifier);
     if (outcome === 'ok' || abortsOnFailure(hook)) return;
     this.#print(identifier, `  ${message === null ? `hook ${hook}: ${outcome}` : message}`);
   }
@@ -79,7 +83,9 @@ export class RunPrinter implements Partial<RunObserver> {
     const run = this.#runs.get(runId);
     if (!run) return;
     const runtime = formatRuntime(performance.now() - run.startedAtMs);
-    this.#print(run.identifier, `${markOf(outcome)} ${describeOutcome(outcome)}, ${runtime}`);
+    const isUnpushed = outcome.state === 'success' && this.unpushed.has(run.identifier);
+    const text = `${describeOutcome(outcome)}, ${runtime}${isUnpushed ? `, but ${UNPUSHED}` : ''}`;
+    this.#print(run.identifier, `${isUnpushed ? '✗' : markOf(outcome)} ${text}`);
   }
 
   /** Prints why an issue was parked, or when it is retried. */
@@ -112,11 +118,13 @@ function markOf(outcome: Outcome): string {
   return outcome.state === 'cancelled' ? '■' : '✗';
 }
 
-/** The results of `--once` and `--issue`, and why issues were not started. */
-export function formatSummary(state: State, now: Instant): string {
+const UNPUSHED = 'after_run failed, so its work may not be pushed';
+
+/** The results of `--once` and `--issue`, and why issues were not started. `unpushed`: identifiers of issues whose `after_run` failed. */
+export function formatSummary(state: State, now: Instant, unpushed: ReadonlySet<string> = new Set()): string {
   const { once } = state;
   if (once === null) return '';
-  const results = onceResults(state);
+  const results = onceResults(state).map((result) => ({ ...result, push: pushText(result, state, unpushed) }));
   const lines = [headline(results, once.only), ...results.map(resultLine)];
   const beforeShutdown = { ...state, shutdown: null };
   const failed = obstacleToAll(beforeShutdown, now);
@@ -131,14 +139,29 @@ export function formatSummary(state: State, now: Instant): string {
   return `${lines.map((text) => neutralise(text.replace(/\s*\n\s*/g, ' '))).join('\n')}\n`;
 }
 
-function headline(results: readonly OnceResult[], only: string | null): string {
+interface ShownResult extends OnceResult {
+  /** Why the work of a good run is not pushed. */
+  readonly push: string | null;
+}
+
+function pushText({ identifier, ok }: OnceResult, { claims }: State, unpushed: ReadonlySet<string>): string | null {
+  if (!ok) return null;
+  const claim = Object.values(claims).find(({ issue }) => issue.identifier === identifier);
+  if (claim && awaitsPush(claim)) return `its push waits for an answer: ${batonCommand('answer', identifier)}`;
+  return unpushed.has(identifier) ? UNPUSHED : null;
+}
+
+function headline(results: readonly ShownResult[], only: string | null): string {
   if (results.length === 0) return only === null ? 'Nothing was started.' : `${only} was not started.`;
   const failed = results.filter(({ ok }) => !ok).length;
   const runs = results.length === 1 ? '1 run' : `${results.length} runs`;
-  return `${runs}, ${failed === 0 ? 'no failures' : `${failed} failed`}.`;
+  const unpushed = results.filter(({ push }) => push !== null).length;
+  const rest = unpushed === 0 ? '' : `, ${unpushed} not pushed`;
+  return `${runs}, ${failed === 0 ? 'no failures' : `${failed} failed`}${rest}.`;
 }
 
-function resultLine({ identifier, ok, code, message }: OnceResult): string {
+function resultLine({ identifier, ok, code, message, push }: ShownResult): string {
+  if (push !== null) return `  ✗ ${identifier}  ${push}`;
   return ok ? `  ✓ ${identifier}` : `  ✗ ${identifier}  ${code}: ${message}`;
 }
 

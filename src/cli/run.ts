@@ -63,7 +63,9 @@ export async function run(options: RunOptions, io: Io): Promise<number> {
   const code = await daemon.exited;
   if (!isBounded) return code;
   const clock = createClock();
-  io.stdout.write(wrapIndented(redactor.mask(formatSummary(daemon.state, clock.now())), io.stdout.columns, INDENT));
+  io.stdout.write(
+    wrapIndented(redactor.mask(formatSummary(daemon.state, clock.now(), printer?.unpushed)), io.stdout.columns, INDENT),
+  );
   clock.close();
   return code === 0 ? onceExitCode(daemon.state) : code;
 }

@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { formatSummary, RunPrinter } from '../../src/cli/run-view.js';
-import { failure } from '../../src/domain/outcome.js';
+import { failure, success } from '../../src/domain/outcome.js';
 import { createRedactor } from '../../src/logging/redact.js';
 import { issue } from '../support/builders.js';
-import { Core } from '../support/core.js';
+import { Core, starts } from '../support/core.js';
 
 function once(core: Core, only: string | null = null): Core {
   core.send({ type: 'started', leftovers: [], once: { only } });
@@ -45,6 +45,47 @@ test('a spent quota is reported once for all issues that wait for it', () => {
 
   expect(formatSummary(core.state, core.now)).toMatch(
     /^Nothing was started\.\nReason: the tracker limits our requests until .*\n {2}– A {2}not started: see above\n$/,
+  );
+});
+
+test('a run whose after_run failed is not shown as done', () => {
+  const written: string[] = [];
+  const out = new Writable({ write: (chunk, _encoding, done) => done(void written.push(String(chunk))) });
+  const printer = new RunPrinter(out, createRedactor());
+  const core = once(new Core().put('A'));
+  core.answerPoll();
+  const [order] = starts(core.effects);
+  if (!order) throw new Error('no run');
+  const report = { runId: order.runId, issueId: 'A', identifier: 'A', durationMs: 1, stdout: '', stderr: '' };
+  const hook = {
+    ...report,
+    hook: 'after_run',
+    outcome: 'failed',
+    message: 'git was refused',
+    truncated: false,
+  } as const;
+
+  printer.runBegan(order);
+  printer.hookEnded(hook);
+  printer.runEnded(order.runId, success(null));
+  core.exit('A');
+  const summary = formatSummary(core.state, core.now, printer.unpushed);
+  printer.hookEnded({ ...hook, outcome: 'ok', message: null });
+
+  expect(written.at(-1)).toMatch(/^A +✗ finished.*, but after_run failed, so its work may not be pushed\n$/);
+  expect(summary).toBe('1 run, no failures, 1 not pushed.\n  ✗ A  after_run failed, so its work may not be pushed\n');
+  expect(formatSummary(core.state, core.now, printer.unpushed)).toBe('1 run, no failures.\n  ✓ A\n');
+});
+
+test('a run whose push waits for an answer is not shown as done', () => {
+  const core = once(new Core().put('A'));
+  core.answerPoll();
+  core.signal('A', { type: 'asked', question: { id: 'q', kind: 'approval', text: '', fields: [], heldPush: 'd' } });
+  core.advance(core.state.config.agent.inputTimeoutMs);
+  core.exit('A');
+
+  expect(formatSummary(core.state, core.now)).toContain(
+    '1 run, no failures, 1 not pushed.\n  ✗ A  its push waits for an answer: `baton answer A`\n',
   );
 });
 
