@@ -11,6 +11,7 @@ interface LogListener {
 }
 
 const MAX_CHANGES = 50;
+const MAX_WARNINGS = 50;
 
 /**
  * Turns each notification of the agent into an event, and remembers what the run needs later: token totals, rate limits, open items,
@@ -25,6 +26,7 @@ export class MessageLog {
   lastMessage = '';
   readonly #items = new OpenItems();
   readonly #changes = new Map<string, readonly unknown[]>();
+  readonly #warnings = new Set<string>();
   #ignored = 0;
 
   constructor(
@@ -43,6 +45,7 @@ export class MessageLog {
       this.#readUsage(method, params);
       return;
     }
+    if (this.#isRepeatedWarning(method, params)) return;
     this.reporter.event('notification', { method, data: params });
     this.#remember(method, params);
   }
@@ -59,6 +62,14 @@ export class MessageLog {
 
   changesOf(itemId: unknown): readonly unknown[] {
     return typeof itemId === 'string' ? (this.#changes.get(itemId) ?? []) : [];
+  }
+
+  /** Codex repeats some warnings in each turn, such as the one about a model that it does not know. */
+  #isRepeatedWarning(method: string, { message }: Fields): boolean {
+    if (method !== NOTICES.warning || typeof message !== 'string') return false;
+    if (this.#warnings.has(message)) return true;
+    if (this.#warnings.size < MAX_WARNINGS) this.#warnings.add(message);
+    return false;
   }
 
   #readUsage(method: string, params: Fields): void {

@@ -34,6 +34,7 @@ export const NOTICES = {
   itemStarted: 'item/started',
   itemCompleted: 'item/completed',
   error: 'error',
+  warning: 'warning',
   requestResolved: 'serverRequest/resolved',
   tokenUsage: 'thread/tokenUsage/updated',
   diff: 'turn/diff/updated',

@@ -16,6 +16,7 @@ serve({
     await raw('{"method":"$/cancelRequest"}\n{"method":"$/setTrace","params":5}\n');
     agent.reply({ id: 4711 }, {});
     agent.beginTurn(message);
+    for (const text of ['one', 'two', 'one']) agent.notify('warning', { message: text });
     agent.reply(message, { turn: { id: 'turn-again' } });
     const said = {
       method: 'item/completed',

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
 import { MAX_LINE_BYTES } from '../../../../runner/executors/read-lines.js';
 import { RUNTIME_EVENT_TYPES } from '../../../../src/domain/run-signal.js';
+import { issue } from '../../../support/builders.js';
 import { agent, failureOf, lastMessage, run, start } from './harness.js';
 
 test('S2-54 SEC-14 SEC-16 SEC-19 garbage, unexpected ids, deep nesting and invalid UTF-8 produce one event each, and the turn completes', async () => {
@@ -20,6 +21,13 @@ test('S2-54 SEC-14 SEC-16 SEC-19 garbage, unexpected ids, deep nesting and inval
   ]);
   expect(events('other_message').map((event) => event.data?.ignored)).toEqual([1, 2]);
   expect('polluted' in {}).toBe(false);
+});
+
+test('a warning that the agent repeats is reported once per run', async () => {
+  const { events } = await run({ command: agent('noisy'), refreshes: [issue(), null] });
+
+  const warnings = events('notification').filter(({ method }) => method === 'warning');
+  expect(warnings.map(({ data }) => data?.message)).toEqual(['one', 'two']);
 });
 
 test('SEC-16 a late reply is ignored and counted', async () => {
