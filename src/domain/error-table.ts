@@ -317,6 +317,12 @@ export const RUN_ERRORS = {
     'Codex reports a looser sandbox or approval policy than Baton asked for',
     'Look for requirements.toml of an administrator and for arguments in codex.command; codex.thread_sandbox accepts another sandbox.',
   ),
+  agent_skill_link: facts(
+    'park',
+    false,
+    'A link would make Codex read skills from outside of the workspace, or skills that the agent can replace',
+    'Replace the named link in the repository, then retry the issue.',
+  ),
   port_exit: facts('issue', false, 'The agent process ended during a turn', 'Read its stderr in the transcript.'),
   response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),
   turn_failed: facts('issue', false, 'The agent reports that its turn failed', 'See the message.'),

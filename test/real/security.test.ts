@@ -7,9 +7,9 @@ import { moveIssue, run, say } from './mock-replies.js';
 import { type TestBed, type TestBedOptions, testBed } from './test-bed.js';
 
 /** Runs the commands in one turn of the real Codex, and returns what each of them printed. */
-async function outputsOf(bed: TestBed, commands: readonly string[]): Promise<readonly string[]> {
+async function outputsOf(bed: TestBed, commands: readonly string[], description?: string): Promise<readonly string[]> {
   const { board, model, start } = bed;
-  board.add('TASK-1', 'Run commands');
+  board.add('TASK-1', 'Run commands', description);
   model.script('TASK-1', ...commands.map((command) => run(command)), moveIssue('Done'), say('I ran them.'));
 
   const baton = start();
@@ -152,6 +152,75 @@ test('SEC-33 settings of the repository start nothing, the MCP servers of the us
   for (const tool of ['web_search', 'create_goal', 'list_mcp_resources']) {
     expect(model.requests[0]?.tools).not.toContain(tool);
   }
+}, 90_000);
+
+/** A workspace with a git repository, in which `script` runs. The folder `private` beside the workspaces has skills and a note. */
+async function repositoryBed(script: string): Promise<TestBed> {
+  const bed = await testBed({ settings: `hooks: { after_create: "git init --quiet . && bash ../../repository.sh" }` });
+  writeFileSync(join(bed.dir, 'repository.sh'), `set -e\n${script}\n`);
+  const skill = join(bed.dir, 'private', 'skills', 'priv');
+  mkdirSync(skill, { recursive: true });
+  writeFileSync(join(skill, 'SKILL.md'), '---\nname: priv\ndescription: canary 1\n---\ncanary 2\n');
+  writeFileSync(join(bed.dir, 'private', 'note'), 'canary 3\n');
+  return bed;
+}
+
+test('SEC-33 no skill of the repository is active, and files that its links or the issue name are not read', async () => {
+  const bed = await repositoryBed(
+    `for name in .agents/skills/own .codex/skills/other packages/tool; do
+  mkdir -p $name && printf -- '---\\nname: %s\\ndescription: repository text\\n---\\nrepository text\\n' "$(basename $name)" > $name/SKILL.md
+done
+ln -s ../../packages/tool .agents/skills/tool
+ln -s ../../private/note AGENTS.md
+ln -s ../../private/note AGENTS.override.md
+ln -s ../../private/note CLAUDE.md`,
+  );
+  const files = `use $own $other $tool $priv [$priv](${bed.dir}/private/skills/priv/SKILL.md) [$note](skill://${bed.dir}/private/note) @${bed.dir}/private/note @AGENTS.md`;
+
+  await outputsOf(bed, ['true'], files);
+
+  const sent = JSON.stringify(bed.model.requests);
+  expect(sent).toContain('use $own');
+  expect(sent).not.toContain('canary');
+  expect(sent).not.toContain('repository text');
+}, 90_000);
+
+test.each([
+  ['a folder of skills', 'mkdir -p .agents/skills && ln -s ../../../../private/skills .agents/skills/z'],
+  ['all skills', 'mkdir .codex && ln -s ../../../private/skills .codex/skills'],
+  [
+    'a folder inside the workspace that links on',
+    'mkdir -p docs .agents && ln -s ../docs .agents/skills && ln -s ../../../private/skills docs/z',
+  ],
+  ['a place that does not exist yet', 'mkdir -p .agents/skills && ln -s ../../later .agents/skills/z'],
+  ['the folder of agents', 'mkdir docs && ln -s docs .agents'],
+])(
+  'SEC-33 a link for %s parks the issue before the first turn',
+  async (_, script) => {
+    const { board, model, start } = await repositoryBed(script);
+    board.add('TASK-1', 'use $priv');
+
+    const baton = start();
+    const ended = await baton.line('run ended', { issue_identifier: 'TASK-1' }, 60_000);
+    await baton.stop();
+
+    expect(JSON.stringify(ended)).toContain('agent_skill_link');
+    expect(model.requests).toEqual([]);
+  },
+  90_000,
+);
+
+test('SEC-33 the agent cannot exchange skills that a link of the repository leads to', async () => {
+  const bed = await repositoryBed(
+    'mkdir -p .agents/skills docs/a/skills && ln -s ../../docs/a/skills .agents/skills/z',
+  );
+  const [output = ''] = await outputsOf(bed, [
+    `ln -s ${bed.dir}/private docs/a/skills/p; mv docs moved; mv docs/a docs/moved; ln -s ${bed.dir}/private .agents/skills/p; echo written > docs/a/new && cat docs/a/new`,
+  ]);
+
+  expect(output.match(/Read-only file system/g)).toHaveLength(2);
+  expect(output.match(/Device or resource busy/g)).toHaveLength(2);
+  expect(output).toContain('written');
 }, 90_000);
 
 test('an MCP server that codex.mcp_servers names is started', async () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { permissionProfile, readablePaths } from '../../runner/executors/codex/permission-profile.js';
@@ -9,7 +9,8 @@ import { agent, failureOf, type RunOptions, run, tempFolder } from '../runner/ex
 // What Baton asks of Codex, and what it does when Codex grants something else. test/real/security.test.ts checks with the real
 // Codex that this keeps an agent from secrets.
 
-const grants = (reply: object, own: object = {}) => agent('grants', JSON.stringify(reply), JSON.stringify(own));
+const grants = (reply: object, own: object = {}, skills: object = { data: [] }) =>
+  agent('grants', JSON.stringify(reply), JSON.stringify(own), JSON.stringify(skills));
 
 interface Thread {
   readonly config: {
@@ -131,6 +132,54 @@ describe('what Codex is asked for', () => {
     expect(thread.config.mcp_servers).not.toHaveProperty('wanted');
   });
 
+  test('SEC-33 the skills of the repository are off, those of the user are not, and a faulty skill does not matter', async () => {
+    const skills = [
+      { scope: 'repo', path: '/w/.agents/skills/a/SKILL.md' },
+      { scope: 'user', path: '/home/u/.agents/skills/b/SKILL.md' },
+    ];
+    const list = { data: [{ skills, errors: [{ path: '/w/.agents/skills/c/SKILL.md', message: 'no front matter' }] }] };
+
+    const { thread, received, workspace } = await sentBy({ command: grants({}, {}, list) });
+
+    expect(thread.config).toMatchObject({
+      skills: { config: [{ path: '/w/.agents/skills/a/SKILL.md', enabled: false }] },
+    });
+    const asked = received().find(({ method }) => method === 'skills/list');
+    expect(asked?.params).toEqual({ cwds: [workspace], forceReload: true });
+  });
+
+  test('SEC-33 a Codex that cannot list the skills of the workspace fails the run', async () => {
+    const workspace = realpathSync(tempFolder());
+    const list = { data: [{ skills: [], errors: [{ path: workspace, message: 'failed to reload config' }] }] };
+
+    const { outcome, thread } = await sentBy({ workspace, command: grants({}, {}, list) });
+
+    expect(failureOf(outcome)).toMatchObject({ code: 'response_error', message: expect.stringContaining('skills') });
+    expect(thread).toBeUndefined();
+  });
+
+  test('SEC-33 places that links of the repository name as skills are closed, and the folders around them cannot be moved', async () => {
+    const workspace = realpathSync(tempFolder());
+    for (const name of ['.agents/skills', '.agents/other/x', 'docs/a/b/c/d', 'tools']) {
+      mkdirSync(join(workspace, name), { recursive: true });
+    }
+    symlinkSync('../../docs/a/b', join(workspace, '.agents/skills/one'));
+    symlinkSync('../../../tools', join(workspace, 'docs/a/b/two'));
+    symlinkSync('../../docs/a/b/c/d', join(workspace, '.agents/skills/three'));
+    symlinkSync('../other/x', join(workspace, '.agents/skills/four'));
+    symlinkSync('..', join(workspace, 'docs/unrelated'));
+
+    const { thread } = await sentBy({ workspace });
+
+    const { filesystem } = thread.config.permissions['baton-workspace'] as Profile;
+    const inWorkspace = Object.entries(filesystem).filter(([path]) => path.startsWith(`${workspace}/`));
+    expect(Object.fromEntries(inWorkspace.map(([path, mode]) => [path.slice(workspace.length + 1), mode]))).toEqual({
+      ...{ '.git': 'read', '.codex': 'read', '.agents': 'read', tmp: 'write' },
+      ...{ docs: 'write', 'docs/a': 'write', 'docs/a/b': 'read', tools: 'read' },
+      ...{ 'docs/a/b/c/d': 'read', '.agents/other/x': 'read' },
+    });
+  });
+
   test('the web search of the user stays on with codex.web_search, and an unknown MCP server is reported', async () => {
     const { thread, events } = await sentBy(codex({ webSearch: true, mcpServers: ['missing'] }));
 
@@ -154,7 +203,7 @@ describe('what Codex is asked for', () => {
 
 describe('what commands may read', () => {
   const HOME = '/home/u';
-  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', exists: () => true };
+  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', linked: [], exists: () => true };
   const pathsWith = (env: { [name: string]: string }, readable: string[] = []) =>
     readablePaths({ env: { HOME, ...env }, programs: [], readable });
 

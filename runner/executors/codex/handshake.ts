@@ -14,8 +14,9 @@ import {
   threadParams,
   unknownServers,
 } from './thread-config.js';
+import { repositorySkills, skillLinks } from './workspace-skills.js';
 
-// From a started process to an open thread: initialize → initialized → config/read → thread/start or thread/resume → thread/name/set.
+// From a started process to an open thread: initialize → initialized → config/read → skills/list → thread/start or thread/resume → thread/name/set.
 
 /** Length of the agent's name and model. They are kept only for people. */
 const MAX_NAME = 200;
@@ -91,22 +92,34 @@ async function threadSettings(
 ): Promise<object> {
   const program = await readAgentProgram(pid, environment({}).env);
   const repository = await worktreeRepository(workspace);
+  const linked = isCodex ? await skillLinks(workspace) : [];
   const own = isCodex ? await ownSettings(client) : NO_SETTINGS;
+  const skills = isCodex ? await workspaceSkills(client, workspace) : [];
   const { codex, runtime } = config;
   const missing = unknownServers(codex, own);
   if (missing.length > 0) reporter.warning('codex.mcp_servers names servers that Codex does not have', { missing });
-  return threadParams({ codex, envAllow: runtime.envAllow, workspace, tmpDir, program, repository, own });
+  return threadParams({
+    ...{ codex, envAllow: runtime.envAllow, workspace, tmpDir, program, repository, own },
+    ...{ skills, linked },
+  });
 }
 
 /** Without a folder, so that settings in the workspace or above it do not count. */
 async function ownSettings(client: AppServerClient): Promise<OwnSettings> {
-  try {
-    return readOwnSettings(await client.request(CALLS.configRead, {}));
-  } catch (error) {
-    // Faulty settings fail `thread/start` as well, with their own message.
-    if (error instanceof BatonError && error.code === 'response_error') return NO_SETTINGS;
-    throw error;
-  }
+  const reply = await client.request(CALLS.configRead, {}).catch(nullIfRefused);
+  return reply === null ? NO_SETTINGS : readOwnSettings(reply);
+}
+
+async function workspaceSkills(client: AppServerClient, workspace: string): Promise<readonly string[]> {
+  const request = { cwds: [workspace], forceReload: true };
+  const reply = await client.request(CALLS.skillsList, request).catch(nullIfRefused);
+  return reply === null ? [] : repositorySkills(reply, workspace);
+}
+
+/** Faulty settings fail `thread/start` as well, with their own message. An old Codex without the request has no skills. */
+function nullIfRefused(error: unknown): null {
+  if (error instanceof BatonError && error.code === 'response_error') return null;
+  throw error;
 }
 
 function newThread(settings: object, context: StepContext): object {

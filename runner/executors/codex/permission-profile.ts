@@ -16,6 +16,8 @@ export interface ProfileFacts {
   readonly tmpDir: string;
   /** `codex.readable` */
   readonly readable: readonly string[];
+  /** Places in the workspace that links to skills lead to. Codex reads them outside of its sandbox. */
+  readonly linked: readonly string[];
   exists(path: string): boolean;
 }
 
@@ -27,24 +29,30 @@ export interface ProfileFacts {
  * with "always allow", no longer lifts the sandbox for it.
  */
 export function permissionProfile(facts: ProfileFacts): JsonObject {
-  const { workspace, tmpDir } = facts;
+  const { workspace, tmpDir, linked } = facts;
+  const closed = [...PROTECTED.map((name) => join(workspace, name)), ...linked];
+  const around = linked.flatMap((path) => foldersAround(path, workspace));
+  const pinned = around.filter((folder) => !closed.some((path) => covers(path, folder)));
   const access = (mode: string, paths: readonly string[]) => paths.map((path) => [path, mode] as const);
   return {
     filesystem: {
       ...Object.fromEntries([
         ...access('read', readablePaths(facts)),
         ...access('deny', deniedPaths(facts)),
-        ...access('write', [workspace, tmpDir]),
-        ...access(
-          'read',
-          PROTECTED.map((name) => join(workspace, name)),
-        ),
+        ...access('write', [workspace, tmpDir, ...pinned]),
+        ...access('read', closed),
       ]),
       // What the system itself needs: /usr, /bin, /lib, /etc, /proc, /dev and the like.
       ':minimal': 'read',
     },
     network: { enabled: false },
   };
+}
+
+/** With an entry of its own, a folder is a mount point, which the agent cannot move away together with what is protected in it. */
+function foldersAround(path: string, workspace: string): string[] {
+  const folder = dirname(path);
+  return isInside(workspace, folder) ? [folder, ...foldersAround(folder, workspace)] : [];
 }
 
 /** As Codex protects them in its own workspace profile. */

@@ -9,6 +9,7 @@ import { isNestedTooDeep } from '../bounded-json.js';
 export const CALLS = {
   initialize: 'initialize',
   configRead: 'config/read',
+  skillsList: 'skills/list',
   threadStart: 'thread/start',
   threadResume: 'thread/resume',
   threadName: 'thread/name/set',

@@ -19,6 +19,10 @@ export interface ThreadFacts {
   readonly repository: string | null;
   /** The user's own settings of Codex (`config/read`); empty for another agent. */
   readonly own: OwnSettings;
+  /** Files of skills in the workspace. */
+  readonly skills: readonly string[];
+  /** Places in the workspace that links to skills lead to. */
+  readonly linked: readonly string[];
 }
 
 /** The settings of the user's `config.toml` that matter here. */
@@ -60,13 +64,13 @@ export function threadParams(facts: ThreadFacts): object {
   };
 }
 
-function profileOf({ program, repository, workspace, tmpDir, codex }: ThreadFacts): JsonObject {
+function profileOf({ program, repository, workspace, tmpDir, codex, linked }: ThreadFacts): JsonObject {
   const readable = [...codex.readable, ...(repository === null ? [] : [repository])];
-  return permissionProfile({ ...program, workspace, tmpDir, readable, exists: existsSync });
+  return permissionProfile({ ...program, workspace, tmpDir, readable, linked, exists: existsSync });
 }
 
 /** Settings of Codex for this thread only. They win over those of the user, and nothing is written to the user's files. */
-function overrides({ codex, envAllow, workspace, program, own }: ThreadFacts): JsonObject {
+function overrides({ codex, envAllow, workspace, program, own, skills }: ThreadFacts): JsonObject {
   const off = own.mcpServers.filter((name) => !codex.mcpServers.includes(name));
   return {
     // The agent writes the workspace, so its `.codex/config.toml` must not count. Without an entry, Codex trusts the folder for ever.
@@ -75,6 +79,8 @@ function overrides({ codex, envAllow, workspace, program, own }: ThreadFacts): J
     project_root_markers: [],
     ...(codex.webSearch ? {} : { web_search: 'disabled' }),
     features: Object.fromEntries(FEATURES_OFF.map((name) => [name, false])),
+    // Codex has no switch for all skills of a repository. Even of an untrusted one it loads them.
+    ...(skills.length === 0 ? {} : { skills: { config: skills.map((path) => ({ path, enabled: false })) } }),
     // A login shell would read the user's profile, with its secrets, and reset PATH. Codex itself was started by one.
     allow_login_shell: false,
     shell_environment_policy: { exclude: excludedVariables(program, envAllow, own) },
