@@ -323,6 +323,12 @@ export const RUN_ERRORS = {
     'A link would make Codex read skills from outside of the workspace, or skills that the agent can replace',
     'Replace the named link in the repository, then retry the issue.',
   ),
+  agent_socket_folder: facts(
+    'daemon',
+    false,
+    'A folder that Codex needs belongs to another account, so no command of Codex would work',
+    'Remove the named folder; only root or its owner can.',
+  ),
   port_exit: facts('issue', false, 'The agent process ended during a turn', 'Read its stderr in the transcript.'),
   response_error: facts('issue', false, 'The agent answered a request with an error', 'See the message.'),
   turn_failed: facts('issue', false, 'The agent reports that its turn failed', 'See the message.'),

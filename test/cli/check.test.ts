@@ -7,6 +7,7 @@ import { BatonError } from '../../src/domain/errors.js';
 import type { IssueBatch } from '../../src/domain/ports.js';
 import { createTrackerRegistry } from '../../src/tracker/registry.js';
 import { MemoryTracker } from '../support/memory-tracker.js';
+import { otherAccount } from '../support/other-account.js';
 import { memoryRegistry, type World, world } from './cli-fixture.js';
 
 const CODEX = '#!/bin/sh\necho codex-cli 9.9.9\n';
@@ -179,6 +180,17 @@ describe('the agent', () => {
     const { code, of } = await checked(io, settings(rest));
 
     expect({ code, errors: of('agent_profile_unsupported').length }).toEqual({ code: expected, errors: expected });
+  });
+
+  test('SEC-31 a folder of another account that keeps Codex from running commands is an error', async () => {
+    otherAccount();
+
+    const { code, of } = await checked(goodWorld(), settings());
+
+    expect(code).toBe(1);
+    expect(of('agent_socket_folder')).toMatchObject([
+      { message: expect.stringContaining('belongs to another account') },
+    ]);
   });
 
   test.each([

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { permissionProfile, readablePaths } from '../../runner/executors/codex/permission-profile.js';
+import { ensureSocketFolder } from '../../runner/executors/codex/socket-folder.js';
 import type { CodexConfig } from '../../src/domain/config.js';
 import { agent, failureOf, type RunOptions, run, tempFolder } from '../runner/executors/codex/harness.js';
+import { otherAccount } from '../support/other-account.js';
 
 // What Baton asks of Codex, and what it does when Codex grants something else. test/real/security.test.ts checks with the real
 // Codex that this keeps an agent from secrets.
@@ -199,6 +201,53 @@ describe('what Codex is asked for', () => {
     if (process.platform === 'linux') expect(exclude).toContain('SOME_TOKEN');
     expect(exclude).not.toContain('WANTED_TOKEN');
   });
+});
+
+describe('the folder in /tmp that Codex needs', () => {
+  const uid = process.getuid?.() ?? 0;
+  const pathIn = (folder: string) => join(folder, `codex-daemon-${uid}`);
+
+  test.each<[string, (path: string) => void]>([
+    ['is made', () => {}],
+    ['gets the mode that Codex wants', (path) => mkdirSync(path, { mode: 0o755 })],
+  ])('it %s', async (_, prepare) => {
+    const folder = realpathSync(tempFolder());
+    prepare(pathIn(folder));
+
+    await ensureSocketFolder(folder);
+
+    expect(statSync(pathIn(folder)).mode & 0o777).toBe(0o700);
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['a link', (path) => symlinkSync('/', path)],
+    ['a file', (path) => writeFileSync(path, '')],
+  ])('SEC-31 %s in its place is agent_socket_folder', async (_, prepare) => {
+    const folder = realpathSync(tempFolder());
+    prepare(pathIn(folder));
+
+    await expect(ensureSocketFolder(folder)).rejects.toMatchObject({
+      code: 'agent_socket_folder',
+      message: expect.stringContaining(pathIn(folder)),
+    });
+  });
+
+  test.skipIf(uid !== 0)('SEC-31 so is a folder of another account', async () => {
+    const folder = realpathSync(tempFolder());
+    mkdirSync(pathIn(folder), { mode: 0o700 });
+    chownSync(pathIn(folder), 12_345, 12_345);
+
+    await expect(ensureSocketFolder(folder)).rejects.toMatchObject({ code: 'agent_socket_folder' });
+  });
+});
+
+test('SEC-31 a run fails before its first turn when the folder belongs to another account', async () => {
+  otherAccount();
+
+  const { outcome, thread } = await sentBy();
+
+  expect(failureOf(outcome).code).toBe('agent_socket_folder');
+  expect(thread).toBeUndefined();
 });
 
 describe('what commands may read', () => {

@@ -6,6 +6,7 @@ import { readAgentProgram, worktreeRepository } from './agent-program.js';
 import type { AppServerClient } from './app-server-client.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
+import { ensureSocketFolder } from './socket-folder.js';
 import {
   checkThread,
   NO_SETTINGS,
@@ -92,6 +93,7 @@ async function threadSettings(
 ): Promise<object> {
   const program = await readAgentProgram(pid, environment({}).env);
   const repository = await worktreeRepository(workspace);
+  if (isCodex) await ensureSocketFolder();
   const linked = isCodex ? await skillLinks(workspace) : [];
   const own = isCodex ? await ownSettings(client) : NO_SETTINGS;
   const skills = isCodex ? await workspaceSkills(client, workspace) : [];

@@ -12,7 +12,12 @@ import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { type LoginShell, readLoginShell, runShell } from '../shell.js';
 import { type CheckContext, type Finding, firstWord, positionIn, reporter, type ShellWord } from './finding.js';
-import { codexVersionFindings, readableFindings, unrestrictedReading } from './sandbox-findings.js';
+import {
+  codexVersionFindings,
+  readableFindings,
+  socketFolderFindings,
+  unrestrictedReading,
+} from './sandbox-findings.js';
 
 const VERSION_LIMIT_MS = 5_000;
 export const INSTALL_CODEX = 'npm install -g @openai/codex';
@@ -63,6 +68,7 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
   const message = `the agent is ${shell.found}${version === null ? '' : ` (${version})`}`;
   const sandbox = [
     ...codexVersionFindings(context, version),
+    ...(version === null ? [] : await socketFolderFindings(context)),
     ...(await readableFindings(context, { ...environment.env, PATH: shell.searchPath })),
   ];
   return { findings: [report('note', 'agent_found', where, message), ...sandbox], shell };

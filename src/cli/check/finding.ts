@@ -42,6 +42,7 @@ export interface Finding {
 const ENVIRONMENT_ERRORS: ReadonlySet<string> = new Set([
   'AGENT_INVOCATION_FAILED',
   'agent_profile_unsupported',
+  'agent_socket_folder',
   'codex_not_found',
   'invalid_environment',
   'isolation_needed',

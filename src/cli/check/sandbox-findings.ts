@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readablePaths, searchPath } from '../../../runner/executors/codex/permission-profile.js';
+import { ensureSocketFolder } from '../../../runner/executors/codex/socket-folder.js';
 import { usesProfile } from '../../../runner/executors/codex/thread-config.js';
 import { isInside } from '../../../runner/workspace/workspace-path.js';
 import { ERRORS } from '../../domain/error-table.js';
+import { toBatonError } from '../../domain/errors.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
 
 /** The first version whose threads take a permission profile by name. */
@@ -19,6 +21,14 @@ export function codexVersionFindings({ file, at, loaded }: CheckContext, version
   const message = `${version} cannot restrict what agents read, so every run would fail`;
   const { action } = ERRORS.agent_profile_unsupported;
   return [reporter('Agent', file)('error', 'agent_profile_unsupported', at(['codex', 'command']), message, action)];
+}
+
+/** A folder in /tmp that another account has made, so that Codex runs no command. */
+export async function socketFolderFindings({ file, at }: CheckContext): Promise<Finding[]> {
+  const error = await ensureSocketFolder().then(() => null, toBatonError);
+  if (error === null) return [];
+  const { action } = ERRORS[error.code];
+  return [reporter('Agent', file)('error', error.code, at(['codex', 'command']), error.message, action)];
 }
 
 /** What agents cannot read although the user may expect it: programs on PATH, and misspelt paths of `codex.readable`. */
