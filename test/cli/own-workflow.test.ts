@@ -21,7 +21,7 @@ test('the WORKFLOW.md of this repository clones the folder it lies in, and pushe
   const file = `docs/backlog/tasks/${task}`;
   here.write(file, here.read(file).replace('labels: []', 'labels: [baton]'));
   cpSync(join(ROOT, 'WORKFLOW.md'), join(here.dir, 'WORKFLOW.md'));
-  here.write('WORKFLOW.md', here.read('WORKFLOW.md').replace('command: codex app-server', `command: ${demoAgent()}`));
+  here.write('WORKFLOW.md', here.read('WORKFLOW.md').replace(/command: codex app-server.*/, `command: ${demoAgent()}`));
   // A package without dependencies, for the `npm ci` of its hook.
   here.write('package.json', '{ "name": "x", "version": "1.0.0" }');
   const lock = { name: 'x', version: '1.0.0', lockfileVersion: 3, packages: { '': { name: 'x', version: '1.0.0' } } };

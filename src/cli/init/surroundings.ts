@@ -21,6 +21,9 @@ export interface Surroundings {
   readonly trackers: readonly string[];
 }
 
+/** Codex asks github.com for its plugins when it starts, before it gets Baton's settings, unless an argument forbids it. */
+const CODEX_COMMAND = 'codex app-server -c features.plugins=false';
+
 export async function readSurroundings(
   dir: string,
   io: Io,
@@ -28,7 +31,7 @@ export async function readSurroundings(
   demoAgentCommand: string | undefined,
 ): Promise<Surroundings> {
   const [git, hasCodex] = await Promise.all([gitFacts(dir, io), isCodexInstalled(dir, io)]);
-  const codex = { name: 'codex', command: 'codex app-server', isInstalled: hasCodex };
+  const codex = { name: 'codex', command: CODEX_COMMAND, isInstalled: hasCodex };
   const demo = { name: 'demo', command: demoAgentCommand ?? '', isInstalled: demoAgentCommand !== undefined };
   const agents = demo.isInstalled ? (hasCodex ? [codex, demo] : [demo, codex]) : [codex];
   const trackers = STARTER_KINDS.map(({ kind }) => kind).filter((kind) => registry.kinds.includes(kind));

@@ -100,7 +100,7 @@ describe('the agent', () => {
 
     await start(io, { ...demo, tracker: 'github', project: 'octo/app' });
 
-    expect(written(io)).toContain('command: codex app-server\n');
+    expect(written(io)).toContain('command: "codex app-server -c features.plugins=false"\n');
     expect(io.err()).toContain('npm install -g @openai/codex');
   });
 
