@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HookName } from '../src/domain/config.js';
@@ -51,13 +51,9 @@ export function hookVariables(context: HookContext): { readonly [name: string]: 
   };
 }
 
-/**
- * Writes the issue as JSON into the run's temporary folder, readable by the owner only. The file is written again before every
- * hook: an agent can write to the folder too, so a symlink, a folder or a forged file there is replaced and not followed.
- */
-export async function writeIssueFile(tmpDir: string, issue: Issue): Promise<string> {
-  const path = join(tmpDir, 'issue.json');
-  await rm(path, { recursive: true, force: true });
+/** Writes the issue as JSON into the folder of a hook, readable by the owner only. Never over a file or a link that is there. */
+export async function writeIssueFile(folder: string, issue: Issue): Promise<string> {
+  const path = join(folder, 'issue.json');
   await writeFile(path, `${JSON.stringify(issue, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   return path;
 }

@@ -4,7 +4,7 @@ import { toBatonError } from '../src/domain/errors.js';
 import { failure, type Outcome } from '../src/domain/outcome.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import type { Workflow } from '../src/domain/workflow.js';
-import { pushQuestion, readHeldPush } from './held-push.js';
+import { pushQuestion } from './held-push.js';
 import { createIssueHooks } from './issue-hooks.js';
 import type { RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
@@ -62,9 +62,8 @@ async function runDueAfterRun(
       ...{ workflow, issue, workspace, tmpDir, runId, marker: runId, attempt },
       onUnkillable: () => services.dispatch({ type: 'run_unkillable', runId }),
     });
-    await hooks.run('after_run', { signal: new AbortController().signal, runOutcome: 'interrupted' });
+    const hold = await hooks.run('after_run', { signal: new AbortController().signal, runOutcome: 'interrupted' });
     // The issue is parked with the question, and an answer starts a run that pushes.
-    const hold = await readHeldPush(tmpDir);
     if (hold !== null) emit({ type: 'asked', question: pushQuestion(runId, hold) });
     await services.openRuns.afterRunEnded(runId);
   } finally {

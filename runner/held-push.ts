@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { lstat, open, rm, writeFile } from 'node:fs/promises';
+import { lstat, open, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { KnownSecrets } from '../src/domain/find-secrets.js';
 import type { Issue } from '../src/domain/issue.js';
@@ -23,10 +23,10 @@ interface DeliveryRequest {
 }
 
 /**
- * Tells the git program of hooks where and what it may push. Written before every hook into the run's temporary folder, where an agent
- * can write too: a file, a symlink or a forged report of a held push there is removed first. The caller removes it after the hook.
+ * Tells the git program of a hook where and what it may push. It describes secrets of the daemon and decides what is pushed, so agents
+ * must not see `folder`.
  */
-export async function writeDeliveryFile(tmpDir: string, request: DeliveryRequest): Promise<string> {
+export async function writeDeliveryFile(folder: string, request: DeliveryRequest): Promise<string> {
   const { workflow, issue, approved, secrets } = request;
   const { branch, protectedPaths } = workflow.config.delivery;
   const own = await workflowRules(workflow);
@@ -35,17 +35,12 @@ export async function writeDeliveryFile(tmpDir: string, request: DeliveryRequest
     branch: branch === null ? null : renderBranch(branch, issue),
     rules: [...DEFAULT_RULES, ...own, ...users],
     approved,
-    holdFile: join(tmpDir, HOLD_FILE),
+    holdFile: join(folder, HOLD_FILE),
     secrets,
   };
-  const path = join(tmpDir, DELIVERY_FILE);
-  for (const file of [path, join(tmpDir, HOLD_FILE)]) await rm(file, { recursive: true, force: true });
+  const path = join(folder, DELIVERY_FILE);
   await writeFile(path, JSON.stringify(delivery), { mode: 0o600, flag: 'wx' });
   return path;
-}
-
-export async function removeDeliveryFile(tmpDir: string): Promise<void> {
-  await rm(join(tmpDir, DELIVERY_FILE), { recursive: true, force: true });
 }
 
 function renderBranch(template: string, issue: Issue): string {
@@ -77,10 +72,10 @@ async function repositoryRoot(dir: string): Promise<string> {
   }
 }
 
-/** The push that a hook has held; null when there is none. */
-export async function readHeldPush(tmpDir: string): Promise<Hold | null> {
+/** The push that the hook with this folder has held; null when there is none. */
+export async function readHeldPush(folder: string): Promise<Hold | null> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(join(tmpDir, HOLD_FILE), flags).catch(() => null);
+  const handle = await open(join(folder, HOLD_FILE), flags).catch(() => null);
   if (handle === null) return null;
   try {
     const stats = await handle.stat();

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { hookVariables, writeIssueFile } from '../hooks/hook-variables.js';
 import { abortsOnFailure, runHook } from '../hooks/run-hook.js';
 import type { HookName } from '../src/domain/config.js';
@@ -8,7 +9,8 @@ import { captureOutput } from './contain/capture-output.js';
 import type { ContainedProcess, StopResult } from './contain/process.js';
 import { spawnContained } from './contain/spawn-contained.js';
 import { hookEnvironment } from './environment.js';
-import { removeDeliveryFile, writeDeliveryFile } from './held-push.js';
+import type { Hold } from './git/review-push.js';
+import { readHeldPush, writeDeliveryFile } from './held-push.js';
 import type { RunServices } from './run-context.js';
 import type { Workspace } from './workspace/workspace-folder.js';
 
@@ -35,6 +37,11 @@ interface HookTarget {
   onUnkillable(survivors: readonly number[]): void;
 }
 
+interface HookRun extends HookTarget {
+  /** Has the files that Baton gives to the hook, and the report of a push that it holds. */
+  readonly folder: string;
+}
+
 export interface HookCall {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number;
@@ -46,15 +53,26 @@ export interface HookCall {
 
 /** The hooks of one issue in its workspace. */
 export interface IssueHooks {
-  /** Throws `BatonError` when a hook fails whose failure matters. A hook that is not configured succeeds. */
-  run(name: HookName, call: HookCall): Promise<void>;
+  /**
+   * Returns the push that the hook has held; null when there is none. Throws `BatonError` when a hook fails whose failure matters. A hook
+   * that is not configured succeeds.
+   */
+  run(name: HookName, call: HookCall): Promise<Hold | null>;
 }
 
 export function createIssueHooks(services: HookServices, target: HookTarget): IssueHooks {
   return {
     async run(name, call) {
       const script = target.workflow.config.hooks.scripts[name];
-      if (script !== null) await runIssueHook(name, script, call, services, target);
+      if (script === null) return null;
+      // Another agent must not replace the files of a hook between their writing and their use, so they lie where only hooks see them.
+      const folder = await services.workspaces.makeHookFolder(target.marker);
+      try {
+        await runIssueHook(name, script, call, services, { ...target, folder });
+        return await readHeldPush(folder);
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
     },
   };
 }
@@ -64,7 +82,7 @@ async function runIssueHook(
   script: string,
   call: HookCall,
   services: HookServices,
-  target: HookTarget,
+  target: HookRun,
 ): Promise<void> {
   const { clock, observer } = services;
   const { workflow, issue, workspace, runId } = target;
@@ -80,8 +98,6 @@ async function runIssueHook(
   });
   // A hook that was cut off by the exit runs again at the next start.
   services.containment.halted?.throwIfAborted();
-  // It describes secrets of the daemon, and an agent may read the folder.
-  await removeDeliveryFile(target.tmpDir);
   const error = result.outcome === 'failed' || result.outcome === 'timeout' ? result.error : null;
   observer.hookEnded({
     runId,
@@ -106,13 +122,13 @@ async function spawnHook(
   script: string,
   call: HookCall,
   { workspaces, baseEnv, containment, checkFiles, knownSecrets }: HookServices,
-  { workflow, issue, workspace, runId, marker, attempt, tmpDir, onUnkillable }: HookTarget,
+  { workflow, issue, workspace, runId, marker, attempt, tmpDir, folder, onUnkillable }: HookRun,
 ): Promise<ContainedProcess> {
   containment.halted?.throwIfAborted();
   const { runOutcome = null, approvedPush = null } = call;
-  const issueFile = await writeIssueFile(tmpDir, issue);
+  const issueFile = await writeIssueFile(folder, issue);
   const secrets = await knownSecrets();
-  const deliveryFile = await writeDeliveryFile(tmpDir, { workflow, issue, approved: approvedPush, secrets });
+  const deliveryFile = await writeDeliveryFile(folder, { workflow, issue, approved: approvedPush, secrets });
   const { path: cwd, identity } = workspace;
   const variables = hookVariables({
     ...{ hook, issue, issueFile, deliveryFile, runId, attempt, runOutcome },

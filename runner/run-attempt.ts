@@ -8,7 +8,7 @@ import type { Answer, Question } from '../src/domain/run-signal.js';
 import type { ActiveRun } from './active-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
 import { explainedBy } from './contain/run-limits.js';
-import { pushQuestion, readHeldPush } from './held-push.js';
+import { pushQuestion } from './held-push.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
 import { type PushAnswer, RunContext, type RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';
@@ -81,17 +81,16 @@ async function finish(
   outcome: Outcome,
   approved: string | null = null,
 ): Promise<Outcome> {
-  const { run, runId, services, tmpDir } = context;
+  const { run, runId, services } = context;
   run.emit({ type: 'phase', phase: 'finishing' });
   let ended = outcome;
   for (let approvedPush = approved; ; ) {
-    await hooks.run('after_run', {
+    const hold = await hooks.run('after_run', {
       signal: new AbortController().signal,
       runOutcome: outcomeName(outcome),
       ...afterRunTimeout(context),
       ...(approvedPush === null ? {} : { approvedPush }),
     });
-    const hold = await readHeldPush(tmpDir);
     if (hold === null) break;
     const question = pushQuestion(runId, hold);
     run.emit({ type: 'asked', question });

@@ -13,7 +13,7 @@ import { BOOKKEEPING_FOLDER, isWorkspaceKey } from './workspace-path.js';
  * belongs to. It lies here and not in the store of the daemon, so that it survives the loss of the store. The mark `creating/<key>` means
  * that a workspace is being made: it is written before the folder exists and removed when `after_create` has ended well, so a crash in
  * between leaves it behind. Folders that are to be deleted are moved to `trash/` first: a move is atomic, so a half-deleted workspace never
- * looks like a whole one.
+ * looks like a whole one. `hooks/<name>` has the files that a running hook gets.
  */
 export interface Bookkeeping {
   /** The path of `.baton`. Makes the folder when it is missing. */
@@ -32,12 +32,15 @@ export interface Bookkeeping {
   toTrash(path: string, key: string): Promise<string>;
   /** The folders that a crash has left half deleted. */
   trash(): Promise<readonly string[]>;
+  /** Makes `hooks/<name>`, new and empty. */
+  hookFolder(name: string): Promise<string>;
+  removeHookFolders(): Promise<void>;
 }
 
 export function createBookkeeping(root: string): Bookkeeping {
   const base = join(root, BOOKKEEPING_FOLDER);
   const owners = join(base, 'owners');
-  const folder = async (name: 'creating' | 'owners' | 'trash') => {
+  const folder = async (name: 'creating' | 'hooks' | 'owners' | 'trash') => {
     await ensureFolder(base);
     await ensureFolder(join(base, name));
     return join(base, name);
@@ -94,6 +97,15 @@ export function createBookkeeping(root: string): Bookkeeping {
     async trash() {
       const path = await folder('trash');
       return (await readdir(path)).map((name) => join(path, name));
+    },
+    async hookFolder(name) {
+      const path = join(await folder('hooks'), name);
+      await rm(path, { recursive: true, force: true });
+      await mkdir(path, { mode: 0o700 });
+      return path;
+    },
+    async removeHookFolders() {
+      await rm(join(base, 'hooks'), { recursive: true, force: true });
     },
   };
 }

@@ -28,6 +28,10 @@ export interface Workspaces {
   verify(workspace: Workspace, cwd?: string): Promise<void>;
   /** Baton's own folder beside the workspaces. Hooks see it, agents and steps do not. */
   ownFolder(): Promise<HiddenDirectory>;
+  /** A new folder for the files of one hook, which the caller removes. Hooks see it, agents and steps do not. */
+  makeHookFolder(name: string): Promise<string>;
+  /** Removes the folders of hooks that a killed daemon has left. Called at the start of the daemon, before any hook. */
+  removeHookFolders(): Promise<void>;
   /** The owners of all folders that belong to issues of this tracker. */
   owners(): Promise<readonly WorkspaceOwner[]>;
   /** Adds records that an earlier version kept in the store, of folders that still exist. */
@@ -128,6 +132,12 @@ export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces
     },
 
     ownFolder: () => orFailed(`${root} could not be read`, async () => pinDirectory(await bookkeeping.folder())),
+
+    makeHookFolder: (name) =>
+      orFailed(`no folder for a hook could be made below ${root}`, () => bookkeeping.hookFolder(name)),
+
+    removeHookFolders: () =>
+      orFailed(`left folders of hooks below ${root} could not be removed`, () => bookkeeping.removeHookFolders()),
 
     owners: () =>
       orFailed(`the owners of the workspaces below ${root} could not be read`, async () =>

@@ -159,6 +159,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
       ? { ...detected, hide: [...detected.hide, ...limits.hide], trace: openRuns, limits }
       : { ...detected, trace: openRuns, limits };
   const workspaces = createWorkspaces({ root, scope: tracker.scope });
+  await workspaces.removeHookFolders();
   await workspaces.takeOver(await store.formerOwners.all());
   await store.formerOwners.clear();
   const observer = combineObservers([runLog, options.observer ?? {}]);

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { lstat, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hookVariables, writeIssueFile } from '../../hooks/hook-variables.js';
@@ -75,25 +75,13 @@ describe('writeIssueFile', () => {
     expect((await lstat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test('a symlink that an agent created at the path is replaced, not followed', async () => {
+  test('a file or a symlink at the path is not written over', async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'precious'), 'kept');
     await symlink(join(folder, 'precious'), join(folder, 'issue.json'));
 
-    await writeIssueFile(folder, issue());
+    await expect(writeIssueFile(folder, issue())).rejects.toThrow('EEXIST');
 
     expect(await readFile(join(folder, 'precious'), 'utf8')).toBe('kept');
-    expect((await lstat(join(folder, 'issue.json'))).isFile()).toBe(true);
-  });
-
-  test('a folder or a forged file at the path is replaced', async () => {
-    const folder = await tempFolder();
-    await mkdir(join(folder, 'issue.json/x'), { recursive: true });
-
-    await writeIssueFile(folder, issue('A'));
-    await writeFile(join(folder, 'issue.json'), '{}');
-    const path = await writeIssueFile(folder, issue('A'));
-
-    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(issue('A'));
   });
 });

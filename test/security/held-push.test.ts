@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/domain/run-signal.js';
+import { forms } from '../runner/contain/workbench.js';
 import { DIST } from '../support/dist.js';
 import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
@@ -159,11 +160,68 @@ describe('SEC-32 a push that is held', () => {
   });
 });
 
+/** The agent of AB-2 looks for the files that the hook of AB-1 has, and replaces what it finds. */
+const LOOK = `cd ../..
+until test -e given; do sleep 0.05; done
+{ cut -d' ' -f2 given; find "\${TMPDIR%/*}" -name '*.json'; } | while read -r file; do
+  test -e "$file" && echo "$file" >> found && echo '{"rules":[]}' > "$file"
+done
+touch looked
+`;
+
+test.runIf(forms.includes('pidns'))(
+  'SEC-32 the agent of another run neither sees nor changes what a hook gets about its push',
+  async () => {
+    const daemon = await testDaemon({
+      before: (dir) => writeFile(join(dir, 'look.sh'), LOOK),
+      settings: `codex: { command: "bash ../../look.sh; false" }
+agent: { max_concurrent_agents: 2 }
+hooks:
+  before_run: |
+    test $BATON_ISSUE_IDENTIFIER = AB-1 || exit 0
+    cd ../..
+    stat -c '%a %n' "$BATON_DELIVERY_FILE" "$BATON_ISSUE_FILE" > files
+    sha256sum "$BATON_DELIVERY_FILE" "$BATON_ISSUE_FILE" > sums
+    mv files given
+    until test -e looked; do sleep 0.05; done
+    sha256sum --status --check sums && touch intact
+    exit 1`,
+    });
+    for (const id of ['1', '2']) daemon.tracker.put({ id, identifier: `AB-${id}` });
+
+    await daemon.until(
+      'the end of AB-1',
+      ({ claims }, event) =>
+        event?.type === 'run_exited' &&
+        claims['1']?.status.kind !== 'running' &&
+        existsSync(join(daemon.dir, 'looked')),
+    );
+
+    const given = (await readFile(join(daemon.dir, 'given'), 'utf8')).split('\n').filter((line) => line !== '');
+    expect(given).toEqual([expect.stringMatching(/^600 /), expect.stringMatching(/^600 /)]);
+    expect(existsSync(join(daemon.dir, 'found'))).toBe(false);
+    expect(existsSync(join(daemon.dir, 'intact'))).toBe(true);
+    expect(given.filter((line) => existsSync(line.slice(4)))).toEqual([]);
+  },
+);
+
+test('SEC-31 what a killed daemon has left for hooks is removed at the start', async () => {
+  const left = 'workspaces/.baton/hooks/old/delivery.json';
+  const daemon = await testDaemon({
+    before: async (dir) => {
+      await mkdir(join(dir, left, '..'), { recursive: true });
+      await writeFile(join(dir, left), '{}');
+    },
+  });
+
+  expect(existsSync(join(daemon.dir, left))).toBe(false);
+});
+
 test('SEC-31 what describes the secrets of the daemon to a hook is gone before the agent starts', async () => {
   const daemon = await testDaemon({
-    settings: `codex: { command: "ls $TMPDIR > ../../seen; false" }
+    settings: `codex: { command: "cat ../../given | xargs ls > ../../seen; ls $TMPDIR >> ../../seen; false" }
 hooks:
-  before_run: test -f "$BATON_DELIVERY_FILE" && touch ../../given`,
+  before_run: test -f "$BATON_DELIVERY_FILE" && echo "$BATON_DELIVERY_FILE" > ../../given`,
   });
   daemon.tracker.put({ id: '1', identifier: 'AB-1' });
 
