@@ -3,7 +3,7 @@ import type { KnownSecrets } from '../../src/domain/find-secrets.js';
 import { inertText } from '../../src/domain/inert-text.js';
 import { type AgentRepository, moveHead, readAgentRepository, replaceFile } from './agent-repository.js';
 import { issueBranch, OWN_BRANCHES } from './branch-name.js';
-import { type Change, changedPaths, changedSince, entriesOf, newCommits, touchedPaths } from './changed-paths.js';
+import { changedPaths, changedSince, type Entry, entriesOf, newCommits, touchedPaths } from './changed-paths.js';
 import { gitRefused } from './git.js';
 import {
   askRemote,
@@ -60,7 +60,7 @@ export async function pushWork(host: HostRepository, request: PushRequest): Prom
   const target: Target = {
     branch,
     tip: heads.get(REMOTE + branch) ?? null,
-    base: heads.get(REMOTE + base) ?? null,
+    base: heads.get(REMOTE + base) ?? heads.get(REMOTE + remote.defaultBranch) ?? null,
     known: [...new Set(heads.values())],
     pushed: await pushedCommit(host, branch),
   };
@@ -70,7 +70,7 @@ export async function pushWork(host: HostRepository, request: PushRequest): Prom
   lines.push(...work.lines);
   if (work.commit === null) return done([...lines, 'nothing new to push']);
   const force = await judgeTarget(git, work.commit, target);
-  const hold = await reviewPush(git, { ...request, ...work, url: host.url, branch, commit: work.commit });
+  const hold = await reviewPush(git, { ...request, ...work, ...target, url: host.url, commit: work.commit });
   if (hold !== null && hold.digest !== request.approved) return { lines, hold };
   await push(git, work.commit, target, force);
   // What the remote has is not saved when the workspace is removed. The agent may have made a folder of this name a file.
@@ -143,7 +143,7 @@ async function leaveOut(
   return { tree: await git.run(['write-tree']), paths: out.map(({ path }) => path) };
 }
 
-function isLeftOut({ path, mode }: Change, rules: readonly PathRule[]): boolean {
+function isLeftOut({ path, mode }: Entry, rules: readonly PathRule[]): boolean {
   return ruleFor(printable(path), rules, isLink(mode))?.action === 'leave_out';
 }
 
@@ -154,13 +154,13 @@ function isLink(mode: string): boolean {
 
 async function restoreEntries(
   git: WorkspaceGit,
-  changes: readonly Change[],
+  changes: readonly Entry[],
   from: string | null,
   env: { readonly [name: string]: string } = {},
 ): Promise<void> {
   const lines: string[] = [];
   const gone: string[] = [];
-  const entries = from === null ? new Map<string, Change>() : await entriesOf(git, from);
+  const entries = from === null ? new Map<string, Entry>() : await entriesOf(git, from);
   for (const { path } of changes) {
     const entry = entries.get(path);
     if (entry === undefined) gone.push(`0 ${NO_OBJECT}\t${path}\0`);
@@ -217,8 +217,6 @@ async function identity(
 export interface WorkToPush {
   /** Null when the remote has all of it. */
   readonly commit: string | null;
-  /** The commits of the remote that it builds on; empty when it shares no history with the remote. */
-  readonly bases: readonly string[];
   /** The commits that the remote does not have. */
   readonly commits: readonly string[];
   readonly lines: readonly string[];
@@ -234,10 +232,10 @@ async function workToPush(
   const { known, tip, base, pushed } = target;
   const seen = pushed !== null && (await git.has(pushed)) ? [...known, pushed] : known;
   const { commits, boundary } = await newCommits(git, commit, seen);
-  if (commits.length === 0) return { commit: null, bases: boundary, commits, lines: [] };
-  const touched = (await touchedPaths(git, commits)).filter((change) => isLeftOut(change, request.rules));
-  const bases = tip === null || boundary.includes(tip) ? boundary : [...boundary, tip];
-  if (touched.length === 0) return { commit, bases, commits, lines: [] };
+  if (commits.length === 0) return { commit: null, commits, lines: [] };
+  const changes = (await touchedPaths(git, commits)).flatMap((touched) => touched.changes);
+  const touched = changes.filter((change) => isLeftOut(change, request.rules));
+  if (touched.length === 0) return { commit, commits, lines: [] };
 
   const parent = await lastKnown(git, commit, tip, base, boundary);
   const clean = await cleanTree(git, commit, parent, request.rules);
@@ -246,9 +244,9 @@ async function workToPush(
     'commits of the agent change them, so one commit without them is pushed',
   ];
   const onto = parent === null ? [] : [parent];
-  if ((await sameTree(git, clean, [tip, parent])) !== null) return { commit: null, bases: onto, commits: [], lines };
+  if ((await sameTree(git, clean, [tip, parent])) !== null) return { commit: null, commits: [], lines };
   const made = await makeCommit(git, clean, onto, request);
-  return { commit: made, bases: tip === null ? onto : [...onto, tip], commits: [made], lines };
+  return { commit: made, commits: [made], lines };
 }
 
 /** The commit with this tree; null when none has it. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { findSecrets, type KnownSecrets, TOO_LARGE } from '../../src/domain/find-secrets.js';
-import { type Change, touchedPaths } from './changed-paths.js';
+import { type Entry, touchedPaths } from './changed-paths.js';
 import { printable, type WorkspaceGit } from './workspace-git.js';
 
 /** A secret in what a push would add. */
@@ -25,7 +25,7 @@ export async function secretsIn(
   commits: readonly string[],
   known: KnownSecrets | null,
 ): Promise<PushedSecret[]> {
-  const changes = await touchedPaths(git, commits);
+  const changes = (await touchedPaths(git, commits)).flatMap((touched) => touched.changes);
   const names = [...new Set(changes.map(({ path }) => printable(path)))].join('\n');
   const messages = Buffer.from(await git.run(['cat-file', '--batch'], { input: lines(commits) }), 'latin1').toString();
   const found = [...inText('names of files', names, null, known), ...inText('commit message', messages, null, known)];
@@ -59,7 +59,7 @@ function inText(
 /** Files that cannot be scanned; all of them when they are too much together. */
 async function tooLarge(
   git: WorkspaceGit,
-  changes: readonly Change[],
+  changes: readonly Entry[],
 ): Promise<readonly { readonly path: string; readonly id: string }[]> {
   const blobs = changes.filter(({ id, mode }) => !id.startsWith(EMPTY) && mode !== '160000');
   if (blobs.length === 0) return [];

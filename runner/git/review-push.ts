@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { KnownSecrets } from '../../src/domain/find-secrets.js';
-import { type Change, changedSince, entriesOf } from './changed-paths.js';
+import {
+  type Change,
+  type CommitChanges,
+  changedSince,
+  type Entry,
+  entriesOf,
+  newCommits,
+  touchedPaths,
+} from './changed-paths.js';
 import { changesInstallScripts, type PathRule, ruleFor } from './protected-paths.js';
 import { type PushedSecret, secretsIn } from './pushed-secrets.js';
 import { printable, type WorkspaceGit } from './workspace-git.js';
@@ -20,8 +28,10 @@ export interface ReviewRequest {
   readonly url: string;
   readonly branch: string;
   readonly commit: string;
-  /** The commits of the remote that it builds on. */
-  readonly bases: readonly string[];
+  /** The commit of the branch at the remote; null when it has no such branch. */
+  readonly tip: string | null;
+  /** The commit of the base branch at the remote. */
+  readonly base: string | null;
   /** The commits that the remote does not have. */
   readonly commits: readonly string[];
   readonly rules: readonly PathRule[];
@@ -31,23 +41,33 @@ export interface ReviewRequest {
 
 /** Returns null when nothing needs a person. */
 export async function reviewPush(git: WorkspaceGit, request: ReviewRequest): Promise<Hold | null> {
-  const { bases, commit, commits, url, branch, secrets: known } = request;
-  const held = await protectedChanges(git, await changedSince(git, bases, commit), request);
+  const { commit, commits, url, branch, secrets: known } = request;
+  const { net, passing, from } = await protectedChanges(git, request);
+  const held = [...net, ...passing.flatMap(({ changes }) => changes)];
   const secrets = await secretsIn(git, commits, known);
   if (held.length === 0 && secrets.length === 0) return null;
   const facts = [
     ...[url, branch],
-    held.map(({ path, mode, id }) => [path, mode, id].join(' ')).sort(),
+    net.map(nameOf).sort(),
+    passing.flatMap(({ changes }) => changes.map(nameOf)).sort(),
     secrets.map(({ path, kind, hash }) => [path, kind, hash].join(' ')).sort(),
   ];
   const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex');
-  const diff = await diffOf(git, bases[0] ?? null, commit, held);
+  const start = from ?? (await git.run(['hash-object', '-w', '-t', 'tree', '--stdin'], { input: '' }));
+  const diffs = [await diffOf(git, ['diff', '--ignore-submodules=none', start, commit], net)];
+  for (const one of passing.slice(0, MAX_COMMITS)) diffs.push(await diffOfCommit(git, one));
   const hidesDiff = secrets.length > 0 && held.length > 0;
   const body = hidesDiff
     ? 'The diff may contain the secret and is not shown, so this can only be declined.'
-    : diff.text;
+    : diffs.map((diff) => diff.text).join('\n');
   const text = [...secretLines(secrets, branch), ...protectedLines(held, branch), body].join('\n');
-  return { digest, text: text.slice(0, MAX_TEXT), isCut: hidesDiff || diff.isCut || text.length > MAX_TEXT };
+  const isCut = hidesDiff || passing.length > MAX_COMMITS || diffs.some((diff) => diff.isCut);
+  return { digest, text: text.slice(0, MAX_TEXT), isCut: isCut || text.length > MAX_TEXT };
+}
+
+/** The same path with the same content has the same name. */
+function nameOf({ path, mode, id }: Entry): string {
+  return [path, mode, id].join(' ');
 }
 
 function secretLines(secrets: readonly PushedSecret[], branch: string): string[] {
@@ -58,81 +78,163 @@ function secretLines(secrets: readonly PushedSecret[], branch: string): string[]
 
 function protectedLines(held: readonly Change[], branch: string): string[] {
   if (held.length === 0) return [];
-  const named = held.map(({ path }) => `  ${printable(path)}`);
+  const named = [...new Set(held.map(({ path }) => `  ${printable(path)}`))];
   return [`The push to ${branch} changes protected files, which may run something elsewhere:`, ...named, ''];
 }
 
 const MAX_TEXT = 32_000;
 const MAX_BLOB = 1_000_000;
+const MAX_COMMITS = 50;
 
-async function protectedChanges(
-  git: WorkspaceGit,
-  changes: readonly Change[],
-  { commit, bases, rules }: ReviewRequest,
-): Promise<Change[]> {
-  if (changes.length === 0) return [];
-  const entries = await entriesOf(git, commit);
-  const targets = await linkTargets(git, [...entries.values()], rules);
-  const held: Change[] = [];
-  for (const change of changes) {
-    const path = printable(change.path);
-    const rule = ruleFor(path, rules, isLink(change.mode));
-    const isLedTo = targets.some((target) => path === target || path.startsWith(`${target}/`));
-    if (rule?.action === 'allow' || (rule?.action !== 'ask' && !isLedTo)) continue;
-    if (isLedTo || rule?.onlyInstallScripts !== true || (await scriptsDiffer(git, change, bases))) held.push(change);
-  }
-  return held;
+interface ProtectedChanges {
+  /** What merging the branch would change in the base branch, apart from what the branch at the remote would change too. */
+  readonly net: readonly Change[];
+  /** What single commits contain besides. It is at the remote too, and another branch may begin there. */
+  readonly passing: readonly CommitChanges[];
+  /** Where the branch leaves the base branch; null when they share no commit. */
+  readonly from: string | null;
 }
 
-function isLink(mode: string): boolean {
+/**
+ * What the branch of the issue has at the remote, a person has approved or pushed, so it is not asked again. Other branches of the remote
+ * do not count: an agent can begin at any commit of them.
+ */
+async function protectedChanges(git: WorkspaceGit, request: ReviewRequest): Promise<ProtectedChanges> {
+  const { commit, commits, tip, base, rules } = request;
+  const touched = await touchedPaths(git, commits);
+  const from = await mergeBase(git, commit, base);
+  const sides = touched.flatMap(({ changes }) => changes.flatMap(sidesOf));
+  const targets = await linkTargets(git, [...(await entriesOf(git, commit)).values(), ...sides], rules);
+  const protectedOf = async (changes: readonly Change[]) => {
+    const found: Change[] = [];
+    for (const change of changes) if (await isProtected(git, change, rules, targets)) found.push(change);
+    return found;
+  };
+
+  const approved = await onBranch(git, tip, base);
+  const changes = (await netChanges(git, commit, base)).map((change) => sinceApproved(change, approved.net));
+  const net = await protectedOf(changes.filter((change) => !isSame(change, approved.net.get(change.path))));
+
+  const shown = new Set([...approved.commits, ...net].map(nameOf));
+  const trees: ReadonlyMap<string, Entry>[] = [];
+  for (const one of [from, base]) if (one !== null) trees.push(await entriesOf(git, one));
+  const isInBase = ({ path, mode, id }: Entry) =>
+    trees.some((tree) => (tree.has(path) ? isSame({ path, mode, id }, tree.get(path)) : mode === GONE));
+  const passing: CommitChanges[] = [];
+  for (const one of touched) {
+    const asked = one.changes.filter((change) => !shown.has(nameOf(change)) && !isInBase(change));
+    const held = await protectedOf(asked.map((change) => sinceApproved(change, approved.net)));
+    if (held.length > 0) passing.push({ commit: one.commit, changes: held });
+  }
+  return { net, passing, from };
+}
+
+interface OnBranch {
+  /** By path. */
+  readonly net: ReadonlyMap<string, Entry>;
+  readonly commits: readonly Entry[];
+}
+
+/** What the branch changes at the remote: in the end, and in each of its commits. */
+async function onBranch(git: WorkspaceGit, tip: string | null, base: string | null): Promise<OnBranch> {
+  if (tip === null || base === null) return { net: new Map(), commits: [] };
+  const net = await netChanges(git, tip, base);
+  const touched = await touchedPaths(git, (await newCommits(git, tip, [base])).commits);
+  const commits = [...net, ...touched.flatMap(({ changes }) => changes)];
+  return { net: new Map(net.map((change) => [change.path, change])), commits };
+}
+
+/** Install scripts that the branch has at the remote are not new, whatever else changes in their file. */
+function sinceApproved(change: Change, net: OnBranch['net']): Change {
+  const approved = net.get(change.path);
+  return approved === undefined ? change : { ...change, before: [...change.before, approved] };
+}
+
+function isSame(one: Entry, other: Entry | undefined): boolean {
+  return other !== undefined && nameOf(one) === nameOf(other);
+}
+
+/** What merging a commit into the base branch would change there. */
+async function netChanges(git: WorkspaceGit, commit: string, base: string | null): Promise<Change[]> {
+  return changedSince(git, [await mergeBase(git, commit, base), ...(base === null ? [] : [base])], commit);
+}
+
+async function mergeBase(git: WorkspaceGit, commit: string, base: string | null): Promise<string | null> {
+  const found = base === null ? null : await git.attempt(['merge-base', commit, base]);
+  return found?.ok === true ? found.stdout.trim() : null;
+}
+
+/** The rule `leave_out` counts, too: such a change is here only when it has come from another branch of the remote. */
+async function isProtected(
+  git: WorkspaceGit,
+  change: Change,
+  rules: readonly PathRule[],
+  targets: readonly string[],
+): Promise<boolean> {
+  const path = printable(change.path);
+  const isAnyLink = sidesOf(change).some(isLink);
+  const rule = ruleFor(path, rules, isAnyLink);
+  if (rule?.action === 'allow') return false;
+  if (targets.some((target) => path === target || path.startsWith(`${target}/`))) return true;
+  if (rule?.onlyInstallScripts !== true) return rule !== null;
+  return isAnyLink || scriptsDiffer(git, change);
+}
+
+function sidesOf(change: Change): readonly Entry[] {
+  return [change, ...change.before];
+}
+
+function isLink({ mode }: Entry): boolean {
   return mode === '120000' || mode === '160000';
 }
+
+const GONE = '000000';
 
 /** Where symlinks at protected paths lead: a change there is a change of the protected path. */
 async function linkTargets(
   git: WorkspaceGit,
-  entries: readonly Change[],
+  entries: readonly Entry[],
   rules: readonly PathRule[],
-): Promise<string[]> {
-  const targets: string[] = [];
+): Promise<readonly string[]> {
+  const targets = new Set<string>();
   for (const { path, mode, id } of entries) {
     if (mode !== '120000' || ruleFor(printable(path), rules, true)?.action !== 'ask') continue;
     const target = printable((await git.run(['cat-file', 'blob', id])).slice(0, 4096));
-    targets.push(posix.normalize(posix.join(posix.dirname(printable(path)), target)).replace(/\/$/, ''));
+    targets.add(posix.normalize(posix.join(posix.dirname(printable(path)), target)).replace(/\/$/, ''));
   }
-  return targets;
+  return [...targets];
 }
 
-async function scriptsDiffer(git: WorkspaceGit, change: Change, bases: readonly string[]): Promise<boolean> {
-  if (isLink(change.mode)) return true;
-  const after = await blob(git, change.mode === '000000' ? null : change.id);
+async function scriptsDiffer(git: WorkspaceGit, change: Change): Promise<boolean> {
+  const after = await blob(git, change);
   if (after !== null && after.length > MAX_BLOB) return true;
-  const olds = bases.length === 0 ? [null] : bases;
-  for (const base of olds) {
-    const before = base === null ? null : (await entriesOf(git, base)).get(change.path);
-    if (!changesInstallScripts(await blob(git, before?.id ?? null), after)) return false;
-  }
+  for (const before of change.before) if (!changesInstallScripts(await blob(git, before), after)) return false;
   return true;
 }
 
-async function blob(git: WorkspaceGit, id: string | null): Promise<string | null> {
-  return id === null ? null : Buffer.from(await git.run(['cat-file', 'blob', id]), 'latin1').toString();
+async function blob(git: WorkspaceGit, { mode, id }: Entry): Promise<string | null> {
+  return mode === GONE ? null : Buffer.from(await git.run(['cat-file', 'blob', id]), 'latin1').toString();
+}
+
+interface Diff {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+async function diffOfCommit(git: WorkspaceGit, { commit, changes }: CommitChanges): Promise<Diff> {
+  const { text, isCut } = await diffOf(git, ['diff-tree', '-p', '-c', '--root', '--no-commit-id', commit], changes);
+  return { text: `Commit ${commit.slice(0, 10)} of the branch contains besides:\n${text}`, isCut };
 }
 
 /** `--text`, because a NUL or an attribute must not hide a change from the person who reads it. */
-async function diffOf(
-  git: WorkspaceGit,
-  base: string | null,
-  commit: string,
-  held: readonly Change[],
-): Promise<{ readonly text: string; readonly isCut: boolean }> {
+async function diffOf(git: WorkspaceGit, command: readonly string[], held: readonly Change[]): Promise<Diff> {
   if (held.length === 0) return { text: '', isCut: false };
-  const from = base ?? (await git.run(['hash-object', '-w', '-t', 'tree', '--stdin'], { input: '' }));
   const names = held.slice(0, MAX_PATHS).map(({ path }) => Buffer.from(path, 'latin1').toString());
   const isText = names.every((name, index) => Buffer.from(name).toString('latin1') === held[index]?.path);
+  const [verb = '', ...rest] = command;
   const flags = ['--text', '--no-ext-diff', '--no-textconv', '--no-color', '--no-renames', '--submodule=short'];
   const literal = names.map((name) => `:(top,literal)${name}`);
-  const diff = await git.run(['diff', ...flags, '--ignore-submodules=none', from, commit, '--', ...literal]);
+  const diff = await git.run([verb, ...flags, ...rest, '--', ...literal]);
   return { text: Buffer.from(diff, 'latin1').toString(), isCut: !isText || held.length > MAX_PATHS };
 }
 

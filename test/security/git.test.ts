@@ -351,6 +351,205 @@ describe('SEC-32 protected paths', () => {
   });
 });
 
+describe('SEC-32 protected paths in the history of a branch', () => {
+  const CI = '.github/workflows/ci.yml';
+
+  /** The remote has a workflow on `main`. Pushes report the question that they wait for; null when they are not held. */
+  async function withCi() {
+    const setup = await attacked();
+    const { base, git, seed, remote, script } = setup;
+    const main = async (text: string) => {
+      await writeAt(seed, CI, text);
+      await git(seed, 'add', '--all');
+      await git(seed, 'commit', '--quiet', '-m', 'ci');
+      await git(seed, 'push', '--quiet', remote, 'HEAD:main');
+    };
+    await main('on: push\n');
+    const [file, holdFile] = [join(base, 'delivery.json'), join(base, 'hold.json')];
+    const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
+    const deliver = async (ws: string, identifier = 'AB-1', approved: string | null = null) => {
+      await rm(holdFile, { force: true });
+      await writeFile(file, JSON.stringify({ branch: null, rules, approved, holdFile, secrets: null }));
+      const pushing = script('commit-and-push', ws, { identifier }, { BATON_DELIVERY_FILE: file });
+      const reason = await pushing.then(
+        () => null,
+        (error: Error) => error,
+      );
+      if (!existsSync(holdFile)) {
+        if (reason !== null) throw reason;
+        return null;
+      }
+      return JSON.parse(await readFile(holdFile, 'utf8')) as { digest: string; text: string; isCut: boolean };
+    };
+    /** Pushes with the approval of a person. */
+    const approve = async (ws: string, identifier = 'AB-1') => {
+      const hold = await deliver(ws, identifier);
+      expect(hold).not.toBeNull();
+      expect(await deliver(ws, identifier, hold?.digest)).toBeNull();
+    };
+    const clone = async (identifier: string) => {
+      const ws = await setup.workspace(identifier);
+      await script('clone-or-update', ws, { identifier });
+      return ws;
+    };
+    const commitAt = async (ws: string, path: string, text: string) => {
+      await writeAt(ws, path, text);
+      await git(ws, 'add', '--all');
+      await git(ws, 'commit', '--quiet', '-m', `change ${path}`);
+    };
+    const fetched = async (ws: string, branch: string) => {
+      await git(ws, 'fetch', '--quiet', remote, branch);
+      return git(ws, 'rev-parse', 'FETCH_HEAD');
+    };
+    const ws = await clone('AB-1');
+    await git(ws, 'pull', '--quiet', '--ff-only', remote, 'main');
+    return { ...setup, ws, main, deliver, approve, clone, commitAt, fetched };
+  }
+
+  test('a change that the next commit takes back is held, with its diff', async () => {
+    const { ws, git, commitAt, deliver, branches } = await withCi();
+    await commitAt(ws, CI, 'on: push # CANARY\n');
+    await commitAt(ws, CI, 'on: push\n');
+
+    const hold = await deliver(ws);
+
+    expect(hold?.text).toContain(CI);
+    expect(hold?.text).toContain('+on: push # CANARY');
+    expect(hold?.text).toContain((await git(ws, 'rev-parse', 'HEAD~1')).slice(0, 10));
+    expect(hold?.isCut).toBe(false);
+    expect(await branches()).toEqual(['main']);
+    expect(await deliver(ws, 'AB-1', hold?.digest)).toBeNull();
+  });
+
+  test('so is a file that the next commit removes', async () => {
+    const { ws, git, commitAt, deliver } = await withCi();
+    await commitAt(ws, '.github/workflows/new.yml', 'CANARY');
+    await git(ws, 'rm', '--quiet', '.github/workflows/new.yml');
+    await git(ws, 'commit', '--quiet', '-m', 'hide');
+
+    expect((await deliver(ws))?.text).toContain('+CANARY');
+  });
+
+  test('so is one behind a link that the next commit removes', async () => {
+    const { ws, git, commitAt, deliver } = await withCi();
+    await git(ws, 'mv', '.github', 'x');
+    await symlink('x', join(ws, '.github'));
+    await commitAt(ws, 'x/workflows/ci.yml', 'CANARY\n');
+    await rm(join(ws, '.github'));
+    await git(ws, 'rm', '-r', '--quiet', '--cached', 'x', '.github');
+    await git(ws, 'checkout', '--quiet', 'HEAD~1', '--', '.github');
+    await rm(join(ws, 'x'), { recursive: true });
+    await commitAt(ws, 'work', 'x');
+
+    expect((await deliver(ws))?.text).toContain('+CANARY');
+  });
+
+  test.each([
+    ['its own branch', 'AB-1'],
+    ['the branch of another issue', 'AB-2'],
+  ])('a branch that begins at an earlier commit of %s is judged as a whole', async (_, identifier) => {
+    const { ws, git, clone, commitAt, approve, deliver, fetched, branches } = await withCi();
+    await commitAt(ws, CI, 'on: push # CANARY\n');
+    await commitAt(ws, CI, 'on: push\n');
+    await approve(ws);
+
+    const next = identifier === 'AB-1' ? ws : await clone(identifier);
+    await fetched(next, 'baton/AB-1');
+    await git(next, 'reset', '--quiet', '--hard', 'FETCH_HEAD~1');
+    await writeAt(next, 'harmless', 'x');
+    const hold = await deliver(next, identifier);
+
+    expect(hold?.text).toContain('+on: push # CANARY');
+    expect(await branches()).toEqual(['baton/AB-1', 'main']);
+    expect(await git(next, 'show', `FETCH_HEAD:${CI}`)).toBe('on: push');
+  });
+
+  test('so is one that begins at, or merges, a branch of somebody else', async () => {
+    const { ws, git, seed, remote, clone, commitAt, deliver, approve, fetched } = await withCi();
+    await git(seed, 'checkout', '--quiet', '-b', 'theirs');
+    await commitAt(seed, CI, 'on: push # CANARY\n');
+    await commitAt(seed, 'WORKFLOW.md', 'CANARY-WORKFLOW');
+    await git(seed, 'push', '--quiet', remote, 'theirs');
+    await git(ws, 'reset', '--quiet', '--hard', await fetched(ws, 'theirs'));
+    await writeAt(ws, 'harmless', 'x');
+    const other = await clone('AB-2');
+    await writeAt(other, 'harmless', 'x');
+    await git(other, 'add', '--all');
+    await git(other, 'commit', '--quiet', '-m', 'work');
+    await git(other, 'merge', '--quiet', '--no-edit', await fetched(other, 'theirs'));
+
+    expect((await deliver(ws))?.text).toMatch(
+      /CANARY-WORKFLOW[\s\S]*\+on: push # CANARY|\+on: push # CANARY[\s\S]*CANARY-WORKFLOW/,
+    );
+    expect((await deliver(other, 'AB-2'))?.text).toContain('+on: push # CANARY');
+    await approve(ws);
+    await writeAt(ws, 'harmless', 'y');
+    expect(await deliver(ws)).toBeNull();
+  });
+
+  test('a merge that keeps its own version of a file that the base branch has changed is held', async () => {
+    const { ws, git, main, commitAt, deliver, fetched } = await withCi();
+    await commitAt(ws, 'work', 'x');
+    expect(await deliver(ws)).toBeNull();
+    await main('on: push # safer\n');
+    await git(ws, 'merge', '--quiet', '--no-edit', '-s', 'ours', await fetched(ws, 'main'));
+
+    expect((await deliver(ws))?.text).toContain('-on: push # safer');
+  });
+
+  test('a merge with content that no parent has is held', async () => {
+    const { ws, git, main, commitAt, deliver, fetched } = await withCi();
+    await commitAt(ws, 'work', 'x');
+    await main('on: push # theirs\n');
+    await git(ws, 'merge', '--quiet', '--no-commit', '--no-ff', await fetched(ws, 'main'));
+    await commitAt(ws, CI, 'on: push # CANARY\n');
+    await commitAt(ws, CI, 'on: push # theirs\n');
+
+    expect((await deliver(ws))?.text).toMatch(/^ ?\+\+?on: push # CANARY/m);
+  });
+
+  test('what the base branch has changed is not asked', async () => {
+    const { ws, git, main, commitAt, deliver, fetched } = await withCi();
+    await commitAt(ws, 'work', 'x');
+    await main('on: push # theirs\n');
+    const theirs = await fetched(ws, 'main');
+    await git(ws, 'cherry-pick', theirs);
+    expect(await deliver(ws)).toBeNull();
+    await main('on: push # and more\n');
+    await git(ws, 'merge', '--quiet', '--no-edit', '-X', 'theirs', await fetched(ws, 'main'));
+
+    expect(await deliver(ws)).toBeNull();
+  });
+
+  test('what the branch has at the remote is not asked again: after more work, a merge, a rebase, and its removal', async () => {
+    const { ws, git, seed, remote, commit, commitAt, deliver, approve, fetched } = await withCi();
+    await commitAt(ws, CI, 'on: push # one\n');
+    await commitAt(ws, CI, 'on: push # two\n');
+    await commitAt(ws, 'package.json', '{"scripts":{"prepare":"make"}}');
+    await commitAt(ws, '.husky/pre-commit', 'make');
+    await approve(ws);
+
+    await commitAt(ws, 'package.json', '{"scripts":{"prepare":"make"},"version":"2.0.0"}');
+    expect(await deliver(ws)).toBeNull();
+    await commit(seed, 'theirs', 'x');
+    await git(seed, 'push', '--quiet', remote, 'HEAD:main');
+    const theirs = await fetched(ws, 'main');
+    await git(ws, 'merge', '--quiet', '--no-edit', theirs);
+    expect(await deliver(ws)).toBeNull();
+    await git(ws, 'rebase', '--quiet', theirs);
+    await commitAt(ws, 'work', 'y');
+    expect(await deliver(ws)).toBeNull();
+    await git(ws, 'checkout', '--quiet', theirs, '--', CI);
+    await git(ws, 'rm', '--quiet', 'package.json', '.husky/pre-commit');
+    await git(ws, 'commit', '--quiet', '-m', 'take back');
+    expect(await deliver(ws)).toBeNull();
+    expect(await git(remote, 'diff', '--name-only', 'main...baton/AB-1')).toBe('work');
+
+    await commitAt(ws, CI, 'on: push # one\n');
+    expect(await deliver(ws)).not.toBeNull();
+  });
+});
+
 describe('SEC-31 secrets in what is pushed', () => {
   const key = ['ghp', `${'aB3dE6gH9'.repeat(4)}`].join('_');
 
