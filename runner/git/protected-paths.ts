@@ -5,39 +5,94 @@ export interface PathRule {
   /** As in `.gitignore`: without a slash before its end it matches in every folder, and a folder covers what is in it. Ignores case. */
   readonly glob: string;
   readonly action: PathAction;
-  /** Only changes of scripts that a package manager runs by itself count. */
-  readonly onlyInstallScripts?: true;
+  /** Only changes of what a package manager runs or trusts by itself count. */
+  readonly onlyInstallSettings?: true;
 }
 
+/** In `.github/`, which is protected as a whole: texts and pictures. */
+const ALLOW = [
+  ...['/.github/*.md', '/.github/ISSUE_TEMPLATE/', '/.github/PULL_REQUEST_TEMPLATE/', '/.github/DISCUSSION_TEMPLATE/'],
+  ...['/.github/FUNDING.yml', '/.github/assets/', '/.github/images/'],
+];
 /** Files that run something elsewhere: on the servers of a forge, or on the machine of a person who opens the branch. */
 const ASK = [
-  ...['/.github/workflows/', '/.github/actions/', '/action.y*ml', '/.github/dependabot.y*ml'],
-  ...['/.forgejo/', '/.gitea/', '.gitlab-ci.y*ml', '/.gitlab/ci/', '/.gitlab/agents/'],
-  ...['/.circleci/', 'Jenkinsfile*', 'azure-pipelines*.y*ml', '/.azure-pipelines/', '/.azuredevops/'],
+  // Forges, and services that run or merge a branch.
+  ...['/.forgejo/', '/.gitea/', '/.gitlab/**/*.y*ml', '.gitlab-ci.y*ml', 'CODEOWNERS', '/action.y*ml'],
+  ...['/.circleci/', 'Jenkinsfile*', '.jenkins/', 'azure-pipelines*.y*ml', '/.azure-pipelines/', '/.azuredevops/'],
   ...['.travis.y*ml', '/.drone.*', '/.woodpecker*', '/.buildkite/', 'bitbucket-pipelines.y*ml', '/.cirrus.*'],
   ...['appveyor.y*ml', '.appveyor.y*ml', 'cloudbuild.y*ml', 'cloudbuild.json', 'buildspec*.y*ml', '/.semaphore/'],
-  ...['/.teamcity/', '/.tekton/', 'wercker.y*ml', '/.builds/', '/.build.yml', 'netlify.toml', 'vercel.json'],
-  ...['CODEOWNERS', '.gitmodules', '.lfsconfig', '.husky/', '.githooks/', 'lefthook*.y*ml', '.lefthook*'],
-  ...['.pre-commit-config.y*ml', '.npmrc', '.yarnrc*', '.pnpmfile.*', '**/.yarn/plugins/', '**/.yarn/releases/'],
-  ...['bunfig.toml', 'pip.conf', '.envrc', '.mise.toml', 'mise.toml', '.mise/', '.devcontainer/', '.devcontainer.json'],
-  ...['**/.vscode/tasks.json', '**/.vscode/launch.json', '**/.vscode/settings.json', '*.code-workspace'],
-  ...['**/.idea/runConfigurations/', '.mcp.json', '.codex/', '**/.claude/settings*.json', '**/.claude/hooks/'],
-  ...['**/.cursor/mcp.json', '**/.gemini/settings.json'],
+  ...['/.teamcity/', '/.tekton/', 'wercker.y*ml', '/.builds/', '/.build.yml', 'codemagic.y*ml', 'bitrise.y*ml'],
+  ...['netlify.toml', 'vercel.json', '/render.y*ml', '.readthedocs.y*ml', 'readthedocs.y*ml', '.mergify.y*ml'],
+  ...['/.mergify/', 'renovate.json*', '.renovaterc*', '.kodiak.toml', '.bulldozer.y*ml', '.pullapprove.y*ml'],
+  // Git and its hooks.
+  ...[
+    '.gitmodules',
+    '.lfsconfig',
+    '.husky/',
+    '.huskyrc*',
+    '.githooks/',
+    '.git-hooks/',
+    'lefthook*.y*ml',
+    'lefthook*.toml',
+    'lefthook*.json',
+  ],
+  ...['.lefthook*', '.pre-commit-config.y*ml', '.pre-commit-hooks.y*ml', '.overcommit.y*ml', 'captainhook.json'],
+  ...['.simple-git-hooks.*', 'simple-git-hooks.*', '.lintstagedrc*', 'lint-staged.config.*', 'grumphp.y*ml'],
+  // Package managers and the tools that they fetch.
+  ...['.npmrc', '.yarnrc*', '**/.yarn/plugins/', '**/.yarn/releases/', '**/.yarn/sdks/', '.pnp.*', '.pnpmfile.*'],
+  ...[
+    'pnpm-workspace.y*ml',
+    'bunfig.toml',
+    'binding.gyp',
+    '.cargo/',
+    '.mvn/',
+    'mvnw*',
+    '**/gradle/wrapper/',
+    'gradlew*',
+  ],
+  ...['nuget.config', '.bundle/', '.gemrc', 'pip.conf', 'uv.toml', 'poetry.toml', '.pdm.toml', '.pypirc', '.condarc'],
+  ...['.terraformrc', '.bazelrc', '.bazeliskrc', '.tool-versions', '.mise.toml', 'mise.toml', '.mise/', '.envrc'],
+  ...['flake.nix', 'shell.nix', 'devenv.nix', 'devenv.y*ml'],
+  // Editors and machines for development.
+  ...['.vscode/', '*.code-workspace', '.idea/', '*.run.xml', '.fleet/', '.zed/', '.vs/', '*.sublime-project'],
+  ...['.nvim.lua', '.nvimrc', '.exrc', '.lvimrc', '.dir-locals.el', '.devcontainer/', '.devcontainer.json'],
+  ...['.gitpod.*', '.gitpod/', '.replit', 'replit.nix', '.idx/', '.codesandbox/', '.stackblitzrc'],
+  // Agents: their hooks, commands, skills and servers.
+  ...['.agents/', '.claude/', '.claude-plugin/', '.codex/', '.cursor/', '.gemini/', 'gemini-extension.json', '.qwen/'],
+  ...[
+    '.copilot/',
+    '.windsurf/',
+    '.kiro/',
+    '.opencode/',
+    'opencode.json*',
+    '.aider*',
+    '.continue/',
+    '.roo/',
+    '.roomodes',
+  ],
+  ...['.cline/', '.clinerules/hooks/', '.junie/', '.amazonq/', '.augment/', '.factory/', '.openhands/', '.trae/'],
+  ...['.goose/', '.crush.json', '/crush.json', '.mcp.json'],
 ];
+
 const LEAVE_OUT = ['/WORKFLOW.md', '/.baton/', '/.codebolt/'];
 
 /** The last matching rule wins; those of the workflow come after them. */
 export const DEFAULT_RULES: readonly PathRule[] = [
+  { glob: '/.github/', action: 'ask' },
+  ...ALLOW.map((glob): PathRule => ({ glob, action: 'allow' })),
   ...ASK.map((glob): PathRule => ({ glob, action: 'ask' })),
-  { glob: 'package.json', action: 'ask', onlyInstallScripts: true },
-  { glob: 'composer.json', action: 'ask', onlyInstallScripts: true },
+  { glob: 'package.json', action: 'ask', onlyInstallSettings: true },
+  { glob: 'composer.json', action: 'ask', onlyInstallSettings: true },
   ...LEAVE_OUT.map((glob): PathRule => ({ glob, action: 'leave_out' })),
 ];
 
-/** The rule for a path; null when none matches. `isLink`: the entry may stand for a folder, so what would be below it counts too. */
+/**
+ * The rule for a path; null when none matches. `isLink`: the entry may stand for a folder, so what would be below it counts too. A rule
+ * that allows one file does not allow a link in place of its folder.
+ */
 export function ruleFor(path: string, rules: readonly PathRule[], isLink = false): PathRule | null {
   const text = path.toLowerCase();
-  return rules.findLast((rule) => matcherOf(rule.glob)(text, isLink)) ?? null;
+  return rules.findLast((rule) => matcherOf(rule.glob)(text, isLink && rule.action !== 'allow')) ?? null;
 }
 
 type Matcher = (path: string, isLink: boolean) => boolean;
@@ -78,19 +133,42 @@ function patternOf(words: readonly string[]): string {
 const INSTALL_SCRIPTS =
   /^(?:pre|post)?(?:install|uninstall|prepare|pack|publish|rebuild|shrinkwrap|version|dependencies|update|autoload-dump)|^prepublishonly$|-cmd$/i;
 
-/** Whether two versions of a `package.json` differ in a script that runs by itself. A text that is no JSON counts as different. */
-export function changesInstallScripts(before: string | null, after: string | null): boolean {
+/** Other fields with commands, or that decide whose code is fetched and run. `config` and `repositories` are those of Composer. */
+const SETTINGS = [
+  ...['packageManager', 'devEngines', 'gypfile', 'publishConfig', 'pnpm', 'trustedDependencies', 'allowScripts'],
+  ...['dependenciesMeta', 'lavamoat', 'husky', 'gitHooks', 'pre-commit', 'simple-git-hooks', 'lint-staged'],
+  ...['config', 'repositories'],
+];
+const DEPENDENCIES = [
+  ...['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies', 'overrides', 'resolutions'],
+];
+/** A version in a registry, or a folder of the same repository. */
+const ORDINARY = /^(?:[^:/]*|(?:npm|jsr|workspace|catalog|link):.*|file:(?!.*\.(?:tgz|tar|gz)$).*)$/is;
+
+/**
+ * Whether two versions of a `package.json` differ in what a package manager runs by itself: scripts, settings, and dependencies that come
+ * from elsewhere than a registry. A text that is no JSON counts as different.
+ */
+export function changesInstallSettings(before: string | null, after: string | null): boolean {
   if (after === null) return false;
-  const [old, current] = [installScripts(before ?? '{}'), installScripts(after)];
+  const [old, current] = [installSettings(before ?? '{}'), installSettings(after)];
   return current === null || old !== current;
 }
 
-function installScripts(text: string): string | null {
+function installSettings(text: string): string | null {
   try {
-    const { scripts = {} } = JSON.parse(text) as { scripts?: { [name: string]: unknown } };
-    const own = Object.entries(scripts).filter(([name]) => INSTALL_SCRIPTS.test(name));
-    return JSON.stringify(own.sort(([a], [b]) => (a < b ? -1 : 1)));
+    const fields = JSON.parse(text) as { readonly [name: string]: unknown };
+    const scripts = Object.entries(fields.scripts ?? {}).filter(([name]) => INSTALL_SCRIPTS.test(name));
+    const settings = SETTINGS.map((name) => [name, fields[name]]);
+    const dependencies = DEPENDENCIES.flatMap((name) => leavesOf(fields[name], name));
+    return JSON.stringify([scripts.sort(), settings, dependencies.filter(([, from]) => !ORDINARY.test(from)).sort()]);
   } catch {
     return null;
   }
+}
+
+/** The path and the text of everything in a value. */
+function leavesOf(value: unknown, path: string): [path: string, text: string][] {
+  if (typeof value !== 'object' || value === null) return [[path, String(value)]];
+  return Object.entries(value).flatMap(([key, one]) => leavesOf(one, `${path}\0${key}`));
 }

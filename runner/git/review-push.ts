@@ -10,7 +10,7 @@ import {
   newCommits,
   touchedPaths,
 } from './changed-paths.js';
-import { changesInstallScripts, type PathRule, ruleFor } from './protected-paths.js';
+import { changesInstallSettings, type PathRule, ruleFor } from './protected-paths.js';
 import { type PushedSecret, secretsIn } from './pushed-secrets.js';
 import { printable, type WorkspaceGit } from './workspace-git.js';
 
@@ -144,7 +144,7 @@ async function onBranch(git: WorkspaceGit, tip: string | null, base: string | nu
   return { net: new Map(net.map((change) => [change.path, change])), commits };
 }
 
-/** Install scripts that the branch has at the remote are not new, whatever else changes in their file. */
+/** Install settings that the branch has at the remote are not new, whatever else changes in their file. */
 function sinceApproved(change: Change, net: OnBranch['net']): Change {
   const approved = net.get(change.path);
   return approved === undefined ? change : { ...change, before: [...change.before, approved] };
@@ -174,10 +174,10 @@ async function isProtected(
   const path = printable(change.path);
   const isAnyLink = sidesOf(change).some(isLink);
   const rule = ruleFor(path, rules, isAnyLink);
-  if (rule?.action === 'allow') return false;
   if (targets.some((target) => path === target || path.startsWith(`${target}/`))) return true;
-  if (rule?.onlyInstallScripts !== true) return rule !== null;
-  return isAnyLink || scriptsDiffer(git, change);
+  if (rule?.action === 'allow') return false;
+  if (rule?.onlyInstallSettings !== true) return rule !== null;
+  return isAnyLink || settingsDiffer(git, change);
 }
 
 function sidesOf(change: Change): readonly Entry[] {
@@ -205,10 +205,10 @@ async function linkTargets(
   return [...targets];
 }
 
-async function scriptsDiffer(git: WorkspaceGit, change: Change): Promise<boolean> {
+async function settingsDiffer(git: WorkspaceGit, change: Change): Promise<boolean> {
   const after = await blob(git, change);
   if (after !== null && after.length > MAX_BLOB) return true;
-  for (const before of change.before) if (!changesInstallScripts(await blob(git, before), after)) return false;
+  for (const before of change.before) if (!changesInstallSettings(await blob(git, before), after)) return false;
   return true;
 }
 

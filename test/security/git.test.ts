@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { changesInstallSettings, DEFAULT_RULES, ruleFor } from '../../runner/git/protected-paths.js';
 import { gitSetup, type Variables } from '../hooks/git-setup.js';
 
 /** A clone in the workspace AB-1, a program that leaves a trace when it runs, and a private repository elsewhere. */
@@ -308,7 +309,7 @@ describe('SEC-32 protected paths', () => {
     await writeAt(ws, '.gitattributes', '* -diff binary');
     const file = join(base, 'delivery.json');
     const holdFile = join(base, 'hold.json');
-    const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
+    const rules = DEFAULT_RULES;
     const deliver = async (approved: string | null) => {
       await writeFile(file, JSON.stringify({ branch: null, rules, approved, holdFile, secrets: null }));
       return push({ BATON_DELIVERY_FILE: file });
@@ -324,10 +325,75 @@ describe('SEC-32 protected paths', () => {
     expect(await branches()).toEqual(['baton/AB-1', 'main']);
   });
 
+  test('files that run something elsewhere are protected, and ordinary ones are not', () => {
+    const asked = `.cargo/config.toml .mvn/extensions.xml gradle/wrapper/gradle-wrapper.properties sub/gradlew.bat pnpm-workspace.yaml
+      .vscode/mcp.json .gitpod.yml .aider.conf.yml .zed/settings.json .readthedocs.yaml renovate.json .claude/commands/x.md
+      .claude/skills/x/SKILL.md .agents/skills/x/SKILL.md .cursor/hooks.json .github/settings.yml .mergify.yml NuGet.Config .overcommit.yml
+      binding.gyp .idea/workspace.xml .nvim.lua .GitHub/Workflows/x.yml .HUSKY/pre-commit opencode.json .kiro/hooks/x.kiro.hook .bundle/config
+      uv.toml .tool-versions flake.nix .simple-git-hooks.json .replit .github/hooks/x.json .copilot/mcp.json .gemini/extensions/x/y.json
+      .claude/agents/x.md .windsurf/hooks.json .jenkins/Jenkinsfile .pnp.cjs .github/agents/x.md .github/dependabot.yml sub/.npmrc .envrc
+      .gitlab/duo/agent-config.yml .github/CODEOWNERS .github/actions/x/action.yml lefthook-local.toml .mcp.json`;
+    const ordinary = `README.md src/index.ts docs/a.md package-lock.json Makefile .github/ISSUE_TEMPLATE/bug.yml .github/assets/logo.png
+      .github/PULL_REQUEST_TEMPLATE.md .gitignore .gitattributes src/agents/x.ts src/github/y.ts gradle/libs.versions.toml .gitlab/issue_templates/x.md
+      Cargo.toml .editorconfig tsconfig.json AGENTS.md`;
+    const isAsked = (path: string) => ruleFor(path, DEFAULT_RULES)?.action === 'ask';
+
+    expect(asked.split(/\s+/).filter((path) => !isAsked(path))).toEqual([]);
+    expect(ordinary.split(/\s+/).filter(isAsked)).toEqual([]);
+  });
+
+  test('a rule that allows a file does not allow a link in place of its folder', () => {
+    const rules = [...DEFAULT_RULES, { glob: '/.github/workflows/docs.yml', action: 'allow' as const }];
+
+    expect(ruleFor('.github/workflows/docs.yml', rules)?.action).toBe('allow');
+    for (const path of ['.github', '.github/workflows']) expect(ruleFor(path, rules, true)?.action).toBe('ask');
+  });
+
+  test('a file behind a protected link is protected, although a rule allows it', async () => {
+    const { ws, push } = await attacked();
+    await writeAt(ws, '.github/assets/ci.yml', 'CANARY');
+    await symlink('assets', join(ws, '.github/workflows'));
+
+    await expect(push()).rejects.toThrow(/\+CANARY/);
+  });
+
+  test.each([
+    ['an install script', { scripts: { prepare: 'x' } }],
+    ['scripts of Composer', { scripts: { 'post-install-cmd': ['x'] } }],
+    ['another package manager', { packageManager: 'yarn@https://x.example/y.tgz' }],
+    ['a build with node-gyp', { gypfile: true }],
+    ['hooks of git', { 'simple-git-hooks': { 'pre-commit': 'x' } }],
+    ['commands before a commit', { 'lint-staged': { '*': 'x' } }],
+    ['a dependency from git', { devDependencies: { x: 'git+https://x.example/x' } }],
+    ['a dependency from GitHub', { dependencies: { x: 'someone/x' } }],
+    ['a dependency from a URL', { optionalDependencies: { x: 'https://x.example/x.tgz' } }],
+    ['an archive', { dependencies: { x: 'file:./x.tgz' } }],
+    ['an override of a dependency of a dependency', { overrides: { a: { b: 'github:someone/b' } } }],
+    ['packages that may run scripts', { pnpm: { onlyBuiltDependencies: ['x'] } }],
+  ])('%s in package.json needs a person', (_, fields) => {
+    const rest = { name: 'p', version: '2.0.0' };
+
+    expect(changesInstallSettings('{"name":"p"}', JSON.stringify({ ...rest, ...fields }))).toBe(true);
+    expect(changesInstallSettings(JSON.stringify(fields), JSON.stringify({ ...rest, ...fields }))).toBe(false);
+  });
+
+  test('dependencies of a registry and of the same repository need none', () => {
+    const dependencies = {
+      a: '^1.2.3',
+      b: '>=1 <2 || 3.x',
+      c: 'latest',
+      d: 'npm:@x/y@^2',
+      e: 'workspace:*',
+      f: 'file:../f',
+    };
+
+    expect(changesInstallSettings('{}', JSON.stringify({ dependencies, scripts: { test: 'x' } }))).toBe(false);
+  });
+
   test('an approval counts for the approved content only', async () => {
     const { base, ws, push, branches } = await attacked();
     await writeAt(ws, '.github/workflows/ci.yml', 'CANARY');
-    const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
+    const rules = DEFAULT_RULES;
     const [file, holdFile] = [join(base, 'delivery.json'), join(base, 'hold.json')];
     await writeFile(file, JSON.stringify({ branch: null, rules, approved: null, holdFile, secrets: null }));
     await expect(push({ BATON_DELIVERY_FILE: file })).rejects.toThrow();
@@ -366,7 +432,7 @@ describe('SEC-32 protected paths in the history of a branch', () => {
     };
     await main('on: push\n');
     const [file, holdFile] = [join(base, 'delivery.json'), join(base, 'hold.json')];
-    const { DEFAULT_RULES: rules } = await import('../../runner/git/protected-paths.js');
+    const rules = DEFAULT_RULES;
     const deliver = async (ws: string, identifier = 'AB-1', approved: string | null = null) => {
       await rm(holdFile, { force: true });
       await writeFile(file, JSON.stringify({ branch: null, rules, approved, holdFile, secrets: null }));
