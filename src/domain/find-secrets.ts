@@ -45,8 +45,8 @@ const WINDOW = 6;
 const FILTER_BITS = 20;
 
 /**
- * Finds known secrets and well-known formats of secrets in a text: as they are, with escapes of JSON and URIs, with invisible characters between them,
- * and in base64 or hexadecimal, also wrapped into lines. In time linear in the text. A text that is encrypted, reversed or split over several texts is
+ * Finds known secrets and well-known formats of secrets in a text: as they are, with escapes of JSON, XML and URIs, with invisible characters or the
+ * NULs of UTF-16 between them, and in base64 or hexadecimal, also wrapped into lines or groups. In time linear in the text. A text that is encrypted, reversed or split over several texts is
  * not recognised. Give it the text itself and not a diff, whose `+` breaks a secret that is wrapped. Pure.
  */
 export function findSecrets(text: string, known: KnownSecrets | null = null): readonly SecretFinding[] {
@@ -133,16 +133,22 @@ function* viewsOf(text: string): Generator<View> {
   }
 }
 
-/** Escapes of JSON together with characters that are not seen; then, since a secret may itself contain a `%41`, those of URIs. */
-const ESCAPES = [/\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]/g, /%[0-9a-fA-F]{2}/g];
+/** Escapes of JSON and XML together with characters that are not seen; then, since a secret may itself contain a `%41`, those of URIs. */
+const ESCAPES = [
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: UTF-16 that is read as UTF-8 has a NUL beside each letter
+  /\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|&#(?:\d{1,6}|[xX][0-9a-fA-F]{1,5});|\x00+|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]/g,
+  /%[0-9a-fA-F]{2}/g,
+];
 const LINE_WRAPS = /(?<=[A-Za-z0-9+/=_-])\r?\n[ \t>]{0,8}(?=[A-Za-z0-9+/_-])/g;
 const ENCODINGS: readonly (readonly [RegExp, (run: string) => string])[] = [
   [/[A-Za-z0-9+/_-]{24,}/g, fromBase64],
   [/[0-9a-fA-F]{24,}/g, fromHex],
+  [/[0-9a-fA-F]{2,8}(?:[: ][0-9a-fA-F]{2,8}){5,}/g, (groups) => fromHex(groups.replace(/[: ]/g, ''))],
 ];
 
 function unescaped(written: string): string {
   if (written.startsWith('\\u')) return String.fromCharCode(Number.parseInt(written.slice(2), 16));
+  if (written.startsWith('&')) return String.fromCodePoint(Number(written.slice(2, -1).replace(/^x/i, '0x')));
   if (written.startsWith('%')) return String.fromCharCode(Number.parseInt(written.slice(1), 16));
   if (!written.startsWith('\\')) return '';
   return SHORT_ESCAPES[written.charAt(1)] ?? written.charAt(1);
@@ -205,11 +211,22 @@ interface Format {
   readonly pattern: RegExp;
 }
 
+/** A token with so short a prefix that it must stand alone. */
+function word(kind: string, hints: readonly string[], body: string): Format {
+  const pattern = `(?<![\\w+/-])(?<prefix>${hints.join('|')})(?<secret>${body})(?![\\w+/-])`;
+  return { kind, hints, pattern: new RegExp(pattern, 'g') };
+}
+
 /** The public prefix of most tokens, and the secret after it. */
 function token(kind: string, hints: readonly string[], body: string): Format {
   const prefixes = hints.map((hint) => hint.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|');
   return { kind, hints, pattern: new RegExp(`(?<prefix>${prefixes})(?<secret>${body})`, 'g') };
 }
+
+const PASSWORD = '[^\\s:/?#@"\'`<>${}()[\\]]';
+/** Short passwords in documents and tests are words with a number at their end. */
+const ORDINARY_PASSWORD =
+  '(?:(?:my|your|the|db|pass|word|passwd|p[a4]ssw[o0]rd|pwd|pw|secret|token|test|user|name|admin|root|guest|default|postgres|mysql|mongo|redis|rabbit)[-_]?){1,4}\\d{0,6}!?';
 
 const FORMATS: readonly Format[] = [
   {
@@ -221,6 +238,8 @@ const FORMATS: readonly Format[] = [
   },
   token('private key', ['PuTTY-User-Key-File-'], '[23]: [\\s\\S]{20}'),
   token('private key', ['AGE-SECRET-KEY-1'], '[0-9A-Z]{58}'),
+  // The first bytes of an OpenSSH key, in base64.
+  token('private key', ['b3BlbnNzaC1rZXktdjEA'], '[A-Za-z0-9+/]{40}'),
   token('GitHub token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], '[A-Za-z0-9]{36}'),
   token('GitHub token', ['github_pat_'], '[A-Za-z0-9]{22}_[A-Za-z0-9]{59}'),
   token(
@@ -252,13 +271,19 @@ const FORMATS: readonly Format[] = [
     kind: 'AWS key',
     hints: ['ecret'],
     pattern:
-      /(?<prefix>(?:aws|AWS|Aws)_?(?:secret|SECRET|Secret)(?:_?(?:access|ACCESS|Access))?_?(?:key|KEY|Key)["']?\s{0,5}[=:]>?\s{0,5}["']?)(?<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/g,
+      /(?<prefix>(?:(?:aws|AWS|Aws)_?(?:secret|SECRET|Secret)(?:_?(?:access|ACCESS|Access))?|[Ss]ecret_?[Aa]ccess)_?(?:key|KEY|Key)["']?\s{0,5}[=:]>?\s{0,5}["']?)(?<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/g,
   },
   {
     kind: 'AWS key',
     hints: ['SECRET'],
     pattern:
       /(?<prefix>AWS_SECRET(?:_ACCESS)?_KEY["']?\s{0,5}[=:]>?\s{0,5}["']?)(?<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])/g,
+  },
+  {
+    kind: 'AWS key',
+    hints: ['ession', 'ESSION'],
+    pattern:
+      /(?<prefix>(?:[Ss]ession|SESSION)_?(?:[Tt]oken|TOKEN)["']?\s{0,5}[=:]>?\s{0,5}["']?)(?<secret>[A-Za-z0-9/+]{100})/g,
   },
   token('Google key', ['AIza'], '[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])'),
   token('Google key', ['GOCSPX-'], '[A-Za-z0-9_-]{28}'),
@@ -279,7 +304,17 @@ const FORMATS: readonly Format[] = [
   token('model key', ['xai-'], '[A-Za-z0-9]{80}'),
   token('model key', ['gsk_'], '[A-Za-z0-9]{52}'),
   token('model key', ['pplx-'], '[A-Za-z0-9]{48}'),
-  token('Hugging Face token', ['hf_', 'api_org_'], '[A-Za-z]{34}(?![A-Za-z0-9_])'),
+  word('Hugging Face token', ['hf_', 'api_org_'], '[A-Za-z0-9]{34}'),
+  word('Replicate token', ['r8_'], '[A-Za-z0-9]{37}'),
+  word('Notion token', ['ntn_'], '[A-Za-z0-9]{46}'),
+  word('Notion token', ['secret_'], '[A-Za-z0-9]{43}'),
+  word('Netlify token', ['nfp_'], '[A-Za-z0-9]{36}'),
+  word('Pulumi token', ['pul-'], '[a-f0-9]{40}'),
+  word('Supabase token', ['sbp_'], '[a-f0-9]{40}'),
+  word('Twilio key', ['SK'], '[a-f0-9]{32}'),
+  word('New Relic key', ['NRAK-'], '[A-Z0-9]{27}'),
+  word('CircleCI token', ['CCIPAT_', 'CCIPRJ_'], '[A-Za-z0-9]{22}_[a-f0-9]{40}'),
+  word('crates.io token', ['cio'], '(?=[A-Za-z]{0,31}\\d)[A-Za-z0-9]{32}'),
   token('npm token', ['npm_'], '[A-Za-z0-9]{36}(?![A-Za-z0-9_])'),
   token('npm token', [':_authToken='], '[A-Za-z0-9_-]{20}'),
   token('PyPI token', ['pypi-AgEIcHlwaS5vcmc', 'pypi-AgENdGVzdC5weXBpLm9yZw'], '[A-Za-z0-9_-]{50}'),
@@ -312,8 +347,23 @@ const FORMATS: readonly Format[] = [
   {
     kind: 'URL with a password',
     hints: ['://'],
+    pattern: new RegExp(
+      `(?<prefix>[a-z][a-z0-9+.-]{1,20}://[^\\s:/?#@"'\`<>]{0,100}:)(?<secret>(?=[^\\s/@]{0,60}\\d)(?=[^\\s/@]{0,60}[a-z])(?:${PASSWORD}{12,200}|(?!${ORDINARY_PASSWORD}@)${PASSWORD}{8,11}))@(?!localhost|127\\.|example\\.)`,
+      'gi',
+    ),
+  },
+  {
+    kind: 'URL with a token',
+    hints: ['://'],
+    // The keys that Sentry puts there are public.
     pattern:
-      /(?<prefix>[A-Za-z][A-Za-z0-9+.-]{1,20}:\/\/[^\s:/?#@"'`<>]{0,100}:)(?<secret>(?=[^\s/@]{0,60}\d)(?=[^\s/@]{0,60}[A-Za-z])[^\s:/?#@"'`<>${}()[\]]{12,200})@(?!localhost|127\.|example\.)/g,
+      /(?<prefix>https?:\/\/)(?<secret>(?=(?:[A-Za-z_]*\d){2})(?=[\d_]*[A-Za-z])\w{20,200})(?::[^\s:/?#@"'`<>]{0,20})?@(?![\w.-]{0,60}sentry)/g,
+  },
+  {
+    kind: 'login in base64',
+    hints: ['"auth"', '_auth'],
+    pattern:
+      /(?<prefix>(?:"auth"\s{0,5}:|\b_auth\s{0,5}=)\s{0,5}"?)(?<secret>(?=[^"\s]{0,60}[A-Z])(?=[^"\s]{0,60}[a-z])(?=[^"\s]{0,60}[\d+/=])[A-Za-z0-9+/]{16,400})/g,
   },
   {
     kind: 'password of a .netrc',

@@ -15,6 +15,7 @@ import { growthOf } from '../support/growth.js';
 
 /** Written in two parts, so that this file has no finding itself. */
 const RANDOM = 'q7Zr2LxV9sTn4Kd8WmB3YcHp6GfJ5uAeR1oXzQvNtDkSbPiCyMwUhEgFjLa';
+const HEX = createHash('sha256').update('x').digest('hex');
 const SAMPLES: readonly [kind: string, secret: string][] = [
   ['GitHub token', `ghp_${RANDOM.slice(0, 36)}`],
   ['GitHub token', `github_pat_${RANDOM.slice(0, 22)}_${RANDOM}`],
@@ -31,6 +32,29 @@ const SAMPLES: readonly [kind: string, secret: string][] = [
   ['JSON Web Token', `${jwtPart({ alg: 'RS256', typ: 'JWT' })}.${jwtPart({ iss: 'auth', sub: 'u-77' })}.${RANDOM}`],
   ['private key', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()],
   ['URL with a password', `postgres://app:${RANDOM.slice(0, 16)}@db.internal:5432/app`],
+  ...[8, 9, 10, 11].map((length): [string, string] => [
+    'URL with a password',
+    `https://bot:${RANDOM.slice(0, length)}@git.corp.net/${'x'.repeat(12)}.git`,
+  ]),
+  ['URL with a password', `redis://:${'hunter2'}xyz@cache:6379/0?${'x'.repeat(12)}`],
+  ['URL with a token', `https://${RANDOM.slice(0, 30)}@git.corp.net/x.git`],
+  ['URL with a token', `https://${RANDOM.slice(0, 30)}:x-oauth-basic@git.corp.net/x.git`],
+  ['login in base64', `{"auths":{"https://index.docker.io/v1/":{"auth":"${btoa(`bob:${RANDOM.slice(0, 20)}`)}"}}}`],
+  ['login in base64', `//npm.corp.net/:_auth=${btoa(`bob:${RANDOM.slice(0, 20)}`)}`],
+  ['AWS key', `aws_session_token = ${RANDOM.repeat(4)}`],
+  ['AWS key', `"SessionToken": "${RANDOM.repeat(4)}"`],
+  ['AWS key', `"SecretAccessKey": "${RANDOM.slice(0, 40)}"`],
+  ['Hugging Face token', `hf_${RANDOM.slice(0, 34)}`],
+  ['Notion token', `ntn_${RANDOM.slice(0, 46)}`],
+  ['Netlify token', `nfp_${RANDOM.slice(0, 36)}`],
+  ['Pulumi token', `pul-${HEX.slice(0, 40)}`],
+  ['Twilio key', `SK${HEX.slice(0, 32)}`],
+  ['crates.io token', `cio${RANDOM.slice(0, 32)}`],
+  ['Replicate token', `r8_${RANDOM.slice(0, 37)}`],
+  ['Supabase token', `sbp_${HEX.slice(0, 40)}`],
+  ['New Relic key', `NRAK-${RANDOM.slice(0, 27).toUpperCase()}`],
+  ['CircleCI token', `CCIPAT_${RANDOM.slice(0, 22)}_${HEX.slice(0, 40)}`],
+  ['private key', `b3BlbnNzaC1rZXktdjEA${RANDOM}`],
 ];
 
 const ENCODINGS: readonly [string, (text: string) => string][] = [
@@ -42,6 +66,21 @@ const ENCODINGS: readonly [string, (text: string) => string][] = [
   ['in base64url', (text) => Buffer.from(text).toString('base64url')],
   ['in base64 with lines of 76 characters', (text) => wrap(Buffer.from(`${text}\n${text}`).toString('base64'), 76)],
   ['in hexadecimal with lines of 60 characters', (text) => wrap(Buffer.from(text).toString('hex'), 60)],
+  ['in hexadecimal with colons', (text) => (Buffer.from(text).toString('hex').match(/../g) ?? []).join(':')],
+  [
+    'in hexadecimal in groups of four',
+    (text) =>
+      (
+        Buffer.from(text)
+          .toString('hex')
+          .match(/.{1,4}/g) ?? []
+      ).join(' '),
+  ],
+  ['in XML entities', (text) => Array.from(text, (letter) => `&#${letter.codePointAt(0)};`).join('')],
+  [
+    'in hexadecimal XML entities',
+    (text) => Array.from(text, (letter) => `&#x${letter.codePointAt(0)?.toString(16)};`).join(''),
+  ],
   ['with invisible characters', (text) => text.split('').join('\u200b')],
 ];
 
@@ -56,6 +95,15 @@ describe('SEC-31 a well-known format is found', () => {
         expect(excerpt).not.toContain(secret.slice(-12));
       }
     }
+  });
+
+  test('in UTF-16', () => {
+    for (const [kind, secret] of SAMPLES)
+      for (const byte of ['\u0000', '\ufffd\u0000']) {
+        const text = `a\n${byte}${secret.split('').join('\u0000')}\u0000`;
+
+        expect(findSecrets(text)).toContainEqual(expect.objectContaining({ kind, line: 2 }));
+      }
   });
 
   test('with its line, and an excerpt that shows where it is without the secret', () => {
@@ -147,6 +195,27 @@ describe('ordinary text has no finding', () => {
     ['the header of a key in a document', 'It begins with `-----BEGIN PRIVATE KEY-----`, then base64.\n'.repeat(5)],
     ['placeholders', 'ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx AKIAIOSFODNN7EXAMPLE sk-ant-api03-your-key-here'],
     ['a variable', 'Authorization: Bearer ${GITHUB_TOKEN}, https://user:$PASSWORD@example.org/ and lin_api_$KEY'],
+    [
+      'passwords of documents in URLs',
+      'postgres://postgres:postgres1@db/x mysql://root:Password123@db/x amqp://user:test_user1@mq redis://:my-secret-1@cache https://u:p4ssw0rd@h ssh://git:password@h',
+    ],
+    [
+      'names in URLs',
+      'https://some-large-organisation-42@dev.azure.com/x https://user.name.of.somebody1@h https://averyveryverylongname1@h',
+    ],
+    [
+      'a public key of Sentry',
+      `https://${HEX.slice(0, 32)}@o4501.ingest.sentry.io/12 https://${HEX.slice(0, 32)}@sentry.corp.net/1`,
+    ],
+    ['settings with the word auth', '{"auth": "authenticationmodule", "auth": "OAuth2"} basic_auth = 1'],
+    [
+      'hashes of files',
+      `SK${HEX} pul-${HEX} hf_${HEX} cio${HEX.slice(0, 10)} x-SK${HEX.slice(0, 32)} audio${RANDOM.slice(0, 32)}`,
+    ],
+    [
+      'addresses of hardware and of IPv6',
+      '00:1b:44:11:3a:b7 2001:0db8:85a3:0000:0000:8a2e:0370:7334 &#8217; &#x1F600;',
+    ],
     ['an address on this machine', 'postgres://postgres:postgres12345@localhost/test'],
     [
       'the example of jwt.io',
@@ -159,6 +228,20 @@ describe('ordinary text has no finding', () => {
 
 describe('hostile text', () => {
   test.each([
+    ...[
+      '\0',
+      'a\0',
+      '&#65;',
+      '&#',
+      '41:',
+      '4142 ',
+      'https://a1',
+      'https://a1b2@',
+      '"auth":"Aa1',
+      'SK',
+      'session_token=',
+      '://a:pass1pass',
+    ],
     ...['eyJ', 'eyJa.', '-----BEGIN PRIVATE KEY-----', 'ghp_', 'a://', 'https://aaaa:', 'machine a login a ', '%41'],
     ...[
       'Authorization: Bearer ',

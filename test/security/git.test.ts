@@ -638,6 +638,7 @@ describe('SEC-31 secrets in what is pushed', () => {
       },
     ],
     ['the name of a file', ({ ws }) => writeAt(ws, `${key}.txt`, '')],
+    ['a file in UTF-16', ({ ws }) => writeFile(join(ws, 'notes'), Buffer.from(`\ufeffone\ntoken ${key}\n`, 'utf16le'))],
   ])('a key in %s holds the push, and is not shown', async (_, change) => {
     const setup = await attacked();
     const { ws, branches, push } = setup;
