@@ -1,7 +1,8 @@
-import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, sep } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
-import type { HiddenDirectory } from './process.js';
+import type { FixedFolder, HiddenDirectory } from './process.js';
 
 /** Rejects with the error of the file system when the directory cannot be read. */
 export async function pinDirectory(path: string): Promise<HiddenDirectory> {
@@ -61,6 +62,37 @@ export function outermost(directories: readonly HiddenDirectory[]): readonly Hid
   const byPath = new Map(directories.map((directory) => [directory.path, directory]));
   const all = [...byPath.values()];
   return all.filter(({ path }) => !all.some((other) => other.path !== path && isAtOrBelow(path, other.path)));
+}
+
+/**
+ * The folders around hidden directories that this account could rename or remove, and with them what is hidden; the outermost first. A run
+ * has a mount on each of them, because a mount point can be neither renamed nor removed.
+ */
+export async function foldersToFix(hidden: readonly HiddenDirectory[]): Promise<readonly FixedFolder[]> {
+  const paths = new Set(hidden.flatMap(({ path }) => ancestors(path)));
+  const found = await Promise.all([...paths].sort().map((path) => pinMovable(path).catch(ignoreMissing)));
+  return found.filter((folder) => folder !== null);
+}
+
+/** Without `/`. Nothing in these file systems of the kernel can be renamed. */
+function ancestors(path: string): string[] {
+  const folder = dirname(path);
+  return folder === sep || /^\/(?:proc|sys)(?:\/|$)/.test(folder) ? [] : [folder, ...ancestors(folder)];
+}
+
+async function pinMovable(path: string): Promise<FixedFolder | null> {
+  const parent = dirname(path);
+  const [{ dev, ino }, { uid }] = await Promise.all([lstat(path, { bigint: true }), lstat(parent)]);
+  // The owner of the parent may make it writable.
+  const isMovable = uid === process.geteuid?.() || (await isWritable(parent));
+  return isMovable ? { path, dev, ino } : null;
+}
+
+function isWritable(path: string): Promise<boolean> {
+  return access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Throws `spawn_failed` when a folder that the process needs lies inside a directory that is to be hidden. */

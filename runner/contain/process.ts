@@ -163,11 +163,15 @@ export interface ProcessTrace {
   ended(marker: string, holders: readonly ProcessIdentity[]): void;
 }
 
-/** Pinned by device and inode: a directory that is moved away does not count as hidden. */
-export interface HiddenDirectory {
+/** A folder that a run cannot rename or remove. */
+export interface FixedFolder {
   readonly path: string;
   readonly dev: bigint;
   readonly ino: bigint;
+}
+
+/** Pinned by device and inode: a directory that is moved away does not count as hidden. */
+export interface HiddenDirectory extends FixedFolder {
   /** Its owner may remove it at any time. A directory that is gone then does not prevent a start. */
   readonly mayVanish?: boolean;
 }

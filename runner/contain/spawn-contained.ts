@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises';
 import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
 import { GroupTree } from './group-tree.js';
-import { checkNotHidden, outermost, pinExisting } from './hidden-directories.js';
+import { checkNotHidden, foldersToFix, outermost, pinExisting } from './hidden-directories.js';
 import { openInputPipe } from './input-pipe.js';
 import { DAEMON_MARKER_NAME, MARKER_NAME, TREE_MARKER_NAME } from './marker-sweep.js';
 import { enterNamespace, NamespaceTree } from './namespace-tree.js';
@@ -67,11 +67,12 @@ async function spawnInNamespace(command: MarkedCommand, containment: NamespaceCo
   const { cwd, stdin, marker } = command;
   const hide = outermost([...(await moreToHide(containment)), ...containment.hide, ...(command.hide ?? [])]);
   checkNotHidden(cwd, hide);
+  const fix = await foldersToFix(hide);
   const { execa } = await import('execa');
   const workspace = await checkWorkspace(cwd, command.identity);
   containment.halted?.throwIfAborted();
   const limits = containment.limits?.of(marker) ?? null;
-  const child = await startProcess(execa, namespaceCommand(command, { ...containment, hide, workspace, limits }), {
+  const child = await startProcess(execa, namespaceCommand(command, { ...containment, hide, fix, workspace, limits }), {
     cwd,
     stdin,
     report: true,

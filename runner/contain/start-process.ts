@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { execa } from 'execa';
 import { BatonError, toBatonError } from '../../src/domain/errors.js';
-import type { CommandLimits, ExitStatus, HiddenDirectory } from './process.js';
+import type { CommandLimits, ExitStatus, FixedFolder, HiddenDirectory } from './process.js';
 
 /** A started process, in a separate session. */
 export interface StartedProcess {
@@ -140,6 +140,8 @@ interface NamespaceOptions {
   readonly bash: string;
   readonly userNamespace: boolean;
   readonly hide: readonly HiddenDirectory[];
+  /** The outermost first. */
+  readonly fix: readonly FixedFolder[];
   readonly workspace: { readonly dev: bigint; readonly ino: bigint };
   readonly limits: CommandLimits | null;
 }
@@ -170,6 +172,7 @@ export function limitedCommand(command: CommandLine, bash: string, limits: Comma
  */
 export function namespaceCommand(command: CommandLine, options: NamespaceOptions): CommandLine {
   const { early, late } = splitEnvironment(command.env);
+  const fixed = options.fix.flatMap(({ path, dev, ino }) => [path, `${dev}:${ino}`, 'fixed']);
   const hidden = options.hide.flatMap(({ path, dev, ino, mayVanish }) => [
     path,
     `${dev}:${ino}`,
@@ -184,6 +187,8 @@ export function namespaceCommand(command: CommandLine, options: NamespaceOptions
       ...['--pid', '--', options.bash, '-p', OUTER_SCRIPT, ...limitArguments(options.limits)],
       ...[options.bash, '-p', INIT_SCRIPT],
       `${options.workspace.dev}:${options.workspace.ino}`,
+      options.fix.map(fixingMount).join(''),
+      ...fixed,
       ...hidden,
       '--',
       ...(options.userNamespace ? DROP_CAPABILITIES : []),
@@ -191,6 +196,15 @@ export function namespaceCommand(command: CommandLine, options: NamespaceOptions
     ],
     env: { ...early, PATH: SYSTEM_PATH },
   };
+}
+
+/** A line of fstab. Recursive, because a user namespace cannot mount a folder without the mounts below it. */
+function fixingMount({ path }: FixedFolder): string {
+  const escaped = path.replace(
+    /[ \t\r\n\\#]/g,
+    (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  );
+  return `\n${escaped} ${escaped} none rbind 0 0`;
 }
 
 // Only sys_admin is removed from the bounding set: it could undo a mount. Tools with other file capabilities (ping) keep working.

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { detectContainment } from '../../dist/runner/contain/detect-containment.js';
+import { foldersToFix } from '../../dist/runner/contain/hidden-directories.js';
 import { namespaceCommand } from '../../dist/runner/contain/start-process.js';
 import { createClock } from '../../dist/src/clock.js';
 import { ended, median, now } from './measure.mjs';
@@ -121,5 +122,7 @@ async function commandLine(dir, [file, ...args], isolation) {
   clock.close();
   if (containment.kind !== 'pidns') return { file, args, env, report: false };
   const { dev, ino } = statSync(dir, { bigint: true });
-  return { ...namespaceCommand({ file, args, env }, { ...containment, workspace: { dev, ino } }), report: true };
+  const fix = await foldersToFix(containment.hide);
+  const options = { ...containment, fix, workspace: { dev, ino }, limits: null };
+  return { ...namespaceCommand({ file, args, env }, options), report: true };
 }

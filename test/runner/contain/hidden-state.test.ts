@@ -128,7 +128,7 @@ describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', (
     const containment = await bench.containment('pidns');
     if (containment.kind !== 'pidns') throw new Error('no namespace');
     const touch = { file: 'touch', args: ['ran'], env: { PATH: process.env.PATH ?? '' } };
-    const command = namespaceCommand(touch, { ...containment, workspace: { dev: 1n, ino: 1n }, limits: null });
+    const command = namespaceCommand(touch, { ...containment, fix: [], workspace: { dev: 1n, ino: 1n }, limits: null });
     const child = await startProcess(execa, command, {
       cwd: bench.workspace,
       stdin: 'ignore',
