@@ -3,7 +3,7 @@ import { lstat, mkdir, open, readdir, readFile, realpath, rm, utimes } from 'nod
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { nullIfMissing, replaceFile } from './agent-repository.js';
+import { nullIfMissing, readText, replaceFile } from './agent-repository.js';
 import { type GitResult, gitRefused, isLocalPath, localEnvironment, remoteEnvironment, runGit } from './git.js';
 
 /**
@@ -65,6 +65,7 @@ export async function askRemote(host: HostRepository, branches: readonly string[
 }
 
 async function makeRepository({ path, env }: HostRepository, format: string): Promise<void> {
+  await removeForeign(path);
   if ((await lstat(join(path, 'info/attributes')).catch(nullIfMissing)) !== null) return;
   const local = localEnvironment(env);
   const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, path];
@@ -72,6 +73,20 @@ async function makeRepository({ path, env }: HostRepository, format: string): Pr
   if (!made.ok) throw gitRefused(`the repository ${path} could not be made: ${made.stderr.trim()}`);
   await mkdir(join(path, 'objects/pack'), { recursive: true });
   await replaceFile(join(path, 'info/attributes'), ATTRIBUTES);
+}
+
+/** What `git init` writes, on every system and file system. */
+const OWN_SETTINGS =
+  /^(?:\[core\]|\[extensions\]|\t(?:repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|objectformat|refstorage) = \w+|)$/;
+const LEADS_ELSEWHERE = ['commondir', 'objects/info/alternates', 'objects/info/http-alternates'];
+
+/** Removes settings that are not ours, such as `core.sshCommand`: an agent outside of a namespace can write here. */
+async function removeForeign(path: string): Promise<void> {
+  for (const name of LEADS_ELSEWHERE) await rm(join(path, name), { force: true });
+  const config = join(path, 'config');
+  const lines = (await readText(config))?.split('\n') ?? [];
+  const own = lines.filter((line) => OWN_SETTINGS.test(line));
+  if (own.length < lines.length) await replaceFile(config, own.join('\n'));
 }
 
 /** Fetches all branches. Call it under the lock. */
@@ -120,7 +135,7 @@ export async function remoteGit(
   hasRepository: boolean,
   extra: { readonly [name: string]: string } = {},
 ): Promise<GitResult> {
-  const pointers = hasRepository ? { GIT_DIR: path } : { GIT_CEILING_DIRECTORIES: join(path, '..') };
+  const pointers = { GIT_DIR: hasRepository ? path : '/dev/null' };
   const result = await runGit({ args, cwd: path, env: { ...remoteEnvironment(env, url), ...pointers, ...extra } });
   return { ...result, stderr: result.stderr.replace(/(\bhttps?:\/\/)[^/@\s']*@/gi, '$1') };
 }

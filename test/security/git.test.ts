@@ -71,6 +71,36 @@ describe('SEC-29 git on the host', () => {
     expect(await readFile(join(ws, 'review'), 'utf8')).toBe('x');
   });
 
+  test.each(['config', 'commondir'])(
+    "what an agent wrote into Baton's own repository has no effect: %s",
+    async (kind) => {
+      const { base, ws, mark, secret, push, update, pushed } = await attacked();
+      const program = join(base, 'program');
+      await writeFile(program, `#!/bin/sh\ntouch '${mark}'\nexit 1\n`, { mode: 0o755 });
+      const folder = join(base, 'ws/.baton/git');
+      const [name = ''] = (await readdir(folder)).filter((entry) => entry.endsWith('.git'));
+      const own = join(folder, name);
+      const evil = `[core]\n\tsshCommand = ${program}\n\tfsmonitor = ${program}\n[url "ssh://x"]\n\tinsteadOf = ${base}\n`;
+      const plant = async () => {
+        await appendFile(join(kind === 'config' ? own : `${secret}/.git`, 'config'), evil);
+        if (kind === 'commondir') await writeFile(join(own, 'commondir'), `${secret}/.git\n`);
+        await mkdir(join(own, 'objects/info'), { recursive: true });
+        await writeFile(join(own, 'objects/info/alternates'), `${secret}/.git/objects\n`);
+      };
+      await writeFile(join(ws, 'work'), 'done');
+
+      await plant();
+      await push().catch(() => {});
+      await plant();
+      await update().catch(() => {});
+
+      expect(existsSync(mark)).toBe(false);
+      expect(await pushed('work')).toBe('done');
+      expect(await readFile(join(own, 'config'), 'utf8')).not.toContain(program);
+      expect(existsSync(join(own, 'objects/info/alternates'))).toBe(false);
+    },
+  );
+
   test('a filter of the user runs no file of the workspace', async () => {
     const { base, ws, mark, push, update, pushed } = await attacked();
     // Also where git looks without the variable: in the home folder.
