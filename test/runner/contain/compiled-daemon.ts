@@ -2,11 +2,13 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -80,7 +82,12 @@ export class CompiledRunner {
     const forbid = order.forbidden ? ['unshare', '--user', '--'] : [];
     const [file = '', ...args] = [...enter, ...become, ...forbid, ...command];
     const env = { ...process.env, TRACKER_TOKEN: 'canary' };
-    return spawn(file, args, { cwd: '/', env, stdio: ['ignore', 'pipe', 'inherit'] });
+    // A high descriptor of a folder that is to be hidden, as a shell may leave one open.
+    const open = order.hide.slice(0, 1).map((folder) => openSync(folder, 'r'));
+    const gap = Array.from({ length: 20 }, () => 'ignore' as const);
+    const child = spawn(file, args, { cwd: '/', env, stdio: ['ignore', 'pipe', 'inherit', ...gap, ...open] });
+    for (const fd of open) closeSync(fd);
+    return child;
   }
 
   /** Runs the scripts one after the other as this user; one answer per script. */

@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { captureOutput } from '../../../runner/contain/capture-output.js';
+import { detectContainment } from '../../../runner/contain/detect-containment.js';
 import { enterNamespace } from '../../../runner/contain/namespace-tree.js';
+import type { FixedFolder } from '../../../runner/contain/process.js';
 import { namespaceCommand, startProcess } from '../../../runner/contain/start-process.js';
 import { CompiledRunner, orderFor, users } from './compiled-daemon.js';
 import { Bench, forms, nextLine, realClock } from './workbench.js';
@@ -61,6 +63,14 @@ describe.runIf(forms.includes('pidns')).each(users)('in a namespace of %s', (use
     const [capabilities, token] = runs.map(({ stdout }) => stdout.trim());
     expect(/^CapEff:\t0+$/.test(capabilities ?? '')).toBe(user !== 'root');
     expect(token).toBe(user === 'root' ? 'secret-token' : '');
+  });
+
+  test('SEC-9b no descriptor that the daemon has inherited leads to the state', async () => {
+    const scripts = ['for fd in /proc/self/fd/*; do cat "$fd/token" 2>/dev/null; done; echo end'];
+
+    const { runs } = await runner.answers(user, orderFor(bench, user, { scripts }));
+
+    expect(runs[0]?.stdout).toBe('end\n');
   });
 
   test('a required namespace that does not work is an error with advice; otherwise the fallback states it', async () => {
@@ -138,6 +148,46 @@ describe.runIf(forms.includes('pidns'))('while a command runs in a namespace', (
 
     await expect(enterNamespace(child, realClock)).rejects.toMatchObject({ code: 'workspace_changed' });
     expect(existsSync(join(bench.workspace, 'ran'))).toBe(false);
+  });
+
+  test('a folder around what is hidden that was swapped after our last check is noticed inside, and nothing runs', async () => {
+    const containment = await bench.containment('pidns');
+    if (containment.kind !== 'pidns') throw new Error('no namespace');
+    const { dev, ino } = statSync(bench.workspace, { bigint: true });
+    const touch = { file: 'touch', args: ['ran'], env: { PATH: process.env.PATH ?? '' } };
+    const start = (fix: readonly FixedFolder[]) =>
+      startProcess(execa, namespaceCommand(touch, { ...containment, fix, workspace: { dev, ino }, limits: null }), {
+        cwd: bench.workspace,
+        stdin: 'ignore',
+        report: true,
+        channel: false,
+      });
+    const link = join(bench.root, 'link');
+    symlinkSync(bench.root, link);
+    const real = statSync(bench.root, { bigint: true });
+
+    for (const path of [bench.root, link, join(bench.root, 'missing')]) {
+      const folder = path === bench.root ? { path, dev: 1n, ino: 1n } : { path, dev: real.dev, ino: real.ino };
+      const entered = enterNamespace(await start([folder]), realClock);
+      await expect(entered, path).rejects.toMatchObject({ code: 'spawn_failed' });
+    }
+    expect(existsSync(join(bench.workspace, 'ran'))).toBe(false);
+  });
+
+  test('folders with blanks, backslashes and other signs in their names can be hidden and fixed', async () => {
+    const state = join(bench.root, 'a b\\040#', '#\t\n"é\'', 'state');
+    mkdirSync(state, { recursive: true });
+    writeFileSync(join(state, 'token'), 'secret-token');
+    const containment = await detectContainment({ isolation: 'pidns', hide: [state], clock: realClock });
+
+    const script = 'cat ../a*/*/state/token; mv ../a* ../b; cd ../a*; mv * c; ls .. | cat; [ -e c ] || echo stays';
+    const { stdout } = await captureOutput(await bench.spawn(containment, script), {
+      maxBytes: 1_000,
+      clock: realClock,
+      drainMs: 500,
+    });
+
+    expect(stdout).toBe('a b\\040#\nstate\nworkspace\nstays\n');
   });
 
   test('init.sh does nothing unless it is the first process of a namespace', () => {
