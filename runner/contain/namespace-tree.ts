@@ -83,8 +83,9 @@ async function endOf(lines: AsyncIterable<string>): Promise<ExitStatus | null> {
 
 /** A shell sees death by signal `n` and the exit code 128 + n as the same status. `exitCode` is null unless the command has exited with it. */
 function commandStatus(status: number, exitCode: number | null): ExitStatus {
-  const signal = status > 128 && exitCode !== status ? SIGNAL_NAMES.get(status - 128) : undefined;
-  return signal === undefined ? { code: status, signal: null } : { code: null, signal };
+  return status <= 128 || exitCode === status
+    ? { code: status, signal: null }
+    : { code: null, signal: SIGNAL_NAMES.get(status - 128) ?? null };
 }
 
 const SIGNAL_NAMES = new Map(

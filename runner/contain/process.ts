@@ -81,7 +81,9 @@ export interface InputPipe {
 }
 
 export interface ExitStatus {
+  /** Null after a signal. */
   readonly code: number | null;
+  /** Null also after a signal that Node.js has no name for: a realtime signal. */
   readonly signal: NodeJS.Signals | null;
 }
 

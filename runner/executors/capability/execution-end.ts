@@ -49,7 +49,7 @@ export function endOfMessage(message: Fields): ExecutionEnd | null {
 export function endOfExit(status: ExitStatus, stderr: string, wasConnected: boolean): ExecutionEnd {
   const syntax = wasConnected || status.code === 0 ? null : syntaxError(stderr);
   if (syntax !== null) return failExecution('SYNTAX_ERROR', syntax);
-  const how = status.signal === null ? `exited with code ${status.code}` : `was killed by ${status.signal}`;
+  const how = status.code === null ? `was killed by ${status.signal ?? 'a signal'}` : `exited with code ${status.code}`;
   const when = wasConnected ? 'before it answered' : 'before it connected';
   return failExecution('PROCESS_CRASHED', `the executor ${how} ${when}`);
 }

@@ -179,7 +179,8 @@ export class AppServerClient {
     if (!this.#answered && (status.code === 127 || status.code === 126)) {
       return new BatonError('codex_not_found', `the agent command could not be run (exit ${status.code})${tail}`);
     }
-    const how = status.signal ? `was ended by ${status.signal}` : `exited with code ${status.code}`;
+    const how =
+      status.code === null ? `was ended by ${status.signal ?? 'a signal'}` : `exited with code ${status.code}`;
     return new BatonError('port_exit', `the agent process ${how}${tail}`);
   }
 

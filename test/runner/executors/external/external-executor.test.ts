@@ -284,6 +284,14 @@ describe.each(forms)('with isolation %s', (form) => {
     });
   });
 
+  // Without a namespace Node.js reports exit code 0 for such an end.
+  test.runIf(form === 'pidns')('S0-38 a child that a realtime signal ends is cancelled', async () => {
+    const step = await externalStep({ isolation, definition: bash('cat >/dev/null; kill -34 $$') });
+
+    const message = 'the executor acme was killed by a signal, which Baton did not send';
+    expect(await step.run()).toMatchObject({ state: 'cancelled', error: { code: 'AGENT_CANCELLED', message } });
+  });
+
   test('S0-38 the message of a killed child contains its stderr', async () => {
     const step = await externalStep({
       isolation,
