@@ -66,11 +66,17 @@ export function outermost(directories: readonly HiddenDirectory[]): readonly Hid
 
 /**
  * The folders around hidden directories that this account could rename or remove, and with them what is hidden; the outermost first. A run
- * has a mount on each of them, because a mount point can be neither renamed nor removed.
+ * has a mount on each of them, because a mount point can be neither renamed nor removed. Those around the working directory belong to
+ * them, so that hooks, which hide less, have the same mounts as agents: pnpm chooses its store by what it can link to.
  */
-export async function foldersToFix(hidden: readonly HiddenDirectory[]): Promise<readonly FixedFolder[]> {
-  const paths = new Set(hidden.flatMap(({ path }) => ancestors(path)));
-  const found = await Promise.all([...paths].sort().map((path) => pinMovable(path).catch(ignoreMissing)));
+export async function foldersToFix(
+  hidden: readonly HiddenDirectory[],
+  workingFolder: string,
+): Promise<readonly FixedFolder[]> {
+  const real = await realpath(workingFolder).catch(ignoreMissing);
+  const paths = [...hidden.map(({ path }) => path), ...(real === null ? [] : [real])];
+  const around = new Set(paths.flatMap(ancestors));
+  const found = await Promise.all([...around].sort().map((path) => pinMovable(path).catch(ignoreMissing)));
   return found.filter((folder) => folder !== null);
 }
 

@@ -67,7 +67,7 @@ async function spawnInNamespace(command: MarkedCommand, containment: NamespaceCo
   const { cwd, stdin, marker } = command;
   const hide = outermost([...(await moreToHide(containment)), ...containment.hide, ...(command.hide ?? [])]);
   checkNotHidden(cwd, hide);
-  const fix = await foldersToFix(hide);
+  const fix = await foldersToFix(hide, cwd);
   const { execa } = await import('execa');
   const workspace = await checkWorkspace(cwd, command.identity);
   containment.halted?.throwIfAborted();

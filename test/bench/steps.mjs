@@ -122,7 +122,7 @@ async function commandLine(dir, [file, ...args], isolation) {
   clock.close();
   if (containment.kind !== 'pidns') return { file, args, env, report: false };
   const { dev, ino } = statSync(dir, { bigint: true });
-  const fix = await foldersToFix(containment.hide);
+  const fix = await foldersToFix(containment.hide, dir);
   const options = { ...containment, fix, workspace: { dev, ino }, limits: null };
   return { ...namespaceCommand({ file, args, env }, options), report: true };
 }

@@ -14,10 +14,11 @@ beforeAll(() => {
 
 afterAll(() => installation.close(), SETUP_LIMIT_MS);
 
-/** Lets an agent of this user run the script in `work/B-0`. `$top` is the folder around home, state and workspaces. */
-async function runAgent(user: User, script: string) {
+/** Lets an agent or a hook of this user run the script in `work/B-0`. `$top` is the folder around home, state and workspaces. */
+async function runAs(process: 'agent' | 'hook', user: User, script: string) {
   const command = JSON.stringify(`export top=$(cd ../..; pwd); { ${script}; } > $top/out 2>&1; exit 1`);
-  const daemon = installation.start(user, { settings: `codex: { command: ${command} }`, issues: 1 });
+  const settings = process === 'agent' ? `codex: { command: ${command} }` : `hooks: { before_run: ${command} }`;
+  const daemon = installation.start(user, { settings, issues: 1 });
   onTestFinished(() => daemon.remove());
   await daemon.line(({ msg }) => msg === 'run failed' || msg === 'run ended');
   daemon.process.kill('SIGTERM');
@@ -46,7 +47,7 @@ describe.each(USERS.filter(hasNamespaces))('the folders around what is hidden fr
   test.each(ways)('are not %s', async (_, attempt) => {
     const paths = [...places.map((place) => `$top/${place}`), '$top'];
 
-    const { dir, output } = await runAgent(user, paths.map(attempt).join('; '));
+    const { dir, output } = await runAs('agent', user, paths.map(attempt).join('; '));
 
     expect(output).not.toContain('exchanged');
     expect(readdirSync(dir)).toEqual(expect.arrayContaining(['home', 'state', 'work']));
@@ -56,19 +57,31 @@ describe.each(USERS.filter(hasNamespaces))('the folders around what is hidden fr
     expect(existsSync(join(dir, 'home/.local/state/baton'))).toBe(true);
   });
 
-  test('an agent still renames and links files and folders of its workspace, and uses git there', async () => {
-    const steps = [
-      '[ -z "$OLDPWD" ]',
-      'mkdir a && touch a/file && mv a b && ln b/file "$PWD/hard" && mv "$PWD/hard" c',
-      'mv ../B-0 ../B-1 && mv ../B-1 ../B-0 && cd ../B-0',
-      '[ "$(/bin/pwd)" = "$top/work/B-0" ]',
-      'export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@x',
-      'git init -q r && cd r && git commit -q --allow-empty -m x && git worktree add -q ../tree && cd .. && git clone -q --local r clone',
-      'touch "$TMPDIR/t" && mv "$TMPDIR/t" . && ls -d tree/.git clone/.git',
-    ];
+  test.each(['agent', 'hook'] as const)(
+    'an %s still renames and links files of its workspace, and uses git there',
+    async (process) => {
+      const steps = [
+        '[ -z "$OLDPWD" ]',
+        'mkdir a && touch a/file && mv a b && ln b/file "$PWD/hard" && mv "$PWD/hard" c',
+        'mv ../B-0 ../B-1 && mv ../B-1 ../B-0 && cd ../B-0',
+        '[ "$(/bin/pwd)" = "$top/work/B-0" ]',
+        'export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@x',
+        'git init -q r && cd r && git commit -q --allow-empty -m x && git worktree add -q ../tree && cd .. && git clone -q --local r clone',
+        'touch "$TMPDIR/t" && mv "$TMPDIR/t" . && ls -d tree/.git clone/.git',
+      ];
 
-    const { output } = await runAgent(user, `${steps.join(' && ')} && echo all-good`);
+      const { output } = await runAs(process, user, `${steps.join(' && ')} && echo all-good`);
 
-    expect(output.trim().split('\n').at(-1)).toBe('all-good');
+      expect(output.trim().split('\n').at(-1)).toBe('all-good');
+    },
+  );
+
+  test('are the same for an agent and a hook, so that pnpm uses one store', async () => {
+    const link = 'touch file; for up in .. ../.. ../../home; do ln file $up/linked && echo linked $up; done; true';
+
+    const [agent, hook] = await Promise.all([runAs('agent', user, link), runAs('hook', user, link)]);
+
+    const linked = [agent, hook].map(({ output }) => output.match(/^linked .*$/gm));
+    expect(linked).toEqual([['linked ..'], ['linked ..']]);
   });
 });
