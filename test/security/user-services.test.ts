@@ -50,7 +50,9 @@ codex: { command: "${connect('agent')}; exit 1" }`;
   return { hook: read('hook'), agent: read('agent') };
 }
 
-describe.each(USERS.filter(hasNamespaces))('the services of %s', (user) => {
+const able = USERS.filter(hasNamespaces);
+// A file without any test would fail, so there are skipped ones.
+describe.runIf(able.length > 0).each(able.length > 0 ? able : USERS)('the services of %s', (user) => {
   const given: [string, (folder: string, socket: string) => { [name: string]: string }][] = [
     ['XDG_RUNTIME_DIR', (folder) => ({ XDG_RUNTIME_DIR: folder })],
     ['SSH_AUTH_SOCK', (_, socket) => ({ SSH_AUTH_SOCK: socket })],
