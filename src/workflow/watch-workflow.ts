@@ -166,6 +166,8 @@ class Watcher implements WorkflowWatcher {
   }
 
   async allow(hash: string): Promise<boolean> {
+    // A read in progress may have read the file before it changed.
+    while (this.#reading !== null) await this.#reading;
     this.#wanted = hash;
     await this.check();
     this.#wanted = null;

@@ -292,3 +292,32 @@ test('after a symlinked folder is replaced, its new target is watched', async ()
 
   expect(watched.log).toHaveLength(2);
 });
+
+test('a content that is replaced while it is read is not allowed any more', async () => {
+  const file = workflowIn(temporaryFolder());
+  const hook = (script: string) => settings(1, `hooks: {before_run: ${script}}`);
+  let raced: Promise<boolean> | null = null;
+  let shown: string | undefined;
+  const { watcher, changes } = await watching(
+    file,
+    true,
+    () => {
+      if (shown === undefined || raced !== null) return;
+      writeFileSync(file, hook('another'));
+      raced = watcher.allow(shown);
+    },
+    true,
+  );
+  writeFileSync(file, hook('shown'));
+  await watcher.check();
+  const { hash } = watcher.held ?? {};
+  writeFileSync(file, settings(1));
+  await watcher.check();
+
+  shown = hash;
+  writeFileSync(file, hook('shown'));
+  await watcher.check();
+
+  expect(await raced).toBe(false);
+  expect(changes).toEqual([]);
+});
