@@ -23,6 +23,7 @@ export class OpenRuns implements ProcessTrace {
   readonly #written = new Set<string>();
   readonly #unwritten = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
+  #isFrozen = false;
 
   constructor(options: OpenRunsOptions, left: readonly OpenRun[]) {
     this.#options = options;
@@ -90,6 +91,7 @@ export class OpenRuns implements ProcessTrace {
 
   /** Nothing of the run is left. */
   async end(marker: string): Promise<void> {
+    if (this.#isFrozen) return;
     this.#open.delete(marker);
     // Includes earlier records that could not be removed, for example because the disk was full.
     for (const over of [...this.#written].filter((one) => !this.#open.has(one))) {
@@ -108,9 +110,15 @@ export class OpenRuns implements ProcessTrace {
     for (const marker of [...this.#open.keys()]) if (!markers.has(marker)) await this.end(marker);
   }
 
-  #put(run: OpenRun): Promise<void> {
+  /** Leaves the records to the next daemon, as a kill would. Called when the daemon is forced to exit. */
+  freeze(): void {
+    this.#isFrozen = true;
+  }
+
+  async #put(run: OpenRun): Promise<void> {
+    if (this.#isFrozen) return;
     this.#open.set(run.marker, run);
     this.#written.add(run.marker);
-    return this.#options.store.put(run);
+    await this.#options.store.put(run);
   }
 }

@@ -101,6 +101,8 @@ export class RunPool implements Runner {
    */
   async killAll(): Promise<void> {
     this.#halt.abort(new BatonError('INTERRUPTED', 'the daemon is forced to exit'));
+    this.#services.openRuns.freeze();
+    for (const run of this.#active.values()) run.stop('shutdown');
     const markers = [...this.#active.keys(), ...this.#removals];
     await Promise.all(markers.map((marker) => new MarkerSweep(marker).signal('SIGKILL')));
     await Promise.all(this.#acts.values());

@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -82,7 +82,7 @@ async function setUp() {
     }
   };
   const flow = workflow({ config: { workspace: { root } } });
-  return { pool: new RunPool(deps), clock, root, flow, events, working, saved, until };
+  return { pool: new RunPool(deps), store, clock, root, flow, events, working, saved, until };
 }
 
 const exits = (events: readonly OrchestratorEvent[]) => events.filter((event) => event.type === 'run_exited');
@@ -163,4 +163,17 @@ test('a run whose workspace grows too large ends with an error that parks its is
   const error = { code: 'workspace_too_large', message: expect.stringContaining('workspace.max_mb is 1') };
   expect(exits(events)).toMatchObject([{ outcome: { state: 'failed', error } }]);
   expect(scopeOf('workspace_too_large')).toBe('park');
+});
+
+test('a forced exit leaves after_run to the next daemon', async () => {
+  const { pool, store, root, flow, events, working, until } = await setUp();
+  const scripts = { ...flow.config.hooks.scripts, after_run: 'touch ran' };
+  pool.start(order('r1'), workflow({ config: { ...flow.config, hooks: { ...flow.config.hooks, scripts } } }));
+  await until(() => working.length === 1);
+
+  await pool.killAll();
+
+  expect(await store.openRuns.all()).toMatchObject([{ marker: 'r1', owesAfterRunIn: 'A' }]);
+  expect(await readdir(join(root, 'A'))).toEqual([]);
+  expect(exits(events)).toEqual([]);
 });
