@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { worktreeRepository } from '../../runner/executors/codex/agent-program.js';
 import { permissionProfile, readablePaths } from '../../runner/executors/codex/permission-profile.js';
 import { ensureSocketFolder } from '../../runner/executors/codex/socket-folder.js';
 import type { CodexConfig } from '../../src/domain/config.js';
@@ -318,5 +319,12 @@ describe('what commands may read', () => {
     expect(existsSync(repository)).toBe(true);
     expect(honest.thread.config.permissions['baton-workspace']?.filesystem[repository]).toBe('read');
     expect(forged.thread.config.permissions['baton-workspace']?.filesystem).not.toHaveProperty(repository);
+  });
+
+  test('SEC-31 a pipe in place of .git does not block the daemon', async () => {
+    const workspace = realpathSync(tempFolder());
+    execFileSync('mkfifo', [join(workspace, '.git')]);
+
+    expect(await worktreeRepository(workspace)).toBeNull();
   });
 });

@@ -1,6 +1,7 @@
-import { readFile, readlink } from 'node:fs/promises';
+import { readlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { listProcesses, readIfThere } from '../../contain/proc-table.js';
+import { readText } from '../../git/agent-repository.js';
 
 /** What the processes of an agent are: their programs, and the environment that its commands will inherit. */
 export interface AgentProgram {
@@ -58,8 +59,8 @@ async function environmentOf(pid: number): Promise<{ [name: string]: string } | 
 export async function worktreeRepository(workspace: string): Promise<string | null> {
   const link = join(workspace, '.git');
   try {
-    const gitDir = resolve(workspace, (await readFile(link, 'utf8')).match(/^gitdir: (.+)$/m)?.[1] ?? '');
-    const backLink = resolve(gitDir, (await readFile(join(gitDir, 'gitdir'), 'utf8')).trim());
+    const gitDir = resolve(workspace, /^gitdir: (.+)$/m.exec((await readText(link)) ?? '')?.[1] ?? '');
+    const backLink = resolve(gitDir, ((await readText(join(gitDir, 'gitdir'))) ?? '').trim());
     return backLink === link && dirname(dirname(gitDir)) !== gitDir ? dirname(dirname(gitDir)) : null;
   } catch {
     return null;
