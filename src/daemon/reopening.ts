@@ -42,6 +42,7 @@ export class Reopening {
   #checks: Promise<void> = Promise.resolve();
   #version = 0;
   #isRequested = false;
+  readonly #closing = new AbortController();
 
   constructor(
     private readonly options: DaemonOptions,
@@ -56,9 +57,11 @@ export class Reopening {
     this.#enqueue(loaded, keys, this.#version);
   }
 
-  /** Checks that are in progress no longer touch the locks. */
-  close(): void {
+  /** Ends the check that is in progress, so that it takes no locks later. */
+  close(): Promise<void> {
     this.#version += 1;
+    this.#closing.abort();
+    return this.#checks;
   }
 
   #enqueue(loaded: LoadedWorkflow, keys: readonly string[], version: number): void {
@@ -66,7 +69,7 @@ export class Reopening {
       if (version !== this.#version) return;
       try {
         const isWanted = () => version === this.#version;
-        if (keys.length > 0) await checkSettings(loaded, this.options, this.links, isWanted);
+        if (keys.length > 0) await checkSettings(loaded, this.options, this.links, isWanted, this.#closing.signal);
         if (!isWanted()) return;
         this.next = keys.length > 0 ? loaded : null;
         this.refused = null;
@@ -100,8 +103,10 @@ async function checkSettings(
   options: DaemonOptions,
   links: ReopeningLinks,
   isWanted: () => boolean,
+  closing: AbortSignal,
 ): Promise<void> {
-  const { log, homeDir, lockDir, signal } = options;
+  const { log, homeDir, lockDir, signal: leaving } = options;
+  const signal = leaving ? AbortSignal.any([leaving, closing]) : closing;
   const { clock, containment, locks, inUse } = links;
   const { config, dir } = loaded.workflow;
   if (config.runtime.isolation !== options.loaded.workflow.config.runtime.isolation)

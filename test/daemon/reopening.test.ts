@@ -15,6 +15,9 @@ class Board extends MemoryTracker {
     super();
     this.scope = `memory://${name}`;
   }
+
+  /** Called when the daemon opens the board. */
+  prepare: (signal: AbortSignal) => Promise<void> = async () => {};
 }
 
 /** A daemon on the board `one`; its provider names the board. Runs wait for the file `go`. */
@@ -258,4 +261,18 @@ test('a daemon whose settings wait ends by a signal like any other', async () =>
 
   expect(await daemon.stop()).toBe(0);
   expect(await readdir(daemon.dir)).toContain('elsewhere');
+});
+
+test('a daemon that ends while it checks new settings ends the check', async () => {
+  const { daemon, board } = await start();
+  let isChecking = false;
+  board('two').prepare = (signal) => {
+    isChecking = true;
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  await edit(daemon, '"one"', '"two"');
+  await expect.poll(() => isChecking, { timeout: 10_000 }).toBe(true);
+
+  expect(await daemon.stop()).toBe(0);
+  expect(board('two').isClosed).toBe(true);
 });
