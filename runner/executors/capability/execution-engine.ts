@@ -158,21 +158,16 @@ export class ExecutionEngine implements ExecutionStarter {
           executions: children.api(ended),
         }),
     });
-    this.#awaitExit(gone, spec);
+    this.#awaitExit(gone, context);
     await children.idle();
     this.registry.end(id, end, context);
     return end;
   }
 
   /** The run does not end, and the engine does not close, before the process is gone. */
-  #awaitExit(gone: Promise<void>, { context, executor }: SideExecutionSpec): void {
-    const leaving = gone
-      .catch((error: Error) =>
-        context.warn('an executor could not be stopped', { executor: executor.name, detail: error.message }),
-      )
-      .finally(() => this.#leaving.delete(leaving));
+  #awaitExit(gone: Promise<void>, { resources }: SideExecutionSpec['context']): void {
+    const leaving = gone.then(() => void this.#leaving.delete(leaving));
     this.#leaving.add(leaving);
-    const { resources } = context;
     const ofRun = resources.get('capability_processes', () => {
       const processes = new Set<Promise<void>>();
       resources.atEnd(async () => void (await Promise.all(processes)));

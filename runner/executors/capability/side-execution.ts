@@ -43,7 +43,7 @@ interface SideExecutionDeps {
 
 export interface EndedExecution {
   readonly end: ExecutionEnd;
-  /** Settles when the process is gone, which can be later: an executor that has answered may take its time to exit. May reject. */
+  /** Settles when the process is gone, which can be later: an executor that has answered may take its time to exit. Never rejects. */
   readonly gone: Promise<void>;
 }
 
@@ -107,7 +107,12 @@ class SideExecution {
     this.#ticket?.close();
     this.#calls.abort();
     if (!this.#hasAnswered) this.deps.onStopping();
-    const gone = this.#stopChild();
+    const gone = this.#stopChild().catch((error: unknown) =>
+      this.#warn('an executor could not be stopped', {
+        executor: this.spec.executor.name,
+        detail: toBatonError(error).message,
+      }),
+    );
     if (!this.#hasAnswered) await gone;
     await Promise.all(this.#open);
     return { end, gone };
