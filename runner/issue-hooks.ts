@@ -9,6 +9,7 @@ import { captureOutput } from './contain/capture-output.js';
 import type { ContainedProcess, StopResult } from './contain/process.js';
 import { spawnContained } from './contain/spawn-contained.js';
 import { hookEnvironment } from './environment.js';
+import { HELD } from './git/delivery-file.js';
 import type { Hold } from './git/review-push.js';
 import { readHeldPush, writeDeliveryFile } from './held-push.js';
 import type { RunServices } from './run-context.js';
@@ -68,8 +69,7 @@ export function createIssueHooks(services: HookServices, target: HookTarget): Is
       // Another agent must not replace the files of a hook between their writing and their use, so they lie where only hooks see them.
       const folder = await services.workspaces.makeHookFolder(target.marker);
       try {
-        await runIssueHook(name, script, call, services, { ...target, folder });
-        return await readHeldPush(folder);
+        return await runIssueHook(name, script, call, services, { ...target, folder });
       } finally {
         await rm(folder, { recursive: true, force: true });
       }
@@ -83,7 +83,7 @@ async function runIssueHook(
   call: HookCall,
   services: HookServices,
   target: HookRun,
-): Promise<void> {
+): Promise<Hold | null> {
   const { clock, observer } = services;
   const { workflow, issue, workspace, runId } = target;
   const startedAtMs = clock.now().awakeMs;
@@ -98,13 +98,15 @@ async function runIssueHook(
   });
   // A hook that was cut off by the exit runs again at the next start.
   services.containment.halted?.throwIfAborted();
-  const error = result.outcome === 'failed' || result.outcome === 'timeout' ? result.error : null;
+  const hold = await readHeldPush(target.folder);
+  const isHeld = hold !== null && (result.output?.status.code === 0 || result.output?.status.code === HELD);
+  const error = !isHeld && (result.outcome === 'failed' || result.outcome === 'timeout') ? result.error : null;
   observer.hookEnded({
     runId,
     issueId: issue.id,
     identifier: issue.identifier,
     hook: name,
-    outcome: result.outcome,
+    outcome: isHeld ? 'held' : result.outcome,
     durationMs: clock.now().awakeMs - startedAtMs,
     message: error?.message ?? null,
     stdout: result.output?.stdout ?? '',
@@ -115,6 +117,7 @@ async function runIssueHook(
     throw new BatonError('unkillable', `processes of hook ${name} in ${workspace.path} survived SIGKILL`);
   }
   if (error && abortsOnFailure(name)) throw error;
+  return hold;
 }
 
 async function spawnHook(

@@ -75,7 +75,8 @@ export interface HookReport {
   readonly issueId: string;
   readonly identifier: string;
   readonly hook: HookName;
-  readonly outcome: 'ok' | 'failed' | 'timeout' | 'cancelled';
+  /** `held`: the hook has ended well, but its push waits for a person. */
+  readonly outcome: 'ok' | 'held' | 'failed' | 'timeout' | 'cancelled';
   readonly durationMs: number;
   /** The reason of a failure, for people. */
   readonly message: string | null;

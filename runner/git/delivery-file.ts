@@ -25,6 +25,9 @@ export async function readDelivery(
   return JSON.parse(await read(path, 'utf8')) as Delivery;
 }
 
+/** The exit code of a script whose push waits for a person. */
+export const HELD = 75;
+
 /** The first hold of a hook counts. */
 export async function writeHold(path: string | null, hold: Hold): Promise<void> {
   if (path === null) return;

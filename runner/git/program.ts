@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { toBatonError } from '../../src/domain/errors.js';
-import { type Delivery, readDelivery, writeHold } from './delivery-file.js';
+import { type Delivery, HELD, readDelivery, writeHold } from './delivery-file.js';
 import { gitRefused } from './git.js';
 import { openHostRepository } from './host-repository.js';
 import { pushWork } from './push-work.js';
@@ -59,9 +59,6 @@ async function push(
   process.stderr.write(`baton: the push is held until a person approves it\n${hold.text}\n`);
   return HELD;
 }
-
-/** The exit code of a push that waits for a person. */
-const HELD = 75;
 
 function hostOf(url: string, workspace: string) {
   return openHostRepository(url, gitFolder(workspace), process.env);

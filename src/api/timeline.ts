@@ -123,8 +123,13 @@ function recordEntry(kind: string, data: unknown): EntryText | null {
   }
 }
 
+const HOOK_ENDS = new Map<unknown, string>([
+  ['ok', 'finished'],
+  ['held', 'finished, but its push waits for a person'],
+]);
+
 function hookEntry({ hook, outcome, duration_ms: durationMs, message, stdout, stderr }: Fields): EntryText {
-  const end = outcome === 'ok' ? 'finished' : `failed${because(message)}`;
+  const end = HOOK_ENDS.get(outcome) ?? `failed${because(message)}`;
   const output = [stdout, stderr]
     .map((part) => (typeof part === 'string' ? part.trim() : ''))
     .filter((part) => part !== '');

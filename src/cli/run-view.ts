@@ -54,8 +54,9 @@ export class RunPrinter implements Partial<RunObserver> {
 
   /** A hook that aborts its run is printed with the end of the run. */
   hookEnded({ identifier, hook, outcome, message }: Parameters<RunObserver['hookEnded']>[0]): void {
-    if (hook === 'after_run') this.unpushed[outcome === 'ok' ? 'delete' : 'add'](identifier);
-    if (outcome === 'ok' || abortsOnFailure(hook)) return;
+    const isGood = outcome === 'ok' || outcome === 'held';
+    if (hook === 'after_run') this.unpushed[isGood ? 'delete' : 'add'](identifier);
+    if (isGood || abortsOnFailure(hook)) return;
     this.#print(identifier, `  ${message === null ? `hook ${hook}: ${outcome}` : message}`);
   }
 

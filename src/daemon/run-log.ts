@@ -130,6 +130,7 @@ export class RunLog implements RunObserver {
     const log = run?.log ?? this.log.child({ issue_id: issueId, issue_identifier: identifier });
     const fields = { hook, duration_ms: Math.round(durationMs), ...(message === null ? {} : { detail: message }) };
     if (outcome === 'ok') log.info(fields, 'hook finished');
+    else if (outcome === 'held') log.info(fields, 'hook finished, but its push waits for a person');
     // A hook whose failure ends the run is reported by the end of the run.
     else log[abortsOnFailure(hook) ? 'debug' : 'warn']({ ...fields, outcome }, 'hook did not finish well');
   }

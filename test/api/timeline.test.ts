@@ -22,6 +22,11 @@ const TOLD: [TranscriptLine, string, string][] = [
     'hook before_run finished (1.2 s)',
   ],
   [
+    line('hook', { hook: 'after_run', outcome: 'held', duration_ms: 5, message: null }),
+    'hook',
+    'hook after_run finished, but its push waits for a person (5 ms)',
+  ],
+  [
     line('hook', { hook: 'after_run', outcome: 'failed', duration_ms: 5, message: 'exit 1' }),
     'hook',
     'hook after_run failed: exit 1 (5 ms)',

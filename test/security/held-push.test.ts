@@ -74,6 +74,10 @@ describe('SEC-32 a push that is held', () => {
     await exited(daemon);
 
     expect(await pushed()).toBe('CANARY\n');
+    expect(daemon.logLines.filter(({ hook }) => hook === 'after_run').map(({ level, msg }) => [level, msg])).toEqual([
+      ['info', 'hook finished, but its push waits for a person'],
+      ['info', 'hook finished'],
+    ]);
   });
 
   test('is not pushed after a no, and the issue is parked', async () => {
