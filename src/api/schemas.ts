@@ -170,9 +170,9 @@ const runShape = z.strictObject({
   has_transcript: z.boolean(),
 });
 
-/** `GET /api/v1/<identifier>`. */
 const recentEventShape = z.strictObject({ at: textOrNull, event: text, message: text });
 
+/** `GET /api/v1/<identifier>`. */
 export const issueShape = z.strictObject({
   ...issueFields,
   generated_at: timeOrNull,

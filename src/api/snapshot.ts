@@ -199,15 +199,15 @@ function pollEntry({ poll }: State): StateView['poll'] {
 }
 
 function workflowEntry(state: State, facts: WorkflowFacts): StateView['workflow'] {
-  const { path, loadedAtMs, error, held, restartRequired, restartError, backend, steps } = facts;
+  const { path, loadedAtMs, error, held, waitingKeys, waitingError, backend, steps } = facts;
   return {
     path,
     hash: state.workflowHash,
     loaded_at: isoTime(loadedAtMs),
     error: error && { code: error.code, message: error.message, problems: workflowProblems(error) },
     held: held && heldEntry(held),
-    restart_required: [...restartRequired],
-    restart_error: restartError && { code: restartError.code, message: restartError.message },
+    restart_required: [...waitingKeys],
+    restart_error: waitingError && { code: waitingError.code, message: waitingError.message },
     backend: { value: backend.value, source: backend.source },
     steps,
   };
@@ -373,10 +373,10 @@ export interface WorkflowFile {
   readonly error: BatonError | null;
   /** The current content, when it waits until a person allows it. */
   readonly held: HeldContent | null;
-  /** Changed keys that keep their old values until a restart. */
-  readonly restartRequired: readonly string[];
+  /** Changed keys that keep their old values until no run is active. */
+  readonly waitingKeys: readonly string[];
   /** Why they cannot take effect; null while they only wait for the end of the current runs. */
-  readonly restartError: BatonError | null;
+  readonly waitingError: BatonError | null;
 }
 
 export function workflowFacts({ path, plan }: Workflow, file: WorkflowFile): WorkflowFacts {

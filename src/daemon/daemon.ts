@@ -168,7 +168,7 @@ function createLoop(options: DaemonOptions, links: LoopLinks): Loop {
         onReopening();
         const current = { ...options.loaded, workflow: versions.current };
         const { next } = reopening;
-        void exit.leave({ next: next ?? current, current, keys: versions.restartRequired }, false);
+        void exit.leave({ next: next ?? current, current, keys: versions.waitingKeys }, false);
       },
     },
     dispatch,
@@ -229,8 +229,8 @@ function createStatus(
       loadedAtMs: versions.loadedAtMs,
       error: watcher.error,
       held: watcher.held,
-      restartRequired: reopening.refused?.keys ?? versions.restartRequired,
-      restartError: reopening.refused?.error ?? null,
+      waitingKeys: reopening.refused?.keys ?? versions.waitingKeys,
+      waitingError: reopening.refused?.error ?? null,
     }),
     allow: (hash) => watcher.allow(hash),
   });

@@ -59,7 +59,7 @@ export async function followWorkflow(
       compilePrompts(loaded.workflow);
       return loaded;
     },
-    onChange: ({ workflow, loaded, changes, restartRequired, literalSecrets, allowed: content }) => {
+    onChange: ({ workflow, loaded, changes, waitingKeys, literalSecrets, allowed: content }) => {
       for (const secret of literalSecrets) redactor.add(secret);
       // A hook can receive these by name and print them.
       for (const name of workflow.secretNames) {
@@ -69,13 +69,13 @@ export async function followWorkflow(
       log.info({ changes }, 'workflow changed, applies to what starts next');
       logWarnings(workflow.warnings);
       logBackend(log, workflow);
-      if (restartRequired.length > 0)
-        log.info({ keys: restartRequired }, 'these keys keep their old values until no run is active');
+      if (waitingKeys.length > 0)
+        log.info({ keys: waitingKeys }, 'these keys keep their old values until no run is active');
       void keepAllowed(content, store, log);
-      versions.take(workflow, clock.now().wallMs, restartRequired);
+      versions.take(workflow, clock.now().wallMs, waitingKeys);
       dispatch({ type: 'config_changed', config: workflow.config, workflowHash: workflow.hash });
       // With --once the daemon ends soon anyway.
-      if (options.once === undefined) reopening.changed(loaded, restartRequired);
+      if (options.once === undefined) reopening.changed(loaded, waitingKeys);
     },
     onHeld: ({ changes }, literalSecrets) => {
       for (const secret of literalSecrets) redactor.add(secret);

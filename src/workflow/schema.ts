@@ -33,7 +33,7 @@ import {
 
 /*
  * Every setting of WORKFLOW.md, declared once. Validation, the config, "did you mean", the JSON Schema, docs/settings.md, the
- * list of changes that need a restart and the log of changes are derived from these declarations.
+ * list of changes that wait until no run is active and the log of changes are derived from these declarations.
  */
 
 /** A list, or the comma-separated text of older Symphony files. */
@@ -55,13 +55,13 @@ const tracker = {
   kind: declare(
     text,
     'Where issues come from: `local`, `github`, `gitlab`, `linear`, `jira`, `redmine` or `command`.',
-    { defaultText: 'required', restart: true, security: true },
+    { defaultText: 'required', whenIdle: true, security: true },
   ),
   provider: setting(
     jsonMap,
     {},
     'Settings of that tracker, such as its address, project and token. `$NAME` stands for a variable.',
-    { restart: true, security: true, hidden: true, eachKey: true },
+    { whenIdle: true, security: true, hidden: true, eachKey: true },
   ),
   active_states: setting(
     stateList,
@@ -101,7 +101,7 @@ const workspace = {
     text,
     null,
     'Folder of the workspaces. `~` and `$NAME` work; a relative path starts at the folder of `WORKFLOW.md`.',
-    { defaultText: '`~/.local/share/baton/<key>/workspaces`', restart: true, security: true },
+    { defaultText: '`~/.local/share/baton/<key>/workspaces`', whenIdle: true, security: true },
   ),
   min_free_mb: setting(countOrZero, 2048, 'No run starts while the disk has less free space. 0: no limit.', {
     unit: 'MB',
@@ -237,15 +237,15 @@ const codex = {
 const server = {
   port: setting(port, null, 'Port of the page and the API. 0: any free port.', {
     defaultText: 'off',
-    restart: true,
+    whenIdle: true,
     security: true,
   }),
   host: setting(text, '127.0.0.1', 'Address to listen on. Any other than loopback requires `server.token`.', {
-    restart: true,
+    whenIdle: true,
     security: true,
   }),
   allowed_hosts: setting(textList, [], 'Further host names under which the page and the API may be opened.', {
-    restart: true,
+    whenIdle: true,
     security: true,
   }),
   token: setting(
@@ -253,7 +253,7 @@ const server = {
     null,
     'Token of your own that requests over HTTP may send. It stays the same; the token of the daemon is new at each start.',
     {
-      restart: true,
+      whenIdle: true,
       security: true,
       secret: true,
     },
@@ -272,7 +272,7 @@ const runtime = {
     oneOf(['auto', 'pidns', 'none']),
     'auto',
     'How the processes of a run are contained: `auto`, `pidns` or `none`.',
-    { restart: true, security: true },
+    { whenIdle: true, security: true },
   ),
   max_processes: zeroIsNull(
     setting(countOrZero, 4096, 'Processes and threads of a run. 0: no limit.', { security: true }),
@@ -324,12 +324,12 @@ const capabilities = {
 const webhooks = {
   port: setting(port, null, 'Port on which the tracker may announce changes. 0: any free port.', {
     defaultText: 'off',
-    restart: true,
+    whenIdle: true,
     security: true,
   }),
-  host: setting(text, '127.0.0.1', 'Address to listen on for webhooks.', { restart: true, security: true }),
+  host: setting(text, '127.0.0.1', 'Address to listen on for webhooks.', { whenIdle: true, security: true }),
   secret: setting(text, null, 'Secret with which the tracker signs its webhooks.', {
-    restart: true,
+    whenIdle: true,
     security: true,
     secret: true,
   }),

@@ -5,8 +5,8 @@ export interface SettingFacts {
   readonly unit?: 'ms' | 'MB' | 'days' | 'bytes' | 'tokens';
   /** The default in words, where the value does not show it. */
   readonly defaultText?: string;
-  /** A change takes effect at the next start of the daemon. */
-  readonly restart?: true;
+  /** A change takes effect once no run is active, by opening the daemon again. */
+  readonly whenIdle?: true;
   /** Decides what runs on this machine, what agents may do, or who is served: a change waits until a person allows it. */
   readonly security?: true;
   /** The value is a secret. `$NAME` stands for a variable, which agents and hooks do not get. */

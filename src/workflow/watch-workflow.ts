@@ -9,7 +9,7 @@ import { allowedContent, heldChanges } from './allowed-content.js';
 import { hashWithFiles, readCodeFiles } from './code-files.js';
 import { deepFreeze, type LoadedWorkflow } from './load-workflow.js';
 import { readWorkflowFile, type WorkflowFile } from './read-workflow-file.js';
-import { describeChanges, withoutRestart } from './workflow-changes.js';
+import { describeChanges, effectiveNow } from './workflow-changes.js';
 
 /** Editors write a file in several steps, which are over after this time. */
 const DEBOUNCE_MS = 50;
@@ -49,7 +49,7 @@ export interface WorkflowChange {
   readonly loaded: LoadedWorkflow;
   readonly changes: readonly string[];
   /** Settings that differ from the running ones and need the daemon to be opened again. */
-  readonly restartRequired: readonly string[];
+  readonly waitingKeys: readonly string[];
   readonly literalSecrets: readonly string[];
   /** What is in effect now, to be compared with at the next start. */
   readonly allowed: AllowedContent;
@@ -77,7 +77,7 @@ export async function watchWorkflow(options: WatchOptions): Promise<WorkflowWatc
 
 /**
  * States: the file is in effect, invalid (`error` is set), or held (`held` is set). `#loaded` is the content in effect as written;
- * `#running` has the running values of settings that need a restart. A read compares the fingerprint with the last one, so reading the
+ * `#running` has the running values of settings that change only when no run is active. A read compares the fingerprint with the last one, so reading the
  * same content again has no effect. At most one read is in progress; calls during a read cause one more read after it.
  *
  * in effect ── other content, nothing to allow ──▶ in effect
@@ -241,13 +241,13 @@ class Watcher implements WorkflowWatcher {
   #apply(loaded: LoadedWorkflow): void {
     const { workflow, literalSecrets } = loaded;
     const changes = describeChanges(this.#loaded.workflow, workflow);
-    const { effective, restartRequired } = withoutRestart(this.#running, workflow);
+    const { effective, waitingKeys } = effectiveNow(this.#running, workflow);
     this.#allowed = allowedContent(workflow, loaded.text, this.#nowMs());
     this.#loaded = loaded;
     this.#running = deepFreeze(effective);
     this.held = null;
     const allowed = this.#allowed;
-    this.#options.onChange({ workflow: this.#running, loaded, changes, restartRequired, literalSecrets, allowed });
+    this.#options.onChange({ workflow: this.#running, loaded, changes, waitingKeys, literalSecrets, allowed });
   }
 
   /** The file is again as it is in effect. */

@@ -8,17 +8,17 @@ import { SETTINGS, type Setting, settingValue } from './schema.js';
  * The part of `next` that can take effect at once. `running` is in effect now. A setting for which the daemon must be opened again keeps
  * its running value. Another `tracker.kind` keeps the whole tracker section, because states of one tracker mean nothing in another.
  */
-export function withoutRestart(running: Workflow, next: Workflow): { effective: Workflow; restartRequired: string[] } {
-  const changed = changesBetween(running.config, next.config).filter(({ setting }) => setting.restart);
-  const restartRequired = changed.map(({ key }) => key);
-  if (restartRequired.length === 0) return { effective: next, restartRequired };
+export function effectiveNow(running: Workflow, next: Workflow): { effective: Workflow; waitingKeys: string[] } {
+  const changed = changesBetween(running.config, next.config).filter(({ setting }) => setting.whenIdle);
+  const waitingKeys = changed.map(({ key }) => key);
+  if (waitingKeys.length === 0) return { effective: next, waitingKeys };
   const config: { [section: string]: Json } = structuredClone(asJson(next.config));
   for (const { setting } of changed) assign(config, setting.configPath, settingValue(running.config, setting));
   if (running.config.tracker.kind !== next.config.tracker.kind)
     assign(config, ['tracker'], asJson(running.config.tracker));
   // The running provider still uses the old names, and the new ones are secrets already.
   const secretNames = [...new Set([...running.secretNames, ...next.secretNames])];
-  return { effective: { ...next, config: config as unknown as Config, secretNames }, restartRequired };
+  return { effective: { ...next, config: config as unknown as Config, secretNames }, waitingKeys };
 }
 
 /** One line for each changed setting, for the log: `agent.max_turns: 20 → 30`, `hooks.before_run changed (security)`. */

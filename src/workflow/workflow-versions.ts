@@ -11,7 +11,7 @@ export class WorkflowVersions {
   readonly #byHash = new BoundedMap<string, Workflow>(MAX_VERSIONS);
   #current: Workflow;
   #loadedAtMs = 0;
-  #restartRequired: readonly string[] = [];
+  #waitingKeys: readonly string[] = [];
 
   constructor(first: Workflow, wallMs: number) {
     this.#current = first;
@@ -28,14 +28,14 @@ export class WorkflowVersions {
   }
 
   /** Settings of the file that take effect when the daemon is opened again. */
-  get restartRequired(): readonly string[] {
-    return this.#restartRequired;
+  get waitingKeys(): readonly string[] {
+    return this.#waitingKeys;
   }
 
-  take(workflow: Workflow, wallMs: number, restartRequired: readonly string[]): void {
+  take(workflow: Workflow, wallMs: number, waitingKeys: readonly string[]): void {
     this.#current = workflow;
     this.#loadedAtMs = wallMs;
-    this.#restartRequired = restartRequired;
+    this.#waitingKeys = waitingKeys;
     this.#byHash.set(workflow.hash, workflow);
   }
 

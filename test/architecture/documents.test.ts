@@ -132,12 +132,12 @@ const CONSEQUENCES: { readonly [scope in ErrorScope]: string } = {
   none: 'no failure',
 };
 
-function settingRow({ key, description, default: fallback, defaultText, unit, restart, security }: Setting): string {
+function settingRow({ key, description, default: fallback, defaultText, unit, whenIdle, security }: Setting): string {
   const value = typeof fallback === 'object' && !Array.isArray(fallback) ? '{}' : `${fallback}`;
   const shown = Array.isArray(fallback) ? `[${fallback.join(', ')}]` : value;
   const number = `${shown}${unit === undefined ? '' : ` ${unit}`}`;
   const written = fallback === null ? 'none' : typeof fallback === 'number' ? number : `\`${shown}\``;
-  const change = [...(security ? ['allow'] : []), ...(restart ? ['idle'] : [])].join(', ');
+  const change = [...(security ? ['allow'] : []), ...(whenIdle ? ['idle'] : [])].join(', ');
   return `| \`${key}\` | ${defaultText ?? written} | ${description} | ${change} |`;
 }
 

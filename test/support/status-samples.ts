@@ -6,7 +6,7 @@ import { NO_TOTALS } from '../../src/api/totals.js';
 import { workflow } from './builders.js';
 import { Core } from './core.js';
 
-export const FILE = { loadedAtMs: 0, error: null, held: null, restartRequired: [], restartError: null };
+export const FILE = { loadedAtMs: 0, error: null, held: null, waitingKeys: [], waitingError: null };
 
 export function surroundings(part: Partial<Surroundings> = {}): Surroundings {
   return {

@@ -140,7 +140,7 @@ test('a key that needs a restart keeps its running value until it is put back', 
     await watcher.check();
   }
 
-  expect(changes.map(({ restartRequired }) => restartRequired)).toEqual([['server.port'], ['server.port'], []]);
+  expect(changes.map(({ waitingKeys }) => waitingKeys)).toEqual([['server.port'], ['server.port'], []]);
   expect(changes.map(({ workflow }) => workflow.config.server.port)).toEqual([1, 1, 1]);
   expect(changes[1]?.changes).toEqual(['agent.max_turns: 1 → 5']);
   expect(Object.isFrozen(changes[0]?.workflow.config.tracker)).toBe(true);

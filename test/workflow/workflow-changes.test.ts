@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Workflow } from '../../src/domain/workflow.js';
-import { describeChanges, withoutRestart } from '../../src/workflow/workflow-changes.js';
+import { describeChanges, effectiveNow } from '../../src/workflow/workflow-changes.js';
 import { loadSettings } from './workflow-fixture.js';
 
 const BASE = 'workspace: {root: /w}\n';
@@ -13,7 +13,7 @@ test('equal workflows have no changes and need no restart', async () => {
   ];
 
   expect(describeChanges(old, next)).toEqual([]);
-  expect(withoutRestart(old, next)).toEqual({ effective: next, restartRequired: [] });
+  expect(effectiveNow(old, next)).toEqual({ effective: next, waitingKeys: [] });
 });
 
 test('a change has the key as in the file, the old value and the new value', async () => {
@@ -87,9 +87,9 @@ test('keys that need a restart keep their running values; all others apply', asy
   };
   const moved = { ...next, config: { ...next.config, workspace: { ...next.config.workspace, root: '/elsewhere' } } };
 
-  const { effective, restartRequired } = withoutRestart(running, moved);
+  const { effective, waitingKeys } = effectiveNow(running, moved);
 
-  expect(restartRequired).toEqual([
+  expect(waitingKeys).toEqual([
     'tracker.provider.project_slug',
     'workspace.root',
     'server.port',
@@ -111,9 +111,9 @@ test('another tracker kind keeps all running tracker settings, because its state
   const running = await workflow('tracker: {kind: linear}');
   const next = await workflow('tracker: {kind: github, required_labels: [x]}');
 
-  const { effective, restartRequired } = withoutRestart(running, next);
+  const { effective, waitingKeys } = effectiveNow(running, next);
 
-  expect(restartRequired).toEqual(['tracker.kind']);
+  expect(waitingKeys).toEqual(['tracker.kind']);
   expect(effective.config.tracker).toEqual(running.config.tracker);
 });
 
