@@ -22,12 +22,10 @@ interface LockOptions {
 }
 
 export interface Locks {
-  /** Without keys: all of them. */
-  release(keys?: readonly string[]): Promise<void>;
+  release(): Promise<void>;
 }
 
 interface Lock {
-  readonly key: string;
   readonly db: DatabaseSyncInstance;
   readonly detailsPath: string;
 }
@@ -48,7 +46,7 @@ export async function takeLocks({ keys, dir, holder }: LockOptions): Promise<Loc
   const locks: Lock[] = [];
   try {
     for (const { key, name } of inOrder(keys)) {
-      const lock = { key, db: await begin(dir, name, key), detailsPath: join(dir, `${name}.json`) };
+      const lock = { db: await begin(dir, name, key), detailsPath: join(dir, `${name}.json`) };
       locks.push(lock);
       await writeHolder(lock.detailsPath, { ...holder, key });
     }
@@ -56,13 +54,7 @@ export async function takeLocks({ keys, dir, holder }: LockOptions): Promise<Loc
     await freeAll(locks);
     throw error instanceof BatonError ? error : unusable(dir, error);
   }
-  return {
-    async release(only) {
-      const freed = locks.filter(({ key }) => only === undefined || only.includes(key));
-      for (const lock of freed) locks.splice(locks.indexOf(lock), 1);
-      await freeAll(freed);
-    },
-  };
+  return { release: () => freeAll(locks) };
 }
 
 /** All daemons take locks in the same order, so that one of several competing daemons gets all of its locks. */
