@@ -67,8 +67,8 @@ export async function keepOpen(
   let page: ServedPage | null = null;
   let lastPort: number | null = null;
   let isReopened = false;
-  const start = async (workflow: LoadedWorkflow, refused: RefusedSettings | null): Promise<Lifetime> => {
-    const { server } = workflow.workflow.config;
+  const start = async (loaded: LoadedWorkflow, refused: RefusedSettings | null): Promise<Lifetime> => {
+    const { server } = loaded.workflow.config;
     const asked = options.port ?? server.port;
     const port = asked === 0 && page !== null ? { port: page.port } : {};
     // Another program can take an address that we leave, and read the token from the storage of a page that is loaded again there.
@@ -76,7 +76,7 @@ export async function keepOpen(
     const httpToken = isSameAddress ? (page?.token ?? null) : null;
     const mayLackPage = isReopened && (asked === lastPort || refused !== null);
     const opened = await open(
-      { ...options, loaded: workflow, ...port },
+      { ...options, loaded, ...port },
       { locks, httpToken, mayLackPage, refused, isReopened, onReopening },
     );
     page = opened.page;

@@ -25,7 +25,7 @@ export class DaemonStatus {
   #totals: Totals = NO_TOTALS;
   #source: Promise<OpenedSource> | null = null;
   #opened: OpenedSource | null = null;
-  #page: ServedPage | null = null;
+  #page: PageServer | null = null;
   readonly #openPage: OpenPage;
   #socket: Promise<Closable | null> | null = null;
 
@@ -113,7 +113,7 @@ async function serveHttp(
   port: number,
   source: StatusSource,
   { server, stateDir, env, redactor, log, httpToken }: StatusOptions,
-): Promise<ServedPage> {
+): Promise<PageServer> {
   const fixedToken = ownToken(server, env);
   if (fixedToken !== null) redactor.add(fixedToken);
   const token = await renewHttpToken(stateDir.path, httpToken);
@@ -124,7 +124,7 @@ async function serveHttp(
   return { server: http, address: { url: http.url, token } };
 }
 
-interface ServedPage {
+interface PageServer {
   readonly server: HttpServer;
   readonly address: PageAddress;
 }

@@ -31,7 +31,7 @@ export interface AllowedContent {
   readonly path: string;
   /** `Workflow.hash` */
   readonly hash: string;
-  /** What may change only with a person's yes, by setting. */
+  /** What may change only after a person allows it, by setting. */
   readonly parts: { readonly [key: string]: AllowedPart };
   /** The text of the file, for a later diff. */
   readonly text: string;

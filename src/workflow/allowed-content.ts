@@ -6,7 +6,7 @@ import { canonical, entriesOf, formatValue, planParts } from './workflow-changes
 
 /*
  * An agent's branch may change WORKFLOW.md, and a person may check that branch out while a daemon reads the file. So every part that
- * decides what runs or what is allowed (`security` in the schema, the plan, the code files) changes only with a person's yes. All
+ * decides what runs or what is allowed (`security` in the schema, the plan, the code files) changes only after a person allows it. All
  * other settings apply at once.
  */
 

@@ -46,9 +46,9 @@ export class CodexSession {
 
   constructor(private readonly deps: SessionDeps) {
     const { process, context, reporter, scheduler } = deps;
-    const heard = () => this.#turn?.heard();
+    const outputReceived = () => this.#turn?.outputReceived();
     const stderr = new StderrLines(process.stderr, scheduler, (text) => {
-      heard();
+      outputReceived();
       context.agentStderr(text);
     });
     const pauseClock = (isAsking: boolean) => (isAsking ? this.#turn?.pauseClock() : this.#turn?.resumeClock());
@@ -78,7 +78,7 @@ export class CodexSession {
       readTimeoutMs: context.config.codex.readTimeoutMs,
       stderrTail: () => stderr.tail(),
       handlers: {
-        output: heard,
+        output: outputReceived,
         notification: (method, params) => this.log.notification(method, params),
         request: (method, id, params) => {
           this.log.request(method);

@@ -43,7 +43,7 @@ export function readOwnSettings(reply: unknown): OwnSettings {
   };
 }
 
-/** False when the workflow names a sandbox itself: Codex takes either a profile or a sandbox, and the workflow's word counts. */
+/** False when the workflow names a sandbox itself: Codex takes either a profile or a sandbox, and the setting of the workflow takes precedence. */
 export function usesProfile({ threadSandbox, turnSandboxPolicy }: CodexConfig): boolean {
   return threadSandbox === null && turnSandboxPolicy === null;
 }

@@ -27,7 +27,7 @@ export class Turn {
   #reject: (error: Error) => void = () => {};
   /** Time that has counted until the clock was last started, and until the last output. */
   #countedMs = 0;
-  #heardMs = 0;
+  #lastOutputMs = 0;
   #running: { readonly sinceMs: number; cancel(): void } | null = null;
 
   constructor(
@@ -81,8 +81,8 @@ export class Turn {
   }
 
   /** The agent has sent something. Cheap: an agent may send thousands of messages a second. */
-  heard(): void {
-    this.#heardMs = this.#elapsedMs();
+  outputReceived(): void {
+    this.#lastOutputMs = this.#elapsedMs();
   }
 
   pauseClock(): void {
@@ -95,7 +95,7 @@ export class Turn {
   resumeClock(): void {
     if (this.#running || this.#state === 'ended' || this.#state === 'abandoned') return;
     const { silenceMs, totalMs } = this.limits;
-    const leftMs = Math.min(this.#heardMs + silenceMs, totalMs) - this.#countedMs;
+    const leftMs = Math.min(this.#lastOutputMs + silenceMs, totalMs) - this.#countedMs;
     const cancel = this.clock.after(Math.max(0, leftMs), () => this.#checkLimits());
     this.#running = { sinceMs: this.clock.now().awakeMs, cancel };
   }
@@ -109,7 +109,7 @@ export class Turn {
     this.pauseClock();
     const { silenceMs, totalMs } = this.limits;
     if (this.#countedMs >= totalMs) this.#timeOut(`took longer than ${totalMs} ms (codex.max_turn_ms)`);
-    else if (this.#countedMs - this.#heardMs >= silenceMs) {
+    else if (this.#countedMs - this.#lastOutputMs >= silenceMs) {
       this.#timeOut(`had no output for ${silenceMs} ms (codex.turn_timeout_ms)`);
     } else this.resumeClock();
   }

@@ -121,7 +121,7 @@ class LinearTracker implements Tracker {
   }
 }
 
-/** The tool cannot be limited to the project, whoever switched it on. */
+/** The tool cannot be limited to the project: it reaches everything that the key reaches. */
 function rawToolWarnings(mode: RawToolMode, { provider, isFlatForm }: TrackerConfig): string[] {
   if (mode === 'off') return [];
   const verb = mode === 'read_only' ? 'reads' : 'reads and changes';

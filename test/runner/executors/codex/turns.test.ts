@@ -252,7 +252,7 @@ test('S2-66 every output restarts the silence that turn_timeout_ms bounds', asyn
 
   for (let n = 0; n < 4; n += 1) {
     clock.advance(900);
-    turn.heard();
+    turn.outputReceived();
   }
   expect(turn.activeId).toBe('turn-1');
   clock.advance(1_000);
@@ -270,7 +270,7 @@ test('SEC-18 an agent that never falls silent is ended by max_turn_ms', async ()
 
   for (let n = 0; n < 49; n += 1) {
     clock.advance(100);
-    turn.heard();
+    turn.outputReceived();
   }
   expect(turn.activeId).toBe('turn-1');
   clock.advance(100);
