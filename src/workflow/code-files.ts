@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type BigIntStats, constants, existsSync } from 'node:fs';
+import { type BigIntStats, constants } from 'node:fs';
 import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { BoundedMap } from '../domain/bounded-map.js';
@@ -7,6 +7,7 @@ import { BatonError } from '../domain/errors.js';
 import type { Json } from '../domain/json.js';
 import { allSteps } from '../domain/steps/plan.js';
 import type { CodeFiles, Workflow } from '../domain/workflow.js';
+import { repositoryOf } from './workspace-root.js';
 
 /*
  * The files that a workflow runs: capabilities and their executors, and every file that a hook, a command or an executor names, in the
@@ -62,7 +63,7 @@ async function readCapabilityFiles({ dir, homeDir, plan }: Source): Promise<Code
     (step) => step.shape === 'action' && step.action.kind === 'capability',
   );
   if (!usesCapabilities) return {};
-  const walks = [new Walk(projectRoot(dir), dir)];
+  const walks = [new Walk(repositoryOf(dir), dir)];
   if (path.resolve(homeDir) !== dir) walks.push(new Walk(homeDir, homeDir, '~'));
   for (const walk of walks) for (const folder of FOLDERS) await walk.add(path.join(walk.dir, folder, 'capabilities'));
   return Object.assign({}, ...walks.map(({ files }) => files));
@@ -71,18 +72,10 @@ async function readCapabilityFiles({ dir, homeDir, plan }: Source): Promise<Code
 /** Folders that are named are data, or too large to compare; they are skipped. */
 async function readNamedFiles(workflow: Source, which: Started | 'all'): Promise<CodeFiles> {
   const { dir, homeDir } = workflow;
-  const [project, home] = [new Walk(projectRoot(dir), dir), new Walk(homeDir, homeDir, '~')];
+  const [project, home] = [new Walk(repositoryOf(dir), dir), new Walk(homeDir, homeDir, '~')];
   const isInHome = (file: string) => homeFolders(homeDir).some((folder) => isInside(folder, file));
   for (const file of namedPaths(workflow, which)) await (isInHome(file) ? home : project).addFile(file);
   return { ...home.files, ...project.files };
-}
-
-/** The repository that contains the folder, else the folder itself: a checkout changes nothing outside of it. */
-function projectRoot(dir: string): string {
-  for (let folder = dir; ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, '.git'))) return folder;
-    if (path.dirname(folder) === folder) return dir;
-  }
 }
 
 /** A variable in the text of a hook, and the end of a path. */
@@ -91,7 +84,7 @@ const WORD_BREAK = /[\s"'`;|&<>()=]+/;
 
 /** Absolute paths inside the repository, or the folders of Baton in the home, that the settings name. Many of them do not exist: every word of a command is tried. */
 function namedPaths({ dir, homeDir, config, plan }: Source, which: Started | 'all'): Set<string> {
-  const roots = [projectRoot(dir), ...homeFolders(homeDir)];
+  const roots = [repositoryOf(dir), ...homeFolders(homeDir)];
   const found = new Set<string>();
   const add = (file: string) => {
     if (roots.some((root) => isInside(root, file))) found.add(file);

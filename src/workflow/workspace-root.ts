@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { variableName } from './secrets.js';
@@ -35,13 +36,23 @@ export function resolvePath(
 }
 
 /**
- * Identifies this workflow in folders of the user: 12 hex digits of the SHA-256 of its path. Symlinks are resolved in the folder
- * only, so that replacing a symlinked WORKFLOW.md does not change the key.
+ * Identifies this workflow in folders of the user: 12 hex digits of the SHA-256 of its path. Symlinks are resolved outside of its
+ * repository only. A branch can make WORKFLOW.md or its folder a link. With another key, the next start would be the first one of a
+ * workflow, whose content counts as allowed.
  */
 export async function workflowKey(workflowPath: string): Promise<string> {
   const absolute = path.resolve(workflowPath);
-  const real = path.join(await realOrSame(path.dirname(absolute)), path.basename(absolute));
+  const root = repositoryOf(path.dirname(absolute));
+  const real = path.join(await realOrSame(root), path.relative(root, absolute));
   return createHash('sha256').update(real).digest('hex').slice(0, 12);
+}
+
+/** The repository that contains the folder, else the folder itself: a checkout changes nothing outside of it. */
+export function repositoryOf(dir: string): string {
+  for (let folder = dir; ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, '.git'))) return folder;
+    if (path.dirname(folder) === folder) return dir;
+  }
 }
 
 /** Could an agent in a workspace below `root` edit WORKFLOW.md, directly or as the target of a link? */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { workflowKey } from '../../src/workflow/workspace-root.js';
@@ -59,6 +59,21 @@ test('the key of a workflow does not change through a symlinked folder or when t
   symlinkSync('../one.md', file);
 
   expect(await workflowKey(path.join(folder, 'link', 'WORKFLOW.md'))).toBe(before);
+});
+
+test('SEC-30 a branch that makes the folder of WORKFLOW.md a link does not change the key, so the next start is not a first one', async () => {
+  const folder = temporaryFolder();
+  for (const name of ['repository/.git', 'repository/ops', 'repository/evil'])
+    mkdirSync(path.join(folder, name), { recursive: true });
+  symlinkSync('repository', path.join(folder, 'link'));
+  const file = path.join(folder, 'repository/ops/WORKFLOW.md');
+  const before = await workflowKey(file);
+
+  rmdirSync(path.join(folder, 'repository/ops'));
+  symlinkSync('evil', path.join(folder, 'repository/ops'));
+
+  expect(await workflowKey(file)).toBe(before);
+  expect(await workflowKey(path.join(folder, 'link/ops/WORKFLOW.md'))).toBe(before);
 });
 
 test.each([
