@@ -78,31 +78,58 @@ async function readNamedFiles(workflow: Source, which: Started | 'all'): Promise
   return { ...home.files, ...project.files };
 }
 
-/** A variable in the text of a hook, and the end of a path. */
-const WORKFLOW_DIR = /\$(?:BATON_WORKFLOW_DIR\b|\{BATON_WORKFLOW_DIR\})["']?\/([^\s"'`;|&<>()$]+)/g;
-const WORD_BREAK = /[\s"'`;|&<>()=]+/;
+const WORD_BREAK = /[\s`;|&<>()=]+/;
+/** `~/x`, `$NAME/x` and `${NAME…}/x`. */
+const FROM_VARIABLE = /^(?:~|\$(\w+)|\$\{(\w+)[^}]*\})(?:\/+(.*))?$/s;
 
-/** Absolute paths inside the repository, or the folders of Baton in the home, that the settings name. Many of them do not exist: every word of a command is tried. */
+/** The words of a shell text, with and without their quotes: `"$A"/b` is one word, and `{"a":"/b"}` contains another one. */
+function wordsOf(text: string): string[] {
+  return [text.replace(/["'\\]/g, ''), text.replace(/["']/g, ' ')]
+    .flatMap((one) => one.split(WORD_BREAK))
+    .filter((word) => word !== '' && word !== '--');
+}
+
+/**
+ * Absolute paths inside the repository, or the folders of Baton in the home, that the settings name. Many of them do not exist: every
+ * word of a command is tried, also in the folders that the command enters or assigns to a variable.
+ */
 function namedPaths({ dir, homeDir, config, plan }: Source, which: Started | 'all'): Set<string> {
   const roots = [repositoryOf(dir), ...homeFolders(homeDir)];
+  const places = new Map([
+    ['BATON_WORKFLOW_DIR', dir],
+    ['HOME', homeDir],
+  ]);
   const found = new Set<string>();
   const add = (file: string) => {
     if (roots.some((root) => isInside(root, file))) found.add(file);
   };
-  const addText = (text: string) => {
-    for (const [, rest = ''] of text.matchAll(WORKFLOW_DIR)) add(path.resolve(dir, rest));
-    for (const word of text.split(WORD_BREAK)) if (path.isAbsolute(word)) add(path.resolve(word));
-  };
-  /** These start in the folder of WORKFLOW.md, so that a plain word can name a file there. */
-  const addTextFromHere = (text: string) => {
-    addText(text);
-    for (const word of text.split(WORD_BREAK)) if (word !== '') add(path.resolve(dir, word));
+  const addText = (text: string, startsIn: readonly string[] = []) => {
+    const [entered, named]: [string[], string[]] = [[...startsIn], []];
+    const [plain, derived]: [string[], string[]] = [[], []];
+    const words = wordsOf(text);
+    for (const [index, word] of words.entries()) {
+      const [start, simple, braced, rest = ''] = FROM_VARIABLE.exec(word) ?? [];
+      const variable = start === undefined ? null : (simple ?? braced ?? 'HOME');
+      const place = variable === null ? '/' : places.get(variable);
+      if (variable === null && !path.isAbsolute(word)) plain.push(word);
+      else if (place === undefined) {
+        if (text.includes(`${variable}=`)) derived.push(rest);
+      } else {
+        const file = path.resolve(place, variable === null ? word : rest);
+        add(file);
+        named.push(file);
+        if (/^(?:cd|pushd)$/.test(words[index - 1] ?? '')) entered.push(file);
+      }
+    }
+    for (const folder of entered) for (const word of plain) add(path.resolve(folder, word));
+    for (const folder of named) for (const rest of derived) add(path.resolve(folder, rest));
   };
   const isStarted = (one: Started) => which === one || which === 'all';
   if (isStarted('run'))
     for (const script of [...Object.values(config.hooks.scripts), config.codex.command]) addText(script ?? '');
-  if (isStarted('notify')) addTextFromHere(config.notify.command ?? '');
-  if (isStarted('tracker')) for (const text of textsIn(config.tracker.provider)) addTextFromHere(text);
+  // These start in the folder of WORKFLOW.md, so that a plain word can name a file there.
+  if (isStarted('notify')) addText(config.notify.command ?? '', [dir]);
+  if (isStarted('tracker')) for (const text of textsIn(config.tracker.provider)) addText(text, [dir]);
   if (which !== 'all') return found;
   for (const { command, args, env, dir: from } of Object.values(plan.executors)) {
     if (command.startsWith('~/')) add(path.join(homeDir, command.slice(2)));

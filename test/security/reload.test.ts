@@ -335,20 +335,39 @@ describe('SEC-30 code of the repository that the workflow runs', () => {
   });
 
   test.each([
-    ['"$BATON_WORKFLOW_DIR"/scripts/prepare.sh', 'by a variable'],
-    ['${BATON_WORKFLOW_DIR}/scripts/prepare.sh', 'by a variable in braces'],
-  ])('a script that a hook names as %s is compared before each start', async (script) => {
+    ['sh "$BATON_WORKFLOW_DIR"/scripts/prepare.sh', 'scripts/prepare.sh'],
+    ['sh ${BATON_WORKFLOW_DIR}/scripts/prepare.sh', 'scripts/prepare.sh'],
+    ['. "${BATON_WORKFLOW_DIR:?}/scripts/prepare.sh"', 'scripts/prepare.sh'],
+    ['cd "$BATON_WORKFLOW_DIR" && sh scripts/prepare.sh', 'scripts/prepare.sh'],
+    ['(cd -- "$BATON_WORKFLOW_DIR/scripts"; ./prepare.sh)', 'scripts/prepare.sh'],
+    ['dir=$BATON_WORKFLOW_DIR/scripts; sh "$dir/prepare.sh"', 'scripts/prepare.sh'],
+    ['sh ~/.baton/prepare.sh', 'home/.baton/prepare.sh'],
+    ['sh "$HOME/.baton/prepare.sh"', 'home/.baton/prepare.sh'],
+  ])('a script that a hook names is compared before each start: %s', async (hook, script) => {
     const daemon = await repositoryWith({
-      settings: `${OBEDIENT}\nhooks: { before_run: ${JSON.stringify(`sh ${script}`)} }`,
-      files: { 'scripts/prepare.sh': 'echo old >> ../../seen\n' },
-      changes: () => ({ 'scripts/prepare.sh': 'touch ../../canary\n' }),
+      settings: `${OBEDIENT}\nhooks: { before_run: ${JSON.stringify(hook)} }`,
+      files: { [script]: '#!/bin/sh\ntrue\n' },
+      changes: () => ({}),
     });
 
-    checkOut(daemon, 'agent');
+    await writeAll(daemon.dir, { [script]: `#!/bin/sh\ntouch ${daemon.dir}/canary\n` });
     daemon.tracker.put({ id: 'A', identifier: 'A' });
     await daemon.until('the hold', ({ holds }) => holds.workflow?.code === 'workflow_not_allowed');
 
     expect(canaryOf(daemon)).toBe(false);
+  });
+
+  test('a file that a hook names in the workspace is no code of the repository', async () => {
+    const daemon = await repositoryWith({
+      settings: `${OBEDIENT}\nhooks: { before_run: 'BATON_REPO_URL="$BATON_WORKFLOW_DIR" test -f package.json -o -f "$BATON_WORKSPACE/package.json" || true' }`,
+      files: { 'package.json': '{}' },
+      changes: () => ({}),
+    });
+
+    await writeAll(daemon.dir, { 'package.json': '{ "version": "2.0.0" }' });
+    await work(daemon, 'A');
+
+    expect(daemon.state.holds.workflow).toBeUndefined();
   });
 
   test('a link that now leads to another file is a change', async () => {
