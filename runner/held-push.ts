@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { lstat, open, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { lstat, open, realpath, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { DEFAULT_BACKLOG } from '../src/domain/config.js';
 import type { KnownSecrets } from '../src/domain/find-secrets.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { Question } from '../src/domain/run-signal.js';
@@ -48,14 +49,19 @@ function renderBranch(template: string, issue: Issue): string {
   return compilePrompt<{ issue: Issue }>(source).render({ issue });
 }
 
-/** The files of the workflow, where they are in its repository: an agent's branch with other ones must not reach an operator's checkout. */
+/**
+ * The files of the workflow, where they are in its repository: an agent's branch with other ones must not reach an operator's checkout.
+ * A link among them leads to another file of the repository, which counts too.
+ */
 async function workflowRules({ path, dir, config }: DeliveryRequest['workflow']): Promise<PathRule[]> {
   const root = await repositoryRoot(dir);
   const { kind, provider } = config.tracker;
-  const board = kind === 'local' && typeof provider.path === 'string' ? [resolve(dir, provider.path)] : [];
-  const files = [join(dir, basename(path)), join(dir, '.baton'), join(dir, '.codebolt'), ...board];
-  return files.flatMap((file): PathRule[] => {
-    const inside = relative(root, file);
+  const board = typeof provider.path === 'string' ? provider.path.trim() : DEFAULT_BACKLOG;
+  const files = [path, join(dir, '.baton'), join(dir, '.codebolt'), ...(kind === 'local' ? [resolve(dir, board)] : [])];
+  const places = files.map((file) => relative(root, file));
+  const realRoot = await realpath(root);
+  for (const file of files) places.push(relative(realRoot, await realpath(file).catch(() => realRoot)));
+  return [...new Set(places)].flatMap((inside): PathRule[] => {
     const isInside = inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`);
     return isInside ? [{ glob: `/${inside.split(sep).join('/')}`, action: 'leave_out' }] : [];
   });

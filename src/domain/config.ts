@@ -1,5 +1,8 @@
 import type { Json, JsonObject } from './json.js';
 
+/** The folder of the tracker `local` when `tracker.provider.path` is not set, relative to WORKFLOW.md. */
+export const DEFAULT_BACKLOG = './backlog';
+
 /** The front matter of WORKFLOW.md after parsing: complete, typed, frozen and plain JSON. Secrets are not in it. */
 export interface Config {
   readonly tracker: TrackerConfig;
