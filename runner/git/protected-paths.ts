@@ -91,8 +91,20 @@ export const DEFAULT_RULES: readonly PathRule[] = [
  * that allows one file does not allow a link in place of its folder.
  */
 export function ruleFor(path: string, rules: readonly PathRule[], isLink = false): PathRule | null {
-  const text = path.toLowerCase();
+  const text = foldedName(path);
   return rules.findLast((rule) => matcherOf(rule.glob)(text, isLink && rule.action !== 'allow')) ?? null;
+}
+
+/**
+ * Two names with the same result may be the same file on some disk: macOS ignores case, also of letters such as the long s, forms of
+ * letters, and on older disks invisible characters.
+ */
+export function foldedName(path: string): string {
+  return path
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .toUpperCase()
+    .toLowerCase();
 }
 
 type Matcher = (path: string, isLink: boolean) => boolean;
@@ -106,7 +118,7 @@ function matcherOf(glob: string): Matcher {
 
 function makeMatcher(glob: string): Matcher {
   const isFolder = glob.endsWith('/');
-  const body = glob.toLowerCase().replace(/\/+$/, '');
+  const body = foldedName(glob).replace(/\/+$/, '');
   const prefix = body.includes('/') ? '' : '(?:.*/)?';
   const words = body.split('/').filter((word) => word !== '' && word !== '.');
   const whole = new RegExp(`^${prefix}${patternOf(words)}${isFolder ? '/' : '(?:/|$)'}`, 's');

@@ -10,7 +10,7 @@ import {
   newCommits,
   touchedPaths,
 } from './changed-paths.js';
-import { changesInstallSettings, type PathRule, ruleFor } from './protected-paths.js';
+import { changesInstallSettings, foldedName, type PathRule, ruleFor } from './protected-paths.js';
 import { type PushedSecret, secretsIn } from './pushed-secrets.js';
 import { printable, type WorkspaceGit } from './workspace-git.js';
 
@@ -174,7 +174,8 @@ async function isProtected(
   const path = printable(change.path);
   const isAnyLink = sidesOf(change).some(isLink);
   const rule = ruleFor(path, rules, isAnyLink);
-  if (targets.some((target) => path === target || path.startsWith(`${target}/`))) return true;
+  const folded = foldedName(path);
+  if (targets.some((target) => folded === target || folded.startsWith(`${target}/`))) return true;
   if (rule?.action === 'allow') return false;
   if (rule?.onlyInstallSettings !== true) return rule !== null;
   return isAnyLink || settingsDiffer(git, change);
@@ -190,20 +191,35 @@ function isLink({ mode }: Entry): boolean {
 
 const GONE = '000000';
 
-/** Where symlinks at protected paths lead: a change there is a change of the protected path. */
+/**
+ * Where symlinks at protected paths lead, also over further links: a change there is a change of the protected path. Names are folded.
+ */
 async function linkTargets(
   git: WorkspaceGit,
   entries: readonly Entry[],
   rules: readonly PathRule[],
 ): Promise<readonly string[]> {
+  const links = new Map(entries.filter(({ mode }) => mode === '120000').map((entry) => [nameOf(entry), entry]));
   const targets = new Set<string>();
-  for (const { path, mode, id } of entries) {
-    if (mode !== '120000' || ruleFor(printable(path), rules, true)?.action !== 'ask') continue;
-    const target = printable((await git.run(['cat-file', 'blob', id])).slice(0, 4096));
-    targets.add(posix.normalize(posix.join(posix.dirname(printable(path)), target)).replace(/\/$/, ''));
+  for (let round = 0; round < MAX_LINKS_IN_A_ROW; round += 1) {
+    const before = targets.size;
+    for (const { path, id } of links.values()) {
+      const text = printable(path);
+      const link = foldedName(text);
+      const beyond = [...targets].flatMap((one) => (`${one}/`.startsWith(`${link}/`) ? [one.slice(link.length)] : []));
+      const isInTarget = [...targets].some((one) => link.startsWith(`${one}/`));
+      if (isInTarget || ruleFor(text, rules, true)?.action === 'ask') beyond.push('');
+      if (beyond.length === 0) continue;
+      const target = printable((await git.run(['cat-file', 'blob', id])).slice(0, 4096));
+      const place = posix.normalize(posix.join(posix.dirname(text), target)).replace(/\/$/, '');
+      for (const rest of beyond) targets.add(foldedName(place) + rest);
+    }
+    if (targets.size === before) break;
   }
   return [...targets];
 }
+
+const MAX_LINKS_IN_A_ROW = 8;
 
 async function settingsDiffer(git: WorkspaceGit, change: Change): Promise<boolean> {
   const after = await blob(git, change);

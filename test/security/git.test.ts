@@ -330,6 +330,21 @@ describe('SEC-32 protected paths', () => {
         await symlink('ci', join(ws, '.github'));
       },
     ],
+    [
+      'a name that macOS takes for a protected one',
+      async (ws) => {
+        await writeAt(ws, '.vſcode/tasks.json', 'CANARY');
+        await writeAt(ws, '.git\u200Chub/workflows/ci.yml', 'CANARY');
+      },
+    ],
+    [
+      'a link to a link',
+      async (ws) => {
+        await writeAt(ws, 'Tools/hooks/pre-commit', 'CANARY');
+        await symlink('tools', join(ws, 'first'));
+        await symlink('first/hooks', join(ws, '.husky'));
+      },
+    ],
     ['an install script', (ws) => writeAt(ws, 'package.json', '{"scripts":{"postinstall":"CANARY"}}')],
     ['a hidden binary mark', (ws) => writeAt(ws, 'sub/Jenkinsfile', 'CANARY\0')],
     ['a hook of husky', (ws) => writeAt(ws, '.husky/pre-commit', 'CANARY')],
