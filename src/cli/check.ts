@@ -5,8 +5,9 @@ import type { Containment } from '../../runner/contain/process.js';
 import { findLimitMeans } from '../../runner/contain/run-limits.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createClock, type SystemClock } from '../clock.js';
+import { assertTrackerAllowed } from '../daemon/workflow-gate.js';
 import { ERRORS } from '../domain/error-table.js';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, toBatonError } from '../domain/errors.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
 import { defaultStateDir } from '../state-dir.js';
 import { neutraliseJson } from '../text/neutralise.js';
@@ -123,7 +124,7 @@ async function inspectEnvironment(base: CheckContext, stateDir: string): Promise
   const [steps, agent, tracker, profiles, workspaces] = await Promise.all([
     stepFindings(context),
     agentFindings(context),
-    trackerFindings(context),
+    allowedTrackerFindings(context, stateDir),
     profileFindings(context),
     workspaceFindings(context, stateDir),
   ]);
@@ -144,6 +145,18 @@ async function inspectEnvironment(base: CheckContext, stateDir: string): Promise
   const { maxConcurrentAgents } = base.loaded.workflow.config.agent;
   const { active, eligible } = tracker;
   return { findings: all.flat(), counts: { active, eligible, at_a_time: maxConcurrentAgents } };
+}
+
+async function allowedTrackerFindings(context: CheckContext, stateDir: string): ReturnType<typeof trackerFindings> {
+  try {
+    await assertTrackerAllowed(context.loaded.workflow, stateDir);
+  } catch (error) {
+    const { code, message } = toBatonError(error);
+    const where = context.at(['tracker', 'kind']);
+    const finding = reporter('Tracker', context.file)('error', code, where, message, ERRORS[code].action);
+    return { findings: [finding], active: null, eligible: null };
+  }
+  return trackerFindings(context);
 }
 
 /** The containment that the daemon would use. If it is required but unavailable, the rest is checked without it. */

@@ -15,11 +15,12 @@ export interface DryRunOptions {
   readonly workflowPath: string;
   readonly stateDir: string | undefined;
   readonly backend?: string | undefined;
+  readonly allowChanges?: boolean | undefined;
 }
 
 /** Polls once and prints what would start. Creates no folder, stores nothing, starts nothing. */
 export async function dryRun(options: DryRunOptions, io: Io): Promise<number> {
-  const opened = await openWorkflow(options.workflowPath, options.stateDir, io, { backend: options.backend });
+  const opened = await openWorkflow(options.workflowPath, options.stateDir, io, options);
   return simulatePoll(opened, io, ({ state, now, redactor }) => {
     io.stdout.write(redactor.mask(describe(state, now)));
     return obstacleToAll(state, now) === null ? 0 : 1;

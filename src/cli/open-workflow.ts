@@ -15,6 +15,8 @@ export interface OpenedWorkflow {
   readonly trackers: TrackerRegistry;
   /** The state directory of its daemon, which may not exist. */
   readonly stateDir: string;
+  /** False with --allow-changes. */
+  readonly holdsChanges: boolean;
   /** Reads the stored state of its daemon. */
   storedState(): Promise<Durable>;
 }
@@ -40,5 +42,5 @@ export async function openWorkflow(
   const loaded = await loadWorkflow(resolve(cwd, path), options);
   const key = await workflowKey(loaded.workflow.path);
   const dir = stateDir === undefined ? defaultStateDir(key, env, homeDir) : resolve(cwd, stateDir);
-  return { loaded, trackers, stateDir: dir, storedState: () => readStored(dir) };
+  return { loaded, trackers, stateDir: dir, holdsChanges: !allowChanges, storedState: () => readStored(dir) };
 }

@@ -40,7 +40,8 @@ function addRun({ program, io, version, done }: ProgramContext): void {
       const { once = false, dryRun: isDryRun = false, ...options } = flags;
       if (isDryRun) {
         const { dryRun } = await import('./dry-run.js');
-        return done(await dryRun({ workflowPath, stateDir: options.stateDir, backend: options.backend }, io));
+        const { stateDir, backend, allowChanges } = options;
+        return done(await dryRun({ workflowPath, stateDir, backend, allowChanges }, io));
       }
       const { run } = await import('./run.js');
       done(await run({ workflowPath, once, version, ...options }, io));

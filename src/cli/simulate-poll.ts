@@ -5,6 +5,7 @@ import { initialState, type State } from '../../orchestrator/state.js';
 import { existingPart, freeDiskMb } from '../../runner/workspace/workspace-root.js';
 import { createClock } from '../clock.js';
 import { commandHost, openTracker } from '../daemon/tracker.js';
+import { assertTrackerAllowed } from '../daemon/workflow-gate.js';
 import type { Clock, Instant } from '../domain/clock.js';
 import { LIST_LIMIT_MS } from '../domain/clock.js';
 import { toBatonError } from '../domain/errors.js';
@@ -32,6 +33,7 @@ export async function simulatePoll<T>(
   io: Io,
   use: (poll: SimulatedPoll) => T | Promise<T>,
 ): Promise<T> {
+  if (opened.holdsChanges) await assertTrackerAllowed(opened.loaded.workflow, opened.stateDir);
   const redactor = createRedactor();
   const clock = createClock();
   try {

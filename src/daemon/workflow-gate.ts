@@ -3,8 +3,9 @@ import { allowRequestShape } from '../api/schemas.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import type { Store } from '../domain/ports.js';
 import { shellWord } from '../domain/shell-word.js';
-import type { AllowedContent } from '../domain/workflow.js';
+import type { AllowedContent, Workflow } from '../domain/workflow.js';
 import { defaultStateDir } from '../state-dir.js';
+import { readAllowed } from '../store/read-stored.js';
 import { allowedContent, heldChanges } from '../workflow/allowed-content.js';
 import { workflowKey } from '../workflow/workspace-root.js';
 import type { DaemonOptions } from './options.js';
@@ -32,6 +33,20 @@ export async function admitWorkflow(
   const content = allowedContent(workflow, text, Date.now());
   await allowed.put(content);
   return content;
+}
+
+const ASKED = /^(?:tracker\.(?:kind|provider)\b|file )/;
+
+/**
+ * Throws `workflow_not_allowed` when the tracker, its settings or its program wait to be allowed. Commands that only look, such as
+ * `baton check`, must not run that program, nor send a token to another address.
+ */
+export async function assertTrackerAllowed(workflow: Workflow, stateDir: string): Promise<void> {
+  const before = await readAllowed(stateDir, workflow.path);
+  const changes = before === null ? [] : heldChanges(before, workflow).filter((change) => ASKED.test(change));
+  if (changes.length === 0) return;
+  const message = `the tracker is not asked, because ${workflow.path} has changes that nobody has allowed: ${changes.join('; ')}`;
+  throw new BatonError('workflow_not_allowed', message, { changes });
 }
 
 /** What a person types to allow the changes of this daemon's workflow. */

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { acceptedShape, stateShape } from '../../src/api/schemas.js';
 import { connectDaemon } from '../../src/cli/client.js';
 import { SETTINGS } from '../../src/workflow/schema.js';
+import { place } from '../cli/command.js';
 import { agentCommand, type TestDaemon, type TestDaemonOptions, testDaemon } from '../support/test-daemon.js';
 
 /*
@@ -435,6 +436,29 @@ describe('SEC-30 the daemon is started while an agent’s branch is checked out'
     await open.until('the change', (_, event) => event?.type === 'config_changed');
     expect(isHeld(open)).toBe(false);
   });
+});
+
+describe('SEC-30 a person looks at an agent’s branch with a command', () => {
+  test.each([[['check']], [['--dry-run']], [['explain', 'TASK-1']]])(
+    '%s does not run the program of the tracker',
+    async (command) => {
+      const here = place();
+      here.workflow();
+      here.issue(1, 'One', 'x', 'status: Done');
+      await here.baton('--once');
+      const text = here.read('WORKFLOW.md');
+      const evil = "tracker: { kind: command, provider: { command: 'touch canary' } }";
+      here.write('WORKFLOW.md', text.replace(/^tracker:.*\n(?:[ \t].*\n)*/m, `${evil}\n`));
+
+      const { stdout, stderr } = await here.baton(...command);
+
+      expect(stdout + stderr).toContain('changes that nobody has allowed');
+      expect(existsSync(join(here.dir, 'canary'))).toBe(false);
+      await here.baton('allow', '--yes');
+      await here.baton(...command);
+      expect(existsSync(join(here.dir, 'canary'))).toBe(true);
+    },
+  );
 });
 
 test('every setting waits for a person, apart from those that only limit, describe or time the work', () => {
