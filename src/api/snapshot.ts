@@ -25,6 +25,7 @@ import { formatProblem, type HeldContent, problemsOf, type Workflow } from '../d
 import { isoTime } from '../text/format-time.js';
 import { idleText } from '../text/idle.js';
 import { ruleWhy, startObstacle } from '../text/rules.js';
+import { cutDiff } from '../text/unified-diff.js';
 import type {
   AskingView,
   BudgetView,
@@ -222,8 +223,7 @@ function heldEntry({ hash, sinceMs, changes, diff }: HeldContent): NonNullable<S
     hash,
     since: isoTime(sinceMs),
     changes: changes.slice(0, MAX_HELD_CHANGES),
-    // At the end of a line, because half a secret is not masked.
-    diff: diff.length > MAX_DIFF_CHARS ? diff.slice(0, diff.lastIndexOf('\n', MAX_DIFF_CHARS) + 1) : diff,
+    diff: cutDiff(diff, MAX_DIFF_CHARS),
     is_cut: isCut,
   };
 }

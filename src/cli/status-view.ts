@@ -135,11 +135,21 @@ function workflowTroubles({ workflow }: StateView): Trouble[] {
 function held({ workflow }: StateView, frame: Frame): string[] {
   const { width, paint, nowMs } = frame;
   if (workflow.held === null) return [];
-  const { changes, since } = workflow.held;
+  const { changes, since, diff } = workflow.held;
   const text = `The file has changes that wait for ${formatAge(since, nowMs) ?? '?'}, and the settings before them stay in effect: ${changes.join('; ')}`;
   const look = withCommand('To look at them and allow them:', commandFor(frame, 'allow', null), width);
-  return [...paragraph(text, { width, maxLines: 6, paint: paint.yellow }), ...look.map(paint.yellow)];
+  const lines = diff === '' ? [] : diff.split('\n');
+  const shown = lines.slice(0, MAX_DIFF_LINES).map((line) => paint.dim(cut(`  ${oneLine(line)}`, width)));
+  const rest = lines.length > MAX_DIFF_LINES ? [paint.dim(`  … and ${lines.length - MAX_DIFF_LINES} lines more`)] : [];
+  return [
+    ...paragraph(text, { width, maxLines: 6, paint: paint.yellow }),
+    ...shown,
+    ...rest,
+    ...look.map(paint.yellow),
+  ];
 }
+
+const MAX_DIFF_LINES = 20;
 
 function errorTroubles({ code, message, problems }: NonNullable<StateView['workflow']['error']>): Trouble[] {
   const lines = problems.length > 0 ? problems : message.split('\n').map((text) => ({ code, text }));

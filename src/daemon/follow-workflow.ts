@@ -7,6 +7,7 @@ import type { Dispatch } from '../domain/events.js';
 import type { Store } from '../domain/ports.js';
 import { allSteps, type Step } from '../domain/steps/plan.js';
 import { type AllowedContent, formatProblem, type Workflow, type WorkflowProblem } from '../domain/workflow.js';
+import { cutDiff } from '../text/unified-diff.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import { type WorkflowWatcher, watchWorkflow } from '../workflow/watch-workflow.js';
@@ -77,10 +78,14 @@ export async function followWorkflow(
       // With --once the daemon ends soon anyway.
       if (options.once === undefined) reopening.changed(loaded, waitingKeys);
     },
-    onHeld: ({ changes }, literalSecrets) => {
+    onHeld: ({ changes, diff }, literalSecrets) => {
       for (const secret of literalSecrets) redactor.add(secret);
       const code = 'workflow_not_allowed';
-      log.warn({ code, changes, allow, detail: ERRORS[code].text }, 'workflow is held, the allowed settings stay');
+      const detail = ERRORS[code].text;
+      log.warn(
+        { code, changes, allow, detail, diff: cutDiff(diff, MAX_DIFF_CHARS) },
+        'workflow is held, the allowed settings stay',
+      );
     },
     onHeldGone: () => log.info('workflow is no longer held'),
     onError: ({ code, message }) =>
@@ -90,6 +95,8 @@ export async function followWorkflow(
       log.warn({ detail: message }, 'workflow cannot be watched, looking before each poll'),
   });
 }
+
+const MAX_DIFF_CHARS = 10_000;
 
 /** Logs the backend that `auto` stands for, once for each version of the workflow. */
 function logBackend(log: Logger, { plan }: Workflow): void {

@@ -10,6 +10,11 @@ export function unifiedDiff(name: string, before: string, after: string): string
   return [`--- ${name} (allowed)`, `+++ ${name} (now)`, ...hunks].join('\n');
 }
 
+/** The first lines of a diff. Cut at the end of a line, because half a secret is not masked. */
+export function cutDiff(diff: string, maxChars: number): string {
+  return diff.length > maxChars ? diff.slice(0, diff.lastIndexOf('\n', maxChars) + 1) : diff;
+}
+
 interface Line {
   readonly mark: ' ' | '-' | '+';
   readonly text: string;

@@ -465,6 +465,23 @@ To start it: baton
   });
 });
 
+test('SEC-30 changes that wait to be allowed are shown with the first lines of their diff', () => {
+  const added = Array.from({ length: 30 }, (_, index) => `+line ${index}`);
+  const held = {
+    ...{ hash: 'h', since: ago(60), changes: ['hooks.before_run changed'], is_cut: false },
+    diff: ['--- WORKFLOW.md (allowed)', '+++ WORKFLOW.md (now)', '-\u001b[2Jold', ...added].join('\n'),
+  };
+  const view = stateWith({ workflow: { ...stateWith().workflow, held } });
+
+  const text = renderStatus(view, frame());
+
+  expect(text).toMatch(
+    /hooks\.before_run changed\n {2}--- WORKFLOW\.md \(allowed\)\n[\s\S]* {2}\+line 16\n {2}… and 13 lines more\n/,
+  );
+  expect(text).toContain('baton allow');
+  expect(text).not.toContain('\u001b');
+});
+
 describe('the list of daemons of a user', () => {
   const holder = { pid: 4242, since: ago(600), workflow: '/home/me/one/WORKFLOW.md', stateDir: '/state/one' };
 

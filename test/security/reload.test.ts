@@ -121,6 +121,7 @@ describe('SEC-30 an agent’s branch is checked out while the daemon runs', () =
     expect(before.canary).toBe(false);
     expect(before.seen).toMatch(/^(?:old\n)+$/);
     expect(held?.changes).toEqual(['hooks.before_run changed']);
+    expect(daemon.logLines.find(({ msg }) => msg === HELD)?.diff).toBe(held?.diff);
     expect(held?.diff).toContain("+hooks: { before_run: 'echo new >> ../../seen; touch ../../canary' }");
     expect(canaryOf(daemon)).toBe(true);
     expect((await stateOf(daemon)).workflow.held).toBeNull();
