@@ -52,7 +52,7 @@ test.each(['auto', 'none'])(
     const { bed, secrets } = await secretBed({ settings: `runtime: { isolation: ${isolation} }` });
 
     const [read = '', listed = ''] = await outputsOf(bed, [
-      `for f in ${secrets.map((path) => `'${path}'`).join(' ')}; do cat "$f"; done; cat /etc/shadow; echo over`,
+      `for f in ${secrets.map((path) => `'${path}'`).join(' ')}; do cat "$f"; done; cat /etc/shadow /etc/shadow-; echo over`,
       `ls -A '${bed.dir}/workspaces' '${bed.dir}/home/.ssh' /proc/1/root/; echo over`,
     ]);
 

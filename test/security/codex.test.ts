@@ -1,9 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { worktreeRepository } from '../../runner/executors/codex/agent-program.js';
 import { permissionProfile, readablePaths } from '../../runner/executors/codex/permission-profile.js';
+import { privateEntries } from '../../runner/executors/codex/private-entries.js';
 import { ensureSocketFolder } from '../../runner/executors/codex/socket-folder.js';
 import type { CodexConfig } from '../../src/domain/config.js';
 import { agent, failureOf, type RunOptions, run, tempFolder } from '../runner/executors/codex/harness.js';
@@ -253,7 +263,7 @@ test('SEC-31 a run fails before its first turn when the folder belongs to anothe
 
 describe('what commands may read', () => {
   const HOME = '/home/u';
-  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', linked: [], exists: () => true };
+  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', linked: [], closed: [], exists: () => true };
   const pathsWith = (env: { [name: string]: string }, readable: string[] = []) =>
     readablePaths({ env: { HOME, ...env }, programs: [], readable });
 
@@ -301,6 +311,28 @@ describe('what commands may read', () => {
     // These were named exactly.
     expect(filesystem).toMatchObject({ [`${HOME}/.aws`]: 'read', '/ws': 'read' });
     expect(filesOf([])['/ws']).toBe('deny');
+  });
+
+  test('SEC-31 what only root or a group may read in /etc is closed, unless codex.readable names it', async () => {
+    const dir = realpathSync(tempFolder());
+    const place = (name: string, mode: number) => {
+      mkdirSync(join(dir, name, '..'), { recursive: true });
+      writeFileSync(join(dir, name), 'x');
+      chmodSync(join(dir, name), mode);
+    };
+    for (const name of ['open', 'folder/open', 'private/open']) place(name, 0o644);
+    for (const name of ['key', 'folder/key']) place(name, 0o640);
+    chmodSync(join(dir, 'private'), 0o710);
+    symlinkSync('key', join(dir, 'link'));
+
+    const closed = await privateEntries(dir);
+    const { filesystem } = permissionProfile({
+      ...facts,
+      ...{ env: { HOME }, closed, readable: [join(dir, 'key')] },
+    }) as unknown as Profile;
+
+    expect([...closed].sort()).toEqual(['folder/key', 'key', 'private'].map((name) => join(dir, name)));
+    expect(filesystem).toMatchObject({ [join(dir, 'private')]: 'deny', [join(dir, 'key')]: 'read' });
   });
 
   test('SEC-31 the repository of a worktree can be read, and a .git file of the agent opens no other repository', async () => {

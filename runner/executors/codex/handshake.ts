@@ -4,6 +4,7 @@ import { fieldsOf, textOf } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
 import { readAgentProgram, worktreeRepository } from './agent-program.js';
 import type { AppServerClient } from './app-server-client.js';
+import { privateEntries } from './private-entries.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
 import { ensureSocketFolder } from './socket-folder.js';
@@ -14,6 +15,7 @@ import {
   readOwnSettings,
   threadParams,
   unknownServers,
+  usesProfile,
 } from './thread-config.js';
 import { repositorySkills, skillLinks } from './workspace-skills.js';
 
@@ -95,6 +97,7 @@ async function threadSettings(
   const repository = await worktreeRepository(workspace);
   if (isCodex) await ensureSocketFolder();
   const linked = isCodex ? await skillLinks(workspace) : [];
+  const closed = usesProfile(config.codex) ? await privateEntries() : [];
   const own = isCodex ? await ownSettings(client) : NO_SETTINGS;
   const skills = isCodex ? await workspaceSkills(client, workspace) : [];
   const { codex, runtime } = config;
@@ -102,7 +105,7 @@ async function threadSettings(
   if (missing.length > 0) reporter.warning('codex.mcp_servers names servers that Codex does not have', { missing });
   return threadParams({
     ...{ codex, envAllow: runtime.envAllow, workspace, tmpDir, program, repository, own },
-    ...{ skills, linked },
+    ...{ skills, linked, closed },
   });
 }
 

@@ -18,6 +18,8 @@ export interface ProfileFacts {
   readonly readable: readonly string[];
   /** Places in the workspace that links to skills lead to. Codex reads them outside of its sandbox. */
   readonly linked: readonly string[];
+  /** What of the base system not everyone may read. */
+  readonly closed: readonly string[];
   exists(path: string): boolean;
 }
 
@@ -82,14 +84,14 @@ export function readablePaths({
  * not lie inside a readable folder, which would open all of it.
  */
 function deniedPaths(facts: ProfileFacts): string[] {
-  const { env, readable, workspace, exists } = facts;
+  const { env, readable, workspace, closed, exists } = facts;
   const codexHome = env.CODEX_HOME;
   const secrets = [...deniedIn(homeOf(env)), ...(codexHome ? CODEX_SECRETS.map(inHome(codexHome)) : [])];
   const opened = readablePaths(facts);
   const isNeeded = (path: string) =>
     !readable.includes(path) &&
     (opened.some((open) => covers(open, path)) || !readable.some((named) => isInside(path, named)));
-  return [...ROOT_ONLY, ...[...secrets, dirname(workspace)].filter(isNeeded)].filter(exists);
+  return [...ROOT_ONLY, ...[...closed, ...secrets, dirname(workspace)].filter(isNeeded)].filter(exists);
 }
 
 const ROOT_ONLY = ['/etc/shadow', '/etc/gshadow'];

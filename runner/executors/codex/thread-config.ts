@@ -23,6 +23,8 @@ export interface ThreadFacts {
   readonly skills: readonly string[];
   /** Places in the workspace that links to skills lead to. */
   readonly linked: readonly string[];
+  /** What of the base system not everyone may read. */
+  readonly closed: readonly string[];
 }
 
 /** The settings of the user's `config.toml` that matter here. */
@@ -64,9 +66,9 @@ export function threadParams(facts: ThreadFacts): object {
   };
 }
 
-function profileOf({ program, repository, workspace, tmpDir, codex, linked }: ThreadFacts): JsonObject {
+function profileOf({ program, repository, workspace, tmpDir, codex, linked, closed }: ThreadFacts): JsonObject {
   const readable = [...codex.readable, ...(repository === null ? [] : [repository])];
-  return permissionProfile({ ...program, workspace, tmpDir, readable, linked, exists: existsSync });
+  return permissionProfile({ ...program, workspace, tmpDir, readable, linked, closed, exists: existsSync });
 }
 
 /** Settings of Codex for this thread only. They win over those of the user, and nothing is written to the user's files. */
