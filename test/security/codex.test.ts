@@ -343,6 +343,17 @@ describe('what commands may read', () => {
     git('worktree', 'add', '-q', join(dir, 'worktree'));
     mkdirSync(join(dir, 'forged'));
     writeFileSync(join(dir, 'forged', '.git'), `gitdir: ${join(dir, 'repository/.git/worktrees/worktree')}\n`);
+    // Folders that the agent can write, so that they name its workspace: the folder of all workspaces and the one above would be open.
+    const planted = await Promise.all(
+      ['.', 'inner', 'link/inner'].map(async (gitDir, index) => {
+        const workspace = join(dir, 'root', `planted-${index}`);
+        mkdirSync(join(workspace, 'inner'), { recursive: true });
+        symlinkSync(workspace, join(workspace, 'link'));
+        writeFileSync(join(workspace, '.git'), `gitdir: ${gitDir}\n`);
+        writeFileSync(join(workspace, gitDir, 'gitdir'), join(workspace, '.git'));
+        return (await sentBy({ workspace })).thread.config.permissions['baton-workspace']?.filesystem;
+      }),
+    );
 
     const honest = await sentBy({ workspace: join(dir, 'worktree') });
     const forged = await sentBy({ workspace: join(dir, 'forged') });
@@ -351,6 +362,10 @@ describe('what commands may read', () => {
     expect(existsSync(repository)).toBe(true);
     expect(honest.thread.config.permissions['baton-workspace']?.filesystem[repository]).toBe('read');
     expect(forged.thread.config.permissions['baton-workspace']?.filesystem).not.toHaveProperty(repository);
+    for (const filesystem of planted) {
+      expect(filesystem).toMatchObject({ [join(dir, 'root')]: 'deny' });
+      expect(filesystem).not.toHaveProperty(dir);
+    }
   });
 
   test('SEC-31 a pipe in place of .git does not block the daemon', async () => {

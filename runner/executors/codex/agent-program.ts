@@ -1,7 +1,8 @@
-import { readlink } from 'node:fs/promises';
+import { readlink, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { listProcesses, readIfThere } from '../../contain/proc-table.js';
 import { readText } from '../../git/agent-repository.js';
+import { isInside } from '../../workspace/workspace-path.js';
 
 /** What the processes of an agent are: their programs, and the environment that its commands will inherit. */
 export interface AgentProgram {
@@ -54,12 +55,14 @@ async function environmentOf(pid: number): Promise<{ [name: string]: string } | 
 
 /**
  * The repository of a workspace that is a git worktree; null for a clone. The agent may have written the workspace's `.git`, so the
- * repository counts only when it names this workspace as its worktree.
+ * repository counts only when it names this workspace as its worktree and lies outside of it.
  */
 export async function worktreeRepository(workspace: string): Promise<string | null> {
   const link = join(workspace, '.git');
   try {
-    const gitDir = resolve(workspace, /^gitdir: (.+)$/m.exec((await readText(link)) ?? '')?.[1] ?? '');
+    const named = /^gitdir: (.+)$/m.exec((await readText(link)) ?? '')?.[1] ?? '';
+    const gitDir = await realpath(resolve(workspace, named));
+    if (gitDir === workspace || isInside(workspace, gitDir)) return null;
     const backLink = resolve(gitDir, ((await readText(join(gitDir, 'gitdir'))) ?? '').trim());
     return backLink === link && dirname(dirname(gitDir)) !== gitDir ? dirname(dirname(gitDir)) : null;
   } catch {
