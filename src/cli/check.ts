@@ -30,6 +30,7 @@ import { exitCodeOf, type Finding, painter, reporter, type Summary, textOf } fro
 import { hookFindings, syntaxFindings } from './check/hook-findings.js';
 import { notifyFindings } from './check/notify-findings.js';
 import { postureFindings } from './check/posture.js';
+import { programFindings } from './check/sandbox-findings.js';
 import { trackerFindings } from './check/tracker-findings.js';
 import { loadErrors, loadWarnings, promptFindings, stepFindings } from './check/workflow-findings.js';
 import type { Io } from './io.js';
@@ -135,6 +136,7 @@ async function inspectEnvironment(base: CheckContext, stateDir: string): Promise
     riskFindings(context),
     steps,
     agent.findings,
+    agent.shell === null ? [] : programFindings(context, agent.shell),
     tracker.findings,
     hooks,
     isolation,

@@ -194,6 +194,26 @@ describe('the agent', () => {
   });
 
   test.each([
+    ['npx', 'codex: { command: npx -y @openai/codex app-server }', ''],
+    ['a path in it', 'codex: { command: ./node_modules/.bin/codex app-server }', ''],
+    ['a folder of it on PATH', '', 'PATH=./node_modules/.bin:$PATH\n'],
+    ['the current folder on PATH', '', 'PATH=$PATH:\n'],
+  ])('a program that agents can put into the workspace is a warning: %s', async (_, rest, profile) => {
+    const io = goodWorld();
+    const path = join(io.homeDir, '.profile');
+    writeFileSync(path, `${readFileSync(path, 'utf8')}\n${profile}`);
+    io.program('npx', CODEX);
+
+    const { of } = await checked(io, settings(rest));
+
+    expect(of('agent_from_workspace')).toMatchObject([{ level: 'warning' }]);
+  });
+
+  test('the program of a usual installation is no such warning', async () => {
+    expect((await checked(goodWorld(), settings())).of('agent_from_workspace')).toEqual([]);
+  });
+
+  test.each([
     ['a warning', '[./misspelt]', { programs_not_readable: 1, readable_missing: 1 }],
     [
       'no warning once codex.readable names their folder',

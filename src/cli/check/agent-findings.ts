@@ -14,13 +14,13 @@ import { type LoginShell, readLoginShell, runShell } from '../shell.js';
 import { type CheckContext, type Finding, firstWord, positionIn, reporter, type ShellWord } from './finding.js';
 import {
   codexVersionFindings,
+  INSTALL_CODEX,
   readableFindings,
   socketFolderFindings,
   unrestrictedReading,
 } from './sandbox-findings.js';
 
 const VERSION_LIMIT_MS = 5_000;
-export const INSTALL_CODEX = 'npm install -g @openai/codex';
 
 interface AgentReport {
   readonly findings: Finding[];

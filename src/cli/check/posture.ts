@@ -7,6 +7,7 @@ import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
+import { isFromWorkspace } from './sandbox-findings.js';
 
 /** What agents can read, write, reach and spend with these settings on this machine, and who can start them: one line each. */
 export function postureFindings({ file, at, loaded, containment }: CheckContext, means: LimitMeans): Finding[] {
@@ -49,9 +50,10 @@ const WRITABLE = new Map<Json, string>([
 ]);
 const UNCONFINED = ['external', 'capability'];
 
-/** `codex`, a path to it, or a package such as `npx @openai/codex`. */
+/** `codex`, or a path to it. Not a program that agents can replace, as with `npx`. */
 function startsCodex(command: string): boolean {
-  return command.split(/[\s'"]+/).some((word) => /^codex(?:\.[cm]?js)?(?:@.*)?$/.test(basename(word)));
+  const names = command.split(/[\s'"]+/).map((word) => basename(word));
+  return !isFromWorkspace(command) && names.some((name) => /^codex(?:\.[cm]?js)?$/.test(name));
 }
 
 function agentsOf({ steps }: Plan, { codex }: Config): Agents {
@@ -84,7 +86,15 @@ function readable(agents: Agents, { codex }: Config, isolation: Containment['kin
 
 function writable(agents: Agents): string {
   const all = 'everything that your user can write';
-  return withSteps(agents, agents.writable ?? ownSandbox(agents, all), all);
+  const confined = agents.writable === null ? null : `${agents.writable}${isLinuxRoot() ? AS_ROOT : ''}`;
+  return withSteps(agents, confined ?? ownSandbox(agents, all), all);
+}
+
+/** Codex gives its commands a `/proc` of their own, and the kernel asks for no right but the user id there. */
+const AS_ROOT = '; as root also settings of the kernel (/proc/sys), which can make it start programs';
+
+function isLinuxRoot(): boolean {
+  return process.platform === 'linux' && process.geteuid?.() === 0;
 }
 
 function ownSandbox({ isCodex }: Agents, all: string): string {

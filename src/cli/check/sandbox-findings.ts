@@ -1,13 +1,16 @@
 import { existsSync } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { readablePaths, searchPath } from '../../../runner/executors/codex/permission-profile.js';
 import { ensureSocketFolder } from '../../../runner/executors/codex/socket-folder.js';
 import { usesProfile } from '../../../runner/executors/codex/thread-config.js';
 import { isInside } from '../../../runner/workspace/workspace-path.js';
 import { ERRORS } from '../../domain/error-table.js';
 import { toBatonError } from '../../domain/errors.js';
+import type { LoginShell } from '../shell.js';
 import { type CheckContext, type Finding, reporter } from './finding.js';
+
+export const INSTALL_CODEX = 'npm install -g @openai/codex';
 
 /** The first version whose threads take a permission profile by name. */
 const FIRST_WITH_PROFILES = [0, 138] as const;
@@ -29,6 +32,34 @@ export async function socketFolderFindings({ file, at }: CheckContext): Promise<
   if (error === null) return [];
   const { action } = ERRORS[error.code];
   return [reporter('Agent', file)('error', error.code, at(['codex', 'command']), error.message, action)];
+}
+
+/**
+ * A program that is looked up in the workspace, where agents write. The next run would start theirs, outside of every sandbox.
+ */
+export function programFindings({ file, at, loaded }: CheckContext, { found, searchPath }: LoginShell): Finding[] {
+  const { command } = loaded.workflow.config.codex;
+  const relative = searchPath.split(':').find((folder) => !folder.startsWith('/'));
+  const reason = isFromWorkspace(command)
+    ? 'codex.command looks for the agent in the workspace'
+    : VOLTA.test(found)
+      ? `${found} prefers the program that the package.json of the workspace names`
+      : relative === undefined
+        ? null
+        : `PATH of the login shell contains ${relative === '' ? 'the current folder' : relative}, which is the one of the workspace there`;
+  if (reason === null) return [];
+  const message = `${reason}: an agent can put a program there, and the next run would start it outside of every sandbox`;
+  const advice = `Install the agent (${INSTALL_CODEX}), name it by its full path in codex.command, and keep relative folders out of PATH.`;
+  return [reporter('Agent', file)('warning', 'agent_from_workspace', at(['codex', 'command']), message, advice)];
+}
+
+const VOLTA = /\/\.volta\/bin\//;
+/** They prefer a program in `node_modules` of the working directory, and read its `.npmrc`. */
+const PACKAGE_RUNNERS = /^(?:npx|npm|pnpx|pnpm|yarn|bunx|bun)$/;
+
+export function isFromWorkspace(command: string): boolean {
+  const words = command.split(/[\s'"]+/);
+  return words.some((word) => PACKAGE_RUNNERS.test(basename(word)) || /^(?:\.\.?|node_modules)\//.test(word));
 }
 
 /** What agents cannot read although the user may expect it: programs on PATH, and misspelt paths of `codex.readable`. */

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../domain/shell-word.js';
 import { newBacklog } from '../../tracker/local/new-backlog.js';
-import { INSTALL_CODEX } from '../check/agent-findings.js';
+import { INSTALL_CODEX } from '../check/sandbox-findings.js';
 import { type Io, shorter } from '../io.js';
 import type { StarterChoices } from './choices.js';
 import type { Surroundings } from './surroundings.js';

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LimitMeans } from '../../../runner/contain/run-limits.js';
 import { postureFindings } from '../../../src/cli/check/posture.js';
 import { startFakeGithub } from '../../support/trackers/fake-github.js';
@@ -14,6 +14,13 @@ async function posture(given: Given = {}, isolation: 'pidns' | 'none' = 'pidns',
   );
   return Object.fromEntries(findings.map(({ code, message }) => [code.replace('posture_', ''), message]));
 }
+
+beforeEach(() => {
+  vi.spyOn(process, 'geteuid').mockReturnValue(1000);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe('the posture', () => {
   test('of the defaults is five lines', async () => {
@@ -41,12 +48,20 @@ describe('the posture', () => {
   test.each([
     ['codex app-server', true],
     ["env X=1 '/opt/my tools/codex' app-server", true],
-    ['npx @openai/codex@latest app-server', true],
+    ['npx @openai/codex@latest app-server', false],
+    ['node_modules/.bin/codex app-server', false],
+    ['./codex app-server', false],
     ['node my-agent.mjs', false],
     ['codex-like app-server', false],
   ])('promises the sandbox of Codex for Codex only: %s', async (command, isCodex) => {
     const { read, write } = await posture({ rest: `codex: { command: "${command}" }\n` });
     expect([read, write].map((line) => line?.includes('everything that your user'))).toEqual([!isCodex, !isCodex]);
+  });
+
+  test('says that root also changes settings of the kernel, which the sandbox of Codex does not protect', async () => {
+    vi.mocked(process.geteuid)?.mockReturnValue(0);
+    const { write } = await posture();
+    expect(write).toMatch(/TMPDIR; as root also .*\/proc\/sys/);
   });
 
   test('says that without namespaces the state of Baton can be read too', async () => {
