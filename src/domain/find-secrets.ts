@@ -136,7 +136,7 @@ function* viewsOf(text: string): Generator<View> {
 /** Escapes of JSON and XML together with characters that are not seen; then, since a secret may itself contain a `%41`, those of URIs. */
 const ESCAPES = [
   // biome-ignore lint/suspicious/noControlCharactersInRegex: UTF-16 that is read as UTF-8 has a NUL beside each letter
-  /\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|&#(?:\d{1,6}|[xX][0-9a-fA-F]{1,5});|\x00+|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]/g,
+  /\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|&#(?:\d{1,6}|[xX][0-9a-fA-F]{1,5});|\x00+|\p{Default_Ignorable_Code_Point}/gu,
   /%[0-9a-fA-F]{2}/g,
 ];
 const LINE_WRAPS = /(?<=[A-Za-z0-9+/=_-])\r?\n[ \t>]{0,8}(?=[A-Za-z0-9+/_-])/g;
@@ -241,6 +241,12 @@ const FORMATS: readonly Format[] = [
   // The first bytes of an OpenSSH key, in base64.
   token('private key', ['b3BlbnNzaC1rZXktdjEA'], '[A-Za-z0-9+/]{40}'),
   token('GitHub token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], '[A-Za-z0-9]{36}'),
+  // An installation of an app has a JSON Web Token behind the prefix and the number of the app.
+  {
+    kind: 'GitHub token',
+    hints: ['ghs_'],
+    pattern: /(?<prefix>ghs_(?:\d{1,12}_)?eyJ)(?<secret>[A-Za-z0-9_-]{12,1000}\.eyJ[A-Za-z0-9_-]{16})/g,
+  },
   token('GitHub token', ['github_pat_'], '[A-Za-z0-9]{22}_[A-Za-z0-9]{59}'),
   token(
     'GitLab token',
@@ -304,6 +310,12 @@ const FORMATS: readonly Format[] = [
   token('model key', ['xai-'], '[A-Za-z0-9]{80}'),
   token('model key', ['gsk_'], '[A-Za-z0-9]{52}'),
   token('model key', ['pplx-'], '[A-Za-z0-9]{48}'),
+  token('model key', ['nvapi-'], '[A-Za-z0-9_-]{60}'),
+  token('LangSmith key', ['lsv2_pt_', 'lsv2_sk_'], '[a-f0-9]{32}_[a-f0-9]{10}'),
+  token('Heroku key', ['HRKU-AA'], '[A-Za-z0-9_-]{58}'),
+  token('Fly.io token', ['fm2_', 'fm1r_', 'fm1a_'], '[A-Za-z0-9+/]{100}'),
+  token('Doppler token', ['dp.pt.', 'dp.st.', 'dp.ct.', 'dp.sa.'], '(?:[a-z0-9_-]{2,35}\\.)?[A-Za-z0-9]{40}'),
+  token('PlanetScale token', ['pscale_tkn_', 'pscale_pw_', 'pscale_oauth_'], '[A-Za-z0-9_.-]{32}'),
   word('Hugging Face token', ['hf_', 'api_org_'], '[A-Za-z0-9]{34}'),
   word('Replicate token', ['r8_'], '[A-Za-z0-9]{37}'),
   word('Notion token', ['ntn_'], '[A-Za-z0-9]{46}'),
@@ -332,6 +344,11 @@ const FORMATS: readonly Format[] = [
   token('Figma token', ['figd_'], '[A-Za-z0-9_-]{40}'),
   token('Sentry token', ['sntrys_eyJ'], '[A-Za-z0-9+/=_]{60}'),
   { kind: 'Azure key', hints: ['AccountKey='], pattern: /(?<prefix>AccountKey=)(?<secret>[A-Za-z0-9+/]{86})==/g },
+  {
+    kind: 'Azure key',
+    hints: ['Q~'],
+    pattern: /(?<![\w~.-])(?<prefix>[\w~.]{3}[78]Q~)(?<secret>[\w~.-]{31,34})(?![\w~.-])/g,
+  },
   {
     kind: 'Telegram token',
     hints: [':AA'],

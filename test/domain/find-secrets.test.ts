@@ -55,6 +55,17 @@ const SAMPLES: readonly [kind: string, secret: string][] = [
   ['New Relic key', `NRAK-${RANDOM.slice(0, 27).toUpperCase()}`],
   ['CircleCI token', `CCIPAT_${RANDOM.slice(0, 22)}_${HEX.slice(0, 40)}`],
   ['private key', `b3BlbnNzaC1rZXktdjEA${RANDOM}`],
+  [
+    'GitHub token',
+    `ghs_1234567_${jwtPart({ alg: 'RS256', typ: 'JWT' })}.${jwtPart({ iss: 'github', sub: 'installation' })}.${RANDOM}`,
+  ],
+  ['model key', `nvapi-${RANDOM}${RANDOM.slice(0, 8)}`],
+  ['LangSmith key', `lsv2_pt_${HEX.slice(0, 32)}_${HEX.slice(0, 10)}`],
+  ['Heroku key', `HRKU-AA${RANDOM.slice(0, 58)}`],
+  ['Fly.io token', `fm2_${RANDOM.repeat(2)}`],
+  ['Doppler token', `dp.pt.${RANDOM.slice(0, 43)}`],
+  ['PlanetScale token', `pscale_tkn_${RANDOM.slice(0, 43)}`],
+  ['Azure key', `q7Z8Q~${RANDOM.slice(0, 34)}`],
 ];
 
 const ENCODINGS: readonly [string, (text: string) => string][] = [
@@ -81,7 +92,10 @@ const ENCODINGS: readonly [string, (text: string) => string][] = [
     'in hexadecimal XML entities',
     (text) => Array.from(text, (letter) => `&#x${letter.codePointAt(0)?.toString(16)};`).join(''),
   ],
-  ['with invisible characters', (text) => text.split('').join('\u200b')],
+  ...['\u200b', '\u034f', '\u202e', '\ufe0f', '\u{e0041}'].map((sign): [string, (text: string) => string] => [
+    `with the invisible character ${sign.codePointAt(0)?.toString(16)}`,
+    (text) => text.split('').join(sign),
+  ]),
 ];
 
 describe('SEC-31 a well-known format is found', () => {
