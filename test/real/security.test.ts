@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { toolOutputs } from './mock-model.js';
 import { moveIssue, run, say } from './mock-replies.js';
 import { type TestBed, type TestBedOptions, testBed } from './test-bed.js';
@@ -66,7 +66,10 @@ test.each(['auto', 'none'])(
 );
 
 test('SEC-31 where no namespaces can be made, no command runs, so none reads a secret', async () => {
-  // Codex is in a user namespace without a mapping: the kernel makes no further namespaces there.
+  // Codex is in a user namespace without a mapping: the kernel makes no further namespaces there. It takes itself for the user nobody, and
+  // its folder of that name would keep the Codex of the real one from running commands.
+  const folder = '/tmp/codex-daemon-65534';
+  if (!existsSync(folder)) onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const options = { settings: 'runtime: { isolation: none }', startedBy: ['unshare', '--user', '--'] };
   const { bed, secrets } = await secretBed(options);
 
