@@ -145,17 +145,21 @@ class ChildOutput {
     this.tail = (this.tail + text).slice(-TAIL_CHARACTERS);
     const lines = (this.#partial + text).split('\n');
     this.#partial = lines.pop() ?? '';
-    for (const line of lines) this.#keep(line);
-    // A long line is kept in pieces.
-    while (this.#partial.length > MAX_LINE_CHARACTERS) {
-      this.#keep(this.#partial.slice(0, MAX_LINE_CHARACTERS));
-      this.#partial = this.#partial.slice(MAX_LINE_CHARACTERS);
-    }
+    for (const line of lines) this.#keep(this.#keepPieces(line));
+    this.#partial = this.#keepPieces(this.#partial);
   }
 
-  #keep(line: string): void {
-    if (line.trim() === '' || this.#keptCharacters >= MAX_TOTAL_CHARACTERS) return;
-    const text = line.slice(0, MAX_LINE_CHARACTERS);
+  /** Keeps a long line in pieces, and returns the rest of it. */
+  #keepPieces(line: string): string {
+    let at = 0;
+    for (; line.length - at > MAX_LINE_CHARACTERS; at += MAX_LINE_CHARACTERS) {
+      this.#keep(line.slice(at, at + MAX_LINE_CHARACTERS));
+    }
+    return line.slice(at);
+  }
+
+  #keep(text: string): void {
+    if (text.trim() === '' || this.#keptCharacters >= MAX_TOTAL_CHARACTERS) return;
     this.#keptCharacters += text.length + CHARACTERS_PER_LINE;
     if (this.#keptCharacters < MAX_TOTAL_CHARACTERS) this.listener.onLine(text);
     else this.listener.onLimit();

@@ -106,9 +106,11 @@ const sendMessage: ApiAction = async ({ fields, text }, { context, executionId }
   const message = text ?? fields.text ?? fields.message;
   if (typeof message !== 'string') throw badRequest('message must be text');
   const payload = fields.payload === undefined ? '{}' : (JSON.stringify(fields.payload) ?? '{}');
+  const isCut = Math.max(message.length, payload.length) > MAX_TEXT_CHARACTERS;
   context.audit('capability_message', {
     ...{ execution_id: executionId, text: message.slice(0, MAX_TEXT_CHARACTERS) },
     ...(payload === '{}' || payload === 'null' ? {} : { payload: payload.slice(0, MAX_TEXT_CHARACTERS) }),
+    ...(isCut ? { truncated: true } : {}),
   });
   return {};
 };

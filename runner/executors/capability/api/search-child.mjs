@@ -80,7 +80,8 @@ async function search(path, shown, matches) {
   for (const line of content.split('\n')) {
     number += 1;
     if (!matches(line)) continue;
-    add({ path: shown, line: number, text: line.slice(0, MAX_LINE_CHARACTERS) });
+    const isCut = line.length > MAX_LINE_CHARACTERS;
+    add({ path: shown, line: number, text: line.slice(0, MAX_LINE_CHARACTERS), ...(isCut ? { isCut } : {}) });
     if (isFull) return;
   }
 }

@@ -51,15 +51,18 @@ interface Match {
   readonly path: string;
   readonly line: number | null;
   readonly text: string | null;
+  /** The line is longer than its text. */
+  readonly isCut?: boolean;
 }
 
 /** Groups matches by file. A file of which only the name matches has no matches. Pure. */
 export function groupByFile(matches: readonly Match[]): JsonObject[] {
   const files = new Map<string, JsonObject[]>();
-  for (const { path, line, text } of matches) {
+  for (const { path, line, text, isCut } of matches) {
     const lines = files.get(path) ?? [];
     files.set(path, lines);
-    if (line !== null) lines.push({ line, lineNumber: line, content: text ?? '' });
+    const mark = isCut ? { truncated: true } : {};
+    if (line !== null) lines.push({ line, lineNumber: line, content: text ?? '', ...mark });
   }
   return [...files].map(([path, lines]) => ({ path, matches: lines }));
 }

@@ -199,7 +199,7 @@ describe('the protocol, without the client', () => {
     const bench = await capabilityBench(
       asking([
         fs('searchFiles', { path: '.', regex: 'TO.O', filePattern: '*.ts' }),
-        fs('grep_search', { path: 'src', query: 'todo', includePattern: '*.{ts,md}', caseSensitive: false }),
+        fs('grep_search', { path: '.', query: 'todo', includePattern: '*.{ts,md}', caseSensitive: false }),
         fs('grep_search', { path: '.', query: 'TODO', excludePattern: 'src/deep, *.md', caseSensitive: true }),
         many({ paths: ['src/**/*.ts', 'gone', '../out'] }),
         many({ paths: ['src'], include: ['*.ts'], exclude: ['deep'], include_metadata: true }),
@@ -211,12 +211,14 @@ describe('the protocol, without the client', () => {
         fs('listDirectory', { path: '.', detailed: true, limit: 2 }),
         fs('listDirectory', { path: '.', show_hidden: true, ignore: ['src'] }),
         fs('fileList', { folderPath: 'src', isRecursive: true }),
+        fs('grep_search', { path: '.git/long', query: 'x' }),
       ]),
     );
     write(join(bench.workspace, 'src/a.ts'), 'one\nTODO x\n');
     write(join(bench.workspace, 'src/b.md'), 'todo y\n');
     write(join(bench.workspace, 'src/deep/c.ts'), 'TODO z\n');
     write(join(bench.workspace, 'top.txt'), 'TODO top\n');
+    write(join(bench.workspace, '.git/long'), `${'x'.repeat(501)}\nx\n`);
     write(join(bench.workspace, '.git/c.ts'), 'TODO git\n');
 
     const answers = await answersTo(bench);
@@ -266,6 +268,9 @@ describe('the protocol, without the client', () => {
     });
     expect(listed(answers[11], 'entries', 'name')).toEqual(['.git', 'made', 'top.txt']);
     expect(answers[12]).toMatchObject({ files: ['src/a.ts', 'src/b.md', 'src/deep/c.ts'], recursive: true });
+    expect(answers[13]?.results).toEqual([
+      { path: '.git/long', matches: [{ ...line(1, 'x'.repeat(500)), truncated: true }, line(2, 'x')] },
+    ]);
     expect(bench.warnings).toEqual([]);
   });
 
@@ -359,6 +364,7 @@ describe('the protocol, without the client', () => {
         { type: 'executeCommand', message: 'echo hi', returnEmptyStringOnSuccess: false, executeInMain: true },
         fs('read_many_files', { paths: ['gone'], separator_format: '---', notifyUser: false }),
         { type: 'sendMessage', message: 'look', payload: { a: 1 } },
+        { type: 'sendMessage', message: 'x'.repeat(9_000) },
       ]),
     );
 
@@ -377,6 +383,11 @@ describe('the protocol, without the client', () => {
       kind: 'capability_message',
       data: expect.objectContaining({ text: 'look', payload: '{"a":1}' }),
     });
+    expect(bench.audits).toContainEqual({
+      kind: 'capability_message',
+      data: expect.objectContaining({ text: 'x'.repeat(8_000), truncated: true }),
+    });
+    expect(bench.audits.filter(({ data }) => 'truncated' in (data as Fields))).toHaveLength(1);
   });
 
   test('S3-69 requests to modules that the workflow disables are refused', async () => {

@@ -268,6 +268,14 @@ describe('reports', () => {
     expect(bench.signals.filter(({ type }) => type === 'progress').length).toBeGreaterThan(2);
   });
 
+  test('a long line is kept in pieces, also when it arrives at once', async () => {
+    const bench = await capabilityBench(handler("process.stdout.write('x'.repeat(9_000) + '\\n'); return 1;"));
+
+    expect(outputOf(await bench.execute('try'))).toBe(1);
+    await bench.endRun();
+    expect(bench.printed().join('')).toHaveLength(9_000);
+  });
+
   test.each([
     ['one line', "'x'.repeat(3_000_000)"],
     ['short lines', "'x\\n'.repeat(100_000)"],
