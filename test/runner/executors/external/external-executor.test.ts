@@ -6,6 +6,7 @@ import { failure, type Outcome } from '../../../../src/domain/outcome.js';
 import { createRedactor } from '../../../../src/logging/redact.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { forms, livingWith } from '../../contain/workbench.js';
+import { parallel, step as toolStep } from '../../steps/step-fixture.js';
 import { bash, type ExternalStep, externalStep, newNonce, printed, script } from './external-step.js';
 
 const KEEPS_ALL = { command: 'bash', args: [script('keeps-all.sh')] };
@@ -15,7 +16,9 @@ describe.each(forms)('with isolation %s', (form) => {
   const isolation = form === 'none' ? 'none' : 'auto';
 
   test('S0-17 S0-18 S0-20 S0-21 S0-25 the child reads exactly one JSON object and then the end of its input', async () => {
-    const step = await externalStep({ isolation, definition: KEEPS_ALL, step: { id: 'publish', timeoutMs: 60_000 } });
+    const steps = [toolStep('first'), parallel([[toolStep('second')]])];
+    const facts = { id: 'publish', timeoutMs: 60_000 };
+    const step = await externalStep({ isolation, definition: KEEPS_ALL, step: facts, steps });
 
     const outcome = await step.run({ input: { task_id: 'AB-1', text: 'ü\u2028"\n' }, model: 'm-big' });
 
@@ -26,7 +29,7 @@ describe.each(forms)('with isolation %s', (form) => {
       schemaVersion: 1,
       activity: { id: 'publish', spec_type: 'external', spec_config: { model: 'm-big', timeout_seconds: 60 } },
       input: { task_id: 'AB-1', text: 'ü\u2028"\n' },
-      job: { id: 'run-1', steps: [{ target_id: 'agent', agent_cli: 'codex' }] },
+      job: { id: 'run-1', steps: [{ target_id: 'first', agent_cli: 'tool' }, { target_id: 'second' }] },
       task: { id: 'id-1', workspace_path: step.workspace, external_refs: [{ system: 'memory', id: 'AB-1' }] },
     });
   });

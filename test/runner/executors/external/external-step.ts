@@ -8,7 +8,7 @@ import type { ContainedProcess } from '../../../../runner/contain/process.js';
 import { spawnContained } from '../../../../runner/contain/spawn-contained.js';
 import { createExternalExecutor } from '../../../../runner/executors/external/external-executor.js';
 import type { Outcome } from '../../../../src/domain/outcome.js';
-import type { ExecutorDefinition, ExternalAction } from '../../../../src/domain/steps/plan.js';
+import type { ExecutorDefinition, ExternalAction, Step } from '../../../../src/domain/steps/plan.js';
 import { IMPLIED_PLAN } from '../../../support/builders.js';
 import { type TestStep, type TestStepOptions, testStep } from '../../../support/step-context.js';
 import { realClock } from '../../contain/workbench.js';
@@ -54,6 +54,8 @@ export function action(overrides: Partial<ExternalAction> = {}): ExternalAction 
 
 export interface ExternalStepOptions extends TestStepOptions {
   readonly definition?: Partial<ExecutorDefinition>;
+  /** The steps of the run. */
+  readonly steps?: readonly Step[];
 }
 
 export interface ExternalStep extends TestStep {
@@ -73,7 +75,7 @@ interface Kept {
 
 /** A step of `kind: external` with one executor. Its processes have a unique marker. */
 export async function externalStep(options: ExternalStepOptions = {}): Promise<ExternalStep> {
-  const { definition: changes, ...rest } = options;
+  const { definition: changes, steps = IMPLIED_PLAN.steps, ...rest } = options;
   const containment = await detectContainment({ isolation: options.isolation ?? 'auto', hide: [], clock: realClock });
   const started: ContainedProcess[] = [];
   const marker = randomUUID();
@@ -85,7 +87,11 @@ export async function externalStep(options: ExternalStepOptions = {}): Promise<E
     ...rest,
     workflow: {
       ...rest.workflow,
-      plan: { ...IMPLIED_PLAN, executors: { acme: definition({ args: ['-c', 'cat >/dev/null'], ...changes }) } },
+      plan: {
+        ...IMPLIED_PLAN,
+        steps,
+        executors: { acme: definition({ args: ['-c', 'cat >/dev/null'], ...changes }) },
+      },
     },
     overrides: {
       async start(program) {
