@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { RULES } from '../../orchestrator/eligibility.js';
-import { issueView } from '../../src/api/issue-view.js';
+import { type IssuePast, issueView } from '../../src/api/issue-view.js';
 import type { RunRecord } from '../../src/domain/durable.js';
 import { runRecord } from '../store/stored-samples.js';
 import { Core } from '../support/core.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type, which is what a contract test is about.
-const view = (core: Core, name: string, records: readonly RunRecord[] = [], workspace: string | null = null): any => {
+const view = (core: Core, name: string, records: readonly RunRecord[] = [], more: Partial<IssuePast> = {}): any => {
   const transcript = (runId: string) => `/state/transcripts/${runId}.jsonl`;
-  const past = { records, seen: () => null, transcript, workspace, events: [] };
+  const past = { records, seen: () => null, transcript, workspace: null, events: [], ...more };
   return JSON.parse(JSON.stringify(issueView(core.state, core.now, name, past)));
 };
 
@@ -49,7 +49,8 @@ describe('one issue', () => {
     core.send({ type: 'stop_requested', issueId: 'C' });
     core.fail('C', 'STOPPED_BY_OPERATOR');
 
-    expect(view(core, 'A', [runRecord('r/1', 'A', 1)], '/ws/A')).toMatchObject({
+    const events = [{ at: '2026-07-01T00:00:00.000Z', event: 'command', message: 'npm test' }];
+    expect(view(core, 'A', [runRecord('r/1', 'A', 1)], { workspace: '/ws/A', events })).toMatchObject({
       workspace: { path: '/ws/A' },
       attempts: { restart_count: 0, current_retry_attempt: 0 },
       retry: null,
@@ -58,7 +59,7 @@ describe('one issue', () => {
           { label: 'run 1', path: '/state/transcripts/r/1.jsonl', url: '/api/v1/issues/A/transcript?run=r%2F1' },
         ],
       },
-      recent_events: [],
+      recent_events: events,
       last_error: null,
       tracked: {},
     });
@@ -69,6 +70,11 @@ describe('one issue', () => {
       last_error: expect.stringContaining('turn_failed'),
     });
     expect(view(core, 'C')).toMatchObject({ last_error: 'stopped by an operator' });
+
+    core.advance(60_000);
+    core.answerRead();
+    core.fail('B');
+    expect(view(core, 'B')).toMatchObject({ attempts: { restart_count: 1, current_retry_attempt: 2 } });
   });
 
   test('that runs, asks, waits or is parked has the entry of its list', () => {
