@@ -486,7 +486,8 @@ describe('a flood of connections without the token', () => {
   });
 
   test('SEC-35 strangers have a small number of connections, and the one that was silent for the longest time is dropped for the newest', async () => {
-    const server = await start({ limits: { strangers: 2 } });
+    // No other limit ends a connection.
+    const server = await start({ limits: { strangers: 2, headersMs: 600_000, requestMs: 600_000 } });
     const idle = new Flood(server, 2, '');
     await expect.poll(() => idle.open).toBe(2);
 
