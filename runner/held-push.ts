@@ -3,6 +3,7 @@ import { lstat, open, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { DEFAULT_BACKLOG } from '../src/domain/config.js';
 import type { KnownSecrets } from '../src/domain/find-secrets.js';
+import { escapeGlob } from '../src/domain/glob.js';
 import type { Issue } from '../src/domain/issue.js';
 import type { Question } from '../src/domain/run-signal.js';
 import type { Workflow } from '../src/domain/workflow.js';
@@ -63,7 +64,7 @@ async function workflowRules({ path, dir, config }: DeliveryRequest['workflow'])
   for (const file of files) places.push(relative(realRoot, await realpath(file).catch(() => realRoot)));
   return [...new Set(places)].flatMap((inside): PathRule[] => {
     const isInside = inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`);
-    return isInside ? [{ glob: `/${inside.split(sep).join('/')}`, action: 'leave_out' }] : [];
+    return isInside ? [{ glob: `/${escapeGlob(inside.split(sep).join('/'))}`, action: 'leave_out' }] : [];
   });
 }
 

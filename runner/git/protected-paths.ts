@@ -1,3 +1,5 @@
+import { globSource } from '../../src/domain/glob.js';
+
 /** `ask`: a person must approve the change. `leave_out`: the path keeps the content that the remote has. `allow`: pushed as it is. */
 export type PathAction = 'ask' | 'allow' | 'leave_out';
 
@@ -121,25 +123,12 @@ function makeMatcher(glob: string): Matcher {
   const body = foldedName(glob).replace(/\/+$/, '');
   const prefix = body.includes('/') ? '' : '(?:.*/)?';
   const words = body.split('/').filter((word) => word !== '' && word !== '.');
+  const patternOf = (some: readonly string[]) => globSource(some.join('/'), true).slice(1, -1);
   const whole = new RegExp(`^${prefix}${patternOf(words)}${isFolder ? '/' : '(?:/|$)'}`, 's');
   // A link named like a folder on the way to a match leads there.
   const ways = words.flatMap((word, index) => (word === '**' ? [] : [patternOf(words.slice(0, index + 1))]));
   const links = ways.map((way) => new RegExp(`^${prefix}${way}$`, 's'));
   return (path, isLink) => whole.test(path) || (isLink && links.some((link) => link.test(path)));
-}
-
-function patternOf(words: readonly string[]): string {
-  return words
-    .map((word, index) => {
-      const isLast = index === words.length - 1;
-      if (word === '**') return isLast ? '.*' : '(?:.*/)?';
-      const text = word
-        .replace(/[\\^$.|+()[\]{}]/g, '\\$&')
-        .replace(/\*+/g, '[^/]*')
-        .replace(/\?/g, '[^/]');
-      return isLast ? text : `${text}/`;
-    })
-    .join('');
 }
 
 const INSTALL_SCRIPTS =

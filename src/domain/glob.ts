@@ -1,5 +1,5 @@
 /**
- * The source of a regular expression for a glob: `*`, `?`, `**`, `[a-z]`, `[!a-z]`, `{a,b}` and `\` before a character that stands for
+ * The source of a regular expression for a glob: `*`, `?`, `**`, `[a-z]`, `[!a-z]`, `[^a-z]`, `{a,b}` and `\` before a character that stands for
  * itself. It matches a whole path with `/` between its parts. A pattern without a slash matches a name in any folder, and a pattern that
  * matches a folder matches everything in it, unless `isExact`. Pure. The expression can be slow for hostile patterns: do not evaluate
  * those in the daemon.
@@ -38,7 +38,7 @@ export function folderOfGlob(glob: string): string {
   return fixed === '' ? (glob.startsWith('/') ? '/' : '.') : fixed;
 }
 
-const TOKEN = /\\(.)|\*\*\/|\*\*|\*|\?|\[(!?)([^\]/]+)\]|\{|\}|,|[\s\S]/gu;
+const TOKEN = /\\(.)|\*\*\/|\*\*|\*|\?|\[([!^]?)([^\]/]+)\]|\{|\}|,|[\s\S]/gu;
 
 function translate(pattern: string): string {
   const opened = [...pattern].filter((character) => character === '{').length;
@@ -51,7 +51,7 @@ function translate(pattern: string): string {
     if (token === '**') return '.*';
     if (token === '*') return '[^/]*';
     if (token === '?') return '[^/]';
-    if (set !== undefined) return `[${not === '!' ? '^/' : ''}${set.replace(/[\\^[]/g, '\\$&')}]`;
+    if (set !== undefined) return `[${not === '' ? '' : '^/'}${set.replace(/[\\^[]/g, '\\$&')}]`;
     if (!hasGroups) return literal(token);
     if (token === '{') {
       depth += 1;
@@ -63,6 +63,11 @@ function translate(pattern: string): string {
     }
     return token === ',' && depth > 0 ? '|' : literal(token);
   });
+}
+
+/** A pattern that matches this path only. Pure. */
+export function escapeGlob(path: string): string {
+  return path.replace(/[*?[\]{},\\]/g, '\\$&');
 }
 
 function literal(text: string): string {

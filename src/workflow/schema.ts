@@ -141,7 +141,7 @@ const delivery = {
   protected_paths: setting(
     z.record(z.string(), oneOf(PATH_ACTIONS), { error: 'must be a map from paths to ask, allow or leave_out' }),
     {},
-    'What happens to changes of a path, added to the built-in rules: `ask` a person, `allow`, or `leave_out` of pushes. Paths are written as in `.gitignore`; the last match counts.',
+    'What happens to changes of a path, added to the built-in rules: `ask` a person, `allow`, or `leave_out` of pushes. Paths are written as in `.gitignore`, also with `{a,b}`; the last match counts.',
     { security: true },
   ),
 };
