@@ -116,6 +116,8 @@ export function pipeGit(from: GitCall, to: GitCall): Promise<GitResult> {
       child.once('close', onClose);
     }
     source.stdout.pipe(target.stdin);
+    // The source would wait for ever to write to a target that has ended.
+    target.once('close', () => source.stdout.destroy());
     target.stdout.resume();
     source.stdin.end(Buffer.from(from.input ?? '', 'latin1'));
   });
