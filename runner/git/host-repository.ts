@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, open, readdir, readFile, realpath, rm, utimes } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { nullIfMissing, readText, replaceFile } from './agent-repository.js';
 import { type GitResult, gitRefused, isLocalPath, localEnvironment, remoteEnvironment, runGit } from './git.js';
 
@@ -146,14 +146,34 @@ export async function userSetting(host: HostRepository, args: readonly string[])
   return ok ? Buffer.from(stdout, 'latin1').toString().trim() : '';
 }
 
-/** The commit that Baton pushed last to a branch; null when Baton has not made the branch. */
-export async function pushedCommit({ path }: HostRepository, branch: string): Promise<string | null> {
-  const text = await readFile(join(path, 'baton-pushed', shortHash(branch)), 'utf8').catch(nullIfMissing);
-  return text?.split('\n')[0] ?? null;
+export interface PushRecord {
+  /** The commit that Baton pushed last; null when there is none. */
+  readonly pushed: string | null;
+  /** The commit that is being pushed. After a kill it may be at the remote. */
+  readonly pushing: string | null;
 }
 
-export async function recordPushed({ path }: HostRepository, branch: string, commit: string): Promise<void> {
-  await replaceFile(join(path, 'baton-pushed', shortHash(branch)), `${commit}\n${branch}\n`);
+/**
+ * The commit that Baton pushed last to a branch; null when Baton has not made the branch. `tip`: the commit of the branch at the remote,
+ * which shows whether a push that was killed has arrived.
+ */
+export async function pushedCommit(
+  { path }: HostRepository,
+  branch: string,
+  tip: string | null,
+): Promise<string | null> {
+  const text = await readFile(join(path, 'baton-pushed', shortHash(branch)), 'utf8').catch(nullIfMissing);
+  const [pushed = '', , pushing = ''] = text?.split('\n') ?? [];
+  if (pushing !== '' && pushing === tip) return pushing;
+  return pushed === '' ? null : pushed;
+}
+
+export async function recordPush(
+  { path }: HostRepository,
+  branch: string,
+  { pushed, pushing }: PushRecord,
+): Promise<void> {
+  await replaceFile(join(path, 'baton-pushed', shortHash(branch)), `${pushed ?? ''}\n${branch}\n${pushing ?? ''}\n`);
 }
 
 /** A URL without its user and password, for people and for the settings of the workspace. */
@@ -161,34 +181,18 @@ export function shown(url: string): string {
   return url.replace(/^(https?:\/\/)[^/@]*@/i, '$1');
 }
 
-const BEAT_MS = 2_000;
-const STALE_MS = 30_000;
-const RETRY_MS = 50;
+const LOCK_WAIT_MS = 24 * 60 * 60_000;
 
 /**
- * One user of a repository at a time. The holder touches the file while it lives; an old file belongs to a killed holder. Process ids
- * would say nothing, because hooks run in namespaces of their own.
+ * One user of a repository at a time. The lock is a write transaction, which the kernel ends with its process. Process ids would not do,
+ * because hooks run in namespaces of their own. Waiting blocks this program, whose time the hook limits.
  */
 export async function withLock<T>({ path }: Pick<HostRepository, 'path'>, act: () => Promise<T>): Promise<T> {
-  const file = `${path}.lock`;
-  for (;;) {
-    const handle = await open(file, 'wx').catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-      return null;
-    });
-    if (handle !== null) {
-      await handle.close();
-      break;
-    }
-    const stats = await lstat(file).catch(nullIfMissing);
-    if (stats !== null && Date.now() - stats.mtimeMs > STALE_MS) await rm(file, { force: true });
-    else await pause(RETRY_MS);
-  }
-  const beat = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => {}), BEAT_MS);
+  const db = new DatabaseSync(`${path}.lock`, { timeout: LOCK_WAIT_MS });
   try {
+    db.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE');
     return await act();
   } finally {
-    clearInterval(beat);
-    await rm(file, { force: true });
+    db.close();
   }
 }

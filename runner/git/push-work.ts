@@ -10,7 +10,7 @@ import {
   fetchRemote,
   type HostRepository,
   pushedCommit,
-  recordPushed,
+  recordPush,
   remoteGit,
   remoteRefs,
   userSetting,
@@ -62,7 +62,7 @@ export async function pushWork(host: HostRepository, request: PushRequest): Prom
     tip: heads.get(REMOTE + branch) ?? null,
     base: heads.get(REMOTE + base) ?? heads.get(REMOTE + remote.defaultBranch) ?? null,
     known: [...new Set(heads.values())],
-    pushed: await pushedCommit(host, branch),
+    pushed: await pushedCommit(host, branch, heads.get(REMOTE + branch) ?? null),
   };
   const { commit, lines } = await commitWork(git, agent, target, request);
   if (commit === null) return done([...lines, 'no commits: nothing to push']);
@@ -161,9 +161,9 @@ async function restoreEntries(
   const lines: string[] = [];
   const gone: string[] = [];
   const entries = from === null ? new Map<string, Entry>() : await entriesOf(git, from);
-  for (const { path } of changes) {
+  for (const { path, id } of changes) {
     const entry = entries.get(path);
-    if (entry === undefined) gone.push(`0 ${NO_OBJECT}\t${path}\0`);
+    if (entry === undefined) gone.push(`0 ${'0'.repeat(id.length)}\t${path}\0`);
     else lines.push(`${entry.mode} ${entry.id} 0\t${path}\0`);
   }
   // A file may have been replaced by a folder: what is gone makes room first.
@@ -171,7 +171,6 @@ async function restoreEntries(
   await git.run(['update-index', '--replace', '-z', '--index-info'], { input, env });
 }
 
-const NO_OBJECT = '0'.repeat(40);
 const MAX_NAMED = 5;
 
 function notesOf(paths: readonly string[]): string[] {
@@ -306,7 +305,7 @@ async function judgeTarget(git: WorkspaceGit, commit: string, { branch, tip, pus
   throw gitRefused(`${branch} could not be pushed: somebody else pushed to it`);
 }
 
-async function push(git: WorkspaceGit, commit: string, { branch, tip }: Target, force: boolean): Promise<void> {
+async function push(git: WorkspaceGit, commit: string, { branch, tip, pushed }: Target, force: boolean): Promise<void> {
   const { host } = git;
   const ref = `refs/heads/${branch}`;
   const objects = git.environment();
@@ -317,10 +316,11 @@ async function push(git: WorkspaceGit, commit: string, { branch, tip }: Target, 
   // The lease holds for a new branch too: it must not exist yet.
   const lease = force || tip === null ? [`--force-with-lease=${ref}:${tip ?? ''}`] : [];
   const args = ['push', '--quiet', '--no-verify', ...lease, '--', host.url, `${commit}:${ref}`];
+  await recordPush(host, branch, { pushed, pushing: commit });
   const { ok, stderr } = await remoteGit(host, args, true, extra);
   if (!ok)
     throw gitRefused(
       `${branch} could not be pushed: the remote refuses it, or somebody else pushed to it: ${stderr.trim().slice(-1000)}`,
     );
-  await recordPushed(host, branch, commit);
+  await recordPush(host, branch, { pushed: commit, pushing: null });
 }

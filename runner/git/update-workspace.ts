@@ -31,20 +31,20 @@ export async function updateWorkspace(host: HostRepository, request: UpdateReque
   const base = request.baseBranch ?? remote.defaultBranch;
   const branch = issueBranch(request.identifier, request.branch, [remote.defaultBranch, base]);
   const agent = await settleWorkspace(git);
-  return withLock(host, async () => {
+  const { refs, start } = await withLock(host, async () => {
     await fetchRemote(host);
     const refs = await remoteRefs(host);
-    if (agent === null) {
-      const start = refs.get(REMOTE + branch) ?? refs.get(REMOTE + base);
-      if (start === undefined) throw gitRefused(`${shown(host.url)} has no branch ${base}`);
-      await populate(git, { branch, start, refs, defaultBranch: remote.defaultBranch });
-      await rememberRemote(git);
-      return [`${branch} at ${start.slice(0, 10)}`];
-    }
-    await exportRemote(git, agent, refs, remote.defaultBranch);
-    await rememberRemote(git);
-    return fastForward(git, agent, branch, refs.get(REMOTE + branch) ?? null);
+    const start = refs.get(REMOTE + branch) ?? refs.get(REMOTE + base);
+    if (agent !== null) return { refs, start };
+    if (start === undefined) throw gitRefused(`${shown(host.url)} has no branch ${base}`);
+    await populate(git, { branch, start, refs, defaultBranch: remote.defaultBranch });
+    return { refs, start };
   });
+  await rememberRemote(git);
+  if (agent === null) return [`${branch} at ${start?.slice(0, 10)}`];
+  // Without the lock: an agent can make git wait for a file, until the time of the hook is over.
+  await exportRemote(git, agent, refs, remote.defaultBranch);
+  return fastForward(git, agent, branch, refs.get(REMOTE + branch) ?? null);
 }
 
 /** The mark of a workspace that is being filled: a crash leaves it, and the next call begins again. */
@@ -53,14 +53,19 @@ const FILLING = 'filling';
 /** Returns the repository of a workspace that has one. Empties a workspace whose clone was interrupted. */
 async function settleWorkspace(git: WorkspaceGit): Promise<AgentRepository | null> {
   const { workspace, folder } = git;
-  const isFilling = (await lstat(join(folder, FILLING)).catch(() => null)) !== null;
+  const mark = join(folder, FILLING);
+  const isFilling = (await lstat(mark).catch(() => null)) !== null;
   const gitEntry = await lstat(join(workspace, '.git')).catch(() => null);
   if (gitEntry?.isFile())
     throw gitRefused(
       `${join(workspace, '.git')} is a file: the workspace is a worktree of another repository, which an earlier version of worktree-from-cache.sh made, or an agent. Baton runs no git on it. Keep what you need, then remove the folder, and the next run clones it anew`,
     );
   const agent = gitEntry === null ? null : await readAgentRepository(workspace);
-  if (agent !== null && (agent.head !== null || agent.refs.size > 0)) return agent;
+  if (agent !== null && (agent.head !== null || agent.refs.size > 0)) {
+    // Later the folder contains work, which a mark that a crash has left would delete.
+    await rm(mark, { force: true });
+    return agent;
+  }
   const files = (await readdir(workspace)).filter((name) => name !== '.git');
   if (files.length > 0 && !isFilling)
     throw gitRefused(`${workspace} is neither empty nor a git repository: nothing is cloned over it`);

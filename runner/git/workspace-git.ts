@@ -1,5 +1,6 @@
 import { lstat, mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
+import { toBatonError } from '../../src/domain/errors.js';
 import {
   type AgentRepository,
   nestedHead,
@@ -211,12 +212,16 @@ export class WorkspaceGit {
     await this.run(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input: joined(specs) });
     const lines: string[] = [];
     for (const path of links) {
-      const head = await nestedHead(this.workspace, Buffer.from(path, 'latin1')).catch(() => null);
+      const { head, why } = await nestedHead(this.workspace, Buffer.from(path, 'latin1')).then(
+        (commit) => ({ head: commit, why: 'is a repository without a commit' }),
+        (error: unknown) => ({ head: null, why: `is left alone: ${toBatonError(error).message}` }),
+      );
       const isGone = (await lstat(this.pathOf(path)).catch(nullIfMissing)) === null;
+      const entry = entries.find((one) => one.path === path);
       if (head !== null) lines.push(`${GITLINK} ${head} 0\t${path}`);
-      else if (isGone && known.includes(path)) lines.push(`0 ${'0'.repeat(40)}\t${path}`);
+      else if (isGone && entry !== undefined) lines.push(`0 ${'0'.repeat(entry.id.length)}\t${path}`);
       else if (!isGone && !known.includes(path))
-        notes.push(`${printable(path)} is a repository without a commit: it is left out, and the rest is committed`);
+        notes.push(`${printable(path)} ${why}. It is left out, and the rest is committed`);
     }
     if (lines.length > 0) await this.run(['update-index', '--replace', '-z', '--index-info'], { input: joined(lines) });
   }

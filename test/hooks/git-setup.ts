@@ -15,7 +15,7 @@ const SCRIPTS = join(DIST, 'hooks/scripts');
 export type Variables = { readonly [name: string]: string };
 
 /** A bare remote with one commit on `main`, and functions that run the shipped scripts against it. */
-export async function gitSetup() {
+export async function gitSetup(format: 'sha1' | 'sha256' = 'sha1') {
   const base = await tempFolder();
   const remote = join(base, 'remote with spaces.git');
   const env: Variables = {
@@ -34,7 +34,7 @@ export async function gitSetup() {
     await git(cwd, 'commit', '--quiet', '-m', `change ${file}`);
   };
   const seed = join(base, 'seed');
-  await git(base, 'init', '--quiet', '--template=', '--initial-branch=main', seed);
+  await git(base, 'init', '--quiet', '--template=', '--initial-branch=main', `--object-format=${format}`, seed);
   await commit(seed, 'README', 'hello\n');
   await git(base, 'clone', '--quiet', '--template=', '--bare', seed, remote);
 

@@ -1,9 +1,16 @@
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { pipeGit } from '../../runner/git/git.js';
 import { changesInstallSettings, DEFAULT_RULES, ruleFor } from '../../runner/git/protected-paths.js';
 import { gitSetup, type Variables } from '../hooks/git-setup.js';
+import { DIST } from '../support/dist.js';
+
+const execFileAsync = promisify(execFile);
 
 /** A clone in the workspace AB-1, a program that leaves a trace when it runs, and a private repository elsewhere. */
 async function attacked() {
@@ -204,7 +211,8 @@ describe('SEC-29 git on the host', () => {
 
   test('a nested repository runs nothing, and one without a commit is left out with a notice', async () => {
     const { ws, trap, mark, git, commit, remote, push } = await attacked();
-    for (const name of ['inner', 'empty']) await git(ws, 'init', '--quiet', join(ws, name));
+    for (const name of ['inner', 'empty', 'borrows']) await git(ws, 'init', '--quiet', join(ws, name));
+    await writeFile(join(ws, 'borrows/.git/objects/info/alternates'), '/elsewhere\n');
     await commit(join(ws, 'inner'), 'file', 'a');
     await appendFile(
       join(ws, 'inner/.git/config'),
@@ -220,6 +228,7 @@ describe('SEC-29 git on the host', () => {
 
     expect(existsSync(mark)).toBe(false);
     expect(output).toContain('empty is a repository without a commit');
+    expect(output).toMatch(/borrows is left alone: .*alternates/);
     expect(await git(remote, 'ls-tree', '--name-only', 'baton/AB-1')).toBe('README\ninner\nwork');
   });
 });
@@ -319,6 +328,90 @@ describe('SEC-37 the branch', () => {
   });
 });
 
+describe('a push that is cut off', () => {
+  test('is continued on the branch that it has made', async () => {
+    const { base, ws, git, remote, push } = await attacked();
+    const file = join(base, 'delivery.json');
+    const delivery = { branch: 'feature', rules: [], approved: null, holdFile: null, secrets: null };
+    await writeFile(file, JSON.stringify(delivery));
+    // The kill comes when the remote has the commit, and Baton does not know it yet.
+    const hook = join(remote, 'hooks/post-receive');
+    await mkdir(join(remote, 'hooks'), { recursive: true });
+    await writeFile(hook, '#!/bin/sh\nkill -9 "$PUSHER"\n', { mode: 0o755 });
+    const script = join(DIST, 'hooks/scripts/commit-and-push.sh');
+    await writeAt(base, 'killed/commit-and-push.sh', `PUSHER=$$ exec bash '${script}'\n`);
+    await writeAt(ws, 'work', 'x');
+
+    await expect(push({ BATON_DELIVERY_FILE: file, BATON_HOOKS: join(base, 'killed') })).rejects.toThrow();
+    expect(await git(remote, 'show', 'feature:work')).toBe('x');
+    await rm(hook);
+    await writeAt(ws, 'work', 'y');
+    await push({ BATON_DELIVERY_FILE: file });
+
+    expect(await git(remote, 'show', 'feature:work')).toBe('y');
+  });
+
+  test('leaves no lock behind: the next one waits for no killed process, and two never hold the lock at once', async () => {
+    const { base } = await attacked();
+    const module = pathToFileURL(join(DIST, 'runner/git/host-repository.js')).href;
+    const log = join(base, 'log');
+    const holder = (act: string) =>
+      execFileAsync(process.execPath, [
+        '--input-type=module',
+        '-e',
+        `import { appendFileSync } from 'node:fs'; import { withLock } from ${JSON.stringify(module)};
+await withLock({ path: ${JSON.stringify(join(base, 'some.git'))} }, async () => { ${act} });`,
+      ]);
+    await expect(holder('process.kill(process.pid, "SIGKILL")')).rejects.toThrow();
+
+    const act = `appendFileSync(${JSON.stringify(log)}, 'in '); await new Promise(setImmediate); appendFileSync(${JSON.stringify(log)}, 'out ');`;
+    await Promise.all(Array.from({ length: 6 }, () => holder(act)));
+
+    expect(await readFile(log, 'utf8')).toBe('in out '.repeat(6));
+  });
+
+  test('of a clone leaves no mark that empties the workspace later', async () => {
+    const { base, ws, update } = await attacked();
+    await writeFile(join(base, 'ws/.baton/git/workspaces/AB-1/filling'), '');
+    await update();
+    await writeAt(ws, 'work', 'x');
+    await rm(join(ws, '.git'), { recursive: true });
+
+    await expect(update()).rejects.toThrow(/neither empty nor a git repository/);
+    expect(await readFile(join(ws, 'work'), 'utf8')).toBe('x');
+  });
+});
+
+test('git that sends to a git which has ended does not wait', async () => {
+  const { base, seed, git } = await attacked();
+  await writeFile(join(base, 'large'), Buffer.alloc(1_000_000));
+  const id = await git(seed, 'hash-object', '-w', join(base, 'large'));
+  const call = { cwd: seed, env: { PATH: process.env.PATH ?? '' } };
+
+  const result = await pipeGit({ ...call, args: ['cat-file', 'blob', id] }, { ...call, args: ['version'] });
+
+  expect(result.ok).toBe(false);
+});
+
+test('work in a repository with SHA-256 names is pushed, without what is never pushed', async () => {
+  const { base, git, workspace, script, remote } = await gitSetup('sha256');
+  const ws = await workspace('AB-1');
+  await script('clone-or-update', ws);
+  await git(ws, 'init', '--quiet', '--object-format=sha256', 'inner');
+  await git(join(ws, 'inner'), 'commit', '--quiet', '--allow-empty', '-m', 'x');
+  await writeAt(ws, 'work', 'x');
+  await script('commit-and-push', ws);
+  await rm(join(ws, 'inner'), { recursive: true });
+  await writeAt(ws, 'secret/file', 'x');
+  const file = join(base, 'delivery.json');
+  const rules = [{ glob: '/secret/', action: 'leave_out' }];
+  await writeFile(file, JSON.stringify({ branch: null, rules, approved: null, holdFile: null, secrets: null }));
+
+  await script('commit-and-push', ws, {}, { BATON_DELIVERY_FILE: file });
+
+  expect(await git(remote, 'ls-tree', '--name-only', 'baton/AB-1')).toBe('README\nwork');
+});
+
 describe('SEC-32 protected paths', () => {
   test.each<[string, (ws: string) => Promise<unknown>]>([
     ['a workflow of the forge', (ws) => writeAt(ws, '.github/workflows/ci.yml', 'CANARY')],
@@ -385,6 +478,19 @@ describe('SEC-32 protected paths', () => {
 
     expect(asked.split(/\s+/).filter((path) => !isAsked(path))).toEqual([]);
     expect(ordinary.split(/\s+/).filter(isAsked)).toEqual([]);
+  });
+
+  test.each([
+    ['/infra/[a-c].yml', 'infra/b.yml', 'infra/d.yml'],
+    ['/infra/[!a-c].yml', 'infra/d.yml', 'infra/b.yml'],
+    ['/infra/[^a-c].yml', 'infra/d.yml', 'infra/b.yml'],
+    ['/{infra,ops/live}/*.yml', 'ops/live/x.yml', 'ops/x.yml'],
+    ['/a\\[b]/', 'a[b]/x', 'ab/x'],
+  ])('the pattern %s matches %s and not %s', (glob, one, other) => {
+    const rules = [{ glob, action: 'ask' as const }];
+
+    expect(ruleFor(one, rules)?.action).toBe('ask');
+    expect(ruleFor(other, rules)).toBeNull();
   });
 
   test('a rule that allows a file does not allow a link in place of its folder', () => {
