@@ -4,7 +4,7 @@ import { toBatonError } from '../src/domain/errors.js';
 import { failure, type Outcome } from '../src/domain/outcome.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import type { Workflow } from '../src/domain/workflow.js';
-import { pushQuestion } from './held-push.js';
+import { pushQuestion } from './delivery.js';
 import { createIssueHooks } from './issue-hooks.js';
 import type { RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';

@@ -8,10 +8,10 @@ import type { Workflow } from '../src/domain/workflow.js';
 import { captureOutput } from './contain/capture-output.js';
 import type { ContainedProcess, StopResult } from './contain/process.js';
 import { spawnContained } from './contain/spawn-contained.js';
+import { readHeldPush, writeDeliveryFile } from './delivery.js';
 import { hookEnvironment } from './environment.js';
 import { HELD } from './git/delivery-file.js';
-import type { Hold } from './git/review-push.js';
-import { readHeldPush, writeDeliveryFile } from './held-push.js';
+import type { HeldPush } from './git/review-push.js';
 import type { RunServices } from './run-context.js';
 import type { Workspace } from './workspace/workspace-folder.js';
 
@@ -58,7 +58,7 @@ export interface IssueHooks {
    * Returns the push that the hook has held; null when there is none. Throws `BatonError` when a hook fails whose failure matters. A hook
    * that is not configured succeeds.
    */
-  run(name: HookName, call: HookCall): Promise<Hold | null>;
+  run(name: HookName, call: HookCall): Promise<HeldPush | null>;
 }
 
 export function createIssueHooks(services: HookServices, target: HookTarget): IssueHooks {
@@ -83,7 +83,7 @@ async function runIssueHook(
   call: HookCall,
   services: HookServices,
   target: HookRun,
-): Promise<Hold | null> {
+): Promise<HeldPush | null> {
   const { clock, observer } = services;
   const { workflow, issue, workspace, runId } = target;
   const startedAtMs = clock.now().awakeMs;

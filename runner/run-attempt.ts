@@ -8,7 +8,7 @@ import type { Answer, Question } from '../src/domain/run-signal.js';
 import type { ActiveRun } from './active-run.js';
 import { MarkerSweep } from './contain/marker-sweep.js';
 import { explainedBy } from './contain/run-limits.js';
-import { pushQuestion } from './held-push.js';
+import { pushQuestion } from './delivery.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
 import { type PushAnswer, RunContext, type RunServices } from './run-context.js';
 import { makeRunFolder, removeFolder } from './run-folder.js';

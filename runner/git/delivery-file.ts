@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { KnownSecrets } from '../../src/domain/find-secrets.js';
 import { DEFAULT_RULES, type PathRule } from './protected-paths.js';
-import type { Hold } from './review-push.js';
+import type { HeldPush } from './review-push.js';
 
 /** What the daemon tells the scripts about a push, in a file that it writes anew before every hook. */
 export interface Delivery {
@@ -29,7 +29,7 @@ export async function readDelivery(
 export const HELD = 75;
 
 /** The first hold of a hook counts. */
-export async function writeHold(path: string | null, hold: Hold): Promise<void> {
+export async function writeHeldPush(path: string | null, hold: HeldPush): Promise<void> {
   if (path === null) return;
   await writeFile(path, JSON.stringify(hold), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;

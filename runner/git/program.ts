@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { toBatonError } from '../../src/domain/errors.js';
-import { type Delivery, HELD, readDelivery, writeHold } from './delivery-file.js';
+import { type Delivery, HELD, readDelivery, writeHeldPush } from './delivery-file.js';
 import { gitRefused } from './git.js';
 import { openHostRepository } from './host-repository.js';
 import { pushWork } from './push-work.js';
@@ -55,7 +55,7 @@ async function push(
   });
   for (const line of lines) note(line);
   if (hold === null) return 0;
-  await writeHold(delivery.holdFile, hold);
+  await writeHeldPush(delivery.holdFile, hold);
   process.stderr.write(`baton: the push is held until a person approves it\n${hold.text}\n`);
   return HELD;
 }

@@ -17,7 +17,7 @@ import {
   withLock,
 } from './host-repository.js';
 import { type PathRule, ruleFor } from './protected-paths.js';
-import { type Hold, reviewPush } from './review-push.js';
+import { type HeldPush, reviewPush } from './review-push.js';
 import { printable, WorkspaceGit } from './workspace-git.js';
 
 export interface PushRequest {
@@ -41,7 +41,7 @@ export interface PushResult {
   /** Lines for users. */
   readonly lines: readonly string[];
   /** The push waits for a person. */
-  readonly hold: Hold | null;
+  readonly hold: HeldPush | null;
 }
 
 /** Commits the changes in the workspace and pushes them to the branch of the issue. */

@@ -15,7 +15,7 @@ import { type PushedSecret, secretsIn } from './pushed-secrets.js';
 import { printable, type WorkspaceGit } from './workspace-git.js';
 
 /** What a person must approve before it is pushed. */
-export interface Hold {
+export interface HeldPush {
   /** Identifies exactly this content on this branch. */
   readonly digest: string;
   /** For people: what is held, and the diff. */
@@ -40,7 +40,7 @@ export interface ReviewRequest {
 }
 
 /** Returns null when nothing needs a person. */
-export async function reviewPush(git: WorkspaceGit, request: ReviewRequest): Promise<Hold | null> {
+export async function reviewPush(git: WorkspaceGit, request: ReviewRequest): Promise<HeldPush | null> {
   const { commit, commits, url, branch, secrets: known } = request;
   const { net, passing, from } = await protectedChanges(git, request);
   const held = [...net, ...passing.flatMap(({ changes }) => changes)];

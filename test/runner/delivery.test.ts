@@ -1,9 +1,9 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { writeDeliveryFile } from '../../runner/delivery.js';
 import type { Delivery } from '../../runner/git/delivery-file.js';
 import { ruleFor } from '../../runner/git/protected-paths.js';
-import { writeDeliveryFile } from '../../runner/held-push.js';
 import { secretPrints } from '../../src/domain/find-secrets.js';
 import { issue } from '../support/builders.js';
 import { loadSettings } from '../workflow/workflow-fixture.js';

@@ -10,7 +10,7 @@ import type { Workflow } from '../src/domain/workflow.js';
 import { compilePrompt } from '../templates/render-prompt.js';
 import type { Delivery } from './git/delivery-file.js';
 import { DEFAULT_RULES, type PathRule } from './git/protected-paths.js';
-import type { Hold } from './git/review-push.js';
+import type { HeldPush } from './git/review-push.js';
 
 const DELIVERY_FILE = 'delivery.json';
 const HOLD_FILE = 'held-push.json';
@@ -80,14 +80,14 @@ async function repositoryRoot(dir: string): Promise<string> {
 }
 
 /** The push that the hook with this folder has held; null when there is none. */
-export async function readHeldPush(folder: string): Promise<Hold | null> {
+export async function readHeldPush(folder: string): Promise<HeldPush | null> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await open(join(folder, HOLD_FILE), flags).catch(() => null);
   if (handle === null) return null;
   try {
     const stats = await handle.stat();
     if (!stats.isFile() || stats.size > MAX_HOLD_BYTES) return null;
-    const { digest, text, isCut } = JSON.parse(await handle.readFile('utf8')) as Partial<Hold>;
+    const { digest, text, isCut } = JSON.parse(await handle.readFile('utf8')) as Partial<HeldPush>;
     return typeof digest === 'string' && typeof text === 'string' ? { digest, text, isCut: isCut !== false } : null;
   } catch {
     return null;
@@ -97,7 +97,7 @@ export async function readHeldPush(folder: string): Promise<Hold | null> {
 }
 
 /** Always the same for the same content of a run, so it is asked only once. */
-export function pushQuestion(runId: string, { digest, text, isCut }: Hold): Question {
+export function pushQuestion(runId: string, { digest, text, isCut }: HeldPush): Question {
   const id = `${runId}:push:${digest.slice(0, 12)}`;
   return { id, kind: 'approval', text, fields: [], heldPush: digest, ...(isCut ? { isCut: true } : {}) };
 }
