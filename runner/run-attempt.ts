@@ -98,13 +98,17 @@ async function finish(
     // The run is stopped. The core keeps the question when it parks the issue.
     if (answer === null) break;
     if (answer.kind !== 'accept') {
-      ended = failure('push_declined', 'a person declined the push of the work');
+      ended = pushDeclined();
       break;
     }
     approvedPush = hold.digest;
   }
   await services.openRuns.afterRunEnded(runId);
   return ended;
+}
+
+function pushDeclined(): Outcome {
+  return failure('push_declined', 'a person declined the push of the work');
 }
 
 /** Null when the run is stopped first. */
@@ -136,7 +140,7 @@ async function finishAnsweredPush(
 ): Promise<Outcome> {
   const { workspace, services } = context;
   if (workspace.createdNow) await services.workspaces.abandon(workspace);
-  if (!isAccepted) return failure('push_declined', 'a person declined the push of the work');
+  if (!isAccepted) return pushDeclined();
   if (workspace.createdNow) {
     context.warn('the workspace is gone, so its held push cannot be carried out', { workspace: workspace.path });
     return success(null);
