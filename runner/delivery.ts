@@ -59,9 +59,9 @@ async function workflowRules({ path, dir, config }: DeliveryRequest['workflow'])
   const { kind, provider } = config.tracker;
   const board = typeof provider.path === 'string' ? provider.path.trim() : DEFAULT_BACKLOG;
   const files = [path, join(dir, '.baton'), join(dir, '.codebolt'), ...(kind === 'local' ? [resolve(dir, board)] : [])];
-  const places = files.map((file) => relative(root, file));
-  const realRoot = await realpath(root);
-  for (const file of files) places.push(relative(realRoot, await realpath(file).catch(() => realRoot)));
+  const realRoot = await realpath(root).catch(() => root);
+  const realFiles = await Promise.all(files.map((file) => realpath(file).catch(() => realRoot)));
+  const places = [...files.map((file) => relative(root, file)), ...realFiles.map((file) => relative(realRoot, file))];
   return [...new Set(places)].flatMap((inside): PathRule[] => {
     const isInside = inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`);
     return isInside ? [{ glob: `/${escapeGlob(inside.split(sep).join('/'))}`, action: 'leave_out' }] : [];
