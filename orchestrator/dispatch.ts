@@ -67,6 +67,7 @@ function claimIssue(draft: Draft, { issue, claim }: Ready, seq: number, isProbe:
     failures: 0,
     idleRuns: 0,
     failedAsProbe: false,
+    daemonDeaths: 0,
     ...claim,
     issue,
     status: { kind: 'running', run },

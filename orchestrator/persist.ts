@@ -152,10 +152,11 @@ function isSameButLive(a: Claim | undefined, b: Claim): boolean {
     a.status === b.status &&
     a.failures === b.failures &&
     a.idleRuns === b.idleRuns &&
-    a.failedAsProbe === b.failedAsProbe
+    a.failedAsProbe === b.failedAsProbe &&
+    a.daemonDeaths === b.daemonDeaths
   );
 }
 
-function durableClaim({ issue, failures, idleRuns, failedAsProbe, status }: Claim): DurableClaim {
-  return { issue, failures, idleRuns, failedAsProbe, status };
+function durableClaim({ issue, failures, idleRuns, failedAsProbe, daemonDeaths, status }: Claim): DurableClaim {
+  return { issue, failures, idleRuns, failedAsProbe, daemonDeaths, status };
 }

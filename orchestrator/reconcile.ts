@@ -97,7 +97,7 @@ function releaseClaim(draft: Draft, claim: Claim, standing: StopReason, now: Ins
 /** Requeues a parked issue with its failure counts reset. */
 export function unpark(draft: Draft, claim: Claim, reason: ParkReason, cause: RunCause, now: Instant): void {
   if (reason === 'budget' && !hasBudget(draft.state, claim.issue.id, draft.state.config)) return;
-  const rested: Claim = { ...claim, failures: 0, idleRuns: 0, failedAsProbe: false };
+  const rested: Claim = { ...claim, failures: 0, idleRuns: 0, failedAsProbe: false, daemonDeaths: 0 };
   const next =
     recordOf(draft.state, claim.issue.id).runs === 0
       ? ({ reason: 'first', attempt: null } as const)

@@ -54,6 +54,7 @@ export function retryNow(draft: Draft, issueId: string, now: Instant): void {
       ...claim,
       failures: 0,
       idleRuns: 0,
+      daemonDeaths: 0,
       status: { ...claim.status, dueAtMs: now.wallMs, cause: 'operator', baseline: null },
     });
   } else if (claim?.status.kind === 'parked' && claim.status.run === null) {
@@ -80,7 +81,7 @@ export function answerGiven(draft: Draft, issueId: string, questionId: string, a
   // The answer about a held push needs no thread: its run starts no agent.
   const isForRun = threadId !== null || question.heldPush !== undefined;
   const resume = isForRun ? { threadId: threadId ?? '', answer: { question, answer } } : null;
-  waitUntil(draft, { ...claim, failures: 0, idleRuns: 0 }, now, {
+  waitUntil(draft, { ...claim, failures: 0, idleRuns: 0, daemonDeaths: 0 }, now, {
     dueAtMs: now.wallMs,
     reason: 'answer',
     cause: 'answer',
@@ -162,7 +163,17 @@ export function shutdownRequested(draft: Draft, now: Instant): void {
   const deadlineAwakeMs = now.awakeMs + draft.state.config.runtime.shutdownTimeoutMs;
   draft.set({ shutdown: { deadlineAwakeMs, exited: false } });
   draft.note('info', 'shutting down: stopping runs', { fields: { runs: Object.keys(draft.state.runs).length } });
-  for (const issueId of Object.values(draft.state.runs)) requestStop(draft, issueId, 'shutdown', now);
+  for (const issueId of Object.values(draft.state.runs)) {
+    markInShutdown(draft, issueId);
+    requestStop(draft, issueId, 'shutdown', now);
+  }
+}
+
+/** Not for a run that an earlier daemon left: that daemon has died. */
+function markInShutdown(draft: Draft, issueId: string): void {
+  const claim = draft.claim(issueId);
+  if (claim?.status.kind !== 'running' || claim.live.run?.stage === 'left') return;
+  draft.putClaim({ ...claim, status: { kind: 'running', run: { ...claim.status.run, isInShutdown: true } } });
 }
 
 /** Nothing starts from now on. Current runs go on with their settings. */
@@ -197,6 +208,7 @@ function claimCandidate(draft: Draft, issueId: string): Claim | undefined {
     failures: 0,
     idleRuns: 0,
     failedAsProbe: false,
+    daemonDeaths: 0,
     status,
     live: { issueSeq: draft.state.candidatesSeq, refusals: 0, run: null },
   };

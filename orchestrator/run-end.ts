@@ -8,7 +8,7 @@ import type { StopReason } from '../src/domain/run.js';
 import type { Question } from '../src/domain/run-signal.js';
 import { CONTINUATION_MS } from './backoff.js';
 import type { Draft } from './draft.js';
-import { hasMovedOn, openPush } from './held-push.js';
+import { answeredPush, hasMovedOn, openPush } from './held-push.js';
 import { probeSucceeded } from './holds.js';
 import { park, requeue, requeueInterrupted, waitUntil } from './park-and-wait.js';
 import { failRun } from './run-failed.js';
@@ -64,7 +64,8 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
   const hasBegun = claim.live.run?.stage !== 'claiming';
   // Answers to reads ordered before the exit do not show what the run changed.
   const refusals = outcome.state !== 'success' && isLimit(outcome.error) ? claim.live.refusals : 0;
-  const ended: Claim = { ...claim, live: { issueSeq: draft.nextSeq(), refusals, run: null } };
+  const live = { issueSeq: draft.nextSeq(), refusals, run: null };
+  const ended: Claim = { ...claim, daemonDeaths: deathsAfter(claim, run), live };
   if (claim.status.kind === 'parked') {
     const question = run.questions[0] ?? claim.status.question;
     draft.putClaim({ ...ended, status: { ...claim.status, run: null, question } });
@@ -106,6 +107,7 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
           question: run.questions[0] ?? null,
           threadId: run.threadId,
         });
+      if (ended.daemonDeaths >= MAX_DAEMON_DEATHS) return parkAsDeadly(draft, ended, run, now);
       return outcome.state === 'success'
         ? finishSuccessfulRun(draft, ended, run, now)
         : requeueInterrupted(draft, ended, run, now);
@@ -117,6 +119,24 @@ export function endRun(draft: Draft, claim: Claim, run: RunFacts, outcome: Outco
     default:
       return assertNever(stop);
   }
+}
+
+/**
+ * An issue may be the cause of the deaths, and it would resume for ever, because an interruption is no failure. Smaller than the five
+ * starts in ten minutes after which systemd gives up (`baton service`).
+ */
+const MAX_DAEMON_DEATHS = 3;
+
+/** Nothing tells which of the active runs ended the daemon, so a death counts for each of them. */
+function deathsAfter({ daemonDeaths, live }: Claim, run: RunFacts): number {
+  // This daemon survived the run.
+  if (live.run?.stage === 'started') return 0;
+  return live.run?.stage === 'left' && !run.isInShutdown ? daemonDeaths + 1 : daemonDeaths;
+}
+
+function parkAsDeadly(draft: Draft, claim: Claim, run: RunFacts, now: Instant): void {
+  const message = `the daemon died ${claim.daemonDeaths} times in a row while this issue ran; see its log and the system's journal`;
+  park(draft, claim, 'daemon_died', message, now, { question: answeredPush(run.resume), threadId: run.threadId });
 }
 
 function isLimit({ code }: OutcomeError): boolean {

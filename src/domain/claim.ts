@@ -12,6 +12,8 @@ export interface Claim {
   readonly idleRuns: number;
   /** A probe of this issue failed where another succeeded, so its next daemon-wide error counts against the issue. */
   readonly failedAsProbe: boolean;
+  /** Consecutive runs during which the daemon died: it was killed, it crashed, or the machine lost power. */
+  readonly daemonDeaths: number;
   readonly status: ClaimStatus;
   readonly live: ClaimLive;
 }
@@ -59,6 +61,7 @@ export const PARK_REASONS = [
   'input_required',
   'stopped_by_operator',
   'unkillable',
+  'daemon_died',
   'configuration',
 ] as const;
 export type ParkReason = (typeof PARK_REASONS)[number];
@@ -88,6 +91,8 @@ export interface RunFacts {
   readonly answered: ResumeThread['answer'];
   /** What a person has asked of it: `stop`, or to be retried once it has ended. */
   readonly requestedAfterExit: 'stop' | 'retry' | null;
+  /** The daemon is shutting down. When it leaves before the run has ended, it has not died. */
+  readonly isInShutdown?: true;
   readonly account: RunAccount;
 }
 

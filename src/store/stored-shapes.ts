@@ -113,6 +113,7 @@ const run = z
     questions: z.array(question),
     answered: z.looseObject({ question, answer }).nullable(),
     wish: z.enum(['stop', 'retry']).nullable(),
+    isInShutdown: z.exactOptional(z.literal(true)),
     account: z.looseObject(accountFields),
   })
   .transform(({ wish, ...rest }) => ({ ...rest, requestedAfterExit: wish }));
@@ -144,7 +145,15 @@ const status = z.discriminatedUnion('kind', [
 ]);
 
 const claimShape: z.ZodType<DurableClaim> = z
-  .looseObject({ issue, failures: number, idleRuns: number, suspect: z.boolean(), status })
+  .looseObject({
+    issue,
+    failures: number,
+    idleRuns: number,
+    suspect: z.boolean(),
+    // Older versions did not store it.
+    daemonDeaths: number.default(0),
+    status,
+  })
   .transform(({ suspect, ...rest }) => ({ ...rest, failedAsProbe: suspect }));
 
 /** A claim as it is stored. Three fields keep the names of older versions on disk: `suspect`, `wish` and `heardAtMs`. */

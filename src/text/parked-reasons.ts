@@ -35,6 +35,11 @@ export const PARKED_TEXTS: { readonly [reason in ParkReason]: ParkedTexts } = {
     summary: 'a process cannot be killed',
     action: (identifier) => `once its processes are gone, ${batonCommand('retry', identifier)}`,
   },
+  daemon_died: {
+    summary: 'the daemon died during its runs',
+    action: (identifier) =>
+      `find out why the daemon died, then ${batonCommand('retry', identifier)}, or change the issue`,
+  },
   configuration: {
     summary: 'the workflow cannot run it',
     action: (identifier) => `fix WORKFLOW.md, or ${batonCommand('retry', identifier)}`,

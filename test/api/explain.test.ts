@@ -64,6 +64,7 @@ function parked(reason: ParkReason, more: object = {}): Claim {
     failures: 0,
     idleRuns: 0,
     failedAsProbe: false,
+    daemonDeaths: 0,
     status: { ...status, ...more } as Claim['status'],
     live: { issueSeq: 0, refusals: 0, run: null },
   };
@@ -389,6 +390,7 @@ describe('explain', () => {
     ['budget', 'raise agent.max_tokens_per_issue, or grant a new budget with `baton retry A`'],
     ['stopped_by_operator', '`baton retry A`'],
     ['unkillable', 'once its processes are gone, `baton retry A`'],
+    ['daemon_died', 'find out why the daemon died, then `baton retry A`, or change the issue'],
     ['configuration', 'fix WORKFLOW.md, or `baton retry A`'],
   ])('an issue that is parked as %s has a way out', (reason, action) => {
     expect(failing(explain(ready(), { claims: { A: parked(reason) } }))).toMatchObject([

@@ -234,7 +234,7 @@ describe('gauges', () => {
     expect(values(told, 'baton_issues')).toEqual({ asking: 1, retrying: 1, parked: 1, ready: 1, ineligible: 1 });
     expect(values(told, 'baton_issues_parked')).toEqual({ input_required: 1 });
     expect(told.samples.filter(({ name }) => name === 'baton_issues')).toHaveLength(6);
-    expect(told.samples.filter(({ name }) => name === 'baton_issues_parked')).toHaveLength(7);
+    expect(told.samples.filter(({ name }) => name === 'baton_issues_parked')).toHaveLength(8);
   });
 
   test('slots, and agents that are alive: a claim that is being stored has none yet', async () => {

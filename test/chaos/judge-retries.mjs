@@ -41,7 +41,8 @@ function goesOnAsStored({ lives, expectParked }) {
   return pairs(lives).flatMap(({ store, next }) =>
     Object.entries(store.claims).flatMap(([issue, { status }]) => {
       const run = next.lines.find((line) => line.msg === 'run started' && line.issue_id === issue);
-      if (!run || issue === expectParked || status.kind === 'parked') return [];
+      const isFreed = next.lines.some((line) => line.msg === 'issue no longer parked' && line.issue_id === issue);
+      if (!run || isFreed || issue === expectParked || status.kind === 'parked') return [];
       const reason = status.kind === 'waiting' ? status.reason : 'resumed';
       const early = status.kind === 'waiting' ? status.dueAtMs - Date.parse(run.time) : 0;
       return [

@@ -106,6 +106,11 @@ describe('the judge sees', () => {
     ],
     ['an issue that was parked', withLives({ lines: [{ msg: 'issue parked', issue_id: 'TASK-1' }] }), /was parked/],
     [
+      'an issue that was parked before the daemon was killed during three of its runs',
+      withLives({}, { lines: [{ msg: 'issue parked', issue_id: 'TASK-1', reason: 'daemon_died' }, SECOND_STARTED] }),
+      /was parked: daemon_died/,
+    ],
+    [
       'a run number that comes again',
       withLives({}, { lines: [{ ...SECOND_STARTED, run_number: 1 }] }),
       /run number 1 after 1/,

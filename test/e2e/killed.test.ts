@@ -64,6 +64,38 @@ describe.concurrent.each(USERS.filter(hasNamespaces))('the daemon of %s', (user)
     await vi.waitFor(() => expect(livingWith(mark)).toEqual([]), 5_000);
   });
 
+  test('killed with -9 three times in a row during an issue, parks it and works on the next one', async (context) => {
+    const { expect } = context;
+    const agent = installation.agent('stubborn', 'looping');
+    const settings = `codex: { command: "${agent}" }\nagent: { max_concurrent_agents: 1 }`;
+    let again: { again: string } | null = null;
+    const start = () => {
+      const daemon = installation.start(user, { settings, issues: 2, ...again });
+      context.onTestFinished(async () => {
+        daemon.process.kill('SIGKILL');
+        await daemon.exited;
+        daemon.remove();
+      });
+      again = { again: daemon.dir };
+      return daemon;
+    };
+
+    for (let death = 1; death <= 3; death++) {
+      const daemon = start();
+      await daemon.line((line) => line.turns === 1);
+      daemon.process.kill('SIGKILL');
+      await daemon.exited;
+    }
+    const survivor = start();
+
+    await survivor.line((line) => line.turns === 1);
+    expect(survivor.lines).toContainEqual(
+      expect.objectContaining({ msg: 'issue parked', issue_identifier: 'B-0', reason: 'daemon_died' }),
+    );
+    const started = survivor.lines.filter(({ msg }) => msg === 'run started');
+    expect(started).toMatchObject([{ issue_identifier: 'B-1' }]);
+  });
+
   test('on SIGTERM exits with 0 once every process is gone', async (context) => {
     const { expect } = context;
     const { daemon, mark } = await busy(context, user);

@@ -20,6 +20,7 @@ async function left() {
         failures: 1,
         idleRuns: 0,
         failedAsProbe: false,
+        daemonDeaths: 0,
         status: {
           kind: 'running',
           run: {

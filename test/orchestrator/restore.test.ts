@@ -7,14 +7,16 @@ import type { Store } from '../../src/domain/ports.js';
 import { Core, ofType, started, starts } from '../support/core.js';
 import { createMemoryStore } from '../support/memory-store.js';
 
-/** A second daemon on what the first one had stored, and nothing else. */
-async function restarted(core: Core): Promise<Core> {
+/** A second daemon on what the earlier ones had stored, and nothing else. */
+async function restarted(core: Core, instance = 'second'): Promise<Core> {
   const store: Store = createMemoryStore();
-  for (const { change } of ofType(core.effects, 'persist')) await store.write(change as DurableChange);
+  const writes = ofType(core.effects, 'persist');
+  for (const { change } of writes) await store.write(change as DurableChange);
   const next = new Core();
+  next.effects.push(...writes);
   for (const [id, issue] of core.board) next.board.set(id, issue);
   next.nowMs = core.nowMs;
-  const fresh = initialState(core.state.config, 'hash-1', 'second', next.now.wallMs);
+  const fresh = initialState(core.state.config, 'hash-1', instance, next.now.wallMs);
   next.state = restore(fresh, await store.load(), next.now.wallMs);
   return next;
 }
@@ -249,5 +251,123 @@ describe('after a restart', () => {
     expect(starts(pollAndRead(next))).toMatchObject([
       { reason: 'answer', resume: { threadId: 'thread', answer: { answer: { kind: 'accept' } } } },
     ]);
+  });
+});
+
+describe('an issue during whose runs the daemon dies', () => {
+  /** The daemon dies `times` times in a row; each time another one closes the run and starts the next. */
+  async function afterDeaths(core: Core, times: number): Promise<Core> {
+    let last = core;
+    for (let death = 1; death <= times; death++) {
+      last = await restarted(last, `life-${death}`);
+      last.begin();
+      pollAndRead(last);
+    }
+    return last;
+  }
+  const working = () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.signal('A', { type: 'session', threadId: 'thread', turnId: 'u', turn: 1 });
+    return core;
+  };
+
+  test('is parked at the third death in a row, and the next issue starts', async () => {
+    const core = new Core({ agent: { maxConcurrentAgents: 1 } }).put('A', 'B');
+    core.poll();
+
+    const second = await afterDeaths(core, 2);
+    const third = await afterDeaths(second, 1);
+
+    expect(second.standing('A')).toBe('running');
+    expect(third.standing('A')).toBe('parked: daemon_died');
+    expect(third.standing('B')).toBe('running');
+  });
+
+  test('is parked together with the issues that ran at the same deaths, and not with one that began later', async () => {
+    const core = new Core().put('A', 'B');
+    core.poll();
+
+    const second = (await afterDeaths(core, 2)).put('C');
+    pollAndRead(second);
+    const third = await afterDeaths(second, 1);
+
+    expect(['A', 'B', 'C'].map((id) => third.standing(id))).toEqual([
+      'parked: daemon_died',
+      'parked: daemon_died',
+      'running',
+    ]);
+  });
+
+  test.each<[string, (core: Core) => void]>([
+    ['ends by itself', (core) => void [core.exit('A'), core.change('A', { title: 'More' }), core.advance(1_000)]],
+    ['fails', (core) => void [core.fail('A'), core.advance(15_000), pollAndRead(core)]],
+    [
+      'is stopped and retried by a person',
+      (core) => {
+        core.send({ type: 'stop_requested', issueId: 'A' });
+        core.exit('A', cancelled('operator'));
+        core.send({ type: 'retry_requested', issueId: 'A' });
+        core.answerReads();
+      },
+    ],
+  ])('counts from the start again once a run %s', async (_, end) => {
+    const core = await afterDeaths(working(), 2);
+
+    end(core);
+    expect(core.claim('A').daemonDeaths).toBe(0);
+    const next = await afterDeaths(core, 2);
+
+    expect(next.standing('A')).toBe('running');
+  });
+
+  test.each<[string, (core: Core) => void]>([
+    ['a retry', (core) => void core.send({ type: 'retry_requested', issueId: 'A' })],
+    ['a change of the issue', (core) => void core.change('A', { title: 'Another title' }).poll()],
+  ])('starts again after %s, with no death counted', async (_, free) => {
+    const core = await afterDeaths(working(), 3);
+    expect(core.standing('A')).toBe('parked: daemon_died');
+
+    free(core);
+    core.answerReads();
+
+    expect(core.standing('A')).toBe('running');
+    expect(core.claim('A').daemonDeaths).toBe(0);
+  });
+
+  test('is not blamed for a shutdown that ran out of time', async () => {
+    let core = working();
+    for (let life = 1; life <= 4; life++) {
+      core.send({ type: 'shutdown_requested' });
+      core = await restarted(core, `life-${life}`);
+      core.begin();
+      pollAndRead(core);
+    }
+
+    expect(core.standing('A')).toBe('running');
+    expect(core.claim('A').daemonDeaths).toBe(0);
+  });
+
+  test('is blamed once for a run, however often the daemon dies while it closes that run', async () => {
+    let core = working();
+    for (let life = 1; life <= 4; life++) {
+      core = await restarted(core, `life-${life}`);
+      core.send({ type: 'started', leftovers: [] });
+      core.send({ type: 'shutdown_requested' });
+    }
+    const last = await afterDeaths(core, 1);
+
+    expect(last.standing('A')).toBe('running');
+    expect(last.claim('A').daemonDeaths).toBe(1);
+  });
+
+  test('keeps its question when it is parked', async () => {
+    const question = { id: 'q', kind: 'approval', text: '?', fields: [] } as const;
+    const core = await afterDeaths(working(), 2);
+    core.signal('A', { type: 'asked', question });
+
+    const next = await afterDeaths(core, 1);
+
+    expect(next.status('A', 'parked')).toMatchObject({ reason: 'input_required', question });
   });
 });

@@ -63,6 +63,7 @@ test('a file of version 1 is migrated to the current version without loss', asyn
     kind: 'running',
     run: { ...run, questions: [], answered: null, requestedAfterExit: null, account: { turns: 0 } },
   });
+  expect(claims.B?.daemonDeaths).toBe(0);
   expect(claims.B?.status).toEqual({ ...waiting, cause: 'retry' });
   expect(claims.C?.status).toMatchObject({ kind: 'parked', run: { ...run, questions: [] } });
   expect(claims.D?.status).toEqual({ ...parked, run: null });

@@ -6,6 +6,7 @@ export const parked = (id: string): DurableClaim => ({
   failures: 0,
   idleRuns: 0,
   failedAsProbe: false,
+  daemonDeaths: 0,
   status: {
     kind: 'parked',
     reason: 'budget',
@@ -56,6 +57,7 @@ const run = {
   questions: [question],
   answered: { question, answer: { kind: 'accept' } },
   requestedAfterExit: 'stop',
+  isInShutdown: true,
   account: {
     cause: 'operator',
     daemonVersion: '1.2.3',
@@ -88,6 +90,7 @@ export const CLAIMS: { readonly [issueId: string]: DurableClaim } = {
     ...parked('B'),
     failures: 2,
     failedAsProbe: true,
+    daemonDeaths: 2,
     status: {
       kind: 'waiting',
       sinceMs: 1,

@@ -70,28 +70,22 @@ interface InstalledOptions {
   readonly settings: string;
   readonly issues: number;
   readonly env?: { readonly [name: string]: string };
+  /** The folder of an earlier daemon, to start again with what is there. */
+  readonly again?: string;
 }
 
 export class InstalledDaemon {
-  readonly dir = realpathSync(mkdtempSync(join(tmpdir(), 'baton-board-')));
+  readonly dir: string;
   readonly process: ChildProcess;
   readonly lines: { readonly [key: string]: unknown }[] = [];
   readonly exited: Promise<number | null>;
   #onLine: () => void = () => {};
 
-  constructor(folder: string, uid: number | null, { settings, issues, env: more = {} }: InstalledOptions) {
+  constructor(folder: string, uid: number | null, options: InstalledOptions) {
+    const { again, env: more = {} } = options;
+    this.dir = again ?? newBoard(uid, options);
     const home = join(this.dir, 'home');
-    mkdirSync(home);
     const workflow = join(this.dir, 'WORKFLOW.md');
-    writeFileSync(
-      workflow,
-      `---\ntracker: { kind: board }\nworkspace: { root: work, min_free_mb: 1 }\npolling: { interval_ms: 100 }\n${settings}\n---\nGo\n`,
-    );
-    const board = Object.fromEntries(
-      Array.from({ length: issues }, (_, n) => [`i${n}`, { identifier: `B-${n}`, title: `t${n}`, state: 'Todo' }]),
-    );
-    writeFileSync(join(this.dir, 'board.json'), JSON.stringify(board));
-    if (uid !== null) for (const path of [this.dir, home]) chownSync(path, uid, uid);
     const become = uid === null ? [] : ['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
     const files = [workflow, join(this.dir, 'state'), join(this.dir, 'board.json')];
     const [file = '', ...args] = [
@@ -139,6 +133,23 @@ export class InstalledDaemon {
   remove(): void {
     rmSync(this.dir, { recursive: true, force: true });
   }
+}
+
+/** A folder with a workflow, a board and a home of this user. */
+function newBoard(uid: number | null, { settings, issues }: InstalledOptions): string {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'baton-board-')));
+  const home = join(dir, 'home');
+  mkdirSync(home);
+  writeFileSync(
+    join(dir, 'WORKFLOW.md'),
+    `---\ntracker: { kind: board }\nworkspace: { root: work, min_free_mb: 1 }\npolling: { interval_ms: 100 }\n${settings}\n---\nGo\n`,
+  );
+  const board = Object.fromEntries(
+    Array.from({ length: issues }, (_, n) => [`i${n}`, { identifier: `B-${n}`, title: `t${n}`, state: 'Todo' }]),
+  );
+  writeFileSync(join(dir, 'board.json'), JSON.stringify(board));
+  if (uid !== null) for (const path of [dir, home]) chownSync(path, uid, uid);
+  return dir;
 }
 
 /** Command lines of live processes that contain `mark`; zombies do not count. */
