@@ -61,8 +61,8 @@ function compare(book: LawChecker, was: State, onDisk: Durable, is: State, { wal
 }
 
 /** The fields that must be equal. */
-function essence({ failures, idleRuns, failedAsProbe, status, issue }: Claim): unknown {
-  const shared = { failures, idleRuns, failedAsProbe, state: issue.state };
+function essence({ failures, idleRuns, failedAsProbe, daemonDeaths, status, issue }: Claim): unknown {
+  const shared = { failures, idleRuns, failedAsProbe, daemonDeaths, state: issue.state };
   switch (status.kind) {
     case 'parked':
       return { ...shared, parked: status.reason, hash: status.hash, question: status.question, run: status.run };

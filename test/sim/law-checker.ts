@@ -5,6 +5,7 @@ import type { Issue } from '../../src/domain/issue.js';
 import type { StopReason } from '../../src/domain/run.js';
 import { checkClaims, checkWaits, checkWhole } from './check-decision.js';
 import { StoredStates } from './check-restart.js';
+import { DeathChecker } from './death-checker.js';
 import { describeEvent } from './describe-event.js';
 import type { Breach, LawName } from './laws.js';
 import type { Life } from './life.js';
@@ -26,6 +27,7 @@ export class LawChecker {
   readonly words = new TrackerAnswers();
   readonly runBooks = new RunTotals();
   readonly limits = new RateLimitChecker();
+  readonly deaths = new DeathChecker();
   readonly #stored = new StoredStates();
   readonly #numbers = new Map<string, number>();
   readonly #runIds = new Set<string>();
@@ -54,6 +56,7 @@ export class LawChecker {
     if (event.type === 'shutdown_requested') this.#mustLeave(life);
     if (event.type === 'run_exited') this.#exited(event.runId, before);
     this.limits.decided(this, before, event, after, effects, world.time.wallMs);
+    this.deaths.decided(before, event, after);
     checkWhole(this, after);
     if (event.type === 'observed') checkWaits(this, world, after);
     this.runBooks.decided(this, event, after);
@@ -99,6 +102,7 @@ export class LawChecker {
     this.#numbers.set(issue.id, number);
     this.#allowed.delete(runId);
     this.words.started(issue.id);
+    this.deaths.runStarted(this, runId, issue.id);
     this.limits.runStarted(runId, this.world.time.wallMs);
   }
 

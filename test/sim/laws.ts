@@ -26,6 +26,8 @@ export const LAWS = {
   tracker_is_no_fault:
     'a run that ends for a limit of the tracker, or before it began because the tracker could not be read, counts as no failure',
   refused_not_hot: 'an issue whose run the tracker ended does not run again at once, whatever reset was named',
+  deadly_is_parked:
+    'an issue during whose runs the daemon was killed three times in a row does not start before it is freed',
   waits_bounded:
     'no issue and no hold waits longer than the longest backoff, whatever the clock does; a reset that was named aside',
   stall_is_silence: 'a run is stopped as stalled only after that long a silence, sleep aside',

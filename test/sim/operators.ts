@@ -46,6 +46,7 @@ function say(world: World, life: Life, fault: Fault, event: OrchestratorEvent): 
   if (!life.loop || life.isDead || world.isCalm) return;
   world.happened(fault, 'issueId' in event ? event.issueId : '');
   if (event.type === 'pause_requested' || event.type === 'resume_requested') world.laws.operatorSaid(event.type);
+  if (event.type === 'retry_requested') world.laws.deaths.retried(event.issueId);
   if (event.type === 'refresh_requested') world.laws.limits.wished();
   life.dispatch(event);
 }

@@ -95,6 +95,10 @@ export const STORE_AND_RESTART: readonly Planted[] = [
     plant: { restore: (state) => withClaims(state, (claim) => ({ ...claim, failures: 0 })) },
   },
   {
+    name: 'deaths of the daemon are forgotten at a restart',
+    plant: { restore: (state) => withClaims(state, (claim) => ({ ...claim, daemonDeaths: 0 })) },
+  },
+  {
     name: 'runs are forgotten at a restart',
     plant: {
       restore: (state) => ({

@@ -135,6 +135,19 @@ export const PLANTED_MESSAGES: readonly Planted[] = [
     },
   },
   {
+    name: 'the death of a daemon is forgotten when its run is closed',
+    plant: {
+      dispatch: (dispatch, life) => (event) => {
+        const issueId = event.type === 'run_exited' ? life.state?.runs[event.runId] : undefined;
+        const claimOf = () => life.state?.claims[issueId ?? ''];
+        const isLeft = claimOf()?.live.run?.stage === 'left';
+        dispatch(event);
+        if (isLeft && claimOf()?.status.kind === 'waiting')
+          dispatch({ type: 'retry_requested', issueId: issueId ?? '' });
+      },
+    },
+  },
+  {
     name: 'a pause is not heard',
     plant: { dispatch: (dispatch) => (event) => (event.type === 'pause_requested' ? undefined : dispatch(event)) },
   },

@@ -105,6 +105,7 @@ export class World {
 
   daemonDied(life: Life): void {
     this.kills += 1;
+    this.laws.deaths.killed();
     for (const tree of this.trees.alive) {
       if (tree.life !== life.number) continue;
       const isStuck = tree.stubbornUntilMs > this.time.nowMs;
@@ -118,6 +119,7 @@ export class World {
   }
 
   daemonLeft(life: Life): void {
+    this.laws.deaths.ended();
     for (const tree of this.trees.alive) if (tree.life === life.number) this.#orphan(tree);
     this.#bootLater(life);
   }
