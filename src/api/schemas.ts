@@ -267,7 +267,14 @@ export type ListName = (typeof LISTS)[number];
 /** `GET /api/v1/state`, and the event `state` of the stream. */
 export const stateShape = z.strictObject({
   generated_at: timeOrNull,
-  daemon: z.strictObject({ version: text, pid: count, started_at: timeOrNull, state_dir: text }),
+  daemon: z.strictObject({
+    version: text,
+    pid: count,
+    started_at: timeOrNull,
+    state_dir: text,
+    /** How the processes of runs are contained. `null`: a daemon of an older version does not send it. */
+    isolation: z.enum(['pidns', 'none']).nullable().default(null),
+  }),
   counts: z.strictObject({
     running: count,
     asking: count,
@@ -387,7 +394,7 @@ export const refreshShape = z.strictObject({
   operations: z.array(z.string()),
 });
 
-/** `GET /api/v1/page`, over the socket only. `url: null`: the daemon has no port, and so no page. */
+/** `GET /api/v1/page`, over the socket only. `url: null`: the daemon has no port, or another program has it, and so no page. */
 export const pageShape = z.strictObject({ url: z.string().nullable(), token: z.string() });
 
 /** `POST /api/v1/page/file`, over the socket only: a file that leads a browser to the page, for a minute. */

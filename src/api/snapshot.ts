@@ -49,6 +49,7 @@ export interface Surroundings {
     readonly pid: number;
     readonly startedAtMs: number;
     readonly stateDir: string;
+    readonly isolation: StateView['daemon']['isolation'];
   };
   readonly workflow: WorkflowFacts;
   readonly totals: Totals;
@@ -118,8 +119,9 @@ export function snapshotOf(state: State, now: Instant, around: Surroundings): St
   };
 }
 
-function daemonEntry({ version, pid, startedAtMs, stateDir }: Surroundings['daemon']): StateView['daemon'] {
-  return { version, pid, started_at: isoTime(startedAtMs), state_dir: stateDir };
+function daemonEntry(daemon: Surroundings['daemon']): StateView['daemon'] {
+  const { version, pid, startedAtMs, stateDir, isolation } = daemon;
+  return { version, pid, started_at: isoTime(startedAtMs), state_dir: stateDir, isolation };
 }
 
 /** `why: null`: it is about to start. A retry that is due is listed here and under `retrying`. */

@@ -103,6 +103,8 @@ function troubles(view: StateView, nowMs: number): Trouble[] {
   const bad = (text: string) => void found.push({ text, isBad: true });
   const note = (text: string) => void found.push({ text, isBad: false });
   if (shutting_down) note('Shutting down: runs are being stopped.');
+  if (view.daemon.isolation === 'none')
+    note('Runs are not isolated: agents can read the state and the token of this daemon. To see why: baton check');
   // The other holds are in the list of what needs a person.
   for (const hold of holds.filter((one) => !needsPerson(one))) bad(holdText(hold, nowMs));
   if (poll.health === 'never' && poll.error === null) note('The tracker has not been read yet.');

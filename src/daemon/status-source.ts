@@ -25,7 +25,10 @@ export interface StatusOptions {
   readonly stateDir: StateDir;
   readonly version: string;
   readonly env: NodeJS.ProcessEnv;
-  readonly resources: Pick<DaemonResources, 'clock' | 'store' | 'activity' | 'capabilities' | 'workspaces'>;
+  readonly resources: Pick<
+    DaemonResources,
+    'clock' | 'store' | 'activity' | 'capabilities' | 'workspaces' | 'containment'
+  >;
   readonly redactor: Redactor;
   readonly log: Logger;
   readonly dispatch: Dispatch;
@@ -87,9 +90,10 @@ export async function createStatusSource(
   ]);
   const [{ statsOf }, { whyNotReady }, { workflowFacts }] = views;
   const { stateDir, version, redactor, log, dispatch, state } = options;
-  const { clock, store, activity, capabilities, workspaces } = options.resources;
+  const { clock, store, activity, capabilities, workspaces, containment } = options.resources;
   const now = () => clock.now();
-  const daemon = { version, pid: process.pid, startedAtMs: now().wallMs, stateDir: stateDir.path };
+  const { kind: isolation } = containment;
+  const daemon = { version, pid: process.pid, startedAtMs: now().wallMs, stateDir: stateDir.path, isolation };
   const seen = (runId: string) => activity.of(runId);
   const clean = (json: string) => neutraliseJson(redactor.maskJson(json));
   const snapshot = () =>

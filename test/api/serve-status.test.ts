@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { detectContainment } from '../../runner/contain/detect-containment.js';
 import { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
@@ -48,6 +49,7 @@ async function served(server: Partial<ServerConfig> = {}, env: NodeJS.ProcessEnv
     ...{ version: '1.2.3', env, redactor },
     resources: {
       ...{ clock, store: createMemoryStore(), activity: new Activity(), capabilities: manager },
+      containment: await detectContainment({ isolation: 'none', hide: [], clock }),
       workspaces: createWorkspaces({ root: join(workspace, '..'), scope: 'test' }),
     },
     log: createLogger({ level: 'debug', redactor, stream: { write: (line) => void log.push(line) }, pretty: false }),

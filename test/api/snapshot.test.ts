@@ -27,7 +27,13 @@ describe('the snapshot', () => {
   test('of a daemon that has just begun has every field, empty', () => {
     expect(snap(new Core())).toEqual({
       generated_at: at(0),
-      daemon: { version: '1.2.3', pid: 7, started_at: '1970-01-01T00:00:00.000Z', state_dir: '/state' },
+      daemon: {
+        version: '1.2.3',
+        pid: 7,
+        started_at: '1970-01-01T00:00:00.000Z',
+        state_dir: '/state',
+        isolation: 'pidns',
+      },
       counts: { running: 0, asking: 0, retrying: 0, parked: 0, ready: 0, ineligible: 0, done: 0 },
       slots: { taken: 0, limit: 10 },
       why_idle: 'The tracker has not been read yet.',

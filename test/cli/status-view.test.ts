@@ -202,6 +202,18 @@ Needs you (1)
     expect(coloured).toContain('\u001b[33mwarning: WORKFLOW.md:4:1');
   });
 
+  test.each([
+    ['none', true],
+    ['pidns', false],
+    [null, false],
+  ] as const)('SEC-12 with isolation %s, that runs are not isolated is shown: %s', (isolation, isShown) => {
+    const { daemon, ...rest } = stateWith();
+
+    const text = renderStatus({ ...rest, daemon: { ...daemon, isolation } }, frame());
+
+    expect(text.includes('Runs are not isolated')).toBe(isShown);
+  });
+
   test('shows the first of a thousand issues and the number of the others', () => {
     const many = stateWith({ ready: Array.from({ length: 1_000 }, (_, at) => readyIssue(at, 'One of many', NO_SLOT)) });
 

@@ -82,7 +82,10 @@ export const INPUT = {
 export function emptyState(): StateView {
   return {
     generated_at: ago(0),
-    daemon: { version: '0.1.0', pid: 4711, started_at: ago(312), state_dir: '~/.local/state/baton/2f6c1e0d' },
+    daemon: {
+      ...{ version: '0.1.0', pid: 4711, started_at: ago(312), state_dir: '~/.local/state/baton/2f6c1e0d' },
+      isolation: 'pidns',
+    },
     counts: { running: 0, asking: 0, retrying: 0, parked: 0, ready: 0, ineligible: 0, done: 0 },
     slots: { taken: 0, limit: 4 },
     why_idle: `No issue of the tracker is in an active state ("To Do", "In Progress"); it is read again at ${ago(-0.4)}.`,

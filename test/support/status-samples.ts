@@ -10,7 +10,7 @@ export const FILE = { loadedAtMs: 0, error: null, held: null, waitingKeys: [], w
 
 export function surroundings(part: Partial<Surroundings> = {}): Surroundings {
   return {
-    daemon: { version: '1.2.3', pid: 7, startedAtMs: 0, stateDir: '/state' },
+    daemon: { version: '1.2.3', pid: 7, startedAtMs: 0, stateDir: '/state', isolation: 'pidns' },
     workflow: workflowFacts(workflow(), FILE),
     totals: NO_TOTALS,
     rateLimits: null,
