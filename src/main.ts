@@ -53,5 +53,6 @@ main(process.argv).then(end, async (error: Error & { code?: string }) => {
   const code = error.name === 'BatonError' ? `${error.code}: ` : '';
   const { neutraliseLines } = await import('./text/neutralise.js');
   process.stderr.write(`baton: ${code}${neutraliseLines(error.message)}\n`);
-  process.exit(2);
+  // It can pass by itself, so systemd is to start the service again.
+  process.exit(error.code === 'isolation_failed' ? 1 : 2);
 });

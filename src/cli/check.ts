@@ -9,7 +9,7 @@ import { assertTrackerAllowed } from '../daemon/workflow-gate.js';
 import { ERRORS } from '../domain/error-table.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import { createRedactor, type Redactor } from '../logging/redact.js';
-import { defaultStateDir } from '../state-dir.js';
+import { defaultLockDir, defaultStateDir } from '../state-dir.js';
 import { neutraliseJson } from '../text/neutralise.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
@@ -170,7 +170,8 @@ async function findContainment(context: CheckContext, stateDir: string, found: F
   );
   try {
     const { isolation } = loaded.workflow.config.runtime;
-    return await detectContainment({ isolation, hide: isThere ? [stateDir] : [], clock });
+    const lockDir = defaultLockDir(context.io.env, context.io.homeDir);
+    return await detectContainment({ isolation, hide: isThere ? [stateDir] : [], lockDir, clock });
   } catch (error) {
     if (!(error instanceof BatonError)) throw error;
     const where = at(['runtime', 'isolation']);

@@ -109,8 +109,7 @@ async function checkSettings(
   const signal = leaving ? AbortSignal.any([leaving, closing]) : closing;
   const { clock, containment, locks, inUse } = links;
   const { config, dir } = loaded.workflow;
-  if (config.runtime.isolation !== options.loaded.workflow.config.runtime.isolation)
-    await detectContainment({ isolation: config.runtime.isolation, hide: [], clock });
+  await detectContainment({ isolation: config.runtime.isolation, hide: [], lockDir, clock });
   const tracker = openTracker({ ...options, loaded }, { containment: async () => containment });
   try {
     const root = await openWorkspaceRoot({ root: config.workspace.root, workflowDir: dir, home: homeDir });

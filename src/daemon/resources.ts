@@ -136,6 +136,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   const detected = await detectContainment({
     isolation: workflow.config.runtime.isolation,
     ...(await openHiddenFolders({ ...options, stateDir: stateDir.path })),
+    lockDir: options.lockDir,
     clock,
   });
   if (detected.kind === 'pidns') refuseHiddenRoot(root, detected.hide);

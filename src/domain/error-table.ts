@@ -248,6 +248,12 @@ export const RUN_ERRORS = {
     'runtime.isolation: pidns is set, but namespaces do not work here',
     'Allow user namespaces, or set runtime.isolation to auto.',
   ),
+  isolation_failed: facts(
+    'daemon',
+    false,
+    'Namespaces work on this machine, but cannot be made now',
+    'End the programs that use them up, or restart the machine. To go on without: `isolation: none` under `runtime`.',
+  ),
   isolation_needed: facts(
     'daemon',
     false,

@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -7,6 +7,7 @@ import { isolationFault } from '../../src/daemon/isolation.js';
 import { forms } from '../runner/contain/workbench.js';
 import { workflow } from '../support/builders.js';
 import { DIST } from '../support/dist.js';
+import { namespacesAre } from '../support/limited-namespaces.js';
 import { type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
 const hasNamespaces = forms.includes('pidns');
@@ -159,6 +160,69 @@ Work`;
     const given = { secretNames: ['TOKEN'], config: { ...config, runtime: { ...config.runtime, isolation } } };
 
     expect(isolationFault({ kind, reason: 'No.' }, given, env)?.code).toBe(code);
+  });
+});
+
+describe.runIf(hasNamespaces)('namespaces that an agent of another daemon uses up', () => {
+  /** The built daemon, started by the same user in these circumstances. */
+  const startWhen = (state: Parameters<typeof namespacesAre>[0], dir: string) => {
+    const daemon = [process.execPath, join(DIST, 'src/main.js'), '--once', '--state-dir', join(dir, 'state')];
+    const [file, ...args] = [...namespacesAre(state), ...daemon];
+    const env = { PATH: process.env.PATH, HOME: dir };
+    return spawnSync(file, args, { cwd: dir, env, encoding: 'utf8', timeout: 25_000 });
+  };
+  const project = async () => {
+    const dir = await tempFolder();
+    await writeFile(join(dir, 'WORKFLOW.md'), '---\ntracker: { kind: local, provider: { path: board } }\n---\nWork');
+    await mkdir(join(dir, 'board/tasks'), { recursive: true });
+    return dir;
+  };
+
+  test('SEC-12 a daemon that starts meanwhile does not go on without them; systemd may start it again', async () => {
+    const dir = await project();
+
+    const refused = startWhen('exhausted', dir);
+    const later = startWhen('free', dir);
+
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/isolation_failed.*No space left/) });
+    expect(refused.stderr).toMatch(/lsns --type user.*\nruntime:\n {2}isolation: none/);
+    expect(later.status).toBe(0);
+  });
+
+  test('SEC-12 a daemon that is open when they are used up goes on with its settings', async () => {
+    const dir = await project();
+    const script = `"$@" & until [[ -e use-up ]]; do sleep 0.1; done
+      unshare --user bash -c 'echo > used-up; exec sleep 1000' & wait`;
+    const run = [process.execPath, join(DIST, 'src/main.js'), 'run', '--allow-changes', '--state-dir', 'state'];
+    const [file, ...args] = [...namespacesAre('one'), 'bash', '-c', script, 'bash', ...run];
+    const env = { PATH: process.env.PATH, HOME: dir };
+    const daemon = spawn(file, args, { cwd: dir, env, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+    onTestFinished(() => void (daemon.pid && process.kill(-daemon.pid, 'SIGKILL')));
+    let log = '';
+    daemon.stderr.on('data', (chunk) => {
+      log += chunk;
+    });
+    await expect.poll(() => log, { timeout: 10_000 }).toContain('"msg":"started"');
+    await writeFile(join(dir, 'use-up'), '');
+    await expect.poll(() => readdir(dir), { timeout: 10_000 }).toContain('used-up');
+
+    const text = await readFile(join(dir, 'WORKFLOW.md'), 'utf8');
+    await writeFile(join(dir, 'WORKFLOW.md'), text.replace('---\nWork', 'workspace: { root: elsewhere }\n---\nWork'));
+
+    const refused = /isolation_failed.*changed settings cannot be used, the old ones stay/;
+    await expect.poll(() => log, { timeout: 10_000 }).toMatch(refused);
+    expect(log).not.toMatch(/closed, opening again/);
+  });
+
+  test('SEC-12 a daemon starts without them only if none of this user has had them since the machine was started', async () => {
+    const [never, before] = [await project(), await project()];
+    startWhen('free', before);
+
+    expect(startWhen('forbidden', never).status).toBe(0);
+    expect(startWhen('forbidden', before)).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/isolation_failed.*have worked since this machine was started/),
+    });
   });
 });
 

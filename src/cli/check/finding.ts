@@ -45,6 +45,7 @@ const ENVIRONMENT_ERRORS: ReadonlySet<string> = new Set([
   'agent_socket_folder',
   'codex_not_found',
   'invalid_environment',
+  'isolation_failed',
   'isolation_needed',
   'isolation_unavailable',
   'low_disk',
