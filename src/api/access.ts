@@ -112,16 +112,16 @@ function digest(text: string): Buffer {
 
 const TOKEN_BYTES = 32;
 
-/**
- * Makes the token of this start of the daemon: 32 random bytes, in `http-token` of the state directory for scripts of the same user. A
- * token that leaks is worthless after the next start. `kept`: the token that is to be stored again. Throws `BatonError`.
- */
-export async function renewHttpToken(stateDir: string, kept: string | null = null): Promise<string> {
+/** The token of this start of the daemon. A token that leaks is worthless after the next start. */
+export function createHttpToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
+/** Stores the token in `http-token` of the state directory, for scripts of the same user. Throws `BatonError`. */
+export async function storeHttpToken(stateDir: string, token: string): Promise<void> {
   const path = join(stateDir, 'http-token');
-  const token = kept ?? randomBytes(TOKEN_BYTES).toString('base64url');
   try {
     await writePrivateFile(path, `${token}\n`);
-    return token;
   } catch (error) {
     const { message } = toBatonError(error);
     const text = `cannot store the token of the HTTP server in ${path}: ${message}. Remove that file, or choose another --state-dir`;

@@ -18,7 +18,7 @@ export interface OpenOptions extends DaemonTarget {
 }
 
 const NO_PAGE =
-  'the daemon serves no page, because it has no port. Start it with --port 4711, or set server.port in WORKFLOW.md; that takes effect once no run is active';
+  'the daemon serves no page, because it has no port. Start it with --port 4711, or set server.port in WORKFLOW.md; that takes effect once no run is active. When another program has taken that port, end the program: the daemon tries again every minute';
 
 /** Prints the URL of the page with the token, and opens the page on a desktop. */
 export async function open({ workflow, stateDir, print }: OpenOptions, io: Io): Promise<number> {

@@ -8,7 +8,6 @@ import { compilePrompts } from '../../templates/prompts.js';
 import { lineUp, whyIdle } from '../api/why-idle.js';
 import { createClock } from '../clock.js';
 import type { Instant } from '../domain/clock.js';
-import { toBatonError } from '../domain/errors.js';
 import type { Dispatch, OrchestratorEvent } from '../domain/events.js';
 import { historyEvent } from '../domain/note.js';
 import { logNote } from '../logging/logger.js';
@@ -20,6 +19,7 @@ import { followWorkflow } from './follow-workflow.js';
 import { type Ending, keepOpen, type Lifetime, type LifetimeLinks } from './lifetimes.js';
 import { type Notify, startNotify } from './notify.js';
 import type { Daemon, DaemonOptions } from './options.js';
+import { listenOnPort } from './port-listener.js';
 import { startPruning } from './prune.js';
 import { Reopening } from './reopening.js';
 import { ResourceStack } from './resource-stack.js';
@@ -36,7 +36,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 /** Opens all resources in order, starts the core, and closes everything in reverse when the core or a fault ends it. Throws `BatonError`. */
 async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Promise<Lifetime> {
-  const { locks, refused, isReopened, onReopening } = lifetime;
+  const { locks, refused, isReopened, mayLackWebhooks, onReopening } = lifetime;
   const { env, log, redactor } = options;
   let loop: Loop | null = null;
   const sentence = () => (loop === null ? '' : redactor.mask(serviceSentence(loop.state)));
@@ -86,7 +86,7 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
     const notify = await stack.open('notices', () => openNotify(options, resources, versions, status));
     watchers.push((_, before, after) => notify.decided(before, after));
     // With --once no events are needed, and the port belongs to the daemon that runs beside it.
-    if (!options.once) await listenForWebhooks(options, resources, dispatch, stack, refused !== null);
+    if (!options.once) await listenForWebhooks(options, resources, dispatch, stack, mayLackWebhooks);
     stack.add('service', () => service.close());
     stack.add('runs', (isForced) => isForced && resources.pool.killAll());
     stack.add('loop', () => core.close());
@@ -95,7 +95,9 @@ async function openDaemon(options: DaemonOptions, lifetime: LifetimeLinks): Prom
     return {
       dispatch,
       ended: exit.ended,
-      page: status.page,
+      get page() {
+        return status.page;
+      },
       get state() {
         return core.state;
       },
@@ -264,13 +266,13 @@ async function listenForWebhooks(
   const { config } = loaded.workflow;
   const entry = trackers.entry(config.tracker.kind);
   const announce = () => dispatch({ type: 'change_announced' });
-  const webhooks = await openWebhooks({ config, entry, env, clock, log, announce }).catch((thrown: unknown) => {
-    const { code, message } = toBatonError(thrown);
-    if (code !== 'port_in_use' || !mayLack) throw thrown;
-    log.error({ code, detail: message }, 'the port of the webhooks is taken, the daemon goes on without them');
-    return null;
-  });
-  if (webhooks) stack.add('webhooks', () => webhooks.close());
+  await stack.open('webhooks', () =>
+    listenOnPort({
+      ...{ clock, log, mayLack },
+      lacking: 'the port of the webhooks is taken, the daemon goes on without them',
+      listen: () => openWebhooks({ config, entry, env, clock, log, announce }),
+    }),
+  );
 }
 
 /** Times change with every poll. The same reason at another time is not logged again. */

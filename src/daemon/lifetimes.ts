@@ -5,6 +5,7 @@ import type { LoadedWorkflow } from '../workflow/load-workflow.js';
 import { DaemonLocks } from './daemon-locks.js';
 import type { Daemon, DaemonOptions } from './options.js';
 import type { RefusedSettings } from './reopening.js';
+import { isService } from './service.js';
 import { EarlyEvents } from './start-up.js';
 
 /** From one opening of the daemon's resources to their closing. */
@@ -39,8 +40,9 @@ export interface LifetimeLinks {
   readonly locks: DaemonLocks;
   /** The token of the page of the last lifetime, when this one serves it at the same address. */
   readonly httpToken: string | null;
-  /** Another program may take the port while the daemon is opened again; that must not end the daemon. */
+  /** Another program may take a port while the daemon is stopped or opened again; that must not end a service or an open daemon. */
   readonly mayLackPage: boolean;
+  readonly mayLackWebhooks: boolean;
   /** Settings of the file that could not be used for this opening. */
   readonly refused: RefusedSettings | null;
   /** The daemon runs already, so what it is opened with was allowed. */
@@ -64,24 +66,26 @@ export async function keepOpen(
   const releaseLocks = () => locks.keepOnly([]);
   const events = new EarlyEvents();
   const onReopening = () => events.hold();
-  let page: ServedPage | null = null;
+  let last: Lifetime | null = null;
   let lastPort: number | null = null;
-  let isReopened = false;
   const start = async (loaded: LoadedWorkflow, refused: RefusedSettings | null): Promise<Lifetime> => {
     const { server } = loaded.workflow.config;
     const asked = options.port ?? server.port;
+    const isReopened = last !== null;
+    // The page may have been served late.
+    const page = last?.page ?? null;
     const port = asked === 0 && page !== null ? { port: page.port } : {};
     // Another program can take an address that we leave, and read the token from the storage of a page that is loaded again there.
     const isSameAddress = page !== null && server.host === page.host && (asked === 0 || asked === page.port);
     const httpToken = isSameAddress ? (page?.token ?? null) : null;
-    const mayLackPage = isReopened && (asked === lastPort || refused !== null);
+    const mayLackWebhooks = isReopened ? refused !== null : isService(options.env, process.pid);
+    const mayLackPage = mayLackWebhooks || (isReopened && asked === lastPort);
     const opened = await open(
       { ...options, loaded, ...port },
-      { locks, httpToken, mayLackPage, refused, isReopened, onReopening },
+      { locks, httpToken, mayLackPage, mayLackWebhooks, refused, isReopened, onReopening },
     );
-    page = opened.page;
+    last = opened;
     lastPort = asked;
-    isReopened = true;
     events.open(opened.dispatch);
     return opened;
   };

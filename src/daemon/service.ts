@@ -76,6 +76,11 @@ function notifyDescriptor(env: NodeJS.ProcessEnv, pid: number): number | null {
   throw new BatonError('outdated_service', message);
 }
 
+/** Whether systemd has started this process: a fault that a person could fix at once on a terminal must not end it. */
+export function isService(env: NodeJS.ProcessEnv, pid: number): boolean {
+  return notifyDescriptor(env, pid) !== null || env.SYSTEMD_EXEC_PID === String(pid);
+}
+
 /** Returns a function that sends signs and a changed status. Signs that could not be sent are sent with the next notice. */
 function createSender({ log, status }: ServiceNotifierOptions, fd: number): (signs: Signs) => void {
   let unsent: Signs = {};

@@ -1,9 +1,9 @@
 import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { State } from '../../orchestrator/state.js';
-import { renewHttpToken } from '../api/access.js';
+import { createHttpToken, storeHttpToken } from '../api/access.js';
 import type { Route, StatusSource } from '../api/routes.js';
-import { type Closable, type HttpServer, startHttp, startSocket } from '../api/server.js';
+import { type Closable, startHttp, startSocket } from '../api/server.js';
 import { socketAddress } from '../api/socket-address.js';
 import { NO_TOTALS, type Totals, totalsAfter } from '../api/totals.js';
 import type { ServerConfig } from '../domain/config.js';
@@ -11,6 +11,7 @@ import { BatonError, toBatonError } from '../domain/errors.js';
 import type { OrchestratorEvent } from '../domain/events.js';
 import { resolveSecret } from '../workflow/secrets.js';
 import { OpenPage, type PageAddress } from './open-page.js';
+import { listenOnPort, type PortListener } from './port-listener.js';
 import { createStatusSource, type OpenedSource, type StatusOptions } from './status-source.js';
 import { PersistenceWaiters } from './wait-until-persisted.js';
 import { allowRoute } from './workflow-gate.js';
@@ -25,24 +26,29 @@ export class DaemonStatus {
   #totals: Totals = NO_TOTALS;
   #source: Promise<OpenedSource> | null = null;
   #opened: OpenedSource | null = null;
-  #page: PageServer | null = null;
+  #port: PortListener<PageServer> | null = null;
   readonly #openPage: OpenPage;
   #socket: Promise<Closable | null> | null = null;
 
   constructor(options: StatusOptions) {
     this.#options = options;
-    this.#openPage = new OpenPage(options.stateDir.path, () => this.#page?.address ?? null);
+    this.#openPage = new OpenPage(options.stateDir.path, () => this.#address);
   }
 
-  /** The address of the page; null without a port. */
+  /** Null without a page. */
+  get #address(): PageAddress | null {
+    return this.#port?.server?.address ?? null;
+  }
+
+  /** The address of the page; null without a page. */
   get url(): string | null {
-    return this.#page?.address.url ?? null;
+    return this.#address?.url ?? null;
   }
 
-  /** Null without a port. */
+  /** Null without a page. */
   get page(): { readonly host: string; readonly port: number; readonly token: string } | null {
-    if (this.#page === null) return null;
-    const { url, token } = this.#page.address;
+    if (this.#address === null) return null;
+    const { url, token } = this.#address;
     return { host: this.#options.server.host, port: Number(new URL(url).port), token };
   }
 
@@ -64,16 +70,12 @@ export class DaemonStatus {
   /** Throws `BatonError`. */
   async listenHttp(port: number): Promise<void> {
     const { source } = await this.#open();
-    try {
-      this.#page = await serveHttp(port, source, this.#options);
-    } catch (thrown) {
-      const { code, message } = toBatonError(thrown);
-      if (code !== 'port_in_use' || !this.#options.mayLackPage) throw thrown;
-      this.#options.log.error(
-        { code, detail: message },
-        'the port of the page is taken, the daemon goes on without a page',
-      );
-    }
+    const { log, mayLackPage: mayLack = false, resources } = this.#options;
+    this.#port = await listenOnPort({
+      ...{ clock: resources.clock, log, mayLack },
+      lacking: 'the port of the page is taken, the daemon goes on without a page',
+      listen: () => serveHttp(port, source, this.#options),
+    });
   }
 
   /** Never rejects: a daemon without a socket can still work. */
@@ -94,7 +96,7 @@ export class DaemonStatus {
     opened?.source.stream.close();
     opened?.metrics.close();
     await (await this.#socket)?.close();
-    await this.#page?.server.close();
+    await this.#port?.close();
     await this.#openPage.clear();
   }
 
@@ -116,16 +118,22 @@ async function serveHttp(
 ): Promise<PageServer> {
   const fixedToken = ownToken(server, env);
   if (fixedToken !== null) redactor.add(fixedToken);
-  const token = await renewHttpToken(stateDir.path, httpToken);
-  redactor.add(token);
+  const token = httpToken ?? createHttpToken();
   const { host, allowedHosts } = server;
   const http = await startHttp({ source, host, port, allowedHosts, token, fixedToken });
+  redactor.add(token);
+  try {
+    // Not before: while another program has the port, scripts that read the file would send the token to that program.
+    await storeHttpToken(stateDir.path, token);
+  } catch (error) {
+    await http.close();
+    throw error;
+  }
   log.info({ url: http.url }, 'serving status over HTTP');
-  return { server: http, address: { url: http.url, token } };
+  return { address: { url: http.url, token }, close: () => http.close() };
 }
 
-interface PageServer {
-  readonly server: HttpServer;
+interface PageServer extends Closable {
   readonly address: PageAddress;
 }
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { renewHttpToken } from '../../src/api/access.js';
+import { createHttpToken, storeHttpToken } from '../../src/api/access.js';
 
 const OLD = 'o'.repeat(43);
 
@@ -22,12 +22,18 @@ function stateDir(): string {
   return dir;
 }
 
+async function storedToken(dir: string): Promise<string> {
+  const token = createHttpToken();
+  await storeHttpToken(dir, token);
+  return token;
+}
+
 describe('the token', () => {
   test('SEC-35 is 32 new random bytes at each start, in a file for its user only', async () => {
     const dir = stateDir();
 
-    const first = await renewHttpToken(dir);
-    const second = await renewHttpToken(dir);
+    const first = await storedToken(dir);
+    const second = await storedToken(dir);
 
     expect(Buffer.from(first, 'base64url')).toHaveLength(32);
     expect(second).toMatch(/^[\w-]{43}$/);
@@ -42,7 +48,7 @@ describe('the token', () => {
     writeFileSync(join(dir, 'http-token'), OLD);
     chmodSync(join(dir, 'http-token'), 0o666);
 
-    const token = await renewHttpToken(dir);
+    const token = await storedToken(dir);
 
     expect(token).not.toBe(OLD);
     expect(lstatSync(join(dir, 'http-token')).mode & 0o777).toBe(0o600);
@@ -54,7 +60,7 @@ describe('the token', () => {
     writeFileSync(elsewhere, OLD, { mode: 0o600 });
     symlinkSync(elsewhere, join(dir, 'http-token'));
 
-    await renewHttpToken(dir);
+    await storedToken(dir);
 
     expect(lstatSync(join(dir, 'http-token')).isFile()).toBe(true);
     expect(readFileSync(elsewhere, 'utf8')).toBe(OLD);
@@ -64,7 +70,7 @@ describe('the token', () => {
     const dir = stateDir();
     writeFileSync(join(dir, 'http-token.new'), 'ab', { mode: 0o644 });
 
-    await renewHttpToken(dir);
+    await storedToken(dir);
 
     expect(readdirSync(dir)).toEqual(['http-token']);
     expect(lstatSync(join(dir, 'http-token')).mode & 0o777).toBe(0o600);
@@ -74,7 +80,7 @@ describe('the token', () => {
     const dir = stateDir();
     mkdirSync(join(dir, 'http-token'));
 
-    await expect(renewHttpToken(dir)).rejects.toMatchObject({
+    await expect(storedToken(dir)).rejects.toMatchObject({
       code: 'store_failed',
       message: expect.stringMatching(/cannot store the token .*http-token: .*--state-dir/),
     });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createServiceNotifier, noticeOf, serviceSentence, watchdogMs } from '../../src/daemon/service.js';
+import { createServiceNotifier, isService, noticeOf, serviceSentence, watchdogMs } from '../../src/daemon/service.js';
 import { Core } from '../support/core.js';
 
 /** A notifier that writes to a pipe, with timers that are moved by hand. test/security/service.test.ts has the real socket. */
@@ -53,6 +53,15 @@ function service(env: NodeJS.ProcessEnv = {}) {
 
 const HALF_MS = 60_000;
 const LOOK_MS = 10_000;
+
+test.each([
+  [{ NOTIFY_SOCKET: '/run/x', BATON_NOTIFY_FD: '7' }, true],
+  [{ SYSTEMD_EXEC_PID: '42' }, true],
+  [{ NOTIFY_SOCKET: '/run/x', SYSTEMD_EXEC_PID: '1' }, false],
+  [{}, false],
+])('SEC-35 with the environment %j it is a service: %s', (env, expected) => {
+  expect(isService(env, 42)).toBe(expected);
+});
 
 describe('a daemon under systemd', () => {
   test('notifies systemd that it is ready, alive and stopping', () => {
