@@ -470,10 +470,21 @@ describe('SEC-32 protected paths', () => {
       binding.gyp .idea/workspace.xml .nvim.lua .GitHub/Workflows/x.yml .HUSKY/pre-commit opencode.json .kiro/hooks/x.kiro.hook .bundle/config
       uv.toml .tool-versions flake.nix .simple-git-hooks.json .replit .github/hooks/x.json .copilot/mcp.json .gemini/extensions/x/y.json
       .claude/agents/x.md .windsurf/hooks.json .jenkins/Jenkinsfile .pnp.cjs .github/agents/x.md .github/dependabot.yml sub/.npmrc .envrc
-      .gitlab/duo/agent-config.yml .github/CODEOWNERS .github/actions/x/action.yml lefthook-local.toml .mcp.json`;
+      .gitlab/duo/agent-config.yml .github/CODEOWNERS .github/actions/x/action.yml lefthook-local.toml .mcp.json
+      .zuul.yaml zuul.d/jobs.yaml .zuul.d/x.yaml codefresh.yml .taskcluster.yml .harness/x.yaml screwdriver.yaml .onedev-buildspec.yml
+      .cnb.yml .packit.yaml .prow.yaml .prow/x.yaml .pipelines/x.yml atlantis.yaml .gitlab/renovate.json5 x.gitlab-ci.yml buildkite.yml
+      .buildkite.yml bamboo-specs/x.yml .tangled/workflows/x.yml .eas/workflows/x.yml ios/ci_scripts/ci_post_clone.sh .copr/Makefile
+      .releaserc .releaserc.json release.config.mjs .goreleaser.yaml .release-it.json .changeset/config.json cliff.toml .versionrc.js
+      .bazelversion tools/bazel tools/bazel.bat ci.bazelrc rust-toolchain rust-toolchain.toml .config/mise/config.toml .config/mise.toml
+      mise.local.toml .mise.local.toml .mise.ci.toml devbox.json .config/dotnet-tools.json global.json .prototools .rvmrc .gdbinit
+      .kilocode/mcp.json .roo/mcp.json .clinerules/workflows/x.md .aider.model.settings.yml .continue/config.yaml .qwen/settings.json
+      .opencode/plugin/x.ts .pi/extensions/x.ts .agent/workflows/x.md prek.toml`;
     const ordinary = `README.md src/index.ts docs/a.md package-lock.json Makefile .github/ISSUE_TEMPLATE/bug.yml .github/assets/logo.png
       .github/PULL_REQUEST_TEMPLATE.md .gitignore .gitattributes src/agents/x.ts src/github/y.ts gradle/libs.versions.toml .gitlab/issue_templates/x.md
-      Cargo.toml .editorconfig tsconfig.json AGENTS.md`;
+      Cargo.toml .editorconfig tsconfig.json AGENTS.md sub/AGENTS.md CLAUDE.md .clinerules .cursorrules .goosehints .nvmrc .node-version .env.example
+      locales/en/global.json src/release.ts src/release/config.ts .changeset/brave-cats-run.md .config/nextest.toml tools/build.sh BUILD.bazel
+      src/forge/api.ts src/prow/x.go docs/taskcluster.md src/mise.ts docs/release.toml Dockerfile compose.yaml go.mod src/pipelines/x.ts
+      src/harness/x.ts mise/en-place.md src/buildkite/x.ts app/workflow/x.ts CHANGELOG.md src/conductor/x.ts src/platform/x.ts turbo.json`;
     const isAsked = (path: string) => ruleFor(path, DEFAULT_RULES)?.action === 'ask';
 
     expect(asked.split(/\s+/).filter((path) => !isAsked(path))).toEqual([]);
