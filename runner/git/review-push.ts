@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
-import type { KnownSecrets } from '../../src/domain/find-secrets.js';
+import { type KnownSecrets, TOO_LARGE } from '../../src/domain/find-secrets.js';
 import {
   type Change,
   type CommitChanges,
@@ -71,9 +71,19 @@ function nameOf({ path, mode, id }: Entry): string {
 }
 
 function secretLines(secrets: readonly PushedSecret[], branch: string): string[] {
-  if (secrets.length === 0) return [];
-  const named = secrets.map(({ path, line, kind, excerpt }) => `  ${path}:${line}  ${kind}  ${excerpt}`);
-  return [`The push to ${branch} contains what looks like a secret:`, ...named, ''];
+  const listed = (heading: string, lines: readonly string[]) => (lines.length === 0 ? [] : [heading, ...lines, '']);
+  const found = secrets.filter(({ kind }) => kind !== TOO_LARGE);
+  const large = secrets.filter(({ kind }) => kind === TOO_LARGE);
+  return [
+    ...listed(
+      `The push to ${branch} contains what looks like a secret:`,
+      found.map(({ path, line, kind, excerpt }) => `  ${path}:${line}  ${kind}  ${excerpt}`),
+    ),
+    ...listed(
+      `The files of the push to ${branch} were not searched for secrets, because these are too large for it:`,
+      large.map(({ path }) => `  ${path}`),
+    ),
+  ];
 }
 
 function protectedLines(held: readonly Change[], branch: string): string[] {

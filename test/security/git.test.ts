@@ -814,6 +814,17 @@ describe('SEC-31 secrets in what is pushed', () => {
     expect(await branches()).toEqual(['main']);
   });
 
+  test('a file that is too large to be searched holds the push, and is not called a secret', async () => {
+    const { ws, branches, push } = await attacked();
+    await writeFile(join(ws, 'large.bin'), Buffer.alloc(33 * 1024 * 1024));
+
+    const error = await push().catch((reason: Error) => reason.message);
+
+    expect(error).toMatch(/not searched for secrets[^\n]*\n {2}large\.bin\n/);
+    expect(error).not.toMatch(/looks like a secret/);
+    expect(await branches()).toEqual(['main']);
+  });
+
   test('a secret that the daemon knows holds the push', async () => {
     const { base, ws, branches, push } = await attacked();
     const { secretPrints } = await import('../../src/domain/find-secrets.js');
