@@ -69,9 +69,12 @@ function isAskedOfPerson({ method, data }: RuntimeEvent): boolean {
   return answered === 'ask' && /request(?:Approval|UserInput)$|elicitation\/request$/.test(String(method));
 }
 
-/** What does not fit on the line: the whole message, or the output of a command. */
+/** What does not fit on the line: the whole message or comment, or the output of a command. */
 function detailOf(item: Fields): Detail {
+  const { comment, comment_omitted } = fieldsOf(item.arguments);
   switch (item.type) {
+    case 'dynamicToolCall':
+      return block(comment, 120, comment_omitted);
     case 'agentMessage':
       return block(item.text, 120, item.text_omitted);
     case 'commandExecution':

@@ -72,13 +72,26 @@ function thought(item: Fields): string | null {
 
 function endedTool(name: string, item: Fields, reason: unknown): string {
   const failed = item.status === 'failed' || item.success === false;
-  return `called ${name || 'a tool'}${argumentsOf(item.arguments)}${failed ? `, which failed${because(reason)}` : ''}`;
+  const end = failed ? `, which failed${because(reason)}` : commentIn(item.arguments);
+  return `called ${name || 'a tool'}${argumentsOf(item.arguments)}${end}`;
+}
+
+/** Beside data that was cut. */
+function isMark(name: string): boolean {
+  return name.endsWith('_omitted');
+}
+
+/** The first line of a comment that is too long to stand among the arguments. */
+function commentIn(value: unknown): string {
+  const { comment } = fieldsOf(value);
+  if (typeof comment !== 'string' || comment.length <= MAX_VALUE) return '';
+  return because(comment.trim().split('\n', 1)[0]);
 }
 
 /** `(state: Done)`: short plain values only. */
 function argumentsOf(value: unknown): string {
   const shown = Object.entries(fieldsOf(value))
-    .filter(([, argument]) => ['string', 'number', 'boolean'].includes(typeof argument))
+    .filter(([name, argument]) => ['string', 'number', 'boolean'].includes(typeof argument) && !isMark(name))
     .filter(([, argument]) => String(argument).length <= MAX_VALUE)
     .slice(0, MAX_ARGUMENTS)
     .map(([name, argument]) => `${line(name, MAX_VALUE)}: ${line(String(argument), MAX_VALUE)}`);

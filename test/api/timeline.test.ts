@@ -88,6 +88,17 @@ describe('the timeline of a run', () => {
     expect(timelineEntry(notice('item/completed', { item }))?.detail_omitted).toBe(100);
   });
 
+  test('has a comment of several lines behind its line', () => {
+    const comment = 'Fixed the parser and its tests:\n\n- one case\n- another case';
+    const item = { type: 'dynamicToolCall', tool: 'update_issue', arguments: { comment, comment_omitted: 7 } };
+
+    expect(timelineEntry(notice('item/completed', { item }))).toMatchObject({
+      text: 'called update_issue: Fixed the parser and its tests:',
+      detail: comment,
+      detail_omitted: 7,
+    });
+  });
+
   test('SEC-17 is harmless whatever agents send, and has the shape that is described', () => {
     const kinds = fc.constantFrom(...TOLD.map(([{ kind }]) => kind), 'other_message', 'turn_input_required');
     fc.assert(

@@ -35,7 +35,7 @@ describe('baton logs', () => {
       /^Run 2 of TASK-1 \(retry\) · \d\d:\d\d · success after \d+ s · \S+\n\d\d:\d\d:\d\d {2}run 2 began \(retry\)\n/,
     );
     expect(without.stdout).toMatch(/\n\d\d:\d\d:\d\d {2}hook before_run finished .*\n {10}│ ready\n {10}│ steady\n/);
-    expect(without.stdout).toMatch(/ {2}called update_issue \(state: Done\)\n/);
+    expect(without.stdout).toMatch(/ {2}called update_issue \(state: Done\): The demo agent did this:\n/);
     expect(without.stdout).toMatch(/ {2}the run finished after 1 turn.*\n$/);
   });
 

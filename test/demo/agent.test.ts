@@ -34,7 +34,7 @@ test('the agent follows the bullet lines, reports every step and moves its issue
     'added `a/greeting.txt`, +1 −0',
     'is running `cat a/greeting.txt`',
     'ran `cat a/greeting.txt`, exit 0',
-    'called update_issue (state: Done)',
+    'called update_issue (state: Done): The demo agent did this:',
     'said: All done: wrote `a/greeting.txt`; ran `cat a/greeting.txt`.',
     'the turn is complete',
   ]);

@@ -74,7 +74,13 @@ describe('an event of an agent reads', () => {
     ['added 60 files', ended(patch(...Array.from({ length: 60 }, (_, n) => added(`/w/${n}`, 'x\n'))))],
     ['could not edit files', ended({ ...patch(added('/w/a', 'a')), status: 'failed' })],
     ['said: All done. See below.', ended(message('All done.\n\nSee below.'))],
-    ['called update_issue (state: Done)', ended(tool({}))],
+    ['called update_issue (state: Done): A long text about everything that was done in this run.', ended(tool({}))],
+    [
+      'called update_issue: Fixed the parser and its tests:',
+      ended(tool({ arguments: { comment: '\nFixed the parser and its tests:\n\n- a\n- b\n' } })),
+    ],
+    [`called update_issue: ${'x'.repeat(159)}…`, ended(tool({ arguments: { comment: `${'x'.repeat(200)}\nmore` } }))],
+    ['called update_issue (comment: Done.)', ended(tool({ arguments: { comment: 'Done.' } }))],
     [
       'called update_issue (state: Shipped), which failed: There is no state Shipped.',
       ended(
