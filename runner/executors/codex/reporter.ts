@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { stripVTControlCharacters } from 'node:util';
 import { fieldsOf, type Json, type JsonObject } from '../../../src/domain/json.js';
 import type { RunSignal, RuntimeEvent, RuntimeEventType, TokenTotals } from '../../../src/domain/run-signal.js';
 import type { StepContext } from '../executor.js';
@@ -149,7 +150,7 @@ function omittedFrom(value: unknown, budget: Budget): number {
 const MAX_LINE = 4_000;
 const MAX_TAIL = 500;
 
-/** The stderr of the agent as bounded lines. It is for people: it is never parsed and never counts as progress. */
+/** The stderr of the agent as bounded lines, without colours. It is for people: it is never parsed and never counts as progress. */
 export class StderrLines {
   readonly #decoder = new StringDecoder('utf8');
   #partial = '';
@@ -170,7 +171,7 @@ export class StderrLines {
   }
 
   tail(): string {
-    return `${this.#tail} ${this.#partial}`.trim().slice(-MAX_TAIL);
+    return stripVTControlCharacters(`${this.#tail} ${this.#partial}`).trim().slice(-MAX_TAIL);
   }
 
   #push(text: string): void {
@@ -183,7 +184,8 @@ export class StderrLines {
     }
   }
 
-  #emit(line: string): void {
+  #emit(coloured: string): void {
+    const line = stripVTControlCharacters(coloured);
     if (line.trim() === '') return;
     this.#tail = `${this.#tail} ${line.slice(-MAX_TAIL)}`.slice(-MAX_TAIL);
     this.onLine(cutText(line, MAX_LINE));

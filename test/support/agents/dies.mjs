@@ -6,6 +6,6 @@ serve({
   'turn/start': (agent, message) => {
     agent.beginTurn(message);
     if (process.argv[2] === 'orphan') spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'ignore'] });
-    process.stderr.write('out of cheese\n', () => process.exit(3));
+    process.stderr.write('\x1b[2mout of\x1b[0m \x1b[31mcheese\x1b[0m\n\x1b[0m\n', () => process.exit(3));
   },
 });

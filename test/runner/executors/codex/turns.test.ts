@@ -102,7 +102,7 @@ test('a used-up quota has its reset time when the agent reported it', async () =
   expect(failureOf(outcome)).toMatchObject({ code: 'agent_quota', resetAtMs: EPOCH_MS + 3_600_000 });
 });
 
-test('S2-57 a process that exits in the middle of its turn is port_exit, with the end of its stderr', async () => {
+test('S2-57 a process that exits in the middle of its turn is port_exit, with the end of its stderr, without colours', async () => {
   const { outcome, events, stderr } = await run({ command: agent('dies') });
 
   expect(failureOf(outcome).code).toBe('port_exit');
