@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Finding } from '../../src/cli/check/finding.js';
@@ -233,6 +242,19 @@ describe('the agent', () => {
       readable_missing: of('readable_missing').length,
     };
     expect({ code, ...counts }).toEqual({ code: 0, ...expected });
+  });
+
+  test('the program of the agent is not among the programs that agents cannot read', async () => {
+    const io = goodWorld();
+    mkdirSync(join(io.dir, 'tools'));
+    const link = join(io.dir, '..', 'bin', 'codex');
+    renameSync(link, join(io.dir, 'tools', 'codex.js'));
+    symlinkSync(join(io.dir, 'tools', 'codex.js'), link);
+
+    const { of } = await checked(io, settings());
+
+    expect(of('agent_found')).toHaveLength(1);
+    expect(of('programs_not_readable')).toEqual([]);
   });
 
   test('is stopped and reported when its version command hangs', { timeout: 20_000 }, async () => {

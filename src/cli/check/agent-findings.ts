@@ -69,7 +69,7 @@ export async function agentFindings(context: CheckContext): Promise<AgentReport>
   const sandbox = [
     ...codexVersionFindings(context, version),
     ...(version === null ? [] : await socketFolderFindings(context)),
-    ...(await readableFindings(context, { ...environment.env, PATH: shell.searchPath })),
+    ...(await readableFindings(context, { ...environment.env, PATH: shell.searchPath }, shell.found)),
   ];
   return { findings: [report('note', 'agent_found', where, message), ...sandbox], shell };
 }

@@ -62,10 +62,14 @@ export function isFromWorkspace(command: string): boolean {
   return words.some((word) => PACKAGE_RUNNERS.test(basename(word)) || /^(?:\.\.?|node_modules)\//.test(word));
 }
 
-/** What agents cannot read although the user may expect it: programs on PATH, and misspelt paths of `codex.readable`. */
+/**
+ * What agents cannot read although the user may expect it: programs on PATH, and misspelt paths of `codex.readable`. `agent`: the program
+ * of the agent itself, which its commands do not need.
+ */
 export async function readableFindings(
   { file, at, loaded }: CheckContext,
   env: { readonly [name: string]: string },
+  agent: string,
 ): Promise<Finding[]> {
   const { codex } = loaded.workflow.config;
   if (!usesProfile(codex)) return [];
@@ -74,7 +78,9 @@ export async function readableFindings(
   const missing = codex.readable
     .filter((path) => !existsSync(path))
     .map((path) => report('warning', 'readable_missing', where, `codex.readable names ${path}, which does not exist`));
-  const hidden = await hiddenPrograms(env, codex.readable);
+  const own = await realpath(agent).catch(() => agent);
+  const isOwn = ({ name, target }: HiddenProgram) => target === own || name === basename(agent);
+  const hidden = (await hiddenPrograms(env, codex.readable)).filter((program) => !isOwn(program));
   if (hidden.length === 0) return missing;
   const shown = hidden.slice(0, MAX_SHOWN).map(({ name, target }) => `${name} (${target})`);
   const more = hidden.length > MAX_SHOWN ? ` and ${hidden.length - MAX_SHOWN} more` : '';
@@ -88,8 +94,16 @@ const MAX_SHOWN = 5;
 /** As Codex understands `:minimal`. */
 const BASE_SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/System', '/Library', '/private/etc'];
 
+interface HiddenProgram {
+  readonly name: string;
+  readonly target: string;
+}
+
 /** Links on PATH that lead to a place that agents cannot read. The folders of PATH themselves can be read, apart from the home folder. */
-async function hiddenPrograms(env: { readonly [name: string]: string }, readable: readonly string[]) {
+async function hiddenPrograms(
+  env: { readonly [name: string]: string },
+  readable: readonly string[],
+): Promise<HiddenProgram[]> {
   const open = [...BASE_SYSTEM, ...readablePaths({ env, programs: [], readable })];
   const isOpen = (path: string) => open.some((folder) => folder === path || isInside(folder, path));
   const found = await Promise.all(
