@@ -13,6 +13,7 @@ import { shellWord } from '../domain/shell-word.js';
 import { formatBudget, formatTokens } from '../text/format-numbers.js';
 import { formatAge, formatTimeLeft, localiseTimes } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
+import { WAITS_FOR_SLOT } from '../text/outcomes.js';
 import { cut, oneLine, pad, widthOf, withStop, wrap } from '../text/terminal-text.js';
 import { questionLines } from './answer.js';
 import type { Paint } from './terminal.js';
@@ -208,7 +209,8 @@ function waitingEntry(one: RetryingView, { nowMs }: Frame): Entry {
         : '';
   const right = [`${one.reason} ${when}`, ...(count === '' ? [] : [count])].join(' · ');
   const code = one.error_code === null ? '' : `${one.error_code}: `;
-  return { ...namesOf(one), right, below: one.error === null ? [] : [{ text: `${code}${one.error}`, maxLines: 2 }] };
+  const text = one.error_code === 'no_slot' ? WAITS_FOR_SLOT : `${code}${one.error}`;
+  return { ...namesOf(one), right, below: one.error === null ? [] : [{ text, maxLines: 2 }] };
 }
 
 function parkedEntry(one: ParkedView, frame: Frame, hasDaemon: boolean): Entry {

@@ -13,3 +13,6 @@ export const OUTCOME_TEXTS: { readonly [state in Outcome['state']]: string } = {
 export function stopText(reason: StopReason): string {
   return cancelled(reason).error.message;
 }
+
+/** In place of the error `no_slot`, which tells programs that a waiting issue is due: goes on from "it …". */
+export const WAITS_FOR_SLOT = 'waits for a free slot; agent.max_concurrent_agents is the limit';

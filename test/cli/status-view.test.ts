@@ -455,7 +455,7 @@ Interrupted (1): they continue when the daemon is started
 
 Waiting (1)
   B  Title of B                                    retry due · 2 failed in a row
-     no_slot: no available orchestrator slots
+     waits for a free slot; agent.max_concurrent_agents is the limit
 
 Parked (1)
   D  Title of D                                        budget · 20775 d 11 h ago

@@ -10,7 +10,7 @@ import { issuePath } from '../live/api.js';
 import { groupByRule, heldOrder } from '../model/lists.js';
 import { fullCount } from '../model/numbers.js';
 import { shownLine } from '../model/shown-text.js';
-import { phaseWords, reasonWords, stopWords } from '../model/words.js';
+import { phaseWords, reasonWords, stopWords, waitingWords } from '../model/words.js';
 
 export const Next = memo(function Group({ ready }: { readonly ready: readonly ReadyView[] }) {
   if (ready.length === 0) return null;
@@ -73,7 +73,7 @@ const WaitingRow = memo(function Row({ entry }: { readonly entry: RetryingView }
           <IssueName issue={entry} />
         </h3>
         <p class="row-says">
-          <Sentence text={shownLine(entry.error ?? '') || `${reasonWords(entry.reason)} after a successful run`} />
+          <Sentence text={shownLine(waitingWords(entry)) || `${reasonWords(entry.reason)} after a successful run`} />
         </p>
       </div>
       <div class="row-facts">

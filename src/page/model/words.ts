@@ -1,6 +1,6 @@
 import type { IssueView, RunningView, RunView, StateView } from '../../api/schemas.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
-import { OUTCOME_TEXTS } from '../../text/outcomes.js';
+import { OUTCOME_TEXTS, WAITS_FOR_SLOT } from '../../text/outcomes.js';
 import { parkedSummary } from '../../text/parked-reasons.js';
 import { ruleText } from '../../text/rules.js';
 import { needsOf } from './question-cards.js';
@@ -169,7 +169,13 @@ function runningWords(running: Entry<'running'>): string {
 function retryingWords(retrying: Entry<'retrying'>): string {
   const when =
     retrying.due || retrying.due_at === null ? 'It is due' : `It ${reasonWords(retrying.reason)} at ${retrying.due_at}`;
-  return retrying.error === null ? `${when}.` : `${when}, after: ${retrying.error}`;
+  if (retrying.error === null) return `${when}.`;
+  return retrying.error_code === 'no_slot' ? `${when} and ${WAITS_FOR_SLOT}.` : `${when}, after: ${retrying.error}`;
+}
+
+/** Why a waiting issue waits; empty after a successful run. */
+export function waitingWords({ error, error_code }: Entry<'retrying'>): string {
+  return error_code === 'no_slot' ? WAITS_FOR_SLOT : (error ?? '');
 }
 
 function wayOut({ question, reason }: Entry<'parked'>): string {

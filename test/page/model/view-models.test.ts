@@ -153,6 +153,10 @@ describe('the status of an issue', () => {
     expect(standingWords({ ...issue, status: 'retrying', retrying })).toMatch(
       /^It retries at \S+Z, after: The agent made no/,
     );
+    const slotless = { ...retrying, due: true, error: 'no available orchestrator slots', error_code: 'no_slot' };
+    expect(standingWords({ ...issue, status: 'retrying', retrying: slotless })).toBe(
+      'It is due and waits for a free slot; agent.max_concurrent_agents is the limit.',
+    );
     expect(standingWords({ ...issue, status: 'parked', parked })).toBe(
       'Parked: needs an answer. It continues with your answer.',
     );
