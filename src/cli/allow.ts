@@ -41,7 +41,7 @@ export async function allow({ target, yes }: AllowOptions, io: Io): Promise<numb
   for (const name of workflow.secretNames) redactor.add(resolveSecret(`$${name}`, io.env) ?? '');
   print(redactor.mask(formatChanges(before, changes, text)));
   const isAllowed = yes || (await ask(io));
-  if (isAllowed === null) return printProblem('nothing was allowed. Call it on a terminal, or with --yes', 2, io);
+  if (isAllowed === null) return printProblem('nothing was allowed. Run it in a terminal, or add --yes', 2, io);
   if (!isAllowed) {
     print('Nothing was allowed.');
     return 1;
