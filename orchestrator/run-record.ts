@@ -53,16 +53,27 @@ export function runRecord({ issue }: Pick<Claim, 'issue'>, run: RunFacts, end: R
 /** Writes the final record of a run into the state, where it stays until it is stored. */
 export function recordRunEnd(draft: Draft, claim: Claim, run: RunFacts, outcome: Outcome, now: Instant): void {
   const error = outcome.state === 'success' ? null : outcome.error;
-  const end = { atMs: now.wallMs, outcome: outcome.state, code: error?.code ?? null, message: error?.message ?? null };
+  const { afterRunFailed: hasFailed } = outcome.meta;
+  const end = {
+    ...{ atMs: now.wallMs, outcome: outcome.state, code: error?.code ?? null, message: error?.message ?? null },
+    ...(hasFailed ? { afterRunFailed: true as const } : {}),
+  };
   draft.put('ended', run.runId, { record: runRecord(claim, run, end), seq: null });
+  const { afterRunFailed, ...record } = recordOf(draft.state, claim.issue.id);
+  // A run that did not get as far has pushed nothing.
+  if (hasFailed === undefined || hasFailed === (afterRunFailed ?? false)) return;
+  draft.put('records', claim.issue.id, hasFailed ? { ...record, afterRunFailed: true } : record);
 }
 
 /** Records that an issue is finished or handed over. Returns false when the issue never had a run. */
 export function recordFinished(draft: Draft, { issue }: Claim, isTerminal: boolean, now: Instant): boolean {
-  const { runs, tokens } = recordOf(draft.state, issue.id);
+  const { runs, tokens, afterRunFailed } = recordOf(draft.state, issue.id);
   if (runs === 0) return false;
   const { id: issueId, identifier, title, url, state } = issue;
-  const done: FinishedIssue = { issueId, identifier, title, url, state, isTerminal, atMs: now.wallMs, runs, tokens };
+  const done: FinishedIssue = {
+    ...{ issueId, identifier, title, url, state, isTerminal, atMs: now.wallMs, runs, tokens },
+    ...(afterRunFailed ? { afterRunFailed } : {}),
+  };
   const others = draft.state.finished.filter((one) => finishedKey(one) !== finishedKey(done));
   draft.set({ finished: [...others, done].slice(-FINISHED_KEPT) });
   draft.note('info', isTerminal ? 'issue is done' : 'issue was handed over', {

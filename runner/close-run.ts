@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StartOrder } from '../src/domain/effects.js';
 import { toBatonError } from '../src/domain/errors.js';
-import { failure, type Outcome } from '../src/domain/outcome.js';
+import { failure, type Outcome, type OutcomeMeta } from '../src/domain/outcome.js';
 import type { RunSignal } from '../src/domain/run-signal.js';
 import type { Workflow } from '../src/domain/workflow.js';
 import { pushQuestion } from './delivery.js';
@@ -22,17 +22,18 @@ export async function closeRun(
   emit: (signal: RunSignal) => void,
 ): Promise<Outcome> {
   const { observer, openRuns } = services;
+  let meta: OutcomeMeta = {};
   try {
     await waitForSurvivors(order.runId, services);
     const key = openRuns.afterRunDueIn(order.runId);
     if (key !== null && workflow.config.hooks.scripts.after_run !== null)
-      await runDueAfterRun(order, workflow, key, services, emit);
+      meta = await runDueAfterRun(order, workflow, key, services, emit);
   } catch (error) {
     const { code, message } = toBatonError(error);
     observer.warned(order.runId, 'the run of an earlier daemon could not be closed well', { code, detail: message });
   }
   await openRuns.end(order.runId);
-  return failure('INTERRUPTED', 'the daemon that started the run has ended', { state: 'cancelled' });
+  return failure('INTERRUPTED', 'the daemon that started the run has ended', { state: 'cancelled', meta });
 }
 
 async function waitForSurvivors(runId: string, { survivors, dispatch }: RunServices): Promise<void> {
@@ -51,10 +52,10 @@ async function runDueAfterRun(
   key: string,
   services: RunServices,
   emit: (signal: RunSignal) => void,
-): Promise<void> {
+): Promise<OutcomeMeta> {
   const { issue, runId, attempt } = order;
   const workspace = (await services.workspaces.ownedBy(issue.id)).find((one) => one.key === key);
-  if (!workspace) return;
+  if (!workspace) return {};
   const tmpDir = await makeRunFolder(services.tmpRoot, runId);
   await services.containment.limits?.begin(runId, workflow.config.runtime);
   try {
@@ -62,10 +63,18 @@ async function runDueAfterRun(
       ...{ workflow, issue, workspace, tmpDir, runId, marker: runId, attempt },
       onUnkillable: () => services.dispatch({ type: 'run_unkillable', runId }),
     });
-    const hold = await hooks.run('after_run', { signal: new AbortController().signal, runOutcome: 'interrupted' });
+    let afterRunFailed = false;
+    const hold = await hooks.run('after_run', {
+      signal: new AbortController().signal,
+      runOutcome: 'interrupted',
+      onIgnoredFailure() {
+        afterRunFailed = true;
+      },
+    });
     // The issue is parked with the question, and an answer starts a run that pushes.
     if (hold !== null) emit({ type: 'asked', question: pushQuestion(runId, hold) });
     await services.openRuns.afterRunEnded(runId);
+    return { afterRunFailed };
   } finally {
     await services.containment.limits?.end(runId);
     await removeFolder(tmpDir);

@@ -50,6 +50,8 @@ export interface HookCall {
   readonly runOutcome?: string;
   /** For `after_run`: the digest of the held push that a person has approved. */
   readonly approvedPush?: string;
+  /** Called when the hook failed and its failure does not matter to the run. */
+  onIgnoredFailure?(): void;
 }
 
 /** The hooks of one issue in its workspace. */
@@ -117,6 +119,7 @@ async function runIssueHook(
     throw new BatonError('unkillable', `processes of hook ${name} in ${workspace.path} survived SIGKILL`);
   }
   if (error && abortsOnFailure(name)) throw error;
+  if (error) call.onIgnoredFailure?.();
   return hold;
 }
 

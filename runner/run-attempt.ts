@@ -84,11 +84,15 @@ async function finish(
   const { run, runId, services } = context;
   run.emit({ type: 'phase', phase: 'finishing' });
   let ended = outcome;
+  let afterRunFailed = false;
   for (let approvedPush = approved; ; ) {
     const hold = await hooks.run('after_run', {
       signal: new AbortController().signal,
       runOutcome: outcomeName(outcome),
       ...afterRunTimeout(context),
+      onIgnoredFailure() {
+        afterRunFailed = true;
+      },
       ...(approvedPush === null ? {} : { approvedPush }),
     });
     if (hold === null) break;
@@ -104,7 +108,8 @@ async function finish(
     approvedPush = hold.digest;
   }
   await services.openRuns.afterRunEnded(runId);
-  return ended;
+  if (context.workflow.config.hooks.scripts.after_run === null) return ended;
+  return { ...ended, meta: { ...ended.meta, afterRunFailed } };
 }
 
 function pushDeclined(): Outcome {

@@ -184,6 +184,7 @@ function runView(record: RunRecord, hasTranscript: boolean): RunView {
     outcome: end?.outcome ?? null,
     code: end?.code ?? null,
     message: end?.message ?? null,
+    ...(end?.afterRunFailed ? { after_run_failed: true } : {}),
     has_transcript: hasTranscript,
   };
 }

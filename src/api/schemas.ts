@@ -120,6 +120,8 @@ const doneShape = z.strictObject({
   terminal: z.boolean(),
   runs: count,
   tokens: count,
+  /** Its last `after_run` failed. */
+  after_run_failed: z.literal(true).optional(),
 });
 
 const holdShape = z.strictObject({
@@ -166,6 +168,7 @@ const runShape = z.strictObject({
   outcome: z.enum(['success', 'failed', 'timeout', 'cancelled']).nullable(),
   code: textOrNull,
   message: textOrNull,
+  after_run_failed: z.literal(true).optional(),
   /** `timeline` and `transcript` exist. */
   has_transcript: z.boolean(),
 });

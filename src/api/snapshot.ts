@@ -327,6 +327,7 @@ export function doneEntry(done: FinishedIssue): DoneView {
     ...{ issue_id: done.issueId, issue_identifier: done.identifier, issue_url: done.url },
     ...{ title: done.title, state: done.state, finished_at: isoTime(done.atMs), terminal: done.isTerminal },
     ...{ runs: done.runs, tokens: done.tokens },
+    ...(done.afterRunFailed ? { after_run_failed: true } : {}),
   };
 }
 

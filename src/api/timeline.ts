@@ -2,6 +2,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../domain/json.js';
 import type { Outcome } from '../domain/outcome.js';
 import { RUNTIME_EVENT_TYPES, type RuntimeEvent } from '../domain/run-signal.js';
 import { neutraliseLines } from '../text/neutralise.js';
+import { AFTER_RUN_FAILED } from '../text/outcomes.js';
 import { because, line, took } from '../text/phrases.js';
 import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
 import type { PlanStep, TimelineEntry } from './schemas.js';
@@ -142,7 +143,10 @@ function hookEntry({ hook, outcome, duration_ms: durationMs, message, stdout, st
 
 function endOf(outcome: Fields): string {
   const isOutcome = typeof outcome.state === 'string' && typeof outcome.meta === 'object' && outcome.meta !== null;
-  return isOutcome ? describeOutcome(outcome as unknown as Outcome) : 'ended';
+  if (!isOutcome) return 'ended';
+  const { afterRunFailed } = fieldsOf(outcome.meta);
+  const end = describeOutcome(outcome as unknown as Outcome);
+  return afterRunFailed === true ? `${end}, but ${AFTER_RUN_FAILED}` : end;
 }
 
 function stepEnd(outcome: unknown): string {

@@ -8,7 +8,7 @@ import type { Paint } from './terminal.js';
 /** The fields of a run that its log needs. */
 export type LoggedRun = Pick<
   RunView,
-  'run_id' | 'run_number' | 'reason' | 'started_at' | 'ended_at' | 'outcome' | 'code' | 'message'
+  'run_id' | 'run_number' | 'reason' | 'started_at' | 'ended_at' | 'outcome' | 'code' | 'message' | 'after_run_failed'
 >;
 
 export interface LogFrame {
@@ -35,10 +35,11 @@ export function renderRunHead(issue: string, run: LoggedRun, { nowMs, paint }: L
   return `${paint.bold(oneLine(parts.join(' · ')))}\n`;
 }
 
-function endOf({ started_at, ended_at, outcome, code }: LoggedRun, nowMs: number): string {
+function endOf({ started_at, ended_at, outcome, code, after_run_failed }: LoggedRun, nowMs: number): string {
   const ended = timeOf(ended_at);
   if (ended === null) return `running for ${formatAge(started_at, nowMs) ?? '?'}`;
-  return `${outcome ?? 'ended'}${code === null ? '' : ` (${code})`} after ${formatAge(started_at, ended) ?? '?'}`;
+  const failed = after_run_failed ? ', but after_run failed' : '';
+  return `${outcome ?? 'ended'}${code === null ? '' : ` (${code})`} after ${formatAge(started_at, ended) ?? '?'}${failed}`;
 }
 
 /** Each entry is its local time and its sentence, with its details below. */

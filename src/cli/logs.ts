@@ -267,6 +267,7 @@ function toRun({ runId, number, reason, startedAtMs, end }: RunRecord): LoggedRu
     ...{ run_id: runId, run_number: number, reason, started_at: isoTime(startedAtMs) },
     ended_at: end && isoTime(end.atMs),
     ...{ outcome: end?.outcome ?? null, code: end?.code ?? null, message: end?.message ?? null },
+    ...(end?.afterRunFailed ? { after_run_failed: true } : {}),
   };
 }
 

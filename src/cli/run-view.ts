@@ -15,6 +15,7 @@ import type { RuntimeEvent } from '../domain/run-signal.js';
 import type { Redactor } from '../logging/redact.js';
 import { formatRuntime } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
+import { AFTER_RUN_FAILED } from '../text/outcomes.js';
 import { batonCommand, line } from '../text/phrases.js';
 import { ruleWhy, startObstacle } from '../text/rules.js';
 import { describeOutcome, isPassing, sentenceOf } from '../text/run-sentences.js';
@@ -85,7 +86,7 @@ export class RunPrinter implements Partial<RunObserver> {
     if (!run) return;
     const runtime = formatRuntime(performance.now() - run.startedAtMs);
     const isUnpushed = outcome.state === 'success' && this.unpushed.has(run.identifier);
-    const text = `${describeOutcome(outcome)}, ${runtime}${isUnpushed ? `, but ${UNPUSHED}` : ''}`;
+    const text = `${describeOutcome(outcome)}, ${runtime}${isUnpushed ? `, but ${AFTER_RUN_FAILED}` : ''}`;
     this.#print(run.identifier, `${isUnpushed ? '✗' : markOf(outcome)} ${text}`);
   }
 
@@ -119,8 +120,6 @@ function markOf(outcome: Outcome): string {
   return outcome.state === 'cancelled' ? '■' : '✗';
 }
 
-const UNPUSHED = 'after_run failed, so its work may not be pushed';
-
 /** The results of `--once` and `--issue`, and why issues were not started. `unpushed`: identifiers of issues whose `after_run` failed. */
 export function formatSummary(state: State, now: Instant, unpushed: ReadonlySet<string> = new Set()): string {
   const { once } = state;
@@ -149,7 +148,7 @@ function pushText({ identifier, ok }: OnceResult, { claims }: State, unpushed: R
   if (!ok) return null;
   const claim = Object.values(claims).find(({ issue }) => issue.identifier === identifier);
   if (claim && awaitsPush(claim)) return `its push waits for an answer: ${batonCommand('answer', identifier)}`;
-  return unpushed.has(identifier) ? UNPUSHED : null;
+  return unpushed.has(identifier) ? AFTER_RUN_FAILED : null;
 }
 
 function headline(results: readonly ShownResult[], only: string | null): string {

@@ -13,7 +13,7 @@ import { shellWord } from '../domain/shell-word.js';
 import { formatBudget, formatTokens } from '../text/format-numbers.js';
 import { formatAge, formatTimeLeft, localiseTimes } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
-import { WAITS_FOR_SLOT } from '../text/outcomes.js';
+import { AFTER_RUN_FAILED, WAITS_FOR_SLOT } from '../text/outcomes.js';
 import { cut, oneLine, pad, widthOf, withStop, wrap } from '../text/terminal-text.js';
 import { questionLines } from './answer.js';
 import type { Paint } from './terminal.js';
@@ -228,11 +228,17 @@ function continuesWhen({ reason, issue_identifier, keeps_slot }: ParkedView, fra
   return [{ text: `${first}${change}, or: ${commandFor(frame, 'retry', issue_identifier)}`, isCommand: true }];
 }
 
-function doneEntry({ finished_at, terminal, state, runs, tokens, ...one }: DoneView, { nowMs }: Frame): Entry {
+function doneEntry(
+  { finished_at, terminal, state, runs, tokens, after_run_failed, ...one }: DoneView,
+  frame: Frame,
+): Entry {
+  const { nowMs } = frame;
   const age = formatAge(finished_at, nowMs);
   const cost = `${runs === 1 ? '1 run' : `${runs} runs`}, ${formatTokens(tokens)} tokens`;
   const right = [...(terminal ? [] : [`now ${state}`]), cost, ...(age === null ? [] : [`${age} ago`])].join(' · ');
-  return { ...namesOf(one), title: `${terminal ? '✓' : '→'} ${one.title}`, right, below: [] };
+  const below: Line[] = after_run_failed ? [{ text: AFTER_RUN_FAILED, style: 'red' }] : [];
+  const mark = after_run_failed ? '✗' : terminal ? '✓' : '→';
+  return { ...namesOf(one), title: `${mark} ${one.title}`, right, below };
 }
 
 function namesOf(one: { readonly issue_identifier: string; readonly title: string }) {

@@ -153,6 +153,8 @@ export interface IssueRecord {
   readonly budgetFrom: number;
   /** The last threads with their absolute totals, so that the tokens of a resumed thread are not counted twice. */
   readonly threads: readonly { readonly id: string; readonly totals: TokenTotals }[];
+  /** The last `after_run` of the issue failed. */
+  readonly afterRunFailed?: true;
 }
 
 /** What can keep the daemon from starting new runs. */

@@ -60,6 +60,8 @@ export interface FinishedIssue {
   /** Totals of the issue at that time. */
   readonly runs: number;
   readonly tokens: number;
+  /** Its last `after_run` failed, so its work may not be pushed. */
+  readonly afterRunFailed?: true;
 }
 
 /** How many the state holds. The store has all of them. */
@@ -92,4 +94,5 @@ export interface RunEnd {
   readonly outcome: Outcome['state'];
   readonly code: ErrorCode | null;
   readonly message: string | null;
+  readonly afterRunFailed?: true;
 }

@@ -31,6 +31,8 @@ export interface OutcomeMeta {
   readonly turns?: number;
   /** The sum over all agents. */
   readonly usage?: TokenTotals;
+  /** Absent when `after_run` did not run. Its failure does not change the outcome. */
+  readonly afterRunFailed?: boolean;
 }
 
 export function success(output: Json, meta: OutcomeMeta = {}): Outcome {

@@ -78,6 +78,7 @@ function reportedIssue({ id, title, finished, runs }: IssuePeriod): ReportedIssu
       code: run.end?.code ?? null,
       model: run.model,
       tokens: tokensOf([run]),
+      afterRunFailed: run.end?.afterRunFailed ?? false,
     })),
   };
 }

@@ -39,7 +39,7 @@ function issueJson({ id, title, state, isDone, runs }: ReportedIssue): ReportJso
     title,
     state,
     is_done: isDone,
-    runs: runs.map(({ id: runId, number, startedAtMs, endedAtMs, outcome, code, model, tokens }) => ({
+    runs: runs.map(({ id: runId, number, startedAtMs, endedAtMs, outcome, code, model, tokens, afterRunFailed }) => ({
       id: runId,
       number,
       started_at: isoTime(startedAtMs),
@@ -48,6 +48,7 @@ function issueJson({ id, title, state, isDone, runs }: ReportedIssue): ReportJso
       code,
       model,
       tokens: { ...tokens },
+      after_run_failed: afterRunFailed,
     })),
   };
 }
@@ -88,6 +89,7 @@ const run = z.strictObject({
   code: z.string().nullable(),
   model: z.string().nullable(),
   tokens,
+  after_run_failed: z.boolean(),
 });
 
 const issue = z.strictObject({

@@ -1,7 +1,7 @@
 import { formatTokens } from '../text/format-numbers.js';
 import { formatDuration } from '../text/format-time.js';
 import { cut, oneLine, pad, widthOf, wrapIndented } from '../text/terminal-text.js';
-import type { Group, Report, ReportBy, ReportedIssue } from './report.js';
+import type { Group, Report, ReportBy, ReportedIssue, ReportedRun } from './report.js';
 import { amountOf, headline, noteSentence, RUN_WORDS, totalSentences } from './report-sentences.js';
 
 const GAP = '  ';
@@ -171,6 +171,10 @@ const NAMELESS: { readonly [by in ReportBy]: string } = {
 function lastRun(issue: ReportedIssue | null): string {
   const run = issue?.runs.at(-1);
   if (run === undefined) return 'earlier';
+  return run.afterRunFailed ? `${endOf(run)}, after_run failed` : endOf(run);
+}
+
+function endOf(run: ReportedRun): string {
   if (run.outcome === 'cancelled') return run.code === 'INTERRUPTED' ? 'interrupted' : RUN_WORDS.cancelled;
   return run.outcome !== 'success' && run.code !== null ? run.code : RUN_WORDS[run.outcome];
 }

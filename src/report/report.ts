@@ -93,6 +93,8 @@ export interface ReportedRun {
   readonly code: ErrorCode | null;
   readonly model: string | null;
   readonly tokens: TokenSums;
+  /** Its work may not be pushed. */
+  readonly afterRunFailed: boolean;
 }
 
 export type RunState = Outcome['state'] | 'running';

@@ -29,6 +29,9 @@ const errorCode = z.custom<ErrorCode>(
   'no error code',
 );
 
+/** Older versions did not store it. */
+const afterRunFailed = z.exactOptional(z.literal(true));
+
 const RUN_REASONS = {
   first: 'first',
   continuation: 'continuation',
@@ -184,6 +187,7 @@ export const recordShape: z.ZodType<IssueRecord> = z.looseObject({
   tokens: number,
   budgetFrom: number,
   threads: z.array(z.looseObject({ id: text, totals })),
+  afterRunFailed,
 });
 
 export const holdSourceShape: z.ZodType<HoldSource> = z.enum(HOLD_SOURCES);
@@ -233,6 +237,7 @@ export const finishedShape: z.ZodType<FinishedIssue> = z.looseObject({
   atMs: number,
   runs: number,
   tokens: number,
+  afterRunFailed,
 });
 
 export const runRecordShape: z.ZodType<RunRecord> = z.looseObject({
@@ -254,6 +259,7 @@ export const runRecordShape: z.ZodType<RunRecord> = z.looseObject({
       outcome: z.enum(['success', 'failed', 'timeout', 'cancelled']),
       code: errorCode.nullable(),
       message: textOrNull,
+      afterRunFailed,
     })
     .nullable(),
 });

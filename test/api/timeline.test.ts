@@ -49,6 +49,11 @@ const TOLD: [TranscriptLine, string, string][] = [
   ],
   [line('stderr', 'panic'), 'problem', 'wrote to stderr: panic'],
   [line('run_ended', success(null, { turns: 2 })), 'run', 'the run finished after 2 turns'],
+  [
+    line('run_ended', success(null, { afterRunFailed: true })),
+    'run',
+    'the run finished, but after_run failed, so its work may not be pushed',
+  ],
   [line('cut', { max_bytes: 5 }), 'problem', 'some lines of the transcript are missing here'],
 ];
 

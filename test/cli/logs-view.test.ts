@@ -89,6 +89,10 @@ describe('the log of a run', () => {
     expect(renderRunHead('TASK-1', run(2, failed), FRAME)).toBe(
       `Run 2 of TASK-1 (retry) · ${started} · failed (turn_failed) after 1 min · abc-2\n`,
     );
+    const unpushed = { ended_at: failed.ended_at, outcome: 'success', after_run_failed: true } as const;
+    expect(renderRunHead('TASK-1', run(3, unpushed), FRAME)).toBe(
+      `Run 3 of TASK-1 · ${started} · success after 1 min, but after_run failed · abc-3\n`,
+    );
   });
 });
 

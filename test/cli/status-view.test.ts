@@ -431,7 +431,11 @@ describe('the stored state', () => {
       claims: { ...CLAIMS, D: parked('D') },
       holds: { agent: { code: 'agent_quota', message: 'used up', sinceMs: 1, tries: 0, untilMs: null, probed: [] } },
       pausedSinceMs: NOW - 2 * HOUR,
-      finished: [finished('old', 1, NOW - 60 * HOUR), finished('E', 2, NOW - 30 * HOUR), finished('F', 1, NOW - HOUR)],
+      finished: [
+        finished('old', 1, NOW - 60 * HOUR),
+        finished('E', 2, NOW - 30 * HOUR),
+        { ...finished('F', 1, NOW - HOUR), afterRunFailed: true },
+      ],
     };
 
     const text = renderStored(storedView(durable, INSTANT), facts, frame());
@@ -462,7 +466,8 @@ Parked (1)
      spent
 
 Done since yesterday (2)
-  id-F  ✓ t                                            1 run, 5 tokens · 1 h ago
+  id-F  ✗ t                                            1 run, 5 tokens · 1 h ago
+        after_run failed, so its work may not be pushed
   id-E  ✓ t                                       2 runs, 5 tokens · 1 d 6 h ago
 `);
   });

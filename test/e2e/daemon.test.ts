@@ -96,18 +96,23 @@ describe('the whole daemon', () => {
     expect(await readFile(join(daemon.workspaces, 'AB-1', 'mine.txt'), 'utf8')).toBe('precious\n');
   });
 
-  test('S2-16 a failed after_run changes nothing', async () => {
-    const daemon = await testDaemon({
-      settings: `hooks: { after_run: 'exit 7' }\ncodex: { command: "${agentCommand('moves-issue')}" }`,
-    });
-    daemon.tracker.put({ id: '1', identifier: 'AB-1' });
+  test.each([
+    ['failed', 'exit 7', {}],
+    ['timeout', 'sleep 60', { timeout_ms: 100 }],
+  ])(
+    'S2-16 an after_run that ends as %s changes no outcome, and shows beside the finished issue',
+    async (outcome, script, more) => {
+      const daemon = await testDaemon({
+        settings: `hooks: ${JSON.stringify({ after_run: script, ...more })}\ncodex: { command: "${agentCommand('moves-issue')}" }`,
+      });
+      daemon.tracker.put({ id: '1', identifier: 'AB-1' });
 
-    await daemon.until('finished', (_, event) => event?.type === 'workspace_removed');
+      await daemon.until('finished', (_, event) => event?.type === 'workspace_removed');
 
-    expect(daemon.logLines).toContainEqual(
-      expect.objectContaining({ hook: 'after_run', outcome: 'failed', level: 'warn' }),
-    );
-  });
+      expect(daemon.logLines).toContainEqual(expect.objectContaining({ hook: 'after_run', outcome, level: 'warn' }));
+      expect(daemon.state.finished).toMatchObject([{ identifier: 'AB-1', isTerminal: true, afterRunFailed: true }]);
+    },
+  );
 
   test('S2-35 a prompt that cannot be rendered fails the attempt before any agent starts', async () => {
     const daemon = await testDaemon({

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addSpending } from '../../orchestrator/ledger.js';
 import type { RunRecord } from '../../src/domain/durable.js';
+import { success } from '../../src/domain/outcome.js';
 import { Core, ofType, stops } from '../support/core.js';
 
 /** The last word on each run among everything that was ordered to be stored. */
@@ -77,6 +78,32 @@ describe('the record of a run', () => {
       'continuation poll',
       'answer answer',
       'answer operator',
+    ]);
+  });
+
+  test('S2-16 names a failed after_run, and the issue does until an after_run is good', () => {
+    const core = new Core().put('A').put('B');
+    core.poll();
+    core.exit('A', success(null, { afterRunFailed: true }));
+    core.exit('B', success(null, { afterRunFailed: true }));
+    core.nowMs += 1_000;
+    for (const id of ['A', 'B']) core.change(id, { title: 'other' });
+    core.poll();
+    core.fail('A');
+    core.exit('B', success(null, { afterRunFailed: false }));
+    for (const id of ['A', 'B']) core.change(id, { state: 'Done' });
+    core.poll();
+
+    const failed = records(core).map(({ identifier, number, end }) => [identifier, number, end?.afterRunFailed]);
+    expect(failed.sort()).toEqual([
+      ['A', 1, true],
+      ['A', 2, undefined],
+      ['B', 1, true],
+      ['B', 2, undefined],
+    ]);
+    expect(core.state.finished.map(({ issueId, afterRunFailed }) => [issueId, afterRunFailed]).sort()).toEqual([
+      ['A', true],
+      ['B', undefined],
     ]);
   });
 

@@ -90,6 +90,7 @@ describe('runs', () => {
         ...{ id: 'r1', number: 1, startedAtMs: NOON_MS - HOUR_MS, endedAtMs: NOON_MS - (5 * HOUR_MS) / 6 },
         ...{ outcome: 'failed', code: 'turn_failed', model: 'big' },
         tokens: { input: 5, cached: 2, output: 1, billable: 4 },
+        afterRunFailed: false,
       },
       expect.objectContaining({ id: 'r2', endedAtMs: null, outcome: 'running', code: null, model: null }),
     ]);

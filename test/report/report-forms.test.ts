@@ -129,6 +129,14 @@ test.each([
   expect(column?.cells).toEqual([{ text: shown, isForeign: false }]);
 });
 
+test('a last run whose after_run failed says so', () => {
+  const column = reportColumns(
+    reportOf({ runs: [run({ end: { outcome: 'success', code: null, afterRunFailed: true } })] }),
+  ).find(({ head }) => head.text === 'last run');
+
+  expect(column?.cells).toEqual([{ text: 'finished, after_run failed', isForeign: false }]);
+});
+
 describe('as Markdown', () => {
   test('a report is a heading, a list and a table', () => {
     const runs = [run({ author: 'ann', tokens: { input: 1_000_000, cached: 0, output: 0 } })];

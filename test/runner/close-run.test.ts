@@ -95,7 +95,7 @@ test('a run is closed even when its after_run fails or its workspace is gone', a
   const gone = await setUp('echo >> calls', { owes: true });
   await rm(gone.workspace.path, { recursive: true });
 
-  expect(await failing.close()).toMatchObject({ error: { code: 'INTERRUPTED' } });
+  expect(await failing.close()).toMatchObject({ error: { code: 'INTERRUPTED' }, meta: { afterRunFailed: true } });
   expect(await gone.close()).toMatchObject({ error: { code: 'INTERRUPTED' } });
   expect(failing.told).toEqual(['after_run failed']);
   expect(gone.told).toEqual([]);

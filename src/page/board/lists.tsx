@@ -141,6 +141,7 @@ const DoneRow = memo(function Row({ entry }: { readonly entry: DoneView }) {
         </h3>
       </div>
       <div class="row-facts">
+        {entry.after_run_failed ? <span class="tag tag-warn">after_run failed</span> : null}
         <span class={entry.terminal ? 'tag tag-go' : 'tag'}>{shownLine(entry.state)}</span>
         <span class="faint">
           <Ago at={entry.finished_at} /> · {counted(entry.runs, 'run')} · {formatTokens(entry.tokens)} tokens

@@ -1,6 +1,6 @@
 import type { IssueView, RunningView, RunView, StateView } from '../../api/schemas.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
-import { OUTCOME_TEXTS, WAITS_FOR_SLOT } from '../../text/outcomes.js';
+import { AFTER_RUN_FAILED, OUTCOME_TEXTS, WAITS_FOR_SLOT } from '../../text/outcomes.js';
 import { parkedSummary } from '../../text/parked-reasons.js';
 import { ruleText } from '../../text/rules.js';
 import { needsOf } from './question-cards.js';
@@ -28,9 +28,13 @@ export function startedWords({ cause, reason }: Pick<RunView, 'cause' | 'reason'
   return CAUSES[cause] ?? plain(cause);
 }
 
-export function outcomeWords({ outcome, code }: Pick<RunView, 'outcome' | 'code'>): string {
+export function outcomeWords({
+  outcome,
+  code,
+  after_run_failed,
+}: Pick<RunView, 'outcome' | 'code' | 'after_run_failed'>): string {
   if (outcome === null) return 'running';
-  const text = OUTCOME_TEXTS[outcome];
+  const text = `${OUTCOME_TEXTS[outcome]}${after_run_failed ? ', but after_run failed' : ''}`;
   return code === null ? text : `${text} (${code})`;
 }
 
@@ -189,7 +193,7 @@ function firstFailure({ rules }: IssueView): string {
   return rules.find(({ pass }) => !pass)?.why ?? 'a rule fails';
 }
 
-function doneWords({ terminal, state, finished_at: at, runs, tokens }: Entry<'done'>): string {
+function doneWords({ terminal, state, finished_at: at, runs, tokens, after_run_failed }: Entry<'done'>): string {
   const what = terminal ? `Done (${state})` : `Handed over: its state is ${state}`;
-  return `${what}${at === null ? '' : ` at ${at}`}, after ${counted(runs, 'run')} and ${formatTokens(tokens)} tokens.`;
+  return `${what}${at === null ? '' : ` at ${at}`}, after ${counted(runs, 'run')} and ${formatTokens(tokens)} tokens${after_run_failed ? `; ${AFTER_RUN_FAILED}` : ''}.`;
 }

@@ -94,6 +94,9 @@ describe('codes in words', () => {
     expect(startedWords({ cause: 'retry', reason: 'resumed' })).toBe('resumed after a restart of the daemon');
     expect(outcomeWords({ outcome: null, code: null })).toBe('running');
     expect(outcomeWords({ outcome: 'failed', code: 'turn_failed' })).toBe('failed (turn_failed)');
+    expect(outcomeWords({ outcome: 'success', code: null, after_run_failed: true })).toBe(
+      'finished, but after_run failed',
+    );
   });
 
   test('unknown limits of the account are skipped', () => {
