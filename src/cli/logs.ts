@@ -322,7 +322,8 @@ const MATCHING = 5;
 
 /**
  * The entries that were not printed yet. A new stream repeats its last entries, and the file repeats those of the stream. Looks for the last
- * printed entry, whose predecessors must match too. Without a match all entries are new.
+ * printed entry, whose predecessors must match too. The file of a killed daemon may end before it: then all of its entries were printed.
+ * Without a match all entries are new.
  */
 export function unseenEntries(
   seen: readonly TimelineEntry[],
@@ -332,7 +333,8 @@ export function unseenEntries(
   for (let end = entries.length; end > 0; end--) {
     if (endsAlike(seen, entries.slice(Math.max(0, end - MATCHING), end))) return entries.slice(end);
   }
-  return entries;
+  const isBehind = seen.some((_, at) => endsAlike(entries, seen.slice(Math.max(0, at + 1 - MATCHING), at + 1)));
+  return isBehind ? [] : entries;
 }
 
 function endsAlike(seen: readonly TimelineEntry[], part: readonly TimelineEntry[]): boolean {

@@ -137,6 +137,10 @@ describe('new entries', () => {
     expect(unseenEntries(all.slice(0, 4), inFile)).toEqual(inFile.slice(2));
   });
 
+  test('are none when the file of a killed daemon lacks the last printed entries', () => {
+    for (const end of all.keys()) expect(unseenEntries(all, all.slice(0, end))).toEqual([]);
+  });
+
   test('are all entries when nothing matches', () => {
     const others = [entry('x'), entry('d')];
 
