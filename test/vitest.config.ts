@@ -2,12 +2,13 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
  * What takes long and rarely breaks: git round trips, kills of the built daemon, simulated lives, programs of one's own (executors, capabilities, trackers, notices),
- * locks and mounts, and how time grows with size. `npm run test:long`; CI runs it too.
+ * exploits with real daemons, locks and mounts, and how time grows with size. `npm run test:long`; CI runs it too.
  */
 const LONG = [
   ...['test/cli/recover/**/*.test.ts', 'test/hooks/{git-scripts,commit-and-push}.test.ts'],
   ...['test/runner/workspace/save-work.test.ts', 'test/cli/own-workflow.test.ts'],
-  'test/security/git.test.ts',
+  'test/security/{git,reload,held-push,user-services,fixed-folders,containment,limits}.test.ts',
+  'test/daemon/reopening.test.ts',
   ...['test/e2e/{killed,steps-stopped,notify,command-tracker}.test.ts', 'test/sim/*.test.ts'],
   ...['test/runner/executors/{external,capability}/*.test.ts', 'test/cli/{conformance,capability}/**/*.test.ts'],
   ...['test/cli/{executor,tracker}.test.ts', 'test/tracker/command/*.test.ts', 'test/daemon/notify-targets.test.ts'],
