@@ -71,11 +71,12 @@ describe.each(Object.entries({ linear, redmine }))('a workflow on %s that is edi
 
     await edit(daemon, /"provider":\s*\{/, '"provider": {"api_key": "$NOT_SET", "token": "$NOT_SET", ');
     await daemon.until('the edit is seen', (_state, event) => event?.type === 'config_changed');
-    await daemon.until('two more polls', polled(3));
-
     const refused = ({ msg }: (typeof daemon.logLines)[number]) =>
       msg === 'changed settings cannot be used, the old ones stay';
-    expect(JSON.stringify(daemon.logLines.find(refused)?.keys)).toContain('tracker.provider');
+    const keys = () => JSON.stringify(daemon.logLines.find(refused)?.keys ?? []);
+    await expect.poll(keys, { timeout: 10_000 }).toContain('tracker.provider');
+    await daemon.until('two more polls', polled(3));
+
     expect(daemon.state.poll.failure).toBeNull();
     expect(daemon.state.holds).toEqual({});
   });
