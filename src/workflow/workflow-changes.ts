@@ -100,8 +100,13 @@ function changesBetween(old: Config, next: Config): SettingChange[] {
 export function entriesOf(config: Config, setting: Setting): { readonly [key: string]: Json } {
   const value = settingValue(config, setting);
   if (!setting.eachKey || !isMap(value)) return { [setting.key]: value };
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [`${setting.key}.${name}`, one ?? null]));
+  const entries = Object.entries(value).map(([name, one]): [string, Json] => [`${setting.key}.${name}`, one ?? null]);
+  // Symphony's flat form switches the raw tool on, although the provider has the same settings then.
+  if (setting.key === PROVIDER && config.tracker.isFlatForm) entries.push([`${PROVIDER}.raw_tool (flat form)`, true]);
+  return Object.fromEntries(entries);
 }
+
+const PROVIDER = 'tracker.provider';
 
 function assign(target: { [key: string]: Json }, path: readonly string[], value: Json): void {
   const [key = '', ...inner] = path;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Workflow } from '../../src/domain/workflow.js';
+import { allowedContent, heldChanges } from '../../src/workflow/allowed-content.js';
 import { describeChanges, effectiveNow } from '../../src/workflow/workflow-changes.js';
 import { loadSettings } from './workflow-fixture.js';
 
@@ -65,6 +66,18 @@ test('SEC-27 changes of hooks, the agent command and policies are marked as secu
     'runtime.env_allow: [] → ["*"] (security)',
     'runtime.isolation: auto → none (security)',
   ]);
+});
+
+test("SEC-30 a change to Symphony's flat form, which switches the raw tool on, waits to be allowed", async () => {
+  const old = await workflow('tracker: {kind: linear, provider: {project_slug: a}}');
+  const next = await workflow('tracker: {kind: linear, project_slug: a}');
+  const overridden = await workflow('tracker: {kind: linear, project_slug: b, provider: {project_slug: a}}');
+
+  for (const flat of [next, overridden]) {
+    expect(heldChanges(allowedContent(old, '', 0), flat)).toEqual(['tracker.provider.raw_tool (flat form) added']);
+    expect(describeChanges(old, flat)).toEqual(['tracker.provider.raw_tool (flat form) added (security)']);
+    expect(effectiveNow(old, flat).waitingKeys).toEqual(['tracker.provider.raw_tool (flat form)']);
+  }
 });
 
 test('SEC-27 a change does not show values of provider settings', async () => {
