@@ -57,13 +57,16 @@ async function show(opener: string, file: string, io: Io): Promise<void> {
   io.stderr.write(`baton: ${neutralise(message)}.\n`);
 }
 
-const PROOF_TRIES = 3;
+const PROOF_TRIES = 20;
 const PROOF_MS = 5_000;
+/** No further try begins later. */
+const PROOF_RETRY_MS = 10_000;
 
 /** Another program may have taken the port, and must not get the token. Throws `ApiError`. */
 async function requireProof({ url, token }: PageAddress): Promise<void> {
   const prove = await createProver(token);
   const client = new HttpClient();
+  const startedAtMs = performance.now();
   for (let tries = 1; ; tries += 1) {
     const nonce = createNonce();
     const target = new URL(proofPath(nonce), `${url}/`);
@@ -75,8 +78,8 @@ async function requireProof({ url, token }: PageAddress): Promise<void> {
       throw new ApiError(0, 'bad_answer', `${url} is not served by this daemon: ${OTHER_PROGRAM}`);
     } catch (error) {
       if (!(error instanceof HttpFault)) throw error;
-      // Under a flood of connections some are dropped.
-      if (tries < PROOF_TRIES) continue;
+      // Under a flood of connections the daemon drops some.
+      if (tries < PROOF_TRIES && performance.now() - startedAtMs < PROOF_RETRY_MS) continue;
       throw new ApiError(0, 'no_answer', `nothing answers at ${url}: ${OTHER_PROGRAM}`, { cause: error });
     }
   }
