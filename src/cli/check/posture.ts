@@ -138,10 +138,20 @@ function spendable({ agent, runtime, workspace }: Config, means: LimitMeans): st
 /** Only members, on a forge, where everybody can write issues. */
 const MEMBERS_BY_DEFAULT = ['github', 'gitlab'];
 
+/** Trackers whose kind does not name a place. */
+const ISSUES_OF = new Map([
+  ['local', 'the files of the issues'],
+  ['command', 'issues in the tracker'],
+]);
+
 function starters({ kind, trust, requiredLabels }: Config['tracker']): string {
   const rule = trust ?? (MEMBERS_BY_DEFAULT.includes(kind) ? 'members' : 'anyone');
   const who =
-    rule === 'members' ? 'members' : rule === 'anyone' ? `anyone who can write issues in ${kind}` : rule.join(', ');
+    rule === 'members'
+      ? 'members'
+      : rule === 'anyone'
+        ? `anyone who can write ${ISSUES_OF.get(kind) ?? `issues in ${kind}`}`
+        : rule.join(', ');
   const labels = requiredLabels.length === 0 ? '' : `, on issues with the label ${requiredLabels.join(' and ')}`;
   return `${who}${labels}`;
 }

@@ -80,6 +80,20 @@ describe('the posture', () => {
     expect(start).toContain('anyone');
   });
 
+  test.each([
+    ['local', 'anyone who can write the files of the issues'],
+    ['command', 'anyone who can write issues in the tracker'],
+  ])('names who starts agents of the tracker %s', async (kind, starters) => {
+    const context = await contextFor(await startFakeGithub());
+    const { workflow } = context.loaded;
+    const tracker = { ...workflow.config.tracker, kind, trust: null };
+    const loaded = { ...context.loaded, workflow: { ...workflow, config: { ...workflow.config, tracker } } };
+
+    const found = postureFindings({ ...context, loaded }, GROUPED).find(({ code }) => code === 'posture_start');
+
+    expect(found?.message).toContain(starters);
+  });
+
   test('says what is not limited without a control group, and how to have one', async () => {
     const { spend } = await posture({}, 'pidns', { controllers: [], obstacle: 'no cgroup v2', countsPerCommand: true });
     expect(spend).toMatch(/4096 processes per command, any memory \(no cgroup v2\).*service/);
