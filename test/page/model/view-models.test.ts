@@ -92,6 +92,20 @@ describe('notices', () => {
 
     expect(noticesOf(state).map(({ id }) => id)).toEqual(['paused', 'workflow', 'restart', 'problems']);
   });
+
+  test.each([false, true])(
+    'SEC-30 changes that wait to be allowed have their diff and the command (cut: %s)',
+    (is_cut) => {
+      const { workflow } = emptyState();
+      const held = { hash: 'h', since: 's', changes: ['hooks.before_run changed'], diff: '+evil', is_cut };
+
+      const [notice] = noticesOf(stateWith({ workflow: { ...workflow, path: '/my repo/WORKFLOW.md', held } }));
+
+      expect(notice).toMatchObject({ id: 'held', text: 'hooks.before_run changed', since: 's' });
+      expect(notice?.action).toContain("baton allow '/my repo/WORKFLOW.md'");
+      expect(notice?.diff).toBe(is_cut ? '+evil\n… the rest is left out here' : '+evil');
+    },
+  );
 });
 
 describe('the filter', () => {
