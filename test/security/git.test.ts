@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { pipeGit } from '../../runner/git/git.js';
+import { pipeGit, remoteEnvironment } from '../../runner/git/git.js';
 import { changesInstallSettings, DEFAULT_RULES, ruleFor } from '../../runner/git/protected-paths.js';
 import { gitSetup, type Variables } from '../hooks/git-setup.js';
 import { DIST } from '../support/dist.js';
@@ -112,7 +112,9 @@ describe('SEC-29 git on the host', () => {
     const { base, ws, mark, push, update, pushed } = await attacked();
     // Also where git looks without the variable: in the home folder.
     const global = join(base, '.gitconfig');
-    await writeFile(global, '[filter "tool"]\n\tclean = sh tool.sh\n\tsmudge = sh tool.sh\n\trequired = true\n');
+    const filter = '[filter "tool"]\n\tclean = sh tool.sh\n\tsmudge = sh tool.sh\n\trequired = true\n';
+    await writeFile(global, `${filter}[core]\n\tautocrlf = input\n`);
+    await writeFile(join(ws, 'lines'), 'a\r\nb');
     await writeFile(join(ws, 'tool.sh'), `touch '${mark}'; cat\n`);
     await writeFile(join(ws, '.gitattributes'), '* filter=tool\n');
 
@@ -121,6 +123,8 @@ describe('SEC-29 git on the host', () => {
 
     expect(existsSync(mark)).toBe(false);
     expect(await pushed('tool.sh')).toContain('touch');
+    // No other setting of the user counts either.
+    expect(await pushed('lines')).toBe('a\r\nb');
   });
 
   test('a remote that is a command is refused', async () => {
@@ -133,6 +137,18 @@ describe('SEC-29 git on the host', () => {
     }
 
     expect(existsSync(mark)).toBe(false);
+  });
+
+  test.each([
+    ['https://example.org/x.git', 'https:ssh'],
+    ['git@example.org:x.git', 'https:ssh'],
+    ['http://example.org/x.git', 'https:ssh:http'],
+    ['/srv/x.git', 'https:ssh:file'],
+    ['file:///srv/x.git', 'https:ssh:file'],
+    ['ext::sh -c x', 'https:ssh'],
+    ['git://example.org/x.git', 'https:ssh'],
+  ])('with the remote %s git may use the protocols %s', (url, protocols) => {
+    expect(remoteEnvironment({ GIT_ALLOW_PROTOCOL: 'ext' }, url).GIT_ALLOW_PROTOCOL).toBe(protocols);
   });
 
   test.each<[string, (git: string, secret: string) => Promise<unknown>]>([
