@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { withinLimit } from '../src/domain/clock.js';
 import type { StartOrder } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
@@ -6,7 +5,7 @@ import { cancelled, failure, failureOf, type Outcome, success } from '../src/dom
 import type { StopReason } from '../src/domain/run.js';
 import type { Answer, Question } from '../src/domain/run-signal.js';
 import type { ActiveRun } from './active-run.js';
-import { MarkerSweep } from './contain/marker-sweep.js';
+import { ticksNow } from './contain/proc-table.js';
 import { explainedBy } from './contain/run-limits.js';
 import { pushQuestion } from './delivery.js';
 import { createIssueHooks, type IssueHooks } from './issue-hooks.js';
@@ -27,6 +26,7 @@ export async function runAttempt(run: ActiveRun, services: RunServices): Promise
   const { openRuns, observer } = services;
   const { limits } = services.containment;
   const warn = (message: string, fields: object) => observer.warned(runId, message, { ...fields });
+  const startedTicks = ticksNow();
   let tmpDir: string | null = null;
   let unlockIssue = async () => {};
   let outcome: Outcome;
@@ -45,7 +45,7 @@ export async function runAttempt(run: ActiveRun, services: RunServices): Promise
   } catch (error) {
     outcome = outcomeOf(error, run.signal);
   }
-  await sweepLeftovers(runId, services);
+  await services.endLeftovers(runId, startedTicks);
   const reached = (await limits?.end(runId)) ?? null;
   const litter = tmpDir === null ? null : await removeFolder(tmpDir);
   if (litter) {
@@ -234,35 +234,4 @@ export async function withComments(
   const read = async (signal: AbortSignal) => (await tracker.readComments?.(order.issue, signal)) ?? [];
   const comments = await withinLimit(clock, READ_TIMEOUT_MS, read, onLate, outer);
   return { ...order, issue: { ...order.issue, comments } };
-}
-
-const SWEEP_LIMIT_MS = 5_000;
-const SWEEP_INTERVAL_MS = 20;
-
-/**
- * A second check: each process of the run was stopped by the code that started it, so nothing should be left. Processes that still
- * carry the run's marker are killed and logged. Never throws; a /proc that does not answer delays nothing.
- */
-async function sweepLeftovers(
-  runId: string,
-  { clock, observer }: Pick<RunServices, 'clock' | 'observer'>,
-): Promise<void> {
-  const sweep = new MarkerSweep(runId);
-  const killAll = async (signal: AbortSignal) => {
-    let left = await sweep.find();
-    if (left.length === 0) return;
-    const pids = left.map(({ pid }) => pid);
-    observer.warned(runId, 'processes of the run were found after its end, killing them', { pids });
-    while (left.length > 0 && !signal.aborted) {
-      await sweep.signal('SIGKILL');
-      await pause(SWEEP_INTERVAL_MS);
-      left = await sweep.find();
-    }
-  };
-  const onLate = () => new Error(`it took longer than ${SWEEP_LIMIT_MS} ms`);
-  await withinLimit(clock, SWEEP_LIMIT_MS, killAll, onLate).catch((error) =>
-    observer.warned(runId, 'the search for processes of the run failed', {
-      detail: toBatonError(error).message,
-    }),
-  );
 }

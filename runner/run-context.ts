@@ -55,6 +55,8 @@ export interface RunServices {
   survivors(runId: string): Promise<readonly number[]>;
   /** Saves the work that git would lose with the folder. A failure keeps the folder. */
   saveWork(workspace: Workspace, issue: Issue, workflow: Workflow, tmpDir: string, marker: string): Promise<void>;
+  /** Called after the last process of a run that began at `startedTicks` (`ticksNow`). Never throws. */
+  endLeftovers(runId: string, startedTicks: number): Promise<void>;
   readonly dispatch: Dispatch;
 }
 

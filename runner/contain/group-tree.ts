@@ -1,6 +1,8 @@
 import { MarkerSweep, TREE_MARKER_NAME } from './marker-sweep.js';
-import { identifyNow, listProcesses, type ProcessFacts } from './proc-table.js';
+import { identifyNow, isStillAlive, listProcesses, type ProcessFacts } from './proc-table.js';
 import type { ProcessTree } from './stop-ladder.js';
+
+const MAX_LOOKS = 20;
 
 /**
  * A process tree without a namespace: the process group of the command and all processes with its marker. Best effort: a process
@@ -28,22 +30,24 @@ export class GroupTree implements ProcessTree {
     await this.#sweep.signal(name, (pid) => pids.has(pid));
   }
 
+  /**
+   * Looks again for new processes until none has ended between its listing and its reading: it may have forked before, and on a busy machine
+   * some generations end like that. Known processes that do not belong to the tree are skipped.
+   */
   async survivors(): Promise<readonly number[]> {
-    const all = await listProcesses();
-    const left = await this.#among(all);
-    if (left.length > 0) return left;
-    // List once more for new processes: a process that forks and ends between listing and reading is missed by one pass. Known
-    // processes that do not belong to the tree are skipped.
-    return this.#among(await listProcesses(all));
+    const known: ProcessFacts[] = [];
+    for (let look = 1; ; look += 1) {
+      const fresh = await listProcesses(known);
+      const marked = await this.#sweep.find(fresh);
+      const left = [...new Set([...this.#members([...known, ...fresh]), ...marked.map(({ pid }) => pid)])];
+      const hasVanished = fresh.some((each) => this.#sweep.mayBe(each) && !isStillAlive(each));
+      if (left.length > 0 || look === MAX_LOOKS || (look > 1 && !hasVanished)) return left;
+      known.push(...fresh);
+    }
   }
 
   get swept(): number {
     return this.#sweep.killed;
-  }
-
-  async #among(processes: readonly ProcessFacts[]): Promise<readonly number[]> {
-    const marked = await this.#sweep.find(processes);
-    return [...new Set([...this.#members(processes), ...marked.map(({ pid }) => pid)])];
   }
 
   #members(processes: readonly ProcessFacts[]): readonly number[] {

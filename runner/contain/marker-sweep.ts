@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   forEachPid,
   type ProcessFacts,
@@ -30,6 +30,11 @@ export class MarkerSweep {
     await findMarked(this.marker, hit, this.search);
   }
 
+  /** False for a process that started before the search begins. */
+  mayBe({ startTime }: ProcessFacts): boolean {
+    return Number(startTime) >= (this.search.since ?? 0);
+  }
+
   /** Searches the given processes, or all. */
   find(processes?: readonly ProcessFacts[]): Promise<readonly ProcessIdentity[]> {
     if (processes) return markedAmong(processes, this.marker, this.search);
@@ -42,7 +47,9 @@ export const DAEMON_MARKER_NAME = 'BATON_DAEMON_MARKER';
 /** One per command: commands of a run can be active at the same time, and ending one must not end another. */
 export const TREE_MARKER_NAME = 'BATON_TREE_MARKER';
 
-const MAX_ENVIRONMENT_READS = 3;
+/** On a busy machine a process can be without an environment for some milliseconds. */
+const MAX_ENVIRONMENT_READS = 20;
+const READ_INTERVAL_MS = 1;
 
 /**
  * The living processes that carry a run's marker in their environment: those that left its process group, and after a crash of the daemon
@@ -80,9 +87,13 @@ async function marked(before: ProcessFacts | null, entry: string, since: number)
   if (!before?.isAlive || before.pid === process.pid || Number(before.startTime) < since) return null;
   const { pid } = before;
   let environment = await readIfThere(`/proc/${pid}/environ`);
-  // During an exec the environment is empty for a moment.
-  for (let reads = 1; environment?.length === 0 && reads < MAX_ENVIRONMENT_READS; reads += 1) {
-    await yieldToOthers();
+  // During an exec the environment is empty for a moment. Threads of the kernel never have one.
+  for (
+    let reads = 1;
+    environment?.length === 0 && !isKernelThread(before) && reads < MAX_ENVIRONMENT_READS;
+    reads += 1
+  ) {
+    await pause(READ_INTERVAL_MS);
     environment = await readIfThere(`/proc/${pid}/environ`);
   }
   if (environment === null || !environment.toString('latin1').split('\0').includes(entry)) return null;
@@ -90,3 +101,10 @@ async function marked(before: ProcessFacts | null, entry: string, since: number)
   const facts = processFacts(pid);
   return facts?.isAlive ? { pid, startTime: facts.startTime } : null;
 }
+
+function isKernelThread({ pid, parentId }: ProcessFacts): boolean {
+  return pid === KERNEL_PARENT || parentId === KERNEL_PARENT;
+}
+
+/** kthreadd. In a PID namespace this is an ordinary process, whose children are read once only. */
+const KERNEL_PARENT = 2;

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { type Clock, TimeLimit } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import { drain } from './capture-output.js';
-import { isStillAlive, type ProcessIdentity, processFacts, readIfThere, signalExactly } from './proc-table.js';
+import { childrenOf, isStillAlive, type ProcessIdentity, processFacts, signalExactly } from './proc-table.js';
 import type { ExitStatus } from './process.js';
 import type { StartedProcess } from './start-process.js';
 import type { ProcessTree } from './stop-ladder.js';
@@ -38,8 +38,8 @@ export async function enterNamespace(child: StartedProcess, clock: Clock): Promi
     const word = line?.done ? '' : line?.value;
     child.stderr.off('readable', keepOutput);
     if (word !== 'ready') throw await refusal(child, word, clock);
-    const first = await firstOfNamespace(child.pid);
-    const [commandPid = first.pid] = await childrenOf(first.pid);
+    const first = firstOfNamespace(child.pid);
+    const [commandPid = first.pid] = childrenOf(first.pid);
     // From here on nothing is awaited: the output of a command that ends before its caller reads it would be lost.
     report.write('go\n');
     const ended = endOf(lines).catch(() => null);
@@ -146,18 +146,12 @@ export class NamespaceTree implements ProcessTree {
 }
 
 /** The namespace's PID 1 with its pid on the host: the only child of the outer process. Throws `spawn_failed`. */
-async function firstOfNamespace(outerPid: number): Promise<ProcessIdentity> {
-  const [pid, ...others] = await childrenOf(outerPid);
+function firstOfNamespace(outerPid: number): ProcessIdentity {
+  const [pid, ...others] = childrenOf(outerPid);
   const facts = pid !== undefined && others.length === 0 ? processFacts(pid) : null;
   if (facts !== null) return { pid: facts.pid, startTime: facts.startTime };
   throw new BatonError(
     'spawn_failed',
     `The first process of the namespace under pid ${outerPid} cannot be found in /proc`,
   );
-}
-
-/** The pids of the children, the oldest first. */
-async function childrenOf(pid: number): Promise<readonly number[]> {
-  const children = await readIfThere(`/proc/${pid}/task/${pid}/children`);
-  return children?.toString('latin1').match(/\d+/g)?.map(Number) ?? [];
 }

@@ -1,5 +1,6 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { uptime } from 'node:os';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
 /** A process. The start time (clock ticks since boot) distinguishes it from a later one with the same pid. */
@@ -52,12 +53,33 @@ const MAX_ROUNDS = 20;
  * environment, this file can be read while the process hangs in the kernel.
  */
 export function processFacts(pid: number): ProcessFacts | null {
+  return ifThere(() => parseStat(pid, readLine(`/proc/${pid}/stat`)));
+}
+
+/** False in kernels without this file, such as that of gVisor. */
+export const KNOWS_CHILDREN = existsSync('/proc/thread-self/children');
+
+/** The pids of the children, those of each thread from the oldest on. Synchronous, for the same reason as `processFacts`. */
+export function childrenOf(pid: number): readonly number[] {
+  const threads = ifThere(() => readdirSync(`/proc/${pid}/task`)) ?? [];
+  const lists = threads.map((thread) => ifThere(() => readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')));
+  return lists.flatMap((list) => list?.match(/\d+/g)?.map(Number) ?? []);
+}
+
+function ifThere<T>(read: () => T): T | null {
   try {
-    return parseStat(pid, readLine(`/proc/${pid}/stat`));
+    return read();
   } catch (error) {
     if (isGone(error)) return null;
     throw error;
   }
+}
+
+const TICKS_PER_SECOND = 100;
+
+/** The present in the unit of start times, a second early. */
+export function ticksNow(): number {
+  return Math.floor((uptime() - 1) * TICKS_PER_SECOND);
 }
 
 const LINE = Buffer.alloc(4_096);

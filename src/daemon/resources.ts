@@ -7,6 +7,7 @@ import { isAtOrBelow } from '../../runner/contain/hidden-directories.js';
 import type { Containment, HiddenDirectory, LimitSettings } from '../../runner/contain/process.js';
 import { readBootId, reap, stillAlive } from '../../runner/contain/reap.js';
 import { type LimitMeans, limitsText, machineMemoryMb, RunLimits } from '../../runner/contain/run-limits.js';
+import { createLeftoverCheck } from '../../runner/end-leftovers.js';
 import { CapabilityManager, createCapabilityExecutor } from '../../runner/executors/capability/capability-manager.js';
 import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
 import { createCodexExecutor } from '../../runner/executors/codex/codex-executor.js';
@@ -174,6 +175,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     continuation: loadContinuation(),
     knownSecrets: knownSecretsOf(options),
     saveWork: createWorkSaver({ ...shared, saveDir: stateDir.saved }),
+    endLeftovers: createLeftoverCheck(containment, observer),
     ...executors,
   });
   // Not awaited: a large workspace takes a while to delete, and nothing depends on it.

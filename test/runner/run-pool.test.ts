@@ -69,6 +69,7 @@ async function setUp() {
     issueLocks: { take: async () => async () => {} },
     survivors: async () => [],
     saveWork: async ({ key }) => void saved.push(key),
+    endLeftovers: async () => {},
     dispatch: (event) => {
       events.push(event);
       onEvent();

@@ -1,6 +1,6 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { listProcesses, readIfThere } from '../../contain/proc-table.js';
+import { childrenOf, KNOWS_CHILDREN, listProcesses, readIfThere } from '../../contain/proc-table.js';
 import { readText } from '../../git/agent-repository.js';
 import { isInside } from '../../workspace/workspace-path.js';
 
@@ -27,9 +27,10 @@ export async function readAgentProgram(pid: number, base: AgentProgram['env']): 
 }
 
 async function treeOf(root: number): Promise<number[]> {
-  const processes = await listProcesses();
+  const listed = KNOWS_CHILDREN ? [] : await listProcesses();
+  const listedChildren = (pid: number) => listed.filter(({ parentId }) => parentId === pid).map((child) => child.pid);
   const tree = [root];
-  for (const parent of tree) tree.push(...processes.filter((each) => each.parentId === parent).map(({ pid }) => pid));
+  for (const parent of tree) tree.push(...(KNOWS_CHILDREN ? childrenOf(parent) : listedChildren(parent)));
   return tree;
 }
 

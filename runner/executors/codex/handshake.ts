@@ -4,7 +4,7 @@ import { fieldsOf, textOf } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
 import { readAgentProgram, worktreeRepository } from './agent-program.js';
 import type { AppServerClient } from './app-server-client.js';
-import { privateEntries } from './private-entries.js';
+import { privateSystemEntries } from './private-entries.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
 import { ensureSocketFolder } from './socket-folder.js';
@@ -97,7 +97,7 @@ async function threadSettings(
   const repository = await worktreeRepository(workspace);
   if (isCodex) await ensureSocketFolder();
   const linked = isCodex ? await skillLinks(workspace) : [];
-  const closed = usesProfile(config.codex) ? await privateEntries() : [];
+  const closed = usesProfile(config.codex) ? await privateSystemEntries() : [];
   const own = isCodex ? await ownSettings(client) : NO_SETTINGS;
   const skills = isCodex ? await workspaceSkills(client, workspace) : [];
   const { codex, runtime } = config;

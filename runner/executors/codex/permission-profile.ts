@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { JsonObject } from '../../../src/domain/json.js';
+import { isAtOrBelow } from '../../contain/hidden-directories.js';
 import { isInside } from '../../workspace/workspace-path.js';
 
 /** The name of our profile, in `thread/start` and in its reply. A user's own profile of this name would be merged with it. */
@@ -193,6 +194,7 @@ function absolutePaths(list: string | undefined): string[] {
   return (list ?? '').split(':').filter(isAbsolute);
 }
 
+/** All paths here are absolute and normalised; resolving each pair again took a tenth of the time of a short run. */
 function covers(folder: string, path: string): boolean {
-  return folder === path || isInside(folder, path);
+  return isAtOrBelow(path, folder);
 }
