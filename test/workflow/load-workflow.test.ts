@@ -49,6 +49,16 @@ test('S2-19 S2-38 S2-65 S2-66 S2-67 S2-74 a workflow that names only its tracker
   expect(workflow.warnings).toEqual([]);
 });
 
+test.each([
+  ['turn_timeout_ms: 1000', 21_600_000],
+  ['turn_timeout_ms: 30000000', 30_000_000],
+  ['turn_timeout_ms: 30000000, max_turn_ms: 1000', 1000],
+])('S2-66 with codex: {%s} a whole turn may take %i ms', async (codex, maxTurnMs) => {
+  const { workflow } = await loadSettings(`tracker: {kind: local}\ncodex: {${codex}}`);
+
+  expect(workflow.config.codex.maxTurnMs).toBe(maxTurnMs);
+});
+
 test('empty sections and empty keys take their defaults', async () => {
   const { workflow } = await loadSettings('tracker: {kind: local, provider: }\nhooks:\nagent:\n  max_turns:\n');
 

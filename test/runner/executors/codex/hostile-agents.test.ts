@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { ContainedProcess } from '../../../../runner/contain/process.js';
 import { createCodexExecutor } from '../../../../runner/executors/codex/codex-executor.js';
 import { MAX_LINE_BYTES } from '../../../../runner/executors/read-lines.js';
 import { RUNTIME_EVENT_TYPES } from '../../../../src/domain/run-signal.js';
@@ -117,13 +118,18 @@ test('S2-67 heartbeats are never progress', async () => {
   expect(failureOf(await started.done).code).toBe('stall_timeout');
 });
 
-test('S2-58 S2-59 every event has a known type, a UTC time and the pid', async () => {
-  const { events } = await run({ command: agent('noisy') });
+test('S2-58 S2-59 every event has a known type, a UTC time and the pid of the agent', async () => {
+  let pid: number | null = null;
+  const wrap = (process: ContainedProcess) => {
+    pid = process.pid;
+    return process;
+  };
+  const { events } = await run({ command: agent('noisy'), wrap });
 
   expect(events().length).toBeGreaterThan(10);
   for (const event of events()) {
     expect(RUNTIME_EVENT_TYPES).toContain(event.type);
     expect(event.timestamp).toBe('2026-01-01T00:00:00.000Z');
-    expect(event.pid).toBeGreaterThan(0);
+    expect(event.pid).toBe(pid);
   }
 });

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Turn } from '../../../../runner/executors/codex/turn.js';
 import { BatonError } from '../../../../src/domain/errors.js';
 import type { RunSignal } from '../../../../src/domain/run-signal.js';
 import { issue } from '../../../support/builders.js';
 import { Core, stops } from '../../../support/core.js';
 import { EPOCH_MS, FakeClock } from '../../../support/fake-clock.js';
-import { agent, failureOf, run, start } from './harness.js';
+import { agent, failureOf, run, start, type TestRun } from './harness.js';
 
 const texts = (received: readonly { readonly method?: string; readonly params?: unknown }[]) =>
   received
@@ -280,6 +280,57 @@ test('SEC-18 an agent that never falls silent is ended by max_turn_ms', async ()
     message: expect.stringContaining('codex.max_turn_ms'),
   });
   expect(clock.pendingTimers).toBe(0);
+});
+
+describe('the time limits of a turn, with a real agent', () => {
+  const hanging = (maxTurnMs: number) =>
+    start({ command: agent('hangs', 'on'), config: { codex: { turnTimeoutMs: 60_000, maxTurnMs } } });
+
+  /** Lets time pass, then makes the agent send something, which it does only while its turn is open. */
+  async function sendAfter(ms: number, started: TestRun): Promise<void> {
+    const steered = () => started.events('notification').filter(({ method }) => method === 'fake/steered').length;
+    const before = steered();
+    started.clock.advance(ms);
+    started.steer('are you there?');
+    await expect.poll(steered).toBe(before + 1);
+  }
+
+  test('S2-66 turn_timeout_ms begins anew with each message of the agent', async () => {
+    const started = hanging(1_000_000);
+    await started.event('notification', 'fake/ready');
+    for (let n = 0; n < 3; n += 1) await sendAfter(59_999, started);
+
+    started.clock.advance(60_000);
+
+    const message = expect.stringContaining('codex.turn_timeout_ms');
+    expect(failureOf(await started.done)).toMatchObject({ code: 'turn_timeout', message });
+  });
+
+  test('S2-66 turn_timeout_ms begins anew with each output on stderr', async () => {
+    const command = `while sleep 0.01; do echo working >&2; done & exec ${agent('hangs', 'on')}`;
+    const started = start({ command, config: { codex: { turnTimeoutMs: 60_000 } } });
+    await started.event('notification', 'fake/ready');
+    started.clock.advance(59_999);
+    const lines = started.stderr.length;
+    await expect.poll(() => started.stderr.length).toBeGreaterThan(lines + 1);
+
+    await sendAfter(59_999, started);
+    started.stop('operator');
+
+    expect(failureOf(await started.done).code).toBe('STOPPED_BY_OPERATOR');
+  });
+
+  test('S2-66 max_turn_ms ends a turn, whatever the agent sends', async () => {
+    const started = hanging(100_000);
+    await started.event('notification', 'fake/ready');
+    await sendAfter(59_999, started);
+    await sendAfter(40_000, started);
+
+    started.clock.advance(1);
+
+    const message = expect.stringContaining('codex.max_turn_ms');
+    expect(failureOf(await started.done)).toMatchObject({ code: 'turn_timeout', message });
+  });
 });
 
 type CoreSignal = Exclude<RunSignal, { type: 'event' }>;
