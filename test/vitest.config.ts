@@ -26,6 +26,7 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     include: isLong ? LONG : ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...ELSEWHERE, ...(isLong ? [] : LONG)],
+    setupFiles: ['test/support/patterns.ts'],
     // Forks, not threads: a child's death signal is tied to the thread that spawned it.
     pool: 'forks',
     // Most tests wait for processes, not for a core.

@@ -173,7 +173,7 @@ test('the store waits only a moment for another writer, and names it as the reas
   other.exec('BEGIN IMMEDIATE');
 
   const write = store.write(change({ records: { A: record(1) } }));
-  await expect(write).rejects.toMatchObject({ code: 'store_failed', message: /Another process is using it/ });
+  await expect(write).rejects.toMatchObject({ code: 'store_failed', message: /Another process uses it/ });
   other.exec('ROLLBACK');
   await store.write(change({ records: { A: record(2) } }));
 
